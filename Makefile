@@ -1,0 +1,64 @@
+# The only command interface of the book. `make` alone lists the targets.
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help book test serve lint notebooks lab clean
+
+PYTHON ?= python3
+PORT ?= 8000
+BIN := .venv/bin
+INSTALLED := .venv/installed
+NOTEBOOKS := $(wildcard notebooks/*.ipynb)
+SOURCES := $(wildcard src/posenc/*.py) requirements.txt
+PAGE := _build/html/index.html
+
+# Take the kernel of this .venv, not one that the user installed elsewhere.
+export JUPYTER_PREFER_ENV_PATH := 1
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
+
+$(INSTALLED): requirements.txt pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
+	$(PYTHON) -m venv --clear .venv
+	$(BIN)/pip install --requirement requirements.txt
+	$(BIN)/pip install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+# The execution cache looks at notebooks alone: what they import is watched here.
+_build/sources: $(SOURCES) | $(INSTALLED)
+	rm -rf _build
+	@mkdir -p _build && touch $@
+
+# A build that failed or was stopped leaves no `complete`; its pages are not built upon.
+book: $(INSTALLED) _build/sources ## execute the notebooks and build the site
+	@test -e _build/complete || rm -rf _build/html _build/.doctrees
+	@rm -f _build/complete
+	$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/html; exit 1; }
+	@touch _build/complete
+	@echo "The book: $(CURDIR)/$(PAGE)"
+
+test: $(INSTALLED) ## run the unit tests, and every notebook against its stored output
+	$(BIN)/python -m pytest
+
+serve: book ## build the site and show it on localhost (PORT=8000)
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+
+lint: $(INSTALLED) ## check style, format, types and spelling
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/mypy
+	$(BIN)/codespell
+
+notebooks: $(INSTALLED) ## execute the notebooks and store their outputs in place
+	printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/jupyter nbconvert \
+		--to notebook --inplace --execute --log-level WARN \
+		--ExecutePreprocessor.record_timing=False \
+		--ClearMetadataPreprocessor.enabled=True \
+		--ClearMetadataPreprocessor.clear_cell_metadata=False \
+		--ClearMetadataPreprocessor.preserve_nb_metadata_mask=kernelspec
+
+lab: $(INSTALLED) ## open the notebooks in JupyterLab
+	$(BIN)/jupyter lab notebooks
+
+clean: ## remove what was built and installed
+	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

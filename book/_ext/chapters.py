@@ -1,0 +1,66 @@
+"""What every chapter gets at build time: its reading time, and figures that follow the theme."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+from posenc.plots import INK
+
+WORDS_A_MINUTE = 200
+MINUTES_A_CELL = 0.5
+
+THEME = """<style>
+:root { --ink: %s; color-scheme: light dark }
+@media (prefers-color-scheme: dark) { :root { --ink: #e6e8ee } }
+</style>"""
+
+
+def reading_minutes(doctree: nodes.document) -> int:
+    """Minutes to read a chapter: its words, and half a minute for each code cell."""
+    prose = (p for p in doctree.findall(nodes.paragraph))
+    words = sum(len(p.astext().split()) for p in prose)
+    cells = sum("cell_input" in c["classes"] for c in doctree.findall(nodes.container))
+    return max(1, round(words / WORDS_A_MINUTE + cells * MINUTES_A_CELL))
+
+
+def add_reading_time(app: Sphinx, doctree: nodes.document) -> None:
+    """Put the reading time under the title of a chapter."""
+    if not app.env.docname.startswith("notebooks/"):
+        return
+    section = next(doctree.findall(nodes.section), None)
+    if section is not None:
+        text = f"Reading time: about {reading_minutes(doctree)} minutes"
+        section.insert(1, nodes.paragraph("", text, classes=["reading-time"]))
+
+
+def anchor_claims(app: Sphinx, doctree: nodes.document) -> None:
+    """Give a cell that is tagged with a claim of the documents (``S4-periods``) that anchor."""
+    for cell in doctree.findall(nodes.container):
+        claims = [c[4:] for c in cell["classes"] if re.match(r"tag_S\d-", c)]
+        cell["ids"].extend(f"claim-{claim}" for claim in claims)
+
+
+def follow_theme(svg: str) -> str:
+    """The figure with its ink as a CSS variable that is light on a dark page."""
+    head, _, body = svg.partition("<defs>")
+    return head + THEME % INK + "<defs>" + body.replace(INK, "var(--ink)")
+
+
+def finish_figures(app: Sphinx, error: Exception | None) -> None:
+    """Let the figures of the built pages follow the page's theme."""
+    if error is None and app.builder.format == "html":
+        for path in (Path(app.outdir) / "_images").glob("*.svg"):
+            svg = path.read_text(encoding="utf-8")
+            if "--ink" not in svg and INK in svg:
+                path.write_text(follow_theme(svg), encoding="utf-8")
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("doctree-read", add_reading_time)
+    app.connect("doctree-read", anchor_claims)
+    app.connect("build-finished", finish_figures)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}

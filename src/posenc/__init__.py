@@ -1,0 +1,23 @@
+"""Sinusoidal positional encoding: the code that more than one chapter of the book needs.
+
+The functions here need numpy alone. The torch module is `posenc.nn`, the plot helpers are
+`posenc.plots`; both are imported when they are used.
+"""
+
+from posenc.encoding import (
+    angular_frequencies,
+    binary_encoding,
+    offset_kernel,
+    shift_matrix,
+    sinusoidal_encoding,
+    wavelengths,
+)
+
+__all__ = [
+    "angular_frequencies",
+    "binary_encoding",
+    "offset_kernel",
+    "shift_matrix",
+    "sinusoidal_encoding",
+    "wavelengths",
+]

@@ -1,0 +1,316 @@
+"""The encoding and its algebra, in numpy.
+
+Frequencies and angles are computed in float64 and cast last, so that a float32 table is the
+correctly rounded one but for a hair.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from posenc._table import fill_table
+from posenc._validate import (
+    check_base,
+    check_d_model,
+    check_dtype,
+    check_int,
+    check_positions,
+    check_real,
+)
+
+
+def angular_frequencies(d_model: int, base: float = 10_000.0) -> NDArray[np.float64]:
+    r"""Angular frequency of each sine and cosine pair.
+
+    .. math:: \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}}, \qquad 0 \le i < d_\mathrm{model}/2
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the encoding; positive and even.
+    base : float
+        The constant that spreads the frequencies; positive. The paper uses 10 000.
+
+    Returns
+    -------
+    ndarray of float64, shape (d_model // 2,)
+        Radians per position, from 1 at pair 0 to ``base ** (-(d_model - 2) / d_model)``.
+
+    Raises
+    ------
+    TypeError
+        If `d_model` is not an int or `base` is not a real number.
+    ValueError
+        If `d_model` is odd or not positive, or `base` is not positive and finite.
+
+    References
+    ----------
+    Vaswani et al., "Attention is all you need", 2017, section 3.5.
+
+    Examples
+    --------
+    >>> angular_frequencies(4, base=100)
+    array([1. , 0.1])
+    """
+    width = check_d_model(d_model)
+    exponents = np.arange(0, width, 2) / width
+    return np.asarray(check_base(base) ** -exponents, dtype=np.float64)
+
+
+def wavelengths(d_model: int, base: float = 10_000.0) -> NDArray[np.float64]:
+    r"""Wavelength of each pair: the positions that one full turn takes.
+
+    .. math:: \lambda_i = 2\pi / \omega_i = 2\pi \cdot \mathrm{base}^{2i/d_\mathrm{model}}
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the encoding; positive and even.
+    base : float
+        The constant that spreads the frequencies; positive.
+
+    Returns
+    -------
+    ndarray of float64, shape (d_model // 2,)
+        Positions per turn, from 2π at pair 0 upwards (downwards where ``base < 1``).
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `angular_frequencies`.
+
+    Examples
+    --------
+    >>> wavelengths(8).round(4)
+    array([   6.2832,   62.8319,  628.3185, 6283.1853])
+    """
+    return 2 * np.pi / angular_frequencies(d_model, base)
+
+
+def sinusoidal_encoding(
+    positions: int | ArrayLike,
+    d_model: int,
+    *,
+    base: float = 10_000.0,
+    dtype: DTypeLike = np.float32,
+    start: int = 0,
+    out: NDArray[Any] | None = None,
+) -> NDArray[Any]:
+    r"""Sinusoidal positional encoding, sines in the even columns, cosines in the odd ones.
+
+    .. math::
+
+        \mathrm{PE}_{k,\,2i} = \sin(k\,\omega_i), \qquad
+        \mathrm{PE}_{k,\,2i+1} = \cos(k\,\omega_i), \qquad
+        \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}}
+
+    A range of positions is filled by rotating rows, which is fast; an array of positions takes
+    one sine and one cosine an entry. Both compute in float64 and cast last.
+
+    Parameters
+    ----------
+    positions : int or 1-D array_like
+        An int L stands for the positions ``start, …, start + L - 1``. An array may hold any
+        finite real numbers, fractional and negative ones too.
+    d_model : int
+        Width of the encoding; positive and even.
+    base : float
+        The constant that spreads the frequencies; positive.
+    dtype : dtype
+        Floating-point type of the result. Ignored when `out` is given.
+    start : int
+        First position, where `positions` is an int.
+    out : ndarray, optional
+        Floating-point array of shape (L, d_model) to fill instead of a new one.
+
+    Returns
+    -------
+    ndarray, shape (L, d_model)
+        Values in [-1, 1]; `out` itself if it was given.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type: a bool or text for a number, an integer `dtype`.
+    ValueError
+        If `d_model` is odd or not positive, `positions` negative, not finite or not 1-D,
+        `base` not positive, `start` given beside an array, or `out` of another shape.
+
+    References
+    ----------
+    Vaswani et al., "Attention is all you need", 2017, section 3.5.
+
+    Examples
+    --------
+    >>> sinusoidal_encoding(3, 4, base=100).round(4)
+    array([[ 0.    ,  1.    ,  0.    ,  1.    ],
+           [ 0.8415,  0.5403,  0.0998,  0.995 ],
+           [ 0.9093, -0.4161,  0.1987,  0.9801]], dtype=float32)
+    >>> sinusoidal_encoding([0.5, -1], 2).round(4)
+    array([[ 0.4794,  0.8776],
+           [-0.8415,  0.5403]], dtype=float32)
+    """
+    omega = angular_frequencies(d_model, base)
+    start = check_int("start", start)
+    if np.ndim(positions) == 0:
+        seq_len = check_int("positions", positions, minimum=0)
+        table = _result(out, (seq_len, 2 * len(omega)), dtype)
+        fill_table(table, omega, start)
+        return table
+    if start != 0:
+        raise ValueError(f"start goes with an int for positions, got start={start} and an array")
+    where = check_positions(positions)
+    table = _result(out, (len(where), 2 * len(omega)), dtype)
+    angles = np.multiply.outer(where, omega)
+    table[:, 0::2] = np.sin(angles)
+    table[:, 1::2] = np.cos(angles)
+    return table
+
+
+def shift_matrix(
+    offset: float, d_model: int, *, base: float = 10_000.0
+) -> NDArray[np.float64]:
+    r"""Matrix that moves an encoding by `offset` positions.
+
+    .. math:: \mathrm{PE}_{k+\varphi} = M_\varphi\, \mathrm{PE}_k, \qquad
+        M_\varphi = \operatorname{diag}(W(\omega_0\varphi), \dots), \qquad
+        W(\theta) = \begin{bmatrix} \cos\theta & \sin\theta \\ -\sin\theta & \cos\theta
+        \end{bmatrix}
+
+    Parameters
+    ----------
+    offset : float
+        Positions to move by; may be negative or fractional.
+    d_model : int
+        Width of the encoding; positive and even.
+    base : float
+        The constant that spreads the frequencies; positive.
+
+    Returns
+    -------
+    ndarray of float64, shape (d_model, d_model)
+        Block-diagonal and orthogonal; it does not depend on the position that it moves.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `angular_frequencies`, and if `offset` is not a finite real number.
+
+    Examples
+    --------
+    >>> row = sinusoidal_encoding(8, 6, dtype=np.float64)
+    >>> bool(np.allclose(shift_matrix(3, 6) @ row[4], row[7]))
+    True
+    """
+    theta = check_real("offset", offset) * angular_frequencies(d_model, base)
+    matrix = np.zeros((d_model, d_model))
+    even = np.arange(0, d_model, 2)
+    matrix[even, even] = matrix[even + 1, even + 1] = np.cos(theta)
+    matrix[even, even + 1] = np.sin(theta)
+    matrix[even + 1, even] = -np.sin(theta)
+    return matrix
+
+
+def offset_kernel(
+    offsets: ArrayLike, d_model: int, *, base: float = 10_000.0
+) -> NDArray[np.float64]:
+    r"""Dot product of two encodings that lie `offsets` positions apart.
+
+    .. math:: \mathrm{PE}_k \cdot \mathrm{PE}_{k+\varphi} = \sum_i \cos(\omega_i \varphi)
+
+    Parameters
+    ----------
+    offsets : 1-D array_like
+        Positions between the two encodings; finite real numbers.
+    d_model : int
+        Width of the encoding; positive and even.
+    base : float
+        The constant that spreads the frequencies; positive.
+
+    Returns
+    -------
+    ndarray of float64, shape (len(offsets),)
+        Between -d_model / 2 and d_model / 2, the latter at offset 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `angular_frequencies`, and if `offsets` is not 1-D, real and finite.
+
+    Examples
+    --------
+    >>> offset_kernel([0, 1, 6], 8).round(4)
+    array([4.    , 3.5353, 3.7837])
+    """
+    omega = angular_frequencies(d_model, base)
+    angles = np.multiply.outer(check_positions(offsets, "offsets"), omega)
+    return np.asarray(np.cos(angles).sum(axis=1))
+
+
+def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8]:
+    r"""Binary digits of each position, lowest bit first.
+
+    .. math:: b_{k,j} = \lfloor k / 2^j \rfloor \bmod 2
+
+    Parameters
+    ----------
+    positions : int or 1-D array_like of int
+        An int L stands for the positions 0, …, L - 1. None may be negative.
+    n_bits : int
+        Number of digits, at most 63.
+
+    Returns
+    -------
+    ndarray of uint8, shape (L, n_bits)
+        Zeros and ones; column j turns over every ``2 ** j`` positions.
+
+    Raises
+    ------
+    TypeError
+        If `positions` or `n_bits` are not whole numbers.
+    ValueError
+        If a position is negative or needs more than `n_bits` digits, `positions` has two or
+        more dimensions, or `n_bits` is not in 1, …, 63.
+
+    Examples
+    --------
+    >>> binary_encoding([4, 6], 3)
+    array([[0, 0, 1],
+           [0, 1, 1]], dtype=uint8)
+    """
+    width = check_int("n_bits", n_bits, minimum=1)
+    if width > 63:
+        raise ValueError(f"n_bits must be at most 63, got {n_bits!r}")
+    if np.ndim(positions) == 0:
+        where = np.arange(check_int("positions", positions, minimum=0))
+    else:
+        where = np.asarray(positions)
+        if where.dtype.kind not in "iu" and where.size:
+            raise TypeError(f"positions must hold whole numbers, got {positions!r}")
+        if where.ndim != 1:
+            raise ValueError(f"positions must be an int or a 1-D array, got {where.ndim} dimensions")
+    if where.size and where.min() < 0:
+        raise ValueError(f"positions must not be negative, got {where.min()}")
+    if where.size and where.max() >= 2**width:
+        raise ValueError(f"positions must be below 2**n_bits = {2**width}, got {where.max()}")
+    return (where.astype(np.int64)[:, None] >> np.arange(width) & 1).astype(np.uint8)
+
+
+def _result(
+    out: NDArray[Any] | None, shape: tuple[int, int], dtype: DTypeLike
+) -> NDArray[Any]:
+    """Return `out` if it can take a table of `shape`, or a new array."""
+    if out is None:
+        return np.empty(shape, check_dtype(dtype))
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"out must be an ndarray, got {type(out).__name__}")
+    if out.dtype.kind != "f":
+        raise TypeError(f"out must have a floating-point dtype, got {out.dtype}")
+    if out.shape != shape:
+        raise ValueError(f"out must have shape {shape}, got {out.shape}")
+    if not out.flags.writeable:
+        raise ValueError("out must be writeable, got a read-only array")
+    return out

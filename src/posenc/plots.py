@@ -1,0 +1,172 @@
+"""The book's figures: one style, one diverging color map, one cyclic one.
+
+Figures are transparent SVG with ink of one color, `INK`, which the website exchanges for the
+color of its text, so that one file serves a light and a dark page. Line colors have a contrast of
+at least 3:1 on both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.image import AxesImage
+from numpy.typing import ArrayLike
+
+INK = "#1f2430"
+"""Color of text and axes."""
+
+DIVERGING = "PuOr_r"
+"""Color map for values around 0: purple below, orange above, safe for color-blind readers."""
+
+CYCLIC = "twilight"
+"""Color map for angles."""
+
+COLORS = ("#7a5fc4", "#c8680a", "#008a72", "#c2417c", "#2f7fc1", "#7d7d7d")
+"""Line colors, in their order of use."""
+
+
+def use_style() -> None:
+    """Give the figures of this kernel the book's look, as SVG that is the same every time."""
+    mpl.rcParams.update(
+        {
+            "figure.figsize": (7, 3.2),
+            "figure.facecolor": "none",
+            "figure.constrained_layout.use": True,
+            "axes.facecolor": "none",
+            "axes.edgecolor": INK,
+            "axes.labelcolor": INK,
+            "axes.prop_cycle": mpl.cycler(color=COLORS),
+            "axes.spines.top": False,
+            "axes.spines.right": False,
+            "axes.titlesize": "medium",
+            "font.size": 11,
+            "image.aspect": "auto",
+            "image.cmap": DIVERGING,
+            "image.interpolation": "none",
+            "legend.frameon": False,
+            "lines.linewidth": 1.8,
+            "savefig.facecolor": "none",
+            "svg.hashsalt": "posenc",
+            "text.color": INK,
+            "xtick.color": INK,
+            "ytick.color": INK,
+        }
+    )
+    try:
+        from matplotlib_inline.backend_inline import set_matplotlib_formats
+    except ImportError:  # outside Jupyter there is no inline backend to set
+        return
+    set_matplotlib_formats("svg", metadata={"Date": None}, bbox_inches=None)
+
+
+def heatmap(
+    table: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    xlabel: str = "dimension",
+    ylabel: str = "position",
+    title: str | None = None,
+    limit: float = 1.0,
+    colorbar: bool = True,
+) -> AxesImage:
+    """Draw a table with rows downwards, colors centered on 0.
+
+    Parameters
+    ----------
+    table : array_like, shape (rows, columns)
+        Values to draw; for an encoding, one row a position.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    xlabel, ylabel : str
+        Names of columns and rows.
+    title : str, optional
+        Title of the axes.
+    limit : float
+        The colors run from -limit to limit, so that white is always 0; positive.
+    colorbar : bool
+        Whether to draw the scale beside it.
+
+    Returns
+    -------
+    AxesImage
+
+    Raises
+    ------
+    ValueError
+        If `table` is not 2-D or `limit` is not positive.
+
+    Examples
+    --------
+    >>> heatmap(np.eye(3)).get_clim()
+    (-1.0, 1.0)
+    """
+    values = np.asarray(table)
+    if values.ndim != 2:
+        raise ValueError(f"table must have 2 dimensions, got {values.ndim}")
+    if not limit > 0:
+        raise ValueError(f"limit must be positive, got {limit!r}")
+    if ax is None:
+        ax = plt.subplots()[1]
+    image = ax.imshow(values, vmin=-limit, vmax=limit, cmap=DIVERGING)
+    ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    if colorbar:
+        ax.figure.colorbar(image, ax=ax)
+    return image
+
+
+def curves(
+    x: ArrayLike,
+    ys: Sequence[ArrayLike],
+    labels: Sequence[str],
+    ax: Axes | None = None,
+    *,
+    xlabel: str = "position",
+    ylabel: str = "value",
+    title: str | None = None,
+    **kwargs: Any,
+) -> Axes:
+    """Draw several curves over the same x, named at their side.
+
+    Parameters
+    ----------
+    x : array_like, shape (n,)
+        Where the curves are known.
+    ys : sequence of array_like, each of shape (n,)
+        One entry a curve.
+    labels : sequence of str
+        A name for each curve.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    xlabel, ylabel : str
+        Names of the axes.
+    title : str, optional
+        Title of the axes.
+    **kwargs
+        Passed to ``Axes.plot``.
+
+    Returns
+    -------
+    Axes
+
+    Raises
+    ------
+    ValueError
+        If there are not as many labels as curves.
+
+    Examples
+    --------
+    >>> len(curves([0, 1], [[0, 1], [1, 0]], ["up", "down"]).lines)
+    2
+    """
+    if ax is None:
+        ax = plt.subplots()[1]
+    for y, label in zip(ys, labels, strict=True):
+        ax.plot(x, y, label=label, **kwargs)
+    ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    return ax
