@@ -21,7 +21,7 @@ INK = "#1f2430"
 """Color of text and axes."""
 
 DIVERGING = "PuOr_r"
-"""Color map for values around 0: purple below, orange above, safe for color-blind readers."""
+"""Color map for values around 0, purple below and orange above, safe for color-blind readers."""
 
 CYCLIC = "twilight"
 """Color map for angles."""

@@ -1,0 +1,91 @@
+"""The ledger of claims and the errata, rendered from ``book/claims.yml``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import yaml
+from docutils import nodes
+from docutils.statemachine import StringList
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+DOCUMENTS = ("S0", "S1", "S2", "S3", "S4")
+VERDICTS = ("holds", "within limits", "fails")
+
+
+def load(path: Path) -> list[dict[str, str]]:
+    """The rows of the ledger."""
+    rows: list[dict[str, str]] = yaml.safe_load(path.read_text(encoding="utf-8"))
+    return rows
+
+
+def number(chapter: str) -> str:
+    """The number of a chapter, as in its file name: 2 for 02_formula."""
+    return chapter.partition("_")[0].lstrip("0")
+
+
+def link(row: dict[str, str]) -> str:
+    """A link to the cell that asserts the claim."""
+    text = f"chapter {number(row['chapter'])}"
+    return f'<a href="../notebooks/{row["chapter"]}.html#claim-{row["id"]}">{text}</a>'
+
+
+class Ledger(SphinxDirective):
+    """A table with a row a claim: of all of them, or of one document's mistakes."""
+
+    option_spec = {"document": str}
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        path = Path(self.env.srcdir) / "book" / "claims.yml"
+        self.env.note_dependency(str(path))
+        document = self.options.get("document")
+        for row in load(path):
+            if document is None:
+                yield row
+            elif row["id"].startswith(document) and row["verdict"] != "holds":
+                yield row
+
+    def run(self) -> list[nodes.Node]:
+        mistakes = "document" in self.options
+        columns = ["The document says", "Right is", "Shown in"]
+        if not mistakes:
+            columns = ["Document", "Claim", "Verdict", "Asserted in"]
+        table = nodes.table(classes=["ledger"])
+        group = nodes.tgroup(cols=len(columns))
+        group += [nodes.colspec(colwidth=1) for _ in columns]
+        group += nodes.thead("", self.row(columns))
+        body = nodes.tbody()
+        for claim in self.rows():
+            anchor = nodes.raw("", link(claim), format="html")
+            if mistakes:
+                body += self.row([claim["claim"], claim["truth"], anchor])
+            else:
+                cells = [claim["id"][:2], claim["claim"], claim["verdict"], anchor]
+                entry = self.row(cells)
+                verdict = claim["verdict"].replace(" ", "-")
+                entry["classes"] += [f"document-{claim['id'][:2]}", f"verdict-{verdict}"]
+                entry["ids"].append(f"row-{claim['id']}")
+                body += entry
+        group += body
+        table += group
+        return [table]
+
+    def row(self, cells: list[Any]) -> nodes.row:
+        """A table row of texts and nodes; texts may hold inline markup."""
+        row = nodes.row()
+        for cell in cells:
+            entry = nodes.entry()
+            if isinstance(cell, str):
+                self.state.nested_parse(StringList([cell]), 0, entry)
+            else:
+                entry += nodes.paragraph("", "", cell)
+            row += entry
+        return row
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_directive("ledger", Ledger)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
