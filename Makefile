@@ -17,7 +17,7 @@ export JUPYTER_PREFER_ENV_PATH := 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-$(INSTALLED): requirements.txt pyproject.toml
+$(INSTALLED): requirements.txt
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
 	$(PYTHON) -m venv --clear .venv
 	$(BIN)/pip install --requirement requirements.txt

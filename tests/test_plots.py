@@ -1,0 +1,109 @@
+"""The plot helpers, and the pictures drawn from the encoding."""
+
+import runpy
+import sys
+from pathlib import Path
+
+import matplotlib as mpl
+import matplotlib.pyplot as plt
+import numpy as np
+import pytest
+
+from posenc import plots, sinusoidal_encoding
+
+STATIC = Path(__file__).parents[1] / "book" / "_static"
+
+
+@pytest.fixture(autouse=True)
+def fresh_style():
+    with mpl.rc_context({"backend": "agg"}):
+        yield
+        plt.close("all")
+
+
+def test_heatmap_draws_rows_downwards_and_zero_white():
+    table = sinusoidal_encoding(5, 8)
+    image = plots.heatmap(table, title="five")
+    np.testing.assert_array_equal(image.get_array(), table)
+    assert image.get_clim() == (-1.0, 1.0)
+    assert image.axes.get_xlabel() == "dimension"
+    assert image.axes.get_ylabel() == "position"
+    assert image.axes.get_title() == "five"
+    assert image.axes.yaxis_inverted()
+    np.testing.assert_allclose(image.cmap(0.5)[:3], 0.967, atol=0.01)
+    assert image.colorbar is not None
+
+
+def test_heatmap_in_given_axes():
+    ax = plt.subplots()[1]
+    image = plots.heatmap(np.eye(3), ax, limit=3, colorbar=False)
+    assert image.axes is ax
+    assert image.get_clim() == (-3, 3)
+    assert image.colorbar is None
+
+
+def test_purple_is_negative_orange_positive():
+    colors = mpl.colormaps[plots.DIVERGING]([0.1, 0.9])
+    assert colors[0, 2] > colors[0, 0] > colors[0, 1]
+    assert colors[1, 0] > colors[1, 1] > colors[1, 2]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"table": np.zeros(3)}, "table must have 2 dimensions, got 1"),
+        ({"table": np.eye(2), "limit": 0}, "limit must be positive, got 0"),
+        ({"table": np.eye(2), "limit": np.nan}, "limit must be positive, got nan"),
+    ],
+)
+def test_heatmap_bad_input(arguments, message):
+    with pytest.raises(ValueError, match=message):
+        plots.heatmap(**arguments)
+
+
+def test_curves():
+    ax = plots.curves([0, 1], [[0, 1], [1, 0]], ["up", "down"], title="two", linewidth=3)
+    assert [line.get_label() for line in ax.lines] == ["up", "down"]
+    assert ax.lines[1].get_ydata().tolist() == [1, 0]
+    assert ax.lines[0].get_linewidth() == 3
+    assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("position", "value", "two")
+    assert plots.curves([0], [[0]], ["same axes"], ax) is ax
+    with pytest.raises(ValueError, match=r"shorter|longer"):
+        plots.curves([0], [[0]], ["a", "b"])
+
+
+def test_style_is_transparent_and_repeatable(tmp_path):
+    plots.use_style()
+    texts = []
+    for name in ("a.svg", "b.svg"):
+        figure = plots.heatmap(np.eye(3)).figure
+        figure.savefig(tmp_path / name, metadata={"Date": None})
+        texts.append((tmp_path / name).read_text())
+    assert texts[0] == texts[1]
+    assert plots.INK in texts[0]
+    assert "fill: #ffffff" not in texts[0]
+
+
+def test_style_without_jupyter(monkeypatch):
+    monkeypatch.setitem(sys.modules, "matplotlib_inline.backend_inline", None)
+    plots.use_style()
+    assert mpl.rcParams["image.cmap"] == plots.DIVERGING
+
+
+def luminance(color):
+    channels = np.array(mpl.colors.to_rgb(color))
+    linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    return linear @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("color", plots.COLORS)
+@pytest.mark.parametrize("page", ["#ffffff", "#121212"])
+def test_line_colors_stand_out_on_light_and_dark(color, page):
+    low, high = sorted([luminance(color), luminance(page)])
+    assert (high + 0.05) / (low + 0.05) >= 3
+
+
+def test_cover_and_favicon_are_current(tmp_path):
+    runpy.run_path(str(STATIC / "draw.py"))["draw"](tmp_path)
+    assert (tmp_path / "favicon.svg").read_text() == (STATIC / "favicon.svg").read_text()
+    assert (tmp_path / "cover.svg").read_text() == (STATIC / "cover.svg").read_text()
