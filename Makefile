@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test serve lint notebooks lab clean
+.PHONY: help book test serve lint notebooks lab lock clean
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -11,17 +11,24 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 SOURCES := $(wildcard src/posenc/*.py) requirements.txt
 PAGE := _build/html/index.html
 
+# What torch's GPU build draws in by itself. Pinned, it would come with the CPU build too.
+GPU := cuda-bindings cuda-pathfinder cuda-toolkit nvidia-cublas nvidia-cuda-cupti nvidia-cuda-nvrtc \
+	nvidia-cuda-runtime nvidia-cudnn-cu13 nvidia-cufft nvidia-cufile nvidia-curand \
+	nvidia-cusolver nvidia-cusparse nvidia-cusparselt-cu13 nvidia-nccl-cu13 nvidia-nvjitlink \
+	nvidia-nvshmem-cu13 nvidia-nvtx triton
+
 # Take the kernel of this .venv, not one that the user installed elsewhere.
 export JUPYTER_PREFER_ENV_PATH := 1
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
+# A .venv of another Python, or one that no longer starts, is made anew.
 $(INSTALLED): requirements.txt
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11")'
-	$(PYTHON) -m venv --clear .venv
-	$(BIN)/pip install --requirement requirements.txt
-	$(BIN)/pip install --no-deps --no-build-isolation --editable .
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11 …")'
+	@test "$$($(BIN)/python -V 2>&1)" = "$$($(PYTHON) -V 2>&1)" || $(PYTHON) -m venv --clear .venv
+	$(BIN)/python -m pip install --requirement requirements.txt
+	$(BIN)/python -m pip install --no-deps --no-build-isolation --editable .
 	@touch $@
 
 # The execution cache looks at notebooks alone: what they import is watched here.
@@ -59,6 +66,12 @@ notebooks: $(INSTALLED) ## execute the notebooks and store their outputs in plac
 
 lab: $(INSTALLED) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
+
+lock: ## compile requirements.txt from pyproject.toml (needs uv)
+	uv pip compile pyproject.toml --all-extras --group book --group test --group lint \
+		--universal --python-version 3.11 --fork-strategy fewest --annotation-style line \
+		$(GPU:%=--no-emit-package %) --custom-compile-command "make lock" --quiet \
+		--output-file requirements.txt
 
 clean: ## remove what was built and installed
 	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
