@@ -40,7 +40,9 @@ _build/sources: $(SOURCES) | $(INSTALLED)
 book: $(INSTALLED) _build/sources ## execute the notebooks and build the site
 	@test -e _build/complete || rm -rf _build/html _build/.doctrees
 	@rm -f _build/complete
-	$(BIN)/jupyter-book build . -W -n --keep-going || { rm -rf _build/html; exit 1; }
+	@{ $(BIN)/jupyter-book build . -W -n --keep-going; echo $$? > _build/status; } 2>&1 | tee _build/log
+	@test "$$(cat _build/status)" = 0 || { rm -rf _build/html; echo "The build failed:"; \
+		grep -A 8 -E 'WARNING:|ERROR:|error occurred while executing' _build/log; exit 1; }
 	@touch _build/complete
 	@echo "The book: $(CURDIR)/$(PAGE)"
 

@@ -1,4 +1,8 @@
-"""What every chapter gets at build time: its reading time, and figures that follow the theme."""
+"""What every chapter gets at build time.
+
+Its reading time, links from terms to the glossary, anchors for the ledger of claims, and figures
+that follow the theme of the page.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import re
 from pathlib import Path
 
 from docutils import nodes
+from sphinx import addnodes
 from sphinx.application import Sphinx
 
 from posenc.plots import INK
@@ -44,6 +49,37 @@ def anchor_claims(app: Sphinx, doctree: nodes.document) -> None:
         cell["ids"].extend(f"claim-{claim}" for claim in claims)
 
 
+def glossary_terms(text: str) -> list[str]:
+    """List the terms that a glossary directive defines, longest first."""
+    body = text.partition(":::{glossary}")[2].partition("\n:::")[0]
+    return sorted(re.findall(r"^(\S.*)$", body, re.MULTILINE), key=len, reverse=True)
+
+
+def term_link(term: str, text: str, docname: str) -> addnodes.pending_xref:
+    """Link a word to its entry in the glossary."""
+    word = nodes.inline("", text, classes=["xref", "std", "std-term"])
+    options = {"refdomain": "std", "reftype": "term", "reftarget": term, "refdoc": docname}
+    return addnodes.pending_xref("", word, refexplicit=True, refwarn=True, **options)
+
+
+def link_terms(app: Sphinx, doctree: nodes.document) -> None:
+    """Link each term of the glossary where a chapter first uses it in running text."""
+    docname = app.env.docname
+    if not docname.startswith("notebooks/"):
+        return
+    glossary = Path(app.srcdir) / "book" / "glossary.md"
+    app.env.note_dependency(str(glossary))
+    for term in glossary_terms(glossary.read_text(encoding="utf-8")):
+        use = re.compile(rf"\b{re.escape(term)}(?:s|es)?\b", re.IGNORECASE)
+        for text in list(doctree.findall(nodes.Text)):
+            found = use.search(text)
+            if found and isinstance(text.parent, nodes.paragraph):
+                before, after = text[: found.start()], text[found.end() :]
+                link = term_link(term, found[0], docname)
+                text.parent.replace(text, [nodes.Text(before), link, nodes.Text(after)])
+                break
+
+
 def follow_theme(svg: str) -> str:
     """The figure with its ink as a CSS variable that is light on a dark page."""
     head, _, body = svg.partition("<defs>")
@@ -62,5 +98,6 @@ def finish_figures(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("doctree-read", add_reading_time)
     app.connect("doctree-read", anchor_claims)
+    app.connect("doctree-read", link_terms)
     app.connect("build-finished", finish_figures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -44,7 +44,7 @@ def check_base(base: Any) -> float:
     return number
 
 
-def check_dtype(dtype: DTypeLike) -> np.dtype[np.floating[Any]]:
+def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return `dtype` as a numpy dtype if it is one of the real floating-point types."""
     found = np.dtype(dtype)
     if not np.issubdtype(found, np.floating):

@@ -6,12 +6,13 @@ correctly rounded one but for a hair.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from posenc._table import fill_table
+from posenc._table import fill_directly, fill_table
 from posenc._validate import (
     check_base,
     check_d_model,
@@ -122,7 +123,7 @@ def sinusoidal_encoding(
     dtype : dtype
         Floating-point type of the result. Ignored when `out` is given.
     start : int
-        First position, where `positions` is an int.
+        First position, where `positions` is an int; within ±2**53.
     out : ndarray, optional
         Floating-point array of shape (L, d_model) to fill instead of a new one.
 
@@ -137,7 +138,8 @@ def sinusoidal_encoding(
         If an argument has the wrong type: a bool or text for a number, an integer `dtype`.
     ValueError
         If `d_model` is odd or not positive, `positions` negative, not finite or not 1-D,
-        `base` not positive, `start` given beside an array, or `out` of another shape.
+        `base` not positive, `start` too far out or given beside an array, or `out` of another
+        shape.
 
     References
     ----------
@@ -153,10 +155,12 @@ def sinusoidal_encoding(
     array([[ 0.4794,  0.8776],
            [-0.8415,  0.5403]], dtype=float32)
     """
-    omega = angular_frequencies(d_model, base)
+    omega = _frequencies(check_d_model(d_model), check_base(base))
     start = check_int("start", start)
-    if np.ndim(positions) == 0:
+    if isinstance(positions, int) or np.ndim(positions) == 0:
         seq_len = check_int("positions", positions, minimum=0)
+        if abs(start) + seq_len > 2**53:
+            raise ValueError(f"start must be within ±2**53, where float64 can count, got {start}")
         table = _result(out, (seq_len, 2 * len(omega)), dtype)
         fill_table(table, omega, start)
         return table
@@ -164,15 +168,11 @@ def sinusoidal_encoding(
         raise ValueError(f"start goes with an int for positions, got start={start} and an array")
     where = check_positions(positions)
     table = _result(out, (len(where), 2 * len(omega)), dtype)
-    angles = np.multiply.outer(where, omega)
-    table[:, 0::2] = np.sin(angles)
-    table[:, 1::2] = np.cos(angles)
+    fill_directly(table, omega, where)
     return table
 
 
-def shift_matrix(
-    offset: float, d_model: int, *, base: float = 10_000.0
-) -> NDArray[np.float64]:
+def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
     r"""Matrix that moves an encoding by `offset` positions.
 
     .. math:: \mathrm{PE}_{k+\varphi} = M_\varphi\, \mathrm{PE}_k, \qquad
@@ -291,7 +291,9 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
         if where.dtype.kind not in "iu" and where.size:
             raise TypeError(f"positions must hold whole numbers, got {positions!r}")
         if where.ndim != 1:
-            raise ValueError(f"positions must be an int or a 1-D array, got {where.ndim} dimensions")
+            raise ValueError(
+                f"positions must be an int or a 1-D array, got {where.ndim} dimensions"
+            )
     if where.size and where.min() < 0:
         raise ValueError(f"positions must not be negative, got {where.min()}")
     if where.size and where.max() >= 2**width:
@@ -299,9 +301,15 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     return (where.astype(np.int64)[:, None] >> np.arange(width) & 1).astype(np.uint8)
 
 
-def _result(
-    out: NDArray[Any] | None, shape: tuple[int, int], dtype: DTypeLike
-) -> NDArray[Any]:
+@lru_cache(maxsize=8)
+def _frequencies(d_model: int, base: float) -> NDArray[np.float64]:
+    """Return `angular_frequencies`, kept: they cost as much as a small table."""
+    omega = angular_frequencies(d_model, base)
+    omega.flags.writeable = False
+    return omega
+
+
+def _result(out: NDArray[Any] | None, shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
     """Return `out` if it can take a table of `shape`, or a new array."""
     if out is None:
         return np.empty(shape, check_dtype(dtype))
@@ -313,4 +321,9 @@ def _result(
         raise ValueError(f"out must have shape {shape}, got {out.shape}")
     if not out.flags.writeable:
         raise ValueError("out must be writeable, got a read-only array")
+    extent = out.itemsize
+    for stride, count in sorted(zip(map(abs, out.strides), shape, strict=True)):
+        if count > 1 and stride < extent:
+            raise ValueError(f"out must not overlap itself, got strides {out.strides}")
+        extent += stride * (count - 1)
     return out

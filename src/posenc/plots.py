@@ -13,6 +13,7 @@ from typing import Any
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
+from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
@@ -40,7 +41,7 @@ def use_style() -> None:
             "axes.facecolor": "none",
             "axes.edgecolor": INK,
             "axes.labelcolor": INK,
-            "axes.prop_cycle": mpl.cycler(color=COLORS),
+            "axes.prop_cycle": cycler(color=COLORS),
             "axes.spines.top": False,
             "axes.spines.right": False,
             "axes.titlesize": "medium",
@@ -61,7 +62,7 @@ def use_style() -> None:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
     except ImportError:  # outside Jupyter there is no inline backend to set
         return
-    set_matplotlib_formats("svg", metadata={"Date": None}, bbox_inches=None)
+    set_matplotlib_formats("svg", metadata={"Date": None}, bbox_inches=None)  # type: ignore[no-untyped-call]
 
 
 def heatmap(

@@ -1,0 +1,224 @@
+"""The fast table: the direct way is what it must agree with, mpmath what both must."""
+
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
+
+import mpmath
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from posenc import _table, angular_frequencies, sinusoidal_encoding
+
+FLOATS = [np.float16, np.float32, np.float64]
+
+lengths = st.integers(0, 300)
+widths = st.integers(1, 40).map(lambda pairs: 2 * pairs)
+bases = st.floats(0.01, 1e8)
+starts = st.one_of(
+    st.integers(-1000, 1000), st.integers(-(10**7), 10**7), st.integers(-(2**52), 2**52)
+)
+sizes = {
+    "_SMALL": st.sampled_from([0, 64, 1024]),
+    "_BLOCK": st.integers(1, 500),
+    "_STRETCH": st.integers(1, 200),
+}
+
+
+def assert_agrees(table, d_model, base, start):
+    """Assert that float64 `table` is the direct one, but for the rounding of its angles."""
+    positions = np.arange(start, start + len(table))
+    direct = sinusoidal_encoding(positions, d_model, base=base, dtype=np.float64)
+    angles = np.abs(positions[:, None] * angular_frequencies(d_model, base))
+    allowed = 1e-11 + 2**-51 * np.repeat(angles, 2, axis=1)
+    assert (np.abs(table - direct) <= allowed).all()
+
+
+def exact(first, last, d_model, base=10_000.0):
+    """Rows first, …, last - 1, with angles counted in 2**-64 of a turn, which wrap by themselves.
+
+    The error is below 1e-12 for positions below 10**6.
+    """
+    positions = np.arange(first, last).astype(np.uint64)
+    table = np.empty((len(positions), d_model))
+    with mpmath.workdps(40):
+        for i in range(d_model // 2):
+            omega = mpmath.power(base, -mpmath.mpf(2 * i) / d_model)
+            step = np.uint64(int(mpmath.nint(omega / (2 * mpmath.pi) * 2**64)))
+            angles = (positions * step).view(np.int64) * (np.pi / 2**63)
+            table[:, 2 * i], table[:, 2 * i + 1] = np.sin(angles), np.cos(angles)
+    return table
+
+
+def in_40_digits(positions, d_model, base=10_000):
+    """Rows of those positions, from the formula as it is written."""
+    with mpmath.workdps(40):
+        omega = [mpmath.power(base, -mpmath.mpf(2 * i) / d_model) for i in range(d_model // 2)]
+        return np.array(
+            [[f(int(k) * w) for w in omega for f in (mpmath.sin, mpmath.cos)] for k in positions]
+        )
+
+
+def largest(errors):
+    return float(np.abs(errors).max())
+
+
+@settings(deadline=None)
+@given(lengths, widths, bases, starts)
+def test_it_agrees_with_the_direct_way(seq_len, d_model, base, start):
+    table = sinusoidal_encoding(seq_len, d_model, base=base, start=start, dtype=np.float64)
+    assert table.shape == (seq_len, d_model)
+    assert_agrees(table, d_model, base, start)
+
+
+@settings(deadline=None)
+@given(lengths, widths, bases, starts, st.fixed_dictionaries(sizes))
+def test_it_agrees_wherever_blocks_and_stretches_end(seq_len, d_model, base, start, chosen):
+    with mock.patch.multiple(_table, **chosen):
+        table = sinusoidal_encoding(seq_len, d_model, base=base, start=start, dtype=np.float64)
+    assert_agrees(table, d_model, base, start)
+
+
+@pytest.mark.parametrize(
+    ("seq_len", "d_model"),
+    [(40_001, 2), (8192, 2), (8193, 6), (20_000, 64), (4097, 510), (33, 16_386), (3, 40_000)],
+)
+@pytest.mark.parametrize("start", [0, -9999, 987_654])
+def test_it_agrees_at_full_size(seq_len, d_model, start):
+    table = sinusoidal_encoding(seq_len, d_model, start=start, dtype=np.float64)
+    assert_agrees(table, d_model, 10_000.0, start)
+
+
+def test_every_position_below_a_million():
+    d_model, many = 10, 2**17
+    whole = sinusoidal_encoding(10**6, d_model, dtype=np.float64)
+    single = sinusoidal_encoding(10**6, d_model)
+    for first in range(0, 10**6, many):
+        last = min(first + many, 10**6)
+        expected = exact(first, last, d_model)
+        assert largest(whole[first:last] - expected) <= 1e-10
+        assert largest(single[first:last] - expected) <= 3.1e-8
+
+
+@pytest.mark.parametrize("start", [0, 10**6 - 10_000])
+def test_the_width_of_the_paper_below_a_million(start):
+    table = sinusoidal_encoding(10_000, 512, start=start, dtype=np.float64)
+    expected = exact(start, start + 10_000, 512)
+    assert largest(table - expected) <= 1e-10
+    assert largest(table.astype(np.float32) - expected) <= 3.1e-8
+
+
+def test_against_40_digits():
+    seq_len, d_model = 10**6, 8
+    rng = np.random.default_rng(0)
+    edges = [0, 1, 8191, 8192, 8193, seq_len - 1]
+    sampled = np.concatenate([edges, rng.integers(0, seq_len, 200)])
+    expected = in_40_digits(sampled, d_model)
+    double = sinusoidal_encoding(seq_len, d_model, dtype=np.float64)
+    single = sinusoidal_encoding(seq_len, d_model)
+    assert largest(double[sampled] - expected) <= 1e-10
+    assert largest(single[sampled].astype(np.float64) - expected) <= 3.1e-8
+    assert largest(exact(0, seq_len, d_model)[sampled] - expected) <= 1e-12
+
+
+@settings(deadline=None, max_examples=30)
+@given(lengths, widths, bases, st.integers(-(10**6), 10**6), st.sampled_from(FLOATS))
+def test_the_cast_comes_last(seq_len, d_model, base, start, dtype):
+    table = sinusoidal_encoding(seq_len, d_model, base=base, start=start, dtype=dtype)
+    wide = sinusoidal_encoding(seq_len, d_model, base=base, start=start, dtype=np.float64)
+    assert table.dtype == dtype
+    np.testing.assert_array_equal(table, wide.astype(dtype))
+
+
+def layouts(shape):
+    rows, columns = shape
+    big = np.full((2 * rows + 1, 3 * columns + 2), 7.0, np.float32)
+    yield big[:rows, :columns]
+    yield big[1::2, 1 : 3 * columns : 3]
+    yield big[rows - 1 :: -1, columns - 1 :: -1]
+    yield np.empty((columns, rows), np.float16).T
+    yield np.empty((rows, columns), ">f4")
+    yield np.empty((rows, columns), np.longdouble)
+    yield np.zeros(8 * rows * columns + 1, np.uint8)[1:].view(np.float64).reshape(rows, columns)
+    yield np.ones((rows, columns, 2))[..., 0]
+
+
+@pytest.mark.parametrize("shape", [(1, 2), (5, 4), (700, 6), (90, 64)])
+@pytest.mark.parametrize("layout", range(8))
+def test_out_of_any_layout(shape, layout):
+    out = list(layouts(shape))[layout]
+    assert sinusoidal_encoding(shape[0], shape[1], out=out) is out
+    expected = sinusoidal_encoding(*shape, dtype=np.float64).astype(out.dtype)
+    np.testing.assert_array_equal(out, expected)
+
+
+def test_out_is_filled_and_nothing_beside_it():
+    big = np.full((403, 40), 7.0)
+    sinusoidal_encoding(200, 12, out=big[2:402:2, 3:39:3])
+    big[2:402:2, 3:39:3] = 7
+    assert (big == 7).all()
+
+
+@pytest.mark.parametrize("strides", [(0, 4), (4, 4), (16, 0), (8, 4), (4, 8), (12, 4), (-4, -4)])
+def test_out_that_overlaps_itself_is_refused(strides):
+    memory = np.zeros(100, np.float32)[50:]
+    out = np.lib.stride_tricks.as_strided(memory, (5, 4), strides)
+    with pytest.raises(ValueError, match="out must not overlap itself"):
+        sinusoidal_encoding(5, 4, out=out)
+    assert not memory.any()
+
+
+@pytest.mark.parametrize("start", [2**53, -(2**53), 10**400])
+def test_a_start_too_far_is_refused(start):
+    with pytest.raises(ValueError, match=r"start must be within ±2\*\*53"):
+        sinusoidal_encoding(1, 2, start=start)
+
+
+def test_threads_do_not_meet():
+    calls = [(seq_len, d_model) for seq_len in (50, 3000, 9000) for d_model in (2, 32, 128)] * 4
+    alone = [sinusoidal_encoding(*call) for call in calls]
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda call: sinusoidal_encoding(*call), calls))
+    for one, other in zip(alone, together, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_a_result_is_not_shared():
+    first = sinusoidal_encoding(5, 4)
+    first[:] = 7
+    assert sinusoidal_encoding(5, 4).max() == 1
+    angular_frequencies(4)[:] = 7
+    assert sinusoidal_encoding(5, 4)[1, 2] == np.float32(np.sin(0.01))
+
+
+@pytest.mark.parametrize("seq_len", [4, 3000])
+def test_numpy_is_left_as_it_was(seq_len):
+    def state():
+        return np.geterr(), np.geterrcall(), np.getbufsize(), np.get_printoptions()
+
+    before = state()
+    sinusoidal_encoding(seq_len, 8)
+    assert state() == before
+    with np.errstate(all="raise"):
+        inside = state()
+        sinusoidal_encoding(seq_len, 8)
+        # float16 cannot hold the sine of so slow a pair, and `raise` says so.
+        with pytest.raises(FloatingPointError, match="underflow"):
+            sinusoidal_encoding(seq_len, 8, base=1e12, dtype=np.float16)
+        assert state() == inside
+    assert state() == before
+
+
+@pytest.mark.parametrize("d_model", [128, 512, 8192])
+def test_memory_beside_the_result(d_model):
+    seq_len = 2**24 // d_model
+    tracemalloc.start()
+    try:
+        table = sinusoidal_encoding(seq_len, d_model)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert table.nbytes == 2**26
+    assert peak <= 1.05 * table.nbytes
