@@ -60,7 +60,7 @@ lint: $(INSTALLED) ## check style, format, types and spelling
 
 notebooks: $(INSTALLED) ## execute the notebooks and store their outputs in place
 	printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/jupyter nbconvert \
-		--to notebook --inplace --execute --log-level WARN \
+		--to notebook --inplace --execute --coalesce-streams --log-level WARN \
 		--ExecutePreprocessor.record_timing=False \
 		--ClearMetadataPreprocessor.enabled=True \
 		--ClearMetadataPreprocessor.clear_cell_metadata=False \
