@@ -30,6 +30,16 @@ def link(row: dict[str, str]) -> str:
     return f'<a href="../notebooks/{row["chapter"]}.html#claim-{row["id"]}">{text}</a>'
 
 
+def choices(name: str, values: list[str]) -> str:
+    """Radio buttons that show all rows, or those of one document or verdict (see book.css)."""
+    buttons = [
+        f'<label><input type="radio" name="{name}" value="{value.replace(" ", "-")}"'
+        f"{' checked' if value == 'all' else ''}> {value}</label>"
+        for value in ["all", *values]
+    ]
+    return f"<fieldset class='choices'><legend>{name}</legend>{''.join(buttons)}</fieldset>"
+
+
 class Ledger(SphinxDirective):
     """A table with a row a claim: of all of them, or of one document's mistakes."""
 
@@ -67,7 +77,11 @@ class Ledger(SphinxDirective):
                 body += entry
         group += body
         table += group
-        return [table]
+        if mistakes:
+            return [table]
+        fields = choices("document", ["S0", "S1", "S2", "S3", "S4"])
+        fields += choices("verdict", ["holds", "within limits", "fails"])
+        return [nodes.raw("", fields, format="html"), table]
 
     def row(self, cells: list[Any]) -> nodes.row:
         """A table row of texts and nodes; texts may hold inline markup."""
