@@ -66,6 +66,15 @@ notebooks: $(INSTALLED) ## execute the notebooks and store their outputs in plac
 		--ClearMetadataPreprocessor.clear_cell_metadata=False \
 		--ClearMetadataPreprocessor.preserve_nb_metadata_mask=kernelspec
 
+.venv/bench/installed: $(INSTALLED)
+	$(BIN)/python -m venv --clear .venv/bench
+	.venv/bench/bin/pip install --upgrade 'pip>=25.1'
+	.venv/bench/bin/pip install --constraint requirements.txt --group bench
+	@touch $@
+
+bench: .venv/bench/installed ## measure speed, memory and error beside other libraries
+	PYTHONPATH=src .venv/bench/bin/python benchmarks/bench.py
+
 lab: $(INSTALLED) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
