@@ -60,7 +60,8 @@ lint: $(INSTALLED) ## check style, format, types and spelling
 
 notebooks: $(INSTALLED) ## execute the notebooks and store their outputs in place
 	printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/jupyter nbconvert \
-		--to notebook --inplace --execute --coalesce-streams --log-level WARN \
+		--to notebook --inplace --execute --log-level WARN \
+		--NotebookExporter.preprocessors=nbconvert.preprocessors.CoalesceStreamsPreprocessor \
 		--ExecutePreprocessor.record_timing=False \
 		--ClearMetadataPreprocessor.enabled=True \
 		--ClearMetadataPreprocessor.clear_cell_metadata=False \
@@ -73,7 +74,7 @@ notebooks: $(INSTALLED) ## execute the notebooks and store their outputs in plac
 	@touch $@
 
 bench: .venv/bench/installed ## measure speed, memory and error beside other libraries
-	PYTHONPATH=src .venv/bench/bin/python benchmarks/bench.py
+	@PYTHONPATH=src .venv/bench/bin/python benchmarks/bench.py
 
 lab: $(INSTALLED) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -73,7 +73,8 @@ def link_terms(app: Sphinx, doctree: nodes.document) -> None:
         use = re.compile(rf"\b{re.escape(term)}(?:s|es)?\b", re.IGNORECASE)
         for text in list(doctree.findall(nodes.Text)):
             found = use.search(text)
-            if found and isinstance(text.parent, nodes.paragraph):
+            prose = isinstance(text.parent, nodes.paragraph)
+            if found and prose and not isinstance(text.parent.parent, nodes.entry):
                 before, after = text[: found.start()], text[found.end() :]
                 link = term_link(term, found[0], docname)
                 text.parent.replace(text, [nodes.Text(before), link, nodes.Text(after)])
