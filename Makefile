@@ -8,7 +8,7 @@ PORT ?= 8000
 BIN := .venv/bin
 INSTALLED := .venv/installed
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
-SOURCES := $(wildcard src/posenc/*.py) requirements.txt
+SOURCES := $(wildcard src/posenc/*.py src/posenc/*.js) requirements.txt
 PAGE := _build/html/index.html
 
 # What torch's GPU build draws in by itself. Pinned, it would come with the CPU build too.
@@ -58,6 +58,8 @@ lint: $(INSTALLED) ## check style, format, types and spelling
 	$(BIN)/mypy
 	$(BIN)/codespell
 
+# A widget stores its picture alone, not the id that this run gave it.
+notebooks: export POSENC_STATIC := 1
 notebooks: $(INSTALLED) ## execute the notebooks and store their outputs in place
 	printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/jupyter nbconvert \
 		--to notebook --inplace --execute --log-level WARN \

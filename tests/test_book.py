@@ -11,7 +11,7 @@ import torch
 import yaml
 
 import posenc
-from posenc import angular_frequencies, shift_matrix, sinusoidal_encoding
+from posenc import angular_frequencies, offset_kernel, shift_matrix, sinusoidal_encoding
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -194,6 +194,7 @@ HEADS = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 20, 8)))
         ("04_torch_stack_flatten", "encode", (torch.arange(9), 6), sinusoidal_encoding(9, 6)),
         ("07_linearity", "rotation", (3.0,), shift_matrix(3, 2)),
         ("07_linearity", "block_diagonal", (3, 8), shift_matrix(3, 8)),
+        ("09_distance_and_resolution", "kernel", (np.arange(9), 8), offset_kernel(np.arange(9), 8)),
         ("11_rotary_and_alibi", "rotate", (HEADS,), rotate_pairs(HEADS)),
         ("11_rotary_and_alibi", "rotate_halves", (HEADS,), rotate_pairs(HEADS, layout="halves")),
         ("11_rotary_and_alibi", "slopes", (8,), alibi_slopes(8)),

@@ -12,6 +12,7 @@
 const paper = (j, d) => [(2 * (j >> 1)) / d, j % 2];
 
 const omega = (pair, d, base) => base ** ((-2 * pair) / d);
+const omegas = (d, base) => Array.from({ length: d / 2 }, (_, pair) => omega(pair, d, base));
 
 /** Table of positions start, …, start + length - 1, row by row. */
 function encode(length, d, base, column = paper, start = 0) {
@@ -26,13 +27,6 @@ function encode(length, d, base, column = paper, start = 0) {
 }
 
 const point = (angle) => [Math.sin(angle), Math.cos(angle)];
-
-/** PE(k)·PE(k + offset), which is the same for every k. */
-function kernel(offset, d, base) {
-  let sum = 0;
-  for (let i = 0; i < d / 2; i++) sum += Math.cos(omega(i, d, base) * offset);
-  return sum;
-}
 
 /** Other tables than the paper's: by convention, or by mistake. */
 const VARIANTS = {
@@ -90,23 +84,19 @@ const STEPS = Array.from({ length: 256 }, (_, n) => {
   });
 });
 
-/** Red, green and blue of a value between -limit and limit. */
-function color(value, limit = 1) {
-  const n = Math.floor(((value + limit) / (2 * limit)) * 256);
-  return STEPS[Math.max(0, Math.min(255, n))];
-}
+/** The steps as pixels: red, green, blue and opaque. */
+const PIXELS = new Uint32Array(Uint8Array.from(STEPS.flatMap((rgb) => [...rgb, 255])).buffer);
 
+/** Paint a table of values between -limit and limit, a pixel each. */
 function paint(canvas, table, rows, columns, limit) {
-  canvas.width = columns;
-  canvas.height = rows;
+  if (canvas.width !== columns) canvas.width = columns;
+  if (canvas.height !== rows) canvas.height = rows;
   const image = new ImageData(columns, rows);
-  table.forEach((value, n) => {
-    const [red, green, blue] = color(value, limit);
-    image.data[4 * n] = red;
-    image.data[4 * n + 1] = green;
-    image.data[4 * n + 2] = blue;
-    image.data[4 * n + 3] = 255;
-  });
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let n = 0; n < table.length; n++) {
+    const step = Math.floor(((table[n] + limit) / (2 * limit)) * 256);
+    pixels[n] = PIXELS[Math.max(0, Math.min(255, step))];
+  }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
@@ -131,9 +121,10 @@ function shape(name, attributes = {}, ...children) {
 const text = (x, y, words, attributes) => shape("text", { x, y, ...attributes }, words);
 const middle = { "text-anchor": "middle" };
 const end = { "text-anchor": "end" };
+const round = (x) => Math.round(10 * x) / 10;
 const path = (points, attributes) =>
   shape("polyline", {
-    points: points.map(([x, y]) => `${x.toFixed(1)},${y.toFixed(1)}`).join(" "),
+    points: points.map(([x, y]) => `${round(x)},${round(y)}`).join(" "),
     ...attributes,
   });
 
@@ -155,7 +146,7 @@ function axes(width, height, above, right, top, label) {
   const [x0, x1, y0, y1] = [34, width - 12, height - 36, above];
   const x = (value) => x0 + (value / right) * (x1 - x0);
   const y = (value) => y0 + ((value + top) / (2 * top)) * (y1 - y0);
-  const step = [1, 2, 5, 10, 20, 50, 100].find((size) => right / size <= 6);
+  const step = [1, 2, 5, 10, 20, 50, 100].find((size) => right / size <= 7);
   const ticks = [];
   for (let tick = 0; tick <= right; tick += step) ticks.push(text(x(tick), y0 + 16, tick, middle));
   for (const tick of [-top, 0, top]) ticks.push(text(x0 - 6, y(tick) + 4, show(tick, 0), end));
@@ -229,8 +220,8 @@ const heatmap = {
   fields: {
     d_model: modelWidth(64, 2, 256),
     base: logBase,
-    seq_len: seqLength(64, 2, 256),
-    position: whole("position k", 5, 0, 255, lastPosition),
+    seq_len: seqLength(64, 2, 128),
+    position: whole("position k", 5, 0, 127, lastPosition),
     dimension: whole("dimension j", 8, 0, 255, (state) => state.d_model - 1),
   },
   compute: ({ d_model, base, seq_len }) => ({ table: encode(seq_len, d_model, base) }),
@@ -281,15 +272,16 @@ const curves = {
     base: logBase,
     seq_len: seqLength(64, 2, 128),
     pair: whole("first pair i", 0, 0, 127, lastPair),
-    count: whole("pairs shown", 3, 1, 3),
+    stride: whole("pairs apart", 4, 1, 32),
   },
-  /** Sine and cosine of each pair, at four points a position. */
-  compute({ d_model, base, seq_len, pair, count }) {
-    const shown = Math.min(count, d_model / 2 - pair);
-    const pairs = Array.from({ length: shown }, (_, n) => pair + n);
-    const points = Array.from({ length: 4 * (seq_len - 1) + 1 }, (_, n) => n / 4);
-    const waves = (wave) => pairs.map((i) => points.map((k) => wave(k * omega(i, d_model, base))));
-    const wavelengths = pairs.map((i) => (2 * Math.PI) / omega(i, d_model, base));
+  /** Sine and cosine of up to three pairs, at two or four points a position. */
+  compute({ d_model, base, seq_len, pair, stride }) {
+    const pairs = [pair, pair + stride, pair + 2 * stride].filter((i) => i < d_model / 2);
+    const frequencies = pairs.map((i) => omega(i, d_model, base));
+    const parts = seq_len > 64 ? 2 : 4;
+    const points = Array.from({ length: parts * (seq_len - 1) + 1 }, (_, n) => n / parts);
+    const waves = (wave) => frequencies.map((frequency) => points.map((k) => wave(k * frequency)));
+    const wavelengths = frequencies.map((frequency) => (2 * Math.PI) / frequency);
     return { pairs, wavelengths, points, sines: waves(Math.sin), cosines: waves(Math.cos) };
   },
   build(picture) {
@@ -324,7 +316,7 @@ const curves = {
 
 const clock = {
   fields: {
-    d_model: modelWidth(16, 2, 32),
+    d_model: modelWidth(32, 2, 32),
     base: logBase,
     position: whole("position k", 5, 0, 255),
   },
@@ -339,6 +331,7 @@ const clock = {
       const columns = Math.min(d_model / 2, 8);
       const step = Math.min(62, width / 8);
       const radius = step * 0.38;
+      const below = d_model > 16 ? 166 : 90;
       const hands = Array.from({ length: d_model / 2 }, (_, pair) => {
         const [cx, cy] = [((pair % columns) + 0.5) * step, 36 + Math.floor(pair / columns) * 76];
         return [
@@ -350,13 +343,13 @@ const clock = {
       const counter = bits.map((bit, n) => [
         shape("rect", {
           x: (n + 0.5) * step - 12,
-          y: 172,
+          y: below,
           width: 24,
           height: 24,
           class: bit ? "full" : "thin faint",
         }),
-        text((n + 0.5) * step, 189, bit, { ...middle, class: bit ? "on" : "" }),
-        text((n + 0.5) * step, 212, 2 ** n, middle),
+        text((n + 0.5) * step, below + 17, bit, { ...middle, class: bit ? "on" : "" }),
+        text((n + 0.5) * step, below + 40, 2 ** n, middle),
       ]);
       draw(width, hands.flat(), counter.flat());
     };
@@ -415,14 +408,17 @@ const rotation = {
 
 const offsets = {
   fields: {
-    d_model: modelWidth(8, 2, 256),
+    d_model: modelWidth(8, 2, 128),
     base: logBase,
     seq_len: seqLength(128, 8, 256),
     offset: whole("offset φ", 63, 0, 255, lastPosition),
   },
   /** Products by offset, and the offsets that look nearer than 1 does, nearest first. */
   compute({ d_model, base, seq_len }) {
-    const products = Array.from({ length: seq_len }, (_, offset) => kernel(offset, d_model, base));
+    const frequencies = omegas(d_model, base);
+    const products = Array.from({ length: seq_len }, (_, offset) =>
+      frequencies.reduce((sum, frequency) => sum + Math.cos(frequency * offset), 0),
+    );
     const nearer = [...products.keys()].filter(
       (offset) => offset > 1 && products[offset] > products[1],
     );
@@ -465,7 +461,7 @@ const offsets = {
 
 const convention = {
   fields: {
-    d_model: modelWidth(16, 4, 128),
+    d_model: modelWidth(16, 4, 64),
     base: logBase,
     seq_len: seqLength(64, 2, 128),
     variant: { label: "variant", initial: "halves", options: VARIANTS },
@@ -505,7 +501,7 @@ const STYLE = `
 :host { color: var(--pst-color-text-base, var(--jp-ui-font-color1, inherit)); display: block; text-align: left;
   --accent: var(--pst-color-primary, var(--jp-brand-color1, #7a5fc4)); }
 * { box-sizing: border-box; }
-.live { font-size: 0.875rem; line-height: 1.4; }
+.live { container-type: inline-size; font-size: 0.875rem; line-height: 1.4; }
 .picture { position: relative; }
 svg { display: block; fill: none; stroke-width: 2; width: 100%; }
 text { fill: currentColor; font-size: 12px; }
@@ -527,10 +523,11 @@ canvas { cursor: crosshair; display: block; height: 240px; image-rendering: pixe
 .three { display: grid; gap: 8px; grid-template-columns: repeat(3, 1fr); }
 .three canvas { cursor: auto; height: 200px; }
 .title { font-size: 12px; text-align: center; }
-.say { margin: 6px 0; min-height: 4.2em; overflow-wrap: anywhere; }
+.say { margin: 6px 0; min-height: 5.6em; overflow-wrap: anywhere; }
+@container (min-width: 500px) { .say { min-height: 2.8em; } }
 .fields { display: grid; gap: 2px 20px; grid-template-columns: repeat(auto-fill, minmax(min(100%, 250px), 1fr)); }
 .field { align-items: center; display: grid; gap: 8px; grid-template-columns: 5.6em 1fr 5em; min-height: 28px; }
-.field:has(select) { grid-template-columns: 5.6em 1fr; }
+.field.choice { grid-template-columns: 5.6em 1fr; }
 .field span { font-variant-numeric: tabular-nums; }
 input, select, button { accent-color: var(--accent); color: inherit; font: inherit; height: 28px; margin: 0; min-width: 0; width: 100%; }
 select, button { background: none; border: 1px solid currentColor; border-radius: 4px; padding: 0 8px; }
@@ -554,7 +551,7 @@ function control(name, field, set) {
     const select = element("select", { id }, ...options);
     select.addEventListener("change", () => set({ [name]: select.value }));
     return [
-      element("div", { class: "field" }, label, select),
+      element("div", { class: "field choice" }, label, select),
       (state) => (select.value = state[name]),
     ];
   }
@@ -567,9 +564,11 @@ function control(name, field, set) {
     element("div", { class: "field" }, label, input, value),
     (state) => {
       if (field.top) input.max = field.top(state);
+      const shown = group(state[name]).replace("-", "−");
+      if (value.textContent === shown) return;
       input.value = field.log ? Math.log10(state[name]) : state[name];
-      value.textContent = group(state[name]).replace("-", "−");
-      input.setAttribute("aria-valuetext", value.textContent);
+      value.textContent = shown;
+      input.setAttribute("aria-valuetext", shown);
     },
   ];
 }
@@ -635,9 +634,10 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   const controls = Object.entries(fields).map(([name, field]) => control(name, field, set));
   const draw = build(picture, set);
   let calm;
+  let width = 0;
 
   function redraw() {
-    if (picture.clientWidth) draw(figure.state, figure.values, picture.clientWidth);
+    if (width) draw(figure.state, figure.values, width);
   }
 
   function update(given) {
@@ -647,7 +647,9 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     redraw();
     said.textContent = say(figure.state, figure.values);
     clearTimeout(calm);
-    calm = setTimeout(() => (spoken.value = said.textContent), 500);
+    calm = setTimeout(() => {
+      if (spoken.value !== said.textContent) spoken.value = said.textContent;
+    }, 500);
   }
 
   if (play) buttons.append(...player(play, fields[play], () => figure.state, set));
@@ -662,7 +664,12 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   const live = element("div", { class: "live" }, picture, said, spoken, rows, buttons);
   host.attachShadow({ mode: "open" }).append(element("style", {}, STYLE), live, element("slot"));
   update(figure.state);
-  new ResizeObserver(redraw).observe(picture);
+  clearTimeout(calm);
+  spoken.value = said.textContent;
+  new ResizeObserver(([{ contentRect }]) => {
+    width = contentRect.width;
+    redraw();
+  }).observe(picture);
   return figure;
 }
 
@@ -703,5 +710,4 @@ function render({ model, el }) {
   return () => model.off(null, follow);
 }
 
-export { FIGURES, STEPS, color, define, mount };
 export default { render };

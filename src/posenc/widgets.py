@@ -1,9 +1,9 @@
 """Figures that a reader moves, as Jupyter widgets.
 
-Each figure is drawn by ``figures.js``, in Jupyter as on the book's website. Here is what Python adds:
-a state that is read and set by name, with the same limits as the sliders, and a picture of it for
-where no script runs. With ``POSENC_STATIC`` set in the environment the picture is all that is
-shown, which is what a stored notebook should hold: a widget is gone with its kernel.
+Each figure is drawn by ``figures.js``, in Jupyter as on the book's website. Python adds a state
+that is read and set by name, with the limits of the sliders, and a picture of it for where no
+script runs. With ``POSENC_STATIC`` set in the environment the picture is all that is shown, and
+that is what a stored notebook should hold: a widget is gone with its kernel.
 """
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ import os
 from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import anywidget
 import matplotlib as mpl
 import numpy as np
 import traitlets
-from matplotlib.figure import Figure
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from numpy.typing import NDArray
 
@@ -48,46 +48,43 @@ VARIANTS = {
 
 
 class Whole(traitlets.TraitType[int, int]):
-    """A whole number within limits; shared with the browser."""
+    """A whole number within limits; `top` is the upper one where it depends on other traits."""
 
-    def __init__(self, default: int, minimum: int, maximum: int) -> None:
+    def __init__(
+        self, default: int, minimum: int, maximum: int, top: Callable[[Any], int] | None = None
+    ) -> None:
         super().__init__(default)
-        self.minimum, self.maximum = minimum, maximum
+        self.minimum, self.maximum, self.top = minimum, maximum, top
         self.tag(sync=True, argument=True)
 
     def validate(self, obj: Any, value: Any) -> int:
-        """Return `value` as an int, if the figure can show it."""
-        return _at_most(str(self.name), self.check(value), self.maximum)
-
-    def check(self, value: Any) -> int:
-        """Return `value` as an int of the right kind."""
-        return check_int(str(self.name), value, minimum=self.minimum)
+        """Return `value` as an int within the limits."""
+        number = check_int(str(self.name), value, minimum=self.minimum)
+        return int(_at_most(str(self.name), number, self.maximum))
 
 
 class Width(Whole):
     """An even width."""
 
-    def check(self, value: Any) -> int:
-        """Return `value` as an int if it is even."""
-        super().check(value)
-        return check_d_model(value)
+    def validate(self, obj: Any, value: Any) -> int:
+        """Return `value` as an even int within the limits."""
+        return check_d_model(super().validate(obj, value))
 
 
 class Base(traitlets.TraitType[float, float]):
-    """A base from 1 to a million."""
+    """A base within limits."""
 
-    minimum, maximum = 1, 1_000_000
+    minimum, maximum = 1.0, 1_000_000.0
 
     def __init__(self) -> None:
         super().__init__(10_000.0)
         self.tag(sync=True, argument=True)
 
     def validate(self, obj: Any, value: Any) -> float:
-        """Return `value` as a float, if the figure can show it."""
-        number = check_base(value)
-        if number < self.minimum:
-            raise ValueError(f"base must be at least {self.minimum}, got {value!r}")
-        return _at_most("base", number, self.maximum)
+        """Return `value` as a float within the limits."""
+        if check_base(value) < self.minimum:
+            raise ValueError(f"base must be at least {self.minimum:.0f}, got {value!r}")
+        return float(_at_most("base", value, self.maximum))
 
 
 class Variant(traitlets.TraitType[str, str]):
@@ -109,27 +106,39 @@ class _Figure(anywidget.AnyWidget):
 
     _esm = Path(__file__).with_name("figures.js")
     _kind = traitlets.Unicode().tag(sync=True)
-    _tops: ClassVar[dict[str, Callable[[Any], int]]] = {}  # limits that depend on other traits
 
     def __init__(self, **state: Any) -> None:
-        unknown = state.keys() - self.traits(argument=True).keys()
+        unknown = state.keys() - self._arguments().keys()
         if unknown:
             raise TypeError(f"{type(self).__name__} has no argument {', '.join(sorted(unknown))}")
         super().__init__(_kind=type(self).__name__.lower(), **state)
 
+    def open(self) -> None:
+        """Tell the browser of the widget; called by ipywidgets."""
+        if not _static():
+            super().open()
+
+    @classmethod
+    def _arguments(cls) -> dict[str, Any]:
+        """Return the traits that are arguments, in their order."""
+        traits = cls.class_traits(argument=True)
+        written = [name for owner in cls.__mro__ for name in vars(owner)]
+        return dict(sorted(traits.items(), key=lambda item: written.index(item[0])))
+
     @traitlets.validate("position", "dimension", "pair", "offset")
-    def _within(self, proposal: Any) -> int:
-        name, value = proposal.trait.name, proposal.value
-        return _at_most(name, value, self._tops[name](self)) if name in self._tops else value
+    def _stay_within(self, proposal: Any) -> Any:
+        name, top = proposal.trait.name, proposal.trait.top
+        return _at_most(name, proposal.value, top(self)) if top else proposal.value
 
     @traitlets.observe("d_model", "seq_len")
     def _shrink(self, change: Any) -> None:
-        for name, top in self._tops.items():
-            setattr(self, name, min(getattr(self, name), top(self)))
+        for name, trait in self._arguments().items():
+            if getattr(trait, "top", None):
+                setattr(self, name, min(getattr(self, name), trait.top(self)))
 
     def state(self) -> dict[str, Any]:
         """Return what the figure shows, as the arguments that would make it again."""
-        return {name: getattr(self, name) for name in self.traits(argument=True)}
+        return {name: getattr(self, name) for name in self._arguments()}
 
     def picture(self) -> str:
         """Return a picture of the state, as SVG in the book's style."""
@@ -148,10 +157,11 @@ class _Figure(anywidget.AnyWidget):
         return f"{type(self).__name__}({arguments})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        data, metadata = super()._repr_mimebundle_(**kwargs)
-        if os.environ.get("POSENC_STATIC"):
-            data, metadata = {"text/plain": data["text/plain"]}, {}
-        return {**data, "image/svg+xml": self.picture()}, metadata
+        data = {"text/plain": repr(self), "image/svg+xml": self.picture()}
+        if _static():
+            return data, {}
+        live, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        return live | data, metadata
 
 
 class Heatmap(_Figure):
@@ -164,7 +174,7 @@ class Heatmap(_Figure):
     base : float
         The constant that spreads the frequencies; from 1 to 1 000 000.
     seq_len : int
-        Number of positions, from 2 to 256.
+        Number of positions, from 2 to 128.
     position, dimension : int
         The cell that is explained; within the table.
 
@@ -183,20 +193,20 @@ class Heatmap(_Figure):
 
     d_model = Width(64, 2, 256)
     base = Base()
-    seq_len = Whole(64, 2, 256)
-    position = Whole(5, 0, 255)
-    dimension = Whole(8, 0, 255)
-    _tops = {"position": lambda f: f.seq_len - 1, "dimension": lambda f: f.d_model - 1}
+    seq_len = Whole(64, 2, 128)
+    position = Whole(5, 0, 127, lambda f: f.seq_len - 1)
+    dimension = Whole(8, 0, 255, lambda f: f.d_model - 1)
 
     def _draw(self, figure: Figure) -> None:
         ax = figure.subplots()
         plots.heatmap(_table(self.seq_len, self.d_model, self.base), ax)
         corner = (self.dimension - 0.5, self.position - 0.5)
-        ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=plots.INK))
+        for color, linewidth in (("black", 4), ("white", 1.5)):
+            ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=color, linewidth=linewidth))
 
 
 class Curves(_Figure):
-    """Sine and cosine of up to three pairs, over positions.
+    """Sine and cosine of three pairs over positions.
 
     Parameters
     ----------
@@ -208,8 +218,8 @@ class Curves(_Figure):
         Number of positions, from 2 to 128.
     pair : int
         The first pair that is shown, below ``d_model / 2``.
-    count : int
-        How many pairs are shown, from 1 to 3, as far as there are any.
+    stride : int
+        Pairs from one shown to the next, from 1 to 32; fewer than three where they end.
 
     Raises
     ------
@@ -219,22 +229,21 @@ class Curves(_Figure):
     Examples
     --------
     >>> Curves(d_model=8, pair=3)
-    Curves(d_model=8, base=10000.0, seq_len=64, pair=3, count=3)
+    Curves(d_model=8, base=10000.0, seq_len=64, pair=3, stride=4)
     """
 
     d_model = Width(64, 2, 256)
     base = Base()
     seq_len = Whole(64, 2, 128)
-    pair = Whole(0, 0, 127)
-    count = Whole(3, 1, 3)
-    _tops = {"pair": lambda f: f.d_model // 2 - 1}
+    pair = Whole(0, 0, 127, lambda f: f.d_model // 2 - 1)
+    stride = Whole(4, 1, 32)
 
     def _draw(self, figure: Figure) -> None:
         ax = figure.subplots()
         points = np.arange(0, self.seq_len - 0.75, 0.25)
         table = sinusoidal_encoding(points, self.d_model, base=self.base)
         turns = wavelengths(self.d_model, self.base)
-        shown = range(self.pair, min(self.pair + self.count, len(turns)))
+        shown = range(self.pair, len(turns), self.stride)[:3]
         for pair, color in zip(shown, plots.COLORS, strict=False):
             label = f"pair {pair}: wavelength {turns[pair]:.2f} positions"
             ax.plot(points, table[:, 2 * pair], color=color, label=label)
@@ -263,10 +272,10 @@ class Clock(_Figure):
     Examples
     --------
     >>> Clock(position=6)
-    Clock(d_model=16, base=10000.0, position=6)
+    Clock(d_model=32, base=10000.0, position=6)
     """
 
-    d_model = Width(16, 2, 32)
+    d_model = Width(32, 2, 32)
     base = Base()
     position = Whole(5, 0, 255)
 
@@ -312,10 +321,9 @@ class Rotation(_Figure):
 
     d_model = Width(16, 2, 256)
     base = Base()
-    pair = Whole(1, 0, 127)
+    pair = Whole(1, 0, 127, lambda f: f.d_model // 2 - 1)
     position = Whole(5, 0, 255)
     offset = Whole(3, -64, 64)
-    _tops = {"pair": lambda f: f.d_model // 2 - 1}
 
     def _draw(self, figure: Figure) -> None:
         ax = _plane(figure.subplots())
@@ -336,7 +344,7 @@ class Kernel(_Figure):
     Parameters
     ----------
     d_model : int
-        Width of the encoding; even, from 2 to 256.
+        Width of the encoding; even, from 2 to 128.
     base : float
         The constant that spreads the frequencies; from 1 to 1 000 000.
     seq_len : int
@@ -355,11 +363,10 @@ class Kernel(_Figure):
     Kernel(d_model=32, base=10000.0, seq_len=128, offset=63)
     """
 
-    d_model = Width(8, 2, 256)
+    d_model = Width(8, 2, 128)
     base = Base()
     seq_len = Whole(128, 8, 256)
-    offset = Whole(63, 0, 255)
-    _tops = {"offset": lambda f: f.seq_len - 1}
+    offset = Whole(63, 0, 255, lambda f: f.seq_len - 1)
 
     def _draw(self, figure: Figure) -> None:
         ax = figure.subplots()
@@ -378,7 +385,7 @@ class Switch(_Figure):
     Parameters
     ----------
     d_model : int
-        Width of the encoding; even, from 4 to 128.
+        Width of the encoding; even, from 4 to 64.
     base : float
         The constant that spreads the frequencies; from 1 to 1 000 000.
     seq_len : int
@@ -397,7 +404,7 @@ class Switch(_Figure):
     Switch(d_model=16, base=10000.0, seq_len=64, variant='minus 1')
     """
 
-    d_model = Width(16, 4, 128)
+    d_model = Width(16, 4, 64)
     base = Base()
     seq_len = Whole(64, 2, 128)
     variant = Variant()
@@ -412,9 +419,13 @@ class Switch(_Figure):
             plots.heatmap(table, ax, limit=limit, title=title, ylabel=ylabel, colorbar=False)
 
 
-def _at_most(name: str, value: Any, maximum: int) -> Any:
+def _static() -> bool:
+    return bool(os.environ.get("POSENC_STATIC"))
+
+
+def _at_most(name: str, value: Any, maximum: float) -> Any:
     if value > maximum:
-        raise ValueError(f"{name} must be at most {maximum}, got {value!r}")
+        raise ValueError(f"{name} must be at most {maximum:.0f}, got {value!r}")
     return value
 
 
@@ -424,13 +435,13 @@ def _table(seq_len: int, d_model: int, base: float, variant: str = "paper") -> F
     exponent, cosine = 2 * (j // 2) / d_model, j % 2 == 1
     start = int(variant == "from 1")
     if variant == "halves":
-        exponent, cosine = 2 * (j % half) / d_model, j >= half
+        exponent, cosine = (j % half) / half, j >= half
     elif variant == "cosine first":
         cosine = ~cosine
     elif variant == "minus 1":
         exponent = (j // 2) / (half - 1)
     elif variant == "ones":
-        exponent = 0 * j
+        exponent = np.zeros(d_model)
     elif variant == "dimension for pair":
         exponent = 2 * j / d_model
     elif variant == "own exponent":

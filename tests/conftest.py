@@ -1,0 +1,42 @@
+"""The browser of the tests: the one that is named, the one that is installed, or none."""
+
+import os
+import shutil
+
+import pytest
+
+NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
+FLAGS = (
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+)
+MISSING = "no Chromium: install one, or name it in PLAYWRIGHT_CHROMIUM"
+
+
+def chromium():
+    """Path of the browser, or None."""
+    named = os.environ.get("PLAYWRIGHT_CHROMIUM")
+    return named or next(filter(None, map(shutil.which, NAMES)), None)
+
+
+def pytest_report_header():
+    return f"browser: {chromium() or MISSING}"
+
+
+@pytest.fixture(scope="module")
+def browser():
+    path = chromium()
+    if path is None and os.environ.get("CI"):
+        pytest.fail(MISSING)
+    if path is None:
+        pytest.skip(MISSING)
+    playwright = pytest.importorskip("playwright.sync_api")
+    with playwright.sync_playwright() as engine:
+        running = engine.chromium.launch(executable_path=path, args=FLAGS)
+        yield running
+        running.close()

@@ -1,0 +1,141 @@
+import gzip
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posenc import widgets
+from posenc.widgets import VARIANTS, Clock, Curves, Heatmap, Kernel, Rotation, Switch
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
+import figures
+
+ALL = (Heatmap, Curves, Clock, Rotation, Kernel, Switch)
+VIEW = "application/vnd.jupyter.widget-view+json"
+
+
+@pytest.fixture(params=ALL, ids=lambda kind: kind.__name__)
+def kind(request):
+    return request.param
+
+
+def test_its_text_makes_it_again(kind):
+    widget = kind(d_model=12, base=100)
+    again = eval(repr(widget), vars(widgets))
+    assert again.state() == widget.state()
+    assert list(widget.state())[:2] == ["d_model", "base"]
+    assert figures.call(repr(widget)) == (kind.__name__, widget.state())
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "error", "says"),
+    [
+        ("d_model", 7, ValueError, "d_model must be even"),
+        ("d_model", 0, ValueError, "d_model must be at least"),
+        ("d_model", 1024, ValueError, "d_model must be at most"),
+        ("d_model", True, TypeError, "d_model must be an int, got True"),
+        ("d_model", "8", TypeError, "d_model must be an int, got '8'"),
+        ("base", 0.5, ValueError, "base must be at least 1, got 0.5"),
+        ("base", 2e6, ValueError, "base must be at most 1000000, got 2000000.0"),
+        ("base", float("nan"), ValueError, "base must be finite, got nan"),
+        ("base", None, TypeError, "base must be a real number, got None"),
+    ],
+)
+def test_errors_name_argument_value_and_rule(kind, name, value, error, says):
+    with pytest.raises(error, match=says):
+        kind(**{name: value})
+    widget = kind()
+    with pytest.raises(error, match=says):
+        setattr(widget, name, value)
+    assert widget.state() == kind().state()
+
+
+def test_unknown_arguments_are_refused(kind):
+    with pytest.raises(TypeError, match=f"{kind.__name__} has no argument color, width"):
+        kind(width=8, color=1)
+
+
+@pytest.mark.parametrize(
+    ("kind", "state", "says"),
+    [
+        (Heatmap, {"seq_len": 10, "position": 10}, "position must be at most 9, got 10"),
+        (Heatmap, {"d_model": 8, "dimension": 8}, "dimension must be at most 7, got 8"),
+        (Curves, {"d_model": 8, "pair": 4}, "pair must be at most 3, got 4"),
+        (Rotation, {"d_model": 8, "pair": 4}, "pair must be at most 3, got 4"),
+        (Rotation, {"offset": -65}, "offset must be at least -64, got -65"),
+        (Kernel, {"seq_len": 8, "offset": 8}, "offset must be at most 7, got 8"),
+        (Switch, {"variant": "b"}, "variant must be one of halves, .*, got 'b'"),
+    ],
+)
+def test_what_the_table_does_not_hold_is_refused(kind, state, says):
+    with pytest.raises(ValueError, match=says):
+        kind(**state)
+
+
+def test_a_cell_stays_in_a_table_that_shrinks():
+    heatmap = Heatmap(position=60, dimension=60)
+    heatmap.seq_len = 10
+    heatmap.d_model = 6
+    assert (heatmap.position, heatmap.dimension) == (9, 5)
+    with pytest.raises(ValueError, match="position must be at most 9, got 10"):
+        heatmap.position = 10
+
+
+def test_picture_is_the_same_each_time_and_follows_the_state(kind):
+    widget = kind(d_model=16)
+    first = widget.picture()
+    assert first.startswith("<?xml")
+    assert "<dc:date>" not in first
+    assert widget.picture() == first
+    widget.base = 50.0
+    assert widget.picture() != first
+
+
+@pytest.mark.parametrize("variant", VARIANTS)
+def test_each_variant_has_a_picture(variant):
+    assert "svg" in Switch(variant=variant).picture()
+
+
+def test_shown_live_or_as_a_picture(kind, monkeypatch):
+    monkeypatch.delenv("POSENC_STATIC", raising=False)
+    widget = kind()
+    live, _ = widget._repr_mimebundle_()
+    assert set(live) == {"text/plain", "image/svg+xml", VIEW}
+    monkeypatch.setenv("POSENC_STATIC", "1")
+    assert kind().comm is None
+    stored, _ = widget._repr_mimebundle_()
+    assert stored == {"text/plain": repr(widget), "image/svg+xml": widget.picture()}
+
+
+def test_wrong_tables_are_wrong_as_named():
+    d, base, k = 8, 10_000.0, np.arange(20)[:, None]
+    right = widgets._table(20, d, base)
+    order = [0, 2, 4, 6, 1, 3, 5, 7]
+    assert np.array_equal(widgets._table(20, d, base, "halves"), right[:, order])
+    swapped = right[:, [1, 0, 3, 2, 5, 4, 7, 6]]
+    assert np.array_equal(widgets._table(20, d, base, "cosine first"), swapped)
+    assert np.array_equal(widgets._table(19, d, base, "from 1"), right[1:])
+    assert np.array_equal(widgets._table(20, d, base, "ones"), np.tile(right[:, :2], 4))
+    last = widgets._table(20, d, base, "minus 1")[:, -2:]
+    assert np.allclose(last, np.hstack([np.sin(k / base), np.cos(k / base)]), rtol=0, atol=1e-14)
+    doubled = widgets._table(20, d, base, "dimension for pair")
+    assert np.array_equal(doubled, widgets._table(20, d, base**2, "own exponent"))
+    assert np.array_equal(widgets._table(20, d, base, "own exponent")[:, ::2], right[:, ::2])
+
+
+def test_script_is_small_and_can_be_inlined():
+    script = figures.script()
+    assert len(gzip.compress(script.encode())) <= 10_000
+    assert "export" not in script
+    assert "</" not in script
+
+
+@pytest.mark.parametrize("text", ["", "Heatmap(", "Heatmap", "array([1])", "a.Heatmap(d_model=8)"])
+def test_other_outputs_are_no_figures(text):
+    assert figures.call(text) is None
+
+
+def test_extension_knows_every_widget():
+    named = {kind.__name__ for kind in widgets._Figure.__subclasses__()}
+    assert named == figures.KINDS == {kind.__name__ for kind in ALL}
