@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test serve lint notebooks lab lock clean
+.PHONY: help book test serve lint notebooks bench lab lock clean
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -75,8 +75,9 @@ notebooks: $(INSTALLED) ## execute the notebooks and store their outputs in plac
 	.venv/bench/bin/pip install --constraint requirements.txt --group bench
 	@touch $@
 
-bench: .venv/bench/installed ## measure speed, memory and error beside other libraries
+bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser
 	@PYTHONPATH=src .venv/bench/bin/python benchmarks/bench.py
+	$(BIN)/python -m pytest -m timing --no-cov --numprocesses=0 tests/test_browser.py
 
 lab: $(INSTALLED) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks

@@ -204,6 +204,7 @@ def test_lines_follow_from_values(visit):
     assert np.allclose(tips.ravel() / radius, values_of(page)["row"], rtol=0, atol=1e-9)
 
 
+@pytest.mark.timing
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_slider_moves_the_picture_in_time(visit, kind):
     page = visit(kind)
