@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 _SMALL = 2**10  # pairs of a table, up to which sines and cosines are as quick
-_BLOCK = 2**13  # pairs of a block: 128 KiB, and as much again for its turns
-_STRETCH = 2**13  # rows from one sine to the next
+_BLOCK = 2**14  # pairs of a block: 256 KiB, and as much again for its turns
+_STRETCH = 2**15  # rows from one sine to the next
 
 
 def fill_table(table: NDArray[Any], omega: Floats, start: int) -> None:

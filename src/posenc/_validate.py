@@ -11,7 +11,7 @@ from numpy.typing import DTypeLike, NDArray
 
 def check_int(name: str, value: Any, *, minimum: int | None = None) -> int:
     """Return `value` as an int if it is a whole number and not a bool."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, (int, np.integer)):
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an int, got {value!r}")
     if minimum is not None and value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value!r}")
@@ -20,8 +20,7 @@ def check_int(name: str, value: Any, *, minimum: int | None = None) -> int:
 
 def check_real(name: str, value: Any) -> float:
     """Return `value` as a float if it is a finite real number and not a bool."""
-    number = (int, float, np.integer, np.floating)
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, number):
+    if isinstance(value, bool) or not isinstance(value, (float, int, np.integer, np.floating)):
         raise TypeError(f"{name} must be a real number, got {value!r}")
     if not math.isfinite(value):
         raise ValueError(f"{name} must be finite, got {value!r}")
@@ -47,7 +46,7 @@ def check_base(base: Any) -> float:
 def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return `dtype` as a numpy dtype if it is one of the real floating-point types."""
     found = np.dtype(dtype)
-    if not np.issubdtype(found, np.floating):
+    if found.kind != "f":
         raise TypeError(f"dtype must be a floating-point type, got {found!r}")
     return found
 
