@@ -1,0 +1,142 @@
+"""Two drawings of one figure compared: words, colors and structure exactly, coordinates nearly.
+
+Both are SVG by matplotlib, so a difference can be named: "axes_1 text_5: 'position' became
+'dimension'". A comparison of pixels would see one, not say which, and might miss a short word.
+"""
+
+import base64
+import io
+import re
+from xml.etree import ElementTree
+
+import matplotlib as mpl
+import numpy as np
+from PIL import Image
+
+SVG = "image/svg+xml"
+
+POINTS = 0.25
+"""Coordinates may differ by so much, in points; matplotlib draws a curve that exactly at best."""
+
+LEVELS = 4
+"""A pixel of a heatmap may differ by so much, of 255: one step of the color map at most."""
+
+ROUGH = {
+    # t-SNE amplifies every rounding error.
+    "fig-tsne-map": np.inf,
+    "fig-tsne-variants": np.inf,
+    # So does training, less: 7 points, 3 % of the axis, were seen without AVX.
+    "fig-helps-curves": 20,
+    "fig-helps-lengths": 20,
+    "fig-helps-randomized": 20,
+    "fig-helps-overfitting": 20,
+}
+"""Figures whose curves and points, not axes and words, may lie elsewhere on another CPU."""
+
+NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+PNG = "data:image/png;base64,"
+
+
+def version(svg):
+    """The matplotlib that drew it. Another one may place words elsewhere."""
+    found = re.search(r"Matplotlib v(\d+\.\d+)", svg)
+    return found and found[1]
+
+
+def is_comparable(svg):
+    return version(svg) == ".".join(mpl.__version__.split(".")[:2])
+
+
+def elements(svg):
+    """Of each element and word, in drawing order: where, what, numbers by attribute, pixels."""
+    builder = ElementTree.TreeBuilder(insert_comments=True)
+    root = ElementTree.fromstring(svg, ElementTree.XMLParser(target=builder))
+    ids = {}
+
+    def visit(element, where):
+        if element.tag is ElementTree.Comment:
+            yield where, repr(element.text.strip()), {}, None
+            return
+        what, numbers, pixels = [element.tag.rpartition("}")[2]], {}, None
+        for key, value in sorted(element.items()):
+            if value.startswith(PNG):
+                picture = Image.open(io.BytesIO(base64.b64decode(value.removeprefix(PNG))))
+                pixels = np.asarray(picture.convert("RGBA"), dtype=int)
+                continue
+            # An id may hold a hash of coordinates. What counts is who shares one.
+            value = re.sub(r"[0-9a-f]{10}\b", lambda m: f"{ids.setdefault(m[0], len(ids))}", value)
+            if key in ("d", "transform", "x", "y", "width", "height", "viewBox"):
+                numbers[key] = np.array(NUMBER.findall(value), dtype=float)
+                value = " ".join(NUMBER.sub("_", value).split())
+            what.append(f"{key.rpartition('}')[2]}={value}")
+        yield where, " ".join(what), numbers, pixels
+        if re.search(r"text_\d+$", where):
+            return  # letters; the word itself was the comment before them
+        name = element.get("id", "")
+        if re.match("axes|matplotlib|.?tick|legend|text|line2d|patch|.*Collection", name):
+            where = f"{where} {name}".strip()
+        for child in element:
+            if not str(child.tag).endswith("metadata"):
+                yield from visit(child, where)
+
+    return list(visit(root, ""))
+
+
+def apart(points, line):
+    """Distance of the farthest of some points from a line of straight pieces."""
+    start, along = line[:-1], np.diff(line, axis=0)
+    to = points[:, None] - start
+    share = (to * along).sum(axis=2) / np.maximum((along**2).sum(axis=1), 1e-12)
+    foot = np.clip(share, 0, 1)[..., None] * along
+    return np.linalg.norm(to - foot, axis=2).min(axis=1).max()
+
+
+def is_line(what):
+    return re.fullmatch(r"path (.* )?d=M _ _( L _ _)+( style=.*)?", what) is not None
+
+
+def unlike(old, new, rough):
+    """What differs between two elements, or None; `rough` is the tolerance of what axes hold."""
+    (where, what, numbers, pixels), (_, what_now, numbers_now, pixels_now) = old, new
+    shapes = [re.sub("( L _ _)+", " L", w) if is_line(w) else w for w in (what, what_now)]
+    if shapes[0] != shapes[1] or numbers.keys() != numbers_now.keys():
+        return f"{where}: {what[:80]} became {what_now[:80]}"
+    if pixels is not None:
+        if pixels.shape != pixels_now.shape:
+            return f"{where}: image of {pixels.shape[:2]} became {pixels_now.shape[:2]}"
+        levels = np.abs(pixels - pixels_now).max()
+        if levels > LEVELS:
+            return f"{where}: colors of the image differ by {levels} of 255"
+    is_data = "axes" in where and "matplotlib.axis" not in where
+    tolerance = rough if is_data else POINTS
+    for key, was in numbers.items():
+        now = numbers_now[key]
+        far = np.abs(was - now).max(initial=0) if was.size == now.size else np.inf
+        if far > tolerance and key == "d" and is_line(what):
+            # Rounding decides which points of a curve matplotlib leaves out.
+            a, b = was.reshape(-1, 2), now.reshape(-1, 2)
+            far = max(apart(a, b), apart(b, a))
+        if far > tolerance:
+            return f"{where}: {what[:40]}: {key} differs by {far:.2f} points"
+    return None
+
+
+def differences(stored, fresh, name=""):
+    """The first differences between two SVG of the figure of that name, in words."""
+    old, new = elements(stored), elements(fresh)
+    found = [unlike(a, b, ROUGH.get(name, POINTS)) for a, b in zip(old, new, strict=False)]
+    found = [text for text in found if text]
+    if len(old) != len(new):
+        found.append(f"{len(old)} elements became {len(new)}")
+    # Words, colors and shapes first: a word of another length moves much else.
+    return sorted(found, key=lambda text: "differs by" in text)[:5]
+
+
+def changed(cell, outputs):
+    """What differs between the pictures stored in a cell and fresh outputs, in words."""
+    stored, fresh = (
+        [o.data[SVG] for o in side if SVG in o.get("data", {})] for side in (cell.outputs, outputs)
+    )
+    name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name", "")
+    pairs = [pair for pair in zip(stored, fresh, strict=True) if is_comparable(pair[0])]
+    return "\n".join(f"{name} {text}" for pair in pairs for text in differences(*pair, name))

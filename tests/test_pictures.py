@@ -1,0 +1,149 @@
+"""The comparison of pictures sees what a reader would, and nothing that rounding does."""
+
+import io
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import matplotlib.pyplot as plt
+import nbformat
+import numpy as np
+import pictures
+import pytest
+
+from posenc import plots
+
+ROOT = Path(__file__).parents[1]
+X = np.linspace(0, 8, 200)
+TABLE = np.outer(np.sin(X[:20]), np.cos(X[:12]))
+
+
+def svg(draw):
+    with plt.rc_context():
+        plots.use_style()
+        fig, axes = plt.subplots(1, 2)
+        draw(*axes)
+        file = io.StringIO()
+        fig.savefig(file, format="svg")
+        plt.close(fig)
+    return file.getvalue()
+
+
+def draw(left, right, *, x=X, y=np.sin, table=TABLE, limit=1.0, label="offset", color=plots.INK):
+    left.plot(x, y(x), color=color)
+    left.set(xlabel=label, ylabel="share")
+    plots.heatmap(table, right, limit=limit)
+
+
+@pytest.fixture(scope="module")
+def stored():
+    return svg(draw)
+
+
+CHANGES = {
+    "a label": ({"label": "index"}, r"axes_1 .*text_\d+: 'offset' became 'index'"),
+    "a line color": ({"color": plots.COLORS[0]}, "axes_1 line2d_.*became"),
+    "a curve": ({"y": np.cos}, "axes_1"),
+    "a slightly other curve": ({"y": lambda x: np.sin(1.002 * x)}, "axes_1 line2d_.*: d differs"),
+    "a color range": ({"limit": 1.2}, "axes_2: colors of the image differ by"),
+    "one cell of a table": ({"table": TABLE + 0.1 * (TABLE[3, 4] == TABLE)}, "axes_2: colors"),
+    "swapped axes of a table": ({"table": TABLE.T}, r"axes_2: image of \(20, 12\) became"),
+}
+
+
+@pytest.mark.parametrize("what", CHANGES)
+def test_sees(stored, what):
+    change, message = CHANGES[what]
+    found = pictures.differences(stored, svg(lambda *axes: draw(*axes, **change)))
+    assert any(re.match(message, text) for text in found), found
+
+
+@pytest.mark.parametrize(
+    "tamper",
+    [
+        lambda axes: axes[0].plot(X, X / 8),
+        lambda axes: axes[0].set_xlim(8, 0),
+        lambda axes: axes[0].set_xlim(0, 8.5),
+        lambda axes: axes[0].legend(["sine"]),
+        lambda axes: axes[0].axhline(0.5),
+        lambda axes: axes[1].invert_yaxis(),
+        lambda axes: axes[1].images[0].set_cmap(plots.CYCLIC),
+        lambda axes: axes[1].set_title("encoding"),
+    ],
+)
+def test_sees_what_is_done_to_the_axes(stored, tamper):
+    def tampered(*axes):
+        draw(*axes)
+        tamper(axes)
+
+    assert pictures.differences(stored, svg(tampered))
+
+
+def test_same_picture_has_no_differences(stored):
+    assert pictures.differences(stored, svg(draw)) == []
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rounding_makes_no_difference(stored, seed):
+    noise = np.random.default_rng(seed).uniform(-1e-6, 1e-6, X.shape)
+    x, table = X * (1 + noise), TABLE + noise[:12]
+    assert pictures.differences(stored, svg(lambda *axes: draw(*axes, x=x, table=table))) == []
+
+
+def test_points_left_out_of_a_curve_make_no_difference():
+    with plt.rc_context({"path.simplify": False}):
+        full = svg(draw)
+    assert len(full) > len(svg(draw))
+    assert pictures.differences(full, svg(draw)) == []
+
+
+@pytest.mark.parametrize("name", [plots.DIVERGING, plots.CYCLIC])
+def test_rounding_moves_a_color_by_less_than_the_tolerance(name):
+    steps = np.diff(plt.get_cmap(name)(np.arange(256), bytes=True).astype(int), axis=0)
+    assert 0 < np.abs(steps).max() <= pictures.LEVELS
+
+
+def test_figures_with_a_tolerance_exist():
+    text = "".join(path.read_text(encoding="utf-8") for path in ROOT.glob("notebooks/*.ipynb"))
+    assert [name for name in pictures.ROUGH if f'"name": "{name}"' not in text] == []
+
+
+def test_stored_pictures_are_drawn_by_the_pinned_matplotlib():
+    pinned = re.search(r"^matplotlib==(\d+\.\d+)", (ROOT / "requirements.txt").read_text(), re.M)
+    for path in sorted(ROOT.glob("notebooks/*.ipynb")):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                drawn = output.get("data", {}).get(pictures.SVG)
+                assert drawn is None or pictures.version(drawn) == pinned[1], path.name
+
+
+def test_another_matplotlib_draws_otherwise(stored):
+    assert pictures.is_comparable(stored)
+    assert not pictures.is_comparable(stored.replace("Matplotlib v", "Matplotlib v0."))
+
+
+def test_a_notebook_fails_and_says_where(tmp_path, stored):
+    """The hook of conftest.py: of two cells with the same stored picture, one draws another."""
+    cells = []
+    for name, label in [("fig-same", "offset"), ("fig-other", "index")]:
+        drawn = {pictures.SVG: svg(lambda *axes, label=label: draw(*axes, label=label))}
+        source = f"from IPython.display import display\ndisplay({drawn!r}, raw=True)"
+        output = nbformat.v4.new_output("display_data", {pictures.SVG: stored})
+        metadata = {"mystnb": {"figure": {"name": name}}}
+        more = {"execution_count": 1, "outputs": [output], "metadata": metadata}
+        cells.append(nbformat.v4.new_code_cell(source, **more))
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "trial.ipynb")
+    options = ["-q", "-p", "conftest", "--nbval", "--nbval-current-env", "--color=no"]
+    run = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, f"--nbval-sanitize-with={ROOT}/tests/nbval.cfg"],
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tests"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert "1 failed, 1 passed" in run.stdout, run.stdout
+    assert "The picture of cell 1 of trial.ipynb is not the stored one" in run.stdout
+    assert re.search(r"fig-other axes_1 .*text_\d+: 'offset' became 'index'", run.stdout)
