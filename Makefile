@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test serve lint notebooks bench lab lock clean
+.PHONY: help book test faults serve lint notebooks bench lab lock clean install site
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -23,34 +23,59 @@ export JUPYTER_PREFER_ENV_PATH := 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-# A .venv of another Python, or one that no longer starts, is made anew.
+# Two of these at once would spoil each other's work.
+ALONE := $(PYTHON) .ci/alone.py
+
+# A .venv that no longer starts, or is not of the Python that was named, is installed anew.
+NAMED := $(filter-out file,$(origin PYTHON))
+FIT := $(BIN)/python -c 'import pip' 2>/dev/null \
+	$(if $(NAMED),&& test "$$($(BIN)/python -V)" = "$$($(PYTHON) -V)")
+$(shell $(FIT) || rm -f $(INSTALLED))
+
 $(INSTALLED): requirements.txt
+	@$(ALONE) $(MAKE) --no-print-directory install
+
+install:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or later is needed: make PYTHON=python3.11 …")'
-	@test "$$($(BIN)/python -V 2>&1)" = "$$($(PYTHON) -V 2>&1)" || $(PYTHON) -m venv --clear .venv
+	@$(FIT) || $(PYTHON) -m venv --clear .venv
 	$(BIN)/python -m pip install --requirement requirements.txt
 	$(BIN)/python -m pip install --no-deps --no-build-isolation --editable .
-	@touch $@
+	@touch $(INSTALLED)
 
 # The execution cache looks at notebooks alone: what they import is watched here.
-_build/sources: $(SOURCES) | $(INSTALLED)
+_build/sources: $(SOURCES)
 	rm -rf _build
 	@mkdir -p _build && touch $@
 
-# A build that failed or was stopped leaves no `complete`; its pages are not built upon.
-book: $(INSTALLED) _build/sources ## execute the notebooks and build the site
+# Sphinx looks at the pages that are there: those that went, and what builds them, are watched here.
+_build/pages: _build/sources _toc.yml $(wildcard book/_ext/*.py)
+	rm -rf _build/html _build/.doctrees
+	@touch $@
+
+book: $(INSTALLED) ## execute the notebooks and build the site
+	@$(ALONE) $(MAKE) --no-print-directory site
+
+# A build that failed or was stopped leaves no `complete`, and no first page, which Sphinx writes
+# last; its pages are not built upon.
+site: _build/pages
 	@test -e _build/complete || rm -rf _build/html _build/.doctrees
-	@rm -f _build/complete
-	@{ $(BIN)/jupyter-book build . -W -n --keep-going; echo $$? > _build/status; } 2>&1 | tee _build/log
-	@test "$$(cat _build/status)" = 0 || { rm -rf _build/html; echo "The build failed:"; \
-		grep -A 8 -E 'WARNING:|ERROR:|error occurred while executing' _build/log; exit 1; }
+	@rm -f _build/complete _build/status _build/html/index.html
+	@{ $(BIN)/jupyter-book build . -W -n --keep-going; echo $$? > _build/status; } 2>&1 | tee _build/log; \
+		test "$$(cat _build/status)" = 0 || { rm -rf _build/html; echo "The build failed:"; \
+		grep -A 8 -E 'WARNING:|ERROR:|Extension error|Errno|error occurred while executing' _build/log; \
+		exit 1; }
 	@touch _build/complete
 	@echo "The book: $(CURDIR)/$(PAGE)"
 
 test: $(INSTALLED) ## run the unit tests, and every notebook against its stored output
 	$(BIN)/python -m pytest
 
+faults: $(INSTALLED) ## break copies of the book, and see what happens
+	$(BIN)/python -m pytest -m faults --no-cov --dist=load tests/test_faults.py
+
 serve: book ## build the site and show it on localhost (PORT=8000)
-	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || \
+		{ echo "The site can't be shown on port $(PORT). Try another: make serve PORT=8001"; exit 1; }
 
 lint: $(INSTALLED) ## check style, format, types and spelling
 	$(BIN)/ruff check

@@ -1,19 +1,25 @@
 """What every chapter gets at build time.
 
-Its reading time, links from terms to the glossary, anchors for the ledger of claims, and figures
-that follow the theme of the page.
+A look whether it is whole and listed, its reading time, links from terms to the glossary, anchors
+for the ledger of claims, and figures that follow the theme of the page.
 """
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
+from sphinx.util import logging
 
 from posenc.plots import INK
+
+logger = logging.getLogger(__name__)
 
 WORDS_A_MINUTE = 200
 MINUTES_A_CELL = 0.5
@@ -22,6 +28,23 @@ THEME = """<style>
 :root { --ink: %s; color-scheme: light dark }
 @media (prefers-color-scheme: dark) { :root { --ink: #e6e8ee } }
 </style>"""
+
+
+def find_unlisted(app: Sphinx, env: BuildEnvironment, docnames: list[str]) -> None:
+    """Warn of a chapter that the site would leave out without a word."""
+    for path in sorted((Path(app.srcdir) / "notebooks").glob("*.ipynb")):
+        if f"notebooks/{path.stem}" not in env.found_docs:
+            logger.warning("notebooks/%s is missing from _toc.yml: list it there", path.stem)
+
+
+def require_whole(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Name a notebook that is cut off; its reader would not."""
+    if docname.startswith("notebooks/"):
+        try:
+            json.loads(source[0])
+        except ValueError as error:
+            problem = f"{docname}.ipynb is no notebook ({error}): restore it, say with git"
+            raise ExtensionError(problem) from error
 
 
 def reading_minutes(doctree: nodes.document) -> int:
@@ -97,6 +120,8 @@ def finish_figures(app: Sphinx, error: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.connect("env-before-read-docs", find_unlisted)
+    app.connect("source-read", require_whole)
     app.connect("doctree-read", add_reading_time)
     app.connect("doctree-read", anchor_claims)
     app.connect("doctree-read", link_terms)
