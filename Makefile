@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test faults serve lint notebooks bench lab lock clean install site
+.PHONY: help book test faults check-site serve lint notebooks bench lab lock clean install site
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -73,6 +73,15 @@ test: $(INSTALLED) ## run the unit tests, and every notebook against its stored 
 faults: $(INSTALLED) ## break copies of the book, and see what happens
 	$(BIN)/python -m pytest -m faults --no-cov --dist=load tests/test_faults.py
 
+# Lighthouse comes from npm, the only part of the book that does.
+tests/lighthouse/node_modules/installed: tests/lighthouse/package-lock.json
+	@command -v npm >/dev/null || { echo "make check-site needs Node.js 18.20 or later, https://nodejs.org"; exit 1; }
+	npm ci --prefix tests/lighthouse --ignore-scripts --no-audit --no-fund
+	@touch $@
+
+check-site: book tests/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=3)
+	@$(BIN)/python tests/check_site.py
+
 serve: book ## build the site and show it on localhost (PORT=8000)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || \
 		{ echo "The site can't be shown on port $(PORT). Try another: make serve PORT=8001"; exit 1; }
@@ -114,4 +123,4 @@ lock: ## compile requirements.txt from pyproject.toml (needs uv)
 		--output-file requirements.txt
 
 clean: ## remove what was built and installed
-	rm -rf _build .venv .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf _build .venv tests/lighthouse/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
