@@ -27,8 +27,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from axe_playwright_python.sync_playwright import Axe
-from conftest import FLAGS, MISSING, chromium
 from playwright.sync_api import sync_playwright
+
+from conftest import FLAGS, MISSING, chromium
 
 TESTS = Path(__file__).parent
 SITE = TESTS.parent / "_build" / "html"
