@@ -4,7 +4,9 @@ The site is what `make book` left in ``_build/html``. CI builds it first; on a m
 these tests are skipped.
 """
 
+import gzip
 import os
+import re
 from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
@@ -35,6 +37,8 @@ class Page(HTMLParser):
         if tag == "a" and attrs.get("href"):
             self.links.append(attrs["href"])
         if tag == "link" and "stylesheet" in attrs.get("rel", "").split():
+            self.loaded.append(attrs["href"])
+        if tag == "link" and "icon" in attrs.get("rel", "").split():
             self.loaded.append(attrs["href"])
         if attrs.get(LOADS.get(tag)):
             self.loaded.append(attrs[LOADS[tag]])
@@ -75,3 +79,41 @@ def test_nothing_is_loaded_from_elsewhere(path):
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
 def test_images_have_alt_text(path):
     assert [image["src"] for image in page(path).images if not image.get("alt")] == []
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
+def test_pages_are_light(path):
+    """At most 12 requests and 110 KB before pictures, if a page used every font of the style."""
+    files = {(path.parent / unquote(link.path)).resolve() for link in local(page(path).loaded)}
+    pictures = {file for file in files if file.parent.name == "_images"}
+    files = {path, *files} - pictures
+    for style in [file for file in files if file.suffix == ".css"]:
+        fonts = re.findall(
+            r'url\("?([\w.-]+-(?:Regular|Italic)\.\w+\.woff2)', style.read_text("utf-8")
+        )
+        files |= {style.parent / font for font in fonts}
+    sizes = {
+        file: len(
+            file.read_bytes() if file.suffix == ".woff2" else gzip.compress(file.read_bytes())
+        )
+        for file in files
+    }
+    assert sum(sizes.values()) <= 110_000, sizes
+    assert len(files) + min(1, len(pictures)) <= 12, sorted(files)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
+def test_one_style_and_one_script_named_by_what_is_in_them(path):
+    names = [Path(link.path).name for link in local(page(path).loaded)]
+    shared = [name for name in names if re.fullmatch(r"site\.[0-9a-f]{10}\.(css|js)", name)]
+    others = [name for name in names if name.endswith((".css", ".js")) and name not in shared]
+    searching = ["searchtools.js", "language_data.js", "searchindex.js"]
+    assert len(shared) == 2 or path.name == "index.html"
+    assert others == (searching if path.name == "search.html" else [])
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
+def test_pictures_reserve_their_place(path):
+    images = page(path).images
+    assert [i["src"] for i in images if not (i.get("width") and i.get("height"))] == []
+    assert [i.get("loading") for i in images] == [None, *["lazy"] * len(images)][: len(images)]

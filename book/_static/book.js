@@ -1,0 +1,45 @@
+/* What the pages need of Bootstrap's script, which is twice as large as all others together: the menu
+   of downloads, and the mark in the contents of the section that is being read. */
+
+document.addEventListener("DOMContentLoaded", () => {
+  for (const button of document.querySelectorAll('[data-bs-toggle="dropdown"]')) {
+    const menu = button.nextElementSibling;
+    menu.dataset.bsPopper = "static"; // Bootstrap's style then puts the menu below its button
+    menu.classList.add("dropdown-menu-end");
+    const show = (open) => {
+      menu.classList.toggle("show", open);
+      button.setAttribute("aria-expanded", open);
+    };
+    button.addEventListener("click", () => show(!menu.classList.contains("show")));
+    document.addEventListener("click", (event) => {
+      if (!button.parentElement.contains(event.target)) show(false);
+    });
+    button.parentElement.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      show(false);
+      button.focus();
+    });
+  }
+
+  const links = [...document.querySelectorAll(".bd-toc-nav a[href^='#']")];
+  const sections = links.map((link) => document.getElementById(link.hash.slice(1)));
+  const seen = new Set();
+  const mark = () => {
+    const last = sections.findLastIndex((section) => seen.has(section));
+    for (const link of links) link.classList.remove("active");
+    for (let item = links[last]?.closest("li"); item; item = item.parentElement.closest("li")) {
+      item.querySelector("a").classList.add("active");
+    }
+  };
+  const observer = new IntersectionObserver(
+    (changes) => {
+      for (const { target, isIntersecting } of changes) {
+        if (isIntersecting) seen.add(target);
+        else seen.delete(target);
+      }
+      mark();
+    },
+    { rootMargin: "0px 0px -60%" },
+  );
+  for (const section of sections) observer.observe(section);
+});
