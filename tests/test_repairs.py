@@ -1,0 +1,50 @@
+"""What the book's extensions change in the HTML of a page."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+EXTENSIONS = Path(__file__).parents[1] / "book" / "_ext"
+
+
+@pytest.fixture
+def extensions(monkeypatch):
+    monkeypatch.setattr(sys, "path", [str(EXTENSIONS), *sys.path])
+
+
+@pytest.mark.parametrize(
+    ("link", "lifted"),
+    [
+        ('<a class="x" href="errata.html#s0">', '<a class="x" href="book/errata.html#s0">'),
+        ('<a href="../notebooks/02_formula.html">', '<a href="notebooks/02_formula.html">'),
+        ('<html data-content_root="../" lang="en">', '<html data-content_root="./" lang="en">'),
+        ('<form action="../search.html" method="get">', '<form action="search.html" method="get">'),
+        ('<script src="../_static/a.js?v=1">', '<script src="_static/a.js?v=1">'),
+        ('<a href="#run-it">', '<a href="#run-it">'),
+        ('<a href="https://example.org/x">', '<a href="https://example.org/x">'),
+        ('<img src="data:image/png;base64,AA">', '<img src="data:image/png;base64,AA">'),
+    ],
+)
+def test_links_of_the_root_page(extensions, link, lifted):
+    from front import from_root
+
+    assert from_root(link, "book") == lifted
+
+
+def test_tables_and_pictures_scroll_by_keyboard(extensions):
+    from boxes import repair
+
+    table = '<div class="pst-scrollable-table-container"><table></table></div>'
+    figure = '<figure class="align-default" id="f">\n<img alt="a" src="b.svg" /><figcaption>'
+    live = '<figure id="f">\n<posenc-figure kind="clock"><img alt="a" src="b.svg" />'
+    for body in (table, figure):
+        assert 'tabindex="0"' in repair(body)
+    assert repair(figure).count("<div") == repair(figure).count("</div>") == 1
+    assert repair(live) == live
+
+
+def test_entries_of_the_bibliography_are_a_list(extensions):
+    from boxes import repair
+
+    assert repair('<div role="doc-biblioentry">') == '<div role="listitem">'
