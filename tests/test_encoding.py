@@ -53,8 +53,10 @@ def test_frequencies_and_wavelengths():
     np.testing.assert_allclose(angular_frequencies(6), [1, 1 / 21.5443469, 1 / 464.1588834])
     assert wavelengths(512)[0] == 2 * math.pi
     assert round(wavelengths(512)[-1]) == 60_611
+    assert wavelengths(8, 16).tolist() == [2 * math.pi * n for n in (1, 2, 4, 8)]
     ratios = wavelengths(64)[1:] / wavelengths(64)[:-1]
     np.testing.assert_allclose(ratios, 10_000 ** (2 / 64))
+    assert np.array_equal(shift_matrix(3, 8), shift_matrix(3, 8, base=10_000))
     assert angular_frequencies(8).dtype == wavelengths(8).dtype == np.float64
 
 

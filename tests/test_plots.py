@@ -1,17 +1,21 @@
 """The plot helpers, and the pictures drawn from the encoding."""
 
+import io
 import runpy
 import sys
 from pathlib import Path
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
+import nbformat
 import numpy as np
+import pictures
 import pytest
 
 from posenc import plots, sinusoidal_encoding
 
-STATIC = Path(__file__).parents[1] / "book" / "_static"
+ROOT = Path(__file__).parents[1]
+STATIC = ROOT / "book" / "_static"
 
 
 @pytest.fixture(autouse=True)
@@ -62,14 +66,37 @@ def test_heatmap_bad_input(arguments, message):
 
 
 def test_curves():
-    ax = plots.curves([0, 1], [[0, 1], [1, 0]], ["up", "down"], title="two", linewidth=3)
+    ax = plots.curves([5, 7], [[0, 1], [1, 0]], ["up", "down"], title="two", linewidth=3)
     assert [line.get_label() for line in ax.lines] == ["up", "down"]
-    assert ax.lines[1].get_ydata().tolist() == [1, 0]
+    assert ax.lines[1].get_xydata().tolist() == [[5, 1], [7, 0]]
     assert ax.lines[0].get_linewidth() == 3
     assert (ax.get_xlabel(), ax.get_ylabel(), ax.get_title()) == ("position", "value", "two")
     assert plots.curves([0], [[0]], ["same axes"], ax) is ax
     with pytest.raises(ValueError, match=r"shorter|longer"):
         plots.curves([0], [[0]], ["a", "b"])
+
+
+def test_draws_what_a_chapter_stores(monkeypatch):
+    """Heatmaps, curves and style, as a reader of chapter 5 sees them."""
+    drawn = []
+
+    def show():
+        drawn.append(io.StringIO())
+        plt.gcf().savefig(drawn[-1], format="svg", metadata={"Date": None})
+        plt.close()
+
+    monkeypatch.setattr(plt, "show", show)
+    chapter = nbformat.read(ROOT / "notebooks" / "05_heatmaps.ipynb", as_version=4)
+    cells = [cell for cell in chapter.cells if cell.cell_type == "code"]
+    names, stored = {}, []
+    for cell in cells[:24]:
+        exec(cell.source, names)
+        if "plt.show()" in cell.source:
+            stored += [o.data[pictures.SVG] for o in cell.outputs if "data" in o]
+    assert len(drawn) == len(stored) > 5
+    for old, new in zip(stored, drawn, strict=True):
+        if pictures.is_comparable(old):
+            assert pictures.differences(old, new.getvalue()) == []
 
 
 def test_style_is_transparent_and_repeatable(tmp_path):

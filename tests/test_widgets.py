@@ -2,7 +2,9 @@ import gzip
 import sys
 from pathlib import Path
 
+import nbformat
 import numpy as np
+import pictures
 import pytest
 
 from posenc import widgets
@@ -11,6 +13,7 @@ from posenc.widgets import VARIANTS, Clock, Curves, Heatmap, Kernel, Rotation, S
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
 import figures
 
+NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 ALL = (Heatmap, Curves, Clock, Rotation, Kernel, Switch)
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -56,6 +59,15 @@ def test_unknown_arguments_are_refused(kind):
         kind(width=8, color=1)
 
 
+def test_arguments_have_defaults_and_limits():
+    whole = widgets.Whole(3, 1, 5, len)
+    assert (whole.default_value, whole.minimum, whole.maximum, whole.top) == (3, 1, 5, len)
+    assert widgets.Base().default_value == 10_000
+    assert widgets.Variant().default_value == "halves"
+    for trait in (whole, widgets.Base(), widgets.Variant()):
+        assert trait.metadata == {"sync": True, "argument": True}
+
+
 @pytest.mark.parametrize(
     ("kind", "state", "says"),
     [
@@ -90,6 +102,20 @@ def test_picture_is_the_same_each_time_and_follows_the_state(kind):
     assert widget.picture() == first
     widget.base = 50.0
     assert widget.picture() != first
+
+
+def test_draws_what_a_chapter_stores(kind):
+    """The picture that a reader of the chapter sees is the one of the state it names."""
+    stored = {}
+    for path in NOTEBOOKS.glob("*.ipynb"):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for output in cell.get("outputs", []):
+                data = output.get("data", {})
+                stored[data.get("text/plain", "").partition("(")[0]] = data
+    data = stored[kind.__name__]
+    again = eval(data["text/plain"], vars(widgets))
+    if pictures.is_comparable(data[pictures.SVG]):
+        assert pictures.differences(data[pictures.SVG], again.picture()) == []
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
