@@ -9,7 +9,7 @@ from nbval.plugin import IPyNbCell
 def pytest_runtest_call(item):
     """Fail a cell that draws another picture than the one stored beside it."""
     result = yield
-    if isinstance(item, IPyNbCell) and item.options["check"]:
+    if isinstance(item, IPyNbCell):
         found = pictures.changed(item.cell, item.test_outputs)
         if found:
             what = f"The picture of cell {item.cell_num} of {item.path.name} is not the stored one"

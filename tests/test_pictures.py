@@ -124,6 +124,20 @@ def test_another_matplotlib_draws_otherwise(stored):
     assert not pictures.is_comparable(stored.replace("Matplotlib v", "Matplotlib v0."))
 
 
+def test_a_picture_of_times_keeps_its_labels(stored):
+    def changed(**change):
+        now, then = (
+            nbformat.v4.new_output("display_data", {pictures.SVG: drawn})
+            for drawn in (svg(lambda *axes: draw(*axes, **change)), stored)
+        )
+        tags = {"tags": ["nbval-ignore-output"]}
+        cell = nbformat.v4.new_code_cell("", outputs=[then], metadata=tags)
+        return pictures.changed(cell, [now])
+
+    assert changed(y=lambda x: 5 * np.cos(x)) == ""
+    assert "became" in changed(label="index")
+
+
 def test_a_notebook_fails_and_says_where(tmp_path, stored):
     """The hook of conftest.py: of two cells with the same stored picture, one draws another."""
     cells = []
