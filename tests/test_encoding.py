@@ -57,6 +57,7 @@ def test_frequencies_and_wavelengths():
     ratios = wavelengths(64)[1:] / wavelengths(64)[:-1]
     np.testing.assert_allclose(ratios, 10_000 ** (2 / 64))
     assert np.array_equal(shift_matrix(3, 8), shift_matrix(3, 8, base=10_000))
+    assert np.array_equal(offset_kernel([3], 8), offset_kernel([3], 8, base=10_000))
     assert angular_frequencies(8).dtype == wavelengths(8).dtype == np.float64
 
 

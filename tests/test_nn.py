@@ -120,7 +120,9 @@ def test_rotary_default_positions_and_dtype():
     x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
     turned = rotate_pairs(x)
     assert turned.dtype == torch.bfloat16
-    assert torch.equal(turned, rotate_pairs(x, torch.arange(5), base=10_000))
+    assert torch.equal(turned, rotate_pairs(x, torch.arange(5)))
+    x = x.double()
+    assert torch.equal(rotate_pairs(x), rotate_pairs(x, base=10_000))
 
 
 def test_rotary_stays_on_its_device():

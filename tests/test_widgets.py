@@ -6,8 +6,9 @@ import nbformat
 import numpy as np
 import pictures
 import pytest
+from matplotlib.figure import Figure
 
-from posenc import widgets
+from posenc import sinusoidal_encoding, wavelengths, widgets
 from posenc.widgets import VARIANTS, Clock, Curves, Heatmap, Kernel, Rotation, Switch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
@@ -116,6 +117,16 @@ def test_draws_what_a_chapter_stores(kind):
     again = eval(data["text/plain"], vars(widgets))
     if pictures.is_comparable(data[pictures.SVG]):
         assert pictures.differences(data[pictures.SVG], again.picture()) == []
+
+
+def test_curves_and_their_names_follow_the_base():
+    figure = Figure()
+    Curves(d_model=8, base=50, seq_len=9, stride=1)._draw(figure)
+    for column, line in enumerate(figure.axes[0].lines):
+        table = sinusoidal_encoding(line.get_xdata(), 8, base=50)
+        assert np.array_equal(line.get_ydata(), table[:, column])
+    for pair, line in enumerate(figure.axes[0].lines[::2]):
+        assert f"pair {pair}: wavelength {wavelengths(8, 50)[pair]:.2f} pos" in line.get_label()
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
