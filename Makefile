@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test faults check-site serve lint notebooks bench lab lock clean install site
+.PHONY: help book test faults check-site serve lint notebooks bench mutants lab lock clean install site
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -113,6 +113,21 @@ bench: .venv/bench/installed ## measure speed beside other libraries, and the fi
 	@PYTHONPATH=src .venv/bench/bin/python benchmarks/bench.py
 	$(BIN)/python -m pytest -m timing --no-cov --numprocesses=0 tests/test_browser.py
 
+# mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.
+.venv/mutants/installed: $(INSTALLED)
+	$(BIN)/python -m venv --clear .venv/mutants
+	.venv/mutants/bin/pip install --upgrade 'pip>=25.1'
+	.venv/mutants/bin/pip install --constraint requirements.txt --group mutants
+	$(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' \
+		> "$$(.venv/mutants/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/main.pth"
+	@touch $@
+
+mutants: export OMP_NUM_THREADS := 1
+mutants: .venv/mutants/installed ## put errors into the package and the notebooks: does a check notice?
+	printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/python tests/mutate_notebooks.py
+	rm -rf mutants
+	.venv/mutants/bin/python tests/mutate_package.py --max-children 2
+
 lab: $(INSTALLED) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
@@ -123,4 +138,4 @@ lock: ## compile requirements.txt from pyproject.toml (needs uv)
 		--output-file requirements.txt
 
 clean: ## remove what was built and installed
-	rm -rf _build .venv tests/lighthouse/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf _build .venv mutants tests/lighthouse/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
