@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help book test faults check-site serve lint notebooks bench mutants lab lock clean install site
+.PHONY: help book test faults check-site serve lint notebooks bench mutants audit links lab lock clean install site
 
 PYTHON ?= python3
 PORT ?= 8000
@@ -127,6 +127,20 @@ mutants: .venv/mutants/installed ## put errors into the package and the notebook
 	printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/python tests/mutate_notebooks.py
 	rm -rf mutants
 	.venv/mutants/bin/python tests/mutate_package.py --max-children 2
+
+.venv/audit/installed: $(INSTALLED)
+	$(BIN)/python -m venv --clear .venv/audit
+	.venv/audit/bin/pip install --upgrade 'pip>=25.1'
+	.venv/audit/bin/pip install --group audit
+	@touch $@
+
+# Strict: a package that the service doesn't know is no package without faults.
+audit: .venv/audit/installed ## ask for known vulnerabilities of what is pinned (needs a network)
+	.venv/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements.txt
+
+links: book ## try the links to other sites (needs a network)
+	@$(ALONE) $(BIN)/jupyter-book build . --builder linkcheck; status=$$?; \
+		rm -f _build/html/output.txt _build/html/output.json; exit $$status
 
 lab: $(INSTALLED) ## open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
