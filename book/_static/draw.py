@@ -37,7 +37,7 @@ def draw(folder: Path) -> None:
     """Write both pictures into a folder."""
     plots.use_style()
     figure = cover()
-    figure.savefig(folder / "cover.svg", metadata={"Date": None})
+    figure.savefig(folder / "cover.svg", metadata={"Creator": None, "Date": None})
     plt.close(figure)
     (folder / "favicon.svg").write_text(favicon(), encoding="utf-8")
 
