@@ -59,7 +59,8 @@ SIDEWAYS = "document.documentElement.scrollWidth > document.documentElement.clie
 # Text that is not drawn though nothing is folded, formulas and pictures without a size.
 LOST = """[...document.querySelectorAll(
     ':is(article, .bd-search-container) :is(h1, h2, h3, p, li, pre, td, .katex, img)')]
-    .filter(each => each.matches('img') ? !(each.complete && each.naturalWidth)
+    .filter(each => each.closest('posenc-figure')?.figure ? false // drawn live instead
+        : each.matches('img') ? !(each.complete && each.naturalWidth)
         : each.textContent.trim() && !each.closest('details, button, template, dialog')
             && !(each.checkVisibility() && each.getClientRects().length))
     .map(each => each.outerHTML.slice(0, 80))"""

@@ -1,7 +1,8 @@
 """Small repairs of the HTML that docutils and the theme write, so that every reader can use it.
 
-Wide tables and figures scroll in a box of their own that the keyboard reaches, and the entries of
-the bibliography have a role that assistive technology knows.
+Wide tables and figures scroll in a box of their own that the keyboard reaches. The entries of the
+bibliography have a role that assistive technology knows. And a page has the reader's theme before
+it is first drawn: the theme's own script comes later, and the page would jump.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ PICTURE = re.compile(
     r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
 )
 
+THEME = """{ const { dataset } = document.documentElement;
+if (dataset.theme === "auto")
+  dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"; }"""
+
 
 def repair(body: str) -> str:
     """The body of a page with its boxes and roles."""
@@ -31,5 +36,6 @@ def repair_page(app: Sphinx, page: str, template: str, context: Any, doctree: An
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
+    app.add_js_file(None, body=THEME, priority=0)
     app.connect("html-page-context", repair_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
