@@ -36,6 +36,6 @@ def repair_page(app: Sphinx, page: str, template: str, context: Any, doctree: An
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_js_file(None, body=THEME, priority=0)
+    app.add_js_file(None, body=THEME, priority=0, id="theme")  # by its id it stays in the page
     app.connect("html-page-context", repair_page)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
