@@ -4,7 +4,9 @@ The site is what `make book` left in ``_build/html``. CI builds it first; on a m
 these tests are skipped.
 """
 
+import base64
 import gzip
+import hashlib
 import os
 import re
 from functools import cache
@@ -29,6 +31,8 @@ class Page(HTMLParser):
     def __init__(self, path):
         super().__init__()
         self.links, self.anchors, self.loaded, self.images = [], set(), [], []
+        self.meta, self.code = {}, []
+        self.script = False
         self.feed(path.read_text(encoding="utf-8"))
 
     def handle_starttag(self, tag, attrs):
@@ -44,6 +48,17 @@ class Page(HTMLParser):
             self.loaded.append(attrs[LOADS[tag]])
         if tag == "img":
             self.images.append(attrs)
+        if tag == "meta":
+            self.meta[attrs.get("name") or attrs.get("http-equiv")] = attrs.get("content")
+        self.script = tag == "script" and "src" not in attrs
+        self.code += [value for name, value in attrs.items() if name.startswith("on")]
+
+    def handle_data(self, data):
+        if self.script:
+            self.code.append(data)
+
+    def handle_endtag(self, tag):
+        self.script = False
 
 
 @cache
@@ -117,3 +132,65 @@ def test_pictures_reserve_their_place(path):
     images = page(path).images
     assert [i["src"] for i in images if not (i.get("width") and i.get("height"))] == []
     assert [i.get("loading") for i in images] == [None, *["lazy"] * len(images)][: len(images)]
+
+
+def test_descriptions_are_there_short_and_different():
+    meta = {path: page(path).meta for path in PAGES if path != SITE / "index.html"}
+    texts = [content.get("description", "") for content in meta.values()]
+    assert [
+        path for path, text in zip(meta, texts, strict=True) if not 20 <= len(text) <= 160
+    ] == []
+    assert len({*texts}) == len(texts)
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
+def test_the_policy_allows_the_scripts_of_the_page_and_no_others(path):
+    if path == SITE / "index.html":
+        return
+    policy = page(path).meta["Content-Security-Policy"]
+    digests = (hashlib.sha256(code.encode()).digest() for code in page(path).code)
+    hashes = {f"sha256-{base64.b64encode(digest).decode()}" for digest in digests}
+    assert set(re.findall(r"sha256-[^']*", policy)) == hashes
+    assert "default-src 'none'" in policy
+    scripts = re.search(r"script-src ([^;]*)", policy)[1]
+    assert "unsafe-inline" not in scripts
+    assert "http" not in policy
+
+
+def test_an_address_that_leads_nowhere_gets_help():
+    lost = page(SITE / "404.html")
+    chapters = {path.name for path in PAGES if path.parent.name == "notebooks"}
+    assert chapters <= {Path(link.path).name for link in local(lost.links)}
+
+
+@pytest.fixture(scope="module")
+def results(browser):
+    """What a search finds first, on the site opened from its files."""
+    tab = browser.new_page()
+    errors = []
+    tab.on("pageerror", lambda error: errors.append(str(error)))
+    tab.on("console", lambda message: message.type == "error" and errors.append(message.text))
+
+    def first(word):
+        tab.goto(f"{(SITE / 'search.html').as_uri()}?q={word}")
+        tab.wait_for_selector("#search-results li a")
+        tab.wait_for_selector("#search-results p:has-text('finished')")
+        assert errors == []
+        return tab.eval_on_selector_all("#search-results li > a", "as => as.map(a => a.href)")[:3]
+
+    yield first
+    tab.close()
+
+
+@pytest.mark.parametrize(
+    ("word", "target"),
+    [
+        ("wavelength", "glossary.html#term-wavelength"),
+        ("omega", "notation.html"),
+        ("RoPE", "11_rotary_and_alibi.html"),
+        ("d_model", "notation.html"),
+        ("heatmaps", "05_heatmaps.html"),
+    ],
+)
+def test_search_finds_names(results, word, target):
+    assert any(target in link for link in results(word))

@@ -1,4 +1,4 @@
-"""Draw the cover and the favicon from the encoding itself: `python book/_static/draw.py`."""
+"""Draw the cover, the favicon and the card from the encoding: `python book/_static/draw.py`."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.figure import Figure
+from PIL import Image
 
 from posenc import plots, sinusoidal_encoding
 
@@ -33,12 +34,20 @@ def favicon() -> str:
     return f"{head}{tiles}</svg>\n"
 
 
+def card() -> np.ndarray:
+    """63 positions in 120 dimensions, 1200 by 630 pixels: what a link to the book shows."""
+    table = sinusoidal_encoding(63, 120)
+    colors = mpl.colormaps[plots.DIVERGING]((table + 1) / 2, bytes=True)
+    return colors[..., :3].repeat(10, axis=0).repeat(10, axis=1)
+
+
 def draw(folder: Path) -> None:
-    """Write both pictures into a folder."""
+    """Write the pictures into a folder."""
     plots.use_style()
     figure = cover()
     figure.savefig(folder / "cover.svg", metadata={"Creator": None, "Date": None})
     plt.close(figure)
+    Image.fromarray(card()).save(folder / "card.png", optimize=True)
     (folder / "favicon.svg").write_text(favicon(), encoding="utf-8")
 
 
