@@ -32,7 +32,8 @@ def exchange(name):
 def main():
     subprocess.run([MUTMUT, "run", *sys.argv[1:]], check=True)
     names = [line.split(":") for line in mutmut("results").splitlines() if "__mutmut_" in line]
-    survivors = {exchange(name.strip()) for name, state in names if state.strip() != "killed"}
+    killed = ("killed", "timeout")  # what no longer ends is noticed, too
+    survivors = {exchange(name.strip()) for name, state in names if state.strip() not in killed}
     listed = {mutant["text"] for mutant in tomllib.loads(LISTED.read_text())["package"]}
     total = mutmut("results", "--all", "true").count("__mutmut_")
     print(f"posenc: {total - len(survivors)} of {total} killed, {len(listed)} listed")

@@ -132,6 +132,16 @@ def test_against_40_digits():
     assert largest(exact(0, seq_len, omega)[sampled] - expected) <= 1e-12
 
 
+@pytest.mark.parametrize("start", [987_654, 10**7 + 3, 67_000_001])
+def test_a_start_far_out_costs_no_digits(start):
+    table = sinusoidal_encoding(2000, 10, start=start, dtype=np.float64)
+    rows = np.array([0, 1, 2, 500, 1999])
+    with mpmath.workdps(40):
+        omega = [mpmath.mpf(float(w)) for w in angular_frequencies(10)]
+    expected = in_40_digits(start + rows, omega).astype(float)
+    assert largest(table[rows] - expected) <= 1e-12
+
+
 @settings(deadline=None, max_examples=30)
 @given(lengths, widths, bases, st.integers(-(10**6), 10**6), st.sampled_from(FLOATS))
 def test_the_cast_comes_last(seq_len, d_model, base, start, dtype):
