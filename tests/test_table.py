@@ -189,6 +189,19 @@ def test_out_that_overlaps_itself_is_refused(strides):
     assert not memory.any()
 
 
+def test_two_overlapping_rows_are_refused_one_row_is_not():
+    memory = np.zeros(8, np.float32)
+    two = np.lib.stride_tricks.as_strided(memory, (2, 2), (4, 4))
+    with pytest.raises(ValueError, match="out must not overlap itself"):
+        sinusoidal_encoding(2, 2, out=two)
+    one = np.lib.stride_tricks.as_strided(memory, (1, 2), (0, 4))
+    assert sinusoidal_encoding(1, 2, out=one).tolist() == [[0, 1]]
+
+
+def test_the_last_position_that_float64_can_count():
+    assert sinusoidal_encoding(1, 2, start=2**53 - 1).shape == (1, 2)
+
+
 @pytest.mark.parametrize("start", [2**53, -(2**53), 10**400])
 def test_a_start_too_far_is_refused(start):
     with pytest.raises(ValueError, match=r"start must be within ±2\*\*53"):
