@@ -111,6 +111,14 @@ def test_style_is_transparent_and_repeatable(tmp_path):
     assert "fill: #ffffff" not in texts[0]
 
 
+def test_style_leaves_no_date_in_a_notebook(monkeypatch):
+    calls = []
+    inline = "matplotlib_inline.backend_inline.set_matplotlib_formats"
+    monkeypatch.setattr(inline, lambda *kinds, **options: calls.append((kinds, options)))
+    plots.use_style()
+    assert calls == [(("svg",), {"metadata": {"Date": None}, "bbox_inches": None})]
+
+
 def test_style_without_jupyter(monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib_inline.backend_inline", None)
     plots.use_style()
