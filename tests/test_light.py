@@ -2,7 +2,10 @@
 
 import importlib.util
 import io
+import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -198,3 +201,27 @@ def test_pages_look_the_same(browser, sites, name, width, act, scheme):
 def test_formulas_look_the_same(browser, sites):
     """A glyph that is missing, or of another font, differs by more than 100."""
     assert apart(browser, sites, "index", "light", 1280, as_it_is) <= 40
+
+
+def test_two_builds_are_the_same_to_the_byte(sites, tmp_path):
+    """Not in another folder, nor in another order of Python's sets, does anything differ."""
+    source, built = tmp_path / "elsewhere" / "source", tmp_path / "elsewhere" / "built"
+    shutil.copytree(sites[0].parent / "source", source)
+    code = (
+        f"import sys, pathlib; sys.path.insert(0, {str(ROOT / 'book' / '_ext')!r}); import light; "
+    )
+    code += f"light.lighten(pathlib.Path({str(built)!r}))"
+    for command in (["-m", "sphinx", "-q", source, built], ["-c", code]):
+        subprocess.run(
+            [sys.executable, *command], env={**os.environ, "PYTHONHASHSEED": "1"}, check=True
+        )
+    first, second = (
+        {
+            path.relative_to(folder): path.read_bytes()
+            for path in sorted(folder.rglob("*"))
+            if path.is_file() and ".doctrees" not in path.parts
+        }
+        for folder in (sites[1], built)
+    )
+    assert [*first] == [*second]
+    assert [path for path, content in first.items() if second[path] != content] == []
