@@ -62,8 +62,8 @@ site: _build/pages
 	@rm -f _build/complete _build/status _build/html/index.html
 	@{ $(BIN)/jupyter-book build . -W -n --keep-going; echo $$? > _build/status; } 2>&1 | tee _build/log; \
 		test "$$(cat _build/status)" = 0 || { rm -rf _build/html; echo "The build failed:"; \
-		grep -A 8 -E 'WARNING:|ERROR:|Extension error|Errno|error occurred while executing' _build/log; \
-		exit 1; }
+		grep -B 4 -A 8 -E 'WARNING:|ERROR:|(Extension|Exception) (error|occurred)|Errno|error occurred while executing' \
+		_build/log; exit 1; }
 	@touch _build/complete
 	@echo "The book: $(CURDIR)/$(PAGE)"
 
