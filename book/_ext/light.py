@@ -44,6 +44,9 @@ VOID = {"br", "hr", "img", "input", "link", "meta", "wbr"}
 # The version switcher alone reads the name of the page, and the book has no versions.
 PAGENAME = "DOCUMENTATION_OPTIONS.pagename"
 INLINE = 3000  # bytes: a smaller font is not worth a request of its own
+# Nearly every formula draws with these. They are in the style, and asked for before the text is
+# there: a browser that reads them later breaks lines anew.
+FORMULAS = {"KaTeX_Main-Regular": "1em KaTeX_Main", "KaTeX_Math-Italic": "italic 1em KaTeX_Math"}
 CHARSET = '<meta charset="utf-8" />'
 # Formulas and pictures carry their places in style attributes; the theme, clicks in `onclick`.
 POLICY = (
@@ -221,7 +224,7 @@ def smaller_font(path: Path, characters: Iterable[str]) -> bytes:
 
 
 def faces(rules: list[Any], drawn: dict[str, set[str]], folder: Path) -> str:
-    """The fonts that draw something, with the glyphs that are drawn; small ones in the style."""
+    """The fonts that draw something, with their glyphs that are drawn; small ones in the style."""
     css = []
     for rule in rules:
         characters = drawn.get(family(rule))
@@ -230,7 +233,7 @@ def faces(rules: list[Any], drawn: dict[str, set[str]], folder: Path) -> str:
             path = folder / source[1].strip('"')
             font = smaller_font(path, characters)
             url = f"data:font/woff2;base64,{b64encode(font).decode()}"
-            if len(font) > INLINE:
+            if len(font) > INLINE and path.stem not in FORMULAS:
                 url = store(folder, path.stem, ".woff2", font)
             kept = "".join(text([d]) for d in declarations(rule) if d.name != "src")
             css.append(f'@font-face{{{kept}src:url({url}) format("woff2")}}')
@@ -321,8 +324,10 @@ def merge_styles(pages: dict[Path, str], folder: Path, code: str) -> str:
     }
     css = f'@charset "utf-8";{notices}{faces(fonts, drawn, folder)}{SIZED}{css}'
     name = store(folder, "site", ".css", css.encode())
+    ask = "".join(f'document.fonts.load("{font}");' for font in FORMULAS.values())
     for page, html in pages.items():
-        tags = iter([f'    <link rel="stylesheet" href="{relative(folder / name, page)}" />\n'])
+        tag = f'    <link rel="stylesheet" href="{relative(folder / name, page)}" />\n'
+        tags = iter([tag + (f"    <script>{ask}</script>\n" if 'class="katex"' in html else "")])
         pages[page] = STYLE.sub(lambda _, tags=tags: next(tags, ""), html)
     return css
 
