@@ -103,6 +103,7 @@ def scroll(page):
         page.evaluate(f"scrollTo({{ top: {top}, behavior: 'instant' }})")
         page.wait_for_timeout(20)
     page.wait_for_load_state("networkidle")
+    page.evaluate("scrollTo({ top: 0, behavior: 'instant' })")  # nothing under the page's head
 
 
 def visit(browser, address, wrong=None, **options):

@@ -1,5 +1,5 @@
 // node run.mjs ORIGIN RUNS GOAL PAGE…: Lighthouse's scores of each page, one line of JSON a page.
-// One Chromium (CHROME_PATH, flags in CHROME_FLAGS) for all, one page after the other.
+// One page after the other, each in a fresh Chromium (CHROME_PATH, flags in CHROME_FLAGS).
 import { launch } from "chrome-launcher";
 import lighthouse from "lighthouse";
 
@@ -9,8 +9,8 @@ const STEADY = ["accessibility", "best-practices", "seo"]; // the same in every 
 
 const median = (values) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)];
 
-async function run(page, onlyCategories) {
-  const options = { port: chrome.port, disableFullPageScreenshot: true, onlyCategories };
+async function run(port, page, onlyCategories) {
+  const options = { port, disableFullPageScreenshot: true, onlyCategories };
   const { lhr } = await lighthouse(`${origin}/${page}`, options);
   const score = (id) => lhr.audits[id].score ?? 1; // null where an audit does not apply
   const missed = ({ id, weight }) => weight && score(id) < 0.9;
@@ -23,17 +23,17 @@ async function run(page, onlyCategories) {
 }
 
 const chromeFlags = process.env.CHROME_FLAGS.split(" ");
-const chrome = await launch({ chromeFlags, logLevel: "silent" });
 for (const page of pages) {
-  const found = [await run(page, ["performance", ...STEADY])];
+  const chrome = await launch({ chromeFlags, logLevel: "silent" });
+  const found = [await run(chrome.port, page, ["performance", ...STEADY])];
   const performance = () => median(found.map(({ scores }) => scores[0]));
   while (found.length < runs || (found.length < MOST && performance() < goal)) {
-    found.push(await run(page, ["performance"]));
+    found.push(await run(chrome.port, page, ["performance"]));
   }
   console.log(JSON.stringify({
     scores: [performance(), ...found[0].scores.slice(1)],
     shift: Math.max(...found.map(({ shift }) => shift)),
     missed: [...new Set(found.flatMap(({ missed }) => missed))],
   }));
+  chrome.kill();
 }
-chrome.kill();
