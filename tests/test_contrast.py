@@ -6,6 +6,7 @@ from importlib.resources import files
 from pathlib import Path
 
 import matplotlib as mpl
+import numpy as np
 import pytest
 from pygments.styles import get_style_by_name
 
@@ -66,3 +67,12 @@ def test_text_of_links_buttons_and_figures(theme):
     assert contrast(color_of(theme, "pst-color-link-hover"), PAPER[theme]) >= 4.5
     assert contrast(color_of(theme, "on-primary"), accent) >= 4.5
     assert contrast(INK[theme], PAPER[theme]) >= 4.5
+
+
+@pytest.mark.parametrize("theme", PAPER)
+def test_words_in_the_colors_of_figures(theme):
+    share = int(re.search(r"(\d+)%, var\(--ink\)", FIGURES)[1]) / 100
+    ink = np.array(mpl.colors.to_rgb(INK[theme]))
+    for color in plots.COLORS:
+        mixed = share * np.array(mpl.colors.to_rgb(color)) + (1 - share) * ink
+        assert contrast(mixed, PAPER[theme]) >= 4.5, color

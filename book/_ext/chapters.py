@@ -17,7 +17,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 from sphinx.util import logging
 
-from posenc.plots import INK
+from posenc.plots import COLORS, INK
 
 logger = logging.getLogger(__name__)
 
@@ -105,8 +105,15 @@ def link_terms(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def follow_theme(svg: str) -> str:
-    """The figure with its ink as a CSS variable that is light on a dark page."""
+    """The figure with its ink as a CSS variable that is light on a dark page.
+
+    Its other colors get some of that ink, so that words in them can be read on either page. A
+    browser that can't mix takes the color before.
+    """
     head, _, body = svg.partition("<defs>")
+    for color in COLORS:
+        mixed = rf"\1: {color}; \1: color-mix(in srgb, {color} 85%, var(--ink))"
+        body = re.sub(rf"\b(fill|stroke): {color}\b", mixed, body)
     return head + THEME % INK + "<defs>" + body.replace(INK, "var(--ink)")
 
 
@@ -115,7 +122,7 @@ def finish_figures(app: Sphinx, error: Exception | None) -> None:
     if error is None and app.builder.format == "html":
         for path in (Path(app.outdir) / "_images").glob("*.svg"):
             svg = path.read_text(encoding="utf-8")
-            if "--ink" not in svg and INK in svg:
+            if "--ink" not in svg and any(color in svg for color in (INK, *COLORS)):
                 path.write_text(follow_theme(svg), encoding="utf-8")
 
 
