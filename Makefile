@@ -9,6 +9,8 @@ BIN := .venv/bin
 INSTALLED := .venv/installed
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 SOURCES := $(wildcard src/posenc/*.py src/posenc/*.js) requirements.txt
+# Each page has the date of its last commit.
+INPUTS := _config.yml $(wildcard .git/logs/HEAD) $(shell find book notebooks -not -path '*/.*' -not -path '*__pycache__*')
 PAGE := _build/html/index.html
 
 # What torch's GPU build draws in by itself. Pinned, it would come with the CPU build too.
@@ -55,17 +57,25 @@ _build/pages: _build/sources _toc.yml $(wildcard book/_ext/*.py)
 book: $(INSTALLED) ## execute the notebooks and build the site
 	@$(ALONE) $(MAKE) --no-print-directory site
 
+# Every build writes every page. So where nothing changed since the last one, not even the address
+# that the environment names, there is none.
+site: _build/pages
+	@echo '$(PAGES_URL) $(GITHUB_REPOSITORY)' > _build/address.new
+	@cmp -s _build/address.new _build/address && test -e $(PAGE) || rm -f _build/complete
+	@mv _build/address.new _build/address
+	@$(MAKE) --no-print-directory _build/complete
+	@echo "The book: $(CURDIR)/$(PAGE)"
+
 # A build that failed or was stopped leaves no `complete`, and no first page, which Sphinx writes
 # last; its pages are not built upon.
-site: _build/pages
-	@test -e _build/complete || rm -rf _build/html _build/.doctrees
-	@rm -f _build/complete _build/status _build/html/index.html
+_build/complete: _build/pages $(INPUTS)
+	@test -e $@ || rm -rf _build/html _build/.doctrees
+	@rm -f $@ _build/status _build/html/index.html
 	@{ $(BIN)/jupyter-book build . -W -n --keep-going; echo $$? > _build/status; } 2>&1 | tee _build/log; \
 		test "$$(cat _build/status)" = 0 || { rm -rf _build/html; echo "The build failed:"; \
 		grep -B 4 -A 8 -E 'WARNING:|ERROR:|(Extension|Exception) (error|occurred)|Errno|error occurred while executing' \
 		_build/log; exit 1; }
-	@touch _build/complete
-	@echo "The book: $(CURDIR)/$(PAGE)"
+	@touch $@
 
 test: $(INSTALLED) ## run the unit tests, and every notebook against its stored output
 	$(BIN)/python -m pytest
