@@ -10,7 +10,7 @@ INSTALLED := .venv/installed
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 SOURCES := $(wildcard src/posenc/*.py src/posenc/*.js) requirements.txt
 # Each page has the date of its last commit.
-INPUTS := _config.yml $(wildcard .git/logs/HEAD) $(shell find book notebooks -not -path '*/.*' -not -path '*__pycache__*')
+INPUTS := _config.yml $(wildcard .git/logs/HEAD) $(shell find book/* notebooks/* -not -path '*/.*' -not -path '*__pycache__*')
 PAGE := _build/html/index.html
 
 # What torch's GPU build draws in by itself. Pinned, it would come with the CPU build too.
