@@ -63,7 +63,7 @@ site: _build/pages
 	@echo '$(PAGES_URL) $(GITHUB_REPOSITORY)' > _build/address.new
 	@cmp -s _build/address.new _build/address && test -e $(PAGE) || rm -f _build/complete
 	@mv _build/address.new _build/address
-	@$(MAKE) --no-print-directory _build/complete
+	@$(MAKE) --silent _build/complete
 	@echo "The book: $(CURDIR)/$(PAGE)"
 
 # A build that failed or was stopped leaves no `complete`, and no first page, which Sphinx writes

@@ -24,7 +24,6 @@ CARD = "_static/card.png"
 WITHOUT_TEXT = {
     "404": "This address leads nowhere: the list of chapters, and a search through all of them.",
     "genindex": "Index of the functions and the terms of the book.",
-    "py-modindex": "Index of the Python modules of the package posenc.",
     "search": "Search the chapters, the glossary and the package for a word.",
 }
 
