@@ -217,6 +217,20 @@ def test_threads_do_not_meet():
         np.testing.assert_array_equal(one, other)
 
 
+@pytest.mark.parametrize("shape", [(600, 8), (65, 90)])
+def test_every_part_is_filled_once(shape):
+    """Nor does a loop that steps less far, and fills the same parts again, go unnoticed."""
+
+    def count(part, omega, start):
+        part += len(omega) == part.shape[1] // 2
+
+    table = np.zeros(shape)
+    sizes = {"_SMALL": 0, "_BLOCK": 20, "_STRETCH": 50, "_fill_stretch": count}
+    with mock.patch.multiple(_table, **sizes):
+        _table.fill_table(table, np.ones(shape[1] // 2), 0)
+    assert (table == 1).all()
+
+
 def test_a_result_is_not_shared():
     first = sinusoidal_encoding(5, 4)
     first[:] = 7

@@ -55,6 +55,18 @@ def test_errors_name_argument_value_and_rule(kind, name, value, error, says):
     assert widget.state() == kind().state()
 
 
+def test_limits_themselves_are_allowed(kind):
+    for base in (1, 1_000_000):
+        assert kind(base=base).state()["base"] == base
+    width = kind.class_traits()["d_model"]
+    for d_model in (width.minimum, width.maximum):
+        assert kind(d_model=d_model).state()["d_model"] == d_model
+
+
+def test_the_script_is_told_which_figure_it_is(kind):
+    assert kind().get_state("_kind") == {"_kind": kind.__name__.lower()}
+
+
 def test_unknown_arguments_are_refused(kind):
     with pytest.raises(TypeError, match=f"{kind.__name__} has no argument color, width"):
         kind(width=8, color=1)
