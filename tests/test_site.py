@@ -182,6 +182,18 @@ def test_the_policy_lets_a_reader_use_the_page(browser):
     tab.close()
 
 
+def test_a_dark_page_is_printed_light(browser):
+    tab = browser.new_page(color_scheme="dark")
+    tab.goto((SITE / "notebooks" / "05_heatmaps.html").as_uri())
+    theme = "document.documentElement.dataset.theme"
+    assert tab.evaluate(theme) == "dark"
+    tab.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {theme} }})")
+    tab.pdf()
+    assert tab.evaluate("printed") == "light"
+    assert tab.evaluate(theme) == "dark"
+    tab.close()
+
+
 def test_an_address_that_leads_nowhere_gets_help():
     lost = page(SITE / "404.html")
     chapters = {path.name for path in PAGES if path.parent.name == "notebooks"}

@@ -7,6 +7,7 @@ and of the same version as its script, which comes with sphinxcontrib-katex.
 
 from __future__ import annotations
 
+import atexit
 from functools import cache
 from importlib.metadata import files
 from typing import Any
@@ -25,6 +26,7 @@ def engine() -> MiniRacer:
     """A JavaScript engine with KaTeX loaded."""
     script = next(f for f in files("sphinxcontrib-katex") or [] if f.name == "katex.min.js")
     context = MiniRacer()
+    atexit.register(context.close)  # later, Python 3.13 waits for its thread for ever
     context.eval(script.read_text(encoding="utf-8"))
     return context
 

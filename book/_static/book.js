@@ -1,8 +1,21 @@
-/* What the pages need of Bootstrap's script, which is twice as large as all others together: the menu
-   of downloads, and the mark in the contents of the section that is being read. */
+/* What the pages need of Bootstrap's script, which is twice as large as all others together (the menu
+   of downloads, and the mark in the contents of the section that is being read), and printing. */
 
 // A page that was opened from a file may not read others: results of a search come without excerpts.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+
+// Paper is white.
+{
+  const { dataset } = document.documentElement;
+  let theme;
+  addEventListener("beforeprint", () => {
+    theme = dataset.theme;
+    dataset.theme = "light";
+  });
+  addEventListener("afterprint", () => {
+    dataset.theme = theme;
+  });
+}
 
 document.addEventListener("DOMContentLoaded", () => {
   for (const button of document.querySelectorAll('[data-bs-toggle="dropdown"]')) {
