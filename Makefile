@@ -157,7 +157,7 @@ lab: $(INSTALLED) ## open the notebooks in JupyterLab
 
 lock: ## compile requirements.txt from pyproject.toml (needs uv)
 	uv pip compile pyproject.toml --all-extras --group book --group test --group lint \
-		--universal --python-version 3.11 --fork-strategy fewest --annotation-style line \
+		--universal --python-version 3.11 --fork-strategy fewest --prerelease disallow --annotation-style line \
 		$(GPU:%=--no-emit-package %) --custom-compile-command "make lock" --quiet \
 		--output-file requirements.txt
 
