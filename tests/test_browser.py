@@ -322,6 +322,14 @@ def test_play_is_slow_for_who_wants_less_motion(visit, motion, steps):
     assert state_of(page)["position"] == 5 + steps
 
 
+def test_play_goes_in_whole_steps_from_the_last_to_the_first(visit):
+    page = visit("heatmap")
+    page.get_by_label("width d").press("End")
+    for name, after in (("Forward", 2), ("Forward", 4), ("Back", 2), ("Back", 256)):
+        page.get_by_role("button", name=name).press("Enter")
+        assert state_of(page)["d_model"] == after
+
+
 def test_link_opens_the_same_view(visit):
     page = visit("kernel")
     page.context.grant_permissions(["clipboard-read", "clipboard-write"])

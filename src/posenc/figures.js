@@ -224,6 +224,7 @@ const heatmap = {
     position: whole("position k", 5, 0, 127, lastPosition),
     dimension: whole("dimension j", 8, 0, 255, (state) => state.d_model - 1),
   },
+  play: "d_model",
   compute: ({ d_model, base, seq_len }) => ({ table: encode(seq_len, d_model, base) }),
   build(picture, set) {
     const canvas = element("canvas", { role: "img", "aria-label": "Heatmap of the encoding" });
@@ -575,9 +576,10 @@ function control(name, field, set) {
 
 /** A button that moves `name` on by itself, a step at a time; slower for who wants less motion. */
 function player(name, field, current, set) {
+  const { min, max, step: size } = field;
   const step = (by) => {
-    const count = field.max - field.min + 1;
-    set({ [name]: field.min + ((current()[name] - field.min + by + count) % count) });
+    const count = (max - min) / size + 1;
+    set({ [name]: min + ((((current()[name] - min) / size + by + count) % count) * size) });
   };
   const [back, play, forward] = ["Back", "Play", "Forward"].map((words) =>
     element("button", { type: "button" }, words),
