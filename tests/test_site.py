@@ -194,6 +194,14 @@ def test_a_dark_page_is_printed_light(browser):
     tab.close()
 
 
+def test_references_begin_with_the_documents():
+    text = (SITE / "book" / "references.html").read_text(encoding="utf-8")
+    labels = re.findall(r'class="label">.*?</span>(S?\d+)<', text)
+    documents = [f"S{number}" for number in range(5)]
+    assert labels == documents + [f"{number + 1}" for number in range(len(labels) - 5)]
+    assert len(labels) > 20
+
+
 def test_an_address_that_leads_nowhere_gets_help():
     lost = page(SITE / "404.html")
     chapters = {path.name for path in PAGES if path.parent.name == "notebooks"}

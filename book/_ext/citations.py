@@ -4,12 +4,26 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from typing import Any
 
 import pybtex.plugin
 from pybtex.database import Entry
 from pybtex.style.formatting.plain import Style as PlainStyle
 from pybtex.style.labels import BaseLabelStyle
+from pybtex.style.sorting.author_year_title import SortingStyle
 from sphinx.application import Sphinx
+
+
+def is_document(entry: Entry) -> bool:
+    return re.fullmatch(r"S\d", entry.key) is not None
+
+
+class Order(SortingStyle):
+    """The documents by their keys, and then everything else by author."""
+
+    def sorting_key(self, entry: Entry) -> tuple[Any, ...]:
+        document = is_document(entry)
+        return (not document, entry.key if document else "", *super().sorting_key(entry))
 
 
 class Labels(BaseLabelStyle):
@@ -18,7 +32,7 @@ class Labels(BaseLabelStyle):
     def format_labels(self, sorted_entries: list[Entry]) -> Iterator[str]:
         number = 0
         for entry in sorted_entries:
-            if re.fullmatch(r"S\d", entry.key):
+            if is_document(entry):
                 yield entry.key
             else:
                 number += 1
@@ -26,8 +40,9 @@ class Labels(BaseLabelStyle):
 
 
 class Style(PlainStyle):
-    """The plain style with these labels."""
+    """The plain style in this order, with these labels."""
 
+    default_sorting_style = Order
     default_label_style = Labels
 
 
