@@ -155,12 +155,18 @@ def test_the_policy_allows_the_scripts_of_the_page_and_no_others(path):
     assert "http" not in policy
 
 
-def test_the_policy_lets_a_reader_use_the_page(browser):
-    """Theme, full screen, code to the clipboard, a solution, a figure: each by its own control."""
-    tab = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
+def complaints(tab):
+    """What goes wrong in a page from now on, as it comes."""
     errors = []
     tab.on("pageerror", lambda error: errors.append(str(error)))
     tab.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    return errors
+
+
+def test_the_policy_lets_a_reader_use_the_page(browser):
+    """Theme, full screen, code to the clipboard, a solution, a figure: each by its own control."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800}, color_scheme="light")
+    errors = complaints(tab)
     tab.goto((SITE / "notebooks" / "07_linearity.html").as_uri())
 
     tab.click(".article-header-buttons .theme-switch-button")
@@ -212,9 +218,7 @@ def test_an_address_that_leads_nowhere_gets_help():
 def results(browser):
     """What a search finds first, on the site opened from its files."""
     tab = browser.new_page()
-    errors = []
-    tab.on("pageerror", lambda error: errors.append(str(error)))
-    tab.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    errors = complaints(tab)
 
     def first(word):
         tab.goto(f"{(SITE / 'search.html').as_uri()}?q={word}")
