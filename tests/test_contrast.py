@@ -1,6 +1,7 @@
 """Contrast of what the book draws, computed from its own styles, in both themes (WCAG 2.2)."""
 
 import re
+import sys
 from configparser import ConfigParser
 from importlib.resources import files
 from pathlib import Path
@@ -9,10 +10,12 @@ import matplotlib as mpl
 import numpy as np
 import pytest
 from pygments.styles import get_style_by_name
+from pygments.token import Text
 
 from posenc import plots
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
 CSS = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
 FIGURES = (ROOT / "book" / "_ext" / "chapters.py").read_text(encoding="utf-8")
 PAPER = {"light": "#ffffff", "dark": "#121212"}  # pages of the theme
@@ -58,6 +61,15 @@ def test_every_token_of_code_is_aaa(theme):
     assert len(tokens) > 5
     assert not faint
     assert contrast(color_of(theme, "pst-color-inline-code"), ground) >= 7
+
+
+@pytest.mark.parametrize("theme", PAPER)
+def test_tokens_without_an_element_have_the_color_of_text(theme):
+    import ink
+
+    style = code_style(theme)
+    for kind in ink.PLAIN:
+        assert style.style_for_token(kind) == style.style_for_token(Text), kind
 
 
 @pytest.mark.parametrize("theme", PAPER)

@@ -1,9 +1,12 @@
 """What the book's extensions change in the HTML of a page."""
 
+import re
 import sys
 from pathlib import Path
 
 import pytest
+from pygments import highlight
+from pygments.formatters import HtmlFormatter
 
 EXTENSIONS = Path(__file__).parents[1] / "book" / "_ext"
 
@@ -48,3 +51,17 @@ def test_entries_of_the_bibliography_are_a_list(extensions):
     from boxes import repair
 
     assert repair('<div role="doc-biblioentry">') == '<div role="listitem">'
+
+
+def test_the_other_tokens_of_code_have_elements(extensions):
+    import ink
+
+    html = highlight("for i in range(3):  # rows\n    np.sin(i)\n", ink.Python(), HtmlFormatter())
+    assert re.findall(r'<span class="(\w+)">([^<]*)', html) == [
+        ("k", "for"),
+        ("ow", "in"),
+        ("nb", "range"),
+        ("mi", "3"),
+        ("c1", "# rows"),
+        ("o", "."),
+    ]

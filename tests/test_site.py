@@ -200,6 +200,23 @@ def test_a_dark_page_is_printed_light(browser):
     tab.close()
 
 
+@pytest.mark.parametrize("width", [390, 1280])
+def test_an_address_with_a_place_leads_there(browser, width):
+    """Though what is above the place is not laid out yet, and is later."""
+    chapter = SITE / "notebooks" / "02_formula.html"
+    places = re.findall(r'<section [^>]*id="([^"]*)"', chapter.read_text(encoding="utf-8"))
+    tops = {}
+    for place in places[1:-1:4]:
+        tab = browser.new_page(viewport={"width": width, "height": 800})
+        tab.goto(f"{chapter.as_uri()}#{place}", wait_until="networkidle")
+        tops[place] = tab.evaluate(
+            "id => document.getElementById(id).getBoundingClientRect().y", place
+        )
+        tab.close()
+    assert len(tops) > 3
+    assert {place: top for place, top in tops.items() if not 0 <= top <= 100} == {}
+
+
 def test_references_begin_with_the_documents():
     text = (SITE / "book" / "references.html").read_text(encoding="utf-8")
     labels = re.findall(r'class="label">.*?</span>(S?\d+)<', text)
