@@ -202,7 +202,7 @@ def test_a_dark_page_is_printed_light(browser):
 
 @pytest.mark.parametrize("width", [390, 1280])
 def test_an_address_with_a_place_leads_there(browser, width):
-    """Though what is above the place is not laid out yet, and is later."""
+    """Though what is above it goes on changing while the page loads."""
     chapter = SITE / "notebooks" / "02_formula.html"
     places = re.findall(r'<section [^>]*id="([^"]*)"', chapter.read_text(encoding="utf-8"))
     tops = {}
