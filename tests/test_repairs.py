@@ -5,6 +5,8 @@ import sys
 from pathlib import Path
 
 import pytest
+from docutils import nodes
+from docutils.core import publish_doctree
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
 
@@ -65,3 +67,21 @@ def test_the_other_tokens_of_code_have_elements(extensions):
         ("c1", "# rows"),
         ("o", "."),
     ]
+
+
+@pytest.mark.parametrize(
+    ("text", "together"),
+    [
+        (":math:`x`, and (:math:`y`).", ["x,", "(y)."]),
+        (":math:`x` and :math:`y` are free", []),
+        (f":math:`{'x' * 31}`, too long to be kept from breaking", []),
+    ],
+)
+def test_short_formulas_keep_the_marks_that_touch_them(extensions, text, together):
+    from katex_math import KeepTogether
+
+    document = publish_doctree(text)
+    before = document.astext()
+    KeepTogether(document).run()
+    assert [each.astext() for each in document.findall(nodes.inline)] == together
+    assert document.astext() == before
