@@ -70,6 +70,21 @@ def test_the_other_tokens_of_code_have_elements(extensions):
 
 
 @pytest.mark.parametrize(
+    ("body", "whole"),
+    [
+        ("<p>n = 1 000 000, not 10 000</p>", "<p>n = 1&nbsp;000&nbsp;000, not 10&nbsp;000</p>"),
+        ("<p>of 2017 128 and 5 1000</p>", "<p>of 2017 128 and 5 1000</p>"),
+        ("<pre>10 000</pre> 10 000", "<pre>10 000</pre> 10&nbsp;000"),
+        ('<img alt="10 000" />', '<img alt="10 000" />'),
+    ],
+)
+def test_numbers_stay_in_one_line(extensions, body, whole):
+    from boxes import repair
+
+    assert repair(body) == whole
+
+
+@pytest.mark.parametrize(
     ("text", "together"),
     [
         (":math:`x`, and (:math:`y`).", ["x,", "(y)."]),

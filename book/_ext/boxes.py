@@ -1,8 +1,9 @@
 """Small repairs of the HTML that docutils and the theme write, so that every reader can use it.
 
 Wide tables and figures scroll in a box of their own that the keyboard reaches. The entries of the
-bibliography have a role that assistive technology knows. And a page has the reader's theme before
-it is first drawn: the theme's own script comes later, and the page would jump.
+bibliography have a role that assistive technology knows. Numbers stay in one line. And a page has
+the reader's theme before it is first drawn: the theme's own script comes later, and the page would
+jump.
 """
 
 from __future__ import annotations
@@ -17,6 +18,10 @@ TABLE = '<div class="pst-scrollable-table-container">'
 PICTURE = re.compile(
     r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
 )
+# What is no text, or the first digits of a number in groups of three.
+GROUPS = re.compile(
+    r"(<(pre|code|math)\b.*?</\2>|<[^>]*>)|(?<!\d)(\d{1,3}) (?=\d{3}(?!\d))", re.DOTALL
+)
 
 THEME = """{ const { dataset } = document.documentElement;
 if (dataset.theme === "auto")
@@ -24,9 +29,10 @@ if (dataset.theme === "auto")
 
 
 def repair(body: str) -> str:
-    """The body of a page with its boxes and roles."""
+    """The body of a page with its boxes and roles, and no line that ends within a number."""
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
     body = PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)
+    body = GROUPS.sub(lambda found: found[1] or f"{found[3]}&nbsp;", body)
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
 
 
