@@ -26,7 +26,8 @@ templates_path = [{str(ROOT / "book" / "_templates")!r}]
 """
 LONG = "A long sentence that never ends, "
 PAGES = {
-    "book/intro.md": "# An intro\n\nHere is $x$.\n\nIt begins. It goes on.\n\n"
+    "book/intro.md": "# An intro\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+    "Here is $x$.\n\nIt begins. It goes on.\n\n"
     "```{toctree}\n:hidden:\n../notebooks/one\n```\n",
     "notebooks/one.md": f"# One\n\n{LONG * 9}and ends.\n",
 }
@@ -108,3 +109,18 @@ def test_a_page_has_the_day_of_its_last_commit(sites):
     known, _ = sites
     assert "2021-03-04" in known["book/intro.html"]
     assert "2021-03-04" not in known["notebooks/one.html"]  # never committed
+
+
+def test_a_history_that_is_cut_off_gives_no_day(tmp_path, monkeypatch):
+    """It would give the day of its oldest commit for all that is older."""
+    monkeypatch.syspath_prepend(ROOT / "book" / "_ext")
+    from head import last_change
+
+    git(tmp_path, "init", "--quiet", "whole")
+    for name in ("one.md", "two.md"):
+        (tmp_path / "whole" / name).write_text(name, encoding="utf-8")
+        git(tmp_path / "whole", "add", name)
+        git(tmp_path / "whole", "commit", "--quiet", "--message", name)
+    git(tmp_path, "clone", "--quiet", "--depth=1", (tmp_path / "whole").as_uri(), "cut")
+    assert last_change(str(tmp_path / "whole"), "one.md") == "2021-03-04"
+    assert last_change(str(tmp_path / "cut"), "one.md") is None
