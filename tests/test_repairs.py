@@ -55,6 +55,15 @@ def test_entries_of_the_bibliography_are_a_list(extensions):
     assert repair('<div role="doc-biblioentry">') == '<div role="listitem">'
 
 
+def test_paths_end_a_line_after_a_slash(extensions):
+    from boxes import repair
+
+    path = '<span class="pre">src/a.py</span>'
+    assert repair(path) == '<span class="pre">src/</span><wbr><span class="pre">a.py</span>'
+    for text in ('<span class="pre">d//2</span>', '<span class="pre">1/n</span>', "<p>one/two</p>"):
+        assert repair(text) == text
+
+
 def test_the_other_tokens_of_code_have_elements(extensions):
     import ink
 
@@ -72,13 +81,22 @@ def test_the_other_tokens_of_code_have_elements(extensions):
 @pytest.mark.parametrize(
     ("body", "whole"),
     [
-        ("<p>n = 1 000 000, not 10 000</p>", "<p>n = 1&nbsp;000&nbsp;000, not 10&nbsp;000</p>"),
+        ("<p>1 000 000, not 10 000</p>", "<p>1&nbsp;000&nbsp;000, not 10&nbsp;000</p>"),
         ("<p>of 2017 128 and 5 1000</p>", "<p>of 2017 128 and 5 1000</p>"),
         ("<pre>10 000</pre> 10 000", "<pre>10 000</pre> 10&nbsp;000"),
         ('<img alt="10 000" />', '<img alt="10 000" />'),
+        ("<p>45\n% of 100 × 512</p>", "<p>45&nbsp;% of 100&nbsp;×&nbsp;512</p>"),
+        ("<p>at d = 8, x = −1</p>", "<p>at d&nbsp;=&nbsp;8, x&nbsp;=&nbsp;−1</p>"),
+        ("<p>base = 8, n = d</p>", "<p>base = 8, n = d</p>"),
+        (
+            "<p>a t-SNE map, k-nearest, well-known</p>",
+            '<p>a <span class="together">t-SNE</span> map, '
+            '<span class="together">k-nearest</span>, well-known</p>',
+        ),
+        ("<code>d = 8</code><svg><text>t-SNE</text></svg>",) * 2,
     ],
 )
-def test_numbers_stay_in_one_line(extensions, body, whole):
+def test_numbers_and_short_equations_stay_in_one_line(extensions, body, whole):
     from boxes import repair
 
     assert repair(body) == whole

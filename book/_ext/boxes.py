@@ -1,9 +1,9 @@
 """Small repairs of the HTML that docutils and the theme write, so that every reader can use it.
 
 Wide tables and figures scroll in a box of their own that the keyboard reaches. The entries of the
-bibliography have a role that assistive technology knows. Numbers stay in one line. And a page has
-the reader's theme before it is first drawn: the theme's own script comes later, and the page would
-jump.
+bibliography have a role that assistive technology knows. Numbers and short equations stay in one
+line, and a path may end one after a slash. And a page has the reader's theme before it is first
+drawn: the theme's own script comes later, and the page would jump.
 """
 
 from __future__ import annotations
@@ -18,21 +18,38 @@ TABLE = '<div class="pst-scrollable-table-container">'
 PICTURE = re.compile(
     r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
 )
-# What is no text, or the first digits of a number in groups of three.
-GROUPS = re.compile(
-    r"(<(pre|code|math)\b.*?</\2>|<[^>]*>)|(?<!\d)(\d{1,3}) (?=\d{3}(?!\d))", re.DOTALL
+# What is no text; a word with one letter before its hyphen, such as t-SNE; then spaces: between
+# groups of digits, before a per cent sign, around a times sign, and in an equation such as d = 8.
+UNBROKEN = re.compile(
+    r"(?P<markup><(pre|code|math|script|style|svg)\b.*?</\2>|<[^>]*>)"
+    r"|(?P<hyphen>\b\w-\w+)"
+    r"|(?<!\d)\d{1,3}\s(?=\d{3}(?!\d))"
+    r"|(?<=\d)\s(?=[%×])|(?<=×)\s(?=\d)"
+    r"|(?<=\b\w)\s=\s(?=[\d−])",
+    re.DOTALL,
 )
+PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
 
 THEME = """{ const { dataset } = document.documentElement;
 if (dataset.theme === "auto")
   dataset.theme = matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"; }"""
 
 
+def keep(found: re.Match[str]) -> str:
+    """What was found, such that no line ends in it."""
+    if found["markup"]:
+        return found[0]
+    if found["hyphen"]:
+        return f'<span class="together">{found[0]}</span>'
+    return re.sub(r"\s", "&nbsp;", found[0])
+
+
 def repair(body: str) -> str:
-    """The body of a page with its boxes and roles, and no line that ends within a number."""
+    """The body of a page with its boxes and roles, and lines that end where they may."""
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
     body = PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)
-    body = GROUPS.sub(lambda found: found[1] or f"{found[3]}&nbsp;", body)
+    body = UNBROKEN.sub(keep, body)
+    body = PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
 
 

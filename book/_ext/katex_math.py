@@ -55,7 +55,8 @@ def html_of(node: nodes.Node, display: bool) -> str:
 
 
 def visit_inline(self: Any, node: nodes.math) -> None:
-    self.body.append(self.starttag(node, "span", "", CLASS="math notranslate"))
+    together = " together" if len(node.astext()) <= SHORT else ""
+    self.body.append(self.starttag(node, "span", "", CLASS=f"math notranslate{together}"))
     self.body.append(html_of(node, display=False) + "</span>")
     raise nodes.SkipNode
 
