@@ -55,6 +55,14 @@ def test_entries_of_the_bibliography_are_a_list(extensions):
     assert repair('<div role="doc-biblioentry">') == '<div role="listitem">'
 
 
+def test_little_code_stays_in_one_line(extensions):
+    from boxes import repair
+
+    code = '<code class="docutils literal notranslate{}"><span>{}</span> <span>1</span></code>'
+    for words, together in (("base", " together"), ("base" * 4, "")):
+        assert repair(code.format("", words)) == code.format(together, words)
+
+
 def test_paths_end_a_line_after_a_slash(extensions):
     from boxes import repair
 
@@ -87,7 +95,9 @@ def test_the_other_tokens_of_code_have_elements(extensions):
         ('<img alt="10 000" />', '<img alt="10 000" />'),
         ("<p>45\n% of 100 × 512</p>", "<p>45&nbsp;% of 100&nbsp;×&nbsp;512</p>"),
         ("<p>at d = 8, x = −1</p>", "<p>at d&nbsp;=&nbsp;8, x&nbsp;=&nbsp;−1</p>"),
-        ("<p>base = 8, n = d</p>", "<p>base = 8, n = d</p>"),
+        ("<p>(i − 1) / d, n = d</p>", "<p>(i&nbsp;− 1)&nbsp;/ d, n&nbsp;= d</p>"),
+        ("<p>Document S4, <i>Table 2.1</i></p>", "<p>Document&nbsp;S4, <i>Table&nbsp;2.1</i></p>"),
+        ("<p>a – b, x &lt; y</p>", "<p>a – b, x &lt; y</p>"),
         (
             "<p>a t-SNE map, k-nearest, well-known</p>",
             '<p>a <span class="together">t-SNE</span> map, '
@@ -107,10 +117,10 @@ def test_numbers_and_short_equations_stay_in_one_line(extensions, body, whole):
     [
         (":math:`x`, and (:math:`y`).", ["x,", "(y)."]),
         (":math:`x` and :math:`y` are free", []),
-        (f":math:`{'x' * 31}`, too long to be kept from breaking", []),
+        (f":math:`{'x' * 39}`, too long to be kept from breaking", []),
     ],
 )
-def test_short_formulas_keep_the_marks_that_touch_them(extensions, text, together):
+def test_short_formulas_keep_what_touches_them(extensions, text, together):
     from katex_math import KeepTogether
 
     document = publish_doctree(text)

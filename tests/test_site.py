@@ -217,6 +217,31 @@ def test_an_address_with_a_place_leads_there(browser, width):
     assert {place: top for place, top in tops.items() if not 0 <= top <= 100} == {}
 
 
+@pytest.mark.parametrize("chapter", ["05_heatmaps", "14_bug_museum"])
+def test_figures_are_whole_on_a_phone(browser, chapter):
+    tab = browser.new_page(viewport={"width": 390, "height": 844})
+    tab.goto((SITE / "notebooks" / f"{chapter}.html").as_uri())
+    rights = tab.eval_on_selector_all(
+        "figure img", "all => all.map((img) => img.getBoundingClientRect().right)"
+    )
+    assert len(rights) > 5
+    assert max(rights) <= 390
+    tab.close()
+
+
+@pytest.mark.parametrize("name", ["04_torch_stack_flatten", "12_conventions"])
+def test_tables_and_messages_are_whole_on_a_desk(browser, name):
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto((SITE / "notebooks" / f"{name}.html").as_uri())
+    hidden = tab.eval_on_selector_all(
+        ".cell_output pre, .pst-scrollable-table-container",
+        "all => all.map((box) => box.scrollWidth - box.clientWidth)",
+    )
+    assert len(hidden) > 2
+    assert max(hidden) <= 1
+    tab.close()
+
+
 def test_references_begin_with_the_documents():
     text = (SITE / "book" / "references.html").read_text(encoding="utf-8")
     labels = re.findall(r'class="label">.*?</span>(S?\d+)<', text)

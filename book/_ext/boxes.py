@@ -19,14 +19,20 @@ PICTURE = re.compile(
     r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
 )
 # What is no text; a word with one letter before its hyphen, such as t-SNE; then spaces: between
-# groups of digits, before a per cent sign, around a times sign, and in an equation such as d = 8.
+# groups of digits, before a per cent sign or an operator, in 2 × 2, in d = 8 and in chapter 2.
 UNBROKEN = re.compile(
     r"(?P<markup><(pre|code|math|script|style|svg)\b.*?</\2>|<[^>]*>)"
     r"|(?P<hyphen>\b\w-\w+)"
     r"|(?<!\d)\d{1,3}\s(?=\d{3}(?!\d))"
-    r"|(?<=\d)\s(?=[%×])|(?<=×)\s(?=\d)"
-    r"|(?<=\b\w)\s=\s(?=[\d−])",
+    r"|(?<=\d)\s(?=%)|(?<=\d)\s×\s(?=\d)|(?<=\w)\s=\s(?=[\d−])"
+    r"|(?<=[\w)])\s(?=[+−·×/=<≤]\s)"
+    r"|\b(?:[Cc]hapter|[Dd]ocument|[Ee]xhibit|Figure|Table)\s(?=S?\d)",
     re.DOTALL,
+)
+# Code of up to 16 characters, beside its tags: no line is too short for it.
+CODE = re.compile(
+    r'(?<=<code class="docutils literal notranslate)'
+    r'(?=">(?:(?:<(?!/code)[^>]*>)*[^<]){1,16}(?:<(?!/code)[^>]*>)*</code>)'
 )
 PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
 
@@ -49,6 +55,7 @@ def repair(body: str) -> str:
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
     body = PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)
     body = UNBROKEN.sub(keep, body)
+    body = CODE.sub(" together", body)
     body = PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
     return body.replace('role="doc-biblioentry"', 'role="listitem"')
 

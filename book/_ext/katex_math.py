@@ -22,9 +22,9 @@ from sphinx.util.math import get_node_equation_number
 
 logger = logging.getLogger(__name__)
 
-OPENING = re.compile(r"[(\[“‘]+$")
-CLOSING = re.compile(r"^[)\]”’,.;:?]+")
-SHORT = 30  # characters of LaTeX: a formula that needs no line of its own
+OPENING = re.compile(r"\S+$")
+CLOSING = re.compile(r"^\S+")
+SHORT = 38  # characters of LaTeX: a formula that needs no line of its own
 
 
 @cache
@@ -72,9 +72,9 @@ def visit_block(self: Any, node: nodes.math_block) -> None:
 
 
 class KeepTogether(SphinxPostTransform):
-    """Keep short formulas and the marks that touch them in one line.
+    """Keep short formulas and what touches them in one line: a comma, or the end of "k-th".
 
-    KaTeX draws boxes, and a browser may end a line beside any box: a comma could begin the next.
+    KaTeX draws boxes, and a browser may end a line beside any box.
     """
 
     default_priority = 900  # when the quotation marks are what they will be

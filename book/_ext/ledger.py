@@ -26,7 +26,7 @@ def number(chapter: str) -> str:
 
 def link(row: dict[str, str]) -> str:
     """A link to the cell that asserts the claim."""
-    text = f"chapter&nbsp;{number(row['chapter'])}"
+    text = f"chapter {number(row['chapter'])}"
     return f'<a href="../notebooks/{row["chapter"]}.html#claim-{row["id"]}">{text}</a>'
 
 
