@@ -95,8 +95,9 @@ def test_the_other_tokens_of_code_have_elements(extensions):
         ('<img alt="10 000" />', '<img alt="10 000" />'),
         ("<p>45\n% of 100 × 512</p>", "<p>45&nbsp;% of 100&nbsp;×&nbsp;512</p>"),
         ("<p>at d = 8, x = −1</p>", "<p>at d&nbsp;=&nbsp;8, x&nbsp;=&nbsp;−1</p>"),
-        ("<p>(i − 1) / d, n = d</p>", "<p>(i&nbsp;− 1)&nbsp;/ d, n&nbsp;= d</p>"),
+        ("<p>(i − 1) / d, n = d</p>", "<p>(i&nbsp;−&nbsp;1)&nbsp;/ d, n&nbsp;= d</p>"),
         ("<p>Document S4, <i>Table 2.1</i></p>", "<p>Document&nbsp;S4, <i>Table&nbsp;2.1</i></p>"),
+        ("<p>(10, 3, 2), (a, 1)</p>", "<p>(10,&nbsp;3,&nbsp;2), (a, 1)</p>"),
         ("<p>a – b, x &lt; y</p>", "<p>a – b, x &lt; y</p>"),
         (
             "<p>a t-SNE map, k-nearest, well-known</p>",

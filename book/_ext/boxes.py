@@ -18,16 +18,18 @@ TABLE = '<div class="pst-scrollable-table-container">'
 PICTURE = re.compile(
     r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
 )
-# What is no text; a word with one letter before its hyphen, such as t-SNE; then spaces: between
-# groups of digits, before a per cent sign or an operator, in 2 × 2, in d = 8 and in chapter 2.
 UNBROKEN = re.compile(
-    r"(?P<markup><(pre|code|math|script|style|svg)\b.*?</\2>|<[^>]*>)"
-    r"|(?P<hyphen>\b\w-\w+)"
-    r"|(?<!\d)\d{1,3}\s(?=\d{3}(?!\d))"
-    r"|(?<=\d)\s(?=%)|(?<=\d)\s×\s(?=\d)|(?<=\w)\s=\s(?=[\d−])"
-    r"|(?<=[\w)])\s(?=[+−·×/=<≤]\s)"
-    r"|\b(?:[Cc]hapter|[Dd]ocument|[Ee]xhibit|Figure|Table)\s(?=S?\d)",
-    re.DOTALL,
+    r"""
+    (?P<markup> <(pre|code|math|script|style|svg)\b.*?</\2> | <[^>]*> )
+    | (?P<hyphen> \b\w-\w+ )            # t-SNE
+    | (?<!\d)\d{1,3} \s (?=\d{3}(?!\d)) # 10 000
+    | (?<=\d) \s (?=%)                  # 45 %
+    | (?<=[\w)]) \s[=+−·×]\s (?=[\d−])  # d = 8
+    | (?<=[\w)]) \s (?=[=+−·×/<≤]\s)    # x = y may end a line behind the sign, not before it
+    | \(\d+(?:,\s\d+)+\)                # (10, 3, 2)
+    | \b(?:[Cc]hapter|[Dd]ocument|[Ee]xercise|[Ee]xhibit|Figure|Table) \s (?=S?\d)
+    """,
+    re.DOTALL | re.VERBOSE,
 )
 # Code of up to 16 characters, beside its tags: no line is too short for it.
 CODE = re.compile(
