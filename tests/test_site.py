@@ -230,14 +230,16 @@ def test_figures_are_whole_on_a_phone(browser, chapter):
 
 
 @pytest.mark.parametrize("name", ["04_torch_stack_flatten", "12_conventions"])
-def test_tables_and_messages_are_whole_on_a_desk(browser, name):
+def test_tables_code_and_messages_are_whole_on_a_desk(browser, name):
     tab = browser.new_page(viewport={"width": 1280, "height": 800})
     tab.goto((SITE / "notebooks" / f"{name}.html").as_uri())
+    for solution in tab.locator(".solution.dropdown .admonition-title").all():
+        solution.click()
     hidden = tab.eval_on_selector_all(
-        ".cell_output pre, .pst-scrollable-table-container",
+        "pre, .pst-scrollable-table-container",
         "all => all.map((box) => box.scrollWidth - box.clientWidth)",
     )
-    assert len(hidden) > 2
+    assert len(hidden) > 20
     assert max(hidden) <= 1
     tab.close()
 
@@ -285,3 +287,20 @@ def results(browser):
 )
 def test_search_finds_names(results, word, target):
     assert any(target in link for link in results(word))
+
+
+def test_excerpts_of_a_search_are_of_the_text(browser):
+    tab = browser.new_page()
+    home = "https://book.test/"
+    tab.route(f"{home}**", lambda to: to.fulfill(path=SITE / urlsplit(to.request.url).path[1:]))
+    tab.goto(f"{home}search.html?q=wavelength")
+    tab.wait_for_selector("#search-results p:has-text('finished')")
+    tab.wait_for_selector("#search-results li:nth-child(5) .context")
+    first, second, *_ = tab.eval_on_selector_all(
+        "#search-results li", "all => all.map((one) => one.innerText.split(/\\n+/))"
+    )
+    assert first[0] == "Glossary"
+    assert first[1].startswith("...The number of positions that a pair takes")
+    assert second[0] == "2. Derive the formula"
+    assert "measure the wavelengths. What you’ll learn." in second[1]
+    tab.close()

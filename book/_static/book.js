@@ -1,5 +1,6 @@
 /* What the pages need of Bootstrap's script, which is twice as large as all others together (the menu
-   of downloads, and the mark in the contents of the section that is being read), and printing. */
+   of downloads, and the mark in the contents of the section that is being read), printing, and the
+   excerpts of a search. */
 
 // A page that was opened from a file may not read others: results of a search come without excerpts.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
@@ -18,6 +19,20 @@ if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = f
 }
 
 document.addEventListener("DOMContentLoaded", () => {
+  // Excerpts are of the text, not of what is beside it or of copies of formulas for screen readers.
+  // That of a term is its explanation.
+  if (typeof Search !== "undefined") {
+    const { htmlToText } = Search;
+    Search.htmlToText = (html, anchor) => {
+      const page = new DOMParser().parseFromString(html, "text/html");
+      const rest = ".bd-sidebar-secondary, #jb-print-docs-body, .prev-next-area, .katex-mathml";
+      for (const element of page.querySelectorAll(rest)) element.remove();
+      const term = anchor && page.querySelector(`dt${anchor}`);
+      if (term) return term.nextElementSibling.textContent;
+      return htmlToText(page.documentElement.outerHTML, anchor);
+    };
+  }
+
   for (const button of document.querySelectorAll('[data-bs-toggle="dropdown"]')) {
     const menu = button.nextElementSibling;
     menu.dataset.bsPopper = "static"; // Bootstrap's style then puts the menu below its button
