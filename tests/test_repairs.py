@@ -98,7 +98,7 @@ def test_the_other_tokens_of_code_have_elements(extensions):
         ("<p>(i − 1) / d, n = d</p>", "<p>(i&nbsp;−&nbsp;1)&nbsp;/ d, n&nbsp;= d</p>"),
         ("<p>Document S4, <i>Table 2.1</i></p>", "<p>Document&nbsp;S4, <i>Table&nbsp;2.1</i></p>"),
         ("<p>(10, 3, 2), (a, 1)</p>", "<p>(10,&nbsp;3,&nbsp;2), (a, 1)</p>"),
-        ("<p>a – b, x &lt; y</p>", "<p>a – b, x &lt; y</p>"),
+        ("<p>a – b, x &lt; y</p>", "<p>a – b, x&nbsp;&lt; y</p>"),
         (
             "<p>a t-SNE map, k-nearest, well-known</p>",
             '<p>a <span class="together">t-SNE</span> map, '
