@@ -200,6 +200,18 @@ def test_a_dark_page_is_printed_light(browser):
     tab.close()
 
 
+WHERE_IT_RESTS = """id => new Promise((rest) => {
+    let before;
+    const look = () => {
+        const { y } = document.getElementById(id).getBoundingClientRect();
+        if (y === before) return rest(y);
+        before = y;
+        setTimeout(look, 500);
+    };
+    look();
+})"""
+
+
 @pytest.mark.parametrize("width", [390, 1280])
 def test_an_address_with_a_place_leads_there(browser, width):
     """Though what is above it goes on changing while the page loads."""
@@ -208,10 +220,8 @@ def test_an_address_with_a_place_leads_there(browser, width):
     tops = {}
     for place in places[1:-1:4]:
         tab = browser.new_page(viewport={"width": width, "height": 800})
-        tab.goto(f"{chapter.as_uri()}#{place}", wait_until="networkidle")
-        tops[place] = tab.evaluate(
-            "id => document.getElementById(id).getBoundingClientRect().y", place
-        )
+        tab.goto(f"{chapter.as_uri()}#{place}")
+        tops[place] = tab.evaluate(WHERE_IT_RESTS, place)
         tab.close()
     assert len(tops) > 3
     assert {place: top for place, top in tops.items() if not 0 <= top <= 100} == {}
