@@ -3,6 +3,7 @@
 import re
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
@@ -129,3 +130,13 @@ def test_short_formulas_keep_what_touches_them(extensions, text, together):
     KeepTogether(document).run()
     assert [each.astext() for each in document.findall(nodes.inline)] == together
     assert document.astext() == before
+
+
+@pytest.mark.parametrize(("length", "together"), [(38, True), (39, False)])
+def test_a_formula_stays_in_one_line_if_it_is_short(extensions, length, together):
+    from katex_math import visit_inline
+
+    page = SimpleNamespace(body=[], starttag=lambda *_, **given: given["CLASS"])
+    with pytest.raises(nodes.SkipNode):
+        visit_inline(page, nodes.math("", "x" * length))
+    assert ("together" in page.body[0].split()) is together

@@ -227,6 +227,20 @@ def test_an_address_with_a_place_leads_there(browser, width):
     assert {place: top for place, top in tops.items() if not 0 <= top <= 100} == {}
 
 
+def test_a_link_leads_to_its_place_at_once(browser):
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto((SITE / "notebooks" / "02_formula.html").as_uri())
+    top = tab.evaluate(
+        """() => new Promise((done) => {
+            location.hash = "exercises";
+            const place = document.getElementById("exercises");
+            requestAnimationFrame(() => done(place.getBoundingClientRect().y));
+        })"""
+    )
+    assert 0 <= top <= 100
+    tab.close()
+
+
 @pytest.mark.parametrize("chapter", ["05_heatmaps", "14_bug_museum"])
 def test_figures_are_whole_on_a_phone(browser, chapter):
     tab = browser.new_page(viewport={"width": 390, "height": 844})

@@ -25,7 +25,7 @@ UNBROKEN = re.compile(
     | (?<!\d)\d{1,3} \s (?=\d{3}(?!\d)) # 10 000
     | (?<=\d) \s (?=%)                  # 45 %
     | (?<=[\w)]) \s[=+−·×]\s (?=[\d−])  # d = 8
-    | (?<=[\w)]) \s (?=(?:[=+−·×/≤]|&lt;)\s)  # x = y may end a line behind the sign, not before
+    | (?<=[\w)]) \s (?=(?:[=+−·×/≤]|&lt;)\s)  # x = y may end a line after the sign alone
     | \(\d+(?:,\s\d+)+\)                # (10, 3, 2)
     | \b(?:[Cc]hapter|[Dd]ocument|[Ee]xercise|[Ee]xhibit|Figure|Table) \s (?=S?\d)
     """,
