@@ -304,7 +304,7 @@ def results(browser):
     [
         ("wavelength", "glossary.html#term-wavelength"),
         ("omega", "notation.html"),
-        ("RoPE", "11_rotary_and_alibi.html"),
+        ("RoPE", "10_rotary_and_alibi.html"),
         ("d_model", "notation.html"),
         ("heatmaps", "05_heatmaps.html"),
     ],
