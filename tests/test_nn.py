@@ -88,7 +88,7 @@ def test_bad_input(shape, message):
         SinusoidalPositionalEncoding(6)(torch.zeros(shape))
 
 
-@pytest.mark.parametrize("layout", ["pairs", "halves"])
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
 def test_rotary_scores_depend_on_the_offset_alone(layout):
     generator = torch.Generator().manual_seed(0)
     query, key = torch.randn(2, 1, 16, generator=generator, dtype=torch.float64)
@@ -134,7 +134,7 @@ def test_rotary_stays_on_its_device():
     ("arguments", "message"),
     [
         ({"x": torch.zeros(2, 3)}, "d_model must be even"),
-        ({"x": torch.zeros(2, 4), "layout": "thirds"}, "layout must be 'pairs' or 'halves'"),
+        ({"x": torch.zeros(2, 4), "layout": "thirds"}, "layout must be 'interleaved' or 'halves'"),
         (
             {"x": torch.zeros(2, 4), "positions": torch.arange(3)},
             r"positions must have shape \(2,\)",

@@ -98,7 +98,11 @@ class SinusoidalPositionalEncoding(nn.Module):
 
 
 def rotate_pairs(
-    x: Tensor, positions: Tensor | None = None, *, base: float = 10_000.0, layout: str = "pairs"
+    x: Tensor,
+    positions: Tensor | None = None,
+    *,
+    base: float = 10_000.0,
+    layout: str = "interleaved",
 ) -> Tensor:
     r"""Rotary encoding: turn each pair of a query or key by its position.
 
@@ -117,7 +121,7 @@ def rotate_pairs(
         Position of each row; 0, …, seq_len - 1 by default.
     base : float
         The constant that spreads the frequencies; positive.
-    layout : {"pairs", "halves"}
+    layout : {"interleaved", "halves"}
         Whether pair i is dimensions (2i, 2i + 1) or (i, i + d_model / 2).
 
     Returns
@@ -141,8 +145,8 @@ def rotate_pairs(
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    if layout not in ("pairs", "halves"):
-        raise ValueError(f"layout must be 'pairs' or 'halves', got {layout!r}")
+    if layout not in ("interleaved", "halves"):
+        raise ValueError(f"layout must be 'interleaved' or 'halves', got {layout!r}")
     seq_len, d_model = x.shape[-2:]
     omega = torch.from_numpy(angular_frequencies(check_d_model(d_model), base)).to(x.device)
     if positions is None:
@@ -151,7 +155,7 @@ def rotate_pairs(
         raise ValueError(f"positions must have shape ({seq_len},), got {tuple(positions.shape)}")
     angles = positions.double()[:, None] * omega
     cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
-    if layout == "pairs":
+    if layout == "interleaved":
         first, second = x[..., 0::2], x[..., 1::2]
         turned = (first * cos - second * sin, first * sin + second * cos)
         return torch.stack(turned, dim=-1).flatten(-2)
