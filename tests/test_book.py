@@ -142,6 +142,33 @@ def test_exercises_have_solutions_that_run(notebook):
     assert ran == set(exercises), "a solution without code"
 
 
+def test_folded_code_says_what_it_does(notebook):
+    """On the site as in JupyterLab: its first line is a comment, and both fold the same cells."""
+    for number, cell in enumerate(code_cells(notebook), 1):
+        tags = cell.metadata.get("tags", [])
+        if "solution" not in tags:
+            where = f"code cell {number}: {cell.source!r}"
+            collapsed = cell.metadata.get("jupyter", {}).get("source_hidden", False)
+            assert ("hide-input" in tags) == collapsed, f"hide-input and source_hidden: {where}"
+            comment = re.match(r"# \S.*\n.", cell.source)
+            assert comment or not collapsed, f"a folded cell begins with a comment: {where}"
+
+
+def test_boxes_judge_what_the_chapter_asserts(notebook):
+    """Each id of the ledger stands in one box at most, and on a cell of the same chapter."""
+    boxes = re.findall(
+        r"^:::\{admonition\} In the documents\n:class: documents\n(.*?)^:::$",
+        text(notebook),
+        re.MULTILINE | re.DOTALL,
+    )
+    named = re.findall(rf"`({CLAIM.pattern})`", "".join(boxes))
+    tags = {tag for cell in notebook.cells for tag in cell.metadata.get("tags", [])}
+    assert len({*named}) == len(named), "a claim is judged twice"
+    assert {*named} <= tags, "a claim that no cell asserts"
+    everywhere = re.findall(rf"`({CLAIM.pattern})`", text(notebook))
+    assert sorted(everywhere) == sorted(named), "a claim is named outside of a box"
+
+
 def test_ledger_rows_are_complete(claims):
     assert len(claims) >= 60
     assert len({row["id"] for row in claims}) == len(claims)

@@ -1,7 +1,7 @@
 """What every chapter gets at build time.
 
-A look whether it is whole and listed, its reading time, links from terms to the glossary, anchors
-for the ledger of claims, and figures that follow the theme of the page.
+A look whether it is whole and listed, links from terms to the glossary, and figures that follow the
+theme of the page.
 """
 
 from __future__ import annotations
@@ -20,9 +20,6 @@ from sphinx.util import logging
 from posenc.plots import COLORS, INK
 
 logger = logging.getLogger(__name__)
-
-WORDS_A_MINUTE = 200
-MINUTES_A_CELL = 0.5
 
 THEME = """<style>
 :root { --ink: %s; color-scheme: light dark }
@@ -45,31 +42,6 @@ def require_whole(app: Sphinx, docname: str, source: list[str]) -> None:
         except ValueError as error:
             problem = f"{docname}.ipynb is no notebook ({error}): restore it, say with git"
             raise ExtensionError(problem) from error
-
-
-def reading_minutes(doctree: nodes.document) -> int:
-    """Minutes to read a chapter: its words, and half a minute for each code cell."""
-    prose = (p for p in doctree.findall(nodes.paragraph))
-    words = sum(len(p.astext().split()) for p in prose)
-    cells = sum("cell_input" in c["classes"] for c in doctree.findall(nodes.container))
-    return max(1, round(words / WORDS_A_MINUTE + cells * MINUTES_A_CELL))
-
-
-def add_reading_time(app: Sphinx, doctree: nodes.document) -> None:
-    """Put the reading time under the title of a chapter."""
-    if not app.env.docname.startswith("notebooks/"):
-        return
-    section = next(doctree.findall(nodes.section), None)
-    if section is not None:
-        text = f"Reading time: about {reading_minutes(doctree)} minutes"
-        section.insert(1, nodes.paragraph("", text, classes=["reading-time"]))
-
-
-def anchor_claims(app: Sphinx, doctree: nodes.document) -> None:
-    """Give a cell that is tagged with a claim of the documents (``S4-periods``) that anchor."""
-    for cell in doctree.findall(nodes.container):
-        claims = [c[4:] for c in cell["classes"] if re.match(r"tag_S\d-", c)]
-        cell["ids"].extend(f"claim-{claim}" for claim in claims)
 
 
 def glossary_terms(text: str) -> list[str]:
@@ -129,8 +101,6 @@ def finish_figures(app: Sphinx, error: Exception | None) -> None:
 def setup(app: Sphinx) -> dict[str, bool]:
     app.connect("env-before-read-docs", find_unlisted)
     app.connect("source-read", require_whole)
-    app.connect("doctree-read", add_reading_time)
-    app.connect("doctree-read", anchor_claims)
     app.connect("doctree-read", link_terms)
     app.connect("build-finished", finish_figures)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
 
+import claims
 import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
@@ -22,12 +23,6 @@ def load(path: Path) -> list[dict[str, str]]:
 def number(chapter: str) -> str:
     """The number of a chapter, as in its file name: 2 for 02_formula."""
     return chapter.partition("_")[0].lstrip("0")
-
-
-def link(row: dict[str, str]) -> str:
-    """A link to the cell that asserts the claim."""
-    text = f"chapter {number(row['chapter'])}"
-    return f'<a href="../notebooks/{row["chapter"]}.html#claim-{row["id"]}">{text}</a>'
 
 
 def choices(name: str, values: list[str]) -> str:
@@ -65,7 +60,8 @@ class Ledger(SphinxDirective):
         group += nodes.thead("", self.row(columns))
         body = nodes.tbody()
         for claim in self.rows():
-            anchor = nodes.raw("", link(claim), format="html")
+            text = nodes.Text(f"chapter {number(claim['chapter'])}")
+            anchor = claims.link(f"claim-{claim['id']}", self.env.docname, text)
             if mistakes:
                 body += self.row([claim["claim"], claim["truth"], anchor])
             else:
@@ -73,7 +69,7 @@ class Ledger(SphinxDirective):
                 entry = self.row(cells)
                 verdict = claim["verdict"].replace(" ", "-")
                 entry["classes"] += [f"document-{claim['id'][:2]}", f"verdict-{verdict}"]
-                entry["ids"].append(f"row-{claim['id']}")
+                claims.place(self.env, entry, f"row-{claim['id']}")
                 body += entry
         group += body
         table += group
