@@ -125,9 +125,9 @@ def test_figures_have_caption_alt_text_and_a_mention(notebook):
 
 
 def test_exercises_have_solutions_that_run(notebook):
-    exercises = re.findall(r"```\{exercise\}.*\n:label: (ex-[a-z0-9-]+)", text(notebook))
+    exercises = re.findall(r"(?:```|:::)\{exercise\}.*\n:label: (ex-[a-z0-9-]+)", text(notebook))
     solutions = re.findall(
-        r"```\{solution-start\} (ex-[a-z0-9-]+)\n:class: dropdown", text(notebook)
+        r"(?:```|:::)\{solution-start\} (ex-[a-z0-9-]+)\n:class: dropdown", text(notebook)
     )
     assert 2 <= len(exercises) <= 4
     assert solutions == exercises
