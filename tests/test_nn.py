@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import shift_matrix, sinusoidal_encoding
+from posenc import rotary_frequencies, shift_matrix, sinusoidal_encoding
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
 
@@ -80,6 +80,11 @@ def test_bad_arguments(arguments, error, message):
         SinusoidalPositionalEncoding(**arguments)
 
 
+def test_bad_positions():
+    with pytest.raises(ValueError, match=r"shape \(4,\) or \(2, 4\), got \(3,\)"):
+        SinusoidalPositionalEncoding(6)(torch.zeros(2, 4, 6), torch.arange(3))
+
+
 @pytest.mark.parametrize(
     ("shape", "message"), [((4, 6), "x must have 3 dimensions"), ((1, 4, 8), "width d_model = 6")]
 )
@@ -137,14 +142,148 @@ def test_rotary_stays_on_its_device():
         ({"x": torch.zeros(2, 4), "layout": "thirds"}, "layout must be 'interleaved' or 'halves'"),
         (
             {"x": torch.zeros(2, 4), "positions": torch.arange(3)},
-            r"positions must have shape \(2,\)",
+            r"positions must have shape \(2,\), got \(3,\)",
         ),
+        (
+            {"x": torch.zeros(3, 2, 4), "positions": torch.zeros(2, 2)},
+            r"shape \(2,\) or \(3, 2\), got \(2, 2\)",
+        ),
+        (
+            {"x": torch.zeros(2, 4), "frequencies": torch.ones(3, 2)},
+            r"positions must have shape \(2, 3\), got \(2,\)",
+        ),
+        ({"x": torch.zeros(2, 4), "frequencies": torch.ones(3)}, r"1 to 2 pairs, got \(3,\)"),
+        ({"x": torch.zeros(2, 4), "frequencies": torch.ones(0)}, "1 to 2 pairs"),
+        ({"x": torch.zeros(2, 4), "frequencies": torch.ones(1, 1, 1)}, "must have shape"),
         ({"x": torch.zeros(2, 4), "base": -1}, "base must be positive"),
     ],
 )
 def test_rotary_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         rotate_pairs(**arguments)
+
+
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
+def test_rotary_takes_positions_of_each_sequence():
+    x = random(2, 3, 5, 8)  # batch, heads, seq_len, width
+    positions = torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 10, 2]])
+    turned = rotate_pairs(x, positions)
+    for row, where in enumerate(positions):
+        assert torch.equal(turned[row], rotate_pairs(x[row], where))
+
+
+@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_rotary_turns_a_part(layout):
+    x = random(5, 8)
+    frequencies, _ = rotary_frequencies(8, scaling={"partial_rotary_factor": 0.5})
+    turned = rotate_pairs(x, frequencies=frequencies, layout=layout)
+    assert torch.equal(turned[:, 4:], x[:, 4:])
+    assert torch.equal(turned[:, :4], rotate_pairs(x[:, :4], layout=layout))
+
+
+def test_rotary_takes_frequencies_and_their_attention_factor():
+    x = random(5, 8)
+    frequencies, factor = rotary_frequencies(8, scaling={"rope_type": "linear", "factor": 2.0})
+    halved = rotate_pairs(x, frequencies=frequencies, attention_factor=factor)
+    torch.testing.assert_close(halved, rotate_pairs(x, torch.arange(5) / 2))
+    torch.testing.assert_close(rotate_pairs(x, attention_factor=1.5), 1.5 * rotate_pairs(x))
+
+
+def test_rotary_of_two_axes_depends_on_both_offsets_alone():
+    query, key = random(2, 1, 8).double()
+    frequencies = torch.zeros(2, 4)
+    frequencies[0, :2] = frequencies[1, 2:] = torch.tensor([1.0, 0.1])
+    where = torch.tensor([[3, 5], [10, 1]])
+    scores = [
+        rotate_pairs(query, start[None], frequencies=frequencies)
+        @ rotate_pairs(key, (start + torch.tensor([2, 7]))[None], frequencies=frequencies).T
+        for start in where
+    ]
+    torch.testing.assert_close(*scores)
+    x = random(3, 2, 8)
+    both = rotate_pairs(x, where, frequencies=frequencies)
+    batch = rotate_pairs(x, where.expand(3, 2, 2), frequencies=frequencies)
+    assert torch.equal(both, batch)
+    first = rotate_pairs(x[..., :4], where[:, 0], base=100)
+    torch.testing.assert_close(both[..., :4], first, rtol=0, atol=1e-6)
+
+
+def test_positions_are_added_where_they_say():
+    layer = SinusoidalPositionalEncoding(8, max_len=6, dropout=0.0)
+    x = random(2, 4, 8)
+    positions = torch.tensor([[0, 0, 0, 1], [2, 3, 4, 70]])
+    expected = x + torch.stack(
+        [torch.from_numpy(sinusoidal_encoding(row, 8)) for row in positions.tolist()]
+    )
+    torch.testing.assert_close(layer(x, positions), expected, rtol=0, atol=1e-6)
+    torch.testing.assert_close(layer(x, torch.arange(4)), layer(x), rtol=0, atol=1e-6)
+    second = SinusoidalPositionalEncoding(8, dropout=0.0, batch_first=False)
+    for where in (positions, torch.arange(3, 7)):
+        swapped = second(x.transpose(0, 1), where).transpose(0, 1)
+        torch.testing.assert_close(swapped, layer(x, where), rtol=0, atol=0)
+
+
+def test_step_by_step_equals_whole():
+    layer = SinusoidalPositionalEncoding(8, dropout=0.0)
+    x = random(2, 5, 8)
+    steps = [layer(x[:, [k]], torch.tensor([k])) for k in range(5)]
+    torch.testing.assert_close(torch.cat(steps, dim=1), layer(x), rtol=0, atol=1e-6)
+    turned = [rotate_pairs(x[:, [k]], torch.tensor([k])) for k in range(5)]
+    torch.testing.assert_close(torch.cat(turned, dim=1), rotate_pairs(x), rtol=0, atol=0)
+
+
+def test_half_precision_keeps_far_positions_apart():
+    layer = SinusoidalPositionalEncoding(64, dropout=0.0).bfloat16()
+    rows = layer(torch.zeros(1, 2, 64, dtype=torch.bfloat16), torch.tensor([300, 301]))[0]
+    assert (rows[0] != rows[1]).any()
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (2, 1)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_old_checkpoint_loads(shape, dtype):
+    old = torch.from_numpy(sinusoidal_encoding(20, 8)).to(dtype)
+    old = {(): old, (1,): old[None], (2, 1): old[:, None]}[shape]
+    model = torch.nn.Sequential(SinusoidalPositionalEncoding(8, max_len=50))
+    model.load_state_dict({"0.pe": old})
+    np.testing.assert_array_equal(model[0].pe.numpy(), sinusoidal_encoding(50, 8))
+    model.load_state_dict({})
+
+
+@pytest.mark.parametrize("wrong", [sinusoidal_encoding(20, 6), sinusoidal_encoding(20, 8, base=99)])
+def test_a_checkpoint_with_another_table_is_refused(wrong):
+    layer = SinusoidalPositionalEncoding(8)
+    with pytest.raises(ValueError, match="pe in the checkpoint is not the table of this layer"):
+        layer.load_state_dict({"pe": torch.from_numpy(wrong)})
+
+
+class Model(torch.nn.Module):
+    """Both ways to use positions."""
+
+    def __init__(self):
+        super().__init__()
+        self.encode = SinusoidalPositionalEncoding(8, max_len=64, dropout=0.0)
+
+    def forward(self, x, positions):
+        return self.encode(x), rotate_pairs(self.encode(x, positions), positions, layout="halves")
+
+
+def test_compiles_and_exports():
+    model, x = Model().eval(), random(2, 6, 8)
+    compiled = torch.compile(model, fullgraph=True, backend="eager", dynamic=True)
+    seq_len = torch.export.Dim("seq_len", min=2, max=64)
+    exported = torch.export.export(
+        model,
+        (x, torch.arange(6)),
+        dynamic_shapes={"x": {1: seq_len}, "positions": {0: seq_len}},
+    ).module()
+    for length in (6, 9):
+        arguments = random(2, length, 8), torch.arange(100, 100 + length)
+        for form in (compiled, exported):
+            for found, expected in zip(form(*arguments), model(*arguments), strict=True):
+                torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
 
 
 def test_alibi_slopes_of_powers_of_two():

@@ -12,11 +12,13 @@ from posenc.encoding import (
     sinusoidal_encoding,
     wavelengths,
 )
+from posenc.rotary import rotary_frequencies
 
 __all__ = [
     "angular_frequencies",
     "binary_encoding",
     "offset_kernel",
+    "rotary_frequencies",
     "shift_matrix",
     "sinusoidal_encoding",
     "wavelengths",

@@ -22,7 +22,7 @@ def check_real(name: str, value: Any) -> float:
     """Return `value` as a float if it is a finite real number and not a bool."""
     if isinstance(value, bool) or not isinstance(value, (float, int, np.integer, np.floating)):
         raise TypeError(f"{name} must be a real number, got {value!r}")
-    if not math.isfinite(value):
+    if not -math.inf < value < math.inf:  # a compiler can follow this, and NaN fails it
         raise ValueError(f"{name} must be finite, got {value!r}")
     return float(value)
 

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor, nn
 
-from posenc._validate import check_d_model, check_int, check_real
-from posenc.encoding import angular_frequencies, sinusoidal_encoding
+from posenc._validate import check_base, check_d_model, check_int, check_real
+from posenc.encoding import sinusoidal_encoding
 
 
 class SinusoidalPositionalEncoding(nn.Module):
@@ -16,7 +20,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     The table is computed once in float64, cast to float32 and kept as a buffer: it moves with the
     module from device to device, follows ``module.to(dtype)``, and is not trained. It is not part
-    of the state dict, since it follows from the arguments.
+    of the state dict, since it follows from the arguments. A checkpoint of an older layer that
+    holds the table as ``pe`` loads, if its table is this one.
 
     Parameters
     ----------
@@ -67,10 +72,12 @@ class SinusoidalPositionalEncoding(nn.Module):
         seq_len = check_int("max_len", max_len, minimum=1)
         table = torch.from_numpy(sinusoidal_encoding(seq_len, d_model, base=base))
         self.register_buffer("pe", table, persistent=False)
+        self.register_load_state_dict_pre_hook(_forget_table)  # type: ignore[no-untyped-call]
+        self.base = check_base(base)
         self.dropout = nn.Dropout(probability)
         self.batch_first = batch_first
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         """Return dropout(x + PE), in the shape and dtype of `x`.
 
         Parameters
@@ -78,23 +85,70 @@ class SinusoidalPositionalEncoding(nn.Module):
         x : Tensor
             Floating-point embeddings, (batch, seq_len, d_model), or (seq_len, batch, d_model)
             where ``batch_first`` is false.
+        positions : Tensor, shape (seq_len,) or (batch, seq_len), optional
+            Position of each row; 0, …, seq_len - 1 by default. Decoding, padding on the left and
+            packed sequences need others. Their rows are computed on the spot, so they may be any
+            finite real numbers, beyond max_len too.
 
         Raises
         ------
         ValueError
-            If `x` has another number of dimensions or another width, or is longer than max_len.
+            If `x` has another number of dimensions or another width, or is longer than max_len
+            and no positions are given, or `positions` has another shape.
         """
         if x.ndim != 3:
             raise ValueError(f"x must have 3 dimensions, got shape {tuple(x.shape)}")
         max_len, d_model = self.pe.shape
         if x.shape[2] != d_model:
             raise ValueError(f"x must have width d_model = {d_model}, got {x.shape[2]}")
-        seq_len = x.shape[1 if self.batch_first else 0]
-        if seq_len > max_len:
-            raise ValueError(f"x must have at most max_len = {max_len} positions, got {seq_len}")
-        rows = self.pe[:seq_len].to(x.dtype)
-        out: Tensor = self.dropout(x + (rows if self.batch_first else rows[:, None]))
+        batch, seq_len = x.shape[:2] if self.batch_first else (x.shape[1], x.shape[0])
+        if positions is not None:
+            _check_positions(positions, batch, (seq_len,))
+            angles = positions[..., None].double() * _frequencies(d_model, self.base, x.device)
+            rows = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+        elif seq_len > max_len:
+            raise ValueError(
+                f"x must have at most max_len = {max_len} positions, got {seq_len}: "
+                "give the layer a larger max_len, or pass positions"
+            )
+        else:
+            rows = self.pe[:seq_len]
+        if not self.batch_first:
+            rows = rows[:, None] if rows.ndim == 2 else rows.transpose(0, 1)
+        out: Tensor = self.dropout(x + rows.to(x.dtype))
         return out
+
+
+def _forget_table(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
+    """Take a table that an older layer saved out of a checkpoint, if it holds the same encoding."""
+    stored = state_dict.pop(f"{prefix}pe", None)
+    if stored is None:
+        return
+    table = module.get_buffer("pe").cpu().float()
+    rows = stored.detach().cpu().float().squeeze()
+    both = min(len(rows), len(table))
+    # A table made in float32 or kept in bfloat16 is off by some 1e-3; another layout by 1.
+    if rows.shape[1:] != table.shape[1:] or not torch.allclose(
+        rows[:both], table[:both], rtol=0, atol=1e-2
+    ):
+        raise ValueError(
+            f"{prefix}pe in the checkpoint is not the table of this layer: "
+            "it has another width, base or layout"
+        )
+
+
+def _frequencies(d_model: int, base: float, device: torch.device) -> Tensor:
+    """Angular frequencies as a tensor, in arithmetic that a compiler can follow."""
+    exponents = torch.arange(0, d_model, 2, dtype=torch.float64, device=device) / d_model
+    return torch.pow(base, -exponents)
+
+
+def _check_positions(positions: Tensor, batch: int | None, shape: tuple[int, ...]) -> None:
+    """Refuse positions that are not of `shape`, or of (batch, *shape) where there is a batch."""
+    allowed = [shape] if batch is None else [shape, (batch, *shape)]
+    if tuple(positions.shape) not in allowed:
+        rule = " or ".join(str(tuple(each)) for each in allowed)
+        raise ValueError(f"positions must have shape {rule}, got {tuple(positions.shape)}")
 
 
 def rotate_pairs(
@@ -102,6 +156,8 @@ def rotate_pairs(
     positions: Tensor | None = None,
     *,
     base: float = 10_000.0,
+    frequencies: Tensor | NDArray[np.float64] | None = None,
+    attention_factor: float = 1.0,
     layout: str = "interleaved",
 ) -> Tensor:
     r"""Rotary encoding: turn each pair of a query or key by its position.
@@ -115,24 +171,34 @@ def rotate_pairs(
 
     Parameters
     ----------
-    x : Tensor, shape (..., seq_len, d_model)
-        Queries or keys of one head; the width is positive and even.
-    positions : Tensor, shape (seq_len,), optional
-        Position of each row; 0, …, seq_len - 1 by default.
+    x : Tensor, shape (..., seq_len, d_model) or (batch, ..., seq_len, d_model)
+        Queries or keys; the width of a head is positive and even.
+    positions : Tensor, optional
+        Position of each row, shape (seq_len,) or (batch, seq_len); 0, …, seq_len - 1 by default.
+        With frequencies for several axes, a coordinate for each axis: shape (seq_len, axes) or
+        (batch, seq_len, axes).
     base : float
-        The constant that spreads the frequencies; positive.
+        The constant that spreads the frequencies; positive. Not used beside `frequencies`.
+    frequencies : Tensor or ndarray, shape (pairs,) or (axes, pairs), optional
+        Radians per position, such as `posenc.rotary_frequencies` returns. Where there are fewer
+        than d_model / 2, the first 2 · pairs dimensions turn and the rest stay. With several axes,
+        pair i turns by the sum over the axes of coordinate times frequency.
+    attention_factor : float
+        What the turned dimensions are multiplied by, as `posenc.rotary_frequencies` returns it.
     layout : {"interleaved", "halves"}
-        Whether pair i is dimensions (2i, 2i + 1) or (i, i + d_model / 2).
+        Whether pair i is dimensions (2i, 2i + 1) or (i, i + pairs).
 
     Returns
     -------
     Tensor, shape of `x`
-        Rows of unchanged norm. Angles are computed in float64 and cast last.
+        Rows of unchanged norm (times `attention_factor`, where they turn). Angles are computed in
+        float64 and cast last.
 
     Raises
     ------
     ValueError
-        If the width is odd, `layout` is not one of the two, or `positions` has another length.
+        If the width is odd, `layout` is not one of the two, or `positions` or `frequencies` don't
+        fit `x`.
 
     References
     ----------
@@ -147,20 +213,33 @@ def rotate_pairs(
     """
     if layout not in ("interleaved", "halves"):
         raise ValueError(f"layout must be 'interleaved' or 'halves', got {layout!r}")
-    seq_len, d_model = x.shape[-2:]
-    omega = torch.from_numpy(angular_frequencies(check_d_model(d_model), base)).to(x.device)
+    seq_len, d_model = x.shape[-2], check_d_model(x.shape[-1])
+    if frequencies is None:
+        omega = _frequencies(d_model, check_base(base), x.device)
+    else:
+        omega = torch.as_tensor(frequencies, dtype=torch.float64, device=x.device)
+    pairs = omega.shape[-1]
+    if omega.ndim not in (1, 2) or not 0 < 2 * pairs <= d_model:
+        raise ValueError(
+            f"frequencies must have shape (pairs,) or (axes, pairs), with 1 to {d_model // 2} "
+            f"pairs, got {tuple(omega.shape)}"
+        )
     if positions is None:
         positions = torch.arange(seq_len, device=x.device)
-    if positions.shape != (seq_len,):
-        raise ValueError(f"positions must have shape ({seq_len},), got {tuple(positions.shape)}")
-    angles = positions.double()[:, None] * omega
-    cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
+    _check_positions(positions, x.shape[0] if x.ndim > 2 else None, (seq_len, *omega.shape[:-1]))
+    where = positions.double()
+    angles = where[..., None] * omega if omega.ndim == 1 else where @ omega
+    if angles.ndim == 3:  # a batch: every head of a sequence turns alike
+        angles = angles.reshape(len(angles), *[1] * (x.ndim - 3), seq_len, pairs)
+    cos = (angles.cos() * attention_factor).to(x.dtype)
+    sin = (angles.sin() * attention_factor).to(x.dtype)
+    turning, rest = x[..., : 2 * pairs], x[..., 2 * pairs :]
     if layout == "interleaved":
-        first, second = x[..., 0::2], x[..., 1::2]
+        first, second = turning[..., 0::2], turning[..., 1::2]
         turned = (first * cos - second * sin, first * sin + second * cos)
-        return torch.stack(turned, dim=-1).flatten(-2)
-    first, second = x.chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, first * sin + second * cos), dim=-1)
+        return torch.cat((torch.stack(turned, dim=-1).flatten(-2), rest), dim=-1)
+    first, second = turning.chunk(2, dim=-1)
+    return torch.cat((first * cos - second * sin, first * sin + second * cos, rest), dim=-1)
 
 
 def alibi_slopes(n_heads: int) -> Tensor:
