@@ -10,7 +10,7 @@ INSTALLED := .venv/installed
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 SOURCES := $(wildcard src/posenc/*.py src/posenc/*.js) requirements.txt
 # Each page has the date of its last commit.
-INPUTS := _config.yml $(wildcard .git/logs/HEAD) $(shell find book/* notebooks/* -not -path '*/.*' -not -path '*__pycache__*')
+INPUTS := _config.yml index.md $(wildcard .git/logs/HEAD) $(shell find book/* notebooks/* -not -path '*/.*' -not -path '*__pycache__*')
 PAGE := _build/html/index.html
 
 # What torch's GPU build draws in by itself. Pinned, it would come with the CPU build too.
@@ -66,8 +66,7 @@ site: _build/pages
 	@$(MAKE) --silent _build/complete
 	@echo "The book: $(CURDIR)/$(PAGE)"
 
-# A build that failed or was stopped leaves no `complete`, and no first page, which Sphinx writes
-# last; its pages are not built upon.
+# A build that failed or was stopped leaves no `complete`; its pages are not built upon.
 _build/complete: _build/pages $(INPUTS)
 	@test -e $@ || rm -rf _build/html _build/.doctrees
 	@rm -f $@ _build/status _build/html/index.html

@@ -11,7 +11,7 @@ of a first visit on a phone, before scrolling: each request counts, and each bod
 except pictures of more than LARGE bytes. Then the page is opened from its file, with no network,
 and must show what the served one shows; and once more without JavaScript.
 
-PAGES="book/intro notebooks/*" limits the pages.
+PAGES="index notebooks/*" limits the pages.
 """
 
 import gzip

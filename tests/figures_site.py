@@ -15,7 +15,7 @@ import sys
 sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})
 project = "Figures"
 language = "en"
-extensions = ["myst_nb", "sphinx_book_theme", "chapters", "figures"]
+extensions = ["myst_nb", "sphinx_book_theme", "pipeline"]
 nb_execution_mode = "off"
 numfig = True
 html_theme = "sphinx_book_theme"

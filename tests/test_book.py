@@ -57,7 +57,7 @@ def test_toc_and_files_agree():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     listed = [toc["root"]] + [c["file"] for part in toc["parts"] for c in part["chapters"]]
     there = [f"notebooks/{path.stem}" for path in NOTEBOOKS]
-    there += [f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")]
+    there += ["index"] + [f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")]
     assert sorted(listed) == sorted(there)
     assert [f for f in listed if f.startswith("notebooks")] == there[: len(NOTEBOOKS)]
     assert all(re.fullmatch(r"\d\d_[a-z_]+", path.stem) for path in NOTEBOOKS)

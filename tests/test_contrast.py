@@ -16,10 +16,12 @@ from posenc import plots
 
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
+import figures  # noqa: E402
+import highlighting  # noqa: E402
+
 CSS = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
-FIGURES = (ROOT / "book" / "_ext" / "chapters.py").read_text(encoding="utf-8")
 PAPER = {"light": "#ffffff", "dark": "#121212"}  # pages of the theme
-INK = {"light": plots.INK, "dark": re.search(r"dark\) .*--ink: (#\w+)", FIGURES)[1]}
+INK = {"light": plots.INK, "dark": figures.DARK_INK}
 
 
 def luminance(color):
@@ -65,10 +67,8 @@ def test_every_token_of_code_is_aaa(theme):
 
 @pytest.mark.parametrize("theme", PAPER)
 def test_tokens_without_an_element_have_the_color_of_text(theme):
-    import ink
-
     style = code_style(theme)
-    for kind in ink.PLAIN:
+    for kind in highlighting.PLAIN:
         assert style.style_for_token(kind) == style.style_for_token(Text), kind
 
 
@@ -83,7 +83,7 @@ def test_text_of_links_buttons_and_figures(theme):
 
 @pytest.mark.parametrize("theme", PAPER)
 def test_words_in_the_colors_of_figures(theme):
-    share = int(re.search(r"(\d+)%, var\(--ink\)", FIGURES)[1]) / 100
+    share = figures.SHARE / 100
     ink = np.array(mpl.colors.to_rgb(INK[theme]))
     for color in plots.COLORS:
         mixed = share * np.array(mpl.colors.to_rgb(color)) + (1 - share) * ink

@@ -22,11 +22,11 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 pytestmark = pytest.mark.faults
 ROOT = Path(__file__).parents[1]
 PARTS = ["Makefile", "_config.yml", "pyproject.toml", "requirements.txt", "README.md", "LICENSE"]
-PARTS += [".ci", "src", "book", "tests/nbval.cfg", "tests/test_book.py"]
+PARTS += [".ci", "index.md", "src", "book", "tests/nbval.cfg", "tests/test_book.py"]
 TOOLS = Path(sys.executable).parent
 CHAPTER = "notebooks/01_short.ipynb"
 TOC = """format: jb-book
-root: book/intro
+root: index
 parts:
   - caption: All
     chapters:
@@ -34,8 +34,8 @@ parts:
       - file: book/glossary
 """
 PAGES = {
-    "intro": "# A short book\n\nWith one chapter.\n",
-    "glossary": "# Glossary\n\n:::{glossary}\nnothing\n  Nothing.\n:::\n",
+    "index": "# A short book\n\nWith one chapter.\n",
+    "book/glossary": "# Glossary\n\n:::{glossary}\nnothing\n  Nothing.\n:::\n",
 }
 
 
@@ -51,7 +51,7 @@ def write_chapter(tree, *sources, output="4\n", name=CHAPTER):
 
 @pytest.fixture
 def tree(tmp_path):
-    """A copy of the book with an intro and one chapter."""
+    """A copy of the book with a landing page and one chapter."""
     tree = tmp_path / "Bücher und mehr"
     for part in PARTS:
         source, target = ROOT / part, tree / part
@@ -62,7 +62,7 @@ def tree(tmp_path):
     for page in (tree / "book").glob("*.md"):
         page.unlink()
     for name, text in PAGES.items():
-        (tree / "book" / f"{name}.md").write_text(text)
+        (tree / f"{name}.md").write_text(text)
     (tree / "_toc.yml").write_text(TOC)
     write_chapter(tree)
     return tree
@@ -301,7 +301,7 @@ def test_a_change_in_the_package_reaches_the_chapters(tree):
 
 def test_a_change_in_the_extensions_reaches_the_pages(tree):
     assert "for the main line" in builds(tree)
-    extension = tree / "book" / "_ext" / "chapters.py"
+    extension = tree / "book" / "_ext" / "reading.py"
     text = extension.read_text(encoding="utf-8")
     extension.write_text(text.replace("for the main line", "to begin with"), encoding="utf-8")
-    assert "To read:" in builds(tree)
+    assert "to begin with" in builds(tree)

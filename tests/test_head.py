@@ -15,8 +15,7 @@ import sys
 sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})
 project = "Head"
 language = "en"
-root_doc = "book/intro"
-extensions = ["myst_parser", "head", "front"]
+extensions = ["myst_nb", "pipeline"]
 myst_enable_extensions = ["dollarmath"]
 html_theme = "sphinx_book_theme"
 html_title = "The book"
@@ -26,9 +25,9 @@ templates_path = [{str(ROOT / "book" / "_templates")!r}]
 """
 LONG = "A long sentence that never ends, "
 PAGES = {
-    "book/intro.md": "# An intro\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
+    "index.md": "# An intro\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n"
     "Here is $x$.\n\nIt begins. It goes on.\n\n"
-    "```{toctree}\n:hidden:\n../notebooks/one\n```\n",
+    "```{toctree}\n:hidden:\nnotebooks/one\n```\n",
     "notebooks/one.md": f"# One\n\n{LONG * 9}and ends.\n",
 }
 
@@ -58,19 +57,20 @@ def sites(tmp_path_factory):
         (source / name).parent.mkdir(parents=True, exist_ok=True)
         (source / name).write_text(text, encoding="utf-8")
     git(folder, "init", "--quiet", source)
-    git(source, "add", "book", "conf.py")
+    git(source, "add", "index.md", "conf.py")
     git(source, "commit", "--quiet", "--message", "An intro")
     return build(source, folder / "known", URL), build(source, folder / "unknown", "")
 
 
 def test_a_known_address_is_that_of_every_page(sites):
     known, _ = sites
-    for page in ("book/intro.html", "notebooks/one.html", "genindex.html"):
-        assert f'<link rel="canonical" href="{URL}/{page}"' in known[page]
-        assert f'property="og:url" content="{URL}/{page}"' in known[page]
+    for page in ("index.html", "notebooks/one.html", "genindex.html"):
+        address = f"{URL}/{'' if page == 'index.html' else page}"
+        assert f'<link rel="canonical" href="{address}"' in known[page]
+        assert f'property="og:url" content="{address}"' in known[page]
         assert f'property="og:image" content="{URL}/_static/card.png"' in known[page]
-    assert f'<link rel="canonical" href="{URL}/book/intro.html"' in known["index.html"]
     assert known["sitemap.xml"].count("<loc>") == len(PAGES)
+    assert f"<loc>{URL}/</loc>" in known["sitemap.xml"]
     assert f"<loc>{URL}/notebooks/one.html</loc>" in known["sitemap.xml"]
     assert f"Sitemap: {URL}/sitemap.xml" in known["robots.txt"]
 
@@ -98,16 +98,16 @@ def test_descriptions_are_whole_sentences_or_cut_at_a_word(sites):
     known, _ = sites
     texts = {
         page: re.search('name="description" content="([^"]*)"', known[page])[1]
-        for page in ("book/intro.html", "notebooks/one.html", "404.html")
+        for page in ("index.html", "notebooks/one.html", "404.html")
     }
-    assert texts["book/intro.html"] == "It begins. It goes on."
+    assert texts["index.html"] == "It begins. It goes on."
     assert texts["notebooks/one.html"] == f"{LONG * 4}A long sentence that never…"
     assert texts["404.html"].startswith("This address leads nowhere")
 
 
 def test_a_page_has_the_day_of_its_last_commit(sites):
     known, _ = sites
-    assert "2021-03-04" in known["book/intro.html"]
+    assert "2021-03-04" in known["index.html"]
     assert "2021-03-04" not in known["notebooks/one.html"]  # never committed
 
 

@@ -3,7 +3,6 @@
 import re
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from docutils import nodes
@@ -19,27 +18,8 @@ def extensions(monkeypatch):
     monkeypatch.setattr(sys, "path", [str(EXTENSIONS), *sys.path])
 
 
-@pytest.mark.parametrize(
-    ("link", "lifted"),
-    [
-        ('<a class="x" href="errata.html#s0">', '<a class="x" href="book/errata.html#s0">'),
-        ('<a href="../notebooks/02_formula.html">', '<a href="notebooks/02_formula.html">'),
-        ('<html data-content_root="../" lang="en">', '<html data-content_root="./" lang="en">'),
-        ('<form action="../search.html" method="get">', '<form action="search.html" method="get">'),
-        ('<script src="../_static/a.js?v=1">', '<script src="_static/a.js?v=1">'),
-        ('<a href="#run-it">', '<a href="#run-it">'),
-        ('<a href="https://example.org/x">', '<a href="https://example.org/x">'),
-        ('<img src="data:image/png;base64,AA">', '<img src="data:image/png;base64,AA">'),
-    ],
-)
-def test_links_of_the_root_page(extensions, link, lifted):
-    from front import from_root
-
-    assert from_root(link, "book") == lifted
-
-
 def test_tables_and_pictures_scroll_by_keyboard(extensions):
-    from boxes import repair
+    from accessibility import repair
 
     table = '<div class="pst-scrollable-table-container"><table></table></div>'
     figure = '<figure class="align-default" id="f">\n<img alt="a" src="b.svg" /><figcaption>'
@@ -51,32 +31,33 @@ def test_tables_and_pictures_scroll_by_keyboard(extensions):
 
 
 def test_entries_of_the_bibliography_are_a_list(extensions):
-    from boxes import repair
+    from accessibility import repair
 
     assert repair('<div role="doc-biblioentry">') == '<div role="listitem">'
 
 
 def test_little_code_stays_in_one_line(extensions):
-    from boxes import repair
+    from typography import keep_text
 
     code = '<code class="docutils literal notranslate{}"><span>{}</span> <span>1</span></code>'
     for words, together in (("base", " together"), ("base" * 4, "")):
-        assert repair(code.format("", words)) == code.format(together, words)
+        assert keep_text(code.format("", words)) == code.format(together, words)
 
 
 def test_paths_end_a_line_after_a_slash(extensions):
-    from boxes import repair
+    from typography import keep_text
 
     path = '<span class="pre">src/a.py</span>'
-    assert repair(path) == '<span class="pre">src/</span><wbr><span class="pre">a.py</span>'
+    assert keep_text(path) == '<span class="pre">src/</span><wbr><span class="pre">a.py</span>'
     for text in ('<span class="pre">d//2</span>', '<span class="pre">1/n</span>', "<p>one/two</p>"):
-        assert repair(text) == text
+        assert keep_text(text) == text
 
 
 def test_the_other_tokens_of_code_have_elements(extensions):
-    import ink
+    import highlighting
 
-    html = highlight("for i in range(3):  # rows\n    np.sin(i)\n", ink.Python(), HtmlFormatter())
+    code = "for i in range(3):  # rows\n    np.sin(i)\n"
+    html = highlight(code, highlighting.Python(), HtmlFormatter())
     assert re.findall(r'<span class="(\w+)">([^<]*)', html) == [
         ("k", "for"),
         ("ow", "in"),
@@ -109,9 +90,9 @@ def test_the_other_tokens_of_code_have_elements(extensions):
     ],
 )
 def test_numbers_and_short_equations_stay_in_one_line(extensions, body, whole):
-    from boxes import repair
+    from typography import keep_text
 
-    assert repair(body) == whole
+    assert keep_text(body) == whole
 
 
 @pytest.mark.parametrize(
@@ -123,20 +104,19 @@ def test_numbers_and_short_equations_stay_in_one_line(extensions, body, whole):
     ],
 )
 def test_short_formulas_keep_what_touches_them(extensions, text, together):
-    from katex_math import KeepTogether
+    from typography import keep_formulas
 
     document = publish_doctree(text)
     before = document.astext()
-    KeepTogether(document).run()
+    keep_formulas(None, document, "page")
     assert [each.astext() for each in document.findall(nodes.inline)] == together
     assert document.astext() == before
 
 
-@pytest.mark.parametrize(("length", "together"), [(38, True), (39, False)])
+@pytest.mark.parametrize(("length", "together"), [(38, ["together"]), (39, [])])
 def test_a_formula_stays_in_one_line_if_it_is_short(extensions, length, together):
-    from katex_math import visit_inline
+    from typography import keep_formulas
 
-    page = SimpleNamespace(body=[], starttag=lambda *_, **given: given["CLASS"])
-    with pytest.raises(nodes.SkipNode):
-        visit_inline(page, nodes.math("", "x" * length))
-    assert ("together" in page.body[0].split()) is together
+    formula = nodes.math("", "x" * length)
+    keep_formulas(None, nodes.paragraph("", "", formula), "page")
+    assert formula["classes"] == together

@@ -135,7 +135,7 @@ def test_pictures_reserve_their_place(path):
 
 
 def test_descriptions_are_there_short_and_different():
-    meta = {path: page(path).meta for path in PAGES if path != SITE / "index.html"}
+    meta = {path: page(path).meta for path in PAGES}
     texts = [content.get("description", "") for content in meta.values()]
     assert [
         path for path, text in zip(meta, texts, strict=True) if not 20 <= len(text) <= 160

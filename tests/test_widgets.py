@@ -12,7 +12,7 @@ from posenc import sinusoidal_encoding, wavelengths, widgets
 from posenc.widgets import VARIANTS, Clock, Curves, Heatmap, Kernel, Rotation, Switch
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
-import figures
+import live_figures
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 ALL = (Heatmap, Curves, Clock, Rotation, Kernel, Switch)
@@ -29,7 +29,7 @@ def test_its_text_makes_it_again(kind):
     again = eval(repr(widget), vars(widgets))
     assert again.state() == widget.state()
     assert list(widget.state())[:2] == ["d_model", "base"]
-    assert figures.call(repr(widget)) == (kind.__name__, widget.state())
+    assert live_figures.call(repr(widget)) == (kind.__name__, widget.state())
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_wrong_tables_are_wrong_as_named():
 
 
 def test_script_is_small_and_can_be_inlined():
-    script = figures.script()
+    script = live_figures.script()
     assert len(gzip.compress(script.encode())) <= 10_000
     assert "export" not in script
     assert "</" not in script
@@ -182,9 +182,9 @@ def test_script_is_small_and_can_be_inlined():
 
 @pytest.mark.parametrize("text", ["", "Heatmap(", "Heatmap", "array([1])", "a.Heatmap(d_model=8)"])
 def test_other_outputs_are_no_figures(text):
-    assert figures.call(text) is None
+    assert live_figures.call(text) is None
 
 
 def test_extension_knows_every_widget():
     named = {kind.__name__ for kind in widgets._Figure.__subclasses__()}
-    assert named == figures.KINDS == {kind.__name__ for kind in ALL}
+    assert named == live_figures.KINDS == {kind.__name__ for kind in ALL}

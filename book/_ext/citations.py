@@ -11,7 +11,6 @@ from pybtex.database import Entry
 from pybtex.style.formatting.plain import Style as PlainStyle
 from pybtex.style.labels import BaseLabelStyle
 from pybtex.style.sorting.author_year_title import SortingStyle
-from sphinx.application import Sphinx
 
 
 def is_document(entry: Entry) -> bool:
@@ -46,6 +45,6 @@ class Style(PlainStyle):
     default_label_style = Labels
 
 
-def setup(app: Sphinx) -> dict[str, bool]:
+def register() -> None:
+    """Make the style known to pybtex, by the name that `_config.yml` gives it."""
     pybtex.plugin.register_plugin("pybtex.style.formatting", "documents", Style)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

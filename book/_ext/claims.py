@@ -48,8 +48,3 @@ def tie(app: Sphinx, doctree: nodes.document) -> None:
             if CLAIM.fullmatch(claim) and claim not in named:
                 named.add(claim)
                 place(app.env, cell, f"claim-{claim}")
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("doctree-read", tie)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -47,10 +47,3 @@ def visit(translator: HTML5Translator, node: HideCodeCellNode) -> None:
 
 def depart(translator: HTML5Translator, node: HideCodeCellNode) -> None:
     translator.body.append("</details>\n")
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.setup_extension("myst_nb")
-    app.add_node(HideCodeCellNode, override=True, html=(visit, depart))
-    app.connect("doctree-read", name_folds)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -10,7 +10,6 @@ import claims
 import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
-from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
 
@@ -36,7 +35,7 @@ def choices(name: str, values: list[str]) -> str:
 
 
 class Ledger(SphinxDirective):
-    """A table with a row a claim: of all of them, or of one document's mistakes."""
+    """A table with one row per claim: of all of them, or of one document's mistakes."""
 
     option_spec: ClassVar = {"document": str}
 
@@ -90,8 +89,3 @@ class Ledger(SphinxDirective):
                 entry += nodes.paragraph("", "", cell)
             row += entry
         return row
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_directive("ledger", Ledger)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

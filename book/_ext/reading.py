@@ -15,8 +15,8 @@ import nbformat
 from docutils import nodes
 from sphinx.application import Sphinx
 
-WORDS_A_MINUTE = 200
-LINES_A_MINUTE = 12
+WORDS_PER_MINUTE = 200
+LINES_PER_MINUTE = 12
 
 FENCE = re.compile(r"(`{3,}|:{3,})\s*(\{[\w-]+\})?")
 HEADING = re.compile(r"(#{2,4}) (.+)")
@@ -77,8 +77,8 @@ def minutes(cells: list[Any]) -> tuple[float, float]:
             all_lines += len(body)
             folded = FOLDED.intersection(cell["metadata"].get("tags", []))
             lines += 0 if solution or aside.level or folded else len(body)
-    main = words / WORDS_A_MINUTE + lines / LINES_A_MINUTE
-    return main, all_words / WORDS_A_MINUTE + all_lines / LINES_A_MINUTE
+    main = words / WORDS_PER_MINUTE + lines / LINES_PER_MINUTE
+    return main, all_words / WORDS_PER_MINUTE + all_lines / LINES_PER_MINUTE
 
 
 def add_times(app: Sphinx, doctree: nodes.document) -> None:
@@ -94,8 +94,3 @@ def add_times(app: Sphinx, doctree: nodes.document) -> None:
     for part in doctree.findall(nodes.section):
         if SKIPPED.search(part[0].astext()):
             part["classes"].append("skippable")
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("doctree-read", add_times)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -13,7 +13,6 @@ from pygments.filter import Filter
 from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
 from pygments.token import Name, Punctuation, Text, Whitespace, _TokenType
-from sphinx.application import Sphinx
 
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}
 
@@ -34,8 +33,3 @@ class Python(find_lexer_class_by_name("ipython3")):  # type: ignore[misc]
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
         self.add_filter(Colored())
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.add_lexer("ipython3", Python)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -3,9 +3,8 @@
 Sphinx, the theme and the extensions each add their own files to every page, and most of the rules
 and glyphs in them are never used. When the site is built, `lighten` merges what the pages load, in
 its order; leaves out style rules that can match nothing, and glyphs that no page draws; tells the
-pages how large their pictures are, and the browser which scripts are theirs; and deletes the files
-that nothing names any more. It works on files alone, so a test can apply it to a copy of a site and
-compare pixels.
+pages how large their pictures are; and deletes the files that nothing names any more. It works on
+files alone, and changes nothing that a reader sees: a test compares pixels.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterable
-from html import unescape
 from html.parser import HTMLParser
 from io import BytesIO
 from itertools import chain
@@ -47,13 +45,6 @@ INLINE = 3000  # bytes: a smaller font is not worth a request of its own
 # Nearly every formula draws with these. They are in the style, and asked for before the text is
 # there: a browser that reads them later breaks lines anew.
 FORMULAS = {"KaTeX_Main-Regular": "1em KaTeX_Main", "KaTeX_Math-Italic": "italic 1em KaTeX_Math"}
-CHARSET = '<meta charset="utf-8" />'
-# Formulas and pictures carry their places in style attributes; the theme, clicks in `onclick`.
-POLICY = (
-    "default-src 'none'; script-src 'self' 'unsafe-hashes' {scripts}; "
-    "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'"
-)
 # A picture keeps its shape where it is made narrower, unless another rule says how high it is.
 SIZED = ":where(img[height]){height:auto}"
 
@@ -359,17 +350,6 @@ def size_images(page: Path, html: str) -> str:
     return IMAGE.sub(sized, html)
 
 
-def guard(html: str) -> str:
-    """A page with a policy: nothing from elsewhere, and no script but the site's and its own."""
-    code = [script[2] for script in SCRIPT.finditer(html) if " src=" not in script[1]]
-    code += [unescape(handler) for handler in re.findall(r' on[a-z]+="([^"]*)"', html)]
-    hashes = sorted({b64encode(hashlib.sha256(c.encode()).digest()).decode() for c in code})
-    allowed = " ".join(f"'sha256-{value}'" for value in hashes)
-    policy = POLICY.format(scripts=allowed)
-    tag = f'{CHARSET}\n    <meta http-equiv="Content-Security-Policy" content="{policy}" />'
-    return html.replace(CHARSET, tag, 1)
-
-
 def delete_unnamed(folder: Path, texts: Iterable[str]) -> None:
     """Delete the files of a folder whose names nothing holds; licenses stay."""
     named = set(FILE.findall("\n".join(texts)))
@@ -390,7 +370,7 @@ def lighten(site: Path) -> None:
     code = merge_scripts(pages, folder)
     css = merge_styles(pages, folder, code)
     for path, html in pages.items():
-        pages[path] = guard(size_images(path, html))
+        pages[path] = size_images(path, html)
         path.write_text(pages[path], encoding="utf-8")
     for unnamed in (folder, site / "_images"):
         delete_unnamed(unnamed, [*pages.values(), code, css])
@@ -402,11 +382,5 @@ def write_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 
 def finish(app: Sphinx, error: Exception | None) -> None:
-    if error is None and app.builder.name == "html":
+    if error is None and app.builder.name == "html" and app.config.html_optimized:
         lighten(Path(app.outdir))
-
-
-def setup(app: Sphinx) -> dict[str, bool]:
-    app.connect("env-updated", write_all)
-    app.connect("build-finished", finish, priority=900)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,0 +1,59 @@
+"""What depends on where the book is published, and says nothing where that is unknown.
+
+``PAGES_URL`` is the address of the site: publishing sets it. ``GITHUB_SERVER_URL`` and
+``GITHUB_REPOSITORY`` are set by GitHub's own runners. Anywhere else they are absent, and so are
+canonical links, the sitemap and the buttons for the source: no dead links.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from html import escape
+from pathlib import Path
+
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
+<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
+{}</urlset>
+"""
+
+
+def read_environment(app: Sphinx, config: Config) -> None:
+    """Set the address, with which Sphinx writes canonical links, and the theme's buttons."""
+    url = os.environ.get("PAGES_URL", "").rstrip("/")
+    config.html_baseurl = url and f"{url}/"
+    server, repository = map(os.environ.get, ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"))
+    if server and repository:
+        config.html_theme_options |= {
+            "repository_url": f"{server}/{repository}",
+            "repository_branch": "main",
+            "use_repository_button": True,
+            "use_issues_button": True,
+            "use_source_button": True,
+        }
+
+
+def list_pages(app: Sphinx, error: Exception | None) -> None:
+    """Write robots.txt, and the sitemap where the address is known."""
+    if error or app.builder.name != "html":
+        return
+    out, url = Path(app.outdir), app.config.html_baseurl
+    robots = "User-agent: *\nAllow: /\n"
+    if url:
+        pages = {*map(app.builder.get_target_uri, app.env.found_docs), ""} - {"index.html"}
+        places = "".join(f"<url><loc>{escape(url + page)}</loc></url>\n" for page in sorted(pages))
+        (out / "sitemap.xml").write_text(SITEMAP.format(places), encoding="utf-8")
+        robots += f"Sitemap: {url}sitemap.xml\n"
+        lost = out / "404.html"
+        lost.write_text(from_anywhere(lost.read_text(encoding="utf-8"), url), encoding="utf-8")
+    (out / "robots.txt").write_text(robots, encoding="utf-8")
+
+
+def from_anywhere(html: str, url: str) -> str:
+    """A page that is served at every address that leads nowhere: its links start at the root."""
+    root = re.sub(r"^\w+://[^/]*", "", url)
+    html = html.replace('data-content_root="./"', f'data-content_root="{root}"')
+    return re.sub(r'( (?:href|src|action)=")(?![#/]|\w+:)(?:\./)?', rf"\g<1>{root}", html)

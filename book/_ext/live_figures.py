@@ -1,0 +1,103 @@
+"""Figures that a reader moves, on the pages of the site.
+
+A widget of `posenc.widgets` in a notebook becomes a ``<posenc-figure>`` element around its picture,
+and so does the directive ``posenc-figure`` on other pages. The picture is what a reader sees
+without a script, and in print. The script is written into the pages that hold a figure, and into no
+other: a page that is opened as a file may not load a module from another file.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+from html import escape
+from importlib.resources import files
+from pathlib import Path
+from typing import Any, ClassVar
+
+from docutils import nodes
+from docutils.parsers.rst import directives
+from sphinx.application import Sphinx
+from sphinx.util.docutils import SphinxDirective
+
+from posenc import widgets
+
+KINDS = {"Heatmap", "Curves", "Clock", "Rotation", "Kernel", "Switch"}
+
+
+def script() -> str:
+    """The module as a plain script, which runs before the page is shown: nothing jumps."""
+    module = files("posenc").joinpath("figures.js").read_text(encoding="utf-8")
+    body = re.sub(r"^export .*\n", "", module, flags=re.MULTILINE)
+    return f"(() => {{\n{body}define();\n}})();"
+
+
+def call(text: str) -> tuple[str, dict[str, Any]] | None:
+    """Name and arguments of a widget, from its text: ``Heatmap(d_model=64)``."""
+    try:
+        node = ast.parse(text.strip(), mode="eval").body
+    except SyntaxError:
+        return None
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", None) not in KINDS:
+        return None
+    return node.func.id, {k.arg: ast.literal_eval(k.value) for k in node.keywords}
+
+
+def live(kind: str, state: dict[str, Any], image: nodes.image) -> list[nodes.Node]:
+    """The element, with its picture inside."""
+    attributes = {"kind": kind.lower(), **state}
+    pairs = (f'{name.replace("_", "-")}="{escape(str(v))}"' for name, v in attributes.items())
+    start = nodes.raw("", f"<posenc-figure {' '.join(pairs)}>", format="html")
+    return [start, image, nodes.raw("", "</posenc-figure>", format="html")]
+
+
+def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
+    """Make each widget that a notebook shows a live figure."""
+    for bundle in list(doctree.findall(nodes.container)):
+        if bundle.get("nb_element") != "mime_bundle":
+            continue
+        outputs = {child["mime_type"]: child for child in bundle.children}
+        widget = "text/plain" in outputs and call(outputs["text/plain"].astext())
+        if widget and "image/svg+xml" in outputs:
+            image = next(outputs["image/svg+xml"].findall(nodes.image))
+            bundle.replace_self(live(*widget, image))
+
+
+class PosencFigure(SphinxDirective):
+    """A live figure on a page that is no notebook; its content is the caption."""
+
+    required_arguments = 1
+    has_content = True
+    option_spec: ClassVar = {
+        "name": directives.unchanged_required,
+        "alt": directives.unchanged_required,
+        "state": directives.unchanged,
+    }
+
+    def run(self) -> list[nodes.Node]:
+        kind = self.arguments[0].capitalize()
+        found = call(f"{kind}({self.options.get('state', '')})")
+        if not found:
+            raise self.error(f"posenc-figure: no figure {self.arguments[0]!r}, or a bad state")
+        widget = getattr(widgets, kind)(**found[1])
+        path = Path(self.env.doctreedir) / "figures" / f"{self.options['name']}.svg"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(widget.picture(), encoding="utf-8")
+        figure = nodes.figure()
+        self.set_source_info(figure)
+        uri = Path(os.path.relpath(path, self.env.srcdir)).as_posix()
+        image = nodes.image(uri=f"/{uri}", alt=self.options["alt"])
+        figure += live(kind, widget.state(), image)
+        caption = nodes.caption()
+        caption += self.parse_text_to_nodes("\n".join(self.content))[0].children
+        figure += caption
+        self.add_name(figure)
+        return [figure]
+
+
+def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Write the script into the head of a page that holds a figure."""
+    raws = doctree.findall(nodes.raw) if doctree else ()
+    if any(raw.astext().startswith("<posenc-figure") for raw in raws):
+        app.add_js_file(None, body=script())

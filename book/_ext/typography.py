@@ -1,0 +1,83 @@
+"""Where a line may end: not inside a number, a short equation or what touches a short formula.
+
+A path may end one after a slash.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+
+UNBROKEN = re.compile(
+    r"""
+    (?P<markup> <(pre|code|math|script|style|svg)\b.*?</\2> | <[^>]*> )
+    | (?P<hyphen> \b\w-\w+ )            # t-SNE
+    | (?<!\d)\d{1,3} \s (?=\d{3}(?!\d)) # 10 000
+    | (?<=\d) \s (?=%)                  # 45 %
+    | (?<=[\w)]) \s[=+−·×]\s (?=[\d−])  # d = 8
+    | (?<=[\w)]) \s (?=(?:[=+−·×/≤]|&lt;)\s)  # x = y may end a line after the sign alone
+    | \(\d+(?:,\s\d+)+\)                # (10, 3, 2)
+    | \b(?:[Cc]hapter|[Dd]ocument|[Ee]xercise|[Ee]xhibit|Figure|Table) \s (?=S?\d)
+    """,
+    re.DOTALL | re.VERBOSE,
+)
+# Code of up to 16 characters, beside its tags: no line is too short for it.
+CODE = re.compile(
+    r'(?<=<code class="docutils literal notranslate)'
+    r'(?=">(?:(?:<(?!/code)[^>]*>)*[^<]){1,16}(?:<(?!/code)[^>]*>)*</code>)'
+)
+PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
+SHORT = 38  # characters of LaTeX: a formula that needs no line of its own
+OPENING = re.compile(r"\S+$")
+CLOSING = re.compile(r"^\S+")
+
+
+def keep_formulas(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Keep short formulas and what touches them in one line: a comma, or the end of "k-th".
+
+    KaTeX draws boxes, and a browser may end a line beside any box.
+    """
+    for formula in list(doctree.findall(nodes.math)):
+        if len(formula.astext()) > SHORT:
+            continue
+        formula["classes"].append("together")
+        line = formula.parent
+        at = line.index(formula)
+        around = [line[i] if 0 <= i < len(line) else None for i in (at - 1, at + 1)]
+        before, after = (str(each) if isinstance(each, nodes.Text) else "" for each in around)
+        opening, closing = OPENING.search(before), CLOSING.search(after)
+        if not (opening or closing):
+            continue
+        parts: list[nodes.Node] = [formula]
+        if closing:
+            line[at + 1] = nodes.Text(after[closing.end() :])
+            parts.append(nodes.Text(closing[0]))
+        if opening:
+            line[at - 1] = nodes.Text(before[: opening.start()])
+            parts.insert(0, nodes.Text(opening[0]))
+        line[at] = nodes.inline("", "", *parts, classes=["together"])
+
+
+def keep(found: re.Match[str]) -> str:
+    """What was found, such that no line ends in it."""
+    if found["markup"]:
+        return found[0]
+    if found["hyphen"]:
+        return f'<span class="together">{found[0]}</span>'
+    return re.sub(r"\s", "&nbsp;", found[0])
+
+
+def keep_text(body: str) -> str:
+    """The body of a page with lines that end where they may."""
+    body = UNBROKEN.sub(keep, body)
+    body = CODE.sub(" together", body)
+    return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
+
+
+def keep_page(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Do so in a page that has a body."""
+    if "body" in context:
+        context["body"] = keep_text(context["body"])
