@@ -262,18 +262,18 @@ def rotary_frequencies(
 
     Notes
     -----
-    With the factor s and the width d, linear divides every frequency by s [1]_. Dynamic raises the
+    With the factor s and the width d, linear divides every frequency by s. Dynamic raises the
     base by the power d / (d - 2) of the stretch that the sequence needs, so that the first pair is
-    unchanged and the last one is divided by that stretch. YaRN [2]_ and llama3 divide the slow
-    pairs by s, leave the quick ones, and blend between. LongRoPE [3]_ divides each pair by a number
+    unchanged and the last one is divided by that stretch. YaRN and llama3 divide the slow
+    pairs by s, leave the quick ones, and blend between. LongRoPE divides each pair by a number
     of its own. A test holds all of them to the functions of transformers.
 
     References
     ----------
-    .. [1] Chen et al., "Extending context window of large language models via positional
-       interpolation", 2023.
-    .. [2] Peng et al., "YaRN: Efficient context window extension of large language models", 2023.
-    .. [3] Ding et al., "LongRoPE: Extending LLM context window beyond 2 million tokens", 2024.
+    - Chen et al., "Extending context window of large language models via positional
+      interpolation", 2023 (linear).
+    - Peng et al., "YaRN: Efficient context window extension of large language models", 2023.
+    - Ding et al., "LongRoPE: Extending LLM context window beyond 2 million tokens", 2024.
 
     Examples
     --------
