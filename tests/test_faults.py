@@ -22,8 +22,8 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 pytestmark = pytest.mark.faults
 ROOT = Path(__file__).parents[1]
 PARTS = ["Makefile", "_config.yml", "pyproject.toml", "requirements.txt", "README.md", "LICENSE"]
-PARTS += [".ci", "index.md", "src", "book", "tests/nbval.cfg", "tests/test_book.py"]
-TOOLS = Path(sys.executable).parent
+PARTS += ["tools", "index.md", "src", "book", "tests/nbval.cfg", "tests/test_book.py"]
+MAKE = ["make", "--old-file=.venv", f"BIN={shlex.quote(str(Path(sys.executable).parent))}"]
 CHAPTER = "notebooks/01_short.ipynb"
 TOC = """format: jb-book
 root: index
@@ -68,13 +68,12 @@ def tree(tmp_path):
     return tree
 
 
-def start(tree, *arguments, tools=True, under=(), **variables):
-    """Start make in a process group of its own; its output is a pipe."""
+def start(tree, *command, under=(), **variables):
+    """Start a command in a process group of its own; its output is a pipe."""
     left_out = ("MAKE", "MFLAGS", "COV", "PYTEST", "JUPYTER")
     kept = {k: v for k, v in os.environ.items() if not k.startswith(left_out)}
-    installed = [f"BIN={shlex.quote(str(TOOLS))}", "INSTALLED="] if tools else []
     return subprocess.Popen(
-        [*under, "make", *arguments, *installed],
+        [*under, *command],
         cwd=tree,
         env=kept | {"PYTHONPATH": str(tree / "src"), "MPLBACKEND": "agg"} | variables,
         stdout=subprocess.PIPE,
@@ -84,9 +83,17 @@ def start(tree, *arguments, tools=True, under=(), **variables):
     )
 
 
-def make(tree, *arguments, **options):
-    """Run make to its end: exit status and output."""
-    process = start(tree, *arguments, **options)
+def make(tree, *targets, **options):
+    """Run make with the tools of this environment: exit status and output."""
+    return finish(start(tree, *MAKE, *targets, **options))
+
+
+def check(tree, *what, **options):
+    """Run pytest on a part of the book: exit status and output."""
+    return finish(start(tree, sys.executable, "-m", "pytest", *what, **options))
+
+
+def finish(process):
     output = process.communicate(timeout=300)[0]
     return process.returncode, output
 
@@ -165,22 +172,21 @@ def test_a_notebook_that_is_cut_off(tree):
 
 
 def test_a_stored_output_edited_by_hand(tree):
-    only = {"PYTEST_ADDOPTS": "--no-cov --numprocesses=0 notebooks"}
-    assert make(tree, "test", **only)[0] == 0
+    assert check(tree, "notebooks")[0] == 0
     write_chapter(tree, output="5\n")
-    status, output = make(tree, "test", **only)
+    status, output = check(tree, "notebooks")
     assert status != 0
     assert "01_short" in output
     assert "print(2 + 2)" in output
 
 
 def test_a_chapter_missing_from_the_toc(tree):
-    only = {"PYTEST_ADDOPTS": "--no-cov --numprocesses=0 tests/test_book.py -k toc"}
-    assert make(tree, "test", **only)[0] == 0
+    only = ("tests/test_book.py", "-k", "toc")
+    assert check(tree, *only)[0] == 0
     builds(tree)
     write_chapter(tree, name="notebooks/02_forgotten.ipynb")
     fails(tree, "notebooks/02_forgotten", "_toc.yml")
-    status, output = make(tree, "test", **only)
+    status, output = check(tree, *only)
     assert status != 0
     assert "notebooks/02_forgotten" in output
 
@@ -199,7 +205,7 @@ def test_a_page_that_left_the_toc_leaves_the_site(tree):
 def test_a_build_that_is_killed_is_started_again(tree):
     builds(tree)
     write_chapter(tree, "import pathlib, time\npathlib.Path('here').touch()\ntime.sleep(600)")
-    process = start(tree, "book")
+    process = start(tree, *MAKE, "book")
     until(lambda: list(tree.glob("**/here")))
     os.killpg(process.pid, signal.SIGKILL)
     process.communicate()
@@ -210,7 +216,7 @@ def test_a_build_that_is_killed_is_started_again(tree):
 
 def test_two_builds_at_once(tree):
     write_chapter(tree, "import pathlib, time\npathlib.Path('here').touch()\ntime.sleep(5)")
-    process = start(tree, "book")
+    process = start(tree, *MAKE, "book")
     until(lambda: list(tree.glob("**/here")))
     fails(tree, "Wait until it has ended")
     output = process.communicate()[0]
@@ -238,8 +244,9 @@ def test_a_full_disk(tree):
 
 def test_no_network(tree):
     under = [*namespace("--net"), "sh", "-c", 'ip link set lo up && exec "$@"', "sh"]
-    only = {"PYTEST_ADDOPTS": "--no-cov --numprocesses=0 notebooks"}
-    status, output = make(tree, "book", "test", under=under, **only)
+    status, output = make(tree, "book", under=under)
+    assert status == 0, output
+    status, output = check(tree, "notebooks", under=under)
     assert status == 0, output
     assert first_page(tree).exists()
 
@@ -272,21 +279,22 @@ def test_a_venv_of_another_python(tree, tmp_path, old):
     flit = Path(importlib.util.find_spec("flit_core").origin).parent
     shutil.copytree(flit, tmp_path / "flit" / "flit_core")
     tools = {"PYTHONPATH": str(tmp_path / "flit"), "PYTHON": sys.executable}
-    status, output = make(tree, ".venv/installed", tools=False, **tools)
+    status, output = finish(start(tree, "make", ".venv", **tools))
     assert status == 0, output
     found = [python, "-c", "import importlib.util as u; print(u.find_spec('posenc').origin)"]
     assert str(tree / "src") in subprocess.check_output(found, text=True)
 
 
 def test_a_python_that_is_too_old(tree, tmp_path):
-    """Its stand-in runs what it is given, but says that it is 3.9 when it is asked."""
+    """Its stand-in runs the program that it is given, which sees a Python 3.9."""
     old = tmp_path / "python3.9"
-    old.write_text(f"""#!/bin/sh
-        test "$1" = -c || exec "{sys.executable}" "$@"
-        exec "{sys.executable}" -c "import sys; sys.version_info = (3, 9)\n$2\n"
-    """)
+    code = "import runpy, sys; sys.argv.pop(0); sys.path[0] = 'tools'; "
+    code += "sys.version_info = (3, 9); runpy.run_path(sys.argv[0], run_name='__main__')"
+    old.write_text(f'#!/bin/sh\nexec "{sys.executable}" -c "{code}" "$@"\n')
     old.chmod(0o755)
-    fails(tree, "Python 3.11 or later is needed", tools=False, PYTHON=str(old))
+    status, output = finish(start(tree, "make", "book", PYTHON=str(old)))
+    assert status != 0, output
+    assert "Python 3.11 or later is needed" in output
     assert not (tree / ".venv").exists()
 
 

@@ -1,10 +1,10 @@
 """The plot helpers, and the pictures drawn from the encoding."""
 
 import io
-import runpy
 import sys
 from pathlib import Path
 
+import draw
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import nbformat
@@ -127,7 +127,7 @@ def test_style_without_jupyter(monkeypatch):
 
 def luminance(color):
     channels = np.array(mpl.colors.to_rgb(color))
-    linear = np.where(channels <= 0.03928, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
+    linear = np.where(channels <= 0.04045, channels / 12.92, ((channels + 0.055) / 1.055) ** 2.4)
     return linear @ [0.2126, 0.7152, 0.0722]
 
 
@@ -139,6 +139,6 @@ def test_line_colors_stand_out_on_light_and_dark(color, page):
 
 
 def test_cover_and_favicon_are_current(tmp_path):
-    runpy.run_path(str(STATIC / "draw.py"))["draw"](tmp_path)
+    draw.draw(tmp_path)
     assert (tmp_path / "favicon.svg").read_text() == (STATIC / "favicon.svg").read_text()
     assert (tmp_path / "cover.svg").read_text() == (STATIC / "cover.svg").read_text()

@@ -1,4 +1,4 @@
-"""Draw the cover, the favicon and the card from the encoding: `python book/_static/draw.py`."""
+"""Draw the cover, the favicon and the card from the encoding: `python tools/draw.py`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from PIL import Image
 
 from posenc import plots, sinusoidal_encoding
 
-HERE = Path(__file__).parent
+STATIC = Path(__file__).parents[1] / "book" / "_static"
 
 
 def cover() -> Figure:
@@ -52,4 +52,4 @@ def draw(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    draw(HERE)
+    draw(STATIC)

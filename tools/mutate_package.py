@@ -1,6 +1,6 @@
 """Put one error into `posenc` at a time and see whether a test fails: `make mutants`.
 
-mutmut makes the mutants and runs the tests. Survivors must be those that tests/mutants.toml lists
+mutmut makes the mutants and runs the tests. Survivors must be those that tools/mutants.toml lists
 with the reason why they change nothing, by what they exchange: mutmut's own numbers shift.
 """
 

@@ -1,13 +1,13 @@
 """Put one error into a chapter at a time and see whether the chapter notices: `make mutants`.
 
-    python tests/mutate_notebooks.py notebooks/05_heatmaps.ipynb
+    python tools/mutate_notebooks.py notebooks/05_heatmaps.ipynb
 
 A mutant is one small error in one code cell: another operator, constant, index, axis, name or
 word, sine for cosine. It is killed if a cell raises, prints something else than what is stored,
 draws another picture, or takes ten times as long. Cells run in a fork of a process that has run
 those before, so that a mutant costs only what follows it. Which mutants are drawn depends on their
 own text alone: an edit elsewhere leaves most of them. Survivors that change nothing a reader sees
-are listed in tests/mutants.toml with the reason.
+are listed in tools/mutants.toml with the reason.
 """
 
 import ast

@@ -1,7 +1,7 @@
 """Print what stands in book/licenses.txt: whose work the site ships, and under which license.
 
-The texts are those of the installed packages: `python .ci/licenses.py > book/licenses.txt` after an
-upgrade; a test holds the file to this.
+The texts are those of the installed packages. After an upgrade:
+`python tools/licenses.py > book/licenses.txt`. A test holds the file to this.
 """
 
 from importlib.metadata import distribution

@@ -31,8 +31,8 @@ from playwright.sync_api import sync_playwright
 
 from conftest import FLAGS, MISSING, chromium
 
-TESTS = Path(__file__).parent
-SITE = TESTS.parent / "_build" / "html"
+TOOLS = Path(__file__).parent
+SITE = TOOLS.parent / "_build" / "html"
 LARGE = 10_000
 HEADLESS = ("--headless=new", *FLAGS)
 ZIPPED = {".css", ".html", ".js", ".json", ".svg", ".txt", ".xml"}
@@ -171,7 +171,7 @@ def look(browser, origin, name):
 
 def lighthouse(origin, names):
     """Scores of each page, in the order of the names."""
-    run = ["node", TESTS / "lighthouse" / "run.mjs", origin, os.environ.get("RUNS", "3"), "98"]
+    run = ["node", TOOLS / "lighthouse" / "run.mjs", origin, os.environ.get("RUNS", "3"), "98"]
     env = os.environ | {"CHROME_PATH": chromium(), "CHROME_FLAGS": " ".join(HEADLESS)}
     with subprocess.Popen([*run, *names], env=env, stdout=subprocess.PIPE, text=True) as node:
         for line in node.stdout:
