@@ -69,7 +69,7 @@ def test_sees(stored, what):
         lambda axes: axes[0].legend(["sine"]),
         lambda axes: axes[0].axhline(0.5),
         lambda axes: axes[1].invert_yaxis(),
-        lambda axes: axes[1].images[0].set_cmap(plots.CYCLIC),
+        lambda axes: axes[1].images[0].set_cmap("twilight"),
         lambda axes: axes[1].set_title("encoding"),
     ],
 )
@@ -99,7 +99,7 @@ def test_points_left_out_of_a_curve_make_no_difference():
     assert pictures.differences(full, svg(draw)) == []
 
 
-@pytest.mark.parametrize("name", [plots.DIVERGING, plots.CYCLIC])
+@pytest.mark.parametrize("name", [plots.DIVERGING, "twilight"])
 def test_rounding_moves_a_color_by_less_than_the_tolerance(name):
     steps = np.diff(plt.get_cmap(name)(np.arange(256), bytes=True).astype(int), axis=0)
     assert 0 < np.abs(steps).max() <= pictures.LEVELS

@@ -26,24 +26,25 @@ _BLOCK = 2**14  # pairs of a block: 256 KiB, and as much again for its turns
 _STRETCH = 2**15  # rows from one sine to the next
 
 
-def fill_table(table: NDArray[Any], omega: Floats, start: int) -> None:
-    """Fill `table`, shape (L, 2·len(omega)), with the encoding of start, …, start + L - 1."""
+def fill_table(table: NDArray[Any], omega: Floats) -> None:
+    """Fill `table`, shape (L, 2·len(omega)), with the encoding of positions 0, …, L - 1."""
     if len(table) * len(omega) <= _SMALL:
-        return fill_directly(table, omega, np.arange(start, start + len(table), dtype=float))
+        return fill_directly(table, omega, np.arange(len(table), dtype=float))
     for row in range(0, len(table), _STRETCH):
         for pair in range(0, len(omega), _BLOCK):
             stretch = table[row : row + _STRETCH, 2 * pair : 2 * (pair + _BLOCK)]
-            _fill_stretch(stretch, omega[pair : pair + _BLOCK], start + row)
+            _fill_stretch(stretch, omega[pair : pair + _BLOCK], row)
 
 
 def fill_directly(table: NDArray[Any], omega: Floats, positions: Floats) -> None:
-    """Fill `table` with the encoding of `positions`: a sine and a cosine a pair."""
+    """Fill `table` with the encoding of `positions`: one sine and one cosine per pair."""
     angles = positions[:, None] * omega
     table[:, 0::2] = np.sin(angles)
     table[:, 1::2] = np.cos(angles)
 
 
 def _fill_stretch(table: NDArray[Any], omega: Floats, start: int) -> None:
+    """Fill `table` with the encoding of start, …, start + len(table) - 1."""
     rows = np.empty((_BLOCK // len(omega), len(omega)), np.complex128)
     head = (omega.view(np.int64) & -(2**27)).view(np.float64)  # so short that start * head is exact
     rows[0] = 1j * np.exp(-1j * start * head) * np.exp(-1j * start * (omega - head))

@@ -1,7 +1,7 @@
 """The encoding and its algebra, in numpy.
 
-Frequencies and angles are computed in float64 and cast last, so that a float32 table is the
-correctly rounded one but for a hair.
+Frequencies and angles are computed in float64 and cast last: but for rare last digits, a float32
+table is the correctly rounded one.
 """
 
 from __future__ import annotations
@@ -97,8 +97,6 @@ def sinusoidal_encoding(
     *,
     base: float = 10_000.0,
     dtype: DTypeLike = np.float32,
-    start: int = 0,
-    out: NDArray[Any] | None = None,
 ) -> NDArray[Any]:
     r"""Sinusoidal positional encoding, sines in the even columns, cosines in the odd ones.
 
@@ -108,38 +106,33 @@ def sinusoidal_encoding(
         \mathrm{PE}_{k,\,2i+1} = \cos(k\,\omega_i), \qquad
         \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}}
 
-    A range of positions is filled by rotating rows, which is fast; an array of positions takes
-    one sine and one cosine an entry. Both compute in float64 and cast last.
+    The first L positions are filled by rotating rows, which is fast; an array of positions takes
+    one sine and one cosine per pair. Both compute in float64 and cast last.
 
     Parameters
     ----------
     positions : int or 1-D array_like
-        An int L stands for the positions ``start, …, start + L - 1``. An array may hold any
-        finite real numbers, fractional and negative ones too.
+        An int L stands for the positions 0, …, L - 1. An array may hold any finite real
+        numbers, fractional and negative ones too.
     d_model : int
         Width of the encoding; positive and even.
     base : float
         The constant that spreads the frequencies; positive.
     dtype : dtype
-        Floating-point type of the result. Ignored when `out` is given.
-    start : int
-        First position, where `positions` is an int; within ±2**53.
-    out : ndarray, optional
-        Floating-point array of shape (L, d_model) to fill instead of a new one.
+        Floating-point type of the result.
 
     Returns
     -------
     ndarray, shape (L, d_model)
-        Values in [-1, 1]; `out` itself if it was given.
+        Values in [-1, 1].
 
     Raises
     ------
     TypeError
         If an argument has the wrong type: a bool or text for a number, an integer `dtype`.
     ValueError
-        If `d_model` is odd or not positive, `positions` negative, not finite or not 1-D,
-        `base` not positive, `start` too far out or given beside an array, or `out` of another
-        shape.
+        If `d_model` is odd or not positive, `positions` a negative length, not finite or not
+        1-D, or `base` not positive.
 
     References
     ----------
@@ -156,18 +149,13 @@ def sinusoidal_encoding(
            [-0.8415,  0.5403]], dtype=float32)
     """
     omega = _frequencies(check_d_model(d_model), check_base(base))
-    start = check_int("start", start)
     if isinstance(positions, int) or np.ndim(positions) == 0:
         seq_len = check_int("positions", positions, minimum=0)
-        if abs(start) + seq_len > 2**53:
-            raise ValueError(f"start must be within ±2**53, where float64 can count, got {start}")
-        table = _result(out, (seq_len, 2 * len(omega)), dtype)
-        fill_table(table, omega, start)
+        table = np.empty((seq_len, 2 * len(omega)), check_dtype(dtype))
+        fill_table(table, omega)
         return table
-    if start != 0:
-        raise ValueError(f"start goes with an int for positions, got start={start} and an array")
     where = check_positions(positions)
-    table = _result(out, (len(where), 2 * len(omega)), dtype)
+    table = np.empty((len(where), 2 * len(omega)), check_dtype(dtype))
     fill_directly(table, omega, where)
     return table
 
@@ -307,23 +295,3 @@ def _frequencies(d_model: int, base: float) -> NDArray[np.float64]:
     omega = angular_frequencies(d_model, base)
     omega.flags.writeable = False
     return omega
-
-
-def _result(out: NDArray[Any] | None, shape: tuple[int, int], dtype: DTypeLike) -> NDArray[Any]:
-    """Return `out` if it can take a table of `shape`, or a new array."""
-    if out is None:
-        return np.empty(shape, check_dtype(dtype))
-    if not isinstance(out, np.ndarray):
-        raise TypeError(f"out must be an ndarray, got {type(out).__name__}")
-    if out.dtype.kind != "f":
-        raise TypeError(f"out must have a floating-point dtype, got {out.dtype}")
-    if out.shape != shape:
-        raise ValueError(f"out must have shape {shape}, got {out.shape}")
-    if not out.flags.writeable:
-        raise ValueError("out must be writeable, got a read-only array")
-    extent = out.itemsize
-    for stride, count in sorted(zip(map(abs, out.strides), shape, strict=True)):
-        if count > 1 and stride < extent:
-            raise ValueError(f"out must not overlap itself, got strides {out.strides}")
-        extent += stride * (count - 1)
-    return out

@@ -1,4 +1,4 @@
-"""The book's figures: one style, one diverging color map, one cyclic one.
+"""The book's figures: one style, one color map.
 
 Figures are transparent SVG with ink of one color, `INK`, which the website exchanges for the
 color of its text, so that one file serves a light and a dark page. Line colors have a contrast of
@@ -23,9 +23,6 @@ INK = "#1f2430"
 
 DIVERGING = "PuOr_r"
 """Color map for values around 0, purple below and orange above, safe for color-blind readers."""
-
-CYCLIC = "twilight"
-"""Color map for angles."""
 
 COLORS = ("#7a5fc4", "#c8680a", "#008a72", "#c2417c", "#2f7fc1", "#7d7d7d")
 """Line colors, in their order of use."""
@@ -80,7 +77,7 @@ def heatmap(
     Parameters
     ----------
     table : array_like, shape (rows, columns)
-        Values to draw; for an encoding, one row a position.
+        Values to draw; for an encoding, one row per position.
     ax : Axes, optional
         Where to draw; a new figure by default.
     xlabel, ylabel : str
@@ -138,7 +135,7 @@ def curves(
     x : array_like, shape (n,)
         Where the curves are known.
     ys : sequence of array_like, each of shape (n,)
-        One entry a curve.
+        One entry per curve.
     labels : sequence of str
         A name for each curve.
     ax : Axes, optional
