@@ -1,9 +1,10 @@
-"""The browser of the tests: the one that is named, the one that is installed, or none."""
+"""What several tests need: a browser, the one that is named or installed, and a small site."""
 
 import os
 import shutil
 
 import pytest
+import small_site
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
@@ -40,3 +41,10 @@ def browser():
         running = engine.chromium.launch(executable_path=path, args=FLAGS)
         yield running
         running.close()
+
+
+@pytest.fixture(scope="session")
+def site(tmp_path_factory):
+    """The pages of the small site, made light."""
+    folder = tmp_path_factory.mktemp("site")
+    return small_site.build(small_site.write(folder / "source"), folder / "html")

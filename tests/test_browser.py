@@ -6,7 +6,7 @@ import math
 import matplotlib as mpl
 import numpy as np
 import pytest
-from figures_site import KINDS, build
+from small_site import KINDS
 
 from posenc import (
     angular_frequencies,
@@ -32,11 +32,6 @@ LARGEST = {
     "kernel": {"d_model": 126, "seq_len": 254},
     "switch": {"d_model": 62, "seq_len": 126},
 }
-
-
-@pytest.fixture(scope="module")
-def site(tmp_path_factory):
-    return build(tmp_path_factory.mktemp("site"))
 
 
 @pytest.fixture

@@ -1,116 +1,21 @@
 """Pages look the same before and after they are made light, and so does what a reader opens."""
 
 import io
-import os
 import shutil
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+import small_site
 from PIL import Image, ImageChops
-
-ROOT = Path(__file__).parents[1]
-
-CONF = f"""
-import sys
-sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})
-project = "Light"
-language = "en"
-extensions = ["myst_nb", "sphinx_book_theme", "sphinx_copybutton", "sphinx_exercise",
-    "sphinx_togglebutton", "pipeline"]
-myst_enable_extensions = ["amsmath", "colon_fence", "dollarmath"]
-numfig = True
-html_math_renderer = "katex"
-html_theme = "sphinx_book_theme"
-html_title = "Light"
-html_context = {{"default_mode": "auto"}}
-html_static_path = [{str(ROOT / "book" / "_static")!r}]
-html_css_files = ["katex/katex.min.css", "book.css"]
-html_js_files = ["book.js"]
-html_theme_options = {{"use_download_button": True, "back_to_top_button": False}}
-templates_path = [{str(ROOT / "book" / "_templates")!r}]
-"""
-
-# Formulas in most of KaTeX's fonts, and a picture, a table, code and notes.
-PAGE = r"""# A page
-
-Text with a [link](other.md), `code`, **bold** and a formula, $\omega_i = n^{-2i/d}$.
-
-$$
-\left\|\sum_{i=0}^{d/2-1} \mathbf{x}_i\right\| \le \sqrt{\left(\frac{\mathcal{L}}
-{\int_0^\infty f}\right)} \in \mathbb{R}
-$$ (eq-one)
-
-```{posenc-figure} curves
-:name: fig-one
-:alt: Curves.
-The curves.
-```
-
-```python
-for i in range(3):  # three
-    print("i", i)
-```
-
-| a | b |
-|---|---|
-| 1 | 2 |
-
-:::{note}
-A note.
-:::
-
-:::{admonition} Folded
-:class: dropdown
-Unfolded.
-:::
-
-## A section
-
-![squares](squares.svg)
-
-### Below it
-
-:::{exercise}
-:label: one
-Do it.
-:::
-"""
-OTHER = "# Another page\n\n[](index.md)\n\n```{toctree}\nbook/glossary\n```\n"
-SQUARES = """<svg xmlns="http://www.w3.org/2000/svg" width="300pt" height="150pt">
-<path d="M0 0h200v100h200v100h-200v-100z" fill="teal"/></svg>"""
-GLOSSARY = "# Glossary\n\n:::{glossary}\nnothing\n  Nothing.\n:::\n"
-
 
 # Nothing blinks or fades while a picture is taken.
 CALM = "* { caret-color: transparent !important; transition: none !important }"
 
 
-def run(*arguments, **variables):
-    subprocess.run([sys.executable, *arguments], env=os.environ | variables, check=True)
-
-
 @pytest.fixture(scope="module")
-def sites(tmp_path_factory):
-    """The pages as Sphinx writes them, and a copy that was made light."""
-    folder = tmp_path_factory.mktemp("light")
-    source = folder / "source"
-    (source / "book").mkdir(parents=True)
-    toctree = "\n```{toctree}\nother\n```\n"
-    for name, content in {
-        "conf.py": CONF,
-        "index.md": PAGE + toctree,
-        "squares.svg": SQUARES,
-        "other.md": OTHER,
-        "book/glossary.md": GLOSSARY,
-    }.items():
-        (source / name).write_text(content, encoding="utf-8")
-    # In a process of its own: two sites built in one get in each other's way.
-    sphinx = ("-m", "sphinx", "-q", "-W", "-d", folder / "trees")
-    run(*sphinx, "-D", "html_optimized=0", source, folder / "raw")
-    run(*sphinx, source, folder / "light")
-    return folder / "raw", folder / "light"
+def sites(site):
+    """The pages as Sphinx writes them, and those that were made light."""
+    raw = site.with_name("raw")
+    return small_site.build(site.with_name("source"), raw, "-D", "html_optimized=0"), site
 
 
 def as_it_is(page):
@@ -193,18 +98,17 @@ def test_formulas_look_the_same(browser, sites):
     assert apart(browser, sites, "index", "light", 1280, as_it_is) <= 40
 
 
-def test_two_builds_are_the_same_to_the_byte(sites, tmp_path):
+def test_two_builds_are_the_same_to_the_byte(site, tmp_path):
     """Not in another folder, nor in another order of Python's sets, does anything differ."""
-    source, built = tmp_path / "elsewhere" / "source", tmp_path / "elsewhere" / "built"
-    shutil.copytree(sites[0].parent / "source", source)
-    run("-m", "sphinx", "-q", "-W", source, built, PYTHONHASHSEED="1")
+    source = shutil.copytree(site.with_name("source"), tmp_path / "elsewhere" / "source")
+    again = small_site.build(source, tmp_path / "built", PYTHONHASHSEED="1")
     first, second = (
         {
             path.relative_to(folder): path.read_bytes()
             for path in sorted(folder.rglob("*"))
-            if path.is_file() and ".doctrees" not in path.parts
+            if path.is_file()
         }
-        for folder in (sites[1], built)
+        for folder in (site, again)
     )
     assert [*first] == [*second]
     assert [path for path, content in first.items() if second[path] != content] == []

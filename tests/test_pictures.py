@@ -159,5 +159,5 @@ def test_a_notebook_fails_and_says_where(tmp_path, stored):
         check=False,
     )
     assert "1 failed, 1 passed" in run.stdout, run.stdout
-    assert "The picture of cell 1 of trial.ipynb is not the stored one" in run.stdout
+    assert "trial.ipynb, cell [2] draws another picture than the stored one" in run.stdout
     assert re.search(r"fig-other axes_1 .*text_\d+: 'offset' became 'index'", run.stdout)

@@ -1,26 +1,18 @@
 """What the book's extensions change in the HTML of a page."""
 
 import re
-import sys
-from pathlib import Path
 
+import highlighting
 import pytest
+from accessibility import repair
 from docutils import nodes
 from docutils.core import publish_doctree
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-
-EXTENSIONS = Path(__file__).parents[1] / "book" / "_ext"
-
-
-@pytest.fixture
-def extensions(monkeypatch):
-    monkeypatch.setattr(sys, "path", [str(EXTENSIONS), *sys.path])
+from typography import keep_formulas, keep_text
 
 
-def test_tables_and_pictures_scroll_by_keyboard(extensions):
-    from accessibility import repair
-
+def test_tables_and_pictures_scroll_by_keyboard():
     table = '<div class="pst-scrollable-table-container"><table></table></div>'
     figure = '<figure class="align-default" id="f">\n<img alt="a" src="b.svg" /><figcaption>'
     live = '<figure id="f">\n<posenc-figure kind="clock"><img alt="a" src="b.svg" />'
@@ -30,32 +22,24 @@ def test_tables_and_pictures_scroll_by_keyboard(extensions):
     assert repair(live) == live
 
 
-def test_entries_of_the_bibliography_are_a_list(extensions):
-    from accessibility import repair
-
+def test_entries_of_the_bibliography_are_a_list():
     assert repair('<div role="doc-biblioentry">') == '<div role="listitem">'
 
 
-def test_little_code_stays_in_one_line(extensions):
-    from typography import keep_text
-
+def test_little_code_stays_in_one_line():
     code = '<code class="docutils literal notranslate{}"><span>{}</span> <span>1</span></code>'
     for words, together in (("base", " together"), ("base" * 4, "")):
         assert keep_text(code.format("", words)) == code.format(together, words)
 
 
-def test_paths_end_a_line_after_a_slash(extensions):
-    from typography import keep_text
-
+def test_paths_end_a_line_after_a_slash():
     path = '<span class="pre">src/a.py</span>'
     assert keep_text(path) == '<span class="pre">src/</span><wbr><span class="pre">a.py</span>'
     for text in ('<span class="pre">d//2</span>', '<span class="pre">1/n</span>', "<p>one/two</p>"):
         assert keep_text(text) == text
 
 
-def test_the_other_tokens_of_code_have_elements(extensions):
-    import highlighting
-
+def test_the_other_tokens_of_code_have_elements():
     code = "for i in range(3):  # rows\n    np.sin(i)\n"
     html = highlight(code, highlighting.Python(), HtmlFormatter())
     assert re.findall(r'<span class="(\w+)">([^<]*)', html) == [
@@ -89,9 +73,7 @@ def test_the_other_tokens_of_code_have_elements(extensions):
         ("<code>d = 8</code><svg><text>t-SNE</text></svg>",) * 2,
     ],
 )
-def test_numbers_and_short_equations_stay_in_one_line(extensions, body, whole):
-    from typography import keep_text
-
+def test_numbers_and_short_equations_stay_in_one_line(body, whole):
     assert keep_text(body) == whole
 
 
@@ -103,9 +85,7 @@ def test_numbers_and_short_equations_stay_in_one_line(extensions, body, whole):
         (f":math:`{'x' * 39}`, too long to be kept from breaking", []),
     ],
 )
-def test_short_formulas_keep_what_touches_them(extensions, text, together):
-    from typography import keep_formulas
-
+def test_short_formulas_keep_what_touches_them(text, together):
     document = publish_doctree(text)
     before = document.astext()
     keep_formulas(None, document, "page")
@@ -114,9 +94,7 @@ def test_short_formulas_keep_what_touches_them(extensions, text, together):
 
 
 @pytest.mark.parametrize(("length", "together"), [(38, ["together"]), (39, [])])
-def test_a_formula_stays_in_one_line_if_it_is_short(extensions, length, together):
-    from typography import keep_formulas
-
+def test_a_formula_stays_in_one_line_if_it_is_short(length, together):
     formula = nodes.math("", "x" * length)
     keep_formulas(None, nodes.paragraph("", "", formula), "page")
     assert formula["classes"] == together

@@ -1,7 +1,7 @@
 import gzip
-import sys
 from pathlib import Path
 
+import live_figures
 import nbformat
 import numpy as np
 import pictures
@@ -10,9 +10,6 @@ from matplotlib.figure import Figure
 
 from posenc import sinusoidal_encoding, wavelengths, widgets
 from posenc.widgets import VARIANTS, Clock, Curves, Heatmap, Kernel, Rotation, Switch
-
-sys.path.insert(0, str(Path(__file__).parents[1] / "book" / "_ext"))
-import live_figures
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 ALL = (Heatmap, Curves, Clock, Rotation, Kernel, Switch)
