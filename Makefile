@@ -34,8 +34,8 @@ book: .venv ## execute the notebooks and build the site
 site: _build/complete
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 
-# The execution cache looks at notebooks alone: what they import is watched here.
-_build/sources: $(wildcard src/posenc/*.py src/posenc/*.js) requirements.txt
+# The execution cache looks at notebooks alone: what they import and read is watched here.
+_build/sources: $(wildcard src/posenc/*.py src/posenc/*.js notebooks/data/*) requirements.txt
 	@rm -rf _build
 	@mkdir -p _build && touch $@
 
@@ -94,8 +94,8 @@ tools/lighthouse/node_modules/installed: tools/lighthouse/package-lock.json
 check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=3)
 	@PYTHONPATH=tests $(BIN)/python tools/check_site.py
 
-bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser
-	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py
+bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser (RECORD=notebooks/data/speed.json)
+	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD:%=--record %)
 	$(BIN)/python -m pytest -m timing tests/test_browser.py
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.

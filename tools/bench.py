@@ -2,9 +2,11 @@
 
 Run it with `make bench`. It prints Markdown. Every time is a ratio, taken within one round in
 which all contenders run in turn, so that a machine that is busy or slow is so for all of them.
+`--record FILE` also writes what the chapter on precision and speed shows, as JSON.
 """
 
 import argparse
+import json
 import os
 import platform
 import subprocess
@@ -42,6 +44,8 @@ SMALL = [(4, 4), (32, 16), (128, 64)]
 MIDDLE = [(512, 512), (5000, 512)]
 LARGE = [(131_072, 128), (32_768, 512), (8192, 2048)]  # 64 MiB each
 SUMMARY = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]  # columns of the book's table
+NEAR, FAR = (5000, 512), (131_072, 512)  # tables whose last rows are checked for digits
+WEIGHED = (32_768, 512)  # the table whose memory is counted
 
 
 def memory_limit(seq_len, d_model):
@@ -137,24 +141,25 @@ class Contender:
     last: int = 0  # frequencies end at base**-(1 - last·2/d): 1 for the denominators d/2 - 1
     slow: bool = False
     scaled: bool = False
+    threaded: bool = True  # torch, which can use more than one thread
 
 
 OURS, LIMIT = "posenc", "allocate and fill"
 VECTORIZED = "numpy, float64"
 CONTENDERS = {
-    OURS: Contender(sinusoidal_encoding),
-    LIMIT: Contender(memory_limit),
-    VECTORIZED: Contender(lambda *size: numpy_broadcast(*size, np.float64)),
-    "numpy, float32": Contender(lambda *size: numpy_broadcast(*size, np.float32)),
-    "loops of S0": Contender(loop_s0, slow=True),
-    "loops of S2": Contender(loop_s2, slow=True),
+    OURS: Contender(sinusoidal_encoding, threaded=False),
+    LIMIT: Contender(memory_limit, threaded=False),
+    VECTORIZED: Contender(lambda *size: numpy_broadcast(*size, np.float64), threaded=False),
+    "numpy, float32": Contender(lambda *size: numpy_broadcast(*size, np.float32), threaded=False),
+    "loops of S0": Contender(loop_s0, slow=True, threaded=False),
+    "loops of S2": Contender(loop_s2, slow=True, threaded=False),
     "torch of S3": Contender(torch_s3),
     "torch of S4": Contender(torch_s4),
     "positional-encodings": Contender(positional_encodings),
     "transformers, Speech2Text": Contender(
         Speech2TextSinusoidalPositionalEmbedding.get_embedding, halves=True, last=1
     ),
-    "transformers, DistilBERT": Contender(distilbert, slow=True),
+    "transformers, DistilBERT": Contender(distilbert, slow=True, threaded=False),
     "diffusers, timesteps": Contender(diffusers_timesteps, halves=True, last=1),
     "diffusers, grid": Contender(diffusers_grid, halves=True),
     "x-transformers": Contender(x_transformers, halves=True, scaled=True),
@@ -162,30 +167,30 @@ CONTENDERS = {
 
 
 def duration(make, size, calls=1):
-    """Seconds a call, of some calls in a row."""
+    """Seconds per call, of some calls in a row."""
     began = time.perf_counter()
     for _ in range(calls):
         make(*size)
     return (time.perf_counter() - began) / calls
 
 
-def best_threads(make, size):
+def best_threads(contender, size):
     """Give torch one thread or all: the number that is quicker, and the seconds a call takes."""
     found = {}
-    for threads in (1, THREADS):
+    for threads in (1, THREADS) if contender.threaded else (1,):
         torch.set_num_threads(threads)
-        found[threads] = min(duration(make, size) for _ in range(3))
+        found[threads] = min(duration(contender.make, size) for _ in range(3))
     return min(found.items(), key=lambda item: item[1])
 
 
 def measure(size, rounds):
-    """Seconds a call of each contender, one entry a round."""
+    """Seconds per call of each contender, one entry per round, and the threads that each got."""
     makers = {
         name: contender.make
         for name, contender in CONTENDERS.items()
         if not contender.slow or size[0] * size[1] <= SLOW_LIMIT
     }
-    prepared = {name: best_threads(make, size) for name, make in makers.items()}
+    prepared = {name: best_threads(CONTENDERS[name], size) for name in makers}
     order = np.random.default_rng(0)
     seconds = {name: [] for name in makers}
     for _ in range(rounds):
@@ -194,12 +199,18 @@ def measure(size, rounds):
             torch.set_num_threads(threads)
             calls = max(1, round(SHORTEST / expected))
             seconds[name].append(duration(makers[name], size, calls))
-    return {name: np.array(values) for name, values in seconds.items()}
+    threads = {name: prepared[name][0] for name in makers}
+    return {name: np.array(values) for name, values in seconds.items()}, threads
+
+
+def quartiles(above, below):
+    """Quartiles of the ratio of two contenders, round by round."""
+    return np.percentile(above / below, [25, 50, 75])
 
 
 def ratio(above, below):
     """Median ratio of two contenders, round by round, with its quartiles."""
-    low, middle, high = np.percentile(above / below, [25, 50, 75])
+    low, middle, high = quartiles(above, below)
     return f"{short(middle)} ({short(low)}–{short(high)})"
 
 
@@ -249,17 +260,32 @@ def peak(name, size):
 
 
 def machine():
-    """Describe processor and versions, without the machine's name."""
+    """Describe the machine, without its name, and the versions of what is compared."""
     processor = platform.processor() or platform.machine()
     if Path("/proc/cpuinfo").exists():
         lines = Path("/proc/cpuinfo").read_text().splitlines()
         processor = next((x.split(":")[1].strip() for x in lines if "model name" in x), processor)
     packages = ["numpy", "torch", "positional-encodings", "transformers", "diffusers"]
-    versions = ", ".join(f"{name} {version(name)}" for name in [*packages, "x-transformers"])
+    return {
+        "date": str(date.today()),
+        "processor": processor,
+        "cores": os.cpu_count(),
+        "load": [round(load, 1) for load in os.getloadavg()] if hasattr(os, "getloadavg") else [],
+        "system": platform.system(),
+        "versions": {
+            "Python": platform.python_version(),
+            **{name: version(name).split("+")[0] for name in [*packages, "x-transformers"]},
+        },
+    }
+
+
+def described(found):
+    """Say in a sentence what `machine` found."""
+    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     return (
-        f"{date.today()}. {processor}, {os.cpu_count()} cores, {platform.system()}; Python "
-        f"{platform.python_version()}, {versions}; torch with huge pages and one thread or "
-        f"{THREADS}, whichever is quicker, everything else with one thread."
+        f"{found['date']}. {found['processor']}, {found['cores']} cores, {found['system']}; "
+        f"{versions}; torch with huge pages and one thread or {THREADS}, whichever is quicker, "
+        f"everything else with one thread."
     )
 
 
@@ -271,8 +297,9 @@ def print_table(head, rows):
 
 
 def print_times(title, sizes, rounds):
-    """Measure and print the times of all contenders at some sizes; return them."""
-    seconds = {size: measure(size, rounds) for size in sizes}
+    """Measure and print the times of all contenders at some sizes; return them, and threads."""
+    measured = {size: measure(size, rounds) for size in sizes}
+    seconds = {size: times for size, (times, _) in measured.items()}
     print(f"\n{title}, in times that posenc takes: median (quartiles) of {rounds} rounds")
     rows = [
         [name, *(ratio(s[name], s[OURS]) if name in s else "–" for s in seconds.values())]
@@ -287,47 +314,88 @@ def print_times(title, sizes, rounds):
             f"allocate and fill, {np.median(s[OURS]) * 1e6:.0f} µs. "
             f"Quicker than posenc: {', '.join(quicker) or 'none'}."
         )
-    return seconds
+    return measured
 
 
 def digits_and_memory(name):
-    """Errors of a contender at 5000 × 512 and at a million rows, and its memory, as text."""
+    """Errors of a contender in the last rows of two tables, and its memory in tables, or None."""
     contender = CONTENDERS[name]
     if name == LIMIT:
-        return ["–", "–", "–"]
-    near = f"{largest_error(contender, 5000, 512):.1e}"
+        return None, None, None
+    near = largest_error(contender, *NEAR)
     if contender.slow:
-        return [near, "–", "–"]
-    far = f"{largest_error(contender, 1_000_000, 64):.1e}"
+        return near, None, None
+    far = largest_error(contender, *FAR)
     if sys.platform != "linux":
-        return [near, far, "–"]
+        return near, far, None
     used = subprocess.check_output([sys.executable, __file__, "--peak", name])
-    return [near, far, f"{float(used):.1f}"]
+    return near, far, float(used)
+
+
+def as_record(found, rounds, measured, exactness):
+    """Choose what the book shows of a run; ratios are low, middle and high quartile."""
+    times = []
+    for (seq_len, d_model), (seconds, threads) in measured.items():
+        if (seq_len, d_model) not in SUMMARY:
+            continue
+        for name, values in seconds.items():
+            ratios = [float(short(x)) for x in quartiles(values, seconds[OURS])]
+            size = {"seq_len": seq_len, "d_model": d_model}
+            times.append({"way": name, **size, "threads": threads[name], "ratios": ratios})
+    digits = [
+        {
+            "way": name,
+            "error_near": near and float(f"{near:.1e}"),
+            "error_far": far and float(f"{far:.1e}"),
+            "memory": used and round(used, 1),
+        }
+        for name, (near, far, used) in exactness.items()
+    ]
+    sizes = {"near": NEAR, "far": FAR, "weighed": WEIGHED}
+    return {
+        "made by": f"tools/bench.py --rounds {rounds}",
+        **found,
+        "rounds": rounds,
+        "unit": OURS,
+        "sizes": sizes,
+        "times": times,
+        "digits": digits,
+    }
 
 
 def main():
     """Print times, errors and memory, and a summary of all."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--record", type=Path, help="a file for what the book shows, as JSON")
     parser.add_argument("--peak", choices=CONTENDERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.peak:
-        print(peak(arguments.peak, (32_768, 512)))
+        print(peak(arguments.peak, WEIGHED))
         return
-    print(machine())
-    seconds = print_times("Small tables", SMALL, arguments.rounds)
-    seconds |= print_times("Middling tables", MIDDLE, arguments.rounds)
-    seconds |= print_times("Tables of 64 MiB", LARGE, arguments.rounds)
+    found = machine()
+    print(described(found))
+    measured = print_times("Small tables", SMALL, arguments.rounds)
+    measured |= print_times("Middling tables", MIDDLE, arguments.rounds)
+    measured |= print_times("Tables of 64 MiB", LARGE, arguments.rounds)
 
-    print("\nIn short: median ratios; the largest error of the last 1000 rows of 5000 × 512 and of")
-    print("1000000 × 64; the most memory at 32768 × 512, in tables")
+    exactness = {name: digits_and_memory(name) for name in CONTENDERS}
+    print("\nIn short: median ratios; the largest error of the last 1000 rows of", end=" ")
+    print(f"{NEAR[0]} × {NEAR[1]} and of\n{FAR[0]} × {FAR[1]};", end=" ")
+    print(f"the most memory at {WEIGHED[0]} × {WEIGHED[1]}, in tables")
     rows = []
     for name in CONTENDERS:
-        times = [seconds[size] for size in SUMMARY]
+        times = [measured[size][0] for size in SUMMARY]
         ratios = [short(np.median(s[name] / s[OURS])) if name in s else "–" for s in times]
-        rows.append([name, *ratios, *digits_and_memory(name)])
+        near, far, used = exactness[name]
+        errors = [f"{error:.1e}" if error else "–" for error in (near, far)]
+        rows.append([name, *ratios, *errors, f"{used:.1f}" if used else "–"])
     sizes = [f"{seq_len} × {d_model}" for seq_len, d_model in SUMMARY]
     print_table(["", *sizes, "error", "far out", "memory"], rows)
+    if arguments.record:
+        record = as_record(found, arguments.rounds, measured, exactness)
+        text = json.dumps(record, indent=1, ensure_ascii=False)
+        arguments.record.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
