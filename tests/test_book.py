@@ -1,6 +1,5 @@
 """The book's own rules."""
 
-import ast
 import re
 from pathlib import Path
 
@@ -8,12 +7,9 @@ import licenses
 import nbformat
 import numpy as np
 import pytest
-import torch
 import yaml
 
 import posenc
-from posenc import angular_frequencies, offset_kernel, shift_matrix, sinusoidal_encoding
-from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -284,48 +280,3 @@ def test_ledger_and_chapters_agree(claims):
     for claim in sorted({*rows, *tagged}):
         has, asserts = rows.get(claim, "no chapter"), tagged.get(claim, "no chapter")
         assert has == asserts, f"{claim}: book/claims.yml names {has}, {asserts} has a cell with it"
-
-
-def shown(name):
-    """The functions and classes that a chapter writes out, without running the rest of it."""
-    parts = []
-    for cell in Chapter(ROOT / "notebooks" / f"{name}.ipynb").code:
-        kinds = (ast.Import, ast.ImportFrom, ast.FunctionDef, ast.ClassDef)
-        parts += [node for node in ast.parse(cell.source).body if isinstance(node, kinds)]
-    space = {}
-    exec(compile(ast.Module(parts, type_ignores=[]), name, "exec"), space)
-    return space
-
-
-def same(left, right):
-    np.testing.assert_allclose(np.asarray(left), np.asarray(right), rtol=0, atol=1e-6)
-
-
-HEADS = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 20, 8)))
-
-
-@pytest.mark.parametrize(
-    ("name", "function", "ours", "packaged"),
-    [
-        ("03_numpy_loops", "frequencies", (8, 50.0), angular_frequencies(8, 50.0)),
-        ("03_numpy_loops", "encode_by_entry", (9, 6), sinusoidal_encoding(9, 6)),
-        ("03_numpy_loops", "encode_by_row", (9, 6), sinusoidal_encoding(9, 6)),
-        ("03_numpy_loops", "encode_by_broadcast", (9, 6), sinusoidal_encoding(9, 6)),
-        ("03_numpy_loops", "encode_by_math", (9, 6), sinusoidal_encoding(9, 6)),
-        ("04_torch_stack_flatten", "encode", (torch.arange(9), 6), sinusoidal_encoding(9, 6)),
-        ("07_linearity", "rotation", (3.0,), shift_matrix(3, 2)),
-        ("07_linearity", "block_diagonal", (3, 8), shift_matrix(3, 8)),
-        ("09_distance_and_resolution", "kernel", (np.arange(9), 8), offset_kernel(np.arange(9), 8)),
-        ("10_rotary_and_alibi", "rotate", (HEADS,), rotate_pairs(HEADS)),
-        ("10_rotary_and_alibi", "rotate_halves", (HEADS,), rotate_pairs(HEADS, layout="halves")),
-        ("10_rotary_and_alibi", "slopes", (8,), alibi_slopes(8)),
-    ],
-)
-def test_what_is_shown_equals_the_package(name, function, ours, packaged):
-    same(shown(name)[function](*ours), packaged)
-
-
-def test_the_layer_that_is_shown_equals_the_package():
-    layer = shown("04_torch_stack_flatten")["PositionalEncoding"](6, 10).eval()
-    x = torch.zeros(1, 10, 6)
-    same(layer(x), SinusoidalPositionalEncoding(6, 10).eval()(x))

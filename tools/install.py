@@ -84,8 +84,9 @@ def told(*command, **options):
 
 
 def is_fit(this_python):
-    """Whether .venv starts, and is of this Python if that counts."""
-    version = "import pip, platform; print('Python', platform.python_version())"
+    """Whether .venv starts, is an environment, and is of this Python if that counts."""
+    version = "import pip, platform, sys; print('Python', platform.python_version())"
+    version += " if sys.prefix != sys.base_prefix else 0"  # else what it leads to would be changed
     found = told(PYTHON, "-c", version) if PYTHON.exists() else ""
     ours = sys.version.split()[0]
     return found.strip() == f"Python {ours}" if this_python else found.startswith("Python")
@@ -172,6 +173,8 @@ def set_up(this_python):
     hold()
     say("Setting up .venv, about 1.6 GB.")
     if not fit:
+        if VENV.is_symlink():
+            VENV.unlink()  # what it leads to is another book's
         subprocess.run([sys.executable, "-m", "venv", "--clear", VENV], check=True)
     install(PYTHON, "--requirement", PINNED)
     own = ("--no-deps", "--no-build-isolation", "--editable", ".")
