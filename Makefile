@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test chapter new notebooks lab serve lint faults check-site bench mutants audit links lock clean .venv
+.PHONY: always help book site test chapter new notebooks references lab serve lint faults check-site bench mutants audit links lock clean .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -72,6 +72,7 @@ notebooks: .venv ## execute the notebooks and store their outputs in place
 # What `make lint` and `make test` say of one chapter, in a quarter of a minute.
 chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/07_linearity.ipynb)
 	@test -e "$(NOTEBOOK)" || { echo "Which one? make chapter NOTEBOOK=notebooks/07_linearity.ipynb"; exit 1; }
+	$(BIN)/python tools/references.py $(NOTEBOOK)
 	$(BIN)/ruff format $(NOTEBOOK)
 	$(BIN)/ruff check $(NOTEBOOK)
 	$(BIN)/codespell $(NOTEBOOK)
@@ -82,8 +83,14 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/07_lin
 new: ## begin a chapter from a template (NAME=relative_bias)
 	@$(PYTHON) tools/new.py $(NAME)
 
-lab: .venv ## open the notebooks in JupyterLab
-	$(BIN)/jupyter lab notebooks
+references: .venv ## write the numbers, titles and labels that the text states
+	@$(BIN)/python tools/references.py
+
+# JupyterLab draws the figures of notebooks that it trusts.
+lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/tools/lab
+lab: .venv ## open the book in JupyterLab
+	@$(BIN)/jupyter trust notebooks/*.ipynb >/dev/null
+	$(BIN)/jupyter lab
 
 serve: book ## build the site and show it on localhost (PORT=8000)
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || \

@@ -1,5 +1,8 @@
 """The book's own rules."""
 
+import ast
+import copy
+import itertools
 import re
 from pathlib import Path
 
@@ -8,15 +11,17 @@ import nbformat
 import numpy as np
 import pytest
 import yaml
+from plain import CAPTION, SOLUTION
+from stated import Book
 
 import posenc
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SECTIONS = ["What you'll do", "Summary", "Exercises", "What comes next"]
+BOOK = Book(ROOT)
 CLAIM = re.compile(r"S[0-4]-[a-z0-9-]+")
 CURE = "run `make notebooks NOTEBOOKS=…` for it, which executes and stores it"
-METADATA = "add to the cell's metadata, under mystnb,"
 FORBIDDEN = {
     "an absolute path": r"""["'](/|~|[A-Z]:\\)\w""",
     "network access": r"\b(urllib|requests|httpx|socket|urlopen|wget|curl)\b|https?://",
@@ -35,12 +40,15 @@ class Chapter:
         self.cells = self.notebook.cells
         self.code = [cell for cell in self.cells if cell.cell_type == "code"]
         self.text = "\n\n".join(c.source for c in self.cells if c.cell_type == "markdown")
+        cells = BOOK.cells(f"notebooks/{path.name}", copy.deepcopy(self.cells))
+        self.plain = [nbformat.from_dict(cell) for cell in cells]
 
     def where(self, cell):
         """File and cell, by the number that JupyterLab shows after a run from the top."""
         if cell is None:
             return f"notebooks/{self.path.name}"
-        before = self.cells[: self.cells.index(cell)]
+        cells = self.cells if cell in self.cells else self.plain
+        before = cells[: cells.index(cell)]
         number = f"[{sum(c.cell_type == 'code' for c in before) + 1}]"
         place = f"cell {number}" if cell.cell_type == "code" else f"the text above cell {number}"
         return f"notebooks/{self.path.name}, {place} ({cell.source.partition(chr(10))[0][:60]})"
@@ -137,51 +145,76 @@ def test_code_keeps_to_itself(chapter):
 
 @rule
 def test_figures_have_caption_alt_text_and_a_mention(chapter):
-    before = ""
-    for cell in chapter.cells:
-        meta = cell.metadata.get("mystnb", {})
+    before, cells = "", chapter.plain
+    for cell, below in itertools.zip_longest(cells, cells[1:], fillvalue={"source": ""}):
         if cell.cell_type == "markdown":
             before += cell.source
-        elif images(cell) or meta:
-            figure, alt = meta.get("figure", {}), meta.get("image", {}).get("alt", "")
-            name, caption = figure.get("name", ""), figure.get("caption", "")
+        elif images(cell) or "mystnb" in cell.metadata:
+            alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
+            caption = CAPTION.fullmatch(below["source"])
+            name, text = caption.group("name", "text") if caption else ("", "")
             if len(images(cell)) != 1:
                 yield cell, f"{len(images(cell))} pictures where metadata announces one: draw one"
-            if not name.startswith("fig-"):
-                yield cell, f"no name: {METADATA} figure.name, which begins with fig-"
-            if len(caption) <= 30:
-                yield cell, f"no caption of more than 30 characters: {METADATA} figure.caption"
-            if len(alt) <= 40 or alt == caption:
+            if len(text) <= 30:
+                form = '<a id="fig-name"></a>**Figure ?.** What it shows'
+                yield cell, f"no caption of more than 30 characters in the cell below it: {form}"
+            if len(alt) <= 40 or alt == text:
                 problem = "no alt text of more than 40 characters, on what a sighted reader sees"
-                yield cell, f"{problem}: {METADATA} image.alt"
-            if name and not re.search(rf"(`|\(#){re.escape(name)}[`)]", before):
+                yield cell, f"{problem}: add to the cell's metadata, under mystnb, image.alt"
+            if name and f"](#{name})" not in before:
                 yield cell, f"{name} is not mentioned before it is shown: refer to it in the text"
 
 
 @rule
 def test_exercises_have_solutions_that_run(chapter):
-    fence = r"(?:```|:::)\{"
-    exercises = re.findall(rf"{fence}exercise\}}.*\n:label: (ex-[a-z0-9-]+)", chapter.text)
-    solutions = re.findall(
-        rf"{fence}solution-start\}} (ex-[a-z0-9-]+)\n:class: dropdown", chapter.text
-    )
+    text = "\n\n".join(c.source for c in chapter.plain if c.cell_type == "markdown")
+    exercises = re.findall(r"^:{3,}\{exercise\}.*\n:label: (ex-[a-z0-9-]+)", text, re.MULTILINE)
+    boxes = [box for box in SOLUTION.finditer(text) if ":class: dropdown" in box["options"]]
+    solutions = [box["label"] for box in boxes]
     if not 2 <= len(exercises) <= 4:
         yield None, f"has {len(exercises)} exercises with a label ex-…: write 2 to 4"
     if solutions != exercises:
         yield None, f"exercises {exercises}, but folded solutions {solutions}: one each, in order"
     label, ran = None, set()
-    for cell in chapter.cells:
-        for what, name in re.findall(r"\{solution-(start|end)\} ?(\S*)", cell.source):
-            label = name if what == "start" else None
-        if cell.cell_type == "code":
-            if ("solution" in tags(cell)) != (label is not None):
-                yield (
-                    cell,
-                    "the tag solution belongs to code between solution-start and -end",
-                )
-            ran |= {label} - {None}
+    for cell in chapter.plain:
+        found = [box["label"] for box in SOLUTION.finditer(cell.source)]
+        if "solution" in tags(cell) and cell.cell_type == "code":
+            if label is None:
+                yield cell, "the tag solution belongs to code below a box :::{solution}"
+            ran |= {label}
+        label = found[-1] if found else label if "solution" in tags(cell) else None
     for label in set(exercises) - ran:
-        yield None, f"the solution of {label} holds no code: add a cell that runs"
+        yield None, f"the solution of {label} holds no code: add a cell with the tag solution"
+
+
+@rule
+def test_nothing_needs_a_solution(chapter):
+    """Who solves an exercise in another way can go on: no later cell needs a name of ours."""
+    given, ours = set(), set()
+    for cell in chapter.code:
+        tree = list(ast.walk(ast.parse(cell.source)))
+        bound = {n.id for n in tree if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
+        bound |= {n.name for n in tree if isinstance(n, ast.FunctionDef | ast.ClassDef)}
+        bound |= {n.arg for n in tree if isinstance(n, ast.arg)}
+        read = {n.id for n in tree if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        if "solution" in tags(cell):
+            ours |= bound - given
+            continue
+        for name in sorted((read - bound) & ours):
+            yield cell, f"{name} comes from a solution: a reader may solve it otherwise"
+        given |= bound
+        ours -= bound
+
+
+@rule
+def test_is_plain_markdown_and_true(chapter):
+    """Every viewer shows it, and its numbers, titles and labels are the ones of the book."""
+    if not any("](#fig-" in cell.source for cell in chapter.cells):
+        return  # until all chapters are converted
+    for cell, should in itertools.zip_longest(chapter.cells, chapter.plain):
+        if cell != should:
+            yield cell, "states what isn't so, or isn't plain Markdown: run `make references`"
+            break
 
 
 @rule

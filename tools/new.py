@@ -36,7 +36,7 @@ def main(name):
     insert_after(
         Path("_toc.yml"), r"^      - file: notebooks/.*\n", f"      - file: notebooks/{stem}\n"
     )
-    row = f"\n* - {{doc}}`notebooks/{stem}`\n  - What it shows, in one sentence."
+    row = f"\n* - [](notebooks/{stem}.ipynb)\n  - What it shows, in one sentence."
     insert_after(Path("index.md"), r"^\* - .*notebooks/.*\n  - .*", row)
     with Path("book/claims.yml").open("a", encoding="utf-8") as ledger:
         ledger.write(CLAIM.format(label=label, stem=stem).removeprefix("\n"))

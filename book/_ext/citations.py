@@ -1,15 +1,21 @@
-"""Citations: the five documents by their names, S0 to S4, the papers by number."""
+"""What the book cites: labels such as "Vaswani et al., 2017", and the list of references.
+
+``book/references.bib`` is the source. ``make references`` writes the list into
+``book/references.md``, as Markdown that JupyterLab shows too. The five documents are called S0 to
+S4, and come first.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from pathlib import Path
 from typing import Any
 
-import pybtex.plugin
-from pybtex.database import Entry
-from pybtex.style.formatting.plain import Style as PlainStyle
-from pybtex.style.labels import BaseLabelStyle
+from pybtex.backends.markdown import Backend
+from pybtex.database import Entry, Person, parse_file
+from pybtex.richtext import Text
+from pybtex.style.formatting.plain import Style
 from pybtex.style.sorting.author_year_title import SortingStyle
 
 
@@ -25,26 +31,52 @@ class Order(SortingStyle):
         return (not document, entry.key if document else "", *super().sorting_key(entry))
 
 
-class Labels(BaseLabelStyle):
-    """A document's key, and 1, 2, 3, … for everything else."""
-
-    def format_labels(self, sorted_entries: list[Entry]) -> Iterator[str]:
-        number = 0
-        for entry in sorted_entries:
-            if is_document(entry):
-                yield entry.key
-            else:
-                number += 1
-                yield str(number)
-
-
-class Style(PlainStyle):
-    """The plain style in this order, with these labels."""
+class References(Style):
+    """pybtex's plain style in this order."""
 
     default_sorting_style = Order
-    default_label_style = Labels
 
 
-def register() -> None:
-    """Make the style known to pybtex, by the name that `_config.yml` gives it."""
-    pybtex.plugin.register_plugin("pybtex.style.formatting", "documents", Style)
+def plain(latex: str) -> str:
+    return str(Text.from_latex(latex))
+
+
+def surname(person: Person) -> str:
+    return plain(" ".join([*person.prelast_names, *person.last_names]))
+
+
+def authors(entry: Entry) -> str:
+    """The names that a label has room for: two, or the first one of more."""
+    people = entry.persons.get("author") or entry.persons.get("editor") or []
+    if not people:
+        return plain(entry.fields["title"])
+    first, *others = map(surname, people)
+    if not others:
+        return first
+    return f"{first} and {others[0]}" if len(others) == 1 else f"{first} et al."
+
+
+def labels(path: Path) -> dict[str, str]:
+    """The label of each reference, by its key."""
+    entries = sorted(parse_file(path, "bibtex").entries.values(), key=lambda entry: entry.key)
+    names = {}
+    for entry in entries:
+        year = entry.fields.get("year", "n.d.")
+        names[entry.key] = entry.key if is_document(entry) else f"{authors(entry)}, {year}"
+    count, seen = Counter(names.values()), Counter[str]()
+    for key, name in names.items():
+        if count[name] > 1:  # 2017a, 2017b
+            names[key] += "abcdefgh"[seen[name]]
+            seen[name] += 1
+    return names
+
+
+def listing(path: Path) -> str:
+    """The list of references in Markdown, with an anchor for each."""
+    names, backend = labels(path), Backend()
+    formatted = References().format_bibliography(parse_file(path, "bibtex"))
+    lines = []
+    for entry in formatted:
+        text = re.sub(r"\\([.()+-])", r"\1", " ".join(entry.text.render(backend).split()))
+        lines.append(f'- <a id="{entry.key}"></a>**{names[entry.key]}.** {text}')
+    return "\n".join(lines)

@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from docutils import nodes
 from docutils.parsers.rst import directives
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 from posenc import widgets
@@ -62,6 +63,20 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
         if widget and "image/svg+xml" in outputs:
             image = next(outputs["image/svg+xml"].findall(nodes.image))
             bundle.replace_self(live(*widget, image))
+    for image in list(doctree.findall(nodes.image)):
+        kinds = [c.removeprefix("live-").capitalize() for c in image.get("classes", ())]
+        for kind in KINDS.intersection(kinds):  # on other pages, where JupyterLab shows the picture
+            widget = getattr(widgets, kind)()
+            image["uri"] = "/" + draw(app.env, image.parent["ids"][0], widget)
+            image.replace_self(live(kind, widget.state(), image.deepcopy()))
+
+
+def draw(env: BuildEnvironment, name: str, widget: Any) -> str:
+    """Draw the picture of a widget. Return where it is, from the root of the book."""
+    path = Path(env.doctreedir) / "figures" / f"{name}.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(widget.picture(), encoding="utf-8")
+    return Path(os.path.relpath(path, env.srcdir)).as_posix()
 
 
 class PosencFigure(SphinxDirective):
@@ -81,13 +96,10 @@ class PosencFigure(SphinxDirective):
         if not found:
             raise self.error(f"posenc-figure: no figure {self.arguments[0]!r}, or a bad state")
         widget = getattr(widgets, kind)(**found[1])
-        path = Path(self.env.doctreedir) / "figures" / f"{self.options['name']}.svg"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(widget.picture(), encoding="utf-8")
         figure = nodes.figure()
         self.set_source_info(figure)
-        uri = Path(os.path.relpath(path, self.env.srcdir)).as_posix()
-        image = nodes.image(uri=f"/{uri}", alt=self.options["alt"])
+        uri = "/" + draw(self.env, self.options["name"], widget)
+        image = nodes.image(uri=uri, alt=self.options["alt"])
         figure += live(kind, widget.state(), image)
         caption = nodes.caption()
         caption += self.parse_text_to_nodes("\n".join(self.content))[0].children

@@ -4,18 +4,22 @@ What they do to a **page**:
 
 1. Before anything is read, `deployment` asks the environment where the site will be, and `chapters`
    looks for a chapter that `_toc.yml` forgot, and at each notebook, whether it is whole.
-2. While Sphinx reads a page, `ledger` and `live_figures` fill in their directives, `highlighting`
-   colors code, and `citations` names the documents.
+2. Sphinx gets each page from `stated`, which exchanges the Markdown that every viewer shows for
+   MyST's markup (`plain`, `roles`). While it reads, `ledger` and `live_figures` fill in their
+   directives, and `highlighting` colors code.
 3. When a page has been read, `live_figures` exchanges widgets for figures that a reader moves,
    `folds` names folded code by its first comment, `claims` ties what a chapter judges to the
    ledger, and `reading` counts the minutes.
-4. When all pages have been read, and one is to be written, `glossary` links its terms; then
+4. When all pages have been read, `stated` holds them to the numbers, titles and labels
+   (`citations`) that they state. When one is to be written, `plain` leads links to places on other
+   pages, `glossary` links its terms; then
    `typography` keeps short formulas together, and `math_renderer` draws all formulas.
 5. In the HTML of a page, `accessibility` repairs tables and pictures, `typography` binds numbers,
    `live_figures` adds its script if one is needed, and `head` describes and dates the page. The
    theme's layout and `_templates` then put it together.
-6. When all pages are written, `figures` colors the pictures, `optimization` makes pages light,
-   `security` says what a page may load, and `deployment` lists the pages.
+6. When all pages are written, `figures` colors the pictures, `downloads` writes the notebooks that
+   pages offer, `optimization` makes pages light, `security` says what a page may load, and
+   `deployment` lists the pages.
 
 The way of a **picture**: matplotlib draws it in a cell, as `posenc.plots` says; myst-nb stores it
 as a file; step 3 gives it its live figure, step 5 a box to scroll in, step 6 the colors of both
@@ -29,9 +33,9 @@ from typing import Any
 
 import accessibility
 import chapters
-import citations
 import claims
 import deployment
+import downloads
 import figures
 import folds
 import glossary
@@ -41,8 +45,10 @@ import ledger
 import live_figures
 import math_renderer
 import optimization
+import plain
 import reading
 import security
+import stated
 import typography
 from sphinx.application import Sphinx
 
@@ -52,10 +58,12 @@ STEPS = [
     ("config-inited", BEFORE, deployment.read_environment),
     ("env-before-read-docs", BEFORE, chapters.find_unlisted),
     ("source-read", BEFORE, chapters.require_whole),
+    ("source-read", BEFORE, stated.write_myst),
     ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
     ("doctree-read", AFTER, folds.name_folds),
     ("doctree-read", AFTER, claims.tie),
     ("doctree-read", AFTER, reading.add_times),
+    ("env-updated", BEFORE, stated.check),
     ("env-updated", AFTER, optimization.write_all),
     ("doctree-resolved", AFTER, glossary.link_terms),
     ("doctree-resolved", AFTER, typography.keep_formulas),
@@ -64,6 +72,7 @@ STEPS = [
     ("html-page-context", AFTER, live_figures.add_script),
     ("html-page-context", AFTER, head.describe),
     ("build-finished", AFTER, figures.finish_figures),  # after the theme's own files
+    ("build-finished", AFTER, downloads.write_downloads),
     ("build-finished", AFTER, optimization.finish),
     ("build-finished", AFTER, security.guard_pages),
     ("build-finished", AFTER, deployment.list_pages),
@@ -81,7 +90,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(folds.HideCodeCellNode, override=True, html=(folds.visit, folds.depart))
     formulas = (math_renderer.visit_inline, None), (math_renderer.visit_block, None)
     app.add_html_math_renderer("katex", *formulas)
-    citations.register()
+    app.add_transform(plain.Anchors)
+    app.add_post_transform(plain.Places)
     for event, priority, handler in STEPS:
         app.connect(event, handler, priority)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

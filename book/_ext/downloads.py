@@ -1,0 +1,80 @@
+"""The notebook that a page offers to download: in Markdown alone.
+
+Who downloads one chapter has neither the others nor an extension that knows MyST. Boxes become
+quotations, and links to other pages lead to the published site, or, where there is none, become
+their text. Numbers, captions and citations are text already.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from sphinx.application import Sphinx
+from stated import LINK, book_of, pieces
+
+OPENING = re.compile(r"(`{3,}|:{3,})\s*\{([\w-]+)\} *(.*)")
+OPTION = re.compile(r":[\w-]+:")
+SILENT = {"index"}
+
+
+def boxes(lines: list[str]) -> Iterator[str]:
+    """The lines with boxes as quotations, each under its title."""
+    rest = iter(lines)
+    for line in rest:
+        opening = OPENING.match(line)
+        if not opening:
+            yield line
+            continue
+        fence, kind, title = opening.groups()
+        body: list[str] = []
+        for inner in rest:
+            if inner.strip() == fence:
+                break
+            body.append(inner)
+        while body and (OPTION.match(body[0]) or not body[0].strip()):
+            body.pop(0)
+        if kind in SILENT:
+            continue
+        if kind in {"exercise", "solution"}:
+            title = kind.capitalize()
+        yield f"> **{title or kind.capitalize()}**"
+        for inner in ["", *boxes(body)]:
+            yield f"> {inner}".rstrip()
+
+
+def resolve(text: str, here: str, site: str) -> str:
+    """The Markdown of a cell as every viewer shows it, wherever it lies."""
+
+    def link(found: re.Match[str]) -> str:
+        if found["code"] or not found["path"]:
+            return found[0]
+        if not site:
+            return found["text"]
+        page = posixpath.normpath(posixpath.join(posixpath.dirname(here), found["path"]))
+        address = re.sub(r"\.(ipynb|md)$", ".html", page)
+        anchor = f"#{found['anchor']}" if found["anchor"] else ""
+        return f"[{found['text']}]({site.rstrip('/')}/{address}{anchor})"
+
+    text = "\n".join(boxes(text.split("\n")))
+    return "".join(p if is_code else LINK.sub(link, p) for is_code, p in pieces(text))
+
+
+def write_downloads(app: Sphinx, error: Exception | None) -> None:
+    """Put them in the place of the copies that Sphinx makes."""
+    if error is not None or app.builder.format != "html":
+        return
+    book = book_of(app)
+    for page in book.places:
+        notebook: dict[str, Any] = json.loads((book.root / page).read_text(encoding="utf-8"))
+        notebook["cells"] = book.cells(page, notebook["cells"])
+        for cell in notebook["cells"]:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = resolve(cell["source"], page, app.config.html_baseurl)
+            cell["metadata"].pop("mystnb", None)
+        path = Path(app.outdir) / "_sources" / page
+        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -1,0 +1,189 @@
+r"""Chapters in Markdown that every viewer shows, and what MyST and Sphinx make of them.
+
+JupyterLab, VS Code and GitHub know links and HTML's anchors, and neither roles nor a caption in a
+cell's metadata. So a chapter says in plain text what MyST has markup for:
+
+- a figure's caption is the cell below it, ``<a id="fig-x"></a>**Figure 7.1.** What it shows.``;
+- a table's is the paragraph above it, ``<a id="tab-x"></a>**Table 7.1.** What it holds.``;
+- an equation has its number as a tag, ``\tag{7.2}``, and ``<a id="eq-x"></a>`` in the line before;
+- a solution is one box, ``:::{solution} ex-x``, and the cells with the tag ``solution`` below it;
+- ``[Figure 7.1](#fig-x)`` and ``[Derive the formula](02_formula.ipynb)`` are links like others.
+
+`to_myst` writes the first four as myst-nb and sphinx-exercise want them. Links find their places by
+themselves, but for places on other pages, which `Anchors` and `Places` know. Numbers in the text
+are the ones that Sphinx counts: `stated` counts likewise, and `Places` compares.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from docutils import nodes
+from docutils.transforms import Transform
+from sphinx import addnodes
+from sphinx.transforms.post_transforms import SphinxPostTransform
+from sphinx.util import logging
+from sphinx.util.nodes import make_refnode
+
+logger = logging.getLogger(__name__)
+
+Cell = dict[str, Any]
+
+CAPTION = re.compile(
+    r'<a id="(?P<name>fig-[\w-]+)"></a>\*\*Figure (?P<number>[\d.]*\d|\?)\.\*\*\s+(?P<text>.+)\Z',
+    re.DOTALL,
+)
+TABLE = re.compile(
+    r'^<a id="(?P<name>tab-[\w-]+)"></a>\*\*Table (?P<number>[\d.]*\d|\?)\.\*\*\s+(?P<text>.+?)\n\n'
+    r"(?P<rows>(?:\|[^\n]*(?:\n|\Z))+)",
+    re.MULTILINE | re.DOTALL,
+)
+EQUATION = re.compile(
+    r'(?P<before>\n?)^<a id="(?P<name>eq-[\w-]+)"></a>\n\n'
+    r"\$\$\n(?P<text>(?:(?!\$\$).)+?)\n?\\tag\{(?P<number>[\d.]*\d|\?)\}\n\$\$$",
+    re.MULTILINE | re.DOTALL,
+)
+SOLUTION = re.compile(
+    r"^(?P<fence>:{3,})\{solution\} (?P<label>[\w-]+)\n(?P<options>(?::[\w-]+:[^\n]*\n)*)"
+    r"(?P<text>.*?)^(?P=fence)$",
+    re.MULTILINE | re.DOTALL,
+)
+ANCHOR = re.compile(r'<a id="([\w-]+)">')
+PLACES = {"figure": CAPTION, "table": TABLE, "equation": EQUATION}
+
+
+def is_solution(cell: Cell) -> bool:
+    return "solution" in cell["metadata"].get("tags", [])
+
+
+def has_picture(cell: Cell) -> bool:
+    kinds = (kind for output in cell.get("outputs", []) for kind in output.get("data", {}))
+    return any(kind.startswith("image/") for kind in kinds)
+
+
+def markdown(text: str) -> Cell:
+    return {"cell_type": "markdown", "metadata": {}, "source": text}
+
+
+def equation(found: re.Match[str]) -> str:
+    return f"{found['before']}\n$$\n{found['text']}\n$$ ({found['name']})"
+
+
+def table(found: re.Match[str]) -> str:
+    rows = found["rows"].rstrip("\n")
+    return f":::{{table}} {found['text']}\n:name: {found['name']}\n\n{rows}\n:::\n"
+
+
+def opened(found: re.Match[str]) -> str:
+    """The start of a solution, and its text."""
+    start = f":::{{solution-start}} {found['label']}\n{found['options']}:::\n"
+    return f"{start}\n{found['text'].strip()}"
+
+
+def to_myst(cells: list[Cell]) -> Iterator[Cell]:
+    """The cells of a chapter as myst-nb and sphinx-exercise want them."""
+    end = markdown(":::{solution-end}\n:::")
+    inside, figure = False, None
+    for cell in cells:
+        if cell["cell_type"] != "markdown":
+            if inside and not is_solution(cell):
+                yield end
+                inside = False
+            figure = cell if has_picture(cell) else None
+            yield cell
+            continue
+        caption = CAPTION.match(cell["source"])
+        if caption and figure:
+            options = figure["metadata"].setdefault("mystnb", {})
+            options["figure"] = {"name": caption["name"], "caption": caption["text"].strip()}
+            continue
+        if inside and not is_solution(cell):
+            yield end
+            inside = False
+        text = TABLE.sub(table, EQUATION.sub(equation, cell["source"]))
+        parts = list(SOLUTION.finditer(text))
+        # A box is followed by its code; where another begins, or text, it was the whole solution.
+        position = 0
+        for part in parts:
+            before = text[position : part.start()]
+            if inside:
+                yield end
+            if before.strip():
+                yield cell | {"source": before}
+            yield markdown(opened(part))
+            inside, position = True, part.end()
+        rest = text[position:]
+        if parts and rest.strip():
+            yield end
+            inside = False
+        if rest.strip() or not parts:
+            yield cell | {"source": rest}
+    if inside:
+        yield end
+
+
+def read(source: str) -> dict[str, Any]:
+    """A notebook, with the text of each cell in one piece."""
+    notebook = json.loads(source)
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return notebook
+
+
+class Anchors(Transform):
+    """Make ``<a id="x"></a>`` a place that Sphinx knows."""
+
+    default_priority = 800  # before labels are collected
+
+    def apply(self) -> None:
+        for raw in list(self.document.findall(nodes.raw)):
+            found = ANCHOR.fullmatch(raw.astext().strip().removesuffix("</a>"))
+            if found:
+                closing = raw.next_node(siblings=True, descend=False)
+                if isinstance(closing, nodes.raw) and closing.astext() == "</a>":
+                    closing.parent.remove(closing)
+                place = nodes.target("", "", ids=[found[1]], names=[found[1].lower()])
+                raw.replace_self(place)
+                self.document.note_explicit_target(place)
+
+
+class Places(SphinxPostTransform):
+    """Let links with an anchor lead to any place of another page, and to equations.
+
+    MyST looks for headings only. And a number that a link states must be the one that Sphinx gives
+    the place.
+    """
+
+    default_priority = 8  # before MyST resolves its links
+
+    def run(self, **kwargs: Any) -> None:
+        for link in list(self.document.findall(nodes.reference)):
+            if "refid" in link:
+                self.compare(link, self.env.docname, link["refid"])
+        for link in list(self.document.findall(addnodes.pending_xref)):
+            found = self.find(link) if link["reftype"] == "myst" else None
+            if found:
+                self.compare(link, *found)
+                text = link[0].deepcopy()
+                link.replace_self(make_refnode(self.app.builder, link["refdoc"], *found, text))
+
+    def find(self, link: nodes.Element) -> tuple[str, str] | None:
+        """Page and id of a place that MyST doesn't find."""
+        equations = self.env.get_domain("math").equations
+        anchors = self.env.get_domain("std").anonlabels
+        name = link.get("reftargetid") or (not link["refdomain"] and link["reftarget"])
+        if name in equations:
+            return equations[name][0], f"equation-{name}"
+        return anchors.get(name.lower()) if name and link["refdomain"] == "doc" else None
+
+    def compare(self, link: nodes.Element, docname: str, id: str) -> None:
+        """Warn where a link states another number than its place has."""
+        stated = re.search(r"\d+\.\d+", link.astext())
+        for places in self.env.toc_fignumbers.get(docname, {}).values():
+            number = ".".join(map(str, places.get(id, ())))
+            if stated and number and stated[0] != number:
+                text = link.astext()
+                logger.warning("%r leads to %s: run make references", text, number, location=link)

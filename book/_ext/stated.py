@@ -1,0 +1,197 @@
+"""Numbers, titles and labels that the text of the book states, and what they are in truth.
+
+A link says where it leads: ``[Figure 7.1](#fig-x)``, ``[Derive the formula](02_formula.ipynb)``,
+``[Vaswani et al., 2017](../book/references.md#vaswani2017)``. `Book` knows the numbers, by counting
+as Sphinx does, and `Book.restate` writes them: ``make references`` does that, and the build warns
+where it would change something. A link without a text gets one. A text that begins with a small
+letter and holds no digit, ``[the first chapter](…)``, is left alone.
+"""
+
+from __future__ import annotations
+
+import json
+import posixpath
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import yaml
+from citations import labels
+from plain import PLACES, read, to_myst
+from roles import REFERENCES, Plain
+from sphinx.application import Sphinx
+from sphinx.util import logging
+
+logger = logging.getLogger(__name__)
+
+LINK = re.compile(
+    r"(?P<code>(?<!`)(?P<tick>`{1,2})(?!`).+?(?<!`)(?P=tick)(?!`))"
+    r"|(?<![!\\])\[(?P<text>[^\[\]]*)\]\((?P<path>[\w./-]*)(?:#(?P<anchor>[\w-]+))?\)",
+    re.DOTALL,
+)
+FENCE = re.compile(r"(`{3,}|~{3,}|:{3,})\s*(\{(?!code|math|eval)|.*)")
+CHAPTER = re.compile(r"\b([Cc]hapter )\d+")
+NUMBER = re.compile(r"\d+\.\d+|\?")
+TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+
+
+def is_free(text: str) -> bool:
+    """Whether a link's text is the writer's own: it names no number, title or label."""
+    return re.match(r"[a-z`]", text) is not None and not re.search(r"\d", text)
+
+
+def pieces(text: str) -> Iterator[tuple[bool, str]]:
+    """The text in pieces, and whether each is code: what stands in fences, but not in boxes."""
+    fences: list[tuple[str, bool]] = []
+    piece = ""
+    for line in text.splitlines(keepends=True):
+        was_code = bool(fences) and fences[-1][1]
+        fence = FENCE.match(line)
+        if fence and fences and line.strip() == fences[-1][0]:
+            fences.pop()
+        elif fence and not was_code:
+            fences.append((fence[1], not fence[1].startswith(":") and fence[2] != "{"))
+        is_code = bool(fences) and fences[-1][1]
+        if is_code != was_code and piece:
+            yield was_code, piece
+            piece = ""
+        piece += line
+    yield bool(fences) and fences[-1][1], piece
+
+
+class Book:
+    """What the pages, chapters, figures, tables, equations and references are called."""
+
+    def __init__(self, root: Path) -> None:
+        toc = root / "_toc.yml"
+        toc = yaml.safe_load(toc.read_text(encoding="utf-8")) if toc.exists() else {"root": ""}
+        files = [toc["root"]] + [c["file"] for p in toc.get("parts", ()) for c in p["chapters"]]
+        self.root = root
+        bib = root / "book" / "references.bib"
+        self.labels = labels(bib) if bib.exists() else {}
+        self.titles: dict[str, str] = {}
+        self.numbers: dict[str, int] = {}
+        self.places: dict[str, dict[str, tuple[str, str]]] = {}
+        pages = [f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")]
+        pages = [page for page in pages if (root / page).exists()]
+        self.plain = Plain(root, pages)
+        for page in pages:
+            text = (root / page).read_text(encoding="utf-8")
+            if page.endswith(".ipynb"):
+                with suppress(ValueError):  # it is cut off: `chapters` says so
+                    self.add_chapter(page, self.plain.cells(page, read(text)["cells"]))
+            else:
+                title = TITLE.search(text)
+                self.titles[page] = title[1] if title else ""
+
+    def add_chapter(self, path: str, cells: list[dict[str, Any]]) -> None:
+        text = "\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
+        title = TITLE.search(text)
+        self.titles[path] = title[1] if title else ""
+        self.numbers[path] = number = len(self.numbers) + 1
+        self.places[path] = places = {}
+        for kind, form in PLACES.items():
+            texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+            names = [found["name"] for text in texts for found in form.finditer(text)]
+            places |= {name: (kind, f"{number}.{n}") for n, name in enumerate(names, 1)}
+
+    def path(self, here: str, link: str) -> str:
+        """The page that a link in the page `here` leads to, from the root of the book."""
+        return posixpath.normpath(posixpath.join(posixpath.dirname(here), link)) if link else here
+
+    def text(self, here: str, text: str, path: str, anchor: str | None) -> str:
+        """What the text of a link must be."""
+        page = self.path(here, path)
+        if page == REFERENCES and anchor in self.labels:
+            label = self.labels[anchor]
+            told = re.sub(r", (\d{4}\w?)$", r" (\1)", label)  # Vaswani et al. (2017)
+            return text if text in (label, told) or is_free(text) else label
+        if anchor in self.places.get(page, ()):
+            kind, number = self.places[page][anchor]
+            if is_free(text) and text:
+                return text
+            if NUMBER.search(text):
+                return NUMBER.sub(number, text)
+            return f"({number})" if kind == "equation" else f"{kind.capitalize()} {number}"
+        if anchor or page not in self.titles:
+            return text
+        if page in self.numbers and CHAPTER.search(text):
+            return CHAPTER.sub(rf"\g<1>{self.numbers[page]}", text)
+        return text if text and is_free(text) else self.titles[page]
+
+    def restate(self, here: str, text: str) -> str:
+        """The Markdown of a page with every number, title and label as it is."""
+
+        def link(found: re.Match[str]) -> str:
+            if found["code"]:
+                return found[0]
+            anchor = f"#{found['anchor']}" if found["anchor"] else ""
+            if not found["path"] and not anchor:
+                return found[0]
+            words = self.text(here, found["text"], found["path"], found["anchor"])
+            return f"[{words}]({found['path']}{anchor})"
+
+        def place(found: re.Match[str]) -> str:
+            _, number = self.places[here][found["name"]]
+            start, end = (n - found.start() for n in found.span("number"))
+            return found[0][:start] + number + found[0][end:]
+
+        if here in self.places:
+            for form in PLACES.values():
+                text = form.sub(place, text)
+        return "".join(p if is_code else LINK.sub(link, p) for is_code, p in pieces(text))
+
+    def page(self, here: str, text: str) -> str:
+        """A page in plain form, with what is true."""
+        return self.restate(here, self.plain.roles(here, text))
+
+    def cells(self, here: str, cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The cells of a chapter in plain form, with what is true."""
+        cells = self.plain.cells(here, [c | {"source": "".join(c["source"])} for c in cells])
+        for cell in cells:
+            if cell["cell_type"] == "markdown":
+                cell["source"] = self.restate(here, cell["source"])
+        return cells
+
+
+def differences(book: Book) -> list[tuple[str, str, str]]:
+    """Lines that state what isn't so: page, line, and the line as it should be."""
+    found = []
+    for page in book.titles:
+        source = (book.root / page).read_text(encoding="utf-8")
+        texts = [source]
+        if page.endswith(".ipynb"):
+            cells = read(source)["cells"]
+            texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+        for text in texts:
+            pairs = zip(text.split("\n"), book.restate(page, text).split("\n"), strict=True)
+            found += [(page, is_now, should) for is_now, should in pairs if is_now != should]
+    return found
+
+
+def book_of(app: Sphinx) -> Book:
+    """The book that is built, read once."""
+    if not hasattr(app, "book"):
+        app.book = Book(Path(app.srcdir))
+    return app.book
+
+
+def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Give Sphinx a page with MyST's markup."""
+    path = Path(app.env.doc2path(docname))
+    page = path.relative_to(app.srcdir).as_posix()
+    if page in book_of(app).places:
+        notebook = json.loads(source[0])
+        cells = to_myst(book_of(app).cells(page, notebook["cells"]))
+        notebook["cells"] = [{"id": f"cell-{n}", **cell} for n, cell in enumerate(cells)]
+        source[0] = json.dumps(notebook)
+    elif page in book_of(app).titles:
+        source[0] = book_of(app).page(page, source[0])
+
+
+def check(app: Sphinx, *args: Any) -> None:
+    """Warn of what the text states and isn't so."""
+    for page, is_now, should in differences(book_of(app)):
+        logger.warning("%s states %r, and it is %r: run make references", page, is_now, should)

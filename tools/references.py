@@ -1,0 +1,52 @@
+r"""Write the numbers, titles and labels that the book's text states, and the list of references.
+
+Run by ``make references``. In a chapter, write ``[](#fig-arcs)``, ``[](07_linearity.ipynb)`` or
+``[](../book/references.md#su2021)``, and ``**Figure ?.**``, ``**Table ?.**`` and ``\tag{?}`` for
+what is new: this fills in the rest, and mends what has moved. MyST's roles and the captions in a
+cell's metadata become their plain forms, too (`book/_ext/plain.py` says what these are).
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from citations import listing
+from roles import REFERENCES
+from stated import Book
+
+
+def rewrite(book: Book, page: str) -> bool:
+    """Write a page with what is true, in plain form. Return whether that changed it."""
+    path = book.root / page
+    before = path.read_text(encoding="utf-8")
+    if page.endswith(".md"):
+        after = book.page(page, before)
+        if page == REFERENCES:
+            head, _, _ = after.partition("\n- <a id=")
+            after = f"{head.rstrip()}\n\n{listing(book.root / 'book' / 'references.bib')}\n"
+    else:
+        notebook = json.loads(before)
+        notebook["cells"] = book.cells(page, notebook["cells"])
+        for cell in notebook["cells"]:
+            cell["source"] = cell["source"].splitlines(keepends=True)
+        after = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+    if after == before:
+        return False
+    path.write_text(after, encoding="utf-8")
+    return True
+
+
+def main(only: list[str]) -> None:
+    """Rewrite the pages that are named, or all."""
+    book = Book(ROOT)
+    changed = [page for page in book.titles if (not only or page in only) and rewrite(book, page)]
+    print("\n".join(changed) or "Every reference is true.")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
