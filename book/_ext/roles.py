@@ -64,7 +64,7 @@ class Plain:
             return ", ".join(links) if bare else f"({'; '.join(links)})"
 
         # "Document S3 {cite}`S3`" names it twice.
-        text = re.sub(r"\b(S\d)\s(\{cite\}`\1`)", r"\2", text)
+        text = re.sub(r"\b(S\d)(\*\*)?\s(\{cite\}`\1`)", r"\3\2", text)
         return ROLE.sub(convert, text)
 
     def text(self, here: str, text: str) -> str:
