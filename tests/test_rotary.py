@@ -148,7 +148,7 @@ ERRORS = [
     ({"scaling": {"rope_type": "linear"}}, ValueError, "needs the field 'factor'"),
     ({"scaling": {"rope_type": "linear", "factor": 0.5}}, ValueError, r"'factor'\] must be at l"),
     ({"scaling": {"rope_type": "linear", "factor": "2"}}, TypeError, r"'factor'\] must be a real"),
-    ({"scaling": {"rope_type": "linear", "faktor": 2}}, ValueError, "doesn't know: 'faktor'"),
+    ({"scaling": {"rope_type": "linear", "factors": 2}}, ValueError, "doesn't know: 'factors'"),
     ({"scaling": {"factor": 2.0}}, ValueError, "type 'default' doesn't know: 'factor'"),
     ({"scaling": {"rope_type": "yarn", "type": "linear"}}, ValueError, "differ: 'yarn', 'linear'"),
     ({"scaling": {"full": {}, "sliding": {}}}, ValueError, "each kind of layer, full, sliding"),

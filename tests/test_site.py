@@ -75,9 +75,8 @@ def test_the_site_is_that_of_these_sources():
     """All pages are there, and nothing was edited since."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     listed = [toc["root"], *(c["file"] for part in toc["parts"] for c in part["chapters"])]
-    assert {*listed, "search", "404"} <= {
-        path.relative_to(SITE).with_suffix("").as_posix() for path in PAGES
-    }
+    there = {path.relative_to(SITE).with_suffix("").as_posix() for path in PAGES}
+    assert {*listed, "search", "404"} - there == set(), "pages are missing"
     sources = [ROOT / "index.md", ROOT / "_config.yml", ROOT / "_toc.yml"]
     for folder in ("book", "notebooks", "src"):
         sources += (ROOT / folder).rglob("*.*")
@@ -85,7 +84,7 @@ def test_the_site_is_that_of_these_sources():
     later = [
         path.relative_to(ROOT).as_posix()
         for path in sources
-        if path.is_file() and path.suffix != ".pyc" and path.stat().st_mtime > built
+        if path.is_file() and "__pycache__" not in path.parts and path.stat().st_mtime > built
     ]
     assert later == [], "edited since the site was built: run `make book`, then `make test`"
 
