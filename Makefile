@@ -57,8 +57,10 @@ _build/complete: _build/address _config.yml index.md $(wildcard .git/logs/HEAD n
 	@rm -f $@ _build/html/index.html
 	@$(BIN)/jupyter-book build . -W -n --keep-going 2>&1 | tee _build/log || { \
 		rm -rf _build/html; echo "The build failed:"; \
-		grep -B 4 -A 8 -E 'WARNING:|ERROR:|(Extension|Exception) (error|occurred)|Errno|error occurred while executing' \
-		_build/log; exit 1; }
+		{ grep -E 'WARNING:|ERROR:' _build/log || true; \
+		grep -B 4 -A 8 -E '(Extension|Exception) (error|occurred)|Errno|error occurred while executing' \
+		_build/log || true; } | sed -E 's/(\.ipynb):([0-9]+)[0-9]{2}([0-9]{2}):/\1, cell \2 from the top, line \3:/'; \
+		exit 1; }
 	@touch $@
 
 # The longest come first, so that both cores are busy to the end.

@@ -29,6 +29,14 @@ def pytest_report_header():
     return f"browser: {chromium() or MISSING}"
 
 
+def pytest_collection_modifyitems(config, items):
+    """What takes long, or a machine at rest, has a target of its own."""
+    for name, target in {"faults": "make faults", "timing": "make bench"}.items():
+        if name not in config.option.markexpr:
+            for item in filter(lambda item: item.get_closest_marker(name), items):
+                item.add_marker(pytest.mark.skip(reason=f"run by `{target}`"))
+
+
 @pytest.fixture(scope="module")
 def browser():
     path = chromium()
