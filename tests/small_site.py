@@ -15,7 +15,7 @@ from posenc import widgets
 
 ROOT = Path(__file__).parents[1]
 BOOK = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-KINDS = ("heatmap", "curves", "clock", "rotation", "kernel", "switch")
+KINDS = [name.lower() for name in widgets.FIGURES]
 LEFT_OUT = {"jupyter_book", "sphinx_comments", "sphinx_external_toc", "sphinxcontrib.bibtex"}
 LONG = "A long sentence that never ends, "
 
@@ -37,10 +37,11 @@ $$
 {\int_0^\infty f}\right)} \in \mathbb{R}
 $$ (eq-one)
 
-```{posenc-figure} heatmap
+```{figure} squares.svg
 :name: fig-landing
-:alt: The encoding of 32 positions as a heatmap.
-:state: d_model=32, seq_len=32
+:class: live-heatmap
+:alt: The encoding of 64 positions as a heatmap.
+
 A heatmap with its **caption**.
 ```
 
@@ -102,7 +103,7 @@ def settings():
 
 def page(kind):
     """A notebook that shows the widget, as `make notebooks` stores it."""
-    widget = getattr(widgets, kind.capitalize())()
+    widget = widgets.FIGURES[kind.capitalize()]()
     data = {"text/plain": repr(widget), "image/svg+xml": widget.picture()}
     figure = {"name": f"fig-{kind}", "caption": "A figure that moves."}
     meta = {"mystnb": {"figure": figure, "image": {"alt": f"The figure {kind}."}}}

@@ -1,6 +1,7 @@
 """What a chapter shows equals what the package has."""
 
 import ast
+import re
 from pathlib import Path
 
 import nbformat
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 
+import posenc
 from posenc import angular_frequencies, offset_kernel, shift_matrix, sinusoidal_encoding
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
@@ -60,3 +62,11 @@ def test_the_layer_that_is_shown_equals_the_package():
     layer = shown("04_torch_stack_flatten")["PositionalEncoding"](6, 10).eval()
     x = torch.zeros(1, 10, 6)
     same(layer(x), SinusoidalPositionalEncoding(6, 10).eval()(x))
+
+
+def test_the_page_of_the_package_covers_all_of_it():
+    page = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
+    modules = {path.stem for path in (ROOT / "src" / "posenc").glob("[a-z]*.py")}
+    imported = {getattr(posenc, name).__module__.partition(".")[2] for name in posenc.__all__}
+    documented = re.findall(r"automodule:: (\S+)", page)
+    assert {*documented} == {"posenc"} | {f"posenc.{name}" for name in modules - imported}

@@ -202,6 +202,17 @@ def test_the_policy_lets_a_reader_use_the_page(browser):
     tab.close()
 
 
+def test_the_search_button_is_called_what_it_shows(browser):
+    """For those who speak to their browser (WCAG 2.5.3)."""
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto((SITE / "index.html").as_uri())
+    button = tab.locator(".search-button-field").first
+    shown = " ".join(button.inner_text().split())
+    assert shown.startswith("Search")
+    assert f'button "{shown}"' in " ".join(button.aria_snapshot().split())
+    tab.close()
+
+
 def test_a_dark_page_is_printed_light(browser):
     tab = browser.new_page(color_scheme="dark")
     tab.goto((SITE / "notebooks" / "05_heatmaps.html").as_uri())

@@ -1,4 +1,6 @@
 import gzip
+import inspect
+import re
 from pathlib import Path
 
 import live_figures
@@ -9,14 +11,13 @@ import pytest
 from matplotlib.figure import Figure
 
 from posenc import sinusoidal_encoding, wavelengths, widgets
-from posenc.widgets import VARIANTS, Clock, Curves, Heatmap, Kernel, Rotation, Switch
+from posenc.widgets import VARIANTS, Curves, Heatmap, Kernel, Rotation, Switch
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
-ALL = (Heatmap, Curves, Clock, Rotation, Kernel, Switch)
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
-@pytest.fixture(params=ALL, ids=lambda kind: kind.__name__)
+@pytest.fixture(params=widgets.FIGURES.values(), ids=lambda kind: kind.__name__)
 def kind(request):
     return request.param
 
@@ -52,6 +53,21 @@ def test_errors_name_argument_value_and_rule(kind, name, value, error, says):
     assert widget.state() == kind().state()
 
 
+def test_limits_are_those_of_the_docstring(kind):
+    parameters = inspect.getdoc(kind).partition("Parameters\n")[2].partition("\nRaises")[0]
+    parameters = re.sub(r"(?<=\d) (?=\d)", "", parameters)
+    controls = {name: trait.control(kind) for name, trait in kind._arguments().items()}
+    for names, text in re.findall(r"^(\w[\w, ]*) : .*\n    (.*(?:\n    .*)*)", parameters, re.M):
+        for name in names.split(", "):
+            control = controls.pop(name)
+            limits = re.search(r"from (-?\d+) to (\d+)", text)
+            if limits:
+                assert [control["min"], control["max"]] == [*map(int, limits.groups())], name
+            else:
+                assert "options" in control or control["below"] in text or "within" in text, name
+    assert not controls
+
+
 def test_limits_themselves_are_allowed(kind):
     for base in (1, 1_000_000):
         assert kind(base=base).state()["base"] == base
@@ -70,11 +86,18 @@ def test_unknown_arguments_are_refused(kind):
 
 
 def test_arguments_have_defaults_and_limits():
-    whole = widgets.Whole(3, 1, 5, len)
-    assert (whole.default_value, whole.minimum, whole.maximum, whole.top) == (3, 1, 5, len)
-    assert widgets.Base().default_value == 10_000
-    assert widgets.Variant().default_value == "halves"
-    for trait in (whole, widgets.Base(), widgets.Variant()):
+    whole = widgets.Whole("count", 3, 1, 5).control(Heatmap)
+    assert whole == {"label": "count", "initial": 3, "min": 1, "max": 5, "step": 1}
+    part = widgets.Whole("pair", 3, below="d_model", parts=2)
+    limits = {"min": 0, "max": 127, "step": 1, "below": "d_model", "parts": 2}
+    assert part.control(Heatmap) == {"label": "pair", "initial": 3} | limits
+    assert part.top(Heatmap(d_model=10)) == 4
+    assert widgets.Width(4, 2, 8).control(Heatmap)["step"] == 2
+    base = {"label": "base n", "initial": 10_000, "min": 1, "max": 1_000_000}
+    assert widgets.Base().control(Heatmap) == base | {"step": 0.25, "log": True}
+    variant = {"label": "variant", "initial": "halves", "options": VARIANTS}
+    assert widgets.Variant().control(Heatmap) == variant
+    for trait in (part, widgets.Base(), widgets.Variant()):
         assert trait.metadata == {"sync": True, "argument": True}
 
 
@@ -182,6 +205,8 @@ def test_other_outputs_are_no_figures(text):
     assert live_figures.call(text) is None
 
 
-def test_extension_knows_every_widget():
-    named = {kind.__name__ for kind in widgets._Figure.__subclasses__()}
-    assert named == live_figures.KINDS == {kind.__name__ for kind in ALL}
+def test_the_script_draws_every_figure():
+    drawn = re.findall(r"^FIGURES\.(\w+) = ", widgets.script(), re.MULTILINE)
+    assert drawn == [name.lower() for name in widgets.FIGURES]
+    assert len(drawn) >= 6
+    assert Heatmap()._esm == widgets.script()

@@ -1,7 +1,7 @@
 """Figures that a reader moves, on the pages of the site.
 
 A widget of `posenc.widgets` in a notebook becomes a ``<posenc-figure>`` element around its picture,
-and so does the directive ``posenc-figure`` on other pages. The picture is what a reader sees
+and so does an image of the class ``live-heatmap`` on another page. The picture is what a reader sees
 without a script, and in print. The script is written into the pages that hold a figure, and into no
 other: a page that is opened as a file may not load a module from another file.
 """
@@ -12,26 +12,21 @@ import ast
 import os
 import re
 from html import escape
-from importlib.resources import files
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from docutils import nodes
-from docutils.parsers.rst import directives
+from rjsmin import jsmin
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util.docutils import SphinxDirective
 
 from posenc import widgets
-
-KINDS = {"Heatmap", "Curves", "Clock", "Rotation", "Kernel", "Switch"}
 
 
 def script() -> str:
     """The module as a plain script, which runs before the page is shown: nothing jumps."""
-    module = files("posenc").joinpath("figures.js").read_text(encoding="utf-8")
-    body = re.sub(r"^export .*\n", "", module, flags=re.MULTILINE)
-    return f"(() => {{\n{body}define();\n}})();"
+    body = re.sub(r"^export .*\n", "", widgets.script(), flags=re.MULTILINE)
+    return jsmin(f"(() => {{\n{body}define();\n}})();")
 
 
 def call(text: str) -> tuple[str, dict[str, Any]] | None:
@@ -40,7 +35,7 @@ def call(text: str) -> tuple[str, dict[str, Any]] | None:
         node = ast.parse(text.strip(), mode="eval").body
     except SyntaxError:
         return None
-    if not isinstance(node, ast.Call) or getattr(node.func, "id", None) not in KINDS:
+    if not isinstance(node, ast.Call) or getattr(node.func, "id", None) not in widgets.FIGURES:
         return None
     return node.func.id, {k.arg: ast.literal_eval(k.value) for k in node.keywords}
 
@@ -63,12 +58,12 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
         if widget and "image/svg+xml" in outputs:
             image = next(outputs["image/svg+xml"].findall(nodes.image))
             bundle.replace_self(live(*widget, image))
-    for image in list(doctree.findall(nodes.image)):
-        kinds = [c.removeprefix("live-").capitalize() for c in image.get("classes", ())]
-        for kind in KINDS.intersection(kinds):  # on other pages, where JupyterLab shows the picture
-            widget = getattr(widgets, kind)()
-            image["uri"] = "/" + draw(app.env, image.parent["ids"][0], widget)
-            image.replace_self(live(kind, widget.state(), image.deepcopy()))
+    for image in list(doctree.findall(nodes.image)):  # on other pages
+        for kind, figure in widgets.FIGURES.items():
+            if f"live-{kind.lower()}" in image.get("classes", ()):
+                widget = figure()
+                image["uri"] = "/" + draw(app.env, image.parent["ids"][0], widget)
+                image.replace_self(live(kind, widget.state(), image.deepcopy()))
 
 
 def draw(env: BuildEnvironment, name: str, widget: Any) -> str:
@@ -77,35 +72,6 @@ def draw(env: BuildEnvironment, name: str, widget: Any) -> str:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(widget.picture(), encoding="utf-8")
     return Path(os.path.relpath(path, env.srcdir)).as_posix()
-
-
-class PosencFigure(SphinxDirective):
-    """A live figure on a page that is no notebook; its content is the caption."""
-
-    required_arguments = 1
-    has_content = True
-    option_spec: ClassVar = {
-        "name": directives.unchanged_required,
-        "alt": directives.unchanged_required,
-        "state": directives.unchanged,
-    }
-
-    def run(self) -> list[nodes.Node]:
-        kind = self.arguments[0].capitalize()
-        found = call(f"{kind}({self.options.get('state', '')})")
-        if not found:
-            raise self.error(f"posenc-figure: no figure {self.arguments[0]!r}, or a bad state")
-        widget = getattr(widgets, kind)(**found[1])
-        figure = nodes.figure()
-        self.set_source_info(figure)
-        uri = "/" + draw(self.env, self.options["name"], widget)
-        image = nodes.image(uri=uri, alt=self.options["alt"])
-        figure += live(kind, widget.state(), image)
-        caption = nodes.caption()
-        caption += self.parse_text_to_nodes("\n".join(self.content))[0].children
-        figure += caption
-        self.add_name(figure)
-        return [figure]
 
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:

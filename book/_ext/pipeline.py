@@ -5,15 +5,15 @@ What they do to a **page**:
 1. Before anything is read, `deployment` asks the environment where the site will be, and `chapters`
    looks for a chapter that `_toc.yml` forgot, and at each notebook, whether it is whole.
 2. Sphinx gets each page from `stated`, which exchanges the Markdown that every viewer shows for
-   MyST's markup (`plain`, `roles`). While it reads, `ledger` and `live_figures` fill in their
-   directives, and `highlighting` colors code.
+   MyST's markup (`plain`, `roles`). While it reads, `ledger` fills in its directive, and
+   `highlighting` colors code.
 3. When a page has been read, `live_figures` exchanges widgets for figures that a reader moves,
    `folds` names folded code by its first comment, `claims` ties what a chapter judges to the
    ledger, and `reading` counts the minutes.
 4. When all pages have been read, `stated` holds them to the numbers, titles and labels
    (`citations`) that they state. When one is to be written, `plain` leads links to places on other
-   pages, `glossary` links its terms; then
-   `typography` keeps short formulas together, and `math_renderer` draws all formulas.
+   pages, `glossary` links its terms, `typography` keeps short formulas together, and
+   `math_renderer` draws all formulas.
 5. In the HTML of a page, `accessibility` repairs tables and pictures, `typography` binds numbers,
    `live_figures` adds its script if one is needed, and `head` describes and dates the page. The
    theme's layout and `_templates` then put it together.
@@ -85,7 +85,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("html_optimized", True, "html")  # without it, pages as Sphinx writes them
     app.add_lexer("ipython3", highlighting.Python)
     app.add_directive("ledger", ledger.Ledger)
-    app.add_directive("posenc-figure", live_figures.PosencFigure)
     app.setup_extension("myst_nb")
     app.add_node(folds.HideCodeCellNode, override=True, html=(folds.visit, folds.depart))
     formulas = (math_renderer.visit_inline, None), (math_renderer.visit_block, None)

@@ -1,15 +1,16 @@
 """Figures that a reader moves, as Jupyter widgets.
 
-Each figure is drawn by ``figures.js``, in Jupyter as on the book's website. Python adds a state
-that is read and set by name, with the limits of the sliders, and a picture of it for where no
-script runs. With ``POSENC_STATIC`` set in the environment the picture is all that is shown, and
-that is what a stored notebook should hold: a widget is gone with its kernel.
+One script draws them, in Jupyter as on the book's website. Python says what can be moved and how
+far; it reads and sets each argument by name, returns all of them (``state()``), and draws a picture
+of them for where no script runs (``picture()``). With ``POSENC_STATIC`` set in the environment the
+picture is all that is shown, and that is what a stored notebook should hold: a widget is gone with
+its kernel.
 """
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -47,52 +48,101 @@ VARIANTS = {
 """The tables that `Switch` puts beside the paper's, by name."""
 
 
-class Whole(traitlets.TraitType[int, int]):
-    """A whole number within limits; `top` is the upper one where it depends on other traits."""
+class _Field(traitlets.TraitType[Any, Any]):
+    """An argument of a figure, which a reader moves by a control of this name."""
 
-    def __init__(
-        self, default: int, minimum: int, maximum: int, top: Callable[[Any], int] | None = None
-    ) -> None:
+    def __init__(self, label: str, default: Any) -> None:
         super().__init__(default)
-        self.minimum, self.maximum, self.top = minimum, maximum, top
+        self.label = label
         self.tag(sync=True, argument=True)
 
+    def control(self, figure: type[_Figure]) -> dict[str, Any]:
+        """Return what `script` has to know of it."""
+        return {"label": self.label, "initial": self.default_value}
+
+
+class Whole(_Field):
+    """A whole number within limits, or from 0 up to below another argument or a part of it."""
+
+    step = 1
+
+    def __init__(
+        self,
+        label: str,
+        default: int,
+        minimum: int = 0,
+        maximum: int | None = None,
+        *,
+        below: str = "",
+        parts: int = 1,
+    ) -> None:
+        super().__init__(label, default)
+        self.minimum, self.maximum, self.below, self.parts = minimum, maximum, below, parts
+
+    def top(self, figure: Any) -> int:
+        """Return the upper limit in the state of a figure, or the highest one of its class."""
+        if self.maximum is not None:
+            return self.maximum
+        other = getattr(figure, self.below)
+        return int(getattr(other, "maximum", other)) // self.parts - 1
+
+    def control(self, figure: type[_Figure]) -> dict[str, Any]:
+        """Return label, default, limits and step."""
+        limits = {"min": self.minimum, "max": self.top(figure), "step": self.step}
+        below = {"below": self.below, "parts": self.parts} if self.below else {}
+        return super().control(figure) | limits | below
+
     def validate(self, obj: Any, value: Any) -> int:
-        """Return `value` as an int within the limits."""
-        number = check_int(str(self.name), value, minimum=self.minimum)
-        return int(_at_most(str(self.name), number, self.maximum))
+        """Return `value` as an int, not below the lower limit."""
+        return check_int(str(self.name), value, minimum=self.minimum)
+
+    def _cross_validate(self, obj: Any, value: Any) -> Any:
+        """Hold `value` to the upper limit, when all arguments are set."""
+        return _at_most(str(self.name), value, self.top(obj))
 
 
 class Width(Whole):
     """An even width."""
 
+    step = 2
+
+    def __init__(self, default: int, minimum: int, maximum: int) -> None:
+        super().__init__("width d", default, minimum, maximum)
+
     def validate(self, obj: Any, value: Any) -> int:
-        """Return `value` as an even int within the limits."""
+        """Return `value` as an even int, not below the lower limit."""
         return check_d_model(super().validate(obj, value))
 
 
-class Base(traitlets.TraitType[float, float]):
-    """A base within limits."""
+class Base(_Field):
+    """A base within limits; its control is logarithmic."""
 
-    minimum, maximum = 1.0, 1_000_000.0
+    minimum, maximum = 1, 1_000_000
 
     def __init__(self) -> None:
-        super().__init__(10_000.0)
-        self.tag(sync=True, argument=True)
+        super().__init__("base n", 10_000.0)
+
+    def control(self, figure: type[_Figure]) -> dict[str, Any]:
+        """Return label, default, limits, and the step of the logarithm."""
+        limits = {"min": self.minimum, "max": self.maximum, "step": 0.25, "log": True}
+        return super().control(figure) | limits
 
     def validate(self, obj: Any, value: Any) -> float:
         """Return `value` as a float within the limits."""
         if check_base(value) < self.minimum:
-            raise ValueError(f"base must be at least {self.minimum:.0f}, got {value!r}")
+            raise ValueError(f"base must be at least {self.minimum}, got {value!r}")
         return float(_at_most("base", value, self.maximum))
 
 
-class Variant(traitlets.TraitType[str, str]):
+class Variant(_Field):
     """One of the names in `VARIANTS`."""
 
     def __init__(self) -> None:
-        super().__init__("halves")
-        self.tag(sync=True, argument=True)
+        super().__init__("variant", "halves")
+
+    def control(self, figure: type[_Figure]) -> dict[str, Any]:
+        """Return label, default, and the choices."""
+        return super().control(figure) | {"options": VARIANTS}
 
     def validate(self, obj: Any, value: Any) -> str:
         """Return `value` if it is one of the names."""
@@ -104,7 +154,6 @@ class Variant(traitlets.TraitType[str, str]):
 class _Figure(anywidget.AnyWidget):
     """What the figures have in common."""
 
-    _esm = Path(__file__).with_name("figures.js")
     _kind = traitlets.Unicode().tag(sync=True)
 
     def __init__(self, **state: Any) -> None:
@@ -125,15 +174,10 @@ class _Figure(anywidget.AnyWidget):
         written = [name for owner in cls.__mro__ for name in vars(owner)]
         return dict(sorted(traits.items(), key=lambda item: written.index(item[0])))
 
-    @traitlets.validate("position", "dimension", "pair", "offset")
-    def _stay_within(self, proposal: Any) -> Any:
-        name, top = proposal.trait.name, proposal.trait.top
-        return _at_most(name, proposal.value, top(self)) if top else proposal.value
-
-    @traitlets.observe("d_model", "seq_len")
+    @traitlets.observe(traitlets.All)
     def _shrink(self, change: Any) -> None:
         for name, trait in self._arguments().items():
-            if getattr(trait, "top", None):
+            if getattr(trait, "below", None) == change.name:
                 setattr(self, name, min(getattr(self, name), trait.top(self)))
 
     def state(self) -> dict[str, Any]:
@@ -193,9 +237,9 @@ class Heatmap(_Figure):
 
     d_model = Width(64, 2, 256)
     base = Base()
-    seq_len = Whole(64, 2, 128)
-    position = Whole(5, 0, 127, lambda f: f.seq_len - 1)
-    dimension = Whole(8, 0, 255, lambda f: f.d_model - 1)
+    seq_len = Whole("length L", 64, 2, 128)
+    position = Whole("position k", 5, below="seq_len")
+    dimension = Whole("dimension j", 8, below="d_model")
 
     def _draw(self, figure: Figure) -> None:
         ax = figure.subplots()
@@ -234,9 +278,9 @@ class Curves(_Figure):
 
     d_model = Width(64, 2, 256)
     base = Base()
-    seq_len = Whole(64, 2, 128)
-    pair = Whole(0, 0, 127, lambda f: f.d_model // 2 - 1)
-    stride = Whole(4, 1, 32)
+    seq_len = Whole("length L", 64, 2, 128)
+    pair = Whole("first pair i", 0, below="d_model", parts=2)
+    stride = Whole("pairs apart", 4, 1, 32)
 
     def _draw(self, figure: Figure) -> None:
         ax = figure.subplots()
@@ -277,7 +321,7 @@ class Clock(_Figure):
 
     d_model = Width(32, 2, 32)
     base = Base()
-    position = Whole(5, 0, 255)
+    position = Whole("position k", 5, 0, 255)
 
     def _draw(self, figure: Figure) -> None:
         ax = _plane(figure.subplots())
@@ -321,9 +365,9 @@ class Rotation(_Figure):
 
     d_model = Width(16, 2, 256)
     base = Base()
-    pair = Whole(1, 0, 127, lambda f: f.d_model // 2 - 1)
-    position = Whole(5, 0, 255)
-    offset = Whole(3, -64, 64)
+    pair = Whole("pair i", 1, below="d_model", parts=2)
+    position = Whole("position k", 5, 0, 255)
+    offset = Whole("offset φ", 3, -64, 64)
 
     def _draw(self, figure: Figure) -> None:
         ax = _plane(figure.subplots())
@@ -365,8 +409,8 @@ class Kernel(_Figure):
 
     d_model = Width(8, 2, 128)
     base = Base()
-    seq_len = Whole(128, 8, 256)
-    offset = Whole(63, 0, 255, lambda f: f.seq_len - 1)
+    seq_len = Whole("length L", 128, 8, 256)
+    offset = Whole("offset φ", 63, below="seq_len")
 
     def _draw(self, figure: Figure) -> None:
         ax = figure.subplots()
@@ -406,7 +450,7 @@ class Switch(_Figure):
 
     d_model = Width(16, 4, 64)
     base = Base()
-    seq_len = Whole(64, 2, 128)
+    seq_len = Whole("length L", 64, 2, 128)
     variant = Variant()
 
     def _draw(self, figure: Figure) -> None:
@@ -417,6 +461,39 @@ class Switch(_Figure):
             limit = 2 if title == "difference" else 1
             ylabel = "position" if ax.get_subplotspec().is_first_col() else ""
             plots.heatmap(table, ax, limit=limit, title=title, ylabel=ylabel, colorbar=False)
+
+
+FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
+"""The figures by name; each has an object of that name in ``figures/figures.js``."""
+
+__all__ = ["VARIANTS", *FIGURES]
+
+
+def script() -> str:
+    """Return the JavaScript module that draws the figures.
+
+    It is put together from the files in ``figures``, in their order, and from what Python knows
+    already: the controls and their limits, and the colors of the book.
+    """
+    folder = Path(__file__).with_name("figures")
+    colors = map(mpl.colors.to_hex, mpl.colormaps[plots.DIVERGING].resampled(11)(range(11)))
+    controls = {
+        name.lower(): {key: field.control(kind) for key, field in kind._arguments().items()}
+        for name, kind in FIGURES.items()
+    }
+    given: dict[str, Any] = {
+        "FIELDS": controls,
+        "LINES": plots.COLORS,
+        "MAP": [int(color[1:], 16) for color in colors],
+        "STYLE": (folder / "figures.css").read_text(encoding="utf-8"),
+    }
+    consts = (f"const {k} = {json.dumps(v, ensure_ascii=False)};\n" for k, v in given.items())
+    names = ("encoding", "drawing", "figures", "page")
+    parts = ((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
+    return "\n".join([*consts, *parts])
+
+
+_Figure._esm = script()  # for anywidget, now that all figures are known
 
 
 def _static() -> bool:

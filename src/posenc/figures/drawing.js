@@ -1,0 +1,103 @@
+// Colors, elements, and what figures are drawn with.
+
+/** The map of the heatmaps: 256 steps, on the lines between its eleven colors. */
+const STEPS = Array.from({ length: 256 }, (_, n) => {
+  const where = (n / 255) * 10;
+  const left = Math.min(9, Math.floor(where));
+  return [16, 8, 0].map((bits) => {
+    const [a, b] = [MAP[left], MAP[left + 1]].map((color) => (color >> bits) & 255);
+    return Math.floor(a + (b - a) * (where - left) + 1e-9);
+  });
+});
+
+/** The steps as pixels: red, green, blue and opaque. */
+const PIXELS = new Uint32Array(Uint8Array.from(STEPS.flatMap((rgb) => [...rgb, 255])).buffer);
+
+/** Paint a table of values between -limit and limit, a pixel each. */
+function paint(canvas, table, rows, columns, limit) {
+  if (canvas.width !== columns) canvas.width = columns;
+  if (canvas.height !== rows) canvas.height = rows;
+  const image = new ImageData(columns, rows);
+  const pixels = new Uint32Array(image.data.buffer);
+  for (let n = 0; n < table.length; n++) {
+    const step = Math.floor(((table[n] + limit) / (2 * limit)) * 256);
+    pixels[n] = PIXELS[Math.max(0, Math.min(255, step))];
+  }
+  canvas.getContext("2d").putImageData(image, 0, 0);
+}
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+function shape(name, attributes = {}, ...children) {
+  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+const text = (x, y, words, attributes) => shape("text", { x, y, ...attributes }, words);
+const middle = { "text-anchor": "middle" };
+const end = { "text-anchor": "end" };
+const round = (x) => Math.round(10 * x) / 10;
+const path = (points, attributes) =>
+  shape("polyline", {
+    points: points.map(([x, y]) => `${round(x)},${round(y)}`).join(" "),
+    ...attributes,
+  });
+
+const show = (x, digits = 4) => (Number(x.toFixed(digits)) + 0).toFixed(digits).replace("-", "−");
+const group = (x) => String(x).replace(/\d(?=(\d{3})+$)/g, "$& ");
+
+/** An SVG of a fixed height, and as wide as its place: the height, and how to draw into it. */
+function drawing(picture, label, height) {
+  const svg = shape("svg", { role: "img", "aria-label": label, height });
+  picture.append(svg);
+  const draw = (width, ...children) => {
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    svg.replaceChildren(...children.flat());
+  };
+  return { height, draw };
+}
+
+/** Axes from 0 to `right` and from -top to top: scales, and what to draw of them. */
+function axes(width, height, above, right, top, label) {
+  const [x0, x1, y0, y1] = [34, width - 12, height - 36, above];
+  const x = (value) => x0 + (value / right) * (x1 - x0);
+  const y = (value) => y0 + ((value + top) / (2 * top)) * (y1 - y0);
+  const step = [1, 2, 5, 10, 20, 50, 100].find((size) => right / size <= 7);
+  const ticks = [];
+  for (let tick = 0; tick <= right; tick += step) ticks.push(text(x(tick), y0 + 16, tick, middle));
+  for (const tick of [-top, 0, top]) ticks.push(text(x0 - 6, y(tick) + 4, show(tick, 0), end));
+  const frame = path(
+    [
+      [x0, y1],
+      [x0, y0],
+      [x1, y0],
+    ],
+    { class: "thin" },
+  );
+  const zero = path(
+    [
+      [x0, y(0)],
+      [x1, y(0)],
+    ],
+    { class: "thin faint" },
+  );
+  return { x, y, frame: [frame, zero, ...ticks, text((x0 + x1) / 2, height - 4, label, middle)] };
+}
+
+/** The hand of a circle around (cx, cy), to a point of the unit circle. */
+function hand(cx, cy, radius, [right, up], attributes) {
+  return shape("line", {
+    x1: cx,
+    y1: cy,
+    x2: cx + radius * right,
+    y2: cy - radius * up,
+    ...attributes,
+  });
+}

@@ -1,0 +1,198 @@
+// A figure in its place: its controls, its state, and the website or Jupyter around it.
+
+/** The upper limit of a field in a state: below another one, or a part of it. */
+const top = ({ max, below, parts }, state) => (below ? state[below] / parts - 1 : max);
+
+/** The value that `given` stands for, or undefined if the field can't take it. */
+function parse(field, given) {
+  if (field.options) return Object.hasOwn(field.options, given) ? given : undefined;
+  const value = typeof given === "string" && given.trim() === "" ? NaN : Number(given ?? NaN);
+  const fits = value >= field.min && value <= field.max;
+  return fits && (field.log || (value - field.min) % field.step === 0) ? value : undefined;
+}
+
+/** A whole state from what is given: defaults for what is missing or bad, and limits kept. */
+function complete(kind, given) {
+  const state = {};
+  for (const [name, field] of Object.entries(FIELDS[kind])) {
+    const value = parse(field, given[name]) ?? field.initial;
+    state[name] = field.below ? Math.min(value, top(field, state)) : value;
+  }
+  return state;
+}
+
+/** The control of one field: what to put on the page, and how to bring it up to date. */
+function control(name, field, set) {
+  const id = `field-${name}`;
+  const label = element("label", { for: id }, field.label);
+  if (field.options) {
+    const options = Object.entries(field.options).map(([value, label]) =>
+      element("option", { value }, label),
+    );
+    const select = element("select", { id }, ...options);
+    select.addEventListener("change", () => set({ [name]: select.value }));
+    return [
+      element("div", { class: "field choice" }, label, select),
+      (state) => (select.value = state[name]),
+    ];
+  }
+  const { min, max, step } = field;
+  const range = field.log ? { min: Math.log10(min), max: Math.log10(max), step } : { min, step };
+  const input = element("input", { id, type: "range", ...range });
+  const value = element("span", { "aria-hidden": "true" });
+  const read = () => (field.log ? Number((10 ** input.value).toPrecision(2)) : Number(input.value));
+  input.addEventListener("input", () => set({ [name]: read() }));
+  return [
+    element("div", { class: "field" }, label, input, value),
+    (state) => {
+      if (!field.log) input.max = top(field, state);
+      const shown = group(state[name]).replace("-", "−");
+      if (value.textContent === shown) return;
+      input.value = field.log ? Math.log10(state[name]) : state[name];
+      value.textContent = shown;
+      input.setAttribute("aria-valuetext", shown);
+    },
+  ];
+}
+
+/** A button that moves `name` on by itself, a step at a time; slower for those who want less motion. */
+function player(name, field, current, set) {
+  const { min, max, step: size } = field;
+  const step = (by) => {
+    const count = (max - min) / size + 1;
+    set({ [name]: min + ((((current()[name] - min) / size + by + count) % count) * size) });
+  };
+  const [back, play, forward] = ["Back", "Play", "Forward"].map((words) =>
+    element("button", { type: "button" }, words),
+  );
+  let timer;
+  const stop = () => {
+    clearInterval(timer);
+    timer = undefined;
+    play.textContent = "Play";
+  };
+  back.addEventListener("click", () => step(-1));
+  forward.addEventListener("click", () => step(1));
+  play.addEventListener("click", () => {
+    if (timer) return stop();
+    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+    play.textContent = "Pause";
+    timer = setInterval(() => (play.isConnected ? step(1) : stop()), calm ? 1000 : 250);
+  });
+  return [back, play, forward];
+}
+
+/** Put the view into the page's address, and copy that. */
+async function copyLink(id, state, say) {
+  const url = new URL(location.href);
+  url.search = new URLSearchParams({ figure: id, ...state });
+  url.hash = id;
+  history.replaceState(null, "", url);
+  try {
+    await navigator.clipboard.writeText(url.href);
+    say("Link copied.");
+  } catch {
+    say("The link is in the address bar.");
+  }
+}
+
+/** The state that the page's address holds for the figure `id`. */
+function linked(id) {
+  const query = new URLSearchParams(location.search);
+  return id && query.get("figure") === id ? Object.fromEntries(query) : {};
+}
+
+/** Draw a figure into the shadow of `host`; tell `onchange` of each state that the reader makes. */
+function mount(host, kind, given, onchange = () => {}, id = "") {
+  const fields = FIELDS[kind];
+  const { play, compute, build, say } = FIGURES[kind];
+  const picture = element("div", { class: "picture" });
+  const said = element("p", { class: "say", "aria-hidden": "true" });
+  const spoken = element("output", { class: "hidden", "aria-live": "polite" });
+  const buttons = element("div", { class: "buttons" });
+  const figure = { state: complete(kind, given), update };
+  const set = (change) => {
+    update({ ...figure.state, ...change });
+    onchange(figure.state);
+  };
+  const controls = Object.entries(fields).map(([name, field]) => control(name, field, set));
+  const draw = build(picture, set);
+  let calm;
+  let width = 0;
+
+  function redraw() {
+    if (width) draw(figure.state, figure.values, width);
+  }
+
+  function update(given) {
+    figure.state = complete(kind, given);
+    figure.values = compute(figure.state);
+    for (const [, refresh] of controls) refresh(figure.state);
+    redraw();
+    said.textContent = say(figure.state, figure.values);
+    clearTimeout(calm);
+    calm = setTimeout(() => {
+      if (spoken.value !== said.textContent) spoken.value = said.textContent;
+    }, 500);
+  }
+
+  if (play) buttons.append(...player(play, fields[play], () => figure.state, set));
+  if (id) {
+    const copy = element("button", { type: "button" }, "Copy link to this view");
+    copy.addEventListener("click", () =>
+      copyLink(id, figure.state, (words) => (spoken.value = copy.textContent = words)),
+    );
+    buttons.append(copy);
+  }
+  const rows = element("div", { class: "fields" }, ...controls.map(([row]) => row));
+  const live = element("div", { class: "live" }, picture, said, spoken, rows, buttons);
+  const style = element("style", {}, `:host { --line: ${LINES[0]} } ${STYLE}`);
+  host.attachShadow({ mode: "open" }).append(style, live, element("slot"));
+  update(figure.state);
+  clearTimeout(calm);
+  spoken.value = said.textContent;
+  new ResizeObserver(([{ contentRect }]) => {
+    width = contentRect.width;
+    redraw();
+  }).observe(picture);
+  return figure;
+}
+
+/** On the website: <posenc-figure kind="heatmap" d-model="64">, with a picture inside. */
+function define() {
+  class PosencFigure extends HTMLElement {
+    connectedCallback() {
+      const kind = this.getAttribute("kind");
+      if (this.figure || !Object.hasOwn(FIGURES, kind)) return;
+      const id = this.closest("[id]")?.id;
+      const given = linked(id);
+      for (const [name, field] of Object.entries(FIELDS[kind])) {
+        if (parse(field, given[name]) === undefined)
+          given[name] = this.getAttribute(name.replace("_", "-"));
+      }
+      this.figure = mount(this, kind, given, undefined, id);
+    }
+  }
+  if (!customElements.get("posenc-figure")) customElements.define("posenc-figure", PosencFigure);
+}
+
+/** In Jupyter: anywidget calls this with the model that Python shares. */
+function render({ model, el }) {
+  const kind = model.get("_kind");
+  const names = Object.keys(FIELDS[kind]);
+  const read = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
+  const host = element("div", { "data-lm-suppress-shortcuts": "true" }); // arrow keys are the sliders'
+  el.append(host);
+  const figure = mount(host, kind, read(), (state) => {
+    model.set(state);
+    model.save_changes();
+  });
+  const follow = () => {
+    const state = read();
+    if (names.some((name) => state[name] !== figure.state[name])) figure.update(state);
+  };
+  model.on(names.map((name) => `change:${name}`).join(" "), follow);
+  return () => model.off(null, follow);
+}
+
+export default { render };
