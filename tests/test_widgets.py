@@ -145,6 +145,7 @@ def test_draws_what_a_chapter_stores(kind):
             for output in cell.get("outputs", []):
                 data = output.get("data", {})
                 stored[data.get("text/plain", "").partition("(")[0]] = data
+    assert kind.__name__ in stored, f"no chapter shows widgets.{kind.__name__}(): add a cell"
     data = stored[kind.__name__]
     again = eval(data["text/plain"], vars(widgets))
     if pictures.is_comparable(data[pictures.SVG]):
