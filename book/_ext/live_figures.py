@@ -63,7 +63,7 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
             if f"live-{kind.lower()}" in image.get("classes", ()):
                 widget = figure()
                 image["uri"] = "/" + draw(app.env, image.parent["ids"][0], widget)
-                image.replace_self(live(kind, widget.state(), image.deepcopy()))
+                image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
 
 
 def draw(env: BuildEnvironment, name: str, widget: Any) -> str:
