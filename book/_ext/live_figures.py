@@ -1,9 +1,9 @@
 """Figures that a reader moves, on the pages of the site.
 
 A widget of `posenc.widgets` in a notebook becomes a ``<posenc-figure>`` element around its picture,
-and so does an image of the class ``live-heatmap`` on another page. The picture is what a reader sees
-without a script, and in print. The script is written into the pages that hold a figure, and into no
-other: a page that is opened as a file may not load a module from another file.
+and so does an image of the class ``live-heatmap`` on another page. The picture is what a reader
+sees without a script, and in print. The script is written into the pages that hold a figure, and
+into no other: a page that is opened as a file may not load a module from another file.
 """
 
 from __future__ import annotations
