@@ -89,7 +89,9 @@ def test_draws_what_a_chapter_stores(monkeypatch):
     chapter = nbformat.read(ROOT / "notebooks" / "05_heatmaps.ipynb", as_version=4)
     cells = [cell for cell in chapter.cells if cell.cell_type == "code"]
     names, stored = {}, []
-    for cell in cells[:24]:
+    for cell in cells:
+        if cell.source.startswith("# Checked") or "solution" in cell.metadata.get("tags", []):
+            continue
         exec(cell.source, names)
         if "plt.show()" in cell.source:
             stored += [o.data[pictures.SVG] for o in cell.outputs if "data" in o]
