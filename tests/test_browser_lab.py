@@ -1,14 +1,21 @@
-"""The widgets in a real JupyterLab."""
+"""The book in a real JupyterLab, as `make lab` opens it: chapters as on the site, live widgets."""
 
 import json
 import os
+import re
+import shutil
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import nbformat
 import pytest
 
+ROOT = Path(__file__).parents[1]
+CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+if not os.environ.get("CI"):  # a page takes seconds
+    CHAPTERS = ["07_linearity"]
 CELLS = (
     "from posenc import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure",
     "print(figure.state())",
@@ -21,28 +28,73 @@ CONNECTED = """() => {
     const kernel = jupyterapp.shell.currentWidget?.sessionContext?.session?.kernel;
     return kernel?.connectionStatus === "connected" && kernel.status === "idle";
 }"""
+# Before anything is run: no kernel is needed to look.
+OPEN = """path => jupyterapp.commands.execute("docmanager:open", {
+    path, factory: "Notebook", kernelPreference: { shouldStart: false } }).then(() => null)"""
+RENDERED = """() => {
+    const text = jupyterapp.shell.currentWidget?.content.widgets?.filter(
+        (cell) => cell.model.type === "markdown");
+    return text?.length && text.every((cell) => cell.node.querySelector(".myst")?.textContent);
+}"""
+SEEN = """async () => {
+    const cells = jupyterapp.shell.currentWidget.content.widgets;
+    const page = jupyterapp.shell.currentWidget.content.node;
+    const all = (query, node = page) => [...node.querySelectorAll(query)];
+    const text = (cell) => {
+        const copy = cell.node.querySelector(".myst").cloneNode(true);
+        for (const part of all("code, pre, .katex", copy)) part.remove();
+        return copy.textContent;
+    };
+    const pictures = all(".jp-OutputArea-output img");
+    await Promise.all(pictures.map((picture) => picture.decode()));
+    return {
+        text: cells.filter((cell) => cell.model.type === "markdown").map(text),
+        pictures: pictures.map((picture) => [picture.naturalWidth > 100,
+            getComputedStyle(picture).backgroundColor,
+            text(cells[cells.findIndex((cell) => cell.node.contains(picture)) + 1])]),
+        tags: all(".myst .tag").map((tag) => tag.textContent.replace(/[^\\d.]/g, "")),
+        counted: all(".myst [title='Link to this Equation']").filter((a) => a.offsetParent).length,
+        nowhere: all(".myst a[href^='#']").map((a) => a.hash.slice(1)).filter(
+            (id) => !document.getElementById(id)),
+        warnings: all(".myst [class*='text-yellow'], .myst [class*='text-red']").length,
+        boxes: all(".myst aside.documents").length,
+        exercises: all(".myst aside.myst-exercise").length,
+        folded: all(".myst details.myst-exercise:not([open])").length,
+        lines: all(".jp-Placeholder.jp-InputPlaceholder").map((line) => line.textContent.trim()),
+    };
+}"""
+THEME = "name => jupyterapp.commands.execute('apputils:change-theme', { theme: name })"
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory):
-    """Address of a JupyterLab that serves a notebook of these cells."""
+    """Address of a JupyterLab that serves the book, and a notebook of these cells."""
     folder = tmp_path_factory.mktemp("lab")
+    book = folder / "book and more"
+    for name in ("notebooks", "book"):
+        shutil.copytree(ROOT / name, book / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "index.md", book)
     cells = [nbformat.v4.new_code_cell(source) for source in CELLS]
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     notebook = nbformat.v4.new_notebook(cells=cells, metadata={"kernelspec": kernel})
-    nbformat.write(notebook, folder / "figures.ipynb")
-    own = {f"JUPYTER_{name}_DIR": str(folder / name.lower()) for name in ("CONFIG", "RUNTIME")}
+    nbformat.write(notebook, book / "figures.ipynb")
+    names = ("CONFIG", "RUNTIME", "DATA")
+    own = {f"JUPYTER_{name}_DIR": str(folder / name.lower()) for name in names}
     own |= {f"JUPYTERLAB_{name}_DIR": str(folder / name) for name in ("SETTINGS", "WORKSPACES")}
+    own["JUPYTER_CONFIG_PATH"] = str(ROOT / "tools" / "lab")  # as in the Makefile
     environment = {k: v for k, v in os.environ.items() if k != "POSENC_STATIC"} | own
+    chapters = (book / "notebooks").glob("*.ipynb")
+    trust = [sys.executable, "-m", "jupyter", "trust", *chapters]
+    subprocess.run(trust, env=environment, check=True, stdout=subprocess.DEVNULL)
     with open(folder / "log", "wb") as log:
         server = subprocess.Popen(
             [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root",
              "--LabApp.expose_app_in_browser=True", "--ServerApp.port=0",
-             "--ServerApp.token=figures", f"--ServerApp.root_dir={folder}"],
+             "--ServerApp.token=figures", f"--ServerApp.root_dir={book}"],
             env=environment, stdout=log, stderr=log,
         )  # fmt: skip
     try:
-        yield f"{address(folder / 'runtime', server)}lab/tree/figures.ipynb?token=figures"
+        yield address(folder / "runtime", server)
     finally:
         server.terminate()
         server.wait(30)
@@ -73,7 +125,7 @@ def run(page, cell):
 def test_widget_shows_moves_follows_and_leads(browser, lab):
     context = browser.new_context(viewport={"width": 1200, "height": 1400})
     page = context.new_page()
-    page.goto(lab)
+    page.goto(f"{lab}lab/tree/figures.ipynb?token=figures")
     page.locator(".jp-CodeCell").nth(3).wait_for(timeout=120_000)
     page.wait_for_function(CONNECTED, timeout=120_000)
 
@@ -96,3 +148,78 @@ def test_widget_shows_moves_follows_and_leads(browser, lab):
     assert "Position 7," in page.locator(".jp-OutputArea-output .say").text_content()
     assert "'d_model': 32" in run(page, 3)[0]
     context.close()
+
+
+@pytest.fixture(scope="module")
+def page(browser, lab):
+    """JupyterLab as it opens, and what it asks of others."""
+    context = browser.new_context(viewport={"width": 1280, "height": 900})
+    page = context.new_page()
+    page.elsewhere = []
+    page.on(
+        "request",
+        lambda request: (
+            request.url.startswith((lab, lab.replace("http", "ws"), "data:", "blob:"))
+            or page.elsewhere.append(request.url)
+        ),
+    )
+    page.goto(f"{lab}?token=figures")
+    page.locator(".jp-MarkdownViewer table").wait_for(timeout=120_000)
+    yield page
+    context.close()
+
+
+def test_it_opens_at_the_first_page_and_asks_nothing(page):
+    viewer = page.locator(".jp-MarkdownViewer")
+    assert viewer.locator("h1").inner_text() == "Positional encoding, executed"
+    assert viewer.locator("[class*='text-yellow'], [class*='text-red']").count() == 0
+    assert viewer.locator("figure img").evaluate("img => img.naturalWidth") > 100
+    assert re.search(r"\{\w+\}|:::", viewer.inner_text()) is None
+    page.wait_for_timeout(1000)
+    assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
+    assert page.elsewhere == []
+    viewer.get_by_role("link", name="Derive the formula").first.click()
+    page.wait_for_function("jupyterapp.shell.currentWidget.context.path.includes('02_formula')")
+    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_shows_as_on_the_page(page, name):
+    cells = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells
+    source = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+    code = [cell for cell in cells if cell.cell_type == "code"]
+    page.evaluate(THEME, "JupyterLab Dark")
+    page.evaluate(OPEN, f"notebooks/{name}.ipynb")
+    page.wait_for_function(RENDERED, timeout=120_000)
+    seen = page.evaluate(SEEN)
+    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+
+    assert [text for text in seen["text"] if re.search(r"\{[\w-]+\}|:::|`|\$\$", text)] == []
+    assert seen["warnings"] == 0
+    assert seen["nowhere"] == []
+    stored = [o for cell in code for o in cell.outputs if "image/svg+xml" in o.get("data", {})]
+    captions = [caption for *_, caption in seen["pictures"]]
+    numbers = [f"Figure {int(name[:2])}.{n + 1}." for n in range(len(stored))]
+    assert [caption.split(" ")[:2] for caption in captions] == [n.split(" ") for n in numbers]
+    assert {(big, paper) for big, paper, _ in seen["pictures"]} == {(True, "rgb(255, 255, 255)")}
+    assert seen["tags"] == re.findall(r"\\tag\{([\d.]+)\}", source)
+    assert seen["counted"] == 0
+    assert seen["boxes"] == source.count(":class: documents")
+    assert seen["exercises"] == seen["folded"] == source.count("{exercise}")
+    hidden = [cell for cell in code if cell.metadata.get("jupyter", {}).get("source_hidden")]
+    assert seen["lines"] == [cell.source.partition("\n")[0] for cell in hidden]
+    assert page.elsewhere == []
+
+
+def test_links_lead_to_their_places(page):
+    """To a figure of the same chapter, and to another chapter."""
+    page.evaluate(OPEN, "notebooks/07_linearity.ipynb")
+    page.wait_for_function(RENDERED, timeout=120_000)
+    page.locator(".jp-Notebook .myst a[href='#fig-shift-matrix']").last.click()
+    caption = page.locator("[id='fig-shift-matrix']")
+    page.wait_for_function(
+        "caption => Math.abs(caption.getBoundingClientRect().y - 450) < 450",
+        arg=caption.element_handle(),
+    )
+    page.locator(".jp-Notebook .myst a", has_text="Derive the formula").first.click()
+    page.wait_for_function("jupyterapp.shell.currentWidget.context.path.includes('02_formula')")

@@ -7,4 +7,4 @@ c.LabApp.default_url = "/lab/tree/index.md"
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
 c.LabApp.custom_css = True
-c.ServerApp.static_custom_path = [str(Path(__file__).parent)]
+c.ServerApp.tornado_settings = {"static_custom_path": [str(Path(__file__).parent)]}  # custom.css
