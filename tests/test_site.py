@@ -14,6 +14,7 @@ from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 import yaml
 
@@ -298,6 +299,28 @@ def test_references_begin_with_the_documents():
     labels = re.findall(r'id="([\w-]+)"></span><strong>', text)
     assert labels[:5] == [f"S{number}" for number in range(5)]
     assert len(labels) > 20
+
+
+DOWNLOADS = sorted((SITE / "_sources" / "notebooks").glob("*.ipynb"))
+
+
+@pytest.mark.parametrize("path", DOWNLOADS, ids=lambda path: path.stem)
+def test_a_download_is_whole_by_itself(path):
+    """No role, no directive, no link to a file beside it; numbers, captions and labels are text."""
+    notebook = nbformat.read(path, as_version=4)
+    nbformat.validate(notebook)
+    text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
+    assert re.findall(r"\{[\w:-]+\}`|^[>\s]*(?:`{3,}|:{3,}) *\{.*|^:{3,}", text, re.MULTILINE) == []
+    assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if link[:1] not in "#h"] == []
+    anchors = re.findall(r'<a id="([\w-]+)"></a>', text)
+    assert {*re.findall(r"\]\(#([\w-]+)\)", text)} <= {*anchors}
+    assert f"**Figure {int(path.stem[:2])}.1.**" in text
+    stored = nbformat.read(ROOT / "notebooks" / path.name, as_version=4)
+    code = [[c.source for c in book.cells if c.cell_type == "code"] for book in (notebook, stored)]
+    assert code[0] == code[1]
+    assert f'href="../_sources/notebooks/{path.name}"' in (
+        SITE / "notebooks" / f"{path.stem}.html"
+    ).read_text(encoding="utf-8")
 
 
 def test_an_address_that_leads_nowhere_gets_help():

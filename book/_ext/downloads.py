@@ -47,15 +47,16 @@ def boxes(lines: list[str]) -> Iterator[str]:
             yield f"> {inner}".rstrip()
 
 
-def resolve(text: str, here: str, site: str) -> str:
+def resolve(text: str, here: str, site: str, titles: dict[str, str]) -> str:
     """The Markdown of a cell as every viewer shows it, wherever it lies."""
 
     def link(found: re.Match[str]) -> str:
         if found["code"] or not found["path"]:
             return found[0]
-        if not site:
-            return found["text"]
         page = posixpath.normpath(posixpath.join(posixpath.dirname(here), found["path"]))
+        if not site:
+            is_title = found["text"] == titles.get(page)
+            return f"*{found['text']}*" if is_title else found["text"]
         address = re.sub(r"\.(ipynb|md)$", ".html", page)
         anchor = f"#{found['anchor']}" if found["anchor"] else ""
         return f"[{found['text']}]({site.rstrip('/')}/{address}{anchor})"
@@ -68,13 +69,13 @@ def write_downloads(app: Sphinx, error: Exception | None) -> None:
     """Put them in the place of the copies that Sphinx makes."""
     if error is not None or app.builder.format != "html":
         return
-    book = book_of(app)
+    book, site = book_of(app), app.config.html_baseurl
     for page in book.places:
         notebook: dict[str, Any] = json.loads((book.root / page).read_text(encoding="utf-8"))
         notebook["cells"] = book.cells(page, notebook["cells"])
         for cell in notebook["cells"]:
             if cell["cell_type"] == "markdown":
-                cell["source"] = resolve(cell["source"], page, app.config.html_baseurl)
+                cell["source"] = resolve(cell["source"], page, site, book.titles)
             cell["metadata"].pop("mystnb", None)
         path = Path(app.outdir) / "_sources" / page
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")
