@@ -366,7 +366,7 @@ def test_excerpts_of_a_search_are_of_the_text(browser):
     tab.route(f"{home}**", lambda to: to.fulfill(path=SITE / urlsplit(to.request.url).path[1:]))
     tab.goto(f"{home}search.html?q=wavelength")
     tab.wait_for_selector("#search-results p:has-text('finished')")
-    tab.wait_for_selector("#search-results li:nth-child(5) .context")
+    tab.wait_for_function("document.querySelectorAll('#search-results .context').length >= 5")
     found = tab.eval_on_selector_all(
         "#search-results li:has(.context)",
         """all => all.map((one) =>
@@ -376,10 +376,10 @@ def test_excerpts_of_a_search_are_of_the_text(browser):
     for address, excerpt in found[:5]:
         tab.goto(address.partition("?")[0])
         shown, there = (
-            {*re.findall("[A-Za-z]{4,}", text)}
+            re.findall("[A-Za-z]{4,}", text)
             for text in (excerpt, tab.locator("article").text_content())
         )
-        assert shown <= there, address
+        assert {*shown[1:-1]} <= {*there}, address  # the first and the last may be cut
     tab.close()
 
 

@@ -23,9 +23,9 @@ from sphinx.environment import BuildEnvironment
 from posenc import widgets
 
 
-def script() -> str:
+def script(*kinds: str) -> str:
     """The module as a plain script, which runs before the page is shown: nothing jumps."""
-    body = re.sub(r"^export .*\n", "", widgets.script(), flags=re.MULTILINE)
+    body = re.sub(r"^export .*\n", "", widgets.script(*kinds), flags=re.MULTILINE)
     return jsmin(f"(() => {{\n{body}define();\n}})();")
 
 
@@ -75,7 +75,8 @@ def draw(env: BuildEnvironment, name: str, widget: Any) -> str:
 
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Write the script into the head of a page that holds a figure."""
+    """Write the script of the figures that a page holds into its head."""
     raws = doctree.findall(nodes.raw) if doctree else ()
-    if any(raw.astext().startswith("<posenc-figure") for raw in raws):
-        app.add_js_file(None, body=script())
+    found = (re.match(r"<posenc-figure kind=\"(\w+)", raw.astext()) for raw in raws)
+    if kinds := sorted({kind[1].capitalize() for kind in found if kind}):
+        app.add_js_file(None, body=script(*kinds))

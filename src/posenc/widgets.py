@@ -464,22 +464,23 @@ class Switch(_Figure):
 
 
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
-"""The figures by name; each has an object of that name in ``figures/figures.js``."""
+"""The figures by name; each has a file of that name in ``figures``."""
 
 __all__ = ["VARIANTS", *FIGURES]
 
 
-def script() -> str:
-    """Return the JavaScript module that draws the figures.
+def script(*names: str) -> str:
+    """Return the JavaScript module that draws the figures of these names.
 
-    It is put together from the files in ``figures``, in their order, and from what Python knows
-    already: the controls and their limits, and the colors of the book.
+    It is put together from the files in ``figures``, and from what Python knows already: the
+    controls and their limits, and the colors of the book.
     """
     folder = Path(__file__).with_name("figures")
     colors = map(mpl.colors.to_hex, mpl.colormaps[plots.DIVERGING].resampled(11)(range(11)))
     controls = {
         name.lower(): {key: field.control(kind) for key, field in kind._arguments().items()}
         for name, kind in FIGURES.items()
+        if name in names
     }
     given: dict[str, Any] = {
         "FIELDS": controls,
@@ -488,12 +489,13 @@ def script() -> str:
         "STYLE": (folder / "figures.css").read_text(encoding="utf-8"),
     }
     consts = (f"const {k} = {json.dumps(v, ensure_ascii=False)};\n" for k, v in given.items())
-    names = ("encoding", "drawing", "figures", "page")
-    parts = ((folder / f"{name}.js").read_text(encoding="utf-8") for name in names)
+    files = ("encoding", "drawing", *controls, "page")
+    parts = ((folder / f"{name}.js").read_text(encoding="utf-8") for name in files)
     return "\n".join([*consts, *parts])
 
 
-_Figure._esm = script()  # for anywidget, now that all figures are known
+for _name, _kind in FIGURES.items():
+    _kind._esm = script(_name)  # for anywidget
 
 
 def _static() -> bool:

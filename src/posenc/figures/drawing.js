@@ -101,3 +101,10 @@ function hand(cx, cy, radius, [right, up], attributes) {
     ...attributes,
   });
 }
+
+/**
+ * The figures, each in a file of its own. A figure is `compute` (state → values), `build`, which makes
+ * the picture once and returns the function that draws values into it, and `say` (what it shows).
+ * `play` names the field that a button moves. What can be moved, and how far, says the class in Python.
+ */
+const FIGURES = {};

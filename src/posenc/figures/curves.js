@@ -1,0 +1,40 @@
+FIGURES.curves = {
+  /** Sine and cosine of up to three pairs, at two or four points per position. */
+  compute({ d_model, base, seq_len, pair, stride }) {
+    const pairs = [pair, pair + stride, pair + 2 * stride].filter((i) => i < d_model / 2);
+    const frequencies = pairs.map((i) => omega(i, d_model, base));
+    const parts = seq_len > 64 ? 2 : 4;
+    const points = Array.from({ length: parts * (seq_len - 1) + 1 }, (_, n) => n / parts);
+    const waves = (wave) => frequencies.map((frequency) => points.map((k) => wave(k * frequency)));
+    const wavelengths = frequencies.map((frequency) => (2 * Math.PI) / frequency);
+    return { pairs, wavelengths, points, sines: waves(Math.sin), cosines: waves(Math.cos) };
+  },
+  build(picture) {
+    const { height, draw } = drawing(picture, "Sine and cosine of each pair, over positions", 290);
+    return (state, { pairs, wavelengths, points, sines, cosines }, width) => {
+      const { x, y, frame } = axes(width, height, 70, state.seq_len - 1, 1, "position");
+      const line = (values, stroke, dashes) =>
+        path(
+          values.map((value, n) => [x(points[n]), y(value)]),
+          { stroke, "stroke-dasharray": dashes },
+        );
+      const named = pairs.map((pair, n) => [
+        path(
+          [
+            [34, 12 + 19 * n],
+            [58, 12 + 19 * n],
+          ],
+          { stroke: LINES[n] },
+        ),
+        text(66, 16 + 19 * n, `pair ${pair}: wavelength ${show(wavelengths[n], 2)} positions`),
+        line(sines[n], LINES[n], "none"),
+        line(cosines[n], LINES[n], "5 4"),
+      ]);
+      draw(width, frame, named.flat());
+    };
+  },
+  say: (_, { pairs, wavelengths }) =>
+    pairs
+      .map((pair, n) => `Pair ${pair} turns once in ${show(wavelengths[n], 2)} positions.`)
+      .join(" ") + " Solid lines are sines, dashed ones cosines.",
+};

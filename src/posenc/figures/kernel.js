@@ -1,0 +1,46 @@
+FIGURES.kernel = {
+  /** Products by offset, and the offsets that look nearer than 1 does, nearest first. */
+  compute({ d_model, base, seq_len }) {
+    const frequencies = omegas(d_model, base);
+    const products = Array.from({ length: seq_len }, (_, offset) =>
+      frequencies.reduce((sum, frequency) => sum + Math.cos(frequency * offset), 0),
+    );
+    const nearer = [...products.keys()].filter(
+      (offset) => offset > 1 && products[offset] > products[1],
+    );
+    return { products, nearer: nearer.sort((a, b) => products[b] - products[a]) };
+  },
+  build(picture) {
+    const { height, draw } = drawing(picture, "Product of two encodings, by their offset", 250);
+    return ({ d_model, seq_len, offset }, { products, nearer }, width) => {
+      const { x, y, frame } = axes(width, height, 24, seq_len - 1, d_model / 2, "offset φ");
+      draw(
+        width,
+        frame,
+        path(
+          [
+            [x(0), y(products[1])],
+            [x(seq_len - 1), y(products[1])],
+          ],
+          { class: "thin", "stroke-dasharray": "4 4" },
+        ),
+        path(
+          products.map((product, n) => [x(n), y(product)]),
+          { stroke: LINES[0] },
+        ),
+        nearer.map((n) => shape("circle", { cx: x(n), cy: y(products[n]), r: 4, fill: LINES[1] })),
+        nearer.slice(0, 2).map((n) => text(x(n), y(products[n]) - 9, n, middle)),
+        shape("circle", { cx: x(offset), cy: y(products[offset]), r: 7, class: "thin" }),
+      );
+    };
+  },
+  say({ d_model, offset }, { products, nearer }) {
+    const more = nearer.length > 6 ? ` and ${nearer.length - 6} more` : "";
+    return (
+      `PE(k)·PE(k + ${offset}) = ${show(products[offset])}, of at most ${d_model / 2}. ` +
+      (nearer.length
+        ? `Nearer than the next position: ${nearer.slice(0, 6).join(", ")}${more}.`
+        : "No offset looks nearer than the next position, 1.")
+    );
+  },
+};

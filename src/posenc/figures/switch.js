@@ -1,0 +1,60 @@
+/** Other tables than the paper's, by convention or by mistake; their names are Python's. */
+const VARIANTS = {
+  halves: {
+    verdict: "a convention: the same columns in another order",
+    column: (j, d) => [(2 * (j % (d / 2))) / d, j >= d / 2],
+  },
+  "cosine first": {
+    verdict: "a convention: the same columns in another order",
+    column: (j, d) => [(2 * (j >> 1)) / d, 1 - (j % 2)],
+  },
+  "from 1": {
+    verdict: "a convention: every row is moved up by one",
+    column: paper,
+    start: 1,
+  },
+  "minus 1": {
+    verdict: "a convention: other frequencies, the last one exactly 1/n",
+    column: (j, d) => [(j >> 1) / (d / 2 - 1), j % 2],
+  },
+  ones: {
+    verdict: "a bug: one pair, d/2 times over",
+    column: (j) => [0, j % 2],
+  },
+  "dimension for pair": {
+    verdict: "a bug: no sine has its cosine, and rows differ in length",
+    column: (j, d) => [(2 * j) / d, j % 2],
+  },
+  "own exponent": {
+    verdict: "a bug: each cosine is slower than its sine",
+    column: (j, d) => [j / d, j % 2],
+  },
+};
+
+FIGURES.switch = {
+  compute({ d_model, base, seq_len, variant }) {
+    const { column, start } = VARIANTS[variant];
+    const right = encode(seq_len, d_model, base);
+    const other = encode(seq_len, d_model, base, column, start);
+    return { right, other, difference: other.map((value, n) => value - right[n]) };
+  },
+  build(picture) {
+    const panels = ["the paper's", "the variant", "difference"].map((title) => {
+      const canvas = element("canvas", { role: "img", "aria-label": `Heatmap: ${title}` });
+      picture.append(
+        element("div", { class: "panel" }, canvas, element("div", { class: "title" }, title)),
+      );
+      return canvas;
+    });
+    picture.classList.add("three");
+    return ({ d_model, seq_len }, { right, other, difference }) => {
+      [right, other, difference].forEach((table, n) =>
+        paint(panels[n], table, seq_len, d_model, n < 2 ? 1 : 2),
+      );
+    };
+  },
+  say({ variant }, { difference }) {
+    const largest = difference.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    return `${FIELDS.switch.variant.options[variant]}: ${VARIANTS[variant].verdict}. Largest difference: ${show(largest)}.`;
+  },
+};
