@@ -44,7 +44,8 @@ def pytest_runtest_call(item):
     result, wrong = None, None
     try:
         result = yield
-        wrong = pictures.changed(item.cell, item.test_outputs)
+        name = pictures.name(item.parent.nb.cells, item.cell)
+        wrong = pictures.changed(item.cell, item.test_outputs, name)
     except NbCellError as error:
         wrong = error
     if wrong:

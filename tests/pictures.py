@@ -139,7 +139,15 @@ def labels(svg):
     return [what for what in words if re.match("'.*[a-z]{2}", what)]
 
 
-def changed(cell, outputs):
+def name(cells, cell):
+    """The name of a cell's figure, which stands in the caption: in the cell below it."""
+    number = next(i for i, other in enumerate(cells) if other is cell)
+    below = cells[number + 1].source if number + 1 < len(cells) else ""
+    found = re.match(r'<a id="(fig-[\w-]+)"></a>', below)
+    return found[1] if found else ""
+
+
+def changed(cell, outputs, name=""):
     """What differs between the pictures stored in a cell and fresh outputs, in words.
 
     Where nbval ignores the output, for it shows times or what rounding decides, the labels are
@@ -148,7 +156,7 @@ def changed(cell, outputs):
     stored, fresh = (
         [o.data[SVG] for o in side if SVG in o.get("data", {})] for side in (cell.outputs, outputs)
     )
-    name = cell.metadata.get("mystnb", {}).get("figure", {}).get("name", "")
+    name = name or cell.metadata.get("mystnb", {}).get("figure", {}).get("name", "")
     found = []
     for old, new in zip(stored, fresh, strict=True):
         if "nbval-ignore-output" in cell.metadata.get("tags", []):

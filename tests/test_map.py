@@ -21,10 +21,9 @@ DIGIT = 0.636
 
 @pytest.fixture(scope="module")
 def cell():
-    for cell in nbformat.read(CHAPTER, as_version=4).cells:
-        if cell.metadata.get("mystnb", {}).get("figure", {}).get("name") == "fig-tsne-map":
-            return cell
-    raise AssertionError("the chapter has no map")
+    cells = nbformat.read(CHAPTER, as_version=4).cells
+    (found,) = [cell for cell in cells if pictures.name(cells, cell) == "fig-tsne-map"]
+    return found
 
 
 @pytest.fixture(scope="module")
