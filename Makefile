@@ -118,6 +118,7 @@ check-site: book tools/lighthouse/node_modules/installed ## measure every page (
 
 bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser (RECORD=notebooks/data/speed.json)
 	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD:%=--record %)
+	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= tests/test_transformers.py
 	$(BIN)/python -m pytest -m timing tests/test_browser.py
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.

@@ -129,5 +129,10 @@ def test_style_without_jupyter(monkeypatch):
 
 def test_cover_and_favicon_are_current(tmp_path):
     draw.draw(tmp_path)
-    assert (tmp_path / "favicon.svg").read_text() == (STATIC / "favicon.svg").read_text()
-    assert (tmp_path / "cover.svg").read_text() == (STATIC / "cover.svg").read_text()
+    for name in ("favicon.svg", "cover.svg", "map.svg"):
+        assert (tmp_path / name).read_text() == (STATIC / name).read_text(), name
+
+
+def test_the_map_has_every_chapter():
+    chapters = (STATIC.parents[1] / "notebooks").glob("*.ipynb")
+    assert sum(map(len, draw.STATIONS.values())) == len(list(chapters))

@@ -1,0 +1,119 @@
+"""Every number in a chapter's text is printed or asserted by one of its cells.
+
+Whole numbers below ten and years are left out; so are numbers of chapters, figures and sections,
+and code. The few that no cell can show stand in ``numbers.yml``, each with its reason.
+"""
+
+import ast
+import contextlib
+import re
+from functools import cache
+from pathlib import Path
+
+import nbformat
+import pytest
+import yaml
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+ELSEWHERE = yaml.safe_load((ROOT / "tests" / "numbers.yml").read_text(encoding="utf-8")) or {}
+
+NUMBER = re.compile(r"(?<![\w.,/^{-])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|,\d)")
+DROPPED = re.compile(
+    r"""
+    ^[ ]*(```|:::).*$ | ^:\w+:.*$           # fences of directives, and their options
+    | (`+)(?:(?!\2).)+\2 | \{\w+\}`[^`]*`   # code, roles
+    | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
+    | [Cc]hapters?\s\d+(\s(and|to|or)\s\d+)?
+    | (Figure|Table|[Ee]quation|[Ss]ection|Exercise)\s\(?[\d.]+\)?
+    | \\(tag|begin|end|phantom|hspace|\\)(\{[^}]*\}|\[[^]]*\])?
+    """,
+    re.MULTILINE | re.VERBOSE,
+)
+
+
+def spelled(text):
+    """The text with its numbers as Python writes them: 10 000, 10\\,000 and 1e−3."""
+    text = text.replace("−", "-").replace("{,}", "").replace("\\,", " ").replace("\u202f", " ")
+    text = re.sub(r"(\d)\s*(?:\\cdot|·|×|\\times)\s*10\^\{?(-?\d+)\}?", r"\1e\2", text)
+    return re.sub(
+        r"(?<![\d.])\d{1,3}(?:[ \xa0]\d{3})+(?!\d)", lambda n: re.sub(r"\s", "", n[0]), text
+    )
+
+
+def numbers(text):
+    """The numbers of a text that somebody measured, counted or chose, as they stand there."""
+    for found in NUMBER.finditer(spelled(DROPPED.sub(" ", text))):
+        number = found[0]
+        small = number.isdigit() and (int(number) < 10 or 1900 <= int(number) <= 2030)
+        if not small:
+            yield number
+
+
+def constants(source):
+    """The numbers of a cell's code, with those that its constant expressions make."""
+    tree = ast.parse(source)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
+            yield float(node.value)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield from map(float, NUMBER.findall(spelled(node.value)))
+        elif isinstance(node, ast.BinOp):
+            with contextlib.suppress(TypeError, ArithmeticError, NameError):
+                yield float(eval(compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}))
+
+
+def printed(output):
+    """The numbers that an output shows as text."""
+    data = output.get("data", {})
+    text = output.get("text", "") + data.get("text/plain", "") + data.get("text/markdown", "")
+    pattern = r"(?<![\w.])\d+(?:\.\d*)?(?:e[-+]?\d+)?"
+    yield from map(float, re.findall(pattern, spelled(text)))
+
+
+@cache
+def chapter(path):
+    """What a chapter says, and the numbers that its cells show."""
+    said, shown = [], {100.0}
+    for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
+        meta = cell.metadata.get("mystnb", {})
+        texts = [meta.get("figure", {}).get("caption", ""), meta.get("image", {}).get("alt", "")]
+        if cell.cell_type == "markdown":
+            texts.append(cell.source)
+        else:
+            shown.update(constants(cell.source))
+            for output in cell.outputs:
+                shown.update(printed(output))
+        said += [(number, found) for text in texts for found in numbers(text)]
+    return said, frozenset(shown)
+
+
+def is_shown(number, shown):
+    """Whether a cell shows the number, or one that rounds to it, or the share that it is in %."""
+    places = len(number.partition(".")[2].partition("e")[0])
+    value, power = float(number), int(number.partition("e")[2] or 0)
+    unit = 0.500001 * 10.0 ** (power - places)
+    return any(
+        abs(value - scale * each) <= (unit if "." in number or "e" in number or each % 1 else 0)
+        for each in shown
+        for scale in (1, 100 if each <= 1 else 1)
+    )
+
+
+@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+def test_numbers_in_the_text_are_printed_or_asserted(path):
+    said, shown = chapter(path)
+    known = ELSEWHERE.get(path.stem, {})
+    missing = [(cell, n) for cell, n in said if not is_shown(n, shown) and n not in known]
+    lines = [f"  cell {cell} (from 0, Markdown included): {number}" for cell, number in missing]
+    cure = "print or assert it in a cell of the chapter, or list it in tests/numbers.yml"
+    assert not missing, f"{path.stem}: no cell shows\n" + "\n".join(lines) + f"\n{cure}"
+
+
+def test_the_list_holds_nothing_else():
+    for name, known in ELSEWHERE.items():
+        said, shown = chapter(ROOT / "notebooks" / f"{name}.ipynb")
+        for number, reason in known.items():
+            assert len(reason) > 10, f"{name}: {number} has no reason"
+            assert number in {n for _, n in said}, f"{name}: {number} isn't in the text any more"
+            assert not is_shown(number, shown), f"{name}: {number} is shown by a cell"
