@@ -1,6 +1,10 @@
 """The rotary frequencies are those of transformers, which `make bench` installs."""
 
+import importlib
+import json
 import random
+import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +14,7 @@ from posenc import rotary_frequencies
 
 transformers = pytest.importorskip("transformers", reason="run by `make bench`")
 
+ROOT = Path(__file__).parents[1]
 WIDTHS = (8, 32, 64, 96, 128, 256)
 BASES = (10_000.0, 500_000.0, 1_000_000.0, 150_000.0)
 FACTORS = (1.0, 1.5, 2.0, 8.0, 32.0)
@@ -86,3 +91,12 @@ def test_equals_transformers(kind, seed, monkeypatch):
     )
     np.testing.assert_allclose(found, expected.double().numpy(), rtol=1e-6, atol=0)
     assert factor == attention
+
+
+def test_the_record_of_models_is_what_their_classes_say():
+    record = json.loads((ROOT / "notebooks" / "data" / "models.json").read_text(encoding="utf-8"))
+    if record["transformers"] != transformers.__version__:
+        pytest.skip(f"the record is of {record['transformers']}: run tools/models.py")
+    sys.path.append(str(ROOT / "tools"))
+    models = importlib.import_module("models")
+    assert json.loads(json.dumps(models.configurations(), default=str)) == record["models"]
