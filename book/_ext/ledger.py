@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, ClassVar
@@ -76,7 +77,12 @@ class Ledger(SphinxDirective):
             return [table]
         fields = choices("document", ["S0", "S1", "S2", "S3", "S4"])
         fields += choices("verdict", ["holds", "within limits", "fails"])
-        return [nodes.raw("", fields, format="html"), table]
+        found = Counter(claim["verdict"] for claim in self.rows())
+        count = (
+            f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "
+            f"within limits, and {found['fails']} fail."
+        )
+        return [nodes.paragraph("", count), nodes.raw("", fields, format="html"), table]
 
     def row(self, cells: list[Any]) -> nodes.row:
         """A table row of texts and nodes; texts may hold inline markup."""
