@@ -23,7 +23,9 @@ DROPPED = re.compile(
     r"""
     ^[ ]*(```|:::).*$ | ^:\w+:.*$           # fences of directives, and their options
     | (`+)(?:(?!\2).)+\2 | \{\w+\}`[^`]*`   # code, roles
+    | \[\([\d.]+\)\]\([^)]*\) | \[[^\]]*\]\(\#[^)]*\)
     | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
+    | \*\*(Figure|Table)\s[\d.]+\*\* | \(eq-[\w-]+\)
     | [Cc]hapters?\s\d+(\s(and|to|or)\s\d+)?
     | (Figure|Table|[Ee]quation|[Ss]ection|Exercise)\s\(?[\d.]+\)?
     | \\(tag|begin|end|phantom|hspace|\\)(\{[^}]*\}|\[[^]]*\])?
