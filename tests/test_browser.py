@@ -124,8 +124,17 @@ def switch(state):
     return {name: values.ravel() for name, values in tables.items()}
 
 
+def stretch(state):
+    plain = angular_frequencies(state["d_model"], state["base"])
+    after = widgets._stretched(**state)
+    unfinished = plain * state["trained"] < 2 * np.pi
+    beyond = unfinished & (after * state["factor"] > plain * (1 + 1e-9))
+    lengths = {"before": 2 * np.pi / plain, "after": 2 * np.pi / after}
+    return {**lengths, "unfinished": unfinished.sum(), "beyond": beyond.sum()}
+
+
 # What numpy makes of a state of each figure.
-EXPECTED = {f.__name__: f for f in (heatmap, curves, clock, rotation, kernel, switch)}
+EXPECTED = {f.__name__: f for f in (heatmap, curves, clock, rotation, kernel, switch, stretch)}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -152,9 +161,9 @@ def test_fields_have_the_limits_of_the_widget(visit, kind):
     assert state_of(page) == figure().state()
     for name, trait in figure._arguments().items():
         control = page.locator(f"#field-{name}")
-        if name == "variant":
+        if isinstance(trait, widgets.Choice):
             shown = control.locator("option").evaluate_all("all => all.map(o => [o.value, o.text])")
-            assert dict(shown) == widgets.VARIANTS
+            assert dict(shown) == trait.options
             continue
         control.press("Home")
         assert state_of(page)[name] == trait.minimum, name

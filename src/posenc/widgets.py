@@ -33,6 +33,7 @@ from posenc.encoding import (
     sinusoidal_encoding,
     wavelengths,
 )
+from posenc.rotary import rotary_frequencies
 
 Floats = NDArray[np.float64]
 
@@ -46,6 +47,15 @@ VARIANTS = {
     "own exponent": "exponent j/d, with the dimension j",
 }
 """The tables that `Switch` puts beside the paper's, by name."""
+
+RULES = {
+    "none": "as trained",
+    "interpolation": "every frequency divided by s",
+    "raised base": "NTK-aware: the base times s^(d/(d − 2))",
+    "llama3": "by parts, over the turns of a pair",
+    "YaRN": "by parts, over the number of a pair",
+}
+"""The rules of `Stretch`, by name."""
 
 
 class _Field(traitlets.TraitType[Any, Any]):
@@ -117,10 +127,11 @@ class Width(Whole):
 class Base(_Field):
     """A base within limits; its control is logarithmic."""
 
-    minimum, maximum = 1, 1_000_000
+    maximum = 1_000_000
 
-    def __init__(self) -> None:
+    def __init__(self, minimum: int = 1) -> None:
         super().__init__("base n", 10_000.0)
+        self.minimum = minimum
 
     def control(self, figure: type[_Figure]) -> dict[str, Any]:
         """Return label, default, limits, and the step of the logarithm."""
@@ -134,20 +145,22 @@ class Base(_Field):
         return float(_at_most("base", value, self.maximum))
 
 
-class Variant(_Field):
-    """One of the names in `VARIANTS`."""
+class Choice(_Field):
+    """One of some names, each with a line that says what it is."""
 
-    def __init__(self) -> None:
-        super().__init__("variant", "halves")
+    def __init__(self, label: str, default: str, options: dict[str, str]) -> None:
+        super().__init__(label, default)
+        self.options = options
 
     def control(self, figure: type[_Figure]) -> dict[str, Any]:
         """Return label, default, and the choices."""
-        return super().control(figure) | {"options": VARIANTS}
+        return super().control(figure) | {"options": self.options}
 
     def validate(self, obj: Any, value: Any) -> str:
         """Return `value` if it is one of the names."""
-        if value not in VARIANTS:
-            raise ValueError(f"variant must be one of {', '.join(VARIANTS)}, got {value!r}")
+        if value not in self.options:
+            names = ", ".join(self.options)
+            raise ValueError(f"{self.name} must be one of {names}, got {value!r}")
         return str(value)
 
 
@@ -451,7 +464,7 @@ class Switch(_Figure):
     d_model = Width(16, 4, 64)
     base = Base()
     seq_len = Whole("length L", 64, 2, 128)
-    variant = Variant()
+    variant = Choice("variant", "halves", VARIANTS)
 
     def _draw(self, figure: Figure) -> None:
         right = _table(self.seq_len, self.d_model, self.base)
@@ -463,10 +476,54 @@ class Switch(_Figure):
             plots.heatmap(table, ax, limit=limit, title=title, ylabel=ylabel, colorbar=False)
 
 
+class Stretch(_Figure):
+    """The wavelengths of a rotary encoding, as trained and stretched for a longer text.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of a head; even, from 4 to 256.
+    base : float
+        The constant that spreads the frequencies; from 10 to 1 000 000.
+    trained : int
+        Length of the texts in training, from 64 to 16 384.
+    factor : int
+        How many times as long the text is, from 1 to 32.
+    rule : str
+        A name in `RULES`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or lies outside its limits, here or when it is set.
+
+    Examples
+    --------
+    >>> Stretch(rule="llama3")
+    Stretch(d_model=128, base=10000.0, trained=4096, factor=4, rule='llama3')
+    """
+
+    d_model = Width(128, 4, 256)
+    base = Base(10)
+    trained = Whole("trained length", 4096, 64, 16_384)
+    factor = Whole("factor s", 4, 1, 32)
+    rule = Choice("rule", "none", RULES)
+
+    def _draw(self, figure: Figure) -> None:
+        ax = figure.subplots()
+        lengths = [2 * np.pi / angular_frequencies(self.d_model, self.base)]
+        lengths.append(2 * np.pi / _stretched(**self.state()))
+        for waves, style in zip(lengths, ("--", "-"), strict=True):
+            ax.plot(waves, style, color=plots.COLORS[0])
+        ax.axhline(self.trained, color=plots.INK, linewidth=1)
+        ax.axhline(self.factor * self.trained, color=plots.COLORS[1], linewidth=1)
+        ax.set(yscale="log", xlabel="pair", ylabel="wavelength in positions")
+
+
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
 """The figures by name; each has a file of that name in ``figures``."""
 
-__all__ = ["VARIANTS", *FIGURES]
+__all__ = ["RULES", "VARIANTS", *FIGURES]
 
 
 def script(*names: str) -> str:
@@ -506,6 +563,20 @@ def _at_most(name: str, value: Any, maximum: float) -> Any:
     if value > maximum:
         raise ValueError(f"{name} must be at most {maximum:.0f}, got {value!r}")
     return value
+
+
+def _stretched(d_model: int, base: float, trained: int, factor: int, rule: str) -> Floats:
+    """Return the frequencies that one of `RULES` makes of a state."""
+    lengths = {"factor": factor, "original_max_position_embeddings": trained}
+    scaling: dict[str, dict[str, Any]] = {
+        "none": {},
+        "interpolation": {"rope_type": "linear", "factor": factor},
+        "raised base": {"rope_theta": base * factor ** (d_model / max(d_model - 2, 1))},
+        "llama3": {"rope_type": "llama3", "low_freq_factor": 1, "high_freq_factor": 4, **lengths},
+        "YaRN": {"rope_type": "yarn", **lengths},
+    }
+    own: dict[str, Any] = {} if rule == "raised base" else {"base": base}
+    return rotary_frequencies(d_model, scaling=scaling[rule], **own)[0]
 
 
 def _table(seq_len: int, d_model: int, base: float, variant: str = "paper") -> Floats:

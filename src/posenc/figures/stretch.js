@@ -1,0 +1,95 @@
+/** The frequencies that a rule makes of those in training; `rotary_frequencies` in Python. */
+const STRETCHES = {
+  none: (plain) => plain,
+  interpolation: (plain, { factor }) => plain.map((frequency) => frequency / factor),
+  "raised base": (plain, { d_model, base, factor }) =>
+    omegas(d_model, base * factor ** (d_model / (d_model - 2))),
+  llama3: (plain, { trained, factor }) =>
+    plain.map((frequency) => {
+      const turns = (trained * frequency) / (2 * Math.PI);
+      return mix(frequency, factor, (4 - turns) / 3);
+    }),
+  YaRN(plain, { d_model, base, trained, factor }) {
+    const pairWith = (turns) =>
+      (d_model * Math.log(trained / (turns * 2 * Math.PI))) / (2 * Math.log(base));
+    const low = Math.max(Math.floor(pairWith(32)), 0);
+    const high = Math.min(Math.ceil(pairWith(1)), d_model - 1);
+    const width = high === low ? 0.001 : high - low;
+    return plain.map((frequency, pair) => mix(frequency, factor, (pair - low) / width));
+  },
+};
+
+/** A frequency, of which a share between 0 and 1 is divided by the factor. */
+function mix(frequency, factor, share) {
+  const part = Math.min(1, Math.max(0, share));
+  return (frequency / factor) * part + frequency * (1 - part);
+}
+
+FIGURES.stretch = {
+  /** Wavelengths, and how many pairs never finished a turn and how many meet new angles. */
+  compute(state) {
+    const { d_model, base, trained, factor, rule } = state;
+    const plain = omegas(d_model, base);
+    const stretched = STRETCHES[rule](plain, state);
+    const unfinished = plain.map((frequency) => frequency * trained < 2 * Math.PI);
+    const beyond = stretched.filter(
+      (frequency, pair) => unfinished[pair] && frequency * factor > plain[pair] * (1 + 1e-9),
+    );
+    return {
+      before: plain.map((frequency) => (2 * Math.PI) / frequency),
+      after: stretched.map((frequency) => (2 * Math.PI) / frequency),
+      unfinished: unfinished.filter(Boolean).length,
+      beyond: beyond.length,
+    };
+  },
+  build(picture) {
+    const { height, draw } = drawing(picture, "Wavelength of each pair, in training and now", 260);
+    return ({ trained, factor }, { before, after }, width) => {
+      const [x0, x1, y0, y1] = [44, width - 12, height - 36, 14];
+      const top = Math.ceil(Math.log10(Math.max(...after, factor * trained)));
+      const x = (pair) => x0 + (pair / (before.length - 1)) * (x1 - x0);
+      const y = (length) => y0 - (Math.log10(length) / top) * (y0 - y1);
+      const line = (lengths) => lengths.map((length, pair) => [x(pair), y(length)]);
+      const level = (length, attributes) =>
+        path(
+          [
+            [x0, y(length)],
+            [x1, y(length)],
+          ],
+          attributes,
+        );
+      const ticks = [];
+      for (let power = 0; power <= top; power += 2)
+        ticks.push(text(x0 - 6, y(10 ** power) + 4, group(10 ** power), end));
+      draw(
+        width,
+        path(
+          [
+            [x0, y1],
+            [x0, y0],
+            [x1, y0],
+          ],
+          { class: "thin" },
+        ),
+        ticks,
+        text(x0, y0 + 16, 0, middle),
+        text(x1, y0 + 16, before.length - 1, middle),
+        text((x0 + x1) / 2, height - 4, "pair i", middle),
+        level(trained, { class: "thin" }),
+        text(x0 + 6, y(trained) - 5, `trained: ${group(trained)}`),
+        level(factor * trained, { stroke: LINES[1] }),
+        text(x1, y(factor * trained) - 5, `wanted: ${group(factor * trained)}`, end),
+        path(line(before), { stroke: LINES[0], "stroke-dasharray": "5 4" }),
+        path(line(after), { stroke: LINES[0] }),
+      );
+    };
+  },
+  say({ rule }, { before, after, unfinished, beyond }) {
+    const last = before.length - 1;
+    const slower = [0, last].map((pair) => show(after[pair] / before[pair], 2));
+    return (
+      `${FIELDS.stretch.rule.options[rule]}. The first pair is slower by ${slower[0]}, the last by ` +
+      `${slower[1]}. Of ${unfinished} pairs that never finished a turn, ${beyond} meet new angles.`
+    );
+  },
+};
