@@ -2,8 +2,9 @@
 
 What they do to a **page**:
 
-1. Before anything is read, `deployment` asks the environment where the site will be, and `chapters`
-   looks for a chapter that `_toc.yml` forgot, and at each notebook, whether it is whole.
+1. Before anything is read, `deployment` asks the environment where the site will be, `searching`
+   gives the search a rule for what comes first, and `chapters` looks for a chapter that `_toc.yml`
+   forgot, and at each notebook, whether it is whole.
 2. Sphinx gets each page from `stated`, which exchanges the Markdown that every viewer shows for
    MyST's markup (`plain`, `roles`). While it reads, `ledger` fills in its directive, and
    `highlighting` colors code.
@@ -47,6 +48,7 @@ import math_renderer
 import optimization
 import plain
 import reading
+import searching
 import security
 import stated
 import typography
@@ -56,6 +58,7 @@ from sphinx.application import Sphinx
 BEFORE, AFTER = 400, 900
 STEPS = [
     ("config-inited", BEFORE, deployment.read_environment),
+    ("config-inited", BEFORE, searching.add_scorer),
     ("env-before-read-docs", BEFORE, chapters.find_unlisted),
     ("source-read", BEFORE, chapters.require_whole),
     ("source-read", BEFORE, stated.write_myst),
