@@ -36,8 +36,8 @@ def main(name):
     insert_after(
         Path("_toc.yml"), r"^      - file: notebooks/.*\n", f"      - file: notebooks/{stem}\n"
     )
-    row = f"\n* - [](notebooks/{stem}.ipynb)\n  - What it shows, in one sentence."
-    insert_after(Path("index.md"), r"^\* - .*notebooks/.*\n  - .*", row)
+    row = f"| {number} | [](notebooks/{stem}.ipynb): what it shows, in one sentence. |\n"
+    insert_after(Path("index.md"), r"^\| \d+ \| .*notebooks/.*\n", row)
     with Path("book/claims.yml").open("a", encoding="utf-8") as ledger:
         ledger.write(CLAIM.format(label=label, stem=stem).removeprefix("\n"))
     print(f"{path} is there, and listed in _toc.yml, index.md and book/claims.yml.")
