@@ -27,7 +27,7 @@ DROPPED = re.compile(
     | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
     | \*\*(Figure|Table)\s[\d.]+\*\* | \(eq-[\w-]+\)
     | [Cc]hapters?\s\d+(\s(and|to|or)\s\d+)?
-    | (Figure|Table|[Ee]quation|[Ss]ection|Exercise)\s\(?[\d.]+\)?
+    | (Figure|Table|(?i:equation|section)|Exercise)\s\(?[\d.]+\)?
     | \\(tag|begin|end|phantom|hspace|\\)(\{[^}]*\}|\[[^]]*\])?
     """,
     re.MULTILINE | re.VERBOSE,
