@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test chapter new notebooks references lab serve lint faults check-site bench mutants audit links lock clean .venv
+.PHONY: always help book site test chapter new notebooks references lab serve lint faults check-site bench mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -115,6 +115,11 @@ tools/lighthouse/node_modules/installed: tools/lighthouse/package-lock.json
 
 check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=3)
 	@PYTHONPATH=tests $(BIN)/python tools/check_site.py
+
+# What is done is kept in _build/experiments: one that was stopped goes on.
+experiments: export OMP_NUM_THREADS := 1
+experiments: .venv ## train every model of the chapter on experiments again (40 minutes)
+	$(BIN)/python tools/experiments.py
 
 bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser (RECORD=notebooks/data/speed.json)
 	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD:%=--record %)

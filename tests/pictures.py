@@ -26,9 +26,6 @@ ROUGH = {
     "fig-tsne-variants": 5,
     # So does training, less: 7 points, 3 % of the axis, were seen without AVX.
     "fig-helps-curves": 20,
-    "fig-helps-lengths": 20,
-    "fig-helps-randomized": 20,
-    "fig-helps-overfitting": 20,
     # It shows rounding errors of float32, and each processor's are its own: 5 points were seen.
     "fig-precision-float32": 10,
 }

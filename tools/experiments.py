@@ -1,0 +1,174 @@
+"""Train all models of the chapter on experiments: `make experiments`.
+
+What is done is kept in `_build/experiments`, one file for each contender, so a run that was stopped
+goes on where it was. When all are done, the results go into `notebooks/data`.
+"""
+
+import argparse
+import csv
+import hashlib
+import json
+import multiprocessing
+import platform
+import time
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from posenc.experiments import WIDTH, Settings, examine, measure, records, share, train
+
+ROOT = Path(__file__).parents[1]
+PARTS = ROOT / "_build" / "experiments"
+TABLE = ROOT / "notebooks" / "data" / "experiments.csv"
+
+SEEDS = range(20)
+SWEEP = 1000
+"""Seed of the models on which rate and start are chosen: another start, other data, other tests."""
+
+RATES = (1e-2, 5e-3, 2e-2)
+STARTS = (WIDTH**-0.5, 1.0)
+"""The first of the best is taken."""
+
+MAIN = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
+TABLES = ("sinusoidal", "learned", "frozen", "shuffled", "smooth", "directed", "arc")
+STEPS = {"order": 240, "back": 160, "local": 160, "count": 80, "place": 240, "marked": 240}
+
+
+def grid():
+    """All contenders, the most important first: what for, settings, starts to choose from."""
+
+    def job(study, task, encoding="sinusoidal", starts=STARTS, **others):
+        others = {"steps": STEPS[task], **others}
+        return study, Settings(task, encoding, **others), starts
+
+    def main(task, causal=False, encodings=MAIN):
+        return [job("main", task, encoding, causal=causal) for encoding in encodings]
+
+    yield from main("order")
+    yield from main("back")
+    yield from main("order", causal=True, encodings=MAIN[:2])
+    for encoding in TABLES:
+        yield job("little", "order", encoding, sequences=64, steps=100)
+    yield job("spread", "order", spread=128)
+    for start in STARTS:
+        for scale in (1.0, WIDTH**0.5):
+            yield job("scale", "back", starts=(start,), scale=scale)
+    yield job("join", "back", "concatenated")
+    for layers in (1, 2, 3):
+        yield job("depth", "marked", "none", causal=True, layers=layers)
+    yield from main("local")
+    yield from main("count")
+    for base in (10.0, 100.0, 1e6):
+        yield job("base", "order", base=base)
+    for residual in (False, True):
+        yield job("residual", "back", starts=STARTS[:1], residual=residual, steps=0)
+    yield job("residual", "back", residual=False)
+    yield from main("order", causal=True, encodings=MAIN[2:])
+    for layers in (1, 3):
+        yield job("depth", "order", "none", causal=True, layers=layers)
+    yield from main("back", causal=True)
+    yield job("join", "order", "concatenated")
+    for encoding in TABLES:
+        yield job("little", "back", encoding, sequences=64, steps=100)
+    for base in (10.0, 100.0, 1e4, 1e6):
+        yield job("base", "order", base=base, seq_len=32)
+    yield from main("local", causal=True)
+    yield from main("count", causal=True)
+    for layers in (1, 3):
+        yield job("depth", "back", "none", causal=True, layers=layers)
+    yield job("depth", "place", "none", causal=True)
+    for start in STARTS:
+        for scale in (1.0, WIDTH**0.5):
+            yield job("scale", "order", starts=(start,), scale=scale)
+    for base in (10.0, 100.0, 1e4, 1e6):
+        yield job("base", "order", base=base, seq_len=64)
+
+
+def name(job):
+    """Return the name of a contender's file, which tells all that it was made with."""
+    made = hashlib.sha256(repr((job, SEEDS, SWEEP, RATES)).encode())
+    return f"{job[0]}-{made.hexdigest()[:12]}.json"
+
+
+def label(settings):
+    """Return what is not as usual, in few words."""
+    usual = asdict(Settings())
+    return ", ".join(
+        f"{k}={v}" for k, v in asdict(settings).items() if v != usual[k] or k == "task"
+    )
+
+
+def cost(settings):
+    """About how long a contender takes, in any unit."""
+    return (settings.steps + 80) * settings.layers * settings.seq_len
+
+
+def run(job):
+    """Choose rate and start on held-out data, train the models, store what was measured."""
+    study, settings, starts = job
+    path = PARTS / name(job)
+    choices = [replace(settings, start=start, rate=rate) for start in starts for rate in RATES]
+    models = train(choices, [SWEEP] * len(choices))
+    _, targets, answers = examine(models, settings.seq_len, exam=3)
+    tried = {str(settings.seq_len): share(targets, answers)}
+    chosen = choices[int(tried[str(settings.seq_len)].argmax())]
+    made = list(records(study, "sweep", choices, [SWEEP] * len(choices), tried))
+    found = measure(train(chosen, SEEDS), beyond=study in ("main", "spread"))
+    made += records(study, "test", [chosen] * len(SEEDS), SEEDS, found)
+    path.with_suffix(".new").write_text(json.dumps({"rows": made}))
+    path.with_suffix(".new").rename(path)
+    return job, float(found[str(settings.seq_len)].mean())
+
+
+def write(jobs):
+    """Write the table, and beside it what it was made with."""
+    parts = [json.loads((PARTS / name(job)).read_text()) for job in jobs]
+    table = [row for part in parts for row in part["rows"]]
+    columns = dict.fromkeys(key for row in table for key in row)
+    TABLE.parent.mkdir(exist_ok=True)
+    with TABLE.open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(table)
+    made = {
+        "made on": time.strftime("%Y-%m-%d"),
+        "models": len(table),
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "processor": platform.machine(),
+        "settings": [field.name for field in fields(Settings)],
+    }
+    TABLE.with_suffix(".json").write_text(json.dumps(made, indent=1) + "\n")
+    print(f"{len(table)} models in {TABLE.relative_to(ROOT)}")
+
+
+def main():
+    """Train what isn't trained yet, then write the table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--partial", action="store_true", help="write what there is, train nothing")
+    options = parser.parse_args()
+    PARTS.mkdir(parents=True, exist_ok=True)
+    jobs = list(grid())
+    left = [job for job in jobs if not (PARTS / name(job)).exists()]
+    if options.partial:
+        write([job for job in jobs if job not in left])
+        return
+    total = sum(cost(job[1]) for job in left)
+    done, begin = 0, time.perf_counter()
+    with multiprocessing.get_context("spawn").Pool(
+        options.processes, torch.set_num_threads, (1,)
+    ) as pool:
+        for number, ((study, settings, _), result) in enumerate(pool.imap_unordered(run, left), 1):
+            done += cost(settings)
+            seconds = (time.perf_counter() - begin) * (total / done - 1)
+            left_over = f"{number:3} of {len(left)}  {seconds / 60:5.1f} min left"
+            print(f"{left_over}  {result:.3f}  {study}  {label(settings)}", flush=True)
+    write(jobs)
+
+
+if __name__ == "__main__":
+    main()
