@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SECTIONS = ["What you'll do", "Summary", "Exercises", "What comes next"]
 BOOK = Book(ROOT)
-REWRITTEN = {"11_does_it_help"}  # being rewritten: its boxes and plain Markdown are still to come
 CLAIM = re.compile(r"S[0-4]-[a-z0-9-]+")
 CURE = "run `make notebooks NOTEBOOKS=…` for it, which executes and stores it"
 FORBIDDEN = {
@@ -210,8 +209,6 @@ def test_nothing_needs_a_solution(chapter):
 @rule
 def test_is_plain_markdown_and_true(chapter):
     """Every viewer shows it, and its numbers, titles and labels are the ones of the book."""
-    if chapter.path.stem in REWRITTEN:
-        return
     for cell, should in itertools.zip_longest(chapter.cells, chapter.plain):
         if cell != should:
             yield cell, "states what isn't so, or isn't plain Markdown: run `make references`"
@@ -246,7 +243,7 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
         if claim not in asserted:
             yield None, f"{claim} has a box, but no cell: tag the cell that asserts it"
     claims = set(filter(CLAIM.fullmatch, asserted)) - {*named}
-    for claim in sorted(claims) if chapter.path.stem not in REWRITTEN else ():
+    for claim in sorted(claims):
         yield None, f"{claim} has a cell, but no box: judge it in one"
     for claim in sorted({*re.findall(rf"`({CLAIM.pattern})`", chapter.text)} - {*named}):
         yield None, f"{claim} is named outside of a box: move it into one"

@@ -61,7 +61,7 @@ def constants(source):
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield from map(float, NUMBER.findall(spelled(node.value)))
         elif isinstance(node, ast.BinOp):
-            with contextlib.suppress(TypeError, ArithmeticError, NameError):
+            with contextlib.suppress(TypeError, ValueError, ArithmeticError, NameError):
                 yield float(eval(compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}))
 
 
