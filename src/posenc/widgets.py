@@ -49,11 +49,11 @@ VARIANTS = {
 """The tables that `Switch` puts beside the paper's, by name."""
 
 RULES = {
-    "none": "as trained",
-    "interpolation": "every frequency divided by s",
+    "none": "As trained",
+    "interpolation": "Interpolation: every frequency divided by s",
     "raised base": "NTK-aware: the base times s^(d/(d − 2))",
-    "llama3": "by parts, over the turns of a pair",
-    "YaRN": "by parts, over the number of a pair",
+    "llama3": "llama3: by parts, over the turns of a pair",
+    "YaRN": "YaRN: by parts, over the number of a pair",
 }
 """The rules of `Stretch`, by name."""
 

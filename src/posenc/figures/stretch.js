@@ -45,7 +45,7 @@ FIGURES.stretch = {
   build(picture) {
     const { height, draw } = drawing(picture, "Wavelength of each pair, in training and now", 260);
     return ({ trained, factor }, { before, after }, width) => {
-      const [x0, x1, y0, y1] = [44, width - 12, height - 36, 14];
+      const [x0, x1, y0, y1] = [72, width - 12, height - 36, 14];
       const top = Math.ceil(Math.log10(Math.max(...after, factor * trained)));
       const x = (pair) => x0 + (pair / (before.length - 1)) * (x1 - x0);
       const y = (length) => y0 - (Math.log10(length) / top) * (y0 - y1);
@@ -76,9 +76,9 @@ FIGURES.stretch = {
         text(x1, y0 + 16, before.length - 1, middle),
         text((x0 + x1) / 2, height - 4, "pair i", middle),
         level(trained, { class: "thin" }),
-        text(x0 + 6, y(trained) - 5, `trained: ${group(trained)}`),
+        text(x0 + 6, y(trained) + 15, `trained: ${group(trained)}`),
         level(factor * trained, { stroke: LINES[1] }),
-        text(x1, y(factor * trained) - 5, `wanted: ${group(factor * trained)}`, end),
+        text(x0 + 6, y(factor * trained) - 6, `wanted: ${group(factor * trained)}`),
         path(line(before), { stroke: LINES[0], "stroke-dasharray": "5 4" }),
         path(line(after), { stroke: LINES[0] }),
       );
