@@ -118,7 +118,7 @@ check-site: book tools/lighthouse/node_modules/installed ## measure every page (
 
 # What is done is kept in _build/experiments: one that was stopped goes on.
 experiments: export OMP_NUM_THREADS := 1
-experiments: .venv ## train every model of the chapter on experiments again (40 minutes)
+experiments: .venv ## train every model of the chapter on experiments again (a quarter of an hour)
 	$(BIN)/python tools/experiments.py
 
 bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser (RECORD=notebooks/data/speed.json)

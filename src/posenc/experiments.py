@@ -231,7 +231,11 @@ class ALiBi(Encoding):
 
 
 class T5(Encoding):
-    """Add a learned number of each head and each bucket of offsets, as T5 does."""
+    """Add a learned number of each head and each bucket of offsets, the same in all layers.
+
+    Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
+    transformer", 2020, section 2.1.
+    """
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -445,7 +449,25 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
-    """Train one model for each seed, all at once; arguments as for `stack`."""
+    """Train one model for each seed, all at once.
+
+    Parameters
+    ----------
+    settings : Settings or sequence of Settings
+        Those of all models, or one for each, which may differ in start and rate alone.
+    seeds : sequence of int
+        One for each model. A seed decides its start and its data.
+
+    Returns
+    -------
+    Trained
+
+    Examples
+    --------
+    >>> models = train(Settings("back", "rotary", steps=2), seeds=[0, 1, 2])
+    >>> models.curve.shape
+    torch.Size([2, 3])
+    """
     models = stack(settings, seeds)
     each = [settings] * len(seeds) if isinstance(settings, Settings) else settings
     usual = each[0]
@@ -501,9 +523,27 @@ def examine(
     number: int = 256,
     exam: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Return tokens, targets and answers for new sequences, each (seeds, number, seq_len).
+    """Test models on new sequences, others for each seed.
 
     Of sequences longer than those of the training, only the places beyond are asked.
+
+    Parameters
+    ----------
+    models : Trained
+        Models of one task.
+    seq_len : int
+        Length of the sequences.
+    positions : Tensor, shape (seq_len,), optional
+        Positions of the letters; 0, …, seq_len - 1 by default.
+    number : int
+        How many sequences each model gets.
+    exam : int
+        Which sequences: another number draws others.
+
+    Returns
+    -------
+    tokens, targets, answers : Tensor, shape (seeds, number, seq_len)
+        Where nothing is asked, the target is `SILENT`.
     """
     tasks = TASKS[models.settings.task]
     parts = []
