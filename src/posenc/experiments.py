@@ -673,7 +673,7 @@ def _by_distance(models: Trained) -> dict[str, Tensor]:
 
 
 Row = dict[str, Any]
-"""What is known of one model: study, role, seed, its settings, and what was measured."""
+"""One model, with its study, role, seed and settings, and what was measured."""
 
 
 def records(
