@@ -164,7 +164,7 @@ def page(browser, lab):
         ),
     )
     page.goto(f"{lab}?token=figures")
-    page.locator(".jp-MarkdownViewer table").wait_for(timeout=120_000)
+    page.locator(".jp-MarkdownViewer table").first.wait_for(timeout=120_000)
     yield page
     context.close()
 
