@@ -47,7 +47,7 @@ def hits(browser):
     if not PAGE.exists():
         pytest.skip("no site was built: run `make book` first")
     tab = browser.new_page()
-    tab.goto(PAGE.as_uri())
+    tab.goto(f"{PAGE.as_uri()}?q=order")
     tab.wait_for_function("Search.hasIndex()")
     found = tab.evaluate(ASK, list(SEARCHES))
     tab.close()
