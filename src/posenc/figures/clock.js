@@ -7,15 +7,14 @@ FIGURES.clock = {
   build(picture) {
     const { draw } = drawing(picture, "One clock hand for each pair, and the binary digits", 230);
     return ({ d_model }, { row, bits }, width) => {
-      const columns = Math.min(d_model / 2, 8);
       const step = Math.min(62, width / 8);
       const radius = step * 0.38;
-      const below = d_model > 16 ? 166 : 90;
+      const below = 14 + 76 * Math.ceil(d_model / 16);
       const hands = Array.from({ length: d_model / 2 }, (_, pair) => {
-        const [cx, cy] = [((pair % columns) + 0.5) * step, 36 + Math.floor(pair / columns) * 76];
+        const [cx, cy] = [((pair % 8) + 0.5) * step, 36 + 76 * Math.floor(pair / 8)];
         return [
           shape("circle", { cx, cy, r: radius, class: "thin faint" }),
-          hand(cx, cy, radius, row.slice(2 * pair, 2 * pair + 2), { class: "accent" }),
+          hand(cx, cy, radius, [row[2 * pair], row[2 * pair + 1]], { class: "accent" }),
           text(cx, cy + 42, pair, middle),
         ];
       });

@@ -50,8 +50,8 @@ const path = (points, attributes) =>
     ...attributes,
   });
 
-const show = (x, digits = 4) => (Number(x.toFixed(digits)) + 0).toFixed(digits).replace("-", "−");
-const group = (x) => String(x).replace(/\d(?=(\d{3})+$)/g, "$& ");
+const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");
+const group = (x) => x.toLocaleString("en", { maximumFractionDigits: 20 }).replaceAll(",", " ");
 
 /** An SVG of a fixed height, and as wide as its place: the height, and how to draw into it. */
 function drawing(picture, label, height) {
@@ -69,7 +69,7 @@ function axes(width, height, above, right, top, label) {
   const [x0, x1, y0, y1] = [34, width - 12, height - 36, above];
   const x = (value) => x0 + (value / right) * (x1 - x0);
   const y = (value) => y0 + ((value + top) / (2 * top)) * (y1 - y0);
-  const step = [1, 2, 5, 10, 20, 50, 100].find((size) => right / size <= 7);
+  const step = [1, 2, 5, 10, 20, 50].find((size) => right / size <= 7);
   const ticks = [];
   for (let tick = 0; tick <= right; tick += step) ticks.push(text(x(tick), y0 + 16, tick, middle));
   for (const tick of [-top, 0, top]) ticks.push(text(x0 - 6, y(tick) + 4, show(tick, 0), end));
