@@ -124,7 +124,9 @@ def axe(page, alike):
     """Rules of axe that a page breaks; contrast, the slow one, is left out where it is `alike`."""
     rules = {"runOnly": RULES, "resultTypes": ["violations"]}
     colors = {"runOnly": ["color-contrast"], "resultTypes": ["violations"]}
-    whole = Axe.from_file(AXE).run(page, options=rules | {"rules": {"color-contrast": {"enabled": False}}})
+    whole = Axe.from_file(AXE).run(
+        page, options=rules | {"rules": {"color-contrast": {"enabled": False}}}
+    )
     colored = Axe.from_file(AXE).run(page, context={"exclude": alike}, options=colors)
     broken = whole.response["violations"] + colored.response["violations"]
     return [f"{each['id']} {each['nodes'][0]['target']}" for each in broken]
