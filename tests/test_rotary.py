@@ -1,9 +1,14 @@
-"""`posenc.rotary_frequencies`: the rules by their formulas, and every error."""
+"""`posenc.rotary_frequencies`: the rules by their formulas, a record of theirs, and every error."""
+
+from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 
 from posenc import angular_frequencies, rotary_frequencies
+
+RECORD = yaml.safe_load(Path(__file__).with_name("rotary.yml").read_text(encoding="utf-8"))
 
 LLAMA3 = {
     "rope_type": "llama3",
@@ -141,11 +146,21 @@ def test_llama3_blends_between_two_wavelengths():
     assert factor == 1
 
 
+@pytest.mark.parametrize("recorded", RECORD, ids=lambda recorded: recorded[1]["rope_type"])
+def test_equals_the_record_of_transformers(recorded):
+    width, scaling, limit, seq_len, expected, attention = recorded
+    found, factor = rotary_frequencies(
+        width, scaling=scaling, max_position_embeddings=limit, seq_len=seq_len
+    )
+    np.testing.assert_allclose(found, expected, rtol=1e-7, atol=0)
+    assert factor == pytest.approx(attention, rel=1e-15)
+
+
 ERRORS = [
     ({"d_model": 7}, ValueError, "d_model must be even"),
     ({"scaling": [1]}, TypeError, r"scaling must be a mapping, got \[1\]"),
     ({"scaling": {"rope_type": "ntk"}}, ValueError, "must be one of default, linear.*'ntk'"),
-    ({"scaling": {"rope_type": "linear"}}, ValueError, "needs the field 'factor'"),
+    ({"scaling": {"rope_type": "linear"}}, ValueError, "^scaling needs the field 'factor'$"),
     ({"scaling": {"rope_type": "linear", "factor": 0.5}}, ValueError, r"'factor'\] must be at l"),
     ({"scaling": {"rope_type": "linear", "factor": "2"}}, TypeError, r"'factor'\] must be a real"),
     ({"scaling": {"rope_type": "linear", "factors": 2}}, ValueError, "doesn't know: 'factors'"),
@@ -158,7 +173,21 @@ ERRORS = [
     ({"scaling": {"partial_rotary_factor": 0.0}}, ValueError, r"factor'\] must be positive"),
     ({"scaling": {"partial_rotary_factor": 0.4}}, ValueError, "even number .* got 3 of 8"),
     ({"scaling": {"partial_rotary_factor": 0.1}}, ValueError, "even number .* got 0 of 8"),
-    ({"scaling": {"rope_type": "dynamic", "factor": 2.0}}, ValueError, "max_position_embeddings"),
+    (
+        {"scaling": {"rope_type": "dynamic", "factor": 2.0}},
+        ValueError,
+        "^scaling of type 'dynamic' needs max_position_embeddings$",
+    ),
+    (
+        {"scaling": {"rope_type": "dynamic", "factor": 0.5}, "max_position_embeddings": 9},
+        ValueError,
+        r"'factor'\] must be at least 1",
+    ),
+    (
+        {"scaling": {"rope_type": "proportional", "factor": 0.5}},
+        ValueError,
+        r"'factor'\] must be at least 1",
+    ),
     (
         {
             "d_model": 2,
@@ -166,7 +195,7 @@ ERRORS = [
             "max_position_embeddings": 9,
         },
         ValueError,
-        "needs two pairs",
+        "^scaling of type 'dynamic' needs two pairs or more, got one$",
     ),
     ({"max_position_embeddings": 0}, ValueError, "max_position_embeddings must be at least 1"),
     ({"seq_len": 1.5}, TypeError, "seq_len must be an int"),
@@ -179,6 +208,7 @@ ERRORS = [
     ({"scaling": LONGROPE}, ValueError, "'short_factor'.* each of the 4 pairs"),
     ({"scaling": LONGROPE | {"short_factor": None}}, ValueError, "needs the field 'short_factor'"),
     ({"d_model": 4, "scaling": LONGROPE | {"long_factor": [1, 0]}}, ValueError, "must hold posit"),
+    ({"d_model": 4, "scaling": LONGROPE | {"long_factor": [1, "2"]}}, TypeError, r"g\['long_fact"),
     ({"scaling": LLAMA3 | {"high_freq_factor": 1.0}}, ValueError, "must be above low_freq_factor"),
 ]
 
