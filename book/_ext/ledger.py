@@ -80,7 +80,8 @@ class Ledger(SphinxDirective):
         found = Counter(claim["verdict"] for claim in self.rows())
         count = (
             f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "
-            f"within limits, and {found['fails']} fail."
+            f"within limits, and {found['fails']} fail. Choose a document or a verdict to see its "
+            "rows alone."
         )
         return [nodes.paragraph("", count), nodes.raw("", fields, format="html"), table]
 

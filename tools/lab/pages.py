@@ -1,0 +1,59 @@
+"""Pages whose directives only the site knows, as JupyterLab is to show them: in Markdown alone.
+
+The ledger becomes tables, the glossary a list of definitions, and the page of the package says how
+to ask for its documentation. What is shown can't be saved over its source: it is read-only.
+"""
+
+import re
+from pathlib import Path
+
+import yaml
+from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+
+LEDGER = re.compile(r"^```\{ledger\}\n(?::document: (S\d)\n)?```$", re.MULTILINE)
+MODULE = re.compile(
+    r"^```\{eval-rst\}\n\.\. automodule:: ([\w.]+)\n.*?^```$", re.MULTILINE | re.DOTALL
+)
+TERM = re.compile(r"^(\S[^\n]*)\n  (?=\S)", re.MULTILINE)
+GLOSSARY = re.compile(r"(?<=^:::\{glossary\}\n).*?(?=^:::$)", re.MULTILINE | re.DOTALL)
+
+
+def table(claims, document):
+    """The rows of the ledger, or what one document gets wrong."""
+    lines = ["| Document | Claim | Verdict | Asserted in |", "|---|---|---|---|"]
+    if document:
+        lines = ["| The document says | Right is | Shown in |", "|---|---|---|"]
+        claims = [c for c in claims if c["id"].startswith(document) and c["verdict"] != "holds"]
+    for claim in claims:
+        name = f"chapter {int(claim['chapter'][:2])}"
+        there = f"[{name}](../notebooks/{claim['chapter']}.ipynb#claim-{claim['id']})"
+        cells = [claim["id"][:2], claim["claim"], claim["verdict"], there]
+        if document:
+            cells = [claim["claim"], claim["truth"], there]
+        cells = [cell.replace("|", r"\|") for cell in cells]
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines)
+
+
+def resolve(text, claims):
+    """The text of a page without the site's own directives."""
+    text = LEDGER.sub(lambda found: table(claims(), found[1]), text)
+    text = MODULE.sub(
+        r"In a cell of a notebook, `import \1; help(\1)` shows all that it has.", text
+    )
+    return GLOSSARY.sub(lambda found: TERM.sub(r"\1\n: ", found[0]), text)
+
+
+class Pages(AsyncLargeFileManager):
+    """Files as they are, but for those pages."""
+
+    async def get(self, path, content=True, *args, **options):
+        model = await super().get(path, content, *args, **options)
+        if content and model["type"] == "file" and path.endswith(".md"):
+            ledger = Path(self.root_dir, "book", "claims.yml")
+            shown = resolve(
+                model["content"], lambda: yaml.safe_load(ledger.read_text(encoding="utf-8"))
+            )
+            if shown != model["content"]:
+                model |= {"content": shown, "writable": False}
+        return model
