@@ -11,11 +11,26 @@ from pathlib import Path
 
 import nbformat
 import pytest
+import yaml
+from execute import is_same
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
+# First exercises: a wrong answer, what the check says of it, and a right answer in our own words.
+EXERCISES = {
+    "06_binary_analogy": ("check_decimal(8)", "the factor is 31", "check_decimal(2 * 6)"),
+    "02_formula": (
+        "check_row([0, 1, 0, 1, 0, 1])",
+        "is off",
+        "check_row([f(10.0**-i) for i in range(3) for f in (math.sin, math.cos)])",
+    ),
+    "12_conventions": ("check_ratio(10)", "try i = 1", "check_ratio(10_000**0.5)"),
+    "17_images_and_axes": ("check_count(64)", "think of", "check_count(6 * 5 * 4 // 6)"),
+}
+PAGES = ["claims", "errata", "glossary", "questions", "notation", "references", "api"]
 if not os.environ.get("CI"):  # a page takes seconds
     CHAPTERS = ["07_linearity"]
+    EXERCISES = {"06_binary_analogy": EXERCISES["06_binary_analogy"]}
 CELLS = (
     "from posenc import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure",
     "print(figure.state())",
@@ -31,10 +46,16 @@ CONNECTED = """() => {
 # Before anything is run: no kernel is needed to look.
 OPEN = """path => jupyterapp.commands.execute("docmanager:open", {
     path, factory: "Notebook", kernelPreference: { shouldStart: false } }).then(() => null)"""
+SHOW = "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)"
 RENDERED = """() => {
     const text = jupyterapp.shell.currentWidget?.content.widgets?.filter(
         (cell) => cell.model.type === "markdown");
     return text?.length && text.every((cell) => cell.node.querySelector(".myst")?.textContent);
+}"""
+SETTLED = """() => {
+    const cells = jupyterapp.shell.currentWidget.content.widgets ?? [];
+    return cells.every?.((cell) => cell.model.type !== "markdown"
+        || cell.node.querySelector(".myst")?.textContent) ?? true;
 }"""
 SEEN = """async () => {
     const cells = jupyterapp.shell.currentWidget.content.widgets;
@@ -57,12 +78,39 @@ SEEN = """async () => {
         nowhere: all(".myst a[href^='#']").map((a) => a.hash.slice(1)).filter(
             (id) => !document.getElementById(id)),
         warnings: all(".myst [class*='text-yellow'], .myst [class*='text-red']").length,
+        elsewhere: all(".myst a[href^='http']").map((a) => a.href).filter(
+            (address) => !address.startsWith(location.origin)),
+        places: [...all(".myst [id]").map((place) => place.id),
+            ...all(".myst .heading-text").map((heading) => heading.textContent)],
         boxes: all(".myst aside.documents").length,
         exercises: all(".myst aside.myst-exercise").length,
         folded: all(".myst details.myst-exercise:not([open])").length,
         lines: all(".jp-Placeholder.jp-InputPlaceholder").map((line) => line.textContent.trim()),
     };
 }"""
+BOXES = """() => {
+    const page = jupyterapp.shell.currentWidget.node;
+    const all = (query) => [...page.querySelectorAll(`.myst ${query}`)];
+    return {
+        text: page.querySelector(".myst").innerText,
+        links: all("a").map((link) => link.href),
+        warnings: all("[class*='text-yellow'], [class*='text-red'], .katex-error").length,
+        rows: all("tr:has(td)").length,
+        terms: all("dt").length,
+    };
+}"""
+# Each place stands far below the top of its page.
+IN_SIGHT = """([path, query, text]) => {
+    const widget = jupyterapp.shell.currentWidget;
+    const place = [...widget.node.querySelectorAll(query)].find(
+        (element) => element.textContent.includes(text));
+    const y = place?.getBoundingClientRect().y;
+    return widget.context.path === path && y > 0 && y < innerHeight;
+}"""
+DONE = """() => jupyterapp.shell.currentWidget.content.widgets.every((cell) =>
+    cell.model.type !== "code" || cell.model.executionCount) &&
+    jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === "idle" """
+NOTEBOOK = "jupyterapp.shell.currentWidget.content.model.toJSON()"
 THEME = "name => jupyterapp.commands.execute('apputils:change-theme', { theme: name })"
 
 
@@ -185,6 +233,22 @@ def test_it_opens_at_the_first_page_and_asks_nothing(page):
     page.evaluate("jupyterapp.shell.currentWidget.dispose()")
 
 
+def letters(text):
+    """What is left of a heading in every form of its address."""
+    return re.sub(r"[\W_]", "", text.lower())
+
+
+def named(chapter):
+    """The places of a chapter that other pages link to, but for claims."""
+    pages = [
+        ROOT / "index.md",
+        *(ROOT / "book").glob("*.md"),
+        *(ROOT / "notebooks").glob("*.ipynb"),
+    ]
+    text = "".join(page.read_text(encoding="utf-8") for page in pages)
+    return set(re.findall(rf"{chapter}\.ipynb#([^)]+)\)", text))
+
+
 @pytest.mark.parametrize("name", CHAPTERS)
 def test_a_chapter_shows_as_on_the_page(page, name):
     cells = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells
@@ -199,6 +263,8 @@ def test_a_chapter_shows_as_on_the_page(page, name):
     assert [text for text in seen["text"] if re.search(r"\{[\w-]+\}|:::|`|\$\$", text)] == []
     assert seen["warnings"] == 0
     assert seen["nowhere"] == []
+    assert [address for address in seen["elsewhere"] if address not in source] == []
+    assert {letters(place) for place in named(name)} <= set(map(letters, seen["places"]))
     stored = [o for cell in code for o in cell.outputs if "image/svg+xml" in o.get("data", {})]
     captions = [caption for *_, caption in seen["pictures"]]
     numbers = [f"Figure {int(name[:2])}.{n + 1}." for n in range(len(stored))]
@@ -213,15 +279,125 @@ def test_a_chapter_shows_as_on_the_page(page, name):
     assert page.elsewhere == []
 
 
-def test_links_lead_to_their_places(page):
-    """To a figure of the same chapter, and to another chapter."""
-    page.evaluate(OPEN, "notebooks/07_linearity.ipynb")
-    page.wait_for_function(RENDERED, timeout=120_000)
-    page.locator(".jp-Notebook .myst a[href='#fig-shift-matrix']").last.click()
-    caption = page.locator("[id='fig-shift-matrix']")
-    page.wait_for_function(
-        "caption => Math.abs(caption.getBoundingClientRect().y - 450) < 450",
-        arg=caption.element_handle(),
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_beside_the_chapters_shows_what_it_holds(page, name):
+    page.evaluate(SHOW, f"book/{name}.md")
+    page.locator(".jp-MarkdownViewer:visible .myst h1").wait_for(timeout=60_000)
+    seen = page.evaluate(BOXES)
+    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+    assert seen["warnings"] == 0
+    assert re.search(r"\{[a-z][\w-]+\}|:::|\$", seen["text"]) is None
+    assert page.elsewhere == []
+    claims = yaml.safe_load((ROOT / "book" / "claims.yml").read_text())
+    wrong = [claim for claim in claims if claim["verdict"] != "holds"]
+    rows = {"claims": len(claims), "errata": len(wrong)}
+    if name in rows:
+        assert seen["rows"] == rows[name]
+        assert sum("/notebooks/" in link for link in seen["links"]) >= rows[name]
+    assert name != "glossary" or seen["terms"] > 50
+
+
+LINKS = {
+    "notebooks/07_linearity.ipynb#fig-shift-matrix": (
+        "notebooks/07_linearity.ipynb",
+        "[id='fig-shift-matrix']",
+        "",
+    ),
+    "notebooks/08_tsne.ipynb#eq-formula-chord": (
+        "notebooks/02_formula.ipynb",
+        "[id='eq-formula-chord']",
+        "",
+    ),
+    "book/questions.md#the-layer-dropout-and-batch_first": (
+        "notebooks/04_torch_stack_flatten.ipynb",
+        "h2",
+        "dropout and batch_first",
+    ),
+    "book/claims.md#claim-S0-linear": (
+        "notebooks/07_linearity.ipynb",
+        ".documents p:has(code)",
+        "S0-linear",
+    ),
+    "notebooks/07_linearity.ipynb#vaswani2017": (
+        "book/references.md",
+        "li",
+        "Vaswani et al., 2017",
+    ),
+}
+
+
+@pytest.mark.parametrize("link", LINKS)
+def test_a_link_leads_to_its_place(page, link):
+    """In the same chapter, in another one that isn't open yet, and on a page; nothing to save."""
+    start, _, anchor = link.partition("#")
+    path, query, text = LINKS[link]
+    page.evaluate(SHOW, start)
+    found = page.locator(f".lm-Widget.jp-Document:visible .myst a[href$='#{anchor}']").last
+    found.wait_for(timeout=60_000)
+    page.wait_for_function(SETTLED, timeout=60_000)
+    found.click()
+    page.wait_for_function(IN_SIGHT, arg=[path, query, text], timeout=60_000)
+    assert not page.evaluate("jupyterapp.shell.currentWidget.context.model.dirty")
+    for _ in {start, path}:
+        page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+
+
+def confirm(page, command):
+    """Run a command of the menu that asks once."""
+    page.evaluate("command => void jupyterapp.commands.execute(command)", command)
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+
+
+def run_below(page, source):
+    """Write a cell below the active one, run it, and return what it prints."""
+    page.evaluate("jupyterapp.commands.execute('notebook:insert-cell-below').then(() => null)")
+    page.evaluate(
+        """source => {
+            const { activeCell } = jupyterapp.shell.currentWidget.content;
+            activeCell.model.sharedModel.setSource(source);
+            return jupyterapp.commands.execute("notebook:run-cell").then(() => null);
+        }""",
+        source,
     )
-    page.locator(".jp-Notebook .myst a", has_text="chapter 2").first.click()
-    page.wait_for_function("jupyterapp.shell.currentWidget.context.path.includes('02_formula')")
+    return page.evaluate(
+        "jupyterapp.shell.currentWidget.content.activeCell.outputArea.node.innerText"
+    )
+
+
+@pytest.mark.parametrize("name", EXERCISES)
+def test_a_chapter_runs_and_an_exercise_can_be_solved(page, name):
+    """Run all gives what is stored; after Restart and clear a reader solves the first exercise."""
+    stored = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    page.evaluate(SHOW, f"notebooks/{name}.ipynb")
+    page.wait_for_function(CONNECTED, timeout=120_000)
+    assert not page.evaluate("jupyterapp.shell.currentWidget.context.model.dirty")
+
+    confirm(page, "notebook:restart-run-all")
+    page.wait_for_function(DONE, timeout=300_000)
+    fresh = nbformat.from_dict(page.evaluate(NOTEBOOK))
+    live = [n for n, cell in enumerate(stored.cells) if "widgets." in cell.source.split("\n")[-1]]
+    for number, (before, after) in enumerate(zip(stored.cells, fresh.cells, strict=True)):
+        ignored = "nbval-ignore-output" in before.metadata.get("tags", [])
+        assert number in live or ignored or is_same(before, after), before.source
+    figures = page.locator(".jp-OutputArea-output .say")
+    assert figures.count() == len(live)
+    for figure in figures.all():
+        before = figure.inner_text()
+        figure.locator("xpath=..").locator("input[type=range], input").first.press("ArrowRight")
+        assert figure.inner_text() != before
+
+    confirm(page, "notebook:restart-clear-output")
+    page.wait_for_function(f"!{NOTEBOOK}.cells.some((cell) => cell.outputs?.length)")
+    page.wait_for_function(CONNECTED, timeout=120_000)
+    wrong, says, right = EXERCISES[name]
+    check = next(
+        n for n, cell in enumerate(stored.cells) if f"def {wrong.split('(')[0]}" in cell.source
+    )
+    page.evaluate(f"jupyterapp.shell.currentWidget.content.activeCellIndex = {check}")
+    for command in ("run-all-above", "run-cell"):
+        page.evaluate(f"jupyterapp.commands.execute('notebook:{command}').then(() => null)")
+    assert says in run_below(page, wrong)
+    assert run_below(page, right).strip() == "Right."
+    page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+    assert page.elsewhere == []
