@@ -184,6 +184,14 @@ def test_exercises_have_solutions_that_run(chapter):
             if label is None:
                 yield cell, "the tag solution belongs to code below a box :::{solution}"
             ran |= {label}
+            hidden = cell.metadata.get("jupyter", {})
+            shut = hidden.get("source_hidden") and (
+                not cell.outputs or hidden.get("outputs_hidden")
+            )
+            if not shut or not cell.source.startswith("# Solution\n"):
+                problem = "a line of the solution shows in JupyterLab before it is opened"
+                cure = 'begin it with "# Solution", with source_hidden and outputs_hidden'
+                yield cell, f"{problem}: {cure}"
         label = found[-1] if found else label if "solution" in tags(cell) else None
     for label in set(exercises) - ran:
         yield None, f"the solution of {label} holds no code: add a cell with the tag solution"
