@@ -58,7 +58,8 @@ def test_base_reaches_the_table():
 def test_default_max_len_is_the_limit():
     layer = SinusoidalPositionalEncoding(2, max_len=5, dropout=0.0)
     assert layer(torch.zeros(1, 5, 2)).shape == (1, 5, 2)
-    with pytest.raises(ValueError, match="x must have at most max_len = 5 positions, got 6"):
+    says = "x .* at most max_len = 5 positions, got 6: give the layer a larger max_len, or pass pos"
+    with pytest.raises(ValueError, match=says):
         layer(torch.zeros(1, 6, 2))
 
 
@@ -252,10 +253,18 @@ def test_an_old_checkpoint_loads(shape, dtype):
     model.load_state_dict({})
 
 
-@pytest.mark.parametrize("wrong", [sinusoidal_encoding(20, 6), sinusoidal_encoding(20, 8, base=99)])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        sinusoidal_encoding(20, 6),
+        sinusoidal_encoding(20, 8, base=99),
+        sinusoidal_encoding(20, 8) + np.float32(0.02),
+        sinusoidal_encoding(20, 8) * np.float32(1.02),
+    ],
+)
 def test_a_checkpoint_with_another_table_is_refused(wrong):
     layer = SinusoidalPositionalEncoding(8)
-    with pytest.raises(ValueError, match="pe in the checkpoint is not the table of this layer"):
+    with pytest.raises(ValueError, match="is not the table of this layer: it has another width"):
         layer.load_state_dict({"pe": torch.from_numpy(wrong)})
 
 

@@ -1,16 +1,18 @@
 import gzip
 import inspect
+import json
 import re
 from pathlib import Path
 
 import live_figures
+import matplotlib as mpl
 import nbformat
 import numpy as np
 import pictures
 import pytest
 from matplotlib.figure import Figure
 
-from posenc import sinusoidal_encoding, wavelengths, widgets
+from posenc import plots, sinusoidal_encoding, wavelengths, widgets
 from posenc.widgets import VARIANTS, Curves, Heatmap, Kernel, Rotation, Switch
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
@@ -81,6 +83,18 @@ def test_the_script_is_told_which_figure_it_is(kind):
     assert kind().get_state("_kind") == {"_kind": kind.__name__.lower()}
 
 
+def test_the_script_knows_what_python_knows(kind):
+    given = dict(re.findall(r"^const (\w+) = (.*);$", widgets.script(kind.__name__), re.M)[:4])
+    assert set(given) == {"FIELDS", "LINES", "MAP", "STYLE"}
+    given = {name: json.loads(value) for name, value in given.items()}
+    fields = {name: trait.control(kind) for name, trait in kind._arguments().items()}
+    assert given["FIELDS"] == {kind.__name__.lower(): fields}
+    assert given["LINES"] == [*plots.COLORS]
+    colors = [mpl.colors.to_hex(mpl.colormaps["PuOr_r"](n / 10)) for n in range(11)]
+    assert [f"#{color:06x}" for color in given["MAP"]] == colors
+    assert given["STYLE"].startswith(":host")
+
+
 def test_unknown_arguments_are_refused(kind):
     with pytest.raises(TypeError, match=f"{kind.__name__} has no argument color, width"):
         kind(width=8, color=1)
@@ -93,7 +107,9 @@ def test_arguments_have_defaults_and_limits():
     limits = {"min": 0, "max": 127, "step": 1, "below": "d_model", "parts": 2}
     assert part.control(Heatmap) == {"label": "pair", "initial": 3} | limits
     assert part.top(Heatmap(d_model=10)) == 4
-    assert widgets.Width(4, 2, 8).control(Heatmap)["step"] == 2
+    assert widgets.Whole("offset", 1, below="seq_len").control(Heatmap)["parts"] == 1
+    width = {"label": "width d", "initial": 4, "min": 2, "max": 8, "step": 2}
+    assert widgets.Width(4, 2, 8).control(Heatmap) == width
     base = {"label": "base n", "initial": 10_000, "min": 1, "max": 1_000_000}
     assert widgets.Base().control(Heatmap) == base | {"step": 0.25, "log": True}
     variant = {"label": "variant", "initial": "halves", "options": VARIANTS}

@@ -545,7 +545,7 @@ def script(*names: str) -> str:
         "MAP": [int(color[1:], 16) for color in colors],
         "STYLE": (folder / "figures.css").read_text(encoding="utf-8"),
     }
-    consts = (f"const {k} = {json.dumps(v, ensure_ascii=False)};\n" for k, v in given.items())
+    consts = (f"const {k} = {json.dumps(v)};\n" for k, v in given.items())
     files = ("encoding", "drawing", *controls, "page")
     parts = ((folder / f"{name}.js").read_text(encoding="utf-8") for name in files)
     return "\n".join([*consts, *parts])
