@@ -223,6 +223,10 @@ def test_is_plain_markdown_and_true(chapter):
         if cell != should:
             yield cell, "states what isn't so, or isn't plain Markdown: run `make references`"
             break
+    for cell in chapter.cells:
+        kinds = {*re.findall(r"^[`:]{3,}\{([\w-]+)\}", cell.source, re.MULTILINE)}
+        if cell.cell_type == "markdown" and kinds - {"admonition", "exercise", "solution", "index"}:
+            yield cell, f"holds a directive, {kinds}, that no other viewer knows: write Markdown"
 
 
 @rule
