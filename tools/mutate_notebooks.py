@@ -8,6 +8,10 @@ draws another picture, or takes ten times as long. Cells run in a fork of a proc
 those before, so that a mutant costs only what follows it. Which mutants are drawn depends on their
 own text alone: an edit elsewhere leaves most of them. Survivors that change nothing a reader sees
 are listed in tools/mutants.toml with the reason.
+
+A cell that judges a claim of the documents must fail if the claim is turned around: all contraries
+of each of its assertions (tools/contraries.py) are tried in one run of the cell, and those for
+which the assertion failed at least once are killed.
 """
 
 import ast
@@ -15,6 +19,7 @@ import copy
 import hashlib
 import multiprocessing
 import os
+import re
 import sys
 import time
 import tomllib
@@ -24,6 +29,7 @@ from pathlib import Path
 # Before anything imports numpy or torch: a fork keeps no threads.
 os.environ |= {"OMP_NUM_THREADS": "1", "MPLBACKEND": "module://matplotlib_inline.backend_inline"}
 
+import contraries
 import nbformat
 import pictures
 from IPython.core.displayhook import DisplayHook
@@ -32,6 +38,7 @@ from IPython.display import publish_display_data
 from IPython.utils.capture import capture_output
 from traitlets.config import Config
 
+CLAIM = re.compile(r"S[0-4]-[a-z0-9-]+")
 LISTED = Path(__file__).with_name("mutants.toml")
 DRAWN = 13
 SLOW = {"11_does_it_help": 8}  # a minute each
@@ -184,11 +191,28 @@ def rest(shell, cells, number, source, told):
     told.send("")
 
 
-def fate(shell, cells, number, source, seconds):
-    """What a fork of this process finds."""
+def turned(shell, source, told):
+    """Run a cell with the contraries of its assertions; send those that never failed."""
+    source, texts = contraries.turn(source)
+    alive = dict(enumerate(texts))
+
+    def attempt(tests):
+        for key, test in tests:
+            if key in alive and not test():
+                del alive[key]
+
+    shell.user_ns |= contraries.HELPERS | {"_try": attempt}
+    with capture_output():
+        result = shell.run_cell(source)
+    error = result.error_before_exec or result.error_in_exec
+    told.send((repr(error)[:200] if error else "", len(texts), [*alive.values()]))
+
+
+def fate(seconds, target, *arguments):
+    """What a function finds in a fork of this process."""
     fork = multiprocessing.get_context("fork")
     listen, told = fork.Pipe(duplex=False)
-    child = fork.Process(target=rest, args=(shell, cells, number, source, told))
+    child = fork.Process(target=target, args=(*arguments, told))
     child.start()
     told.close()
     try:
@@ -200,33 +224,53 @@ def fate(shell, cells, number, source, seconds):
         child.join()
 
 
+def judges(cell):
+    """Whether a cell asserts a claim of the ledger."""
+    return any(CLAIM.fullmatch(tag) for tag in cell.metadata.get("tags", []))
+
+
+def judge(shell, cell, seconds):
+    """How many contraries the assertions of a cell have, and those that it doesn't notice."""
+    found = fate(seconds, turned, shell, cell.source)
+    if isinstance(found, str) or found[0]:
+        sys.exit(f"the contraries of this cell can't be tried, {found}:\n{cell.source}")
+    return found[1:]
+
+
 def main(path):
     notebook = nbformat.read(path, as_version=4)
     cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
     listed = {m["text"] for m in tomllib.loads(LISTED.read_text())["notebooks"].get(path.stem, [])}
     drawn = draw(cells, SLOW.get(path.stem, DRAWN))
+    judging = [number for number, cell in enumerate(cells) if judges(cell)]
     os.chdir(path.parent)
     settings = Config(HistoryManager={"enabled": False})
     shell = InteractiveShell.instance(config=settings, displayhook_class=Echo)
-    started, survivors = time.monotonic(), []
-    found = fate(shell, cells, 0, cells[0].source, 600)
+    started, survivors, tried = time.monotonic(), [], 0
+    found = fate(600, rest, shell, cells, 0, cells[0].source)
     seconds = 10 * (time.monotonic() - started) + 10
     if found:
         sys.exit(f"{path.stem} itself fails: {found}")
-    for number, cell in enumerate(cells):
+    last = max(*drawn, *judging)
+    for number, cell in enumerate(cells[: last + 1]):
         for text, code in drawn[number]:
-            killed = fate(shell, cells, number, code, seconds)
+            killed = fate(seconds, rest, shell, cells, number, code)
             survivors += [] if killed else [text]
             print(f"{path.stem} {number}: {text} | {killed or 'SURVIVES'}", flush=True)
-        if number == max(drawn):
-            break
-        trouble(shell, cell, cell.source)
+        if number in judging:
+            count, alive = judge(shell, cell, seconds)
+            tried, survivors = tried + count, survivors + alive
+            for text in alive:
+                print(f"{path.stem} {number}: {text} | SURVIVES", flush=True)
+        if number < last:
+            trouble(shell, cell, cell.source)
     # The control: without an error, a late fork finds none.
-    found = fate(shell, cells, number, cell.source, seconds)
+    found = fate(seconds, rest, shell, cells, last, cells[last].source)
     if found:
         sys.exit(f"{path.stem} fails in a fork: {found}")
-    total = sum(map(len, drawn.values()))
-    print(f"{path.stem}: {total - len(survivors)} of {total} killed, {len(listed)} listed")
+    total = sum(map(len, drawn.values())) + tried
+    killed = f"{total - len(survivors)} of {total} killed, {len(listed)} listed"
+    print(f"{path.stem}: {killed}; {tried} are contraries, of {len(judging)} cells")
     new, gone = set(survivors) - listed, listed - set(survivors)
     if new or gone:
         sys.exit(
