@@ -227,6 +227,10 @@ def test_is_plain_markdown_and_true(chapter):
         kinds = {*re.findall(r"^[`:]{3,}\{([\w-]+)\}", cell.source, re.MULTILINE)}
         if cell.cell_type == "markdown" and kinds - {"admonition", "exercise", "solution", "index"}:
             yield cell, f"holds a directive, {kinds}, that no other viewer knows: write Markdown"
+        for anchor in re.findall(r"\]\(#([\w-]+)\)", cell.source):
+            if f'<a id="{anchor}">' not in chapter.text:
+                problem = f"#{anchor} is a heading's address, which each viewer makes otherwise"
+                yield cell, f'{problem}: begin its first paragraph with <a id="…"></a>'
 
 
 @rule
