@@ -334,10 +334,11 @@ WRONG = {
     },
     "18_time_and_space": {
         "check_unit": [
-            ("milliseconds", {"0.01, 3600 / 0.01": "10, 360_000"}, "1 is a second"),
-            ("a second", {"0.01, 3600 / 0.01": "1, 3600"}, "the smallest gap"),
-            ("the wavelength in seconds", {"3600 / 0.01": "3600"}, "too soon"),
-            ("far too long", {"3600 / 0.01": "3600 / 0.01**3"}, "hardly moves"),
+            ("milliseconds", {"0.01, 2 * 3600 / 0.01": "10, 720_000"}, "1 is a second"),
+            ("a second", {"0.01, 2 * 3600 / 0.01": "1, 7200"}, "the smallest gap"),
+            ("the wavelength in seconds", {"(0.01, 2 * 3600 / 0.01": "(0.01, 7200"}, "too soon"),
+            ("the span itself", {"(0.01, 2 * 3600 / 0.01": "(0.01, 3600 / 0.01"}, "twice the span"),
+            ("far too long", {"(0.01, 2 * 3600": "(0.01, 2 * 3600 / 0.01**2"}, "hardly moves"),
         ],
         "check_calendar": [
             ("a year of 365 days", {"365.25": "365"}, "the year should repeat"),
