@@ -88,11 +88,9 @@ new: ## begin a chapter from a template (NAME=relative_bias)
 references: .venv ## write the numbers, titles and labels that the text states
 	@$(BIN)/python tools/references.py
 
-# JupyterLab draws the figures of notebooks that it trusts.
 lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/tools/lab
-lab: .venv ## open the book in JupyterLab
-	@$(BIN)/jupyter trust notebooks/*.ipynb >/dev/null
-	$(BIN)/jupyter lab
+lab: .venv ## open the book in JupyterLab (LAB="--no-browser --port 9000")
+	$(BIN)/jupyter lab $(LAB)
 
 serve: book ## build the site and show it on localhost (PORT=8000)
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || \

@@ -1,7 +1,8 @@
 """Pages whose directives only the site knows, as JupyterLab is to show them: in Markdown alone.
 
 The ledger becomes tables, the glossary a list of definitions, and the page of the package says how
-to ask for its documentation. What is shown can't be saved over its source: it is read-only.
+to ask for its documentation. What is shown can't be saved over its source: it is read-only. And
+the book's own notebooks are trusted, however they change: of others JupyterLab shows no SVG.
 """
 
 import re
@@ -46,6 +47,12 @@ def resolve(text, claims):
 
 class Pages(AsyncLargeFileManager):
     """Files as they are, but for those pages."""
+
+    def mark_trusted_cells(self, nb, path=""):
+        if path.startswith("notebooks/"):
+            self.notary.mark_cells(nb, True)
+        else:
+            super().mark_trusted_cells(nb, path)
 
     async def get(self, path, content=True, *args, **options):
         model = await super().get(path, content, *args, **options)
