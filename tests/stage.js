@@ -14,7 +14,11 @@ function compiled(source, names) {
 /** Run the script for one figure, on a page or in Jupyter. */
 function stage(source, { kind, given, id = "", search = "", width = 600, calm, deaf, jupyter }) {
   const [timers, listeners, copied, defined] = [new Map(), [], [], {}];
-  let [now, count] = [0, 0];
+  let [now, count, drawn] = [0, 0, 0];
+  const counted = () => {
+    if (++drawn > 1e5) throw new Error("the drawing has no end");
+    return true;
+  };
   const start = (every) => (act, ms) => timers.set(++count, { act, ms, every, at: now + ms }) && count;
   const location = { href: `https://book.example/page.html${search}`, search };
   const world = {
@@ -29,6 +33,10 @@ function stage(source, { kind, given, id = "", search = "", width = 600, calm, d
         this.observe = ({ className }) =>
           className.startsWith("picture") && act([{ contentRect: { width } }]);
       }
+    },
+    document: {
+      createElement: (name) => counted() && document.createElement(name),
+      createElementNS: (space, name) => counted() && document.createElementNS(space, name),
     },
     customElements: {
       get: (name) => defined[name],
@@ -68,7 +76,7 @@ function stage(source, { kind, given, id = "", search = "", width = 600, calm, d
     host.setAttribute("kind", kind);
     for (const [name, value] of Object.entries(given ?? {}))
       host.setAttribute(name.replace("_", "-"), value);
-    page.id = id;
+    if (id) page.id = id;
     page.append(host);
   }
   const root = host.shadowRoot;
@@ -89,9 +97,10 @@ function stage(source, { kind, given, id = "", search = "", width = 600, calm, d
     update: (state) => host.figure.update(state),
     heard: () => heard.takeRecords().length,
     buttons: () => Array.from(root.querySelectorAll("button"), (button) => button.textContent),
-    change: (name, value) => {
-      model.values[name] = value;
-      for (const [event, act] of listeners) if (event === `change:${name}`) act();
+    change: (values) => {
+      Object.assign(model.values, values);
+      const events = Object.keys(values).map((name) => `change:${name}`);
+      for (const [event, act] of listeners) if (events.includes(event)) act();
     },
     field: (name, value) => {
       const control = root.getElementById(`field-${name}`);
@@ -117,6 +126,9 @@ const binary = (bytes) => {
   return btoa(all);
 };
 
+/** Where texts are, by all that is known of them: it takes long to ask. */
+const boxes = new Map();
+
 /** What one element shows and tells. */
 function seen(node) {
   const texts = [...node.childNodes].filter((child) => child.nodeType === 3);
@@ -124,7 +136,9 @@ function seen(node) {
   for (const { name, value } of node.attributes) found[name] = value;
   if ("value" in node) found.value = node.value;
   if (node.getBBox && found.tag === "text") {
-    const { x, y, width, height } = node.getBBox();
+    const known = boxes.get(node.outerHTML) ?? node.getBBox();
+    if (node.isConnected) boxes.set(node.outerHTML, known);
+    const { x, y, width, height } = known;
     found.box = [x, y, x + width, y + height];
   }
   if (found.tag === "canvas") {
@@ -149,10 +163,12 @@ const reader = (act) => new Function("on", `return (async () => { ${act} })()`);
 
 /** The views of a case, one after each of its acts; of those that are known, the first that differs. */
 async function play(source, { acts, ...setting }, known = [], from = 0) {
-  const views = [];
+  const [views, errors] = [[], []];
+  window.onerror = (message) => errors.push(message);
   const on = stage(source, setting);
   for (const [n, act] of acts.entries()) {
     const told = typeof act === "string" ? await reader(act)(on) : on.update(act);
+    if (errors.length) throw new Error(errors[0]);
     if (n < from) continue;
     const now = view(on, told);
     if (now !== known[n]) views.push([n, now]);

@@ -34,7 +34,18 @@ ACCENT, THIN = {"class": "accent"}, {"class": "thin"}
 TAU = 2 * np.pi
 TRICKY = {
     "curves": [{"seq_len": 12}],  # ticks two apart
-    "kernel": [{"d_model": 4, "base": 32, "seq_len": 64}],  # the nearest are neighbors
+    "kernel": [
+        {"d_model": 4, "base": 32, "seq_len": 64},  # the nearest are neighbors
+        {"d_model": 4, "base": 3.2, "seq_len": 64},  # seven are nearer
+    ],
+    "stretch": [  # YaRN's range is cut off at the last dimension, and at the first
+        {"rule": "YaRN", "d_model": 128, "base": 10, "trained": 1024},
+        {"rule": "YaRN", "d_model": 8, "trained": 64},
+    ],
+}
+PARTS = {
+    "heatmap": ["picture map", "down", "panel", "cell", "across", "scale"],
+    "switch": ["picture three", *["panel", "title"] * 3],
 }
 VERDICTS = {
     "halves": "a convention: the same columns in another order",
@@ -135,7 +146,6 @@ class Seen:
 
     def has_tables(self, *tables):
         """A canvas for each table and limit, in matplotlib's colors."""
-        assert len(self.every("div", **{"class": "panel"})) == len(tables)
         for canvas, (table, limit) in zip(self.every("canvas"), tables, strict=True):
             shape = (int(canvas["height"]), int(canvas["width"]))
             meant = mpl.colormaps[plots.DIVERGING]((table + limit) / (2 * limit), bytes=True)
@@ -150,7 +160,7 @@ class Axes:
         frame = seen.every("polyline")[0]["points"].split()
         (x0, self.top), (_, y0), (x1, _) = [map(float, pair.split(",")) for pair in frame]
         self.corner, self.size = np.array([x0, y0]), np.array([x1 - x0, self.top - y0])
-        assert x1 - x0 > 200
+        assert x1 - x0 > 190
         assert y0 - self.top > 140
         self.right, self.low, self.high = right, low, high
         self.frame = (THIN, [(x0, self.top), (x0, y0), (x1, y0)])
@@ -399,8 +409,17 @@ def has_controls(seen, kind):
     figure = KINDS[kind](**seen.state)
     arguments = figure._arguments()
     names = [f"field-{name}" for name in arguments]
+    choices = [isinstance(field, widgets.Choice) for field in arguments.values()]
+    rows = ["field choice" if choice else "field" for choice in choices]
+    parts = ["live", *PARTS.get(kind, ["picture"]), "fields", *rows, "buttons"]
+    assert [e["class"] for e in seen.every("div")] == parts
     assert [e["for"] for e in seen.every("label")] == names
     assert [e["id"] for e in seen.all if e["tag"] in ("input", "select")] == names
+    (style,) = seen.words("style")
+    assert style.startswith(f":host {{ --line: {FIRST} }} :host {{")
+    assert seen.every("p", **{"class": "say", "aria-hidden": "true"})
+    assert seen.every("output", **{"class": "hidden", "aria-live": "polite"})
+    assert all(button["type"] == "button" for button in seen.every("button"))
     shown = iter(seen.every("span", **{"aria-hidden": "true"}))
     for (name, field), label in zip(arguments.items(), seen.every("label"), strict=True):
         assert label["words"] == field.label
@@ -411,6 +430,7 @@ def has_controls(seen, kind):
             options = [(e["value"], e["words"]) for e in seen.every("option")]
             assert options == [*field.options.items()]
             continue
+        assert control["type"] == "range"
         assert next(shown)["words"] == control["aria-valuetext"] == grouped(value)
         limits = (field.minimum, field.maximum or field.top(figure))
         if name == "base":
@@ -462,7 +482,7 @@ def moves(kind):
         value = options[len(options) // 3]
         setattr(figure, name, value)
         place = round(4 * np.log10(value)) / 4 if name == "base" else value
-        yield f"on.field({name!r}, {place!r})", figure.state(), None
+        yield f"on.field({name!r}, {place!r})", figure.state()
 
 
 def links(kind):
@@ -492,122 +512,118 @@ def linked(kind, given):
     return figure.state()
 
 
+def case(kind, *steps, **setting):
+    """Return a setting, and acts, each with the state that follows and with what it tells."""
+    return {"kind": kind, **setting}, [(*step, None)[:3] for step in steps]
+
+
+def cases_of_all(kind):
+    """Every figure given states, moved, linked, its link copied, and shown in Jupyter."""
+    usual, name = KINDS[kind]().state(), f"fig-{kind}"
+    for n, width in enumerate((600, 280)):
+        yield case(kind, *[(state, state) for state in [*states(kind)][n::2]], width=width)
+    yield case(kind, ("", usual), *moves(kind))
+    for given, fits in links(kind):
+        query = urlencode({"figure": name} | {k: v for k, v in given.items() if v is not None})
+        state = linked(kind, given) if fits else usual
+        yield case(kind, ("", state), id=name, search=f"?{query}")
+
+    address = f"https://book.example/page.html?{urlencode({'figure': name} | usual)}#{name}"
+    address = address.replace("10000.0", "10000")
+    buttons = ["Back", "Play", "Forward"] if kind in ("heatmap", "clock") else []
+    copy = f"await on.click({len(buttons)}); return [on.location.href, on.copied, on.buttons()]"
+    told = [address, [address], [*buttons, "Link copied."]]
+    yield case(kind, (copy, usual, told), id=name, search="?a=b")
+    told = [address, [], [*buttons, "The link is in the address bar."]]
+    yield case(kind, (copy, usual, told), id=name, deaf=True)
+
+    ours = ("return [on.buttons(), on.host.dataset]", usual)
+    ours = (*ours, [buttons, {"lmSuppressShortcuts": "true"}])
+    yield case(kind, ours, *moves(kind), given=usual, jupyter=True)
+    least, most = (linked(kind, given) for given, _ in itertools.islice(links(kind), 2))
+    # Python sets one after the other, the last first, and then all at once.
+    names = [*usual][::-1]
+    kept = [usual | {name: least[name] for name in names[: n + 1]} for n in range(len(names))]
+    set_one = [f"on.change({json.dumps({name: least[name]})})" for name in names]
+    yield case(
+        kind,
+        *zip(set_one, kept, strict=True),
+        (f"on.change({json.dumps(most)})", most),
+        ("on.model.close(); return on.listeners.length", most, 0),
+        given=usual,
+        jupyter=True,
+    )
+
+
 def cases():
-    """Settings of the stage, and acts: what is done, the state that follows, and what is told."""
-    for kind, figure in KINDS.items():
-        usual, name = figure().state(), f"fig-{kind}"
-        for n, width in enumerate((600, 320)):
-            given = [*states(kind)][n::2]
-            yield {"kind": kind, "width": width}, [(state, state, None) for state in given]
-        yield {"kind": kind}, [("", usual, None), *moves(kind)]
-        for given, fits in links(kind):
-            query = {"figure": name} | {k: v for k, v in given.items() if v is not None}
-            state = linked(kind, given) if fits else usual
-            yield {"kind": kind, "id": name, "search": f"?{urlencode(query)}"}, [("", state, None)]
-        address = f"https://book.example/page.html?{urlencode({'figure': name} | usual)}#{name}"
-        address = address.replace("10000.0", "10000").replace("%28", "(")
-        buttons = ["Back", "Play", "Forward"] if kind in ("heatmap", "clock") else []
-        copy = f"await on.click({len(buttons)}); return [on.location.href, on.copied, on.buttons()]"
-        told = [address, [address], [*buttons, "Link copied."]]
-        yield {"kind": kind, "id": name, "search": "?a=b"}, [(copy, usual, told)]
-        told = [address, [], [*buttons, "The link is in the address bar."]]
-        yield {"kind": kind, "id": name, "deaf": True}, [(copy, usual, told)]
-
-        def kept(given, usual=usual):
-            """In Jupyter, moved by Python."""
-            for field, value in given.items():
-                usual = usual | {field: value}
-                yield f"on.change({field!r}, {value!r})", usual, None
-
-        least = linked(kind, next(links(kind))[0])
-        kept = [*kept(dict(reversed(least.items())))]
-        close = "on.model.close(); return on.listeners.length"
-        yield {"kind": kind, "given": usual, "jupyter": True}, [*moves(kind)]
-        yield {"kind": kind, "given": usual, "jupyter": True}, [*kept, (close, least, 0)]
-    usual = KINDS["clock"]().state()
-    at = [usual | {"position": k} for k in range(256)]
+    """Yield the cases of all figures, and those of buttons, pointer, voice and odd places."""
+    for kind in KINDS:
+        yield from cases_of_all(kind)
+    at = [KINDS["clock"](position=k).state() for k in range(256)]
     back, play, forward = (f"on.click({n})" for n in range(3))
-    end = "on.field('position', 255)"
-    first = [(forward, at[6], None), (back, at[5], None), (end, at[255], None)]
-    around = [(forward, at[0], None), (forward, at[1], None), (back, at[0], None)]
-    yield {"kind": "clock"}, [*first, *around, (back, at[255], None)]
+    end = ("on.field('position', 255)", at[255])
+    yield case("clock", (forward, at[6]), (back, at[5]), end, (forward, at[0]), (back, at[255]))
     for calm, pause in ((False, 250), (True, 1000)):
-        yield (
-            {"kind": "clock", "calm": calm},
-            [
-                (f"{play}; return on.buttons()", at[5], ["Back", "Pause", "Forward"]),
-                (f"on.wait({pause - 1})", at[5], None),
-                ("on.wait(1)", at[6], None),
-                (f"on.wait({2 * pause})", at[8], None),
-                (f"{play}; return on.buttons()", at[8], ["Back", "Play", "Forward"]),
-                (f"on.wait({2 * pause})", at[8], None),
-                (play, at[8], None),
-                (f"on.wait({2 * pause})", at[10], None),
-                (f"on.host.remove(); on.wait({2 * pause}); return on.timers.size", None, 0),
-            ],
+        twice = f"on.wait({2 * pause})"
+        yield case(
+            "clock",
+            (f"{play}; return on.buttons()", at[5], ["Back", "Pause", "Forward"]),
+            (f"on.wait({pause - 1})", at[5]),
+            ("on.wait(1)", at[6]),
+            (twice, at[8]),
+            (f"{play}; return on.buttons()", at[8], ["Back", "Play", "Forward"]),
+            (twice, at[8]),
+            (play, at[8]),
+            (twice, at[10]),
+            (f"on.host.remove(); {twice}; return on.timers.size", None, 0),
+            calm=calm,
         )
     usual = KINDS["heatmap"]().state()
-    yield (
-        {"kind": "heatmap"},
-        [
-            ("on.field('d_model', 256)", usual | {"d_model": 256}, None),
-            ("on.click(2)", usual | {"d_model": 2, "dimension": 1}, None),
-            ("on.click(0)", usual | {"d_model": 256, "dimension": 1}, None),
-        ],
+    wide, narrow = (usual | {"d_model": d, "dimension": 1} for d in (256, 2))
+    end = ("on.field('d_model', 256)", usual | {"d_model": 256})
+    yield case("heatmap", end, (forward, narrow), (back, wide), (back, wide | {"d_model": 254}))
+
+    def point(right, down, position, dimension, state=usual, event="pointermove"):
+        then = state | {"position": position, "dimension": dimension}
+        return f"on.point({event!r}, {right}, {down})", then
+
+    yield case(
+        "heatmap",
+        point(0.305, 0.6, 38, 19, event="pointerdown"),
+        point(0.6, 0.305, 19, 38),
+        point(-0.1, 1.1, 63, 0),
+        point(1.1, -0.1, 0, 63),
+        ("on.field('d_model', 256)", wide | {"position": 0, "dimension": 63}),
+        point(1.1, -0.1, 0, 255, wide),
     )
-    yield (
-        {"kind": "heatmap"},
-        [
-            (
-                "on.point('pointerdown', 0.305, 0.6)",
-                usual | {"dimension": 19, "position": 38},
-                None,
-            ),
-            (
-                "on.point('pointermove', 0.6, 0.305)",
-                usual | {"dimension": 38, "position": 19},
-                None,
-            ),
-            ("on.point('pointermove', -0.1, 1.1)", usual | {"dimension": 0, "position": 63}, None),
-            ("on.point('pointermove', 1.1, -0.1)", usual | {"dimension": 63, "position": 0}, None),
-        ],
-    )
-    usual = KINDS["kernel"]().state()
+    usual, eight, nine = (KINDS["kernel"](offset=offset).state() for offset in (63, 8, 9))
     same = "return on.root.querySelector('output').value === on.root.querySelector('p').textContent"
-    offset = usual | {"offset": 9}
-    yield (
-        {"kind": "kernel"},
-        [
-            (same, usual, True),
-            (usual | {"offset": 8}, usual | {"offset": 8}, None),
-            ("on.wait(300)", usual | {"offset": 8}, None),
-            (offset, offset, None),
-            ("on.wait(499); return on.heard()", offset, 0),
-            ("on.wait(1); return on.heard()", offset, 1),
-            (same, offset, True),
-            (offset, offset, None),
-            ("on.wait(500); return on.heard()", offset, 0),
-        ],
+    yield case(
+        "kernel",
+        (same, usual, True),
+        (eight, eight),
+        ("on.wait(300)", eight),
+        (nine, nine),
+        ("on.wait(499); return on.heard()", nine, 0),
+        ("on.wait(1); return on.heard()", nine, 1),
+        (same, nine, True),
+        (nine, nine),
+        ("on.wait(500); return on.heard()", nine, 0),
     )
-    yield (
-        {"kind": "kernel", "id": "fig-kernel", "search": "?figure=fig-clock&offset=9"},
-        [("return on.buttons()", usual, ["Copy link to this view"])],
-    )
-    yield {"kind": "kernel", "search": "?figure=&offset=9"}, [("return on.buttons()", usual, [])]
+    other, none = "?figure=fig-clock&offset=9", "?figure=&offset=9"
+    link = ["Copy link to this view"]
+    yield case("kernel", ("return on.buttons()", usual, link), id="fig-kernel", search=other)
+    yield case("kernel", ("return on.buttons()", usual, []), search=none)
+    # What a link can't say, the page says; a figure that is moved on the page stays.
     given = {"d_model": 4, "base": 32, "seq_len": 64, "offset": 7}
-    search = "?figure=fig-kernel&base=x&offset=7"
+    page, link = given | {"offset": 5}, "?figure=fig-kernel&base=x&offset=7"
     again = "const { figure, parentNode } = on.host; parentNode.append(on.host); "
     again += "return on.host.figure === figure"
-    yield (
-        {"kind": "kernel", "id": "fig-kernel", "given": given | {"offset": 5}, "search": search},
-        [(again, given, True)],
-    )
-    yield (
-        {"kind": "kernel", "width": 0},
-        [("return on.root.querySelectorAll('text').length", None, 0)],
-    )
-    for kind in ("toString", ""):
-        yield {"kind": kind}, [("return on.root", None, None)]
+    yield case("kernel", (again, given, True), id="fig-kernel", given=page, search=link)
+    drawn = "return on.root.querySelectorAll('text').length"
+    yield case("kernel", (drawn, None, 0), width=0)
+    for unknown in ("toString", ""):
+        yield case(unknown, ("return on.root", None))
 
 
 CASES = [*cases()]

@@ -51,7 +51,8 @@ const path = (points, attributes) =>
   });
 
 const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");
-const group = (x) => x.toLocaleString("en", { maximumFractionDigits: 20 }).replaceAll(",", " ");
+const grouping = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
+const group = (x) => grouping.format(x).replaceAll(",", " ");
 
 /** An SVG of a fixed height, and as wide as its place: the height, and how to draw into it. */
 function drawing(picture, label, height) {

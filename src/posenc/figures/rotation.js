@@ -20,7 +20,7 @@ FIGURES.rotation = {
           hand(cx, 82, radius, before.toReversed(), { stroke: LINES[1] }),
           hand(cx, 82, radius, after.toReversed(), { class: "accent" }),
           path(arc, { class: "thin" }),
-          text(cx, 186, `${k} to ${show(k + offset, 0)}`, middle),
+          text(cx, 112 + radius, `${k} to ${show(k + offset, 0)}`, middle),
         ];
       };
       draw(
