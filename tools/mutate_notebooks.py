@@ -251,7 +251,7 @@ def main(path):
     seconds = 10 * (time.monotonic() - started) + 10
     if found:
         sys.exit(f"{path.stem} itself fails: {found}")
-    last = max(*drawn, *judging)
+    last = max([*drawn, *judging])
     for number, cell in enumerate(cells[: last + 1]):
         for text, code in drawn[number]:
             killed = fate(seconds, rest, shell, cells, number, code)
