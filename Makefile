@@ -126,8 +126,9 @@ bench: .venv/bench/installed ## measure speed beside other libraries, and the fi
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.
 mutants: export OMP_NUM_THREADS := 1
-mutants: .venv/mutants/installed ## put errors into the package and the notebooks: does a check notice?
+mutants: .venv/mutants/installed ## put errors into package, notebooks and extensions: does a check notice?
 	printf '%s\0' $(NOTEBOOKS) | PYTHONPATH=tests xargs -0 -n 1 -P 2 $(BIN)/python tools/mutate_notebooks.py
+	$(BIN)/python tools/mutate_extensions.py
 	rm -rf mutants
 	PYTHONPATH=$$(echo $(CURDIR)/.venv/lib/python*/site-packages) \
 		.venv/mutants/bin/python tools/mutate_package.py --max-children 2

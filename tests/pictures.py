@@ -153,7 +153,6 @@ def changed(cell, outputs, name=""):
     stored, fresh = (
         [o.data[SVG] for o in side if SVG in o.get("data", {})] for side in (cell.outputs, outputs)
     )
-    name = name or cell.metadata.get("mystnb", {}).get("figure", {}).get("name", "")
     found = []
     for old, new in zip(stored, fresh, strict=True):
         if "nbval-ignore-output" in cell.metadata.get("tags", []):

@@ -78,8 +78,7 @@ def chapter(path):
     """What a chapter says, and the numbers that its cells show."""
     said, shown = [], {100.0}
     for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
-        meta = cell.metadata.get("mystnb", {})
-        texts = [meta.get("figure", {}).get("caption", ""), meta.get("image", {}).get("alt", "")]
+        texts = [cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")]
         if cell.cell_type == "markdown":
             texts.append(cell.source)
         else:

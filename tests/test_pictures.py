@@ -139,7 +139,6 @@ def test_every_figure_with_a_tolerance_is_drawn():
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         cells = nbformat.read(path, as_version=4).cells
         names |= {pictures.name(cells, cell) for cell in cells if cell.cell_type == "code"}
-        names |= {c.metadata.get("mystnb", {}).get("figure", {}).get("name") for c in cells}
     assert names >= set(pictures.ROUGH)
 
 

@@ -119,7 +119,7 @@ def variants(node, parent, names):
         yield "index", ast.BinOp(node, ast.Add(), ast.Constant(1))
 
 
-def mutants(source):
+def mutants(source, variants=variants):
     """Each mutant of a cell: kind, description, new source."""
     tree = ast.parse(source)
     lines = source.splitlines()
@@ -148,11 +148,11 @@ def mutants(source):
     return list(visit(tree))
 
 
-def draw(cells, count):
+def draw(cells, count, variants=variants):
     """Mutants by cell number, kinds in turn; which ones of a kind, their texts' hashes say."""
     kinds = defaultdict(dict)
     for number, cell in enumerate(cells):
-        for kind, text, code in mutants(cell.source):
+        for kind, text, code in mutants(cell.source, variants):
             kinds[kind].setdefault(text, (number, code))
     ranked = []
     for kind in kinds.values():

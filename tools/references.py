@@ -2,8 +2,7 @@ r"""Write the numbers, titles and labels that the book's text states, and the li
 
 Run by ``make references``. In a chapter, write ``[](#fig-arcs)``, ``[](07_linearity.ipynb)`` or
 ``[](../book/references.md#su2021)``, and ``**Figure ?.**``, ``**Table ?.**`` and ``\tag{?}`` for
-what is new: this fills in the rest, and mends what has moved. MyST's roles and the captions in a
-cell's metadata become their plain forms, too (`book/_ext/plain.py` says what these are).
+what is new: this fills in the rest, and mends what has moved.
 """
 
 from __future__ import annotations
@@ -16,16 +15,15 @@ ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 from citations import listing
-from roles import REFERENCES
-from stated import Book
+from stated import REFERENCES, Book
 
 
 def rewrite(book: Book, page: str) -> bool:
-    """Write a page with what is true, in plain form. Return whether that changed it."""
+    """Write a page with what is true. Return whether that changed it."""
     path = book.root / page
     before = path.read_text(encoding="utf-8")
     if page.endswith(".md"):
-        after = book.page(page, before)
+        after = book.restate(page, before)
         if page == REFERENCES:
             head, _, _ = after.partition("\n- <a id=")
             after = f"{head.rstrip()}\n\n{listing(book.root / 'book' / 'references.bib')}\n"

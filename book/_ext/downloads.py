@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
-from stated import LINK, book_of, pieces
+from stated import LINK, book_of
 
 OPENING = re.compile(r"(`{3,}|:{3,})\s*\{([\w-]+)\} *(.*)")
 OPTION = re.compile(r":[\w-]+:")
@@ -61,8 +61,7 @@ def resolve(text: str, here: str, site: str, titles: dict[str, str]) -> str:
         anchor = f"#{found['anchor']}" if found["anchor"] else ""
         return f"[{found['text']}]({site.rstrip('/')}/{address}{anchor})"
 
-    text = "\n".join(boxes(text.split("\n")))
-    return "".join(p if is_code else LINK.sub(link, p) for is_code, p in pieces(text))
+    return LINK.sub(link, "\n".join(boxes(text.split("\n"))))
 
 
 def write_downloads(app: Sphinx, error: Exception | None) -> None:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import claims
 import yaml
@@ -13,16 +12,10 @@ from docutils import nodes
 from docutils.statemachine import StringList
 from sphinx.util.docutils import SphinxDirective
 
-
-def load(path: Path) -> list[dict[str, str]]:
-    """The rows of the ledger."""
-    rows: list[dict[str, str]] = yaml.safe_load(path.read_text(encoding="utf-8"))
-    return rows
-
-
-def number(chapter: str) -> str:
-    """The number of a chapter, as in its file name: 2 for 02_formula."""
-    return chapter.partition("_")[0].lstrip("0")
+CHOICES = {
+    "document": ["S0", "S1", "S2", "S3", "S4"],
+    "verdict": ["holds", "within limits", "fails"],
+}
 
 
 def choices(name: str, values: list[str]) -> str:
@@ -40,53 +33,41 @@ class Ledger(SphinxDirective):
 
     option_spec: ClassVar = {"document": str}
 
-    def rows(self) -> Iterator[dict[str, str]]:
+    def run(self) -> list[nodes.Node]:
         path = Path(self.env.srcdir) / "book" / "claims.yml"
         self.env.note_dependency(str(path))
-        document = self.options.get("document")
-        for row in load(path):
-            mistaken = row["verdict"] != "holds"
-            if document is None or (mistaken and row["id"].startswith(document)):
-                yield row
-
-    def run(self) -> list[nodes.Node]:
-        mistakes = "document" in self.options
-        columns = ["The document says", "Right is", "Shown in"]
-        if not mistakes:
-            columns = ["Document", "Claim", "Verdict", "Asserted in"]
-        table = nodes.table(classes=["ledger"])
-        group = nodes.tgroup(cols=len(columns))
-        group += [nodes.colspec(colwidth=1) for _ in columns]
-        group += nodes.thead("", self.row(columns))
-        body = nodes.tbody()
-        for claim in self.rows():
-            text = nodes.Text(f"chapter {number(claim['chapter'])}")
-            anchor = claims.link(f"claim-{claim['id']}", self.env.docname, text)
-            if mistakes:
-                body += self.row([claim["claim"], claim["truth"], anchor])
-            else:
-                cells = [claim["id"][:2], claim["claim"], claim["verdict"], anchor]
-                entry = self.row(cells)
-                verdict = claim["verdict"].replace(" ", "-")
-                entry["classes"] += [f"document-{claim['id'][:2]}", f"verdict-{verdict}"]
-                claims.place(self.env, entry, f"row-{claim['id']}")
-                body += entry
-        group += body
-        table += group
-        if mistakes:
-            return [table]
-        fields = choices("document", ["S0", "S1", "S2", "S3", "S4"])
-        fields += choices("verdict", ["holds", "within limits", "fails"])
-        found = Counter(claim["verdict"] for claim in self.rows())
+        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+        if document := self.options.get("document"):
+            mistakes = (row for row in rows if row["verdict"] != "holds")
+            body = [
+                self.row(row["claim"], row["truth"], self.place(row))
+                for row in mistakes
+                if row["id"].startswith(document)
+            ]
+            return [self.table(["The document says", "Right is", "Shown in"], body)]
+        body = []
+        for row in rows:
+            body.append(self.row(row["id"][:2], row["claim"], row["verdict"], self.place(row)))
+            verdict = row["verdict"].replace(" ", "-")
+            body[-1]["classes"] += [f"document-{row['id'][:2]}", f"verdict-{verdict}"]
+            claims.place(self.env, body[-1], f"row-{row['id']}")
+        found = Counter(row["verdict"] for row in rows)
         count = (
             f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "
             f"within limits, and {found['fails']} fail. Choose a document or a verdict to see its "
             "rows alone."
         )
+        fields = "".join(choices(name, values) for name, values in CHOICES.items())
+        table = self.table(["Document", "Claim", "Verdict", "Asserted in"], body)
         return [nodes.paragraph("", count), nodes.raw("", fields, format="html"), table]
 
-    def row(self, cells: list[Any]) -> nodes.row:
-        """A table row of texts and nodes; texts may hold inline markup."""
+    def place(self, row: dict[str, str]) -> nodes.Node:
+        """A link to where a chapter judges the claim; 02_formula is chapter 2."""
+        text = nodes.Text(f"chapter {int(row['chapter'].partition('_')[0])}")
+        return claims.link(f"claim-{row['id']}", self.env.docname, text)
+
+    def row(self, *cells: str | nodes.Node) -> nodes.row:
+        """A table row of texts, which may hold inline markup, and nodes."""
         row = nodes.row()
         for cell in cells:
             entry = nodes.entry()
@@ -96,3 +77,10 @@ class Ledger(SphinxDirective):
                 entry += nodes.paragraph("", "", cell)
             row += entry
         return row
+
+    def table(self, columns: list[str], rows: list[nodes.row]) -> nodes.table:
+        head, body = nodes.thead("", self.row(*columns)), nodes.tbody("", *rows)
+        widths = [nodes.colspec(colwidth=1) for _ in columns]
+        return nodes.table(
+            "", nodes.tgroup("", *widths, head, body, cols=len(columns)), classes=["ledger"]
+        )

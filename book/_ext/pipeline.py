@@ -6,11 +6,11 @@ What they do to a **page**:
    gives the search a rule for what comes first, and `chapters` looks for a chapter that `_toc.yml`
    forgot, and at each notebook, whether it is whole.
 2. Sphinx gets each page from `stated`, which exchanges the Markdown that every viewer shows for
-   MyST's markup (`plain`, `roles`). While it reads, `ledger` fills in its directive, and
+   MyST's markup (`plain`). While it reads, `ledger` fills in its directive, and
    `highlighting` colors code.
 3. When a page has been read, `live_figures` exchanges widgets for figures that a reader moves,
-   `folds` names folded code by its first comment, `claims` ties what a chapter judges to the
-   ledger, and `reading` counts the minutes.
+   `accessibility` asks for alt texts, `folds` names folded code by its first comment, `claims`
+   ties what a chapter judges to the ledger, and `reading` counts the minutes.
 4. When all pages have been read, `stated` holds them to the numbers, titles and labels
    (`citations`) that they state. When one is to be written, `plain` leads links to places on other
    pages, `glossary` links its terms, `typography` keeps short formulas together, and
@@ -52,6 +52,7 @@ import searching
 import security
 import stated
 import typography
+from jupyter_client.manager import KernelManager
 from sphinx.application import Sphinx
 
 # Handlers of Sphinx's events. Most of its own, and of the theme's, have the priority 500.
@@ -63,6 +64,7 @@ STEPS = [
     ("source-read", BEFORE, chapters.require_whole),
     ("source-read", BEFORE, stated.write_myst),
     ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
+    ("doctree-read", AFTER, accessibility.require_alt),
     ("doctree-read", AFTER, folds.name_folds),
     ("doctree-read", AFTER, claims.tie),
     ("doctree-read", AFTER, reading.add_times),
@@ -85,6 +87,8 @@ STEPS = [
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register everything; at one priority, handlers run in the order of this list."""
     os.environ["POSENC_STATIC"] = "1"  # for the kernels that this build starts
+    # They warn of open lines, and nothing that starts them here hands on a setting.
+    KernelManager.transport_encryption.default_value = "auto"
     app.add_config_value("html_optimized", True, "html")  # without it, pages as Sphinx writes them
     app.add_lexer("ipython3", highlighting.Python)
     app.add_directive("ledger", ledger.Ledger)

@@ -64,63 +64,48 @@ def has_picture(cell: Cell) -> bool:
     return any(kind.startswith("image/") for kind in kinds)
 
 
-def markdown(text: str) -> Cell:
-    return {"cell_type": "markdown", "metadata": {}, "source": text}
-
-
 def equation(found: re.Match[str]) -> str:
     return f"{found['before']}\n$$\n{found['text']}\n$$ ({found['name']})"
 
 
 def table(found: re.Match[str]) -> str:
-    rows = found["rows"].rstrip("\n")
-    return f":::{{table}} {found['text']}\n:name: {found['name']}\n\n{rows}\n:::\n"
+    return (
+        f":::{{table}} {found['text']}\n:name: {found['name']}\n\n{found['rows'].rstrip()}\n:::\n"
+    )
 
 
-def opened(found: re.Match[str]) -> str:
-    """The start of a solution, and its text."""
-    start = f":::{{solution-start}} {found['label']}\n{found['options']}:::\n"
-    return f"{start}\n{found['text'].strip()}"
+def pieces(cell: Cell) -> Iterator[tuple[bool, str]]:
+    """The text of a cell, parted at the boxes of solutions, and whether each is one."""
+    text, end = cell["source"], 0
+    if cell["cell_type"] == "markdown":
+        text = TABLE.sub(table, EQUATION.sub(equation, text))
+        for box in SOLUTION.finditer(text):
+            yield False, text[end : box.start()]
+            start = f":::{{solution-start}} {box['label']}\n{box['options']}:::\n"
+            yield True, f"{start}\n{box['text'].strip()}"
+            end = box.end()
+    yield False, text[end:]
 
 
 def to_myst(cells: list[Cell]) -> Iterator[Cell]:
     """The cells of a chapter as myst-nb and sphinx-exercise want them."""
-    end = markdown(":::{solution-end}\n:::")
+    end = {"cell_type": "markdown", "metadata": {}, "source": ":::{solution-end}\n:::"}
     inside, figure = False, None
     for cell in cells:
         if cell["cell_type"] != "markdown":
-            if inside and not is_solution(cell):
-                yield end
-                inside = False
             figure = cell if has_picture(cell) else None
-            yield cell
-            continue
-        caption = CAPTION.match(cell["source"])
-        if caption and figure:
+        elif figure and (caption := CAPTION.match(cell["source"])):
             options = figure["metadata"].setdefault("mystnb", {})
             options["figure"] = {"name": caption["name"], "caption": caption["text"].strip()}
             continue
-        if inside and not is_solution(cell):
-            yield end
-            inside = False
-        text = TABLE.sub(table, EQUATION.sub(equation, cell["source"]))
-        parts = list(SOLUTION.finditer(text))
-        # A box is followed by its code; where another begins, or text, it was the whole solution.
-        position = 0
-        for part in parts:
-            before = text[position : part.start()]
-            if inside:
-                yield end
-            if before.strip():
-                yield cell | {"source": before}
-            yield markdown(opened(part))
-            inside, position = True, part.end()
-        rest = text[position:]
-        if parts and rest.strip():
-            yield end
-            inside = False
-        if rest.strip() or not parts:
-            yield cell | {"source": rest}
+        # A solution is a box and the cells below it with its tag; another box or text ends it.
+        goes_on = is_solution(cell)
+        for is_box, text in pieces(cell):
+            if text.strip() or cell["cell_type"] != "markdown":
+                if inside and (is_box or not goes_on):
+                    yield end
+                inside, goes_on = is_box or (inside and goes_on), False
+                yield cell | {"source": text}
     if inside:
         yield end
 

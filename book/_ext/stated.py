@@ -12,7 +12,6 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -20,18 +19,20 @@ from typing import Any
 import yaml
 from citations import labels
 from plain import PLACES, read, to_myst
-from roles import REFERENCES, Plain
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
 logger = logging.getLogger(__name__)
 
+REFERENCES = "book/references.md"
 LINK = re.compile(
-    r"(?P<code>(?<!`)(?P<tick>`{1,2})(?!`).+?(?<!`)(?P=tick)(?!`))"
-    r"|(?<![!\\])\[(?P<text>[^\[\]]*)\]\((?P<path>[\w./-]*)(?:#(?P<anchor>[\w-]+))?\)",
-    re.DOTALL,
+    r"""
+    (?P<code> ^(?P<fence>`{3,}|~{3,})(?!\s*\{).*?^(?P=fence)$
+            | (?<!`)(?P<tick>`{1,2})(?!`).+?(?<!`)(?P=tick)(?!`) )
+    | (?<![!\\]) \[(?P<text>[^\[\]]*)\] \((?P<path>[\w./-]*)(?:\#(?P<anchor>[\w-]+))?\)
+    """,
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
-FENCE = re.compile(r"(`{3,}|~{3,}|:{3,})\s*(\{(?!code|math|eval)|.*)")
 CHAPTER = re.compile(r"\b([Cc]hapter )\d+")
 NUMBER = re.compile(r"\d+\.\d+|\?")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
@@ -40,25 +41,6 @@ TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 def is_free(text: str) -> bool:
     """Whether a link's text is the writer's own: it names no number, title or label."""
     return re.match(r"[a-z`]", text) is not None and not re.search(r"\d", text)
-
-
-def pieces(text: str) -> Iterator[tuple[bool, str]]:
-    """The text in pieces, and whether each is code: what stands in fences, but not in boxes."""
-    fences: list[tuple[str, bool]] = []
-    piece = ""
-    for line in text.splitlines(keepends=True):
-        was_code = bool(fences) and fences[-1][1]
-        fence = FENCE.match(line)
-        if fence and fences and line.strip() == fences[-1][0]:
-            fences.pop()
-        elif fence and not was_code:
-            fences.append((fence[1], not fence[1].startswith(":") and fence[2] != "{"))
-        is_code = bool(fences) and fences[-1][1]
-        if is_code != was_code and piece:
-            yield was_code, piece
-            piece = ""
-        piece += line
-    yield bool(fences) and fences[-1][1], piece
 
 
 class Book:
@@ -76,12 +58,11 @@ class Book:
         self.places: dict[str, dict[str, tuple[str, str]]] = {}
         pages = [f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")]
         pages = [page for page in pages if (root / page).exists()]
-        self.plain = Plain(root, pages)
         for page in pages:
             text = (root / page).read_text(encoding="utf-8")
             if page.endswith(".ipynb"):
                 with suppress(ValueError):  # it is cut off: `chapters` says so
-                    self.add_chapter(page, self.plain.cells(page, read(text)["cells"]))
+                    self.add_chapter(page, read(text)["cells"])
             else:
                 title = TITLE.search(text)
                 self.titles[page] = title[1] if title else ""
@@ -141,15 +122,11 @@ class Book:
         if here in self.places:
             for form in PLACES.values():
                 text = form.sub(place, text)
-        return "".join(p if is_code else LINK.sub(link, p) for is_code, p in pieces(text))
-
-    def page(self, here: str, text: str) -> str:
-        """A page in plain form, with what is true."""
-        return self.restate(here, self.plain.roles(here, text))
+        return LINK.sub(link, text)
 
     def cells(self, here: str, cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The cells of a chapter in plain form, with what is true."""
-        cells = self.plain.cells(here, [c | {"source": "".join(c["source"])} for c in cells])
+        """The cells of a chapter, each text in one piece, with what is true."""
+        cells = [cell | {"source": "".join(cell["source"])} for cell in cells]
         for cell in cells:
             if cell["cell_type"] == "markdown":
                 cell["source"] = self.restate(here, cell["source"])
@@ -185,10 +162,10 @@ def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
     if page in book_of(app).places:
         notebook = json.loads(source[0])
         cells = to_myst(book_of(app).cells(page, notebook["cells"]))
-        notebook["cells"] = [{"id": f"cell-{n}", **cell} for n, cell in enumerate(cells)]
+        notebook["cells"] = [cell | {"id": f"cell-{n}"} for n, cell in enumerate(cells)]
         source[0] = json.dumps(notebook)
     elif page in book_of(app).titles:
-        source[0] = book_of(app).page(page, source[0])
+        source[0] = book_of(app).restate(page, source[0])
 
 
 def check(app: Sphinx, *args: Any) -> None:
