@@ -166,7 +166,8 @@ def test_the_ledger_and_the_boxes_lead_to_each_other(pages, chapter):
     assert [row["href"] for row in errata.select("a")] == [
         f"../{CHAPTER}.html#claim-{name}" for name in ("S1-other", "S1-cell")
     ]
-    assert "Of 3 claims, 1 hold, 1 hold within limits, and 1 fail." in texts(claims, "p")
+    count = "Of 3 claims, 1 hold, 1 hold within limits, and 1 fail. Choose a document or a verdict"
+    assert texts(claims, "h1 + p") == [f"{count} to see its rows alone."]
 
 
 def test_a_reader_chooses_rows_by_what_they_are(pages):
@@ -219,6 +220,7 @@ def test_live_figures_are_there_with_their_picture_and_script(pages, site):
         assert all(
             figure.select_one("figure img[alt][src]") for figure in figures if name != "index.html"
         )
+        assert page.select("posenc-figure figcaption") == []
         code = "".join(script.text for script in page.select("script"))
         assert code.count("class PosencFigure") == len(figures)
         assert {k for k in small_site.KINDS if f"FIGURES.{k}=" in code} == {*kinds.get(name, [])}
