@@ -107,9 +107,6 @@ IN_SIGHT = """([path, query, text]) => {
     const y = place?.getBoundingClientRect().y;
     return widget.context.path === path && y > 0 && y < innerHeight;
 }"""
-DONE = """() => jupyterapp.shell.currentWidget.content.widgets.every((cell) =>
-    cell.model.type !== "code" || cell.model.executionCount) &&
-    jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === "idle" """
 NOTEBOOK = "jupyterapp.shell.currentWidget.content.model.toJSON()"
 THEME = "name => jupyterapp.commands.execute('apputils:change-theme', { theme: name })"
 
@@ -340,9 +337,10 @@ def test_a_link_leads_to_its_place(page, link):
 
 
 def confirm(page, command):
-    """Run a command of the menu that asks once."""
-    page.evaluate("command => void jupyterapp.commands.execute(command)", command)
+    """Run a command of the menu that asks once, to its end."""
+    page.evaluate("command => void (window.done = jupyterapp.commands.execute(command))", command)
     page.locator(".jp-Dialog .jp-mod-accept").click()
+    page.evaluate("window.done.then(() => null)")
 
 
 def run_below(page, source):
@@ -370,8 +368,9 @@ def test_a_chapter_runs_and_an_exercise_can_be_solved(page, name):
     assert not page.evaluate("jupyterapp.shell.currentWidget.context.model.dirty")
 
     confirm(page, "notebook:restart-run-all")
-    page.wait_for_function(DONE, timeout=300_000)
     fresh = nbformat.from_dict(page.evaluate(NOTEBOOK))
+    counts = [cell.execution_count for cell in fresh.cells if cell.cell_type == "code"]
+    assert counts == [*range(1, len(counts) + 1)]
     live = [n for n, cell in enumerate(stored.cells) if "widgets." in cell.source.split("\n")[-1]]
     for number, (before, after) in enumerate(zip(stored.cells, fresh.cells, strict=True)):
         ignored = "nbval-ignore-output" in before.metadata.get("tags", [])
@@ -384,7 +383,7 @@ def test_a_chapter_runs_and_an_exercise_can_be_solved(page, name):
         assert figure.inner_text() != before
 
     confirm(page, "notebook:restart-clear-output")
-    page.wait_for_function(f"!{NOTEBOOK}.cells.some((cell) => cell.outputs?.length)")
+    assert not any(cell.get("outputs") for cell in page.evaluate(NOTEBOOK)["cells"])
     page.wait_for_function(CONNECTED, timeout=120_000)
     wrong, says, right = EXERCISES[name]
     check = next(
