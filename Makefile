@@ -114,7 +114,7 @@ tools/lighthouse/node_modules/installed: tools/lighthouse/package-lock.json
 check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=3)
 	@PYTHONPATH=tests $(BIN)/python tools/check_site.py
 
-# What is done is kept in _build/experiments: one that was stopped goes on.
+# What is done is kept in .experiments, which a new build leaves alone: one that was stopped goes on.
 experiments: export OMP_NUM_THREADS := 1
 experiments: .venv ## train every model of the chapter on experiments again (a quarter of an hour)
 	$(BIN)/python tools/experiments.py
@@ -146,4 +146,4 @@ lock: .venv ## compile requirements.txt from pyproject.toml
 	$(PYTHON) tools/install.py --lock
 
 clean: ## remove what was built and installed
-	rm -rf _build .venv mutants tools/lighthouse/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf _build .experiments .venv mutants tools/lighthouse/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

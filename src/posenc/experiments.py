@@ -100,6 +100,11 @@ TASKS: dict[str, Task] = {
 class Encoding(nn.Module):
     """No encoding; a contender overrides what it does otherwise."""
 
+    ends = False
+    """Whether there is nothing beyond the trained length, so that no more can be measured."""
+    between = True
+    """Whether positions between whole ones mean anything, so that they can be interpolated."""
+
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings = settings
@@ -145,6 +150,8 @@ def _waves(positions: Tensor, width: int, base: float) -> Tensor:
 class Learned(Encoding):
     """Add rows of a table that is trained; it ends at the trained length."""
 
+    ends = True
+
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         self.table = nn.Parameter(torch.randn(settings.seq_len, WIDTH) * settings.start)
@@ -156,6 +163,8 @@ class Learned(Encoding):
 
 class Fixed(Encoding):
     """Add rows of a table that isn't trained, each as long as a sinusoidal row."""
+
+    ends = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -236,6 +245,8 @@ class T5(Encoding):
     Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
     transformer", 2020, section 2.1.
     """
+
+    between = False
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -606,16 +617,16 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
     positions interpolated to the trained range; ``moved`` and ``stretched`` at the trained length
     with positions 16 further on, and twice as far apart; ``known`` on the training's sequences;
     ``position0`` … and ``word0`` … what a linear probe reads before the first layer and after each;
-    ``gap16`` … in the order task, accuracy at 64 by the distance of A and B, from 1, 16, 32 and 48
-    on, and ``reach16`` … by that of the question and the farther of the two. Where `beyond` is
-    false, nothing is measured at other positions than the trained ones.
+    ``gap0`` … in the order task, accuracy at 64 by the distance of A and B, from 1, 16, 32 and 48
+    on. Where `beyond` is false, nothing is measured at other positions than the trained ones.
     """
     settings = models.settings
     trained, spread, task = settings.seq_len, settings.spread, settings.task
-    stretching = settings.encoding in ("sinusoidal", "rotary", "ALiBi") and not spread
-    stretching = stretching and beyond and task in ("order", "back")
+    encoding = models.model.encoding
     # Tables end, and so do the answers of the tasks that ask for the place.
-    ends = isinstance(models.model.encoding, Learned | Fixed) or task in ("place", "marked")
+    ends = encoding.ends or task in ("place", "marked")
+    stretching = encoding.between and beyond and not ends and not spread
+    stretching = stretching and task in ("order", "back")
     short = trained == TRAIN_LEN and not settings.sequences
     found = {}
     for seq_len, number in LENGTHS.items():
@@ -657,18 +668,14 @@ def _known(models: Trained) -> Tensor:
 
 
 def _by_distance(models: Trained) -> dict[str, Tensor]:
-    """Accuracy at 64 by the distance of A and B, and by that of the farther from the question."""
+    """Accuracy at 64 by the distance of A and B."""
     tokens, targets, answers = examine(models, 64, number=192, exam=2)
     right = (answers == targets)[..., -1]
-    first, second = (tokens == A).int().argmax(-1), (tokens == B).int().argmax(-1)
+    distance = ((tokens == A).int().argmax(-1) - (tokens == B).int().argmax(-1)).abs()
     found = {}
-    for name, far in {
-        "gap": (first - second).abs(),
-        "reach": 63 - torch.minimum(first, second),
-    }.items():
-        for low in (0, 16, 32, 48):
-            inside = (far >= low) & (far < low + 16)
-            found[f"{name}{low}"] = (right & inside).sum(1) / inside.sum(1)
+    for low in (0, 16, 32, 48):
+        inside = (distance >= low) & (distance < low + 16)
+        found[f"gap{low}"] = (right & inside).sum(1) / inside.sum(1)
     return found
 
 
