@@ -31,10 +31,10 @@ ROOT = Path(__file__).parents[1]
 PARTS = ROOT / ".experiments"
 TABLE = ROOT / "notebooks" / "data" / "experiments.csv"
 
-SEEDS = range(100, 120)
-"""Nobody looked at these before the design was settled; all trials had seeds from 0 to 19, or 1000."""
+SEEDS = range(300, 320)
+"""Nobody looked at these before the design was settled; trials had seeds below 300, or 1000."""
 
-SWEEP = range(200, 205)
+SWEEP = range(200, 203)
 """Seeds on which rate and start are chosen: other starts, other data, other tests."""
 
 RATES = (1e-2, 5e-3, 2e-2)
@@ -79,7 +79,7 @@ def grid():
     yield from main("back", causal=True)
     yield job("join", "order", "concatenated")
     for encoding in TABLES:
-        yield job("little", "back", encoding, sequences=64)
+        yield job("little", "back", encoding, sequences=16)
     for base in (10.0, 100.0, 1e4, 1e6):
         yield job("base", "order", base=base, seq_len=32)
     yield from main("local", causal=True)
