@@ -116,7 +116,7 @@ check-site: book tools/lighthouse/node_modules/installed ## measure every page (
 
 # What is done is kept in .experiments, which a new build leaves alone: one that was stopped goes on.
 experiments: export OMP_NUM_THREADS := 1
-experiments: .venv ## train every model of the chapter on experiments again (a quarter of an hour)
+experiments: .venv ## train every model of the chapter on experiments again (20 minutes on two cores)
 	$(BIN)/python tools/experiments.py
 
 bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser (RECORD=notebooks/data/speed.json)
