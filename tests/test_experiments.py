@@ -243,6 +243,10 @@ def test_encodings_do_what_their_names_say():
     turned = made["rotary"].turn(torch.ones(4, 9, 8), positions)
     torch.testing.assert_close(turned.norm(dim=-1), torch.full((4, 9), 8**0.5))
     assert not torch.equal(turned[:, 0], turned[:, 1])
+    halves = made["rotary"].turn(torch.ones(4, 9, 8), positions / 2)
+    torch.testing.assert_close(halves[:, 8], turned[:, 4])
+    assert made["T5"].values.shape == (32, 4)
+    assert {encoding.settings.base for encoding in made.values()} == {50.0}
 
 
 def test_tables_that_are_not_trained_have_rows_of_equal_length():
@@ -270,8 +274,8 @@ def test_tables_that_are_not_trained_have_rows_of_equal_length():
 
 def test_t5_buckets():
     """Values of the reference implementation, for both directions."""
-    offsets = torch.tensor([0, -1, -7, -8, -11, -12, -15, -16, -127, -128, -999, 1, 8, 128])
-    wanted = [0, 1, 7, 8, 8, 9, 9, 10, 15, 15, 15, 17, 24, 31]
+    offsets = torch.tensor([0, -1, -7, -8, -11, -12, -15, -16, -22, -127, -128, -999, 1, 8, 128])
+    wanted = [0, 1, 7, 8, 8, 9, 9, 10, 10, 15, 15, 15, 17, 24, 31]
     assert experiments.t5_buckets(offsets).tolist() == wanted
 
 
@@ -326,6 +330,8 @@ def test_table_reads_as_it_was_written(tmp_path):
     rows = list(records("main", "test", [SMALL], [7], {"16": torch.tensor([0.12345])}))
     assert rows == [{"study": "main", "role": "test", "seed": 7, **asdict(SMALL), "16": 0.1235}]
     assert settings_of(rows[0]) == SMALL
+    with pytest.raises(ValueError, match="zip"):
+        list(records("main", "test", [SMALL], [7, 8], {}))
     path = tmp_path / "table.csv"
     path.write_text("task,causal,base,seed,16,32\nback,False,1e4,3,0.5,\nback,True,1e4,4,,1\n")
     assert read(path) == [

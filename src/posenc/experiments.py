@@ -170,7 +170,7 @@ class Fixed(Encoding):
         super().__init__(settings)
         rows = self.draw(settings.seq_len)
         self.table: Tensor
-        self.register_buffer("table", F.normalize(rows, dim=-1) * (WIDTH / 2) ** 0.5)
+        self.register_buffer("table", F.normalize(rows) * (WIDTH / 2) ** 0.5)
 
     def draw(self, seq_len: int) -> Tensor:
         """Return rows, (seq_len, WIDTH): here, independent random ones."""
@@ -195,9 +195,9 @@ class Smooth(Fixed):
     def draw(self, seq_len: int) -> Tensor:
         """Return three harmonics of a loop, along random directions."""
         angles = 2 * torch.pi * torch.arange(seq_len) / seq_len
-        waves = torch.stack([f(h * angles) for h in (1, 2, 3) for f in (torch.sin, torch.cos)], -1)
+        waves = torch.stack([f(h * angles) for h in (1, 2, 3) for f in (torch.sin, torch.cos)])
         directions: Tensor = torch.linalg.qr(torch.randn(WIDTH, 6))[0]
-        return waves @ directions.mT
+        return (directions @ waves).mT
 
 
 class Directed(Fixed):
@@ -205,11 +205,12 @@ class Directed(Fixed):
 
     def draw(self, seq_len: int) -> Tensor:
         """Return random rows of length one, plus a ramp in a random direction."""
-        way = F.normalize(torch.randn(WIDTH), dim=-1)
-        noise = F.normalize(torch.randn(seq_len, WIDTH), dim=-1)
+        way = torch.randn(WIDTH)
+        way /= way.norm()
+        noise = F.normalize(torch.randn(seq_len, WIDTH))
         noise = noise - (noise @ way)[:, None] * way
         ramp = torch.linspace(-1, 1, seq_len)[:, None]
-        return ramp * way + (1 - ramp**2 / 2).sqrt() * F.normalize(noise, dim=-1)
+        return ramp * way + (1 - ramp**2 / 2).sqrt() * F.normalize(noise)
 
 
 class Arc(Fixed):
@@ -219,7 +220,7 @@ class Arc(Fixed):
         """Return the points of the arc."""
         angles = torch.linspace(0, torch.pi / 2, seq_len)
         plane: Tensor = torch.linalg.qr(torch.randn(WIDTH, 2))[0]
-        return torch.stack((angles.cos(), angles.sin()), -1) @ plane.mT
+        return (plane @ torch.stack((angles.cos(), angles.sin()))).mT
 
 
 class Rotary(Encoding):
@@ -265,9 +266,9 @@ def t5_buckets(offsets: Tensor) -> Tensor:
     grow by equal factors; from 128 on all share the last.
     """
     distance = offsets.abs()
-    far = 8 + (distance.clamp(min=1) / 8).log() / torch.log(torch.tensor(128 / 8)) * 8
-    bucket = torch.where(distance < 8, distance, far.long().clamp(max=15))
-    return (bucket + 16 * (offsets > 0)).long()
+    far = 8 + (distance / 8).log() / torch.log(torch.tensor(128 / 8)) * 8
+    bucket = torch.where(distance < 8, distance, far.clamp(max=15)).long()
+    return bucket + 16 * (offsets > 0)
 
 
 ENCODINGS: dict[str, type[Encoding]] = {
@@ -459,6 +460,11 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     return tokens, targets, places.argsort(-1)[:, : settings.seq_len].sort(-1).values
 
 
+def _stacked(parts: Sequence[tuple[Tensor, ...]]) -> list[Tensor]:
+    """Stack the first of all seeds, the second of all, and so on."""
+    return [torch.stack([part[index] for part in parts]) for index in range(len(parts[0]))]
+
+
 def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
     """Train one model for each seed, all at once.
 
@@ -484,7 +490,7 @@ def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trai
     usual = each[0]
     optimizer = Adam(models.weights, [one.rate for one in each])
     parts = [data(usual, seed) for seed in seeds]
-    tokens, targets, positions = map(torch.stack, zip(*parts, strict=True))
+    tokens, targets, positions = _stacked(parts)
     curve = []
     for step in range(usual.steps):
         asked = targets[:, step]
@@ -561,7 +567,7 @@ def examine(
     for seed in models.seeds:
         generator = torch.Generator().manual_seed(2_000_000 + 1000 * exam + seed)
         parts.append(tasks((number,), seq_len, generator))
-    tokens, targets = map(torch.stack, zip(*parts, strict=True))
+    tokens, targets = _stacked(parts)
     if seq_len > models.settings.seq_len:
         targets[..., : models.settings.seq_len] = SILENT
     at = torch.arange(seq_len) if positions is None else positions
@@ -661,7 +667,7 @@ def _known(models: Trained) -> Tensor:
         generator = torch.Generator().manual_seed(1_000_000 + seed)
         shape = (settings.sequences,)
         parts.append(TASKS[settings.task](shape, settings.seq_len, generator))
-    tokens, targets = map(torch.stack, zip(*parts, strict=True))
+    tokens, targets = _stacked(parts)
     with torch.no_grad():
         answers = models(tokens, torch.arange(settings.seq_len)).argmax(-1)
     return share(targets, answers)
@@ -698,7 +704,7 @@ def records(
 
 def read(path: str | Path) -> list[Row]:
     """Read the table of all models; what wasn't measured for a model is missing in its row."""
-    with Path(path).open(encoding="utf-8") as file:
+    with Path(path).open() as file:
         return [
             {key: _value(text) for key, text in row.items() if text} for row in csv.DictReader(file)
         ]
