@@ -105,10 +105,10 @@ lint: .venv ## check style, format, types and spelling
 faults: .venv ## break copies of the book, and see what happens
 	$(BIN)/python -m pytest -m faults --numprocesses=2 tests/test_faults.py
 
-# Lighthouse comes from npm, the only part of the book that does.
-tools/lighthouse/node_modules/installed: tools/lighthouse/package-lock.json
-	@command -v npm >/dev/null || { echo "make check-site needs Node.js 18.20 or later, https://nodejs.org"; exit 1; }
-	npm ci --prefix tools/lighthouse --ignore-scripts --no-audit --no-fund
+# Lighthouse and Stryker come from npm, the only parts of the book that do.
+tools/%/node_modules/installed: tools/%/package-lock.json
+	@command -v npm >/dev/null || { echo "Node.js 20 or later is needed, https://nodejs.org"; exit 1; }
+	npm ci --prefix tools/$* --ignore-scripts --no-audit --no-fund
 	@touch $@
 
 check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=3)
@@ -126,7 +126,9 @@ bench: .venv/bench/installed ## measure speed beside other libraries, and the fi
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.
 mutants: export OMP_NUM_THREADS := 1
-mutants: .venv/mutants/installed ## put errors into package, notebooks and extensions: does a check notice?
+mutants: .venv/mutants/installed tools/stryker/node_modules/installed ## put errors into package, notebooks, figures and extensions: does a check notice?
+	printf '%s\0' $(wildcard src/posenc/figures/*.js) | \
+		PYTHONPATH=tests xargs -0 -n 1 -P 2 $(BIN)/python tools/mutate_figures.py
 	printf '%s\0' $(NOTEBOOKS) | PYTHONPATH=tests xargs -0 -n 1 -P 2 $(BIN)/python tools/mutate_notebooks.py
 	$(BIN)/python tools/mutate_extensions.py
 	rm -rf mutants
@@ -146,4 +148,4 @@ lock: .venv ## compile requirements.txt from pyproject.toml
 	$(PYTHON) tools/install.py --lock
 
 clean: ## remove what was built and installed
-	rm -rf _build .experiments .venv mutants tools/lighthouse/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf _build .experiments .venv mutants tools/*/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
