@@ -321,6 +321,9 @@ def test_share_and_probe():
     found = probe(stack(Settings(encoding="sinusoidal"), [1, 2]), number=32)
     assert len(found) == 3
     assert min(found[0][0].min(), found[0][1].min()) > 0.95
+    few = probe(stack(Settings(encoding="sinusoidal", seq_len=8), [1, 2]), number=9)
+    positions = [position.mean().item() for position, _ in few]
+    assert positions == pytest.approx([0.9306, 0.7778, 0.7083], abs=0.01)
     nothing = probe(stack(Settings(encoding="none"), [1, 2]), number=32)
     assert nothing[0][0].max() < 0.2
     assert nothing[0][1].min() > 0.95
