@@ -96,13 +96,13 @@ def main(path):
     with sync_playwright() as engine:
         browser = engine.chromium.launch(executable_path=chromium(), args=FLAGS)
         page = opened(browser, script, cases, [])
-        known = []
-        for place in range(len(cases)):
+        known = [[] for _ in cases]
+        for place in places:
             views = page.evaluate("n => play(script, cases[n])", place)
             wrong = [found for n, text in views if (found := check(place, n, text))]
             if wrong:
                 sys.exit(f"The figures themselves fail: {cases[place]}: {wrong[0]}")
-            known.append([text for _, text in views])
+            known[place] = [text for _, text in views]
         for start in range(0, len(mutants), TOGETHER):
             page.close()
             page = opened(browser, script, cases, known)
