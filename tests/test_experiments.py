@@ -292,6 +292,7 @@ def test_measures():
     assert set(found) == {"16", "known"}
     assert found["known"].min() == 1
     assert set(measure(stack(Settings("marked", "none"), seeds))) == {"16", *probes}
+    assert set(measure(stack(Settings("place", "none"), seeds))) == {"16", *probes}
     longer = Settings("back", "none", seq_len=64)
     assert set(measure(stack(longer, seeds))) == {"64", "128", "x128", "moved", "stretched"}
     assert set(measure(stack(replace(longer, encoding="T5"), seeds))) == {"64", "128"}
@@ -322,6 +323,7 @@ def test_share_and_probe():
     assert len(found) == 3
     assert min(found[0][0].min(), found[0][1].min()) > 0.95
     few = probe(stack(Settings(encoding="sinusoidal", seq_len=8), [1, 2]), number=9)
+    assert {values.shape for depth in few for values in depth} == {(2,)}
     positions = [position.mean().item() for position, _ in few]
     assert positions == pytest.approx([0.9306, 0.7778, 0.7083], abs=0.01)
     nothing = probe(stack(Settings(encoding="none"), [1, 2]), number=32)
