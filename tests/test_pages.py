@@ -79,6 +79,12 @@ def test_links_lead_to_their_places(pages, chapter):
                 assert not there.fragment or pages[path].find(id=there.fragment), link
 
 
+def test_every_link_ends(site):
+    for path in site.rglob("*.html"):
+        article = path.read_text("utf-8").partition("<article")[2].partition("</article>")[0]
+        assert article.count("</a>") == len(re.findall(r"<a\b", article)), path
+
+
 def test_figures_tables_and_equations_have_their_numbers(chapter):
     assert texts(chapter, "figcaption, caption") == [
         "Figure 1.1 What it shows.",
