@@ -284,8 +284,9 @@ def test_descriptions_are_whole_sentences_or_cut_at_a_word(pages):
     assert found["plain"] == f"{small_site.LONG * 4}A long sentence that never…"
     assert found["404"].startswith("This address leads nowhere")
     assert meta(pages[f"{CHAPTER}.html"], "description").startswith("Each wave has its wave")
-    for name in ("genindex", "search"):
-        assert len(meta(pages[f"{name}.html"], "description")) > 40
+    index, search = (meta(pages[f"{name}.html"], "description") for name in ("genindex", "search"))
+    assert index == "Index of the functions and the terms of the book."
+    assert search == "Search the chapters, the glossary and the package for a word."
 
 
 def test_a_known_address_is_that_of_every_page(pages, site):
