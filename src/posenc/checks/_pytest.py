@@ -1,0 +1,39 @@
+"""One test for each law, for pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import pytest
+
+from posenc import checks
+
+
+def parametrize(
+    subjects: list[Any], kind: str | None, options: dict[str, Any]
+) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """Make the decorator. A subject is checked once, when its first law is tested."""
+    parameters = []
+    for subject in subjects:
+        report = cache(lambda subject=subject: checks.check(subject, kind, **options))
+        named = checks.kind_of(subject) if kind is None else kind
+        for law in checks.laws_of(named):
+            name = f"{checks._name(subject)}-{law}"
+            parameters.append(pytest.param(one_law(report, law), id=name))
+    decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)
+    return decorator
+
+
+def one_law(report: Callable[[], checks.Report], law: str) -> Callable[[], None]:
+    """Make what a test calls: it fails or skips as the law does."""
+
+    def check() -> None:
+        row = report()[law]
+        if row.status == "skipped":
+            pytest.skip(row.note)
+        if row.status == "failed":
+            pytest.fail(f"{report().subject}\n{row}", pytrace=False)
+
+    return check

@@ -1,0 +1,70 @@
+"""Biases that are added to scores, such as ALiBi's."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posenc.checks.conventions import Floats
+from posenc.checks.subjects import Broken, Skip, Subject, floats
+
+Measured = tuple[float, float, str]
+LENGTH = 24
+
+
+class Bias(Subject):
+    """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
+
+    kind = "bias"
+
+    def __init__(self, bias: Callable[[int], Any], causal: bool = False) -> None:
+        super().__init__()
+        self.bias, self.causal = bias, causal
+
+    def square(self, seq_len: int) -> Floats:
+        """Return the bias with an axis for heads, and 0 where a causal mask hides it."""
+        found = floats(self.bias(seq_len))
+        found = found.reshape(-1, *found.shape[-2:])
+        if found.shape[1:] != (seq_len, seq_len):
+            raise Broken(f"shape {found.shape[1:]} for {(seq_len, seq_len)}")
+        return np.tril(found) if self.causal else found
+
+    @cached_property
+    def main(self) -> Floats:
+        """The bias of one length."""
+        return self.square(LENGTH)
+
+    def law_shape(self) -> Measured:
+        if not np.isfinite(self.main).all():
+            raise Broken("entries that are not finite")
+        return 0.0, 0.0, f"{len(self.main)} heads"
+
+    def law_offset(self) -> Measured:
+        moved = np.abs(self.main[:, 1:, 1:] - self.main[:, :-1, :-1])
+        return float(moved.max()), 4 * self.unit * float(np.abs(self.main).max()), ""
+
+    def law_start(self) -> Measured:
+        part = self.main[:, :9, :9]
+        return float(np.abs(self.square(9) - part).max()), 0.0, "a shorter sequence"
+
+    def law_mirror(self) -> Measured:
+        if self.causal:
+            raise Skip("a causal mask hides the other side")
+        return float(np.abs(self.main - self.main.swapaxes(1, 2)).max()), 0.0, ""
+
+    def law_penalty(self) -> Measured:
+        last = self.main[:, -1]
+        rises = float(np.diff(last, axis=1).min())
+        if (self.main > 0).any():
+            raise Broken("a word gets a bonus")
+        if rises <= 0:
+            raise Broken("a nearer word gets no smaller penalty")
+        return 0.0, 0.0, ""
+
+    def resembles(self, law: str) -> str | None:
+        """Look for a signed distance."""
+        signed = np.array_equal(self.main, -self.main.swapaxes(1, 2))
+        return "signed distance" if signed and self.main.any() else None

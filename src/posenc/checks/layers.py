@@ -1,0 +1,241 @@
+"""Layers that add positions to embeddings."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+import io
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from posenc.checks.conventions import UNIT
+from posenc.checks.subjects import POSITIONS, Broken, Skip, floats, name_of, take, worst
+from posenc.checks.tables import Measured, Table
+
+USES = ("masked", "strided", "repeat", "adds", "gradient", "state", "device", "compile", "start")
+WIDTH = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels", "d_hid")
+
+
+class Layer(Table):
+    """A module, or what makes one of a given width, looked at through what it adds to zeros."""
+
+    kind = "module"
+
+    def __init__(
+        self,
+        module: nn.Module | Callable[[int], nn.Module],
+        d_model: int | None = None,
+        batch_first: bool | None = None,
+        positions: str | None = None,
+        **options: Any,
+    ) -> None:
+        super().__init__(self.added, **options)
+        if isinstance(module, nn.Module):
+            self.make: Callable[[int], nn.Module] | None = None
+            self.module = copy.deepcopy(module).eval()
+            self.widths = (width_of(self.module) if d_model is None else d_model,)
+        else:
+            self.make = module
+            self.module = module(self.widths[0]).eval()
+        self.modules = {self.widths[0]: self.module}
+        first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
+        self.batch_first = bool(first)
+        names = inspect.signature(self.module.forward).parameters
+        self.positions = positions or take(list(names), POSITIONS)
+
+    def layer(self, d_model: int) -> nn.Module:
+        """Return the module of a width."""
+        if d_model not in self.modules:
+            if self.make is None:
+                raise Skip("the layer has one width")
+            self.modules[d_model] = self.make(d_model).eval()
+        return self.modules[d_model]
+
+    def call(self, x: Tensor, positions: Tensor | None = None, layer: Any = None) -> Tensor:
+        """Give the layer (batch, seq_len, d_model), and get the same."""
+        module = self.layer(x.shape[-1]) if layer is None else layer
+        named = {} if positions is None else {str(self.positions): positions}
+        out = module(x if self.batch_first else x.transpose(0, 1), **named)
+        out = out[0] if isinstance(out, tuple) else out
+        found: Tensor = out if self.batch_first else out.transpose(0, 1)
+        return found
+
+    def added(self, seq_len: int, d_model: int) -> Tensor:
+        """Return what the first of two equal sequences gets."""
+        with torch.no_grad():
+            return self.call(torch.zeros(2, seq_len, d_model))[0]
+
+    def text(self, batch: int, seq_len: int) -> Tensor:
+        """Draw embeddings."""
+        generator = torch.Generator().manual_seed(0)
+        return torch.randn(batch, min(seq_len, self.rows), self.widths[0], generator=generator)
+
+    @torch.no_grad()
+    def law_adds(self) -> Measured:
+        x = self.text(2, 9)
+        rest = self.call(x) - self.added(x.shape[1], x.shape[2])
+        factor = float((rest * x).sum() / (x * x).sum())
+        usual = min((1.0, math.sqrt(x.shape[2])), key=lambda one: abs(one - factor))
+        bounds = 3 * UNIT * (usual * x.abs() + 1)
+        error, bound, _ = worst(floats((rest - usual * x).abs()), floats(bounds))
+        return error, bound, f"{usual:.4g} · x"
+
+    @torch.no_grad()
+    def law_batch(self) -> Measured:
+        x = self.text(3, 5)
+        together = self.call(x)
+        alone = torch.cat([self.call(each[None]) for each in x])
+        error, bound, place = worst(
+            floats((together - alone).abs()), floats(4 * UNIT * (together.abs() + x.abs()))
+        )
+        return error, bound, f"sequence {place[0]}, row {place[1]}"
+
+    @torch.no_grad()
+    def law_masked(self) -> Measured:
+        x = self.text(2, 9)
+        out = self.call(x)
+        x[0, 3], x[1, 7] = math.nan, math.inf
+        other = self.call(x)
+        kept = torch.ones(other.shape[:2], dtype=torch.bool)
+        kept[0, 3] = kept[1, 7] = False
+        if not torch.equal(out[kept], other[kept]):
+            raise Broken("rows changed whose input didn't")
+        return 0.0, 0.0, ""
+
+    @torch.no_grad()
+    def law_start(self) -> Measured:
+        if self.positions is None:
+            return super().law_start()
+        where = torch.tensor([7, 8, 9, 3, 40, 41])
+        where = where[where < self.rows]
+        x = torch.zeros(2, len(where), self.widths[0])
+        return self.compared(floats(self.call(x, where)[1]), self.main[where], self.rows)
+
+    @torch.no_grad()
+    def law_steps(self) -> Measured:
+        if self.positions is None:
+            return super().law_steps()
+        x = torch.zeros(1, 1, self.widths[0])
+        loop = [self.call(x, torch.tensor([k]))[0] for k in range(9)]
+        return self.compared(floats(torch.cat(loop)), self.main[:9], self.rows)
+
+    @torch.no_grad()
+    def law_half(self) -> Measured:
+        seq_len = self.at_most(1024)
+        half = copy.deepcopy(self.module).to(torch.bfloat16)
+        x = torch.zeros(1, seq_len, self.widths[0], dtype=torch.bfloat16)
+        return self.half_of(self.call(x, layer=half)[0], seq_len)
+
+    def law_odd(self) -> Measured:
+        if self.make is None:
+            raise Skip("the layer has one width")
+        return super().law_odd()
+
+    @torch.no_grad()
+    def law_empty(self) -> Measured:
+        none = self.call(self.text(0, 5))
+        if none.shape[:2] != (0, min(5, self.rows)):
+            raise Broken(f"shape {tuple(none.shape)} for an empty batch")
+        return super().law_empty()
+
+    @torch.no_grad()
+    def law_strided(self) -> Measured:
+        x = self.text(4, 12)
+        views = [x.transpose(0, 1)[:5], x[:, ::2], x[:1].expand(3, -1, -1)]
+        errors = []
+        for view in views:
+            expected = self.call(view.contiguous())
+            off = (self.call(view) - expected).abs() / (view.abs() + expected.abs() + 1)
+            errors.append(float(off.max()))
+        return max(errors), 4 * UNIT, "relative; transposed, every second row, expanded"
+
+    @torch.no_grad()
+    def law_repeat(self) -> Measured:
+        x = self.text(2, 9)
+        before = x.clone()
+        first = self.call(x)
+        kept = first.clone()
+        second = self.call(x)
+        self.call(torch.ones(3, 4, x.shape[2]))
+        if not torch.equal(x, before):
+            raise Broken("the input was changed")
+        if not torch.equal(first, kept):
+            raise Broken("a later call wrote over the first result")
+        return float((second - kept).abs().max()), 0.0, ""
+
+    def law_gradient(self) -> Measured:
+        x = self.text(2, 9).requires_grad_()
+        module = copy.deepcopy(self.module)
+        out = self.call(x, layer=module)
+        weights = torch.linspace(-1, 1, out.numel()).reshape(out.shape)
+        (out * weights).sum().backward()  # type: ignore[no-untyped-call]
+        if x.grad is None:
+            raise Broken("no gradient arrives at x")
+        trained = [
+            name
+            for name, each in module.named_parameters()
+            if each.grad is not None and each.ndim > 1 and each.shape[-1] == x.shape[2]
+        ]
+        if trained:
+            raise Broken(f"{trained[0]} is trained", "trained table")
+        factor = float((x.grad * weights).sum() / (weights * weights).sum())
+        errors = (x.grad - factor * weights).abs()
+        return float(errors.max()), 4 * UNIT * max(factor, 1.0), ""
+
+    @torch.no_grad()
+    def law_state(self) -> Measured:
+        x = self.text(2, 9)
+        expected = self.call(x)
+        file = io.BytesIO()
+        torch.save(self.module.state_dict(), file)
+        file.seek(0)
+        other = copy.deepcopy(self.module)
+        for each in other.state_dict().values():
+            each.fill_(0)
+        other.load_state_dict(torch.load(file, weights_only=True))
+        if not torch.equal(self.call(x, layer=other), expected):
+            raise Broken("another result after saving and loading")
+        saved = sum(each.numel() for each in other.state_dict().values())
+        return 0.0, 0.0, f"{saved} numbers in it"
+
+    @torch.no_grad()
+    def law_device(self) -> Measured:
+        x = self.text(2, 9)
+        self.call(x)
+        moved = self.call(x.to("meta"), layer=copy.deepcopy(self.module).to("meta"))
+        if moved.device.type != "meta":
+            raise Broken("the result is on another device than the input")
+        double = self.call(x.double(), layer=copy.deepcopy(self.module).double())
+        if double.dtype != torch.float64:
+            raise Broken(f"{name_of(double)} for float64 input")
+        return 0.0, 0.0, "to another device (torch's meta) and to float64"
+
+    @torch.no_grad()
+    def law_compile(self) -> Measured:
+        x = self.text(2, 9)
+        expected = self.call(x)
+        torch.compiler.reset()
+        found = self.call(
+            x, layer=torch.compile(copy.deepcopy(self.module), fullgraph=True, backend="eager")
+        )
+        limit = 4 * UNIT * (1 + float(expected.abs().max()))
+        return float((found - expected).abs().max()), limit, ""
+
+    def resembles(self, law: str) -> str | None:
+        """Compare with the exhibits, where it's about what is added."""
+        return None if law in USES else super().resembles(law)
+
+
+def width_of(module: nn.Module) -> int:
+    """Read the width of a layer off its attributes or its table."""
+    name = take(list(vars(module)), WIDTH)
+    if name is not None and isinstance(getattr(module, name), int):
+        return int(getattr(module, name))
+    for each in [*module.buffers(), *module.parameters()]:
+        if each.ndim > 1:
+            return each.shape[-1]
+    raise ValueError("the width of the layer can't be seen: pass d_model")

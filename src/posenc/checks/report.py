@@ -1,0 +1,178 @@
+"""What a check found: a row per law, to read, to print, to raise, or as JSON."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from posenc.checks.conventions import Convention
+from posenc.checks.museum import Exhibit
+
+MARKS = {"passed": "✓", "failed": "✗", "skipped": "–"}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One law: what was measured, the bound, and where the bound comes from.
+
+    `status` is "passed", "failed" or "skipped". `note` says where the largest error was, or why
+    the law was skipped; `likely` what a failure most likely is, and `exhibit` where the museum
+    shows it.
+    """
+
+    law: str
+    asks: str
+    status: str
+    measured: float | str = ""
+    bound: float | str = ""
+    source: str = ""
+    note: str = ""
+    likely: str = ""
+    exhibit: Exhibit | None = None
+
+    def __str__(self) -> str:
+        """Say it in one line, and a second one where it failed."""
+        if self.status == "skipped":
+            return f"– {self.law:12} {self.note}"
+        numbers = f"{short(self.measured)} (at most {short(self.bound)})" if self.bound else ""
+        line = f"{MARKS[self.status]} {self.law:12} {numbers or short(self.measured)}"
+        line += f", {self.note}" if self.note else ""
+        if self.status == "passed":
+            return line
+        cause = str(self.exhibit) if self.exhibit else self.likely
+        return f"{line}\n  {'':12} asked: {self.asks}\n  {'':12} most likely: {cause}"
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        exhibit = self.exhibit and {
+            "number": self.exhibit.number,
+            "says": self.exhibit.says,
+            "page": self.exhibit.url,
+        }
+        names = ("law", "asks", "status", "measured", "bound", "source", "note", "likely")
+        return {name: getattr(self, name) for name in names} | {"exhibit": exhibit}
+
+
+@dataclass(frozen=True)
+class Report:
+    """What `check_table`, `check_module`, `check_rotary` and `check_bias` return.
+
+    Printed in a terminal it is a list, in Jupyter a table.
+
+    Attributes
+    ----------
+    subject : str
+        What was checked.
+    kind : str
+        "table", "module", "rotary" or "bias".
+    convention : Convention or None
+        Which convention was found: layout, exponent, base, first position, direction.
+    rows : tuple of Row
+        One for each law.
+    errors : dict of int to float
+        Largest error by position, where a convention was found.
+    """
+
+    subject: str
+    kind: str
+    convention: Convention | None
+    rows: tuple[Row, ...]
+    errors: dict[int, float] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        """Whether no law failed."""
+        return not self.failed
+
+    @property
+    def failed(self) -> list[str]:
+        """Names of the laws that failed."""
+        return [row.law for row in self.rows if row.status == "failed"]
+
+    def __iter__(self) -> Iterator[Row]:
+        """Go through the rows."""
+        return iter(self.rows)
+
+    def __getitem__(self, law: str) -> Row:
+        """Return the row of a law."""
+        for row in self.rows:
+            if row.law == law:
+                return row
+        raise KeyError(law)
+
+    def counts(self) -> str:
+        """Say how many laws passed, failed and were skipped."""
+        found = [row.status for row in self.rows]
+        return ", ".join(f"{found.count(status)} {status}" for status in MARKS if status in found)
+
+    def __repr__(self) -> str:
+        """List the laws, for a terminal."""
+        head = f"{self.subject} ({self.kind}): {self.counts()}"
+        return "\n".join([head, f"convention: {self.known()}", *map(str, self.rows)])
+
+    def known(self) -> str:
+        """Say the convention in words."""
+        return str(self.convention) if self.convention else "none known"
+
+    def _repr_html_(self) -> str:
+        """Draw the laws as a table, for Jupyter."""
+        lines = [
+            "<table><caption>",
+            f"{html.escape(self.subject)}: {self.counts()}.<br>",
+            f"Convention: {html.escape(self.known())}</caption>",
+            "<thead><tr><th>law</th><th></th><th>measured</th><th>at most</th>",
+            "<th>remark</th></tr></thead><tbody>",
+        ]
+        for row in self.rows:
+            remark = html.escape(row.note)
+            if row.status == "failed":
+                remark += f"{'<br>' if remark else ''}Most likely: {html.escape(row.likely)}"
+            if row.exhibit is not None:
+                link = row.exhibit.url
+                link = link if "://" in link else f"../{link}"
+                remark += f' (<a href="{html.escape(link)}">exhibit {row.exhibit.number}</a>)'
+            cells = [
+                f"<th>{row.law}</th>",
+                f"<td>{MARKS[row.status]} {row.status}</td>",
+                f"<td>{html.escape(short(row.measured))}</td>",
+                f"<td>{html.escape(short(row.bound))}</td>",
+                f"<td>{remark}</td>",
+            ]
+            lines.append(f"<tr>{''.join(cells)}</tr>")
+        return "\n".join([*lines, "</tbody></table>"])
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return plain values, for JSON."""
+        found = self.convention
+        return {
+            "subject": self.subject,
+            "kind": self.kind,
+            "passed": self.passed,
+            "convention": found and {**vars(found), "names": found.names()},
+            "laws": [row.as_dict() for row in self.rows],
+            "errors": {str(position): error for position, error in self.errors.items()},
+        }
+
+    def as_json(self) -> str:
+        """Return the report as JSON text."""
+        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
+
+    def raise_if_failed(self) -> None:
+        """Raise an AssertionError that lists the failures, if there are any.
+
+        Raises
+        ------
+        AssertionError
+            If a law failed.
+        """
+        if self.failed:
+            wrong = [str(row) for row in self.rows if row.status == "failed"]
+            raise AssertionError("\n".join([f"{self.subject}: {self.counts()}", *wrong]))
+
+
+def short(value: float | str) -> str:
+    """Two digits of a number; words as they are."""
+    return value if isinstance(value, str) else f"{value:.1e}"

@@ -1,0 +1,529 @@
+"""Functions that turn queries and keys."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posenc.checks._exact import reduced_angles
+from posenc.checks.conventions import (
+    UNIT,
+    Convention,
+    Floats,
+    Waves,
+    measure,
+    rounding,
+    wrapped,
+)
+from posenc.checks.subjects import (
+    Broken,
+    Skip,
+    Turning,
+    floats,
+    name_of,
+    positions_near,
+    unit_of,
+    worst,
+)
+
+Measured = tuple[float, float, str]
+ROWS = 257
+LIMITS = (1_000_000, 2**17, 2**15, 2**13, 4096, 2048, 1024, 512, ROWS, 64, 16)
+
+
+class Rotary(Turning):
+    """A function (x, positions) → x, turned."""
+
+    kind = "rotary"
+    layouts = ("neighbors", "halves")
+
+    def __init__(
+        self,
+        rotate: Callable[..., Any],
+        widths: Sequence[int] = (16, 24),
+        base: float | None = None,
+        asked: Convention | None = None,
+        frequencies: Any = None,
+        attention_factor: float = 1.0,
+        length: int = 2048,
+        longest: int = 1_000_000,
+    ) -> None:
+        super().__init__()
+        self.rotate, self.base, self.asked, self.factor = rotate, base, asked, attention_factor
+        self.backwards = False
+        self.length, self.longest = length, longest
+        self.omega = None if frequencies is None else np.asarray(frequencies, dtype=np.float64)
+        self.tried = tuple(widths)
+        self.known: dict[int, Floats] = {}
+
+    # The library, the widths and the positions that it takes
+
+    @cached_property
+    def library(self) -> str:
+        """Whether it takes torch tensors or numpy arrays.
+
+        A tensor that requires a gradient is no numpy array, so a function of numpy refuses it.
+        Tensors come first: code that keeps tables would keep those of the other library.
+        """
+        if "torch" not in sys.modules:
+            return "numpy"
+        import torch
+
+        x = torch.ones(2, 3, self.tried[0], requires_grad=True)
+        try:
+            made = self.rotate(x, torch.arange(3))
+        except Exception:  # it knows what it can't do
+            return "torch" if self.refuses_numpy() else "numpy"
+        return "torch" if isinstance(made, torch.Tensor) else "numpy"
+
+    def refuses_numpy(self) -> bool:
+        """Whether numpy arrays are no better."""
+        try:
+            self.rotate(np.ones((2, 3, self.tried[0]), np.float32), np.arange(3))
+        except Exception:  # as above
+            return True
+        return False
+
+    def give(self, x: Any, dtype: str = "float32") -> Any:
+        """Make an array of the library."""
+        if self.library == "numpy":
+            return np.array(x, dtype, order="C")
+        import torch
+
+        return torch.from_numpy(np.array(x, np.float64, order="C")).to(getattr(torch, dtype))
+
+    def places(self, positions: Sequence[int] | NDArray[Any]) -> Any:
+        """Make positions of the library."""
+        found = np.asarray(positions, dtype=np.int64)
+        if self.library == "numpy":
+            return found
+        import torch
+
+        return torch.from_numpy(found)
+
+    def turn(self, x: Any, positions: Sequence[int] | NDArray[Any], dtype: str = "float32") -> Any:
+        """Call it, without a graph."""
+        return floats(self.rotate(self.give(x, dtype), self.places(positions)))
+
+    def matrices(self, positions: Sequence[int], d_model: int, dtype: str = "float32") -> Floats:
+        """Read off what it does: the matrix that turns the row at each position."""
+        x = np.broadcast_to(np.eye(d_model)[:, None], (d_model, len(positions), d_model))
+        out = self.turn(x, positions, dtype)
+        if out.shape != x.shape:
+            raise Broken(f"shape {out.shape} for {x.shape}")
+        return np.asarray(out.transpose(1, 2, 0))
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The widths that it takes; a layer may have one alone."""
+        found = []
+        for d_model in self.tried:
+            try:
+                self.matrices(range(3), d_model)
+            except Exception as error:  # it may refuse; if it refuses all, say so
+                refused = error
+            else:
+                found.append(d_model)
+        if not found:
+            raise refused
+        return tuple(found)
+
+    @cached_property
+    def limit(self) -> int:
+        """Positions that it takes, counted from 0."""
+        for limit in sorted({min(each, self.longest) for each in LIMITS}, reverse=True):
+            try:
+                self.matrices([limit - 1], self.widths[0])
+            except Exception:  # beyond its end
+                continue
+            return limit
+        raise Broken("no position is accepted")
+
+    @property
+    def rows(self) -> int:
+        """Positions that most laws look at."""
+        return min(ROWS, self.limit)
+
+    def turned(self, d_model: int) -> Floats:
+        """Return the matrices of the first positions."""
+        if d_model not in self.known:
+            self.known[d_model] = self.matrices(range(self.rows), d_model)
+        return self.known[d_model]
+
+    # What turns
+
+    def pairs(self, d_model: int, layout: str) -> tuple[NDArray[Any], NDArray[Any]] | None:
+        """Find the dimensions that turn together: first and second of each pair."""
+        matrices = self.turned(d_model)
+        moving = np.abs(matrices - np.eye(d_model)).max(axis=(0, 2)) > 1e-6
+        last = int(np.flatnonzero(moving).max(initial=-1)) + 1
+        if not last:
+            return None
+        width = last + last % 2
+        for rotated in sorted({width, d_model} if layout == "halves" else {width}):
+            pair = np.arange(rotated // 2)
+            one, two = (2 * pair, 2 * pair + 1)
+            if layout == "halves":
+                one, two = pair, pair + rotated // 2
+            rest = matrices.copy()
+            for a, b in ((one, one), (one, two), (two, one), (two, two)):
+                rest[:, a, b] = 0
+            still = np.arange(rotated, d_model)
+            rest[:, still, still] -= 1
+            proper = (
+                np.abs(matrices[:, one, one] - matrices[:, two, two]).max()
+                + np.abs(matrices[:, one, two] + matrices[:, two, one]).max()
+            )
+            if max(np.abs(rest).max(), proper) <= 8 * self.unit * max(self.factor, 1):
+                return one, two
+        return None
+
+    def waves(self, d_model: int, layout: str) -> Waves | None:
+        """Read each pair's turn as cos + i·sin, against the clock, whichever way it goes."""
+        found = self.pairs(d_model, layout)
+        if found is None:
+            return None
+        one, two = found
+        matrices = self.turned(d_model)
+        waves: Waves = np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
+        waves = waves / self.factor
+        self.backwards = bool(measure(waves)[0][-1] < 0)
+        return waves.conj() if self.backwards else waves
+
+    @property
+    def convention(self) -> Convention | None:
+        """The convention; the way around is that of the width that was looked at last."""
+        found = super().convention
+        if found is None or not self.backwards:
+            return found
+        return replace(found, direction="backwards")
+
+    def explained(self, positions: Sequence[int], unit: float = UNIT) -> Floats:
+        """Return what float32 explains at each position, shape (positions, 1): the fastest pair."""
+        fastest = 1.0
+        if self.layout is not None:
+            fastest = float(np.abs(measure(self.readable[self.layout][0])[0]).max())
+        angles = np.abs(np.asarray(positions, dtype=np.float64))[:, None] * fastest
+        return rounding(angles, np.full(1, fastest), unit) * max(self.factor, 1)
+
+    # The laws
+
+    def law_shape(self) -> Measured:
+        d_model = self.widths[0]
+        for shape in ((5, d_model), (2, 5, d_model), (2, 3, 5, d_model)):
+            out = self.turn(np.ones(shape), range(5))
+            if out.shape != shape:
+                raise Broken(f"shape {out.shape} for {shape}")
+            if not np.isfinite(out).all():
+                raise Broken("entries that are not finite")
+        return 0.0, 0.0, f"{self.library}, widths {', '.join(map(str, self.widths))}"
+
+    def law_norm(self) -> Measured:
+        found = []
+        for d_model in self.widths:
+            squares = (self.turned(d_model) ** 2).sum(axis=1)
+            rest = np.abs(squares - 1)
+            moving = np.abs(self.turned(d_model) - np.eye(d_model)).max(axis=(0, 1)) > 1e-6
+            off = np.where(moving, np.abs(squares / self.factor**2 - 1), rest)
+            found.append(off.max(axis=1))
+        error, bound, place = worst(np.array(found), 6 * self.unit)
+        factor = "" if self.factor == 1 else f"; attention factor {self.factor:.6g}"
+        return error, bound, f"position {place[1]}, width {self.widths[place[0]]}{factor}"
+
+    def law_shift(self) -> Measured:
+        matrices = self.turned(self.widths[0])
+        step = matrices[1] @ np.linalg.inv(matrices[0])
+        moved = np.einsum("ij,kjl->kil", step, matrices[:-1])
+        allowed = self.explained(range(self.rows))[:, 0]
+        bounds = 2 * (allowed[1:] + allowed[:-1] + allowed[1])[:, None, None]
+        error, bound, place = worst(np.abs(matrices[1:] - moved), bounds)
+        return error, bound, f"position {place[0] + 1}, dimension {place[1]}"
+
+    def law_offset(self) -> Measured:
+        d_model = self.widths[0]
+        q, k = np.random.default_rng(0).normal(size=(2, d_model))
+        turned = [self.turned(d_model) @ each for each in (q, k)]
+        scores = turned[0] @ turned[1].T
+        allowed = self.explained(range(self.rows))[:, 0]
+        size = np.abs(q).sum() * np.abs(k).max() * self.factor
+        bounds = 2**1.5 * size * np.maximum(allowed[1:, None], allowed[None, 1:])
+        error, bound, place = worst(np.abs(scores[1:, 1:] - scores[:-1, :-1]), bounds)
+        return error, bound, f"positions {place[0]} and {place[1]}, moved on by one"
+
+    def law_identity(self) -> Measured:
+        matrix = self.turned(self.widths[0])[0]
+        meant = np.eye(len(matrix))
+        if self.factor != 1 and self.layout is not None:
+            found = self.pairs(self.widths[0], self.layout)
+            if found is not None:
+                both = np.concatenate(found)
+                meant[both, both] = self.factor
+        error, bound, place = worst(np.abs(matrix - meant), 2 * self.unit * max(self.factor, 1))
+        return error, bound, f"dimension {place[0]}"
+
+    def law_frequencies(self) -> Measured:
+        if self.layout is None:
+            raise Broken("no two dimensions turn together, neighbors or halves")
+        if self.omega is None:
+            return super().law_frequencies()
+        waves = self.readable[self.layout][0]
+        found = np.abs(measure(waves)[0])
+        if found.shape != self.omega.shape:
+            raise Broken(f"{len(found)} pairs turn, where {len(self.omega)} are asked for")
+        limit = 4 * rounding(self.rows * self.omega, self.omega) / self.rows
+        error, bound, place = worst(np.abs(wrapped(found - self.omega)), limit)
+        return error, bound, f"pair {place[0]}"
+
+    def law_unique(self) -> Measured:
+        seq_len = min(self.length, self.limit)
+        d_model = self.widths[0]
+        x = np.ones((seq_len, d_model))
+        x[:, d_model // 2 :] = 0.5
+        out = self.turn(x, range(seq_len))
+        squares, nearest, pair = (out**2).sum(axis=1), math.inf, (0, 0)
+        for row in range(0, seq_len, 256):
+            part = out[row : row + 256]
+            apart = squares[row : row + 256, None] + squares - 2 * part @ out.T
+            apart[np.arange(len(part)), np.arange(row, row + len(part))] = math.inf
+            one, two = np.unravel_index(int(apart.argmin()), apart.shape)
+            distance = float(np.linalg.norm(part[one] - out[two]))
+            if distance < nearest:
+                nearest, pair = distance, (int(row + one), int(two))
+        limit = 4 * self.unit * math.sqrt(d_model)
+        if nearest <= limit:
+            raise Broken(f"positions {min(pair)} and {max(pair)} turn alike")
+        return limit / nearest, 1.0, f"nearest of {seq_len}: {min(pair)} and {max(pair)}"
+
+    def compared(self, one: Floats, two: Floats, positions: Sequence[int]) -> Measured:
+        """Compare what is to be equal, row by row."""
+        bounds = 2 * self.explained(positions) * 2 * max(np.abs(two).max(initial=0.0), 1)
+        error, bound, place = worst(np.abs(one - two), np.broadcast_to(bounds, one.shape))
+        return error, bound, f"position {positions[place[-2]]}" if place else ""
+
+    def text(self, *shape: int) -> Floats:
+        """Draw queries that float32 holds exactly."""
+        drawn = np.random.default_rng(0).normal(size=shape)
+        return drawn.astype(np.float32).astype(np.float64)
+
+    def meant(self, x: Floats, positions: Sequence[int]) -> Floats:
+        """Turn x by the matrices of the whole sequence."""
+        matrices = self.turned(self.widths[0])[list(positions)]
+        return np.asarray(np.einsum("kij,...kj->...ki", matrices, x))
+
+    def law_start(self) -> Measured:
+        found = []
+        for positions in ([1, 2, 3, 4], [40, 41, 42, 43], [9, 3, 12, 5], [200, 0, 0, 7]):
+            where = [k for k in positions if k < self.rows]
+            x = self.text(2, len(where), self.widths[0])
+            found.append(self.compared(self.turn(x, where), self.meant(x, where), where))
+        return max(found, key=lambda each: each[0] / each[1])
+
+    def law_steps(self) -> Measured:
+        x = self.text(9, self.widths[0])
+        loop = [self.turn(x[k : k + 1], [k]) for k in range(9)]
+        return self.compared(np.concatenate(loop), self.meant(x, range(9)), range(9))
+
+    def law_batch(self) -> Measured:
+        x = self.text(3, 2, 5, self.widths[0])
+        together = self.turn(x, range(5))
+        alone = np.array([[self.turn(head, range(5)) for head in each] for each in x])
+        bounds = 4 * UNIT * (np.abs(x).max() * 2)
+        error, bound, place = worst(np.abs(together - alone), bounds)
+        expected = self.compared(together, self.meant(x, range(5)), range(5))
+        if expected[0] > expected[1]:
+            return expected
+        return error, bound, f"sequence {place[0]}, head {place[1]}"
+
+    def law_masked(self) -> Measured:
+        x = self.text(2, 9, self.widths[0])
+        out = self.turn(x, range(9))
+        x[0, 3], x[1, 7] = math.nan, math.inf
+        with np.errstate(invalid="ignore"):
+            other = self.turn(x, range(9))
+        kept = np.ones((2, 9), dtype=bool)
+        kept[0, 3] = kept[1, 7] = False
+        if not np.array_equal(out[kept], other[kept]):
+            raise Broken("rows changed whose input didn't")
+        return 0.0, 0.0, ""
+
+    def exact(self, positions: Sequence[int]) -> Waves | None:
+        """Say what the convention turns by at the first width, in 50 digits."""
+        if self.omega is not None:
+            omega = [Decimal(float(each)) for each in self.omega]
+        elif self.reference is not None:
+            omega = self.reference.omega(2 * self.readable[str(self.layout)][0].shape[1])
+        else:
+            return None
+        angles = reduced_angles([Decimal(int(k)) for k in positions], omega)
+        return np.asarray(np.exp((-1j if self.backwards else 1j) * angles) * self.factor)
+
+    def read(self, positions: Sequence[int], dtype: str) -> Waves:
+        """Read the pairs' turns at some positions."""
+        found = self.pairs(self.widths[0], str(self.layout))
+        if found is None:
+            raise Broken("no two dimensions turn together")
+        matrices = self.matrices(positions, self.widths[0], dtype)
+        one, two = found
+        return np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
+
+    def law_float32(self) -> Measured:
+        positions = positions_near(self.limit)
+        if self.layout is None or (meant := self.exact(positions)) is None:
+            raise Skip("no convention to compare with")
+        off = self.read(positions, "float32") - meant
+        errors = np.maximum(np.abs(off.real), np.abs(off.imag))
+        self.errors = dict(zip(positions, errors.max(axis=1).tolist(), strict=True))
+        error, bound, place = worst(errors, self.explained(positions))
+        return error, bound, f"position {positions[place[0]]}, pair {place[1]}"
+
+    def law_half(self) -> Measured:
+        positions = [k for k in positions_near(min(self.limit, 5000)) if k < self.limit]
+        if self.layout is None or (meant := self.exact(positions)) is None:
+            raise Skip("no convention to compare with")
+        found = []
+        for dtype in ("float16",) if self.library == "numpy" else ("bfloat16", "float16"):
+            out = self.rotate(self.give(np.ones((2, self.widths[0])), dtype), self.places([0, 1]))
+            if name_of(out) != dtype:
+                raise Broken(f"{name_of(out)} for {dtype} input")
+            off = self.read(positions, dtype) - meant
+            errors = np.maximum(np.abs(off.real), np.abs(off.imag))
+            error, bound, place = worst(errors, self.explained(positions, unit_of(out)))
+            note = f"{dtype}, position {positions[place[0]]}, pair {place[1]}"
+            found.append((error, bound, note))
+        return max(found, key=lambda each: each[0] / each[1])
+
+    def law_odd(self) -> Measured:
+        odd = self.widths[0] - 1
+        try:
+            out = self.turn(np.ones((3, odd)), range(3))
+        except Exception as error:  # whatever it says, it refuses
+            return 0.0, 0.0, f"refused: {type(error).__name__}"
+        raise Broken(f"shape {out.shape} for width {odd}, and no error")
+
+    def law_empty(self) -> Measured:
+        d_model = self.widths[0]
+        for shape in ((0, d_model), (2, 0, d_model), (0, 3, d_model)):
+            out = self.turn(np.ones(shape), range(shape[-2]))
+            if out.shape != shape:
+                raise Broken(f"shape {out.shape} for {shape}")
+        x = self.text(1, d_model)
+        return self.compared(self.turn(x, [5]), self.meant(x, [5]), [5])
+
+    def law_strided(self) -> Measured:
+        x = self.text(4, 12, 2 * self.widths[0])
+        given = self.give(x)
+        found = []
+        width = self.widths[0]
+        views = {
+            "every second row": (given[:, ::2, :width], x[:, ::2, :width]),
+            "transposed": (given.swapaxes(0, 1)[..., :width], x.swapaxes(0, 1)[..., :width]),
+        }
+        for name, (view, same) in views.items():
+            rows = range(view.shape[-2])
+            out = floats(self.rotate(view, self.places(rows)))
+            error, bound, _ = self.compared(out, self.meant(same, rows), rows)
+            found.append((error, bound, name))
+        return max(found, key=lambda each: each[0] / each[1])
+
+    def law_repeat(self) -> Measured:
+        x, where = self.give(self.text(2, 9, self.widths[0])), self.places(range(9))
+        before = floats(x).copy()
+        first = self.rotate(x, where)
+        kept = floats(first).copy()
+        second = floats(self.rotate(x, where))
+        self.turn(np.ones((2, 9, self.widths[0])), range(3, 12))
+        if not np.array_equal(floats(x), before) or list(floats_of(where)) != list(range(9)):
+            raise Broken("the input was changed")
+        if not np.array_equal(floats(first), kept):
+            raise Broken("a later call wrote over the first result")
+        return float(np.abs(second - kept).max()), 0.0, ""
+
+    def with_torch(self) -> Any:
+        """Return torch, if that is what it takes."""
+        if self.library == "numpy":
+            raise Skip("numpy arrays")
+        import torch
+
+        return torch
+
+    def law_gradient(self) -> Measured:
+        self.with_torch()
+        where = range(9)
+        x = self.give(self.text(2, 9, self.widths[0])).requires_grad_()
+        weights = self.text(2, 9, self.widths[0])[::-1].copy()
+        out = self.rotate(x, self.places(where))
+        (out * self.give(weights)).sum().backward()
+        if x.grad is None:
+            raise Broken("no gradient arrives at x")
+        matrices = self.turned(self.widths[0])[list(where)]
+        back = np.einsum("kji,...kj->...ki", matrices, weights)
+        return self.compared(floats(x.grad), back, where)
+
+    def law_device(self) -> Measured:
+        self.with_torch()
+        x, where = self.give(self.text(2, 9, self.widths[0])), self.places(range(9))
+        self.rotate(x, where)
+        moved = self.rotate(x.to("meta"), where.to("meta"))
+        if moved.device.type != "meta":
+            raise Broken("the result is on another device than the input")
+        double = self.rotate(x.double(), where)
+        if name_of(double) != "float64":
+            raise Broken(f"{name_of(double)} for float64 input")
+        return 0.0, 0.0, "to another device (torch's meta) and to float64"
+
+    def law_compile(self) -> Measured:
+        torch = self.with_torch()
+        x = self.text(2, 9, self.widths[0])
+        given, where = self.give(x), self.places(range(9))
+        torch.compiler.reset()
+        compiled = torch.compile(self.rotate, fullgraph=True, backend="eager")
+        with torch.no_grad():
+            found = floats(compiled(given, where))
+        return self.compared(found, self.meant(x, range(9)), range(9))
+
+    def resembles(self, law: str) -> str | None:
+        """Compare with the exhibits of the museum's second wing."""
+        if law == "half":
+            error, bound, _ = self.law_float32()
+            return "dtype of the query" if error <= bound else None
+        if law in ("steps", "start", "empty", "batch"):
+            return self.row_resembles()
+        if law == "norm":
+            squares = (self.turned(self.widths[0]) ** 2).sum(axis=1)
+            off = abs(squares.max() - self.factor**2) > 1e-3
+            return "attention factor" if off and np.ptp(squares, axis=0).max() < 1e-3 else None
+        if law == "frequencies" and self.omega is not None:
+            return "lost setting"
+        if law in ("shift", "offset", "frequencies", "unique") and self.layout is not None:
+            waves = self.readable[self.layout][0]
+            return (
+                "forgotten shift" if (np.abs(np.diff(waves, axis=0)).max(1) < 1e-6).any() else None
+            )
+        return None
+
+    def row_resembles(self) -> str | None:
+        """Say how a row alone is turned: as at another position, or in another layout."""
+        d_model = self.widths[0]
+        x = self.text(1, d_model)
+        out, matrices = self.turn(x, [5])[0], self.turned(d_model)
+        off = np.abs(matrices @ x[0] - out).max(axis=1)
+        if off.min() < 1e-4:
+            return None if off.argmin() == 5 else "offset that sticks"
+        order = np.argsort(np.arange(d_model) % 2, kind="stable")
+        for turn in (order, np.argsort(order)):
+            if np.abs(matrices[5][np.ix_(turn, turn)] @ x[0] - out).max() < 1e-4:
+                return "mixed layouts"
+        return None
+
+
+def floats_of(positions: Any) -> list[int]:
+    """Return positions as ints."""
+    return [int(each) for each in positions]

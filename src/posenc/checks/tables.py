@@ -1,0 +1,400 @@
+"""Functions that make a table, and layers that add one."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posenc.checks.conventions import (
+    AROUND,
+    LAYOUTS,
+    UNIT,
+    Convention,
+    Floats,
+    Waves,
+    join,
+    measure,
+    rounding,
+    split,
+)
+from posenc.checks.subjects import (
+    Broken,
+    Skip,
+    Turning,
+    floats,
+    name_of,
+    positions_near,
+    unit_of,
+    values,
+    worst,
+)
+
+Measured = tuple[float, float, str]
+ROWS = 257  # one more than bfloat16 can count
+LENGTHS = (2**20, 2**17, 2**15, 2**13, 5000, 2**12, 2**11, 2**10, 512, ROWS, 128, 64, 32, 16, 8)
+SCALES: dict[str, Callable[[int], float]] = {
+    "1": lambda d_model: 1.0,
+    "1/√d": lambda d_model: d_model**-0.5,
+    "1/√(d/2)": lambda d_model: (2 / d_model) ** 0.5,
+    "√d": lambda d_model: d_model**0.5,
+}
+
+
+class Table(Turning):
+    """A function (seq_len, d_model) → table."""
+
+    kind = "table"
+    layouts = LAYOUTS
+
+    def __init__(
+        self,
+        encode: Callable[..., Any],
+        widths: Sequence[int] = (16, 24),
+        base: float | None = None,
+        asked: Convention | None = None,
+        length: int = 2048,
+        longest: int = 1_000_000,
+    ) -> None:
+        super().__init__()
+        self.encode, self.base, self.asked = encode, base, asked
+        self.widths, self.length, self.longest = tuple(widths), length, longest
+        self.memory: dict[tuple[int, int], Floats] = {}
+
+    def raw(self, seq_len: int, d_model: int) -> Any:
+        """Return what the function returns."""
+        return self.encode(seq_len, d_model)
+
+    def table(self, seq_len: int, d_model: int) -> Floats:
+        """Return the rows in float64, without axes of length 1."""
+        if (seq_len, d_model) not in self.memory:
+            made = self.raw(seq_len, d_model)
+            table = floats(made).copy()
+            if table.ndim == 3 and 1 in table.shape[:2]:
+                table = table.reshape(-1, table.shape[2])
+            self.unit = max(self.unit, unit_of(made))
+            self.memory[seq_len, d_model] = table
+        return self.memory[seq_len, d_model]
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """The lengths that it accepts, the longest first: a layer may have an end."""
+        found: list[int] = []
+        tried = [min(self.longest, LENGTHS[0]), *LENGTHS]
+        for seq_len in sorted({n for n in tried if n <= self.longest}, reverse=True):
+            if not found:
+                try:
+                    made = self.table(seq_len, self.widths[0])
+                except Exception:  # too long for it
+                    continue
+                if made.shape[0] != seq_len:
+                    continue
+            found.append(seq_len)
+        return found or [ROWS]
+
+    def at_most(self, seq_len: int) -> int:
+        """Return a length, or the longest that it accepts below."""
+        return min(seq_len, self.lengths[0])
+
+    @property
+    def rows(self) -> int:
+        """Rows that most laws look at."""
+        return self.at_most(ROWS)
+
+    @cached_property
+    def main(self) -> Floats:
+        """The table at the first width."""
+        return self.table(self.rows, self.widths[0])
+
+    def square(self, d_model: int) -> Floats:
+        """Return a table of a width, refused where its shape is another."""
+        table = self.table(self.rows, d_model)
+        if table.shape != (self.rows, d_model):
+            raise Broken(f"shape {table.shape} for {(self.rows, d_model)}")
+        return table
+
+    @cached_property
+    def scaling(self) -> str:
+        """What all rows are multiplied by."""
+        d_model = self.widths[0]
+        size = np.sqrt((self.square(d_model) ** 2).sum(axis=1) / (d_model / 2)).mean()
+        return min(SCALES, key=lambda name: abs(size / SCALES[name](d_model) - 1))
+
+    def unscaled(self, d_model: int) -> Floats:
+        """Return a table whose pairs have length 1."""
+        return self.square(d_model) / SCALES[self.scaling](d_model)
+
+    @property
+    def scale(self) -> float:
+        """That factor at the first width."""
+        return SCALES[self.scaling](self.widths[0])
+
+    def waves(self, d_model: int, layout: str) -> Waves | None:
+        """Read a layout, if every pair stays on its circle."""
+        waves = split(self.unscaled(d_model), layout)
+        round_ones = np.abs(np.abs(waves) ** 2 - 1).max() <= 6 * self.unit
+        return waves if round_ones else None
+
+    def explained(self, waves: Waves) -> Floats:
+        """Return what float32 explains at each row and pair."""
+        omega, phase = measure(waves)
+        angles = np.abs(phase) + np.outer(np.arange(len(waves)), np.abs(omega))
+        found = self.convention
+        if found is not None and found.direction == "down":
+            angles = angles[::-1] + len(waves) * np.abs(omega)
+        if found is not None and found.step == 1000:  # counted beyond the turns that are seen
+            made = np.array([float(each) for each in found.omega(2 * len(omega))])
+            return rounding(np.outer(np.arange(len(waves)), made), made / 1000, self.unit)
+        return rounding(angles, omega, self.unit)
+
+    def law_shape(self) -> Measured:
+        for d_model in self.widths:
+            table = self.square(d_model)
+            if not np.isfinite(table).all():
+                raise Broken("entries that are not finite")
+        shapes = " and ".join(f"{self.rows} × {d_model}" for d_model in self.widths)
+        return 0.0, 0.0, f"{shapes}, {name_of(self.raw(self.rows, self.widths[0]))}"
+
+    def law_norm(self) -> Measured:
+        found = []
+        for d_model in self.widths:
+            squares = (self.unscaled(d_model) ** 2).sum(axis=1) / (d_model / 2)
+            found.append(np.abs(squares - 1))
+        error, bound, place = worst(np.array(found), 6 * self.unit)
+        scaled = "" if self.scaling == "1" else f", all rows times {self.scaling}"
+        return error, bound, f"row {place[1]}, width {self.widths[place[0]]}{scaled}"
+
+    def law_shift(self) -> Measured:
+        if self.layout is not None:
+            waves = self.readable[self.layout][0]
+            moved = waves[:-1] * np.exp(1j * measure(waves)[0])
+            allowed = self.explained(waves)
+            error, bound, place = worst(np.abs(waves[1:] - moved), 2 * (allowed[1:] + allowed[:-1]))
+            return error, bound, f"row {place[0] + 1}, pair {place[1]}"
+        table = self.main
+        matrix = np.linalg.lstsq(table[:-1], table[1:], rcond=None)[0]
+        angles = np.arange(len(table) - 1.0)[:, None]
+        error, bound, place = worst(
+            np.abs(table[:-1] @ matrix - table[1:]), 4 * rounding(angles, np.ones(1), self.unit)
+        )
+        return error, bound, f"row {place[0] + 1}, column {place[1]}; the best of all matrices"
+
+    def law_offset(self) -> Measured:
+        table = self.unscaled(self.widths[0])
+        products = table @ table.T
+        if self.layout is None:
+            allowed = (
+                self.widths[0] / 2 * rounding(np.arange(1.0 * self.rows), np.ones(1), self.unit)
+            )
+        else:
+            allowed = self.explained(self.readable[self.layout][0]).sum(axis=1)
+        bounds = 2**1.5 * np.maximum(allowed[1:, None], allowed[None, 1:])
+        error, bound, place = worst(np.abs(products[1:, 1:] - products[:-1, :-1]), bounds)
+        return error, bound, f"rows {place[0]} and {place[1]}, moved on by one"
+
+    def law_unique(self) -> Measured:
+        seq_len, d_model = self.at_most(self.length), self.widths[0]
+        table = self.table(seq_len, d_model) / self.scale
+        squares = (table**2).sum(axis=1)
+        nearest = math.inf
+        for row in range(0, seq_len, 256):
+            part = table[row : row + 256]
+            apart = squares[row : row + 256, None] + squares - 2 * part @ table.T
+            apart[np.arange(len(part)), np.arange(row, row + len(part))] = math.inf
+            one, two = np.unravel_index(int(apart.argmin()), apart.shape)
+            distance = float(np.linalg.norm(part[one] - table[two]))
+            if distance < nearest:
+                nearest, pair = distance, sorted((int(row + one), int(two)))
+        limit = 4 * self.unit * math.sqrt(d_model)
+        if nearest <= limit:
+            raise Broken(f"rows {pair[0]} and {pair[1]} are {nearest:.1e} apart")
+        note = f"nearest of {seq_len}: rows {pair[0]} and {pair[1]}, {nearest:.2g} apart"
+        return limit / nearest, 1.0, note
+
+    def compared(self, one: Floats, two: Floats, seq_len: int) -> Measured:
+        """Compare entries that are to be equal, but for rounding at the positions of a length."""
+        if one.shape != two.shape:
+            raise Broken(f"shapes {one.shape} and {two.shape}")
+        known = self.convention
+        if known is None:
+            allowed = rounding(np.array(1.0 * seq_len), np.ones(1), self.unit)
+        else:
+            omega = np.array([float(each) for each in known.omega(self.widths[0], seq_len)])
+            size = float(omega[0])
+            each = rounding((seq_len + known.first) * omega, omega / size, self.unit)
+            allowed = join(np.asarray(each[None] + 1j * each[None]), known.layout)
+        error, bound, place = worst(np.abs(one - two) / self.scale, 2 * allowed)
+        return error, bound, f"row {place[0]}, column {place[1]}" if place else ""
+
+    def law_start(self) -> Measured:
+        known = self.convention
+        if known is not None and known.step == AROUND:
+            raise Skip("the rows share one turn, so that all depend on the length")
+        half, whole = self.rows // 2, self.main
+        down = known is not None and known.direction == "down"
+        part = whole[-half:] if down else whole[:half]
+        return self.compared(self.table(half, self.widths[0]), part, self.rows)
+
+    def law_steps(self) -> Measured:
+        known = self.convention
+        if known is not None and known.step == AROUND:
+            raise Skip("the rows share one turn, so that all depend on the length")
+        down = known is not None and known.direction == "down"
+        grown = [self.table(k, self.widths[0])[0 if down else -1] for k in range(1, 10)]
+        part = self.main[:-10:-1] if down else self.main[:9]
+        return self.compared(np.array(grown), part, self.rows)
+
+    def law_float32(self) -> Measured:
+        known = self.reference
+        if known is None:
+            raise Skip("no convention to compare with")
+        seq_len, d_model = self.lengths[0], self.widths[0]
+        table = split(self.table(seq_len, d_model) / self.scale, known.layout)
+        rows = positions_near(seq_len)
+        turned = known.angles(rows, seq_len, d_model)
+        omega = np.array([float(each) for each in known.omega(d_model, seq_len)])
+        counted = np.array([seq_len - 1 - r if known.direction == "down" else r for r in rows])
+        allowed = rounding(np.outer(counted + known.first, omega), omega / omega[0], self.unit)
+        off = table[rows] - np.exp(1j * turned)
+        errors = np.maximum(np.abs(off.real), np.abs(off.imag))
+        self.errors = dict(zip(rows, errors.max(axis=1).tolist(), strict=True))
+        error, bound, place = worst(errors, allowed)
+        return error, bound, f"position {rows[place[0]]}, pair {place[1]}, of {seq_len}"
+
+    def law_half(self) -> Measured:
+        try:
+            named = "dtype" in inspect.signature(self.encode).parameters
+        except (TypeError, ValueError):
+            named = False
+        if self.unit > UNIT:
+            raise Skip("the table is in half precision: see float32")
+        if not named:
+            raise Skip("no argument `dtype`")
+        raw = self.raw(self.rows, self.widths[0])
+        kind: Any = np.float16
+        if hasattr(raw, "detach"):
+            import torch
+
+            kind = torch.bfloat16
+        seq_len = self.at_most(1024)
+        made = self.encode(seq_len, self.widths[0], dtype=kind)
+        return self.half_of(made, seq_len)
+
+    def half_of(self, made: Any, seq_len: int) -> Measured:
+        """Compare a table in half precision with the other one, cast."""
+        fine, half = self.table(seq_len, self.widths[0]), floats(made).reshape(seq_len, -1)
+        if unit_of(made) == UNIT:
+            raise Broken(f"{name_of(made)} for a half type")
+        angles = np.arange(1.0 * seq_len)[:, None]
+        bounds = rounding(angles, np.ones(1), unit_of(made))
+        error, bound, place = worst(np.abs(half - fine), bounds)
+        return error, bound, f"position {place[0]}, column {place[1]}"
+
+    def law_odd(self) -> Measured:
+        odd = self.widths[0] - 1
+        try:
+            table = self.raw(8, odd)
+        except Exception as error:  # whatever it says, it refuses
+            return 0.0, 0.0, f"refused: {type(error).__name__}"
+        found = self.convention
+        shape = tuple(table.shape)
+        padded = found is not None and found.rule == "d/2 - 1" and shape[-1] == odd
+        if padded and not floats(table)[..., -1].any():
+            return 0.0, 0.0, "a column of zeros at the end, as in tensor2tensor"
+        raise Broken(f"shape {shape} for width {odd}, and no error")
+
+    def law_empty(self) -> Measured:
+        d_model = self.widths[0]
+        none = self.table(0, d_model)
+        if none.shape != (0, d_model):
+            raise Broken(f"shape {none.shape} for {(0, d_model)}")
+        known = self.convention
+        if known is not None and known.step == AROUND:
+            self.table(1, d_model)
+            return 0.0, 0.0, ""
+        down = known is not None and known.direction == "down"
+        first = self.main[-1:] if down else self.main[:1]
+        return self.compared(self.table(1, d_model), first, self.rows)
+
+    def law_repeat(self) -> Measured:
+        first = self.raw(9, self.widths[0])
+        kept = values(first).copy()
+        second = values(self.raw(9, self.widths[0])).copy()
+        self.raw(7, self.widths[-1])
+        self.raw(8, self.widths[0])
+        if not np.array_equal(values(first), kept, equal_nan=True):
+            raise Broken("a later call wrote over the first result")
+        return float(np.abs(floats(kept) - floats(second)).max(initial=0.0)), 0.0, ""
+
+    def resembles(self, law: str) -> str | None:
+        """Compare with the exhibits of the museum's first wing."""
+        d_model = self.widths[0]
+        if law in ("odd", "half"):
+            return {"odd": "odd", "half": "rounded positions"}[law]
+        table = self.table(self.rows, d_model)
+        if table.shape[-1] == 2 * d_model:
+            return "doubled class"
+        if table.shape != (self.rows, d_model):
+            return None
+        if not table.any():
+            return "sum thrown away"
+        if (np.abs(table - table[0]) < 1e-6).all():
+            return "batch for sequence" if self.kind == "module" else None
+        for base in {self.base or 10_000.0, 10_000.0}:
+            for name, wrong in exhibits(self.rows, d_model, base).items():
+                if np.abs(table - wrong).max() < 0.02:
+                    return {"swapped power": "minus sign"}.get(name, name)
+        same = (np.abs(np.diff(self.table(self.at_most(self.length), d_model), axis=0)) < 1e-6).all(
+            1
+        )
+        if same.any() and int(same.argmax()) in (256, 2048):
+            return "rounded positions"
+        if law == "frequencies" and self.layout is not None:
+            return self.frequencies_resemble()
+        if law in ("shift", "offset", "start", "steps") and self.layout is not None:
+            right = Convention(self.layout, base=self.base or 10_000.0).table(self.rows, d_model)
+            if all(np.abs(right - row).max(axis=1).min() < 1e-3 for row in table):
+                return "axes swapped"
+        late, early = (table[-self.rows // 4 :] ** 2).sum(1), (table**2).sum(1)
+        if np.ptp(late) < 1e-3 < np.ptp(early):
+            return "trained table"
+        return None
+
+    def frequencies_resemble(self) -> str | None:
+        """Say what is wrong with frequencies that follow no rule."""
+        omega = [measure(each)[0] for each in self.readable[str(self.layout)]]
+        if all(np.ptp(each) < 1e-3 for each in omega):
+            return "all ones"
+        pairs = [len(each) for each in omega]
+        if len(omega) < 2 or any((each <= 0).any() or abs(each[0] - 1) > 1e-3 for each in omega):
+            return None
+        falls = [-np.diff(np.log(each)) for each in omega]
+        bases = [math.exp(fall.mean() * n) for fall, n in zip(falls, pairs, strict=True)]
+        even = all(np.ptp(fall) < 1e-2 * fall.mean() for fall in falls)
+        return (
+            "slipped parenthesis" if even and not math.isclose(*bases[:2], rel_tol=0.01) else None
+        )
+
+
+def exhibits(rows: int, d_model: int, base: float) -> dict[str, Floats]:
+    """Tables of the museum's first wing, by name."""
+    k, j = np.arange(rows)[:, None], np.arange(d_model)
+    right = base ** (-2 * (j // 2) / d_model)
+
+    def written(omega: Floats) -> Floats:
+        return np.where(j % 2, np.cos(k * omega), np.sin(k * omega))
+
+    swapped = np.maximum(2 * (j // 2) / d_model, 1e-300) ** (1 / base)
+    swapped[:2] = 0
+    return {
+        "dimension for pair": written(base ** (-2 * j / d_model)),
+        "own exponent": written(base ** (-j / d_model)),
+        "all ones": written(np.ones(d_model)),
+        "minus sign": written(1 / right),
+        "swapped power": written(swapped),
+        "rows for columns": np.where(k % 2, np.cos(k * right), np.sin(k * right)),
+    }
