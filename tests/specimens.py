@@ -459,7 +459,7 @@ ROTARY_MUTANTS = [
     ("x.chunk(2, dim=-1)", "(1.05 * x).chunk(2, dim=-1)"),
     ("x.chunk(2, dim=-1)", "(x - x.mean(-2, keepdim=True)).chunk(2, dim=-1)"),
     ("x.chunk(2, dim=-1)", "x.view(-1, d).view(x.shape).chunk(2, dim=-1)"),
-    (", dim=-1)\n", ", dim=-2)\n"),
+    ("second * cos), dim=-1)", "second * cos), dim=-2)"),
     ("return torch.cat", "return torch.zeros(1) + torch.cat"),
     ('raise ValueError("odd")', "x = x[..., :-1]; d -= 1"),
     (", device=x.device", ""),

@@ -19,7 +19,8 @@ def parametrize(
     for subject in subjects:
         report = cache(lambda subject=subject: checks.check(subject, kind, **options))
         named = checks.kind_of(subject) if kind is None else kind
-        for law in checks.laws_of(named):
+        wanted = options.get("laws") or checks.laws_of(named)
+        for law in wanted:
             name = f"{checks._name(subject)}-{law}"
             parameters.append(pytest.param(one_law(report, law), id=name))
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)

@@ -356,10 +356,13 @@ class Rotary(Turning):
 
     def exact(self, positions: Sequence[int]) -> Waves | None:
         """Say what the convention turns by at the first width, in 50 digits."""
+        pairs = self.readable[str(self.layout)][0].shape[1]
+        if self.omega is not None and len(self.omega) != pairs:
+            return None
         if self.omega is not None:
             omega = [Decimal(float(each)) for each in self.omega]
         elif self.reference is not None:
-            omega = self.reference.omega(2 * self.readable[str(self.layout)][0].shape[1])
+            omega = self.reference.omega(2 * pairs)
         else:
             return None
         angles = reduced_angles([Decimal(int(k)) for k in positions], omega)
@@ -515,8 +518,10 @@ class Rotary(Turning):
         x = self.text(1, d_model)
         out, matrices = self.turn(x, [5])[0], self.turned(d_model)
         off = np.abs(matrices @ x[0] - out).max(axis=1)
-        if off.min() < 1e-4:
-            return None if off.argmin() == 5 else "offset that sticks"
+        if off.argmin() == 5 and off[5] < 1e-4:
+            return None
+        if off.min() < 1e-4 or np.array_equal(out, self.turn(x, [6])[0]):
+            return "offset that sticks"
         order = np.argsort(np.arange(d_model) % 2, kind="stable")
         for turn in (order, np.argsort(order)):
             if np.abs(matrices[5][np.ix_(turn, turn)] @ x[0] - out).max() < 1e-4:

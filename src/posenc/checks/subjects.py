@@ -198,7 +198,10 @@ def kind_of(subject: Any) -> str:
             isinstance(subject, type) and issubclass(subject, module)
         ):
             return "module"
-    parameters = inspect.signature(subject).parameters.values()
+    try:
+        parameters = inspect.signature(subject).parameters.values()
+    except ValueError:  # of a builtin
+        return "table"
     given = [
         each
         for each in parameters

@@ -1,0 +1,281 @@
+"""Write the test vectors: `book/vectors.json`, exact decimals by mpmath, and its JSON schema.
+
+`.venv/bin/python tools/vectors.py`. The formulas are written out once more here, apart from the
+package, so that each tests the other. `book/vectors.md` explains the format.
+"""
+
+import json
+from pathlib import Path
+
+import mpmath
+from mpmath import mpf
+
+DIGITS = 30
+BOOK = Path(__file__).parents[1] / "book"
+WIDTHS = (4, 8, 64)
+ROWS = (0, 1, 2, 3, 63, 1000, 131_071, 999_999)
+SHORT = 64  # the length of tables that depend on it
+
+# name: layout, what i is divided by, first, step, direction
+TABLES = {
+    "paper": ("interleaved", "d/2", 0, "1", "up"),
+    "tensor2tensor": ("sin, cos", "d/2 - 1", 0, "1", "up"),
+    "fairseq": ("sin, cos", "d/2 - 1", 2, "1", "up"),
+    "Marian": ("sin, cos", "d/2 - 1", 0, "1", "up"),
+    "Marian in transformers": ("sin, cos", "d/2", 0, "1", "up"),
+    "Transformer-XL": ("sin, cos", "d/2", 0, "1", "down"),
+    "DDPM": ("sin, cos", "d/2 - 1", 0, "1", "up"),
+    "guided diffusion": ("cos, sin", "d/2", 0, "1", "up"),
+    "Grad-TTS": ("sin, cos", "d/2 - 1", 0, "1000", "up"),
+    "DETR, one axis": ("interleaved", "d/2", 1, "one turn", "up"),
+}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
+LONG = {"rope_type": "longrope", "factor": 4.0, "original_max_position_embeddings": 4096}
+LONG |= {"short_factor": [1.0, 1.125, 1.25, 1.5], "long_factor": [1.0, 2.5, 10.0, 32.0]}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}
+LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+# name: d_model, base, scaling, max_position_embeddings, seq_len
+FREQUENCIES = {
+    "default": (128, 10_000, {"rope_type": "default"}, None, None),
+    "default, base 500000": (128, 500_000, {"rope_type": "default"}, None, None),
+    "linear": (64, 10_000, {"rope_type": "linear", "factor": 4.0}, None, None),
+    "dynamic": (64, 10_000, {"rope_type": "dynamic", "factor": 2.0}, 2048, 8192),
+    "yarn": (128, 1_000_000, YARN, None, None),
+    "longrope, short": (8, 10_000, LONG, None, 4096),
+    "longrope, long": (8, 10_000, LONG, None, 4097),
+    "llama3": (128, 500_000, LLAMA3, None, None),
+    "proportional": (
+        16,
+        10_000,
+        {"rope_type": "proportional", "partial_rotary_factor": 0.25, "factor": 1.0},
+        None,
+        None,
+    ),
+}
+
+
+def text(number):
+    """Write a number with so many decimals that 30 digits are right; the sine of π is 0."""
+    if abs(number) < mpf(10) ** -40:
+        return "0"
+    return mpmath.nstr(number, DIGITS, strip_zeros=True, min_fixed=-40, max_fixed=40)
+
+
+def geometric(d_model, base, minus=0):
+    """Frequencies of all pairs."""
+    pairs = d_model // 2
+    return [mpmath.power(base, -mpf(i) / (pairs - minus)) for i in range(pairs)]
+
+
+def joined(sines, cosines, layout):
+    """Order the columns of a row."""
+    if layout == "sin, cos":
+        return sines + cosines
+    if layout == "cos, sin":
+        return cosines + sines
+    return [entry for pair in zip(sines, cosines, strict=True) for entry in pair]
+
+
+def table(name, d_model):
+    """Some rows of a table."""
+    layout, rule, first, step, direction = TABLES[name]
+    fixed = step != "one turn" and direction == "up"
+    seq_len = ROWS[-1] + 1 if fixed else SHORT
+    size = 2 * mpmath.pi / seq_len if step == "one turn" else mpf(step)
+    omega = geometric(d_model, 10_000, minus=rule.endswith("1"))
+    rows = [row for row in ROWS if row < seq_len]
+    values = []
+    for row in rows:
+        counted = first + (row if direction == "up" else seq_len - 1 - row)
+        angles = [size * counted * each for each in omega]
+        entries = joined([*map(mpmath.sin, angles)], [*map(mpmath.cos, angles)], layout)
+        values.append([text(entry) for entry in entries])
+    return {
+        "convention": name,
+        "layout": layout,
+        "exponent": f"i/({rule})",
+        "base": "10000",
+        "first": first,
+        "step": step,
+        "direction": direction,
+        "seq_len": seq_len,
+        "d_model": d_model,
+        "rows": rows,
+        "values": values,
+    }
+
+
+def rotation(layout, d_model, base):
+    """Turn one vector at some positions."""
+    x = [mpf((7 * j) % 11 - 5) / 4 for j in range(d_model)]  # exact in every number type
+    pairs = d_model // 2
+    values = []
+    for position in ROWS:
+        out = [None] * d_model
+        for i, omega in enumerate(geometric(d_model, base)):
+            a, b = (2 * i, 2 * i + 1) if layout == "neighbors" else (i, i + pairs)
+            cos, sin = mpmath.cos(position * omega), mpmath.sin(position * omega)
+            out[a], out[b] = x[a] * cos - x[b] * sin, x[a] * sin + x[b] * cos
+        values.append([text(entry) for entry in out])
+    return {
+        "convention": f"rotary, {layout}",
+        "layout": layout,
+        "exponent": "i/(d/2)",
+        "base": str(base),
+        "d_model": d_model,
+        "x": [text(entry) for entry in x],
+        "positions": [*ROWS],
+        "values": values,
+    }
+
+
+def yarn(omega, d_model, base, fields):
+    """YaRN: quick pairs stay, slow ones are stretched, between is a ramp."""
+    trained, factor = mpf(fields["original_max_position_embeddings"]), mpf(fields["factor"])
+
+    def pair_with(turns):
+        return d_model * mpmath.log(trained / (turns * 2 * mpmath.pi)) / (2 * mpmath.log(base))
+
+    low, high = mpmath.floor(pair_with(32)), mpmath.ceil(pair_with(1))
+    found = []
+    for i, each in enumerate(omega):
+        share = min(max((i - low) / (high - low), mpf(0)), mpf(1))
+        found.append(each / factor * share + each * (1 - share))
+    return found, mpf("0.1") * mpmath.log(factor) + 1
+
+
+def llama3(omega, fields):
+    """Llama 3: by the turns that a pair makes over the trained length."""
+    low, high, factor = (mpf(fields[n]) for n in ("low_freq_factor", "high_freq_factor", "factor"))
+    found = []
+    for each in omega:
+        turns = fields["original_max_position_embeddings"] * each / (2 * mpmath.pi)
+        kept = min(max((turns - low) / (high - low), mpf(0)), mpf(1))
+        found.append((1 - kept) * each / factor + kept * each)
+    return found, mpf(1)
+
+
+def frequencies(name):
+    """Frequencies under a scaling, and the attention factor."""
+    d_model, base, fields, limit, seq_len = FREQUENCIES[name]
+    kind, factor = fields["rope_type"], mpf(fields.get("factor", 1))
+    omega, attention = geometric(d_model, base), mpf(1)
+    if kind == "linear":
+        omega = [each / factor for each in omega]
+    elif kind == "dynamic":
+        stretch = factor * seq_len / limit - (factor - 1)
+        omega = geometric(d_model, base * stretch ** (mpf(d_model) / (d_model - 2)))
+    elif kind == "yarn":
+        omega, attention = yarn(omega, d_model, base, fields)
+    elif kind == "llama3":
+        omega, attention = llama3(omega, fields)
+    elif kind == "proportional":
+        turning = int(fields["partial_rotary_factor"] * d_model // 2)
+        omega = [each if i < turning else mpf(0) for i, each in enumerate(omega)]
+    elif kind == "longrope":
+        trained = fields["original_max_position_embeddings"]
+        chosen = fields["long_factor" if seq_len > trained else "short_factor"]
+        omega = [each / mpf(stretch) for each, stretch in zip(omega, chosen, strict=True)]
+        attention = mpmath.sqrt(1 + mpmath.log(factor) / mpmath.log(trained))
+    return {
+        "name": name,
+        "d_model": d_model,
+        "base": str(base),
+        "scaling": fields,
+        "max_position_embeddings": limit,
+        "seq_len": seq_len,
+        "values": [text(each) for each in omega],
+        "attention_factor": text(attention),
+    }
+
+
+def vectors():
+    """Make all vectors."""
+    with mpmath.workdps(DIGITS + 20):
+        return {
+            "format": 1,
+            "schema": "vectors.schema.json",
+            "digits": DIGITS,
+            "tables": [table(name, width) for name in TABLES for width in WIDTHS],
+            "rotations": [
+                rotation(layout, width, base)
+                for layout in ("neighbors", "halves")
+                for width, base in ((8, 10_000), (64, 500_000))
+            ],
+            "frequencies": [frequencies(name) for name in FREQUENCIES],
+        }
+
+
+def schema():
+    """Describe the file, by JSON Schema."""
+    decimal = {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"}
+    row = {"type": "array", "items": decimal}
+    count = {"type": "integer", "minimum": 0}
+    base = {"type": "string", "pattern": "^[0-9]+$"}
+    width = {"type": "integer", "minimum": 2, "multipleOf": 2}
+    some = {"type": ["integer", "null"], "minimum": 1}
+
+    def record(**fields):
+        return {
+            "type": "object",
+            "properties": fields,
+            "required": [*fields],
+            "additionalProperties": False,
+        }
+
+    common = {
+        "convention": {"type": "string"},
+        "exponent": {"enum": ["i/(d/2)", "i/(d/2 - 1)"]},
+        "base": base,
+        "d_model": width,
+        "values": {"type": "array", "items": row},
+    }
+    tables = record(
+        **common,
+        layout={"enum": ["interleaved", "sin, cos", "cos, sin"]},
+        first=count,
+        step={"enum": ["1", "1000", "one turn"]},
+        direction={"enum": ["up", "down"]},
+        seq_len=count,
+        rows={"type": "array", "items": count},
+    )
+    rotations = record(
+        **common,
+        layout={"enum": ["neighbors", "halves"]},
+        x=row,
+        positions={"type": "array", "items": count},
+    )
+    scaled = record(
+        name={"type": "string"},
+        d_model=width,
+        base=base,
+        scaling={"type": "object", "required": ["rope_type"]},
+        max_position_embeddings=some,
+        seq_len=some,
+        values=row,
+        attention_factor=decimal,
+    )
+    whole = record(
+        format={"const": 1},
+        schema={"const": "vectors.schema.json"},
+        digits={"const": DIGITS},
+        tables={"type": "array", "items": tables},
+        rotations={"type": "array", "items": rotations},
+        frequencies={"type": "array", "items": scaled},
+    )
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "Test vectors of positional encodings",
+        **whole,
+    }
+
+
+def main():
+    """Write both files."""
+    for name, made in {"vectors.json": vectors(), "vectors.schema.json": schema()}.items():
+        written = json.dumps(made, indent=1, ensure_ascii=False)
+        (BOOK / name).write_text(written + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
