@@ -1,6 +1,7 @@
 """The checks as a tool: what they measure, print, refuse and skip."""
 
 import json
+import runpy
 import subprocess
 import sys
 from decimal import Decimal
@@ -174,7 +175,7 @@ BAD = [
     (lambda: checks.check_table(table, laws=["peace"]), ValueError, "laws must be among .*peace"),
     (lambda: checks.check_table(table, convention="mine"), ValueError, "convention must be one"),
     (lambda: checks.check_rotary(rotate_pairs, attention_factor="1"), TypeError, "attention_fac"),
-    (lambda: checks.check_module(nn.ReLU()), ValueError, "pass d_model"),
+    (lambda: checks.check_module(nn.LayerNorm(4)), ValueError, "pass d_model"),
 ]
 
 
@@ -334,6 +335,8 @@ def test_tables_that_write_over_their_results():
 
 def test_empty_tables():
     assert one(lambda n, d: table(max(n, 1), d), "empty").measured == "shape (1, 16) for (0, 16)"
+    two = one(lambda n, d: table(max(n, 2) if n else 0, d), "empty")
+    assert two.measured == "shapes (2, 16) and (1, 16)"
     odd = one(lambda n, d: table(n, d + d % 2), "odd")
     assert odd.measured == "shape (8, 16) for width 15, and no error"
 
@@ -389,27 +392,45 @@ def test_sequence_first():
     assert "unique" in failed
 
 
-LAYERS = {
-    "empty": ("return x[:, :0] + self.table[:0]", "shape (0, 0, 16) for an empty batch"),
-    "masked": (
-        "return x + self.table[: x.size(1)] + x.sum() * 0",
-        "rows changed whose input didn't",
-    ),
-    "gradient": ("return x.detach() + self.table[: x.size(1)]", "no gradient arrives at x"),
-    "state": ("return x + self.copy[: x.size(1)] * (self.table[3, 3] > 0)", "another result"),
-    "device": ("return (x.cpu() if not x.is_meta else torch.zeros(x.shape))", "another device"),
-}
+class Cut(torch.autograd.Function):
+    """A step that gives no gradient back."""
+
+    @staticmethod
+    def forward(context, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(context, gradient):
+        return None
 
 
-def test_layers_that_are_wrong():
-    for law, (line, how) in LAYERS.items():
-        space = {"torch": torch, "Bare": Bare}
-        exec(f"class Layer(Bare):\n    def forward(self, x):\n        {line}", space)
-        layer = space["Layer"]()
-        layer.register_buffer("copy", torch.from_numpy(table(300, 16)), persistent=False)
-        row = one(layer, law)
-        assert row.status == "failed"
-        assert how in str(row.measured) or "Error" in str(row.measured), row
+RIGHT = "x + self.table[: x.size(1)]"
+LAYERS = [
+    ("empty", "x[:, :0] + self.table[:0]", "shape (0, 0, 16) for an empty batch"),
+    ("masked", f"{RIGHT} + x.sum() * 0", "rows changed whose input didn't"),
+    ("gradient", "x.detach() + self.table[: x.size(1)]", "does not require grad"),
+    ("gradient", "Cut.apply(x) + self.table[: x.size(1)]", "no gradient arrives at x"),
+    ("state", f"{RIGHT} * self.scale", "another result after saving and loading"),
+    ("device", "torch.zeros(x.shape)", "another device"),
+    ("device", f"({RIGHT}).float()", "float32 for float64 input"),
+    ("repeat", "x.add_(self.table[: x.size(1)])", "the input was changed"),
+    ("repeat", f"self.kept.resize_(x.shape).copy_({RIGHT})", "wrote over the first result"),
+]
+
+
+@pytest.mark.parametrize(("law", "line", "how"), LAYERS)
+def test_layers_that_are_wrong(law, line, how):
+    space = {"torch": torch, "Bare": Bare, "Cut": Cut}
+    exec(f"class Layer(Bare):\n    def forward(self, x):\n        return {line}", space)
+    layer = space["Layer"]()
+    layer.scale = torch.ones(())
+    layer.kept = torch.zeros(0)
+    layer.register_buffer("count", torch.zeros(3))
+    if law == "state":
+        layer.register_state_dict_post_hook(lambda module, state, *_: module.scale.add_(1))
+    row = one(layer, law)
+    assert row.status == "failed"
+    assert how in str(row.measured)
 
 
 # Rotations
@@ -534,17 +555,15 @@ def test_a_rotation_that_writes_over_its_results():
 
 
 def test_gradients_that_are_cut():
-    class Cut(torch.autograd.Function):
-        @staticmethod
-        def forward(context, x):
-            return x.clone()
-
-        @staticmethod
-        def backward(context, gradient):
-            return None
-
     row = one(lambda x, p: rotate_pairs(Cut.apply(x), p), "gradient", "rotary")
     assert row.measured == "no gradient arrives at x"
+
+
+def test_a_rotation_that_stays_behind():
+    def turn(x, positions):
+        return torch.zeros(x.shape) if x.is_meta else rotate_pairs(x, positions)
+
+    assert one(turn, "device").measured == "the result is on another device than the input"
 
 
 # Biases
@@ -644,6 +663,15 @@ def test_the_shell(capsys, monkeypatch, tmp_path):
         code = shell.main([target, *options])
         assert code == (2 if said else 1)
         assert said in capsys.readouterr().err
+
+
+def test_the_module_runs(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "argv", ["checks", "posenc:sinusoidal_encoding", "--laws", "norm"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(shell.__file__, run_name="__main__")
+    assert end.value.code == 0
+    assert "1 passed" in capsys.readouterr().out
 
 
 def test_the_shell_by_itself(tmp_path):

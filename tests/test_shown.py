@@ -66,7 +66,9 @@ def test_the_layer_that_is_shown_equals_the_package():
 
 def test_the_page_of_the_package_covers_all_of_it():
     page = (ROOT / "book" / "api.md").read_text(encoding="utf-8")
-    modules = {path.stem for path in (ROOT / "src" / "posenc").glob("[a-z]*.py")}
+    folder = ROOT / "src" / "posenc"
+    modules = {path.stem for path in folder.glob("[a-z]*.py")}
+    modules |= {path.parent.name for path in folder.glob("*/__init__.py")}
     imported = {getattr(posenc, name).__module__.partition(".")[2] for name in posenc.__all__}
     documented = re.findall(r"automodule:: (\S+)", page)
     assert {*documented} == {"posenc"} | {f"posenc.{name}" for name in modules - imported}

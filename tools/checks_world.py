@@ -12,8 +12,10 @@ import contextlib
 import importlib.util
 import io
 import json
+import math
 import os
 import sys
+import time
 from dataclasses import dataclass
 from datetime import date
 from importlib.metadata import PackageNotFoundError, version
@@ -192,6 +194,11 @@ def gluonts():
 # Rotations
 
 
+def four_axes(x):
+    """Shape (1, heads, seq_len, d), as most of them take it."""
+    return x.reshape(1, math.prod(x.shape[:-2]), *x.shape[-2:])
+
+
 @entry("transformers", "LlamaRotaryEmbedding", "rotary")
 def llama():
     from transformers import LlamaConfig
@@ -201,7 +208,7 @@ def llama():
         d = x.shape[-1]
         config = LlamaConfig(hidden_size=2 * d, num_attention_heads=2, head_dim=d)
         cos, sin = LlamaRotaryEmbedding(config)(x, positions[None])
-        four = x.reshape(1, -1, *x.shape[-2:])
+        four = four_axes(x)
         return apply_rotary_pos_emb(four, four, cos, sin)[0].reshape(x.shape)
 
     return rotate
@@ -218,7 +225,7 @@ def gptj():
         if d not in tables:
             tables[d] = gptj.create_sinusoidal_positions(131_072, d)
         sin, cos = tables[d][positions][None].chunk(2, dim=-1)
-        four = x.reshape(-1, 1, *x.shape[-2:]).transpose(1, 2)  # (batch, seq, heads, d)
+        four = four_axes(x).transpose(0, 1).transpose(1, 2)  # (batch, seq, heads, d)
         out = gptj.apply_rotary_pos_emb(four, sin.to(x.dtype), cos.to(x.dtype))
         return out.transpose(1, 2).reshape(x.shape)
 
@@ -242,7 +249,7 @@ def roformer():
             layer = r.RoFormerSinusoidalPositionalEmbedding(20_000, d)
             tables[d] = layer.create_weight()
         sinusoidal = tables[d][positions][None, None].to(x.dtype)
-        four = x.reshape(1, -1, *x.shape[-2:])
+        four = four_axes(x)
         turn = r.RoFormerSelfAttention.apply_rotary_position_embeddings
         return turn(sinusoidal, four, four)[0].reshape(x.shape)
 
@@ -255,7 +262,7 @@ def diffusers_rotary():
 
     def rotate(x, positions):
         table = get_1d_rotary_pos_embed(x.shape[-1], positions, use_real=True)
-        four = x.reshape(1, -1, *x.shape[-2:])
+        four = four_axes(x)
         return apply_rotary_emb(four, table).reshape(x.shape)
 
     return rotate
@@ -269,7 +276,7 @@ def x_rotary():
         if not len(positions):
             return x.clone()
         freqs, scale = RotaryEmbedding(x.shape[-1])(positions)
-        four = x.reshape(1, -1, *x.shape[-2:])
+        four = four_axes(x)
         return apply_rotary_pos_emb(four, freqs, scale).reshape(x.shape)
 
     return rotate
@@ -318,7 +325,7 @@ def torchtune():
         d = x.shape[-1]
         if d not in layers:
             layers[d] = module.RotaryPositionalEmbeddings(d, max_seq_len=131_072)
-        four = x.reshape(1, -1, *x.shape[-2:]).transpose(1, 2)  # (batch, seq, heads, d)
+        four = four_axes(x).transpose(1, 2)  # (batch, seq, heads, d)
         return layers[d](four, input_pos=positions[None]).transpose(1, 2).reshape(x.shape)
 
     return rotate
@@ -332,7 +339,7 @@ def keras_rotary():
 
     def rotate(x, positions):
         layer = layers.setdefault(x.dtype, RotaryEmbedding(dtype=str(x.dtype)[6:]))
-        three = x.reshape(-1, *x.shape[-2:])
+        three = four_axes(x)[0]
         return layer(three, positions=positions).reshape(x.shape)
 
     return rotate
@@ -349,8 +356,10 @@ def checked(each):
         print(f"left out: {each.package}, {each.name}: {str(error).splitlines()[0]}")
         return None
     laws = [law for law in checks.laws_of(each.kind) if law not in each.leave]
+    began = time.perf_counter()
     report = checks.check(subject, each.kind, laws=laws, **each.options)
-    print(f"\n{each.package} {number}, {each.name}\n{report!r}", flush=True)
+    took = time.perf_counter() - began
+    print(f"\n{each.package} {number}, {each.name}, {took:.0f} s\n{report!r}", flush=True)
     errors = {k: float(f"{report.errors[k]:.1e}") for k in SHOWN if k in report.errors}
     return {
         "package": each.package,
@@ -372,13 +381,18 @@ def main():
     """Check all, print all, and record it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", type=Path, help="a file for what the book shows, as JSON")
-    parser.add_argument("--only", help="packages whose name holds this")
+    parser.add_argument("--only", help="check these alone: a kind, or a package; keep other rows")
     arguments = parser.parse_args()
-    wanted = [each for each in ENTRIES if (arguments.only or "") in each.package]
+    only = arguments.only or ""
+    wanted = [each for each in ENTRIES if only in each.package or only == each.kind]
     rows = [row for row in map(checked, wanted) if row]
     packages = len({row["package"] for row in rows})
     print(f"\n{len(rows)} implementations of {packages} packages")
     if arguments.record:
+        if only and arguments.record.exists():
+            done = {(row["package"], row["name"]) for row in rows}
+            kept = json.loads(arguments.record.read_text(encoding="utf-8"))["implementations"]
+            rows = [row for row in kept if (row["package"], row["name"]) not in done] + rows
         record = {
             "made by": "tools/checks_world.py",
             "date": str(date.today()),

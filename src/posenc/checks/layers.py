@@ -35,12 +35,13 @@ class Layer(Table):
     ) -> None:
         super().__init__(self.added, **options)
         if isinstance(module, nn.Module):
-            self.make: Callable[[int], nn.Module] | None = None
             self.module = copy.deepcopy(module).eval()
+            self.make: Callable[[int], nn.Module] = lambda d_model: self.module
             self.widths = (width_of(self.module) if d_model is None else d_model,)
         else:
             self.make = module
             self.module = module(self.widths[0]).eval()
+        self.fixed = isinstance(module, nn.Module)
         self.modules = {self.widths[0]: self.module}
         first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
         self.batch_first = bool(first)
@@ -50,8 +51,6 @@ class Layer(Table):
     def layer(self, d_model: int) -> nn.Module:
         """Return the module of a width."""
         if d_model not in self.modules:
-            if self.make is None:
-                raise Skip("the layer has one width")
             self.modules[d_model] = self.make(d_model).eval()
         return self.modules[d_model]
 
@@ -131,7 +130,7 @@ class Layer(Table):
         return self.half_of(self.call(x, layer=half)[0], seq_len)
 
     def law_odd(self) -> Measured:
-        if self.make is None:
+        if self.fixed:
             raise Skip("the layer has one width")
         return super().law_odd()
 

@@ -63,6 +63,7 @@ class Rotary(Turning):
         self.omega = None if frequencies is None else np.asarray(frequencies, dtype=np.float64)
         self.tried = tuple(widths)
         self.known: dict[int, Floats] = {}
+        self.at: dict[tuple[int, str], tuple[NDArray[Any], NDArray[Any]]] = {}
 
     # The library, the widths and the positions that it takes
 
@@ -191,7 +192,7 @@ class Rotary(Turning):
         found = self.pairs(d_model, layout)
         if found is None:
             return None
-        one, two = found
+        one, two = self.at[d_model, layout] = found
         matrices = self.turned(d_model)
         waves: Waves = np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
         waves = waves / self.factor
@@ -262,10 +263,8 @@ class Rotary(Turning):
         matrix = self.turned(self.widths[0])[0]
         meant = np.eye(len(matrix))
         if self.factor != 1 and self.layout is not None:
-            found = self.pairs(self.widths[0], self.layout)
-            if found is not None:
-                both = np.concatenate(found)
-                meant[both, both] = self.factor
+            both = np.concatenate(self.at[self.widths[0], self.layout])
+            meant[both, both] = self.factor
         error, bound, place = worst(np.abs(matrix - meant), 2 * self.unit * max(self.factor, 1))
         return error, bound, f"dimension {place[0]}"
 
@@ -370,11 +369,8 @@ class Rotary(Turning):
 
     def read(self, positions: Sequence[int], dtype: str) -> Waves:
         """Read the pairs' turns at some positions."""
-        found = self.pairs(self.widths[0], str(self.layout))
-        if found is None:
-            raise Broken("no two dimensions turn together")
         matrices = self.matrices(positions, self.widths[0], dtype)
-        one, two = found
+        one, two = self.at[self.widths[0], str(self.layout)]
         return np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
 
     def law_float32(self) -> Measured:

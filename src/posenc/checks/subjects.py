@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -59,7 +60,7 @@ def unit_of(array: Any) -> float:
     return max(UNITS.get(name_of(array), UNIT), UNIT)
 
 
-class Subject:
+class Subject(ABC):
     """What is checked: its methods `law_…` try the laws."""
 
     kind = ""
@@ -73,9 +74,9 @@ class Subject:
         """The convention, or None."""
         return None
 
+    @abstractmethod
     def resembles(self, law: str) -> str | None:
         """Name the exhibit that a broken law looks like."""
-        raise NotImplementedError
 
 
 class Turning(Subject):
@@ -86,9 +87,9 @@ class Turning(Subject):
     base: float | None = None  # asked for
     asked: Convention | None = None
 
+    @abstractmethod
     def waves(self, d_model: int, layout: str) -> Waves | None:
         """Return cos + i·sin by row and pair, or None if the layout doesn't fit."""
-        raise NotImplementedError
 
     @cached_property
     def readable(self) -> dict[str, list[Waves]]:
