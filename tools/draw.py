@@ -30,6 +30,7 @@ STATIONS = {
     ],
     "Positions at work": [
         *("Longer context", "Batches, caches", "Images", "Time and space", "What models use"),
+        "Check your own",
     ],
 }
 
