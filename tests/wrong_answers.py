@@ -379,4 +379,28 @@ WRONG = {
             ("one query for all", {"->km": "->k"}, "6 × 6 scores"),
         ],
     },
+    "20_check_your_own": {
+        "check_bound": [
+            ("one rounding", "check_bound(2**17 * 2**-24)", "how many roundings"),
+            ("the sine's error alone", "check_bound(2 * 2**-24)", "a share of the angle"),
+            ("eps for u", {"2**-24": "2**-23"}, "2u + 5uθ"),
+        ],
+        "check_rotation": [
+            (
+                "counted from 1",
+                {"(x, positions)\n\n\ncheck": "(x, positions + 1)\n\n\ncheck"},
+                "identity",
+            ),
+            (
+                "the first taken off",
+                {"(x, positions)\n\n\ncheck": "(x, positions - positions[:1])\n\n\ncheck"},
+                "steps",
+            ),
+            (
+                "nothing mended",
+                {"check_rotation(mended)": "check_rotation(decode)"},
+                "start, steps",
+            ),
+        ],
+    },
 }
