@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -72,7 +73,7 @@ class Report:
         Which convention was found: layout, exponent, base, first position, direction.
     rows : tuple of Row
         One for each law.
-    errors : dict of int to float
+    errors : dict
         Largest error by position, where a convention was found.
     """
 
@@ -120,16 +121,17 @@ class Report:
     def _repr_html_(self) -> str:
         """Draw the laws as a table, for Jupyter."""
         lines = [
-            "<table><caption>",
+            '<table class="table"><caption>',
             f"{html.escape(self.subject)}: {self.counts()}.<br>",
             f"Convention: {html.escape(self.known())}</caption>",
-            "<thead><tr><th>law</th><th></th><th>measured</th><th>at most</th>",
+            "<thead><tr><th>law</th><th>result</th><th>measured</th><th>at most</th>",
             "<th>remark</th></tr></thead><tbody>",
         ]
         for row in self.rows:
             remark = html.escape(row.note)
             if row.status == "failed":
-                remark += f"{'<br>' if remark else ''}Most likely: {html.escape(row.likely)}"
+                likely = re.sub("`(.*?)`", r"<code>\1</code>", html.escape(row.likely))
+                remark += f"{'<br>' if remark else ''}Most likely: {likely}"
             if row.exhibit is not None:
                 link = row.exhibit.url
                 link = link if "://" in link else f"../{link}"
@@ -174,5 +176,5 @@ class Report:
 
 
 def short(value: float | str) -> str:
-    """Two digits of a number; words as they are."""
-    return value if isinstance(value, str) else f"{value:.1e}"
+    """Two digits of a number; words, and 0, as they are."""
+    return value if isinstance(value, str) else f"{value:.1e}" if value else "0"
