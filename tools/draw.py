@@ -63,7 +63,7 @@ def card() -> np.ndarray:
 
 def book_map() -> Figure:
     """The chapters as stations of three lines."""
-    figure, ax = plt.subplots(figsize=(4.3, 3.9))
+    figure, ax = plt.subplots(figsize=(4.3, 4.2))
     chapter = 1
     for x, top, color, line in LINES:
         ax.text(x - 0.06, top - 0.75, line, color=color, fontweight="bold", va="center")
@@ -72,7 +72,7 @@ def book_map() -> Figure:
         for row, name in zip(rows, STATIONS[line], strict=True):
             ax.text(x + 0.14, row, f"{chapter}  {name}", va="center", fontsize=10)
             chapter += 1
-    ax.set(xlim=(-0.12, 4.1), ylim=(10.6, -1.1))
+    ax.set(xlim=(-0.12, 4.1), ylim=(11.5, -1.1))
     ax.axis("off")
     return figure
 
