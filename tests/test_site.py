@@ -271,7 +271,7 @@ def test_a_download_is_whole_by_itself(path):
     assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if link[:1] not in "#h"] == []
     anchors = re.findall(r'<a id="([\w-]+)"></a>', text)
     assert {*re.findall(r"\]\(#([\w-]+)\)", text)} <= {*anchors}
-    assert f"**Figure {int(path.stem[:2])}.1.**" in text
+    assert (f"**Figure {int(path.stem[:2])}.1.**" in text) == ('<a id="fig-' in text)
     stored = nbformat.read(ROOT / "notebooks" / path.name, as_version=4)
     code = [[c.source for c in book.cells if c.cell_type == "code"] for book in (notebook, stored)]
     assert code[0] == code[1]

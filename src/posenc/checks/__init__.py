@@ -201,7 +201,7 @@ def check_rotary(
     --------
     >>> from posenc.nn import rotate_pairs
     >>> print(check_rotary(rotate_pairs).convention)
-    neighbors; exponent i/(d/2); base 10000; counted from 0 up (rotary, neighbors)
+    neighbors; exponent i/(d/2); base 10000; turned forwards (rotary, neighbors)
     """
     from posenc.checks.rotaries import Rotary
 

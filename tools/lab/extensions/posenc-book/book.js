@@ -37,6 +37,7 @@
   /* A kernel that starts writes its name and version into the notebook. That is no change of the
      reader's, so there is nothing to save. */
   function watch(model) {
+    if (!model.sharedModel.canUndo()) model.dirty = false;
     model.metadataChanged.connect(async (_, { key }) => {
       const edited = model.sharedModel.canUndo();
       await null;
