@@ -103,7 +103,8 @@ def test_the_style_is_of_this_site(sites, css):
     assert ":where(img[height]){height:auto}" in css
     assert ".fold" in css
     assert ".katex" in css
-    assert "#pst-primary-sidebar-checkbox" in css
+    assert "#jb-print-toc" in css
+    assert ".fa-moon" in css  # a script's
     assert ".carousel" not in css
     for url in re.findall(r'url\("?(?!data:|#)([^")]*)', css):
         assert (sites[1] / "_static" / url).is_file(), url

@@ -96,6 +96,7 @@ def test_figures_tables_and_equations_have_their_numbers(chapter):
     equation = chapter.select_one("#equation-eq-a")
     assert texts(equation, ".eqno, annotation") == ["(1.1)", "a = b"]
     assert equation["tabindex"] == "0"
+    assert equation.select_one("a.headerlink")["title"] == "Link to this equation"
     assert chapter.find(string=re.compile(r"\*\*|\\tag|\$\$|<a id")) is None
 
 

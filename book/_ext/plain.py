@@ -159,7 +159,7 @@ class Places(SphinxPostTransform):
         """Page and id of a place that MyST doesn't find."""
         equations = self.env.get_domain("math").equations
         anchors = self.env.get_domain("std").anonlabels
-        name = link.get("reftargetid") or (not link["refdomain"] and link["reftarget"])
+        name = link.get("reftargetid")
         if name in equations:
             return equations[name][0], f"equation-{name}"
         return anchors.get(name.lower()) if name and link["refdomain"] == "doc" else None
