@@ -35,7 +35,7 @@ site: _build/complete
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 
 # The execution cache looks at notebooks alone: what they import and read is watched here.
-_build/sources: $(wildcard src/posenc/*.py src/posenc/figures/* notebooks/data/*) requirements.txt
+_build/sources: $(wildcard src/posenc/*.py src/posenc/*/*.py src/posenc/figures/* notebooks/data/*) requirements.txt
 	@rm -rf _build
 	@mkdir -p _build && touch $@
 

@@ -356,7 +356,7 @@ WRONG = {
             ("up to 256 alone", "check_kept(1001, 257)", "count what it skips"),
         ],
     },
-    "19_what_models_use": {
+    "20_what_models_use": {
         "check_buckets": [
             ("one side for both", {"10, 26": "10, 10"}, "16 buckets apart"),
             ("rounded up", {"10, 26": "11, 27"}, "rounded down"),
@@ -379,7 +379,7 @@ WRONG = {
             ("one query for all", {"->km": "->k"}, "6 × 6 scores"),
         ],
     },
-    "20_check_your_own": {
+    "19_check_your_own": {
         "check_bound": [
             ("one rounding", "check_bound(2**17 * 2**-24)", "how many roundings"),
             ("the sine's error alone", "check_bound(2 * 2**-24)", "a share of the angle"),

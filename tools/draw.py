@@ -29,8 +29,8 @@ STATIONS = {
         *("RoPE and ALiBi", "Does it help?", "Conventions", "Precision, speed", "Bug museum"),
     ],
     "Positions at work": [
-        *("Longer context", "Batches, caches", "Images", "Time and space", "What models use"),
-        "Check your own",
+        *("Longer context", "Batches, caches", "Images", "Time and space", "Check your own"),
+        "What models use",
     ],
 }
 
