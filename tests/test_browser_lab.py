@@ -55,9 +55,13 @@ RENDERED = """() => {
     return text?.length && text.every((cell) => cell.node.querySelector(".myst")?.textContent);
 }"""
 SETTLED = """() => {
-    const cells = jupyterapp.shell.currentWidget.content.widgets ?? [];
-    return cells.every?.((cell) => cell.model.type !== "markdown"
-        || cell.node.querySelector(".myst")?.textContent) ?? true;
+    const { content, sessionContext } = jupyterapp.shell.currentWidget;
+    const kernel = sessionContext?.session?.kernel;
+    const started = sessionContext?.isReady ?? true;
+    const idle = !kernel || kernel.connectionStatus === "connected" && kernel.status === "idle";
+    const cells = content.widgets ?? [];
+    return started && idle && (cells.every?.((cell) => cell.model.type !== "markdown"
+        || cell.node.querySelector(".myst")?.textContent) ?? true);
 }"""
 SEEN = """async () => {
     const cells = jupyterapp.shell.currentWidget.content.widgets;
@@ -154,6 +158,12 @@ def address(runtime, server):
     raise TimeoutError("JupyterLab did not start within a minute")
 
 
+def close(page):
+    """Close what is shown; while it is drawn or its kernel starts, JupyterLab would stumble."""
+    page.wait_for_function(SETTLED, timeout=120_000)
+    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+
+
 def run(page, cell):
     """Run one cell, as a learner would, and return what it prints."""
     found = page.locator(".jp-CodeCell").nth(cell)
@@ -226,7 +236,7 @@ def test_it_opens_at_the_first_page_and_asks_nothing(page):
     assert page.elsewhere == []
     viewer.get_by_role("link", name="Derive the formula").first.click()
     page.wait_for_function("jupyterapp.shell.currentWidget.context.path.includes('02_formula')")
-    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+    close(page)
 
 
 def letters(text):
@@ -254,7 +264,7 @@ def test_a_chapter_shows_as_on_the_page(page, name):
     page.evaluate(OPEN, f"notebooks/{name}.ipynb")
     page.wait_for_function(RENDERED, timeout=120_000)
     seen = page.evaluate(SEEN)
-    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+    close(page)
 
     assert [text for text in seen["text"] if re.search(r"\{[\w-]+\}|:::|`|\$\$", text)] == []
     assert seen["warnings"] == 0
@@ -280,7 +290,7 @@ def test_a_page_beside_the_chapters_shows_what_it_holds(page, name):
     page.evaluate(SHOW, f"book/{name}.md")
     page.locator(".jp-MarkdownViewer:visible .myst h1").wait_for(timeout=60_000)
     seen = page.evaluate(BOXES)
-    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+    close(page)
     assert seen["warnings"] == 0
     assert re.search(r"\{[a-z][\w-]+\}|:::|\$", seen["text"]) is None
     assert page.elsewhere == []
@@ -335,7 +345,7 @@ def test_a_link_leads_to_its_place(page, link):
     page.wait_for_function(IN_SIGHT, arg=[path, query, text], timeout=60_000)
     page.wait_for_function(CLEAN, timeout=60_000)
     for _ in {start, path}:
-        page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+        close(page)
 
 
 def confirm(page, command):
@@ -397,5 +407,5 @@ def test_a_chapter_runs_and_an_exercise_can_be_solved(page, name):
     assert says in run_below(page, wrong)
     assert run_below(page, right).strip() == "Right."
     page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+    close(page)
     assert page.elsewhere == []

@@ -127,9 +127,13 @@ WRONG = {
             ("bits for positions", {" @ 2 ** np.arange(10)": ""}, "one position for each row"),
         ],
         "check_flips": [
-            ("no flip at 0 forgotten", {" - 1 for": " for"}, "for m = 1 there are 1 flips"),
-            ("one bit too few", {"range(m)": "range(m - 1)"}, "for m = 1 there are 1 flips"),
-            ("one for each step", {"sum(2 ** (m - b) - 1 for b in range(m))": "2**m - 1"}, "m = 2"),
+            ("no flip at 0 forgotten", {" - 1 for": " for"}, "with 1 bits there are 1 flips"),
+            ("one bit too few", {"range(n_bits)": "range(n_bits - 1)"}, "with 1 bits"),
+            (
+                "one for each step",
+                {"sum(2 ** (n_bits - b) - 1 for b in range(n_bits))": "2**n_bits - 1"},
+                "with 2 bits",
+            ),
         ],
     },
     "07_linearity": {
