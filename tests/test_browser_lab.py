@@ -161,7 +161,11 @@ def address(runtime, server):
 def close(page):
     """Close what is shown; while it is drawn or its kernel starts, JupyterLab would stumble."""
     page.wait_for_function(SETTLED, timeout=120_000)
-    page.evaluate("jupyterapp.shell.currentWidget.dispose()")
+    page.evaluate("""async () => {
+        const widget = jupyterapp.shell.currentWidget;
+        await widget.sessionContext?.shutdown();
+        widget.dispose();
+    }""")
 
 
 def run(page, cell):
@@ -406,6 +410,5 @@ def test_a_chapter_runs_and_an_exercise_can_be_solved(page, name):
         page.evaluate(f"jupyterapp.commands.execute('notebook:{command}').then(() => null)")
     assert says in run_below(page, wrong)
     assert run_below(page, right).strip() == "Right."
-    page.evaluate("jupyterapp.shell.currentWidget.sessionContext.shutdown()")
     close(page)
     assert page.elsewhere == []
