@@ -66,7 +66,8 @@ _build/complete: _build/address _config.yml index.md $(wildcard .git/logs/HEAD n
 # The longest come first, so that both cores are busy to the end.
 test: .venv ## run the unit tests, and every notebook against its stored output
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder --cov=posenc \
-		$(wildcard notebooks/11_*.ipynb) tests/test_browser.py tests/test_light.py notebooks tests src
+		tests/test_browser_lab.py $(wildcard notebooks/11_*.ipynb) tests/test_browser.py tests/test_light.py \
+		notebooks tests src
 
 notebooks: .venv ## execute the notebooks and store their outputs in place
 	@printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/python tools/execute.py

@@ -94,6 +94,18 @@ def give(chapter, check, answer):
     exec(answer, space)
 
 
+def wrong_answer(chapter, check, number):
+    """What somebody writes who makes this slip."""
+    change = WRONG[chapter][check][number][1]
+    if isinstance(change, str):
+        return change
+    answer = CHECKS[chapter, check][1].source
+    for old, new in change.items():
+        assert old in answer, f"the solution of {check} has no {old!r} to change"
+        answer = answer.replace(old, new)
+    return answer
+
+
 @pytest.fixture(autouse=True)
 def _chapter(monkeypatch):
     """A chapter runs beside its data, and may set what torch does."""
@@ -118,13 +130,9 @@ def test_takes_the_solution(chapter, check):
 
 @pytest.mark.parametrize(("chapter", "check", "number"), ANSWERS)
 def test_refuses_a_wrong_answer_in_words_that_help(chapter, check, number):
-    slip, change, says = WRONG[chapter][check][number]
-    answer = change if isinstance(change, str) else CHECKS[chapter, check][1].source
-    for old, new in {} if isinstance(change, str) else change.items():
-        assert old in answer, f"the solution of {check} has no {old!r} to change"
-        answer = answer.replace(old, new)
+    slip, _, says = WRONG[chapter][check][number]
     with pytest.raises(AssertionError) as refusal:
-        give(chapter, check, answer)
+        give(chapter, check, wrong_answer(chapter, check, number))
     message = str(refusal.value)
     assert refusal.traceback[-1].name == check, f"it is refused before the check: {message}"
     assert says in message, f"{slip}: {message}"
