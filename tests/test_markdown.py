@@ -50,6 +50,7 @@ def test_the_list_of_references_begins_with_the_documents(book):
         ("[Chapter 7](02_second.ipynb)", "[Chapter 2](02_second.ipynb)"),
         ("[Its title](02_second.ipynb)", "[Try the second](02_second.ipynb)"),
         ("[its title](02_second.ipynb)",) * 2,
+        ("[chapter 7](02_second.ipynb#a-part)", "[chapter 2](02_second.ipynb#a-part)"),
         ("[Any](02_second.ipynb#a-part), [Any](no.md)",) * 2,
         (f"[]({REFERENCES}#more)", f"[One et al., 2019a]({REFERENCES}#more)"),
         (f"[Two, 2020]({REFERENCES}#S0)", f"[S0]({REFERENCES}#S0)"),

@@ -276,7 +276,9 @@ class Model(torch.nn.Module):
         self.encode = SinusoidalPositionalEncoding(8, max_len=64, dropout=0.0)
 
     def forward(self, x, positions):
-        return self.encode(x), rotate_pairs(self.encode(x, positions), positions, layout="halves")
+        rows = self.encode(x, positions)
+        halves = rotate_pairs(rows, positions, layout="halves")
+        return self.encode(x), rows, halves, rotate_pairs(rows, positions)
 
 
 def test_compiles_and_exports():

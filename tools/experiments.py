@@ -14,6 +14,7 @@ import inspect
 import json
 import multiprocessing
 import platform
+import signal
 import textwrap
 import time
 from dataclasses import asdict, fields, replace
@@ -198,6 +199,24 @@ def write(jobs):
     print(f"{len(table)} models in {TABLE.name}")
 
 
+def prepare():
+    """Make a process of the pool ready: one thread, and Ctrl+C is for the main process alone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    torch.set_num_threads(1)
+
+
+def train_all(jobs, processes):
+    """Train contenders side by side, and say how far it is."""
+    total = sum(cost(job[1]) for job in jobs)
+    done, begin = 0, time.perf_counter()
+    with multiprocessing.get_context("spawn").Pool(processes, prepare) as pool:
+        for number, ((study, settings, _), result) in enumerate(pool.imap_unordered(run, jobs), 1):
+            done += cost(settings)
+            seconds = (time.perf_counter() - begin) * (total / done - 1)
+            left_over = f"{number:3} of {len(jobs)}  {seconds / 60:5.1f} min left"
+            print(f"{left_over}  {result:.3f}  {study}  {label(settings)}", flush=True)
+
+
 def main():
     """Train what isn't trained yet, then write the table."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -210,16 +229,10 @@ def main():
     if options.partial:
         write([job for job in jobs if job not in left])
         return
-    total = sum(cost(job[1]) for job in left)
-    done, begin = 0, time.perf_counter()
-    with multiprocessing.get_context("spawn").Pool(
-        options.processes, torch.set_num_threads, (1,)
-    ) as pool:
-        for number, ((study, settings, _), result) in enumerate(pool.imap_unordered(run, left), 1):
-            done += cost(settings)
-            seconds = (time.perf_counter() - begin) * (total / done - 1)
-            left_over = f"{number:3} of {len(left)}  {seconds / 60:5.1f} min left"
-            print(f"{left_over}  {result:.3f}  {study}  {label(settings)}", flush=True)
+    try:
+        train_all(left, options.processes)
+    except KeyboardInterrupt:
+        raise SystemExit("\nStopped. What is done is kept: the next run goes on.") from None
     write(jobs)
 
 

@@ -96,11 +96,11 @@ class Book:
             if NUMBER.search(text):
                 return NUMBER.sub(number, text)
             return f"({number})" if kind == "equation" else f"{kind.capitalize()} {number}"
-        if anchor or page not in self.titles:
-            return text
         if page in self.numbers and CHAPTER.search(text):
             return CHAPTER.sub(rf"\g<1>{self.numbers[page]}", text)
-        return text if text and is_free(text) else self.titles[page]
+        if anchor or page not in self.titles or (text and is_free(text)):
+            return text
+        return self.titles[page]
 
     def restate(self, here: str, text: str) -> str:
         """The Markdown of a page with every number, title and label as it is."""
