@@ -135,10 +135,10 @@ def markdown(text, *tags):
     return {"cell_type": "markdown", "metadata": {"tags": list(tags)}, "source": text}
 
 
-def code(source, *tags, alt=None, svg=None, plain=None):
+def code(source, *tags, alt=None, svg=None, html=None, plain=None):
     """A cell that was run, with its outputs."""
     meta = {"tags": list(tags)} | ({"mystnb": {"image": {"alt": alt}}} if alt else {})
-    data = {"image/svg+xml": svg, "text/plain": plain}
+    data = {"image/svg+xml": svg, "text/html": html, "text/plain": plain}
     data = {kind: shown for kind, shown in data.items() if shown}
     outputs = [{"output_type": "display_data", "data": data, "metadata": {}}] if data else []
     cell = {"cell_type": "code", "metadata": meta, "source": source, "outputs": outputs}
@@ -206,6 +206,7 @@ SECOND = [
     markdown("## A part"),
     code("5", alt="Squares.", svg=SQUARES),
     markdown('<a id="fig-b"></a>**Figure 2.1.** More.'),
+    code("6", html="<table><tr><th>law</th></tr></table>", plain="a table"),
 ]
 CHAPTERS = {"notebooks/01_first": FIRST, "notebooks/02_second": SECOND}
 MORE = ["plain", "book/glossary", "book/claims", "book/references", "book/lines"]

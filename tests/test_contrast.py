@@ -99,7 +99,7 @@ def test_colors_of_figures(color, theme, line):
 def test_what_a_cell_returns_stands_on_the_page(browser, site, theme):
     """The theme's own ground for it has too little contrast in the dark."""
     page = browser.new_page(color_scheme=theme)
-    page.goto((site / "notebooks" / "19_check_your_own.html").as_uri())
+    page.goto((site / "notebooks" / "02_second.html").as_uri())
     grounds = page.locator(".cell_output .text_html").evaluate_all(
         "all => all.map((output) => getComputedStyle(output).backgroundColor)"
     )
