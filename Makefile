@@ -122,7 +122,8 @@ experiments: .venv ## train every model of the chapter on experiments again (20 
 
 bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser (RECORD=notebooks/data/speed.json)
 	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD:%=--record %)
-	@PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py
+	@PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py \
+		$(RECORD:%=--record $(dir $(RECORD))implementations.json)
 	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= tests/test_transformers.py
 	$(BIN)/python -m pytest -m timing tests/test_browser.py
 

@@ -29,6 +29,20 @@ def test_there_are_enough():
     assert len({text for _, text in specimens.RIGHT.values()}) == len(specimens.RIGHT)
     assert len(specimens.MUTANTS) >= 60
     assert len({*specimens.MUTANTS}) == len(specimens.MUTANTS)
+    kinds = {"table", "module", "rotary", "bias"}
+    assert {kind for kind, *_ in specimens.MUTANTS} == kinds
+    assert {kind for kind, _ in specimens.RIGHT.values()} == kinds
+
+
+def test_every_exhibit_of_both_wings_is_there():
+    """As many as the chapters show: 1 to 12, and A to H."""
+    shown = set()
+    for chapter in ("14_bug_museum", "16_batches_and_caches"):
+        notebook = nbformat.read(ROOT / "notebooks" / f"{chapter}.ipynb", as_version=4)
+        text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+        shown |= set(re.findall(r"\b[Ee]xhibit (\d+|[A-H])\b", text))
+    assert {exhibit.number for exhibit in checks.MUSEUM.values()} == shown
+    assert len(checks.MUSEUM) == len(shown) == 20
 
 
 @pytest.mark.parametrize("name", specimens.RIGHT)

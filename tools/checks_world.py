@@ -1,9 +1,8 @@
 """Run `posenc.checks` on what other packages ship, and record what it says.
 
-In an environment that has them; what isn't installed is left out, and said:
+`make bench RECORD=notebooks/data/speed.json` installs them side by side, and records both. What
+isn't installed is left out, and said. Alone:
 `PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py`, with `--record` and a file.
-litgpt, torchtune, keras-hub, speechbrain and gluonts ask for versions that exclude those of the
-others; for the record they were added with `pip install --no-deps`.
 
 Each entry adapts an implementation to one of the three signatures, as its own package calls it.
 What an adapter makes impossible, such as torch.compile around a wrapper of ours, isn't tried.

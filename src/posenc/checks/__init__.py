@@ -17,11 +17,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from posenc._validate import check_base, check_int, check_real
+from posenc._validate import check_base, check_int, check_positions, check_real
 from posenc.checks.conventions import KNOWN, Convention
-from posenc.checks.laws import LAWS, Law, run
+from posenc.checks.laws import KINDS, LAWS, Law, chosen, laws_of, run
 from posenc.checks.museum import MUSEUM, Exhibit
 from posenc.checks.report import Report, Row
+from posenc.checks.subjects import kind_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -75,7 +76,7 @@ def check_table(
         Rows up to which entries are compared with exact ones. Where the function refuses, the
         longest length that it takes.
     laws : iterable of str, optional
-        Names of the laws to try; all of them by default.
+        Names of the laws to try, of those that `laws_of` lists; all of them by default.
 
     Returns
     -------
@@ -154,6 +155,12 @@ def check_module(
 
     options = _options(base, convention, widths, length, longest)
     _callable("module", module)
+    chosen("module", laws)
+    if d_model is not None:
+        check_int("d_model", d_model, minimum=2)
+    for name, given, wanted in (("batch_first", batch_first, bool), ("positions", positions, str)):
+        if given is not None and not isinstance(given, wanted):
+            raise TypeError(f"{name} must be a {wanted.__name__}, got {given!r}")
     return run(Layer(module, d_model, batch_first, positions, **options), _name(module), laws)
 
 
@@ -206,9 +213,15 @@ def check_rotary(
     from posenc.checks.rotaries import Rotary
 
     options = _options(base, convention, widths, length, longest)
-    factor = check_real("attention_factor", attention_factor)
+    if check_real("attention_factor", attention_factor) <= 0:
+        raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
+    if frequencies is not None:
+        frequencies = check_positions(frequencies, "frequencies")
     subject = Rotary(
-        _callable("rotate", rotate), frequencies=frequencies, attention_factor=factor, **options
+        _callable("rotate", rotate),
+        frequencies=frequencies,
+        attention_factor=float(attention_factor),
+        **options,
     )
     return run(subject, _name(rotate), laws)
 
@@ -218,11 +231,14 @@ def check_bias(
 ) -> Report:
     """Check a bias that is added to scores and knows the offset alone, such as ALiBi's.
 
+    A penalty may stop growing at some distance. A bias that is learned, such as T5's, may look
+    forward in another way than back and reward a distance: leave out "mirror" and "penalty" then.
+
     Parameters
     ----------
     bias : callable
         ``bias(seq_len)`` returns shape (seq_len, seq_len) or (heads, seq_len, seq_len), query by
-        key.
+        key, of numbers or whole numbers.
     causal : bool
         Whether a mask hides later keys; what the bias says of them doesn't count then.
     laws : iterable of str, optional
@@ -248,43 +264,14 @@ def check_bias(
     """
     from posenc.checks.biases import Bias
 
-    return run(Bias(_callable("bias", bias), bool(causal)), _name(bias), laws)
+    if not isinstance(causal, bool):
+        raise TypeError(f"causal must be a bool, got {causal!r}")
+    return run(Bias(_callable("bias", bias), causal), _name(bias), laws)
 
 
-CHECKS: dict[str, Callable[..., Report]] = {
-    "table": check_table,
-    "module": check_module,
-    "rotary": check_rotary,
-    "bias": check_bias,
-}
-
-
-def kind_of(subject: Any) -> str:
-    """Guess what a subject is: "table", "module", "rotary" or "bias".
-
-    A torch module, or its class, is a "module". A function is told by its first arguments: one
-    alone is a "bias", a second one that is named after positions makes it "rotary", and all else is
-    a "table".
-    """
-    from posenc.checks.subjects import kind_of as guess
-
-    return guess(subject)
-
-
-def laws_of(kind: str) -> list[str]:
-    """Return the names of the laws that a kind is held to.
-
-    Parameters
-    ----------
-    kind : {"table", "module", "rotary", "bias"}
-
-    Returns
-    -------
-    list of str
-    """
-    from posenc.checks.laws import laws_of as names
-
-    return names(kind)
+CHECKS: dict[str, Callable[..., Report]] = dict(
+    zip(KINDS, (check_table, check_module, check_rotary, check_bias), strict=True)
+)
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
@@ -309,8 +296,7 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
         If there is no such kind.
     """
     name = kind_of(_callable("subject", subject)) if kind is None else kind
-    if name not in CHECKS:
-        raise ValueError(f"kind must be one of {', '.join(CHECKS)}, got {kind!r}")
+    laws_of(name)
     return CHECKS[name](subject, **options)
 
 
@@ -335,6 +321,11 @@ def parametrize_with_checks(
     callable
         A decorator; it needs pytest.
 
+    Raises
+    ------
+    TypeError, ValueError
+        If there is no such kind or law, or a subject can't be called.
+
     Examples
     --------
     >>> from posenc import sinusoidal_encoding
@@ -355,6 +346,8 @@ def _options(
     longest: int,
 ) -> dict[str, Any]:
     """Validate what three checks have in common."""
+    if isinstance(widths, str) or not isinstance(widths, Iterable):
+        raise TypeError(f"widths must be a sequence of ints, got {widths!r}")
     found = tuple(check_int("widths", each, minimum=6) for each in widths)
     if not found or any(each % 2 for each in found):
         raise ValueError(f"widths must be even, and one at least, got {widths!r}")
@@ -362,6 +355,8 @@ def _options(
         if convention not in KNOWN:
             raise ValueError(f"convention must be one of {', '.join(KNOWN)}, got {convention!r}")
         convention = KNOWN[convention]
+    if not (convention is None or isinstance(convention, Convention)):
+        raise TypeError(f"convention must be a Convention, or a name, got {convention!r}")
     return {
         "base": None if base is None else check_base(base),
         "asked": convention,

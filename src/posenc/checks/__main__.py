@@ -1,6 +1,7 @@
 """Check from a shell: ``python -m posenc.checks package.module:name``.
 
-The exit code is 0 if all laws hold, 1 if one is broken, 2 if there is nothing to check.
+The exit code is 0 if all laws hold, 1 if one is broken, 2 if something could not be checked: there
+is no such name, an argument is wrong, or the code raises an error when it is simply called.
 """
 
 from __future__ import annotations
@@ -8,12 +9,12 @@ from __future__ import annotations
 import argparse
 import importlib
 import json
-import os
 import sys
 from collections.abc import Sequence
 from typing import Any
 
 from posenc import checks
+from posenc.checks.laws import said
 
 
 def find(target: str) -> Any:
@@ -39,16 +40,23 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     named = {"base": given.base, "longest": given.longest, "laws": given.laws}
     options = {name: value for name, value in named.items() if value is not None}
-    sys.path.insert(0, os.getcwd())  # as `python -m` does for its own module
-    try:
-        reports = [checks.check(find(each), given.kind, **options) for each in given.targets]
-    except (ImportError, AttributeError, TypeError, ValueError) as error:
-        print(f"{type(error).__name__}: {error}", file=sys.stderr)
-        return 2
+    reports = []
+    for target in given.targets:
+        try:
+            report = checks.check(find(target), given.kind, **options)
+        except (Exception, SystemExit) as error:  # whatever an import, or a layer, may raise
+            print(f"{target} could not be checked: {said(error)}", file=sys.stderr)
+            continue
+        if report.error:
+            print(f"{target} could not be checked: {report.error}", file=sys.stderr)
+        else:
+            reports.append(report)
     if given.json:
         print(json.dumps([each.as_dict() for each in reports], indent=1, ensure_ascii=False))
-    else:
+    elif reports:
         print(*reports, sep="\n\n")
+    if len(reports) < len(given.targets):
+        return 2
     return int(not all(each.passed for each in reports))
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from posenc import checks
+from posenc.checks.laws import chosen
 
 
 def parametrize(
@@ -17,10 +18,9 @@ def parametrize(
     """Make the decorator. A subject is checked once, when its first law is tested."""
     parameters = []
     for subject in subjects:
+        named = checks.kind_of(checks._callable("subjects", subject)) if kind is None else kind
         report = cache(lambda subject=subject: checks.check(subject, kind, **options))
-        named = checks.kind_of(subject) if kind is None else kind
-        wanted = options.get("laws") or checks.laws_of(named)
-        for law in wanted:
+        for law in chosen(named, options.get("laws")):
             name = f"{checks._name(subject)}-{law}"
             parameters.append(pytest.param(one_law(report, law), id=name))
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)

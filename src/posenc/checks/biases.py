@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from posenc.checks.conventions import Floats
-from posenc.checks.subjects import Broken, Skip, Subject, floats
+from posenc.checks.subjects import Broken, Measured, Skip, Subject, floats, values
 
-Measured = tuple[float, float, str]
 LENGTH = 24
 
 
@@ -19,6 +18,10 @@ class Bias(Subject):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
     kind = "bias"
+    sources: ClassVar = {
+        "offset": "4u|b|: two entries, each a slope and a product, rounded",
+        "start": "exact",
+    }
 
     def __init__(self, bias: Callable[[int], Any], causal: bool = False) -> None:
         super().__init__()
@@ -26,11 +29,12 @@ class Bias(Subject):
 
     def square(self, seq_len: int) -> Floats:
         """Return the bias with an axis for heads, and 0 where a causal mask hides it."""
-        found = floats(self.bias(seq_len))
-        found = found.reshape(-1, *found.shape[-2:])
-        if found.shape[1:] != (seq_len, seq_len):
-            raise Broken(f"shape {found.shape[1:]} for {(seq_len, seq_len)}")
-        return np.tril(found) if self.causal else found
+        made = values(self.bias(seq_len))
+        found = floats(made.astype(np.float64) if made.dtype.kind in "iu" else made, finite=False)
+        if found.ndim not in (2, 3) or found.shape[-2:] != (seq_len, seq_len):
+            raise Broken(f"shape {found.shape} for {(seq_len, seq_len)}")
+        found = found.reshape(-1, seq_len, seq_len)
+        return floats(np.tril(found) if self.causal else found)
 
     @cached_property
     def main(self) -> Floats:
@@ -38,8 +42,6 @@ class Bias(Subject):
         return self.square(LENGTH)
 
     def law_shape(self) -> Measured:
-        if not np.isfinite(self.main).all():
-            raise Broken("entries that are not finite")
         return 0.0, 0.0, f"{len(self.main)} heads"
 
     def law_offset(self) -> Measured:
@@ -57,11 +59,14 @@ class Bias(Subject):
 
     def law_penalty(self) -> Measured:
         last = self.main[:, -1]
-        rises = float(np.diff(last, axis=1).min())
         if (self.main > 0).any():
             raise Broken("a word gets a bonus")
-        if rises <= 0:
-            raise Broken("a nearer word gets no smaller penalty")
+        if (np.diff(last, axis=1) < 0).any():
+            raise Broken("a farther word gets a smaller penalty")
+        same = np.ptp(last, axis=1) == 0
+        if same.any():
+            how = f"head {int(same.argmax())} has one penalty for all words"
+            raise Broken(how, likely="the slope is 0, or was rounded to it")
         return 0.0, 0.0, ""
 
     def resembles(self, law: str) -> str | None:

@@ -10,13 +10,14 @@ float64 table is held to float32, too: models compute in it, and many make their
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
 from posenc.checks.museum import MUSEUM, Exhibit
 from posenc.checks.report import Report, Row
-from posenc.checks.subjects import Broken, Skip, Subject
+from posenc.checks.subjects import Broken, Measured, Skip, Subject
 
 
 @dataclass(frozen=True)
@@ -45,13 +46,13 @@ LAWS = (
     Law(
         "shift",
         "one matrix, a rotation of each pair, leads from every row to the next",
-        "τ of both rows",
+        "2τ of both rows: √2 for sine and cosine, and the rest for the turn, which is fitted",
         "the angles don't grow by the same amount from row to row",
     ),
     Law(
         "offset",
         "the product of two rows (or the score of two words) depends on their offset alone",
-        "2√2 · Σ τ over the pairs: two rows, sine and cosine",
+        "4√2 · Σ τ over the pairs: two products of two rows, sine and cosine of each",
         "the angles don't grow by the same amount from row to row",
     ),
     Law(
@@ -69,7 +70,7 @@ LAWS = (
     Law(
         "convention",
         "the convention is the one that was asked for",
-        "exact, but for the base: 1e-4, as far as a float32 table tells",
+        "exact, but for numbers: base 1e-4, step 1e-5, start 1e-3, as far as float32 tells",
         "another layout, exponent or start: no bug by itself, but it doesn't fit its weights",
     ),
     Law(
@@ -81,19 +82,19 @@ LAWS = (
     Law(
         "start",
         "rows don't depend on where the sequence begins or ends, or on the order of positions",
-        "2τ: both are computed",
+        "2τ of the last row: both are computed",
         "the start, or the length, finds its way into the angles",
     ),
     Law(
         "steps",
         "one row at a time gives what the whole sequence gives",
-        "2τ: both are computed",
+        "2τ of the last row: both are computed",
         "positions are counted from 0 in each call",
     ),
     Law(
         "batch",
         "each sequence of a batch gets what it gets alone",
-        "4u|x|: a sum or a rotation, twice",
+        "4u(|y| + |p|): a product and a sum, twice; p is what is added",
         "batch and sequence are mixed up",
     ),
     Law(
@@ -105,14 +106,15 @@ LAWS = (
     Law(
         "float32",
         "entries equal those of the convention, to 50 digits, up to a million",
-        "τ at each position: frequencies and angles in float32",
+        "τ at each position: frequencies and angles in float32; and what the fit leaves open, "
+        "where base, step or start is no round number",
         "the numbers lose more than float32 explains: a frequency in half precision, or a "
         "recurrence without a fresh start",
     ),
     Law(
         "half",
         "in half precision, positions and angles keep their digits: the cast comes last",
-        "τ with the unit of the half type: float32 angles, rounded once",
+        "τ with the unit of the half type: float32 angles, rounded once; and τ of the other table",
         "positions, frequencies or angles are cast before the sine",
     ),
     Law(
@@ -130,7 +132,7 @@ LAWS = (
     Law(
         "strided",
         "input that isn't contiguous gives the same",
-        "4u|x|: another order of operations",
+        "4u(|y| + |p|): a product and a sum, twice; p is what is added",
         "a view is reshaped as if it were contiguous",
     ),
     Law(
@@ -142,13 +144,13 @@ LAWS = (
     Law(
         "adds",
         "what comes out is x, or x times the root of the width, plus rows that don't depend on x",
-        "3u(|x| + 1): a product, a sum, a cast",
+        "3u(|x| + |p|): a product, a sum, a difference; p is what is added",
         "the sum is scaled, normalized, or thrown away",
     ),
     Law(
         "gradient",
         "gradients pass, and no table is trained",
-        "4u|g|: the rotation back, or the factor of x",
+        "2u|g|: the factor of x, and a product",
         "the graph is cut, or a table is a parameter",
     ),
     Law(
@@ -166,59 +168,118 @@ LAWS = (
     Law(
         "compile",
         "torch.compile takes it in one piece, and gives the same",
-        "2τ",
+        "4u(|y| + |p|): a product and a sum, twice; p is what is added",
         "a value is read from a tensor (`.item()`), or the code leaves torch",
     ),
     Law(
         "mirror",
         "without a causal mask, the bias looks forward as it looks back",
         "exact",
-        "the distance is signed",
+        "the distance is signed; a learned bias may be so: leave this law out",
     ),
     Law(
         "penalty",
         "no word gets a bonus, and a farther one no smaller penalty",
         "exact",
-        "the sign is wrong, or the slope is 0",
+        "the sign is wrong, or the distance; a learned bias may be so: leave this law out",
     ),
 )
 
 
+KINDS = {
+    "table": ("tables", "Table"),
+    "module": ("layers", "Layer"),  # the only one that imports torch
+    "rotary": ("rotaries", "Rotary"),
+    "bias": ("biases", "Bias"),
+}
+
+
 def run(subject: Subject, name: str, only: Iterable[str] | None = None) -> Report:
     """Try all laws on a subject."""
-    wanted = None if only is None else {*only}
-    known = {law.name for law in LAWS}
-    if wanted is not None and wanted - known:
-        raise ValueError(f"laws must be among {', '.join(sorted(known))}, got {wanted - known}")
-    rows = []
-    for law in LAWS:
-        method = getattr(subject, f"law_{law.name}", None)
-        if method is not None and (wanted is None or law.name in wanted):
-            rows.append(judge(subject, law, method))
+    wanted = chosen(subject.kind, only)
+    rows = [
+        judge(subject, law, getattr(subject, f"law_{law.name}"))
+        for law in LAWS
+        if law.name in wanted
+    ]
     try:
         found = subject.convention
     except Exception:  # whatever it is, the laws have met it, too
         found = None
-    return Report(name, subject.kind, found, tuple(rows), subject.errors)
+    error = crash(subject) if any(row.status == "failed" for row in rows) else ""
+    return Report(name, subject.kind, found, tuple(rows), subject.errors, error)
+
+
+def crash(subject: Subject) -> str:
+    """Say what a plain call raises, if it does."""
+    try:
+        subject.law_shape()
+    except Broken:
+        return ""
+    except Exception as error:
+        return said(error)
+    return ""
+
+
+def said(error: BaseException) -> str:
+    """Say an exception in a line."""
+    lines = str(error).strip().splitlines() or [""]
+    return f"{type(error).__name__}: {lines[0][:160]}"
 
 
 def laws_of(kind: str) -> list[str]:
-    """Names of the laws that a kind of subject is held to."""
-    from posenc.checks.biases import Bias
-    from posenc.checks.rotaries import Rotary
-    from posenc.checks.tables import Table
+    """Return the names of the laws that a kind is held to.
 
-    subjects: dict[str, type[Subject]] = {"table": Table, "rotary": Rotary, "bias": Bias}
-    if kind == "module":
-        from posenc.checks.layers import Layer
+    Parameters
+    ----------
+    kind : {"table", "module", "rotary", "bias"}
 
-        subjects["module"] = Layer
-    return [law.name for law in LAWS if hasattr(subjects[kind], f"law_{law.name}")]
+    Returns
+    -------
+    list of str
+
+    Raises
+    ------
+    ValueError
+        If there is no such kind.
+    """
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    module, name = KINDS[kind]
+    held = getattr(importlib.import_module(f"posenc.checks.{module}"), name)
+    return [law.name for law in LAWS if hasattr(held, f"law_{law.name}")]
 
 
-def judge(subject: Subject, law: Law, method: Callable[[], tuple[float, float, str]]) -> Row:
+def chosen(kind: str, only: Iterable[str] | None) -> list[str]:
+    """Return the names of the laws to try.
+
+    Raises
+    ------
+    TypeError
+        If `only` is a name, not several.
+    ValueError
+        If it names no law, or one that the kind isn't held to.
+    """
+    known = laws_of(kind)
+    if only is None:
+        return known
+    if isinstance(only, str) or not isinstance(only, Iterable):
+        raise TypeError(f"laws must be a list of names, got {only!r}")
+    wanted = [*only]
+    strange = [law for law in wanted if law not in known]
+    if strange or not wanted:
+        got = ", ".join(map(repr, strange)) or "none"
+        raise ValueError(f"laws must be among those of a {kind}: {', '.join(known)}; got {got}")
+    return [law for law in known if law in wanted]
+
+
+def judge(subject: Subject, law: Law, method: Callable[[], Measured]) -> Row:
     """Try one law."""
-    fixed: dict[str, Any] = {"law": law.name, "asks": law.asks, "source": law.source}
+    fixed: dict[str, Any] = {
+        "law": law.name,
+        "asks": law.asks,
+        "source": subject.sources.get(law.name, law.source),
+    }
     exhibit, likely = None, law.likely
     measured: float | str
     bound: float | str
@@ -228,10 +289,13 @@ def judge(subject: Subject, law: Law, method: Callable[[], tuple[float, float, s
         return Row(**fixed, status="skipped", note=str(reason))
     except Broken as how:
         measured, bound, note = str(how), "", ""
-        exhibit = MUSEUM[how.exhibit] if how.exhibit else diagnose(subject, law.name)
+        likely = how.likely or law.likely
+        if how.exhibit:
+            exhibit = MUSEUM[how.exhibit]
+        elif not how.likely:
+            exhibit = diagnose(subject, law.name)
     except Exception as error:
-        lines = str(error).strip().splitlines() or [""]
-        measured, bound, note = f"{type(error).__name__}: {lines[0][:160]}", "", ""
+        measured, bound, note = said(error), "", ""
         likely = "the code raises an error"
     else:
         if measured <= bound:

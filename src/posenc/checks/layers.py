@@ -9,12 +9,24 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
 from posenc.checks.conventions import UNIT
-from posenc.checks.subjects import POSITIONS, Broken, Skip, floats, name_of, take, worst
-from posenc.checks.tables import Measured, Table
+from posenc.checks.subjects import (
+    POSITIONS,
+    Broken,
+    Measured,
+    Skip,
+    floats,
+    same_shape,
+    same_type,
+    severe,
+    take,
+    worst,
+)
+from posenc.checks.tables import Table
 
 USES = ("masked", "strided", "repeat", "adds", "gradient", "state", "device", "compile", "start")
 WIDTH = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels", "d_hid")
@@ -46,6 +58,8 @@ class Layer(Table):
         first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
         self.batch_first = bool(first)
         names = inspect.signature(self.module.forward).parameters
+        if positions is not None and positions not in names:
+            raise ValueError(f"positions must name an argument of forward, got {positions!r}")
         self.positions = positions or take(list(names), POSITIONS)
 
     def layer(self, d_model: int) -> nn.Module:
@@ -61,6 +75,8 @@ class Layer(Table):
         out = module(x if self.batch_first else x.transpose(0, 1), **named)
         out = out[0] if isinstance(out, tuple) else out
         found: Tensor = out if self.batch_first else out.transpose(0, 1)
+        if not (x.is_meta or found.is_meta) and torch.isfinite(x).all():
+            floats(found)
         return found
 
     def added(self, seq_len: int, d_model: int) -> Tensor:
@@ -73,14 +89,26 @@ class Layer(Table):
         generator = torch.Generator().manual_seed(0)
         return torch.randn(batch, min(seq_len, self.rows), self.widths[0], generator=generator)
 
+    def near(self, one: Tensor, two: Tensor) -> Measured:
+        """Compare two results of one input: a product and a sum, each rounded, in both.
+
+        The product is at most |y| + |p|, with the sum y and the table's entry p, so that is
+        2u(2|y| + |p|).
+        """
+        left, right = floats(one), floats(two)
+        same_shape(left, right)
+        bounds = 4 * UNIT * (np.abs(right) + max(self.scale, 1.0))
+        error, bound, place = worst(np.abs(left - right), bounds)
+        return error, bound, f"sequence {place[0]}, row {place[1]}"
+
     @torch.no_grad()
     def law_adds(self) -> Measured:
         x = self.text(2, 9)
-        rest = self.call(x) - self.added(x.shape[1], x.shape[2])
-        factor = float((rest * x).sum() / (x * x).sum())
-        usual = min((1.0, math.sqrt(x.shape[2])), key=lambda one: abs(one - factor))
-        bounds = 3 * UNIT * (usual * x.abs() + 1)
-        error, bound, _ = worst(floats((rest - usual * x).abs()), floats(bounds))
+        given = floats(x)
+        rest = floats(self.call(x) - self.added(x.shape[1], x.shape[2]))
+        usual = usual_factor(float((rest * given).sum() / (given * given).sum()), x.shape[2])
+        bounds = 3 * UNIT * (usual * np.abs(given) + max(self.scale, 1.0))
+        error, bound, _ = worst(np.abs(rest - usual * given), bounds)
         return error, bound, f"{usual:.4g} · x"
 
     @torch.no_grad()
@@ -88,10 +116,7 @@ class Layer(Table):
         x = self.text(3, 5)
         together = self.call(x)
         alone = torch.cat([self.call(each[None]) for each in x])
-        error, bound, place = worst(
-            floats((together - alone).abs()), floats(4 * UNIT * (together.abs() + x.abs()))
-        )
-        return error, bound, f"sequence {place[0]}, row {place[1]}"
+        return self.near(together, alone)
 
     @torch.no_grad()
     def law_masked(self) -> Measured:
@@ -127,7 +152,9 @@ class Layer(Table):
         seq_len = self.at_most(1024)
         half = copy.deepcopy(self.module).to(torch.bfloat16)
         x = torch.zeros(1, seq_len, self.widths[0], dtype=torch.bfloat16)
-        return self.half_of(self.call(x, layer=half)[0], seq_len)
+        made = self.call(x, layer=half)[0]
+        same_type(made, "bfloat16")
+        return self.half_of(made, seq_len)
 
     def law_odd(self) -> Measured:
         if self.fixed:
@@ -145,12 +172,9 @@ class Layer(Table):
     def law_strided(self) -> Measured:
         x = self.text(4, 12)
         views = [x.transpose(0, 1)[:5], x[:, ::2], x[:1].expand(3, -1, -1)]
-        errors = []
-        for view in views:
-            expected = self.call(view.contiguous())
-            off = (self.call(view) - expected).abs() / (view.abs() + expected.abs() + 1)
-            errors.append(float(off.max()))
-        return max(errors), 4 * UNIT, "relative; transposed, every second row, expanded"
+        names = ("transposed", "every second row", "expanded")
+        found = [self.near(self.call(view), self.call(view.contiguous())) for view in views]
+        return severe([(*each[:2], name) for each, name in zip(found, names, strict=True)])
 
     @torch.no_grad()
     def law_repeat(self) -> Measured:
@@ -181,9 +205,10 @@ class Layer(Table):
         ]
         if trained:
             raise Broken(f"{trained[0]} is trained", "trained table")
-        factor = float((x.grad * weights).sum() / (weights * weights).sum())
-        errors = (x.grad - factor * weights).abs()
-        return float(errors.max()), 4 * UNIT * max(factor, 1.0), ""
+        given, found = floats(weights), floats(x.grad)
+        factor = usual_factor(float((found * given).sum() / (given * given).sum()), x.shape[2])
+        error, bound, _ = worst(np.abs(found - factor * given), 2 * UNIT * factor * np.abs(given))
+        return error, bound, f"{factor:.4g} · g"
 
     @torch.no_grad()
     def law_state(self) -> Measured:
@@ -209,8 +234,7 @@ class Layer(Table):
         if moved.device.type != "meta":
             raise Broken("the result is on another device than the input")
         double = self.call(x.double(), layer=copy.deepcopy(self.module).double())
-        if double.dtype != torch.float64:
-            raise Broken(f"{name_of(double)} for float64 input")
+        same_type(double, "float64")
         return 0.0, 0.0, "to another device (torch's meta) and to float64"
 
     @torch.no_grad()
@@ -221,12 +245,16 @@ class Layer(Table):
         found = self.call(
             x, layer=torch.compile(copy.deepcopy(self.module), fullgraph=True, backend="eager")
         )
-        limit = 4 * UNIT * (1 + float(expected.abs().max()))
-        return float((found - expected).abs().max()), limit, ""
+        return self.near(found, expected)
 
     def resembles(self, law: str) -> str | None:
         """Compare with the exhibits, where it's about what is added."""
         return None if law in USES else super().resembles(law)
+
+
+def usual_factor(found: float, d_model: int) -> float:
+    """Return what x is multiplied by: 1, or the root of the width, whichever is nearer."""
+    return min((1.0, math.sqrt(d_model)), key=lambda one: abs(one - found))
 
 
 def width_of(module: nn.Module) -> int:

@@ -75,6 +75,8 @@ class Report:
         One for each law.
     errors : dict
         Largest error by position, where a convention was found.
+    error : str
+        What a plain call of the subject raises, if it does: then nothing could be checked.
     """
 
     subject: str
@@ -82,6 +84,7 @@ class Report:
     convention: Convention | None
     rows: tuple[Row, ...]
     errors: dict[int, float] = field(default_factory=dict)
+    error: str = ""
 
     @property
     def passed(self) -> bool:
@@ -153,6 +156,7 @@ class Report:
             "subject": self.subject,
             "kind": self.kind,
             "passed": self.passed,
+            "error": self.error,
             "convention": found and {**vars(found), "names": found.names()},
             "laws": [row.as_dict() for row in self.rows],
             "errors": {str(position): error for position, error in self.errors.items()},

@@ -9,12 +9,31 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc.checks.conventions import UNIT, Convention, Fit, Floats, Waves, agree, fits
+from posenc.checks.conventions import (
+    PAIRS,
+    UNIT,
+    Convention,
+    Fit,
+    Floats,
+    Waves,
+    agree,
+    alike,
+    begin_alike,
+    fits,
+    fitted,
+    same_base,
+    still,
+)
+
+Measured = tuple[float, float, str]
+"""What a law says: what was measured, the most that is allowed, and a note."""
+
+ROWS = 257  # that most laws look at: one more than bfloat16 can count
 
 UNITS = {"float64": 2.0**-53, "float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 
@@ -27,11 +46,15 @@ class Skip(Exception):  # noqa: N818
 
 
 class Broken(Exception):  # noqa: N818
-    """A law is broken in a way that no number says; the text says how, the exhibit like what."""
+    """A law is broken in a way that no number says.
 
-    def __init__(self, how: str, exhibit: str | None = None) -> None:
+    The text says how. The cause is an exhibit, or a sentence; without them the law's own diagnosis
+    is tried.
+    """
+
+    def __init__(self, how: str, exhibit: str | None = None, likely: str | None = None) -> None:
         super().__init__(how)
-        self.exhibit = exhibit
+        self.exhibit, self.likely = exhibit, likely
 
 
 def values(array: Any) -> NDArray[Any]:
@@ -42,12 +65,29 @@ def values(array: Any) -> NDArray[Any]:
     return np.asarray(array)
 
 
-def floats(array: Any) -> Floats:
-    """Return the values in float64."""
+def floats(array: Any, finite: bool = True) -> Floats:
+    """Return the values in float64; NaN and infinity are refused, so that they pass no law."""
     found = values(array)
     if found.dtype.kind != "f":
-        raise Broken(f"{found.dtype}, which is no floating-point type")
+        how = f"{found.dtype}, which is no floating-point type"
+        raise Broken(how, likely="numbers were rounded to whole ones, or never left them")
+    if finite and not np.isfinite(found).all():
+        how = "entries that are not finite"
+        raise Broken(how, likely="a division by zero, an overflow, or memory that nobody filled")
     return found.astype(np.float64)
+
+
+def same_type(array: Any, dtype: str) -> None:
+    """Refuse a result of another number type than its input."""
+    if name_of(array) != dtype:
+        how = f"{name_of(array)} for {dtype}"
+        raise Broken(how, likely="the result isn't cast to the number type of the input")
+
+
+def same_shape(one: Floats, two: Floats) -> None:
+    """Refuse to compare what has two shapes."""
+    if one.shape != two.shape:
+        raise Broken(f"shapes {one.shape} and {two.shape}")
 
 
 def name_of(array: Any) -> str:
@@ -65,9 +105,15 @@ class Subject(ABC):
 
     kind = ""
     unit = UNIT
+    sources: ClassVar[dict[str, str]] = {}
+    """Where bounds come from that differ from what the list of laws says."""
 
     def __init__(self) -> None:
         self.errors: dict[int, float] = {}
+
+    @abstractmethod
+    def law_shape(self) -> Measured:
+        """Try a plain call."""
 
     @property
     def convention(self) -> Convention | None:
@@ -107,7 +153,8 @@ class Turning(Subject):
         """The convention and how well it fits, or None."""
         found = []
         for layout, waves in self.readable.items():
-            best = agree([list(fits(each, layout, self.unit)) for each in waves])
+            enough = [each for each in waves if each.shape[1] >= PAIRS]
+            best = agree([list(fits(each, layout, self.unit)) for each in enough or waves])
             if best is not None:
                 found.append(best)
         return min(found, key=lambda one: (one.start > 1, one.frequency), default=None)
@@ -122,17 +169,42 @@ class Turning(Subject):
         """The layout whose pairs stay on their circles, if there is one."""
         return self.convention.layout if self.convention else next(iter(self.readable), None)
 
-    def law_identity(self) -> tuple[float, float, str]:
+    def doubt(self, positions: Floats, omega: Floats, rows: int) -> Floats:
+        """Return what the fit leaves open of the angles at some positions, if it was asked.
+
+        A base, a step or a start that isn't round is known as far as a line through `rows` rows
+        tells: its slope and its start, each as `measure` derives it.
+        """
+        known = self.reference
+        if known is None or known is self.asked or not known.measured:
+            return np.zeros((len(positions), len(omega)))
+        return np.outer(np.abs(positions) / rows + 1, fitted(omega, rows, self.unit))
+
+    def few(self) -> str | None:
+        """Say why no base can be told, if all widths have too few pairs, and which have enough."""
+        pairs = [waves.shape[1] for waves in self.readable[str(self.layout)]]
+        if max(pairs) >= PAIRS:
+            return None
+        wider = [d * -(-PAIRS // n) for d, n in zip(self.widths, pairs, strict=True)]
+        found = f"{pairs[0]} pair{'s turn' if pairs[0] > 1 else ' turns'} at width {self.widths[0]}"
+        return f"{found}; a base shows from {PAIRS} on, such as with widths={wider}"
+
+    def law_identity(self) -> Measured:
         """Where the angles of all pairs begin."""
         if self.fit is None:
             raise Skip("no convention known")
         return self.fit.start, 1.0, "in units of what is allowed"
 
-    def law_frequencies(self) -> tuple[float, float, str]:
+    def law_frequencies(self) -> Measured:
         """Whether they follow a rule, and the one that was asked for."""
         if self.layout is None:
             raise Broken("no pair of columns stays on a circle")
         if self.fit is None:
+            if few := self.few():
+                raise Skip(few)
+            if all(still(waves) for waves in self.readable[self.layout]):
+                alike = None if self.kind == "module" else "all rows are alike"
+                raise Broken("no pair turns", likely=alike)
             raise Broken("no base and exponent known that all widths have in common")
         found = self.fit.convention.base
         if self.base is not None and not same_base(found, self.base):
@@ -140,37 +212,33 @@ class Turning(Subject):
             raise Broken(how, "lost setting")
         return self.fit.frequency, 1.0, "in units of what is allowed"
 
-    def law_convention(self) -> tuple[float, float, str]:
+    def law_convention(self) -> Measured:
         """Whether it is the one that was asked for."""
         if self.asked is None:
             raise Skip("none was asked for")
         found = self.convention
         if found is None:
             raise Broken("none known")
-        base = self.asked.base if same_base(found.base, self.asked.base) else found.base
-        if replace(found, base=base) != self.asked:
+        if not (alike(found, self.asked) and begin_alike(found, self.asked)):
             raise Broken(f"{found}, where {self.asked} was asked for")
         return 0.0, 0.0, ""
 
     @cached_property
     def reference(self) -> Convention | None:
-        """The convention to compare with: with the base that was asked for, if it's that one."""
-        found = self.convention
+        """The convention to compare with, with the numbers that were asked for, if it has them."""
+        found, asked = self.convention, self.asked
+        if found and asked and alike(found, asked) and begin_alike(found, asked):
+            return asked
         if found is None or self.base is None or not same_base(found.base, self.base):
             return found
         return replace(found, base=self.base)
 
 
-def same_base(one: float, two: float) -> bool:
-    """Whether two bases are one, as far as a table in float32 tells."""
-    return math.isclose(one, two, rel_tol=1e-4)
-
-
-def positions_near(limit: int, seed: int = 0) -> list[int]:
+def positions_near(limit: int) -> list[int]:
     """Positions to look at below a limit: the first ones, powers of two, the last, random ones."""
     near = [*range(16), 255, 256, 257, 300, 301, 1000, 1001]
     powers = [2**n + more for n in range(9, 21) for more in (-1, 0, 1)]
-    drawn = np.random.default_rng(seed).integers(0, limit, 32).tolist()
+    drawn = np.random.default_rng(0).integers(0, limit, 32).tolist()
     last = [limit - 3, limit - 2, limit - 1]
     return sorted({k for k in near + powers + drawn + last if 0 <= k < limit})
 
@@ -185,13 +253,45 @@ def worst(errors: Floats, bounds: Floats | float) -> tuple[float, float, tuple[i
     return float(errors[place]), float(limits[place]), place
 
 
+def severe(found: Sequence[Measured]) -> Measured:
+    """Return the measurement nearest to its bound, or farthest beyond it; NaN is beyond all."""
+    errors, bounds, _ = zip(*found, strict=True)
+    return found[worst(np.array(errors), np.array(bounds))[2][0]]
+
+
+def nearest_rows(table: Floats, unit: float) -> Measured:
+    """Measure how far apart the two rows are that are nearest to one another.
+
+    Rows that are alike differ by rounding: 2u an entry in each of them, so 4u√d in all.
+    """
+    squares, nearest, pair = (table**2).sum(axis=1), math.inf, (0, 0)
+    for row in range(0, len(table), 256):
+        part = table[row : row + 256]
+        apart = squares[row : row + 256, None] + squares - 2 * part @ table.T
+        apart[np.arange(len(part)), np.arange(row, row + len(part))] = math.inf
+        one, two = (int(each) for each in np.unravel_index(int(apart.argmin()), apart.shape))
+        distance = float(np.linalg.norm(part[one] - table[two]))
+        if distance < nearest:
+            nearest, pair = distance, (min(row + one, two), max(row + one, two))
+    limit = 4 * unit * math.sqrt(table.shape[1])
+    if nearest <= limit:
+        raise Broken(f"rows {pair[0]} and {pair[1]} are {nearest:.1e} apart")
+    note = f"nearest of {len(table)}: rows {pair[0]} and {pair[1]}, {nearest:.2g} apart"
+    return limit / nearest, 1.0, note
+
+
 def take(names: Sequence[str], allowed: Sequence[str]) -> str | None:
     """Return the first of the allowed names that is there."""
     return next((name for name in allowed if name in names), None)
 
 
 def kind_of(subject: Any) -> str:
-    """Guess what a subject is, by its class or its arguments."""
+    """Guess what a subject is: "table", "module", "rotary" or "bias".
+
+    A torch module, or its class, is a "module". A function is told by its first arguments: one
+    alone is a "bias", a second one that is named after positions makes it "rotary", and all else is
+    a "table".
+    """
     torch = sys.modules.get("torch")
     if torch is not None:
         module = torch.nn.Module

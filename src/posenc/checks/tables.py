@@ -23,19 +23,23 @@ from posenc.checks.conventions import (
     split,
 )
 from posenc.checks.subjects import (
+    ROWS,
     Broken,
+    Measured,
     Skip,
     Turning,
     floats,
     name_of,
+    nearest_rows,
     positions_near,
+    same_shape,
+    same_type,
     unit_of,
     values,
     worst,
 )
+from posenc.encoding import angular_frequencies
 
-Measured = tuple[float, float, str]
-ROWS = 257  # one more than bfloat16 can count
 LENGTHS = (2**17, 2**15, 2**13, 5000, 2**12, 2**11, 2**10, 512, ROWS, 128, 64, 32, 16, 8)
 SCALES: dict[str, Callable[[int], float]] = {
     "1": lambda d_model: 1.0,
@@ -64,6 +68,7 @@ class Table(Turning):
         self.encode, self.base, self.asked = encode, base, asked
         self.widths, self.length, self.longest = tuple(widths), length, longest
         self.memory: dict[tuple[int, int], Floats] = {}
+        self.half: tuple[Floats, float] | None = None
 
     def raw(self, seq_len: int, d_model: int) -> Any:
         """Return what the function returns."""
@@ -110,20 +115,36 @@ class Table(Turning):
         return table
 
     @cached_property
-    def scaling(self) -> str:
-        """What all rows are multiplied by."""
-        d_model = self.widths[0]
-        size = np.sqrt((self.square(d_model) ** 2).sum(axis=1) / (d_model / 2)).mean()
-        return min(SCALES, key=lambda name: abs(size / SCALES[name](d_model) - 1))
+    def factor(self) -> tuple[str, dict[int, float]]:
+        """What all rows are multiplied by: a name, "" for none of those known, and by width."""
+        square = {d_model: self.square(d_model) ** 2 for d_model in self.widths}
+        sizes = {d: math.sqrt(each.sum(axis=1).mean() / (d / 2)) for d, each in square.items()}
+
+        def off(name: str) -> float:
+            return max(abs(size / SCALES[name](d) - 1) for d, size in sizes.items())
+
+        name = min(SCALES, key=off)
+        if off(name) > 6 * self.unit and any(self.circles(each, sizes) for each in self.layouts):
+            return "", sizes
+        return name, {d_model: SCALES[name](d_model) for d_model in self.widths}
+
+    def circles(self, layout: str, sizes: dict[int, float]) -> bool:
+        """Whether every pair of a layout stays on a circle of one size, at all widths."""
+        return all(
+            size > 0
+            and np.abs(np.abs(split(self.square(d), layout) / size) ** 2 - 1).max()
+            <= 12 * self.unit
+            for d, size in sizes.items()
+        )
 
     def unscaled(self, d_model: int) -> Floats:
         """Return a table whose pairs have length 1."""
-        return self.square(d_model) / SCALES[self.scaling](d_model)
+        return self.square(d_model) / self.factor[1][d_model]
 
     @property
     def scale(self) -> float:
         """That factor at the first width."""
-        return SCALES[self.scaling](self.widths[0])
+        return self.factor[1][self.widths[0]]
 
     def waves(self, d_model: int, layout: str) -> Waves | None:
         """Read a layout, if every pair stays on its circle."""
@@ -139,43 +160,62 @@ class Table(Turning):
         if found is not None and found.direction == "down":
             angles = angles[::-1] + len(waves) * np.abs(omega)
         if found is not None and found.step == 1000:  # counted beyond the turns that are seen
-            made = np.array([float(each) for each in found.omega(2 * len(omega))])
+            made = found.speeds(2 * len(omega))
             return rounding(np.outer(np.arange(len(waves)), made), made / 1000, self.unit)
         return rounding(angles, omega, self.unit)
 
     def law_shape(self) -> Measured:
         for d_model in self.widths:
-            table = self.square(d_model)
-            if not np.isfinite(table).all():
-                raise Broken("entries that are not finite")
+            self.square(d_model)
         shapes = " and ".join(f"{self.rows} × {d_model}" for d_model in self.widths)
         return 0.0, 0.0, f"{shapes}, {name_of(self.raw(self.rows, self.widths[0]))}"
 
     def law_norm(self) -> Measured:
+        name, sizes = self.factor
+        if not name:
+            times = " and ".join(dict.fromkeys(f"{size:.4g}" for size in sizes.values()))
+            raise Broken(
+                f"all rows are multiplied by {times}",
+                likely=f"a factor that is none of {', '.join(SCALES)}; if it is meant, check the "
+                "table divided by it",
+            )
         found = []
         for d_model in self.widths:
             squares = (self.unscaled(d_model) ** 2).sum(axis=1) / (d_model / 2)
             found.append(np.abs(squares - 1))
         error, bound, place = worst(np.array(found), 6 * self.unit)
-        scaled = "" if self.scaling == "1" else f", all rows times {self.scaling}"
+        scaled = "" if name == "1" else f", all rows times {name}"
         return error, bound, f"row {place[1]}, width {self.widths[place[0]]}{scaled}"
 
     def law_shift(self) -> Measured:
+        """Lead each row to the next.
+
+        A row of a pair is off by τ in sine and cosine, √2·τ together. The turn is fitted, and off
+        by 3uω + u/30 (see `measure`); 0.58·(τ + τ) is at least 2.3u + 2.9uω, which is more. So 2τ
+        of both rows are allowed. Without a layout it's the best of all matrices: least squares
+        leave no column a larger residual than the true rotation does, whose rows are off by τ and
+        √2·τ, so the root of the sum of (1 + √2)²τ² over the rows bounds it.
+        """
         if self.layout is not None:
             waves = self.readable[self.layout][0]
             moved = waves[:-1] * np.exp(1j * measure(waves)[0])
             allowed = self.explained(waves)
             error, bound, place = worst(np.abs(waves[1:] - moved), 2 * (allowed[1:] + allowed[:-1]))
             return error, bound, f"row {place[0] + 1}, pair {place[1]}"
-        table = self.main
+        table = self.unscaled(self.widths[0])
         matrix = np.linalg.lstsq(table[:-1], table[1:], rcond=None)[0]
-        angles = np.arange(len(table) - 1.0)[:, None]
-        error, bound, place = worst(
-            np.abs(table[:-1] @ matrix - table[1:]), 4 * rounding(angles, np.ones(1), self.unit)
-        )
-        return error, bound, f"row {place[0] + 1}, column {place[1]}; the best of all matrices"
+        left = np.sqrt(((table[:-1] @ matrix - table[1:]) ** 2).sum(axis=0))
+        each = rounding(np.arange(1.0, len(table)), np.ones(1), self.unit)
+        limit = (1 + math.sqrt(2)) * math.sqrt((each**2).sum())
+        error, bound, place = worst(left, limit)
+        return error, bound, f"column {place[0]}; the best of all matrices, over all rows"
 
     def law_offset(self) -> Measured:
+        """Compare the products of rows with those of the next ones.
+
+        In a product a pair of the first row, off by τ in sine and cosine, meets sine and cosine of
+        the second, |sin| + |cos| ≤ √2, and the other way around: 2√2·τ. Two products are compared.
+        """
         table = self.unscaled(self.widths[0])
         products = table @ table.T
         if self.layout is None:
@@ -184,60 +224,47 @@ class Table(Turning):
             )
         else:
             allowed = self.explained(self.readable[self.layout][0]).sum(axis=1)
-        bounds = 2**1.5 * np.maximum(allowed[1:, None], allowed[None, 1:])
+        bounds = 2**2.5 * np.maximum(allowed[1:, None], allowed[None, 1:])
         error, bound, place = worst(np.abs(products[1:, 1:] - products[:-1, :-1]), bounds)
         return error, bound, f"rows {place[0]} and {place[1]}, moved on by one"
 
     def law_unique(self) -> Measured:
         seq_len, d_model = self.at_most(self.length), self.widths[0]
-        table = self.table(seq_len, d_model) / self.scale
-        squares = (table**2).sum(axis=1)
-        nearest = math.inf
-        for row in range(0, seq_len, 256):
-            part = table[row : row + 256]
-            apart = squares[row : row + 256, None] + squares - 2 * part @ table.T
-            apart[np.arange(len(part)), np.arange(row, row + len(part))] = math.inf
-            one, two = np.unravel_index(int(apart.argmin()), apart.shape)
-            distance = float(np.linalg.norm(part[one] - table[two]))
-            if distance < nearest:
-                nearest, pair = distance, sorted((int(row + one), int(two)))
-        limit = 4 * self.unit * math.sqrt(d_model)
-        if nearest <= limit:
-            raise Broken(f"rows {pair[0]} and {pair[1]} are {nearest:.1e} apart")
-        note = f"nearest of {seq_len}: rows {pair[0]} and {pair[1]}, {nearest:.2g} apart"
-        return limit / nearest, 1.0, note
+        return nearest_rows(self.table(seq_len, d_model) / self.scale, self.unit)
 
     def compared(self, one: Floats, two: Floats, seq_len: int) -> Measured:
         """Compare entries that are to be equal, but for rounding at the positions of a length."""
-        if one.shape != two.shape:
-            raise Broken(f"shapes {one.shape} and {two.shape}")
+        same_shape(one, two)
         known = self.convention
         if known is None:
             allowed = rounding(np.array(1.0 * seq_len), np.ones(1), self.unit)
         else:
-            omega = np.array([float(each) for each in known.omega(self.widths[0], seq_len)])
-            size = float(omega[0])
-            each = rounding((seq_len + known.first) * omega, omega / size, self.unit)
+            omega = known.speeds(self.widths[0], seq_len)
+            each = rounding((seq_len + known.first) * omega, omega / omega[0], self.unit)
             allowed = join(np.asarray(each[None] + 1j * each[None]), known.layout)
         error, bound, place = worst(np.abs(one - two) / self.scale, 2 * allowed)
         return error, bound, f"row {place[0]}, column {place[1]}" if place else ""
 
-    def law_start(self) -> Measured:
-        known = self.convention
-        if known is not None and known.step == AROUND:
+    @property
+    def down(self) -> bool:
+        """Whether positions fall from row to row."""
+        return self.convention is not None and self.convention.direction == "down"
+
+    def no_turn(self) -> None:
+        """Leave out a law that a table can't keep whose rows share one turn."""
+        if self.convention is not None and self.convention.step == AROUND:
             raise Skip("the rows share one turn, so that all depend on the length")
+
+    def law_start(self) -> Measured:
+        self.no_turn()
         half, whole = self.rows // 2, self.main
-        down = known is not None and known.direction == "down"
-        part = whole[-half:] if down else whole[:half]
+        part = whole[-half:] if self.down else whole[:half]
         return self.compared(self.table(half, self.widths[0]), part, self.rows)
 
     def law_steps(self) -> Measured:
-        known = self.convention
-        if known is not None and known.step == AROUND:
-            raise Skip("the rows share one turn, so that all depend on the length")
-        down = known is not None and known.direction == "down"
-        grown = [self.table(k, self.widths[0])[0 if down else -1] for k in range(1, 10)]
-        part = self.main[:-10:-1] if down else self.main[:9]
+        self.no_turn()
+        grown = [self.table(k, self.widths[0])[0 if self.down else -1] for k in range(1, 10)]
+        part = self.main[:-10:-1] if self.down else self.main[:9]
         return self.compared(np.array(grown), part, self.rows)
 
     def law_float32(self) -> Measured:
@@ -246,12 +273,13 @@ class Table(Turning):
             raise Skip("no convention to compare with")
         seq_len, d_model = self.at_most(self.longest), self.widths[0]
         rows = positions_near(seq_len)
-        made = values(self.raw(seq_len, d_model)).reshape(seq_len, d_model)[rows]
-        table = split(floats(made) / self.scale, known.layout)
+        made = floats(self.raw(seq_len, d_model)).reshape(seq_len, d_model)[rows]
+        table = split(made / self.scale, known.layout)
         turned = known.angles(rows, seq_len, d_model)
-        omega = np.array([float(each) for each in known.omega(d_model, seq_len)])
-        counted = np.array([seq_len - 1 - r if known.direction == "down" else r for r in rows])
-        allowed = rounding(np.outer(counted + known.first, omega), omega / omega[0], self.unit)
+        omega = known.speeds(d_model, seq_len)
+        counted = np.array([seq_len - 1.0 - r if self.down else r for r in rows]) + known.first
+        allowed = rounding(np.outer(counted, omega), omega / omega[0], self.unit)
+        allowed = allowed + self.doubt(counted, omega, self.rows)
         off = table - np.exp(1j * turned)
         errors = np.maximum(np.abs(off.real), np.abs(off.imag))
         self.errors = dict(zip(rows, errors.max(axis=1).tolist(), strict=True))
@@ -275,20 +303,25 @@ class Table(Turning):
             kind = torch.bfloat16
         seq_len = self.at_most(1024)
         made = self.encode(seq_len, self.widths[0], dtype=kind)
+        same_type(made, "bfloat16" if kind is not np.float16 else "float16")
         return self.half_of(made, seq_len)
 
     def half_of(self, made: Any, seq_len: int) -> Measured:
-        """Compare a table in half precision with the other one, cast."""
+        """Compare a table in half precision with the other one: each is off by a τ of its own."""
         fine, half = self.table(seq_len, self.widths[0]), floats(made).reshape(seq_len, -1)
-        if unit_of(made) == UNIT:
-            raise Broken(f"{name_of(made)} for a half type")
-        angles = np.arange(1.0 * seq_len)[:, None]
-        bounds = rounding(angles, np.ones(1), unit_of(made))
-        error, bound, place = worst(np.abs(half - fine), bounds)
+        same_shape(half, fine)
+        known = self.convention
+        size = 1.0 if known is None else float(known.speeds(self.widths[0], seq_len)[0])
+        angles = size * (np.arange(1.0 * seq_len)[:, None] + (known.first if known else 0))
+        angles = angles[::-1] if self.down else angles
+        bounds = rounding(angles, np.ones(1), unit_of(made)) + rounding(angles, np.ones(1))
+        self.half = half, unit_of(made)
+        error, bound, place = worst(np.abs(half - fine) / self.scale, bounds)
         return error, bound, f"position {place[0]}, column {place[1]}"
 
     def law_odd(self) -> Measured:
         odd = self.widths[0] - 1
+        self.raw(8, odd + 1)  # what refuses an even width, too, refuses no odd one
         try:
             table = self.raw(8, odd)
         except Exception as error:  # whatever it says, it refuses
@@ -296,7 +329,8 @@ class Table(Turning):
         found = self.convention
         shape = tuple(table.shape)
         padded = found is not None and found.rule == "d/2 - 1" and shape[-1] == odd
-        if padded and not floats(table)[..., -1].any():
+        floats(table)
+        if padded and not values(table)[..., -1].any():
             return 0.0, 0.0, "a column of zeros at the end, as in tensor2tensor"
         raise Broken(f"shape {shape} for width {odd}, and no error")
 
@@ -307,10 +341,9 @@ class Table(Turning):
             raise Broken(f"shape {none.shape} for {(0, d_model)}")
         known = self.convention
         if known is not None and known.step == AROUND:
-            self.table(1, d_model)
-            return 0.0, 0.0, ""
-        down = known is not None and known.direction == "down"
-        first = self.main[-1:] if down else self.main[:1]
+            first = known.table(1, d_model) * self.scale
+        else:
+            first = self.main[-1:] if self.down else self.main[:1]
         return self.compared(self.table(1, d_model), first, self.rows)
 
     def law_repeat(self) -> Measured:
@@ -326,8 +359,10 @@ class Table(Turning):
     def resembles(self, law: str) -> str | None:
         """Compare with the exhibits of the museum's first wing."""
         d_model = self.widths[0]
-        if law in ("odd", "half"):
-            return {"odd": "odd", "half": "rounded positions"}[law]
+        if law == "odd":
+            return "odd"
+        if law == "half":
+            return "rounded positions" if self.rounded_positions() else None
         table = self.table(self.rows, d_model)
         if table.shape[-1] == 2 * d_model:
             return "doubled class"
@@ -337,13 +372,12 @@ class Table(Turning):
             return "sum thrown away"
         if (np.abs(table - table[0]) < 1e-6).all():
             return "batch for sequence" if self.kind == "module" else None
-        for base in {self.base or 10_000.0, 10_000.0}:
+        for base in (self.base or 10_000.0, 10_000.0):
             for name, wrong in exhibits(self.rows, d_model, base).items():
                 if np.abs(table - wrong).max() < 0.02:
                     return {"swapped power": "minus sign"}.get(name, name)
-        same = (np.abs(np.diff(self.table(self.at_most(self.length), d_model), axis=0)) < 1e-6).all(
-            1
-        )
+        longer = self.table(self.at_most(self.length), d_model)
+        same = (np.abs(np.diff(longer, axis=0)) < 1e-6).all(axis=1)
         if same.any() and int(same.argmax()) in (256, 2048):
             return "rounded positions"
         if law == "frequencies" and self.layout is not None:
@@ -356,6 +390,18 @@ class Table(Turning):
         if np.ptp(late) < 1e-3 < np.ptp(early):
             return "trained table"
         return None
+
+    def rounded_positions(self) -> bool:
+        """Whether a table in half precision is the other one at positions that were rounded."""
+        if self.half is None:
+            return False
+        half, unit = self.half
+        digits, power = np.frexp(np.arange(len(half)))
+        rounded = np.ldexp(np.round(digits / unit) * unit, power).astype(int)
+        there = rounded < len(half)
+        fine = self.table(len(half), self.widths[0])[rounded[there]]
+        same = np.abs(half[there] - fine).max() <= 3 * unit * self.scale
+        return bool(same) and bool((rounded != np.arange(len(half))).any())
 
     def frequencies_resemble(self) -> str | None:
         """Say what is wrong with frequencies that follow no rule."""
@@ -376,7 +422,7 @@ class Table(Turning):
 def exhibits(rows: int, d_model: int, base: float) -> dict[str, Floats]:
     """Tables of the museum's first wing, by name."""
     k, j = np.arange(rows)[:, None], np.arange(d_model)
-    right = base ** (-2 * (j // 2) / d_model)
+    right = np.repeat(angular_frequencies(d_model, base), 2)
 
     def written(omega: Floats) -> Floats:
         return np.where(j % 2, np.cos(k * omega), np.sin(k * omega))
