@@ -378,3 +378,12 @@ def test_a_download_needs_nothing_beside_it(site, homeless):
     text, _ = download(homeless)
     for words in ("[Figure 1.1](#fig-a)", " Figure 2.1, as there,\n*Try the second*, chapter 2, "):
         assert words in text[0]
+
+
+def test_the_search_knows_words_but_no_numbers(site):
+    text = (site / "searchindex.js").read_text(encoding="utf-8")
+    index = json.loads(text.removeprefix("Search.setIndex(").removesuffix(")"))
+    known = index["terms"]
+    assert {"formula", "caption"} <= set(known)
+    assert "and" not in known  # as in any search of English
+    assert [term for term in known if term.isdigit()] == []
