@@ -88,11 +88,14 @@ class Convention:
         if self.step != AROUND and check_real("step", self.step) <= 0:
             raise ValueError(f"step must be positive, or {AROUND!r}, got {self.step!r}")
 
-    @property
-    def measured(self) -> bool:
-        """Whether a number of it isn't round: off a table, it's known as far as a fit tells."""
+    def measured(self, unit: float = UNIT) -> bool:
+        """Whether a number of it isn't round: off a table, it's known as far as a fit tells.
+
+        That is three digits of a base in float32, and in half precision no more than one.
+        """
         usual = self.step in (1.0, 1000.0, AROUND)
-        return not usual or digits_of(self.base) > 3 or self.first != round(self.first, 2)
+        digits = 3 if unit <= UNIT else 1
+        return not usual or digits_of(self.base) > digits or self.first != round(self.first, 2)
 
     def omega(self, d_model: int, seq_len: int = 1) -> list[Decimal]:
         """Frequencies in 60 digits: radians from one row to the next.

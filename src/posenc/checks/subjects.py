@@ -176,7 +176,7 @@ class Turning(Subject):
         tells: its slope and its start, each as `measure` derives it.
         """
         known = self.reference
-        if known is None or known is self.asked or not known.measured:
+        if known is None or known is self.asked or not known.measured(self.unit):
             return np.zeros((len(positions), len(omega)))
         return np.outer(np.abs(positions) / rows + 1, fitted(omega, rows, self.unit))
 
