@@ -89,7 +89,7 @@ class Convention:
             raise ValueError(f"step must be positive, or {AROUND!r}, got {self.step!r}")
 
     def measured(self, unit: float = UNIT) -> bool:
-        """Whether a number of it isn't round: off a table, it's known as far as a fit tells.
+        """Return whether a number of it isn't round, so that it's known as far as a fit tells.
 
         That is three digits of a base in float32, and in half precision no more than one.
         """
