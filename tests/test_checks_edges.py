@@ -670,3 +670,17 @@ def test_conventions_that_are_one():
     assert not alike(turn, one)
     assert begin_alike(Convention(first=1), Convention(first=1.001))
     assert not begin_alike(Convention(first=1), Convention(first=1.002))
+
+
+def test_what_a_row_holds():
+    doubled = one(lambda n, d: sinusoidal_encoding(n, 2 * d), "shape")
+    assert doubled.exhibit == checks.MUSEUM["doubled class"]
+    assert (doubled.likely, doubled.bound, doubled.note) == (doubled.exhibit.says, "", "")
+    norm = one(lambda n, d: sinusoidal_encoding(n, d) * np.where(np.arange(d) < 2, 2, 1), "norm")
+    assert norm.bound == 6 * 2.0**-24
+    assert norm.note.startswith("row ")
+    raised = one(lambda n, d: {}["x" * 300], "shape", "table")
+    assert (raised.measured, raised.bound, raised.note) == (f"KeyError: '{'x' * 159}", "", "")
+    assert one(rotate_pairs, "identity").source == "2u: τ at position 0"
+    with pytest.raises(ValueError, match=r"; got 'love', 'peace'$"):
+        checks.check_table(sinusoidal_encoding, laws=["love", "norm", "peace"])
