@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-
-from sphinx.application import Sphinx
+from typing import TYPE_CHECKING
 
 from posenc.plots import COLORS, INK
+
+if TYPE_CHECKING:  # in a page, `follow_theme` colors what a cell draws, and there is no Sphinx
+    from sphinx.application import Sphinx
 
 DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that words in it can be read on either page

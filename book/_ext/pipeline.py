@@ -10,17 +10,18 @@ What they do to a **page**:
    `highlighting` colors code.
 3. When a page has been read, `live_figures` exchanges widgets for figures that a reader moves,
    `accessibility` asks for alt texts, `folds` names folded code by its first comment, `claims`
-   ties what a chapter judges to the ledger, and `reading` counts the minutes.
+   ties what a chapter judges to the ledger, `reading` counts the minutes, and `run` marks the cells
+   that can't run in a page.
 4. When all pages have been read, `stated` holds them to the numbers, titles and labels
    (`citations`) that they state. When one is to be written, `plain` leads links to places on other
    pages, `glossary` links its terms, `typography` keeps short formulas together, and
    `math_renderer` draws all formulas.
 5. In the HTML of a page, `accessibility` repairs tables and pictures, `typography` binds numbers,
-   `live_figures` adds its script if one is needed, and `head` describes and dates the page. The
-   theme's layout and `_templates` then put it together.
+   `live_figures` adds its script if one is needed, `head` describes and dates the page, and `run`
+   says where its Python is. The theme's layout and `_templates` then put it together.
 6. When all pages are written, `figures` colors the pictures, `downloads` writes the notebooks that
-   pages offer, `optimization` makes pages light, `security` says what a page may load, and
-   `deployment` lists the pages.
+   pages offer, `optimization` makes pages light, `security` says what a page may load,
+   `deployment` lists the pages, and `run` copies Python beside them.
 
 The way of a **picture**: matplotlib draws it in a cell, as `posenc.plots` says; myst-nb stores it
 as a file; step 3 gives it its live figure, step 5 a box to scroll in, step 6 the colors of both
@@ -48,6 +49,7 @@ import math_renderer
 import optimization
 import plain
 import reading
+import run
 import searching
 import security
 import stated
@@ -68,6 +70,7 @@ STEPS = [
     ("doctree-read", AFTER, folds.name_folds),
     ("doctree-read", AFTER, claims.tie),
     ("doctree-read", AFTER, reading.add_times),
+    ("doctree-read", AFTER, run.mark_cells),
     ("env-updated", BEFORE, stated.check),
     ("env-updated", AFTER, optimization.write_all),
     ("doctree-resolved", AFTER, glossary.link_terms),
@@ -76,11 +79,13 @@ STEPS = [
     ("html-page-context", AFTER, typography.keep_page),
     ("html-page-context", AFTER, live_figures.add_script),
     ("html-page-context", AFTER, head.describe),
+    ("html-page-context", AFTER, run.name_folder),
     ("build-finished", AFTER, figures.finish_figures),  # after the theme's own files
     ("build-finished", AFTER, downloads.write_downloads),
     ("build-finished", AFTER, optimization.finish),
     ("build-finished", AFTER, security.guard_pages),
     ("build-finished", AFTER, deployment.list_pages),
+    ("build-finished", AFTER, run.copy_python),
 ]
 
 

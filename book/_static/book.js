@@ -74,3 +74,42 @@ document.addEventListener("DOMContentLoaded", () => {
   );
   for (const section of sections) observer.observe(section);
 });
+
+// A button on each cell that can run in the page. All else comes when one is pressed (book/python).
+// The list of chapters says how many exercises were answered there: this browser alone knows.
+document.addEventListener("DOMContentLoaded", () => {
+  const python = document.querySelector("meta[name=python]");
+  if (location.protocol === "file:") return;
+  const make = (words, click, parent) => {
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "run";
+    button.textContent = words;
+    button.addEventListener("click", click);
+    parent.append(button);
+    return button;
+  };
+  document.querySelectorAll("div.cell").forEach((cell, n) => {
+    if (!python || cell.matches(".needs-torch")) return;
+    const press = async () => (await import(new URL(`${python.content}page.js`, location))).press(cell);
+    make("Run", press, cell.querySelector(".cell_input")).ariaLabel = `Run cell ${n + 1}`;
+  });
+  const list = document.querySelector(".bd-links");
+  const show = () => {
+    for (const old of document.querySelectorAll(".right, .forget")) old.remove();
+    const right = Object.entries(JSON.parse(localStorage.getItem("right") ?? "{}"));
+    for (const [chapter, { right: found, of }] of right) {
+      const links = [...(list?.querySelectorAll("a") ?? [])];
+      const link = links.find(({ pathname }) => pathname.endsWith(`/${chapter}.html`));
+      link?.insertAdjacentHTML("beforeend", ` <span class="right">✓ ${found.length} of ${of}</span>`);
+    }
+    const forget = () => {
+      localStorage.removeItem("right");
+      show();
+    };
+    if (list && right.length) make("Forget right answers", forget, list).className = "forget";
+  };
+  addEventListener("right", show);
+  addEventListener("storage", show);
+  show();
+});

@@ -1,0 +1,161 @@
+"""Cells that a reader runs in the page: what Python needs there, and which cells can't run.
+
+``book/python`` holds it: ``tools/pyodide.py`` fetches Pyodide and the packages into a folder of its
+own there, and without that folder the book has no buttons. All of it is copied to one folder of the
+site, whose name tells its content from any other, so that a browser may keep it for good. A page
+names the folder, and nothing is loaded from it before a reader presses Run.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+import re
+import shutil
+import symtable
+import zipfile
+from collections.abc import Iterable, Iterator
+from functools import cache
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from docutils import nodes
+from rjsmin import jsmin
+from sphinx.application import Sphinx
+
+from posenc import widgets
+
+ROOT = Path(__file__).parents[2]
+OWN = ROOT / "book" / "python"
+PYODIDE = OWN / "pyodide"
+OFFLINE = "offline.js"  # at the root of the site: it serves all pages below it
+ABSENT = ("torch", "posenc.nn", "posenc.experiments")
+NO_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+# ---------------------------------------------------------------- cells
+
+
+def imported(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """The modules that a statement imports, each with a name that it binds."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            yield alias.name, alias.asname or alias.name.partition(".")[0]
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        for alias in node.names:
+            yield node.module, alias.asname or alias.name
+
+
+def is_absent(module: str) -> bool:
+    return module in ABSENT or module.startswith("torch.")
+
+
+def names(body: list[ast.stmt]) -> tuple[set[str], set[str]]:
+    """The names that statements bind, and the ones from elsewhere that they read, in functions too."""
+    bound: set[str] = set()
+    read: set[str] = set()
+    for node in body:
+        top = symtable.symtable(ast.unparse(node), "a cell", "exec")
+        binds = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+        reads = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
+        inner = top.get_children()
+        while inner:
+            table = inner.pop()
+            inner += table.get_children()
+            reads |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+        if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
+            reads -= binds  # a loop binds them before it reads them
+        read |= reads - bound
+        bound |= binds
+    return bound, read
+
+
+def needing_torch(sources: Iterable[str]) -> Iterator[bool]:
+    """For each cell of a chapter, whether it needs torch, or what a cell made that needs it.
+
+    A cell that merely imports torch beside other things doesn't: in the page, ``kernel.py`` leaves
+    that import out, and what is set for torch.
+    """
+    absent: set[str] = set()
+    for source in sources:
+        body = []
+        for node in ast.parse(source).body:
+            if found := {name for module, name in imported(node) if is_absent(module)}:
+                absent |= found
+            elif not ast.unparse(node).startswith("torch.set_"):
+                body.append(node)
+        binds, reads = names(body)
+        modules = [m for node in ast.walk(ast.Module(body, [])) for m, _ in imported(node)]
+        executes = "exec" in reads and re.search(r"\btorch\.", source)
+        needs = bool(reads & absent or executes or any(map(is_absent, modules)))
+        absent = absent | binds if needs else absent - binds
+        yield needs
+
+
+def mark_cells(app: Sphinx, doctree: nodes.document) -> None:
+    """Mark the cells that need torch, which the page doesn't have."""
+    cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
+    sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
+    for cell, needs in zip(cells, needing_torch(sources), strict=True):
+        if needs:
+            cell["classes"].append("needs-torch")
+
+
+# ---------------------------------------------------------------- files
+
+
+@cache
+def own_files() -> dict[str, bytes]:
+    """What the book adds to Pyodide: scripts, a style, its package, and the data of chapters."""
+    scripts = {p.name: jsmin(p.read_text("utf-8")).encode() for p in sorted(OWN.glob("*.js"))}
+    style = (OWN / "page.css").read_bytes()
+    figures = jsmin(widgets.script(*widgets.FIGURES)).encode()
+    files = {**scripts, "page.css": style, "figures.js": figures, "posenc.zip": package()}
+    sizes = {p.name: p.stat().st_size for p in sorted(PYODIDE.iterdir())}
+    sizes |= {name: len(content) for name, content in files.items()}
+    return files | {"files.json": json.dumps(sizes).encode()}
+
+
+def package() -> bytes:
+    """The package, what chapters read, and what runs cells: the same for the same files."""
+    packed = {p: p.relative_to(ROOT / "src") for p in (ROOT / "src" / "posenc").rglob("*.*")}
+    packed |= {p: p.relative_to(ROOT) for p in (ROOT / "notebooks" / "data").iterdir()}
+    packed |= {p: Path(p.name) for p in (*OWN.glob("*.py"), ROOT / "book" / "_ext" / "figures.py")}
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for path, name in sorted(packed.items()):
+            if "__pycache__" not in path.parts:
+                entry = zipfile.ZipInfo(name.as_posix(), NO_TIME)
+                entry.compress_type = zipfile.ZIP_DEFLATED
+                archive.writestr(entry, path.read_bytes(), compresslevel=9)
+    return out.getvalue()
+
+
+def folder() -> str | None:
+    """The folder on the site, from its root; none where Pyodide wasn't fetched."""
+    if not (PYODIDE / "pyodide-lock.json").exists():
+        return None
+    total = hashlib.sha256((PYODIDE / "pyodide-lock.json").read_bytes())
+    for name, content in own_files().items():
+        total.update(name.encode() + content)
+    return f"python/{total.hexdigest()[:10]}/"
+
+
+def name_folder(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Tell a page with cells where Python is (see _templates/layout.html)."""
+    if doctree and page.startswith("notebooks/"):
+        context["python"] = folder()
+
+
+def copy_python(app: Sphinx, error: Exception | None) -> None:
+    """Put all of it on the site, as it is."""
+    where = folder()
+    if error or app.builder.name != "html" or not where:
+        return
+    out = Path(app.outdir)
+    shutil.rmtree(out / "python", ignore_errors=True)
+    shutil.copytree(PYODIDE, out / where)
+    for name, content in own_files().items():
+        (out / (OFFLINE if name == OFFLINE else where + name)).write_bytes(content)

@@ -1,0 +1,277 @@
+"""What runs the cells of a page, in Pyodide: as much of a notebook's kernel as the book needs.
+
+`worker.js` loads this as the module `kernel`, and hands it `send`, which takes a message as JSON.
+A message has one entry: `stream`, `text`, `svg`, `widget` or `state`.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import io
+import json
+import linecache
+import logging
+import os
+import pprint
+import sys
+import time
+import traceback
+import types
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
+from importlib.machinery import ModuleSpec
+from typing import Any
+
+from page import send  # type: ignore[import-not-found]  # of worker.js
+
+LONGEST = 100_000  # characters that one cell may print
+ABSENT = ("torch", "posenc.nn", "posenc.experiments")
+HERE = __file__
+
+main = types.ModuleType("__main__")
+sys.modules["__main__"] = main
+space = main.__dict__
+right: list[str] = []  # names of the checks that found an answer right, in this run
+widgets: dict[int, Any] = {}  # that the page shows
+
+
+class Absent:
+    """Stands where a cell imported what isn't in the page; the cell's other imports work."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):  # what the import itself asks for
+            raise AttributeError(name)
+        raise ModuleNotFoundError(
+            f"{self._name} isn't in the page: this cell runs in the notebook", name=self._name
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__getattr__("")
+
+
+def absent_names(node: ast.stmt) -> dict[str, str]:
+    """The names that a statement binds to what isn't in the page, and what that is."""
+    if isinstance(node, ast.Import):
+        pairs = [(alias.name, alias.asname or alias.name.partition(".")[0]) for alias in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        pairs = [(node.module, alias.asname or alias.name) for alias in node.names]
+    else:
+        pairs = []
+    return {name: module for module, name in pairs if is_absent(module)}
+
+
+def is_absent(module: str) -> bool:
+    return module.startswith("torch.") or module in ABSENT
+
+
+def is_setting(node: ast.stmt) -> bool:
+    """Whether a statement only sets something for torch."""
+    return isinstance(node, ast.Expr) and ast.unparse(node).startswith("torch.set_")
+
+
+class Stream(io.TextIOBase):
+    """Standard output, sent a few times a second."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.kept, self.length, self.last = name, "", 0, 0.0
+
+    def write(self, text: str) -> int:
+        left = LONGEST - self.length
+        self.length += len(text)
+        self.kept += text[: max(left, 0)]
+        if 0 < left < len(text):
+            self.kept += "\n… and more than a page should hold"
+        if time.monotonic() - self.last > 0.1:
+            self.flush()
+        return len(text)
+
+    def flush(self) -> None:
+        if self.kept:
+            tell(stream=self.kept, name=self.name)
+        self.kept, self.last = "", time.monotonic()
+
+
+out, err = Stream("stdout"), Stream("stderr")
+
+
+def tell(**message: Any) -> None:
+    send(json.dumps(message))
+
+
+def display(*values: Any) -> None:
+    """Show values as a notebook would: a widget, a picture, or text."""
+    for value in values:
+        bundle = getattr(value, "_repr_mimebundle_", None)
+        data = bundle() if bundle else {}
+        data = data[0] if isinstance(data, tuple) else data or {}
+        out.flush()
+        err.flush()
+        if "widget" in data:
+            tell(widget=data["widget"], svg=themed(data["image/svg+xml"]))
+        elif "image/svg+xml" in data:
+            tell(svg=themed(data["image/svg+xml"]))
+        elif isinstance(value, list | tuple | dict | set):
+            tell(text=pprint.pformat(value, sort_dicts=False))
+        else:
+            tell(text=repr(value))
+
+
+builtins.display = display  # type: ignore[attr-defined]
+
+
+def themed(svg: str) -> str:
+    from figures import follow_theme
+
+    return follow_theme(svg)
+
+
+def show_figures() -> None:
+    """Show the open figures of pyplot, and close them."""
+    pyplot = sys.modules.get("matplotlib.pyplot")
+    if not pyplot:
+        return
+    out.flush()
+    for number in pyplot.get_fignums():
+        svg = io.StringIO()
+        pyplot.figure(number).savefig(svg, format="svg", metadata={"Date": None})
+        tell(svg=themed(svg.getvalue()))
+    pyplot.close("all")
+
+
+def note_checks() -> None:
+    """Have each check of an exercise say when it finds an answer right."""
+    for name, value in list(space.items()):
+        is_check = name.startswith("check_") and isinstance(value, types.FunctionType)
+        if is_check and not hasattr(value, "__wrapped__"):
+            space[name] = noting(name, value)
+
+
+def noting(name: str, check: Any) -> Any:
+    @functools.wraps(check)
+    def noted(*args: Any, **kwargs: Any) -> Any:
+        found = check(*args, **kwargs)
+        right.append(name)
+        return found
+
+    return noted
+
+
+def outside(summary: traceback.TracebackException) -> None:
+    """Leave this file's own lines out of a traceback."""
+    frames = [frame for frame in summary.stack if frame.filename != HERE]
+    summary.stack = traceback.StackSummary.from_list(frames)
+    for other in (summary.__cause__, summary.__context__):
+        if other:
+            outside(other)
+
+
+def execute(source: str, file: str) -> None:
+    tree = ast.parse(source, file)
+    body = []
+    for node in tree.body:
+        names = absent_names(node)
+        space.update({name: Absent(module) for name, module in names.items()})
+        if not names and not is_setting(node):
+            body.append(node)
+    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    exec(compile(ast.Module(body, []), file, "exec"), space)
+    if last:
+        value = eval(compile(ast.Expression(last.value), file, "eval"), space)
+        if value is not None and not source.rstrip().endswith(";"):
+            display(value)
+
+
+def run(source: str, name: str) -> str:
+    """Run a cell. Return as JSON what became of it."""
+    file = f"<{name}>"
+    linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
+    right.clear()
+    out.length = err.length = 0
+    done: dict[str, Any] = {}
+    start = time.perf_counter()
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            execute(source, file)
+        except BaseException as error:
+            summary = traceback.TracebackException.from_exception(error)
+            outside(summary)
+            lines = [frame.lineno for frame in summary.stack if frame.filename == file]
+            if isinstance(error, SyntaxError):
+                lines = [error.lineno]
+            done["error"] = {
+                "type": type(error).__name__,
+                "says": "".join(summary.format_exception_only()).strip().splitlines()[-1],
+                "text": "".join(summary.format()),
+                "line": lines[-1] if lines else None,
+            }
+        show_figures()
+    out.flush()
+    err.flush()
+    sys.modules.pop("torch", None)  # the package looks there for torch itself
+    note_checks()
+    return json.dumps(done | {"right": right, "seconds": time.perf_counter() - start})
+
+
+def move(number: int, state: str) -> None:
+    """Set a widget to what the reader made of it."""
+    widget = widgets[number]
+    for name, value in json.loads(state).items():
+        if getattr(widget, name) != value:
+            setattr(widget, name, value)
+
+
+def widget_base() -> types.ModuleType:
+    """A stand-in for anywidget, which would bring Jupyter: a widget that tells the page its state."""
+    import traitlets
+
+    class AnyWidget(traitlets.HasTraits):
+        def __init__(self, **state: Any) -> None:
+            super().__init__(**state)
+            self.observe(self.tell_state)
+
+        def shared(self) -> dict[str, Any]:
+            return {name: getattr(self, name) for name in self.trait_names(sync=True)}
+
+        def tell_state(self, change: Any) -> None:
+            if widgets.get(id(self)) is self:
+                tell(state=self.shared(), number=id(self))
+
+        def open(self) -> None:
+            pass
+
+        def _repr_mimebundle_(self, **kwargs: Any) -> Any:
+            widgets[id(self)] = self
+            return {"widget": {"number": id(self), "state": self.shared()}}, {}
+
+    module = types.ModuleType("anywidget")
+    module.AnyWidget = AnyWidget  # type: ignore[attr-defined]
+    return module
+
+
+class Finder:
+    """Finds anywidget when it is imported, not before, as traitlets may not be there yet; and torch
+    for text that imports it and goes on without it."""
+
+    @staticmethod
+    def find_spec(name: str, path: Any = None, target: Any = None) -> Any:
+        return ModuleSpec(name, Finder) if name in ("anywidget", "torch") else None
+
+    @staticmethod
+    def create_module(spec: Any) -> Any:
+        return widget_base() if spec.name == "anywidget" else Absent(spec.name)
+
+    @staticmethod
+    def exec_module(module: Any) -> None:
+        pass
+
+
+sys.meta_path.append(Finder)
+os.environ["MPLBACKEND"] = "module://drawn"
+# One font is here, and it holds all that the book draws; and a page can't mend threadpoolctl.
+logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
+warnings.filterwarnings("ignore", "JsProxy.as_object_map", RuntimeWarning)

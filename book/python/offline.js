@@ -1,0 +1,40 @@
+// Keeps what was loaded, for a plane: registered when a reader first runs a cell, and not before.
+// The files of Python never change at their address; of all else the newest is wanted.
+
+const NAME = `python-${new URL(location.href).searchParams.get("version")}`;
+
+addEventListener("install", () => skipWaiting());
+
+async function takeOver() {
+  const old = (await caches.keys()).filter((name) => name.startsWith("python-") && name !== NAME);
+  await Promise.all(old.map((name) => caches.delete(name)));
+  await clients.claim();
+}
+
+addEventListener("activate", (event) => event.waitUntil(takeOver()));
+
+async function answer(event) {
+  const { request } = event;
+  const cache = await caches.open(NAME);
+  const kept = await cache.match(request, { ignoreSearch: true, ignoreVary: true });
+  if (kept && new URL(request.url).pathname.includes("/python/")) return kept;
+  try {
+    const fresh = await fetch(request);
+    if (fresh.status === 200) event.waitUntil(cache.put(request, fresh.clone()).catch(() => {}));
+    return fresh;
+  } catch (error) {
+    if (kept) return kept;
+    throw error;
+  }
+}
+
+addEventListener("fetch", (event) => {
+  const { method, url } = event.request;
+  if (method === "GET" && new URL(url).origin === location.origin) event.respondWith(answer(event));
+});
+
+// What the page had loaded before.
+addEventListener("message", (event) => {
+  const keep = async () => (await caches.open(NAME)).addAll(event.data);
+  event.waitUntil(keep().catch(() => {}));
+});

@@ -1,0 +1,428 @@
+// Cells that run in the page. Loaded when a reader first presses Run (see book.js).
+
+const here = new URL(".", import.meta.url).href;
+const root = new URL("../../", here);
+const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
+const MEGA = 1e6;
+
+function element(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) {
+    if (typeof value === "function") made.addEventListener(key, value);
+    else made.setAttribute(key, value);
+  }
+  made.append(...children);
+  return made;
+}
+
+const button = (words, click) => element("button", { type: "button", click }, words);
+
+// ---------------------------------------------------------------- what is said, to all readers
+
+const spoken = element("p", { class: "visually-hidden", role: "status" });
+
+function say(cell, words, { quietly = false } = {}) {
+  cell.state.textContent = words;
+  if (!quietly) spoken.textContent = `${cell.name}: ${words}`;
+}
+
+// ---------------------------------------------------------------- the worker
+
+let worker;
+let running; // the cell whose outputs come in, and what to call when it is done
+let queue = Promise.resolve();
+
+const hear = {
+  loaded({ loaded, total }) {
+    const [is, of] = [loaded, total].map((bytes) => (bytes / MEGA).toFixed(1));
+    if (running) say(running.cell, `Loading Python: ${is} of ${of} MB`, { quietly: true });
+  },
+  running: () => running && say(running.cell, "Running", { quietly: true }),
+  done({ done }) {
+    running?.resolve(done);
+    running = undefined;
+  },
+  broken({ broken }) {
+    stop(`Python couldn't be loaded (${broken}).`);
+  },
+  stream: (message) => running?.cell.print(message),
+  text: (message) => running?.cell.show(element("pre", {}, message.text)),
+  widget: (message) => running?.cell.showFigure(message),
+  svg: (message) => running?.cell.showPicture(message.svg),
+  state: ({ number, state }) => models.get(number)?.follow(state),
+};
+
+/** A worker with Python in it; what it loads is kept for a plane, where the browser can. */
+async function begin() {
+  await keepForOffline();
+  worker = new Worker(`${here}worker.js`, { type: "module" });
+  worker.addEventListener("message", ({ data }) => {
+    const kind = Object.keys(hear).find((name) => name in data);
+    hear[kind](data);
+  });
+  worker.addEventListener("error", () => stop("Python couldn't be loaded. Is there a network?"));
+}
+
+async function keepForOffline() {
+  const { serviceWorker } = navigator;
+  if (!serviceWorker || serviceWorker.controller) return;
+  try {
+    const version = here.split("/").at(-2);
+    await serviceWorker.register(new URL(`offline.js?version=${version}`, root));
+    const { active } = await serviceWorker.ready;
+    if (!serviceWorker.controller) {
+      await new Promise((controlled) =>
+        serviceWorker.addEventListener("controllerchange", controlled, { once: true }),
+      );
+    }
+    const files = performance.getEntriesByType("resource").map(({ name }) => name);
+    active.postMessage([location.href.split("#")[0], ...files]);
+  } catch {
+    // In a private window it may not be allowed: all else works.
+  }
+}
+
+function stop(words) {
+  worker?.terminate();
+  worker = undefined;
+  models.clear();
+  for (const cell of cells) cell.ran = false;
+  const { cell, resolve } = running ?? {};
+  running = undefined;
+  if (cell) say(cell, words);
+  resolve?.({ stopped: true });
+}
+
+/** Hand a cell to Python; the promise of what became of it. */
+async function execute(cell) {
+  cell.clear();
+  const done = new Promise((resolve) => (running = { cell, resolve }));
+  if (!worker) {
+    say(cell, "Loading Python");
+    await begin();
+  }
+  worker?.postMessage({ source: cell.source, name: cell.name });
+  const result = await done;
+  cell.ran = !result.error && !result.stopped;
+  return result;
+}
+
+/** Run cells, one after the other, until one fails; `asked` is the one that a reader pressed. */
+async function runEach(list, asked) {
+  for (const [n, cell] of list.entries()) {
+    if (cell !== asked) say(asked, `Running ${cell.name}, ${n + 1} of ${list.length}`, { quietly: true });
+    cell.busy(true);
+    const result = await execute(cell);
+    cell.busy(false);
+    if (result.stopped) return false;
+    cell.finish(result);
+    if (result.error) {
+      if (cell !== asked) say(asked, `It stopped at ${cell.name}: ${result.error.says}`);
+      return false;
+    }
+  }
+  return true;
+}
+
+/** Run a cell; if it misses a name, run what stands above and didn't run yet, and try again. */
+async function runOne(cell) {
+  cell.busy(true);
+  const result = await execute(cell);
+  const missed = above(cell).filter((other) => !other.ran);
+  if (result.error?.type === "NameError" && missed.length) {
+    cell.clear();
+    say(cell, "It needs what stands above, which runs first.");
+    if (await runEach(missed, cell)) await runEach([cell], cell);
+  } else if (!result.stopped) cell.finish(result);
+  cell.busy(false);
+}
+
+async function runAbove(cell) {
+  if (await runEach(above(cell), cell)) say(cell, "All above has run.");
+}
+
+/** The cells that a cell may build on; a solution stands in for nobody's answer. */
+function above(cell) {
+  const before = cells.slice(0, cells.indexOf(cell.after ?? cell) + Boolean(cell.after));
+  return before.filter((other) => cell.isSolution || !other.isSolution);
+}
+
+/** One thing after another, as they were pressed. */
+function enqueue(work) {
+  queue = queue.then(work);
+  return queue;
+}
+
+// ---------------------------------------------------------------- cells
+
+class Cell {
+  constructor(box, name) {
+    Object.assign(this, { box, name, ran: false });
+    this.state = element("span", { class: "state" });
+  }
+
+  /** Below the code: what can be done with it, and what Python said. */
+  open() {
+    if (this.bar) return;
+    this.stopping = button("Stop", () =>
+      stop("Stopped. The variables are gone: Run all above makes them again."),
+    );
+    this.stopping.hidden = true;
+    this.editing = button("Edit", () => this.edit());
+    this.bar = element(
+      "div",
+      { class: "bar", role: "group", "aria-label": this.name },
+      button("Run", () => enqueue(() => runOne(this))),
+      button("Run all above", () => enqueue(() => runAbove(this))),
+      this.editing,
+      button("Reset", () => this.reset()),
+      this.stopping,
+      this.state,
+    );
+    this.output = element("div", { class: "cell_output ran" });
+    this.place();
+  }
+
+  busy(is) {
+    this.open();
+    this.stopping.hidden = !is;
+    this.box.toggleAttribute("aria-busy", is);
+  }
+
+  clear() {
+    this.open();
+    this.output.replaceChildren();
+    this.mark();
+    this.box.classList.add("has-run");
+  }
+
+  show(...nodes) {
+    this.output.append(...nodes);
+  }
+
+  print({ stream, name }) {
+    const last = this.output.lastChild;
+    if (last?.className === name) last.append(stream);
+    else this.show(element("pre", { class: name }, stream));
+  }
+
+  showPicture(svg) {
+    const src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+    const alt = this.edited ? `The picture that ${this.name} draws now` : this.alt;
+    this.show(element("div", { class: "picture" }, element("img", { src, alt })));
+  }
+
+  async showFigure({ widget: { number, state }, svg }) {
+    const place = element("div");
+    this.show(place);
+    const { default: figures } = await import(`${here}figures.js`);
+    models.set(number, new Model(number, state));
+    figures.render({ model: models.get(number), el: place });
+    place.firstChild.append(element("img", { src: `data:image/svg+xml,${encodeURIComponent(svg)}`, alt: "" }));
+  }
+
+  finish({ error }) {
+    if (error) {
+      this.show(element("pre", { class: "error" }, error.text));
+      this.mark(error.line);
+      say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says);
+    } else say(this, this.output.lastChild ? "Done." : "Done: it showed nothing.");
+  }
+
+  /** A stripe behind the line where it went wrong. */
+  mark(line) {
+    this.stripe?.remove();
+    this.stripe = undefined;
+    if (!line) return;
+    const code = this.editor ?? this.box.querySelector("pre");
+    const style = getComputedStyle(code);
+    const top = code.offsetTop + parseFloat(style.paddingTop) + (line - 1) * parseFloat(style.lineHeight);
+    this.stripe = element("div", { class: "stripe", "aria-hidden": "true" });
+    Object.assign(this.stripe.style, { top: `${top}px`, height: style.lineHeight });
+    code.after(this.stripe);
+  }
+
+  /** A text area in the place of the code. */
+  write(text, label) {
+    const fit = () => (this.editor.rows = this.editor.value.split("\n").length);
+    this.editor = element("textarea", {
+      "aria-label": `${label}. Control and Enter run it`,
+      autocapitalize: "off",
+      autocomplete: "off",
+      spellcheck: "false",
+      wrap: "off",
+      input: () => {
+        fit();
+        this.mark();
+      },
+      keydown: (event) => this.press(event),
+    });
+    this.editor.value = text;
+    fit();
+    return this.editor;
+  }
+
+  /** Enter goes on as deep as the line before, and deeper after a colon. */
+  press(event) {
+    if (event.key !== "Enter" || event.isComposing) return;
+    if (event.ctrlKey || event.metaKey) enqueue(() => runOne(this));
+    else if (!event.shiftKey) {
+      const { value, selectionStart: at, selectionEnd: end } = this.editor;
+      const line = value.slice(value.lastIndexOf("\n", at - 1) + 1, at);
+      const deeper = line.trimEnd().endsWith(":") ? "    " : "";
+      this.editor.setRangeText(`\n${line.match(/^ */)[0]}${deeper}`, at, end, "end");
+      this.editor.dispatchEvent(new Event("input"));
+    } else return;
+    event.preventDefault();
+  }
+}
+
+class Printed extends Cell {
+  constructor(box, number) {
+    super(box, `cell ${number}`);
+    this.code = box.querySelector("pre");
+    this.isSolution = box.matches(".tag_solution");
+    this.published = this.code.textContent.replace(/\n$/, "");
+    this.alt = box.querySelector("img")?.alt || `The picture that ${this.name} draws`;
+  }
+
+  get source() {
+    return this.editor ? this.editor.value : this.published;
+  }
+
+  get edited() {
+    return this.source !== this.published;
+  }
+
+  place() {
+    const input = this.box.querySelector(".cell_input");
+    input.querySelector(".run")?.remove();
+    input.after(this.bar);
+    (this.bar.closest("details") ?? this.bar).after(this.output);
+  }
+
+  edit() {
+    if (!this.editor) {
+      this.code.hidden = true;
+      this.code.after(this.write(this.published, `Code of ${this.name}`));
+      this.editing.hidden = true;
+    }
+    this.editor.focus();
+  }
+
+  reset() {
+    this.clear();
+    this.box.classList.remove("has-run");
+    this.editor?.remove();
+    this.editor = undefined;
+    this.code.hidden = this.editing.hidden = false;
+    say(this, "As it was published.");
+  }
+}
+
+/** Where a reader answers an exercise, below the cell with its check. */
+class Answer extends Cell {
+  constructor(after, check, names) {
+    super(element("div", { class: "cell answer" }), `your answer to ${check}`);
+    Object.assign(this, { after, check, edited: true });
+    this.start = `${names.map((name) => `${name} = ...\n`).join("")}\n${check}(${names.join(", ")})`;
+    this.box.append(
+      element("p", {}, "Your answer"),
+      element("div", { class: "cell_input" }, this.write(this.start, `Your answer to ${check}`)),
+    );
+    after.box.after(this.box);
+    this.open();
+  }
+
+  get source() {
+    return this.editor.value;
+  }
+
+  place() {
+    this.editing.remove();
+    this.box.append(this.bar, this.output);
+  }
+
+  reset() {
+    this.clear();
+    this.editor.value = this.start;
+    this.editor.dispatchEvent(new Event("input"));
+    say(this, "Empty again.");
+  }
+
+  finish({ error, right }) {
+    if (error?.type === "AssertionError") {
+      const says = error.says.replace(/^AssertionError: /, "");
+      this.show(element("pre", {}, `Not yet: ${says}`));
+      say(this, `Not yet: ${says}`);
+    } else super.finish({ error });
+    if (error || !right.includes(this.check)) return;
+    say(this, "Right.");
+    remember(this.check);
+  }
+}
+
+const cells = [...document.querySelectorAll("div.cell")]
+  .map((box, n) => new Printed(box, n + 1))
+  .filter(({ box }) => !box.matches(".needs-torch"));
+const answers = [];
+for (const cell of cells) {
+  for (const [, check, given] of cell.published.matchAll(/^def (check_\w+)\((.*)\):/gm)) {
+    answers.push(new Answer(cell, check, given.split(/, */)));
+  }
+}
+document.querySelector("article").append(spoken);
+document.head.append(element("link", { rel: "stylesheet", href: `${here}page.css` }));
+
+/** Keep in this browser, and in no other place, which answers were right. */
+function remember(check) {
+  const all = JSON.parse(localStorage.getItem("right") ?? "{}");
+  const { right = [] } = all[chapter] ?? {};
+  all[chapter] = { right: [...new Set([...right, check])], of: answers.length };
+  localStorage.setItem("right", JSON.stringify(all));
+  dispatchEvent(new Event("right"));
+}
+
+// ---------------------------------------------------------------- figures that move
+
+/** What a figure shares with its widget in Python. */
+class Model {
+  constructor(number, state) {
+    Object.assign(this, { number, state, changed: {} });
+  }
+
+  get(name) {
+    return this.state[name];
+  }
+
+  set(values) {
+    Object.assign(this.state, values);
+    Object.assign(this.changed, values);
+  }
+
+  save_changes() {
+    worker?.postMessage({ number: this.number, state: this.changed });
+    this.changed = {};
+  }
+
+  on(names, call) {
+    this.call = call;
+  }
+
+  off() {}
+
+  follow(state) {
+    Object.assign(this.state, state);
+    this.call?.();
+  }
+}
+
+const models = new Map();
+
+/** Called by the small button of a cell. */
+export function press(box) {
+  const cell = cells.find((each) => each.box === box);
+  cell.open();
+  cell.bar.querySelector("button").focus();
+  return enqueue(() => runOne(cell));
+}

@@ -1,0 +1,86 @@
+// Python for one page, in a worker: the page stays responsive, and an endless loop can be stopped.
+
+import { loadPyodide } from "./pyodide.mjs";
+
+const here = new URL(".", import.meta.url).href;
+const load = self.fetch;
+const read = async (name) => load(here + name);
+const files = read("files.json").then((response) => response.json()); // sizes in bytes
+let loaded = 0;
+let total = 0;
+
+const expect = async (names) => {
+  const sizes = await files;
+  total += names.reduce((sum, name) => sum + sizes[name], 0);
+};
+
+/** Every file passes here: what has come is counted, and the processor's code is unpacked. */
+self.fetch = async (address, options) => {
+  const packed = String(address).endsWith(".wasm");
+  const response = await load(packed ? `${address}.packed` : address, packed ? {} : options);
+  if (!response.ok) throw new Error(`${address}: ${response.status}`);
+  const count = new TransformStream({
+    transform(chunk, through) {
+      loaded += chunk.length;
+      postMessage({ loaded: Math.min(loaded, total), total });
+      through.enqueue(chunk);
+    },
+  });
+  const body = response.body.pipeThrough(count);
+  return packed
+    ? new Response(body.pipeThrough(new DecompressionStream("gzip")), {
+        headers: { "Content-Type": "application/wasm" },
+      })
+    : new Response(body);
+};
+
+async function start() {
+  await expect(["pyodide.asm.wasm.packed", "python_stdlib.zip", "posenc.zip"]);
+  const lock = await (await read("pyodide-lock.json")).json();
+  const python = await loadPyodide({
+    indexURL: here,
+    packageBaseUrl: here,
+    lockFileContents: lock,
+  });
+  python.unpackArchive(await (await fetch(`${here}posenc.zip`)).arrayBuffer(), "zip", {
+    extractDir: "/home/pyodide",
+  });
+  python.registerJsModule("page", { send: (text) => postMessage(JSON.parse(text)) });
+  python.FS.chdir("/home/pyodide/notebooks");
+  python.runPython("import sys; sys.path.insert(0, '/home/pyodide')");
+  return { python, lock, kernel: python.pyimport("kernel") };
+}
+
+const started = start();
+
+/** The packages that a cell imports, itself or through `posenc`, and what they need. */
+function needs(source, packages) {
+  const imports = (name) => new RegExp(`\\b(import|from)\\s+${name}\\b`).test(source);
+  const found = Object.keys(packages).filter((name) => packages[name].imports.some(imports));
+  if (imports("posenc")) found.push("numpy");
+  if (imports("posenc") && /\b(plots|widgets)\b/.test(source)) found.push("matplotlib");
+  if (imports("posenc") && /\bwidgets\b/.test(source)) found.push("traitlets");
+  for (const name of found) found.push(...packages[name].depends.filter((n) => !found.includes(n)));
+  return found;
+}
+
+async function run({ source, name }) {
+  const { python, lock, kernel } = await started;
+  const { packages } = lock;
+  const missing = needs(source, packages).filter((name) => !(name in python.loadedPackages));
+  if (missing.length) {
+    await expect(missing.map((name) => packages[name].file_name));
+    await python.loadPackage(missing, { messageCallback() {} });
+  }
+  postMessage({ running: name });
+  return JSON.parse(kernel.run(source, name));
+}
+
+let last = started; // one cell after another
+addEventListener("message", ({ data }) => {
+  last = last.then(async () => {
+    if ("state" in data) (await started).kernel.move(data.number, JSON.stringify(data.state));
+    else postMessage({ done: await run(data) });
+  });
+  last.catch((error) => postMessage({ broken: error.message }));
+});
