@@ -1,6 +1,5 @@
-"""Cells that run in the page: Pyodide in a worker, on the built site, served and with no other host."""
+"""Cells that run in the page: Pyodide in a worker, on the built site, with no other host."""
 
-import json
 import re
 import threading
 from functools import partial
@@ -9,12 +8,20 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from wrong_answers import WRONG
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
-SIX = ("02_formula", "03_numpy_loops", "05_heatmaps", "06_binary_analogy", "07_linearity", "08_tsne")
+SIX = (
+    "02_formula",
+    "03_numpy_loops",
+    "05_heatmaps",
+    "06_binary_analogy",
+    "07_linearity",
+    "08_tsne",
+)
 SLOW = 240_000  # ms: a busy machine may take long, and no test waits longer than it must
-# Presses Run on cells, and tells what came out: text, error, whether there is a picture or a figure.
+# Presses Run on cells, and tells what came out: text, error, pictures and figures.
 RUN = """async (numbers) => {
     const python = document.querySelector("meta[name=python]").content;
     const { press } = await import(new URL(`${python}page.js`, location));
@@ -59,7 +66,7 @@ def visit(browser, served):
         context = context or browser.new_context(viewport={"width": 1280, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
-        page.set_default_timeout(SLOW)
+        page.set_default_timeout(60_000)
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: wrong.append(error.message))
         page.on("console", lambda m: m.type in ("error", "warning") and wrong.append(m.text))
@@ -99,6 +106,7 @@ def runnable(page):
 
 @pytest.mark.parametrize("chapter", SIX)
 def test_a_chapter_runs_whole_and_says_what_it_says(visit, chapter):
+    """Then its exercises: a wrong answer, and the book's own, which the list of chapters counts."""
     page = visit(chapter)
     numbers = runnable(page)
     found = page.evaluate(RUN, numbers)
@@ -113,3 +121,204 @@ def test_a_chapter_runs_whole_and_says_what_it_says(visit, chapter):
         if "nbval-ignore-output" not in cells[n].metadata.get("tags", []):
             assert shown == text_of(cells[n]), cells[n].source
         assert bool(found[str(n)]["drawn"]) == drawn, cells[n].source
+    answers = page.locator(".answer")
+    checks = [text.split()[-1] for text in answers.locator(".bar").evaluate_all(LABELS)]
+    assert checks
+    for n, check in enumerate(checks):
+        solution = next(
+            cell.source
+            for cell in cells
+            if "solution" in cell.metadata.get("tags", []) and f"{check}(" in cell.source
+        )
+        _, change, says = WRONG[chapter][check][0]
+        wrong = change if isinstance(change, str) else solution
+        for old, new in {} if isinstance(change, str) else change.items():
+            wrong = wrong.replace(old, new)
+        refused = answer(page, n, wrong)
+        assert refused.startswith("Not yet: ")
+        assert says in refused
+        assert answer(page, n, solution) == "Right."
+        assert page.locator(".bd-links .right").text_content() == f"✓ {n + 1} of {len(checks)}"
+
+
+LABELS = "all => all.map(each => each.getAttribute('aria-label'))"
+
+
+def answer(page, number, text):
+    """Write and run an answer; what is said of it."""
+    box = page.locator(".answer").nth(number)
+    box.locator("textarea").fill(text)
+    box.get_by_role("button", name="Run", exact=True).click()
+    page.wait_for_function(RESTS, arg=box.element_handle(), timeout=SLOW)
+    return box.locator(".state").text_content()
+
+
+RESTS = """cell => cell.getAttribute("aria-busy") === "false"
+    && !/^(Waiting|Loading|Running|It needs)/.test(cell.querySelector(".state").textContent)"""
+
+
+def press(page, number, name="Run"):
+    """Press a button of a cell, and wait until it is done."""
+    cell = page.locator("div.cell:not(.answer)").nth(number)
+    if name == "Run" and not cell.locator(".bar").count():
+        cell.locator(".run").click()
+    else:
+        cell.get_by_role("button", name=name, exact=True).click()
+    page.wait_for_function(
+        f"cell => cell.querySelector('.bar') && ({RESTS})(cell)",
+        arg=cell.element_handle(),
+        timeout=SLOW,
+    )
+    return cell.locator(".state").text_content()
+
+
+def write(page, number, text):
+    """Edit a cell."""
+    cell = page.locator("div.cell:not(.answer)").nth(number)
+    if not cell.locator("textarea").count():
+        cell.get_by_role("button", name="Edit").click()
+    cell.locator("textarea").fill(text)
+    return cell
+
+
+def test_a_cell_is_edited_stopped_and_reset(visit):
+    page = visit("06_binary_analogy")
+    code = page.locator("div.cell").first.locator("pre").text_content()
+    assert press(page, 0).startswith("Done")
+    cell = write(page, 0, "x = 1\nprint('here')\n1 / 0\nx = 2")
+    assert press(page, 0) == "Line 3: ZeroDivisionError: division by zero"
+    assert cell.locator(".stdout").text_content() == "here\n"
+    assert re.search(r'<cell 1>", line 3, in <module>', cell.locator(".error").text_content())
+    stripe, area = (cell.locator(each).bounding_box() for each in (".stripe", "textarea"))
+    assert 0.4 < (stripe["y"] + stripe["height"] / 2 - area["y"]) / area["height"] < 0.7
+    write(page, 0, "while True:\n    pass")
+    assert cell.locator(".stripe").count() == 0
+    cell.get_by_role("button", name="Run", exact=True).click()
+    cell.get_by_text("Running", exact=True).wait_for()
+    page.get_by_role("button", name="Stop").click()
+    assert "variables are gone" in cell.locator(".state").text_content()
+    assert "variables are gone" in page.locator("article > [role=status]").text_content()
+    write(page, 0, "print(x)")
+    assert "NameError" in press(page, 0)
+    press(page, 0, "Reset")
+    assert cell.locator("textarea").count() == 0
+    assert cell.locator("pre").first.text_content() == code
+    assert cell.locator("pre").first.is_visible()
+
+
+def test_what_stands_above_runs_first_where_it_is_needed(visit):
+    page = visit("06_binary_analogy")
+    number = next(n for n, cell in enumerate(code_cells("06_binary_analogy")) if n and cell.outputs)
+    cell = page.locator("div.cell").nth(number)
+    stored = cell.locator(".cell_output .output").first
+    said = stored.locator("pre").text_content()
+    assert press(page, number).startswith("Done")
+    assert not stored.is_visible()
+    assert cell.locator(".ran").text_content().strip() == said.strip()
+    assert press(page, number, "Run all above") == "All above has run."
+    assert press(page, number, "Reset") == "As it was published."
+    assert stored.is_visible()
+
+
+def test_a_figure_made_by_an_edited_cell_moves(visit):
+    page = visit("06_binary_analogy")
+    press(page, 0)
+    cell = write(page, 0, "from posenc import widgets\nclock = widgets.Clock(position=3)\nclock")
+    assert press(page, 0).startswith("Done")
+    assert "Position 3" in cell.locator(".ran .say").text_content()
+    cell.get_by_label("position k").press("ArrowRight")
+    assert "Position 4" in cell.locator(".ran .say").text_content()
+    cell = write(page, 1, "clock.position") if press(page, 1) else None
+    press(page, 1)
+    assert cell.locator(".ran").text_content() == "4"
+    write(page, 1, "clock.position = 9")
+    press(page, 1)
+    assert "Position 9" in page.locator("div.cell").first.locator(".ran .say").text_content()
+
+
+def test_right_answers_are_remembered_here_until_they_are_forgotten(visit):
+    page = visit("05_heatmaps")
+    press(page, 0)
+    assert answer(page, 0, "check_base(10)").startswith("Not yet")
+    assert page.locator(".bd-links .right").count() == 0
+    assert answer(page, 0, "check_base(100)") == "Right."
+    other = visit("06_binary_analogy", page.context)
+    assert other.locator(".right").text_content() == "✓ 1 of 3"
+    assert (
+        other.locator("a", has=other.locator(".right")).get_attribute("href") == "05_heatmaps.html"
+    )
+    other.get_by_role("button", name="Forget right answers").click()
+    assert other.locator(".right, .forget").count() == 0
+    page.reload()
+    assert page.locator(".right, .forget, .bar, .answer").count() == 0
+
+
+def test_two_tabs_have_a_python_each(visit):
+    one = visit("06_binary_analogy")
+    two = visit("06_binary_analogy", one.context)
+    for page, value in ((one, "1"), (two, "2")):
+        press(page, 0)
+        write(page, 0, f"x = {value}")
+        press(page, 0)
+    for page, value in ((one, "1"), (two, "2")):
+        press(page, 0)
+        cell = write(page, 0, "x")
+        press(page, 0)
+        assert cell.locator(".ran").text_content() == value
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_phone_a_keyboard_and_axe_are_enough(visit, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit("06_binary_analogy", color_scheme=scheme)
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.locator(".run").first.focus()
+    page.keyboard.press("Enter")
+    page.locator(".bar").first.get_by_text("Done").wait_for()
+    assert page.evaluate("document.activeElement.textContent") == "Run"
+    page.locator(".bar").first.get_by_role("button", name="Edit").press("Enter")
+    page.keyboard.press("Control+a")
+    page.keyboard.type("for x in range(2):\nprint(x)")
+    page.keyboard.press("Control+Enter")
+    cell = page.locator("div.cell").first
+    cell.locator(".stdout").wait_for()
+    assert cell.locator(".stdout").text_content() == "0\n1\n"
+    page.keyboard.press("Tab")  # to the button that copies
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.textContent") == "Run"
+    assert page.locator("article > [role=status]").text_content() == "cell 1: Done."
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    for control in page.locator(".bar button:visible, .run:visible").all():
+        assert control.bounding_box()["height"] >= 24
+    found = axe.run(page, context="article", options={"runOnly": RULES})
+    assert found.violations_count == 0, found.generate_report()
+
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def test_it_runs_on_a_plane_after_the_first_time(visit, served, monkeypatch):
+    page = visit("06_binary_analogy")
+    page.locator("div.cell summary").first.click()
+    assert press(page, 2).startswith("Done")
+    monkeypatch.setattr(Quiet, "do_GET", lambda self: self.connection.close())
+    page.reload()
+    page.locator("div.cell summary").first.click()
+    assert press(page, 2).startswith("Done")
+    assert page.locator("div.cell").nth(2).locator(".ran img").count() == 1
+
+
+def test_nothing_is_loaded_before_a_reader_asks(visit, served):
+    page = visit("06_binary_analogy")
+    page.wait_for_load_state("networkidle")
+    assert page.locator(".run").count() == len(runnable(page))
+    assert [url for url in page.asked if "/python/" in url or "offline" in url] == []
+    assert page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0
+
+
+def test_from_a_file_there_are_no_buttons(browser):
+    page = browser.new_page()
+    page.goto((SITE / "notebooks" / "06_binary_analogy.html").as_uri())
+    assert page.locator("div.cell").count()
+    assert page.locator(".run").count() == 0
+    page.close()

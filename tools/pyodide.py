@@ -3,8 +3,9 @@
 Pyodide's core comes from its npm package, which holds the list of all its packages with their
 SHA-256 sums, and none of them. The ones that the book needs are found in a wheel on PyPI that ships
 them; each must have the sum of the list. Then they are made small, always to the same bytes: the
-processor's code is gzipped (under a name for which no server thinks of an encoding), and what no page can use is left out. `book/python/pyodide` holds the
-result, with a list of the same kind, whose sums the browser checks again.
+processor's code is gzipped (under a name for which no server thinks of an encoding), and what no
+page can use is left out. `book/python/pyodide` holds the result, with a list of the same kind,
+whose sums the browser checks again.
 """
 
 import gzip
@@ -24,9 +25,18 @@ VERSION = "314.0.3"
 CORE = ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip")
 WASM = "pyodide.asm.wasm"
 # File names and sums of what is downloaded; the last has no compiled code, and is used as it is.
-PYODIDE = f"pyodide-{VERSION}.tgz", "d7f7d24f8db486c7eda7280f3b0f7517524c8e43e8b086c6ee6ae8016658b484"
-WHEELS = "open_webui-0.12.4-py3-none-any.whl", "02e9caba96234db3fa17a92e56163b3f7f2b8ca8227fa886b85c178d696483f6"
-TRAITLETS = "traitlets-5.14.3-py3-none-any.whl", "b74e89e397b1ed28cc831db7aea759ba6640cb3de13090ca145426688ff1ac4f"
+PYODIDE = (
+    f"pyodide-{VERSION}.tgz",
+    "d7f7d24f8db486c7eda7280f3b0f7517524c8e43e8b086c6ee6ae8016658b484",
+)
+WHEELS = (
+    "open_webui-0.12.4-py3-none-any.whl",
+    "02e9caba96234db3fa17a92e56163b3f7f2b8ca8227fa886b85c178d696483f6",
+)
+TRAITLETS = (
+    "traitlets-5.14.3-py3-none-any.whl",
+    "b74e89e397b1ed28cc831db7aea759ba6640cb3de13090ca145426688ff1ac4f",
+)
 
 # What chapters and `posenc` import, and what that needs in turn.
 PACKAGES = {
@@ -45,10 +55,16 @@ PACKAGES = {
     "scipy": ["numpy"],
     "sympy": ["mpmath"],
     "python-dateutil": ["six"],
-    **dict.fromkeys(
-        "contourpy cycler joblib kiwisolver mpmath packaging pillow pyparsing six threadpoolctl".split(),
-        [],
-    ),
+    "contourpy": [],
+    "cycler": [],
+    "joblib": [],
+    "kiwisolver": [],
+    "mpmath": [],
+    "packaging": [],
+    "pillow": [],
+    "pyparsing": [],
+    "six": [],
+    "threadpoolctl": [],
 }
 # matplotlib asks for fontTools where it writes PDF, and pandas for pytz. Both stay away. Besides:
 LEFT_OUT = [
@@ -57,7 +73,10 @@ LEFT_OUT = [
     *("matplotlib/mpl-data/sample_data/*", "matplotlib/mpl-data/images/*"),
     *("matplotlib/mpl-data/fonts/afm/*", "matplotlib/mpl-data/fonts/pdfcorefonts/*"),
     *("matplotlib/mpl-data/fonts/ttf/STIX*", "matplotlib/mpl-data/fonts/ttf/cm*"),
-    *("matplotlib/mpl-data/fonts/ttf/DejaVuSerif*", "matplotlib/mpl-data/fonts/ttf/DejaVuSansMono*"),
+    *(
+        "matplotlib/mpl-data/fonts/ttf/DejaVuSerif*",
+        "matplotlib/mpl-data/fonts/ttf/DejaVuSansMono*",
+    ),
     "matplotlib/mpl-data/stylelib/*",
     *("sklearn/datasets/data/*", "sklearn/datasets/descr/*", "sklearn/datasets/images/*"),
     *("scipy/io/*", "scipy/odr/*", "scipy/signal/*", "scipy/datasets/*", "scipy/fftpack/*"),

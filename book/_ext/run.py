@@ -53,7 +53,7 @@ def is_absent(module: str) -> bool:
 
 
 def names(body: list[ast.stmt]) -> tuple[set[str], set[str]]:
-    """The names that statements bind, and the ones from elsewhere that they read, in functions too."""
+    """The names that statements bind, and the ones that they read from elsewhere, also later."""
     bound: set[str] = set()
     read: set[str] = set()
     for node in body:
@@ -143,7 +143,9 @@ def folder() -> str | None:
     return f"python/{total.hexdigest()[:10]}/"
 
 
-def name_folder(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+def name_folder(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Tell a page with cells where Python is (see _templates/layout.html)."""
     if doctree and page.startswith("notebooks/"):
         context["python"] = folder()

@@ -226,7 +226,7 @@ def move(number: int, state: str) -> None:
 
 
 def widget_base() -> types.ModuleType:
-    """A stand-in for anywidget, which would bring Jupyter: a widget that tells the page its state."""
+    """Make a stand-in for anywidget, which would bring Jupyter: it tells the page its state."""
     import traitlets
 
     class AnyWidget(traitlets.HasTraits):
@@ -254,8 +254,7 @@ def widget_base() -> types.ModuleType:
 
 
 class Finder:
-    """Finds anywidget when it is imported, not before, as traitlets may not be there yet; and torch
-    for text that imports it and goes on without it."""
+    """Finds anywidget when it is imported, as traitlets comes late; and torch, which is absent."""
 
     @staticmethod
     def find_spec(name: str, path: Any = None, target: Any = None) -> Any:

@@ -31,6 +31,7 @@ function say(cell, words, { quietly = false } = {}) {
 let worker;
 let running; // the cell whose outputs come in, and what to call when it is done
 let queue = Promise.resolve();
+let stops = 0;
 
 const hear = {
   loaded({ loaded, total }) {
@@ -83,6 +84,7 @@ async function keepForOffline() {
 }
 
 function stop(words) {
+  stops++;
   worker?.terminate();
   worker = undefined;
   models.clear();
@@ -147,9 +149,12 @@ function above(cell) {
   return before.filter((other) => cell.isSolution || !other.isSolution);
 }
 
-/** One thing after another, as they were pressed. */
-function enqueue(work) {
-  queue = queue.then(work);
+/** One thing after another, as they were pressed, unless a reader stops it all. */
+function enqueue(cell, work) {
+  const before = stops;
+  cell.open();
+  say(cell, "Waiting", { quietly: true });
+  queue = queue.then(() => (stops === before ? work(cell) : say(cell, "Stopped.")));
   return queue;
 }
 
@@ -172,8 +177,8 @@ class Cell {
     this.bar = element(
       "div",
       { class: "bar", role: "group", "aria-label": this.name },
-      button("Run", () => enqueue(() => runOne(this))),
-      button("Run all above", () => enqueue(() => runAbove(this))),
+      button("Run", () => enqueue(this, runOne)),
+      button("Run all above", () => enqueue(this, runAbove)),
       this.editing,
       button("Reset", () => this.reset()),
       this.stopping,
@@ -186,7 +191,7 @@ class Cell {
   busy(is) {
     this.open();
     this.stopping.hidden = !is;
-    this.box.toggleAttribute("aria-busy", is);
+    this.box.setAttribute("aria-busy", is);
   }
 
   clear() {
@@ -265,7 +270,7 @@ class Cell {
   /** Enter goes on as deep as the line before, and deeper after a colon. */
   press(event) {
     if (event.key !== "Enter" || event.isComposing) return;
-    if (event.ctrlKey || event.metaKey) enqueue(() => runOne(this));
+    if (event.ctrlKey || event.metaKey) enqueue(this, runOne);
     else if (!event.shiftKey) {
       const { value, selectionStart: at, selectionEnd: end } = this.editor;
       const line = value.slice(value.lastIndexOf("\n", at - 1) + 1, at);
@@ -421,8 +426,8 @@ const models = new Map();
 
 /** Called by the small button of a cell. */
 export function press(box) {
-  const cell = cells.find((each) => each.box === box);
+  const cell = [...cells, ...answers].find((each) => each.box === box);
   cell.open();
   cell.bar.querySelector("button").focus();
-  return enqueue(() => runOne(cell));
+  return enqueue(cell, runOne);
 }
