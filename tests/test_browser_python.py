@@ -62,7 +62,7 @@ def visit(browser, served):
     """Return a function that opens a chapter; nothing may be asked of another host, or go wrong."""
     contexts, asked, wrong = [], [], []
 
-    def open_page(chapter, context=None, **options):
+    def open_page(chapter, context=None, folder="notebooks", **options):
         context = context or browser.new_context(viewport={"width": 1280, "height": 900}, **options)
         contexts.append(context)
         page = context.new_page()
@@ -70,7 +70,7 @@ def visit(browser, served):
         page.on("request", lambda request: asked.append(request.url))
         page.on("pageerror", lambda error: wrong.append(error.message))
         page.on("console", lambda m: m.type in ("error", "warning") and wrong.append(m.text))
-        page.goto(f"{served}/notebooks/{chapter}.html")
+        page.goto(f"{served}/{folder}/{chapter}.html")
         page.asked = asked
         return page
 
@@ -295,6 +295,19 @@ def test_a_phone_a_keyboard_and_axe_are_enough(visit, scheme):
 
 
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
+
+
+def test_bugs_are_hunted_and_models_trained_in_the_page(visit):
+    page = visit("try", folder="book")
+    assert press(page, 0).startswith("Done")
+    shown = page.locator("div.cell").first.locator(".ran")
+    assert "It caught 1 of 7 bugs, and accused 0 of 3 right tables." in shown.text_content()
+    assert "missed: " in shown.text_content()
+    press(page, 1, "Run")
+    short = "print(*compare(['sinusoidal'], [16], [0], steps=40), sep='\\n')"
+    cell = write(page, 1, f"from posenc.tiny import compare\n{short}")
+    assert press(page, 1).startswith("Done")
+    assert re.search(r"sinusoidal  0\.\d\d \(0\.\d\d–0\.\d\d\)", cell.locator(".ran").text_content())
 
 
 def test_it_runs_on_a_plane_after_the_first_time(visit, served, monkeypatch):

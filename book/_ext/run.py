@@ -31,6 +31,7 @@ ROOT = Path(__file__).parents[2]
 OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
 OFFLINE = "offline.js"  # at the root of the site: it serves all pages below it
+OWN_PAGE = "book/try"
 ABSENT = ("torch", "posenc.nn", "posenc.experiments")
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -147,7 +148,7 @@ def name_folder(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
     """Tell a page with cells where Python is (see _templates/layout.html)."""
-    if doctree and page.startswith("notebooks/"):
+    if doctree and (page.startswith("notebooks/") or page == OWN_PAGE):
         context["python"] = folder()
 
 

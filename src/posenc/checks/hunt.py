@@ -1,0 +1,148 @@
+"""The bug hunt: whether a test of yours catches the museum's bugs, and lets right tables pass."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posenc.checks.museum import MUSEUM
+from posenc.encoding import sinusoidal_encoding
+
+Floats = NDArray[np.float64]
+Encode = Callable[[int, int], Any]
+
+
+def _from(positions: Floats, exponents: NDArray[Any], cosine: NDArray[np.bool_]) -> Floats:
+    angles = positions[:, None] * 10_000.0**-exponents
+    return np.where(cosine, np.cos(angles), np.sin(angles))
+
+
+def _parts(seq_len: int, d_model: int) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
+    columns = np.arange(d_model)
+    return np.arange(seq_len, dtype=float), columns, columns % 2 == 1
+
+
+def dimension_for_pair(seq_len: int, d_model: int) -> Floats:
+    """Count dimensions in the exponent, where pairs are meant."""
+    positions, j, cosine = _parts(seq_len, d_model)
+    return _from(positions, 2 * j / d_model, cosine)
+
+
+def own_exponent(seq_len: int, d_model: int) -> Floats:
+    """Give each dimension an exponent of its own."""
+    positions, j, cosine = _parts(seq_len, d_model)
+    return _from(positions, j / d_model, cosine)
+
+
+def all_ones(seq_len: int, d_model: int) -> Floats:
+    """Let an exponent become 0, so that all pairs turn alike."""
+    positions, j, cosine = _parts(seq_len, d_model)
+    return _from(positions, 0.0 * j, cosine)
+
+
+def minus_sign(seq_len: int, d_model: int) -> Floats:
+    """Forget the minus sign: the frequencies grow."""
+    positions, j, cosine = _parts(seq_len, d_model)
+    return _from(positions, -2 * (j // 2) / d_model, cosine)
+
+
+def slipped_parenthesis(seq_len: int, d_model: int) -> Floats:
+    """Divide, then halve and round down: a small negative number becomes -1."""
+    positions, j, cosine = _parts(seq_len, d_model)
+    factor = -math.log(10_000) / d_model // 2
+    return _from(positions, -2 * (j // 2) * factor / math.log(10_000), cosine)
+
+
+def rounded_positions(seq_len: int, d_model: int) -> Floats:
+    """Keep the positions in 16 bits, which count in steps from 2048 on."""
+    positions, j, cosine = _parts(seq_len, d_model)
+    rounded = positions.astype(np.float16).astype(float)
+    return _from(rounded, 2 * (j // 2) / d_model, cosine)
+
+
+def rows_for_columns(seq_len: int, d_model: int) -> Floats:
+    """Fill every other row with sines, not every other column."""
+    positions, j, _ = _parts(seq_len, d_model)
+    return _from(positions, 2 * (j // 2) / d_model, (positions % 2 == 1)[:, None])
+
+
+BUGS: dict[str, Encode] = {
+    "dimension for pair": dimension_for_pair,
+    "own exponent": own_exponent,
+    "all ones": all_ones,
+    "minus sign": minus_sign,
+    "slipped parenthesis": slipped_parenthesis,
+    "rounded positions": rounded_positions,
+    "rows for columns": rows_for_columns,
+}
+"""Exhibits of the museum that are tables, by their names there."""
+
+
+def double(seq_len: int, d_model: int) -> Floats:
+    """Return the paper's table in 64 bits."""
+    return sinusoidal_encoding(seq_len, d_model, dtype=np.float64)
+
+
+def two_loops(seq_len: int, d_model: int) -> Floats:
+    """Return the paper's table, entry by entry."""
+    if d_model % 2:
+        raise ValueError("d_model must be even")
+    table, waves = np.empty((seq_len, d_model)), (math.sin, math.cos)
+    for k, j in np.ndindex(table.shape):
+        table[k, j] = waves[j % 2](k / 10_000 ** (2 * (j // 2) / d_model))
+    return table
+
+
+RIGHT: dict[str, Encode] = {
+    "the package's, in 32 bits": lambda seq_len, d_model: sinusoidal_encoding(seq_len, d_model),
+    "the same in 64 bits": double,
+    "two loops": two_loops,
+}
+"""Tables that are right, as different people write them."""
+
+
+def accuses(test: Callable[[Encode], Any], encode: Encode) -> str:
+    """Return what a test has against an encoding; nothing, if it lets it pass."""
+    try:
+        verdict = test(encode)
+    except Exception as error:
+        return str(error).partition("\n")[0] or type(error).__name__
+    return "it returned False" if verdict is False else ""
+
+
+def hunt(test: Callable[[Encode], Any]) -> str:
+    """Run a test against bugs and against right tables.
+
+    Parameters
+    ----------
+    test : callable
+        It gets a function `encode(seq_len, d_model)`, and raises an error, or returns False, if the
+        table isn't right.
+
+    Returns
+    -------
+    str
+        What it caught, what it missed, and what it accused wrongly, a line each.
+
+    Examples
+    --------
+    >>> print(hunt(lambda encode: len(encode(4, 8)) == 4).splitlines()[0])
+    It caught 0 of 7 bugs, and accused 0 of 3 right tables.
+    """
+    found = {name: accuses(test, bug) for name, bug in BUGS.items()}
+    wrongly = {name: accuses(test, encode) for name, encode in RIGHT.items()}
+    caught, accused = (sum(map(bool, each.values())) for each in (found, wrongly))
+    lines = [
+        f"It caught {caught} of {len(found)} bugs, "
+        f"and accused {accused} of {len(wrongly)} right tables."
+    ]
+    lines += [f"caught: {name} ({why})" for name, why in found.items() if why]
+    lines += [f"missed: {MUSEUM[name]}" for name, why in found.items() if not why]
+    lines += [f"accused wrongly: {name} ({why})" for name, why in wrongly.items() if why]
+    if caught == len(found) and not accused:
+        lines.append("Nothing is left to find: a good test.")
+    return "\n".join(lines)

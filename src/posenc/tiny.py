@@ -1,0 +1,295 @@
+"""A small transformer in numpy alone: it trains where there is no torch, as in a page of the book.
+
+It is the model of `posenc.experiments` with two layers, and its arithmetic: a test gives both the
+same weights, and compares scores, gradients and steps. The gradients are written out by hand.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posenc.encoding import angular_frequencies, sinusoidal_encoding
+
+Floats = NDArray[np.float32]
+Ints = NDArray[np.int64]
+Weights = dict[str, Floats]
+
+A, B, QUESTION, LETTERS = 8, 9, 10, 12
+WIDTH, HEADS, ANSWERS, LAYERS = 32, 4, 16, 2
+ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")
+"""How a model can be told the order."""
+
+
+def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Ints]:
+    """Ask at the end whether the A comes before the B.
+
+    Parameters
+    ----------
+    rng : numpy.random.Generator
+        Where the letters come from.
+    count, seq_len : int
+        How many sequences, and how long; at least 3, for A, B and the question.
+
+    Returns
+    -------
+    tokens : ndarray of int, shape (count, seq_len)
+    answers : ndarray of int, shape (count,)
+        1 where A comes first, else 0.
+    """
+    tokens = rng.integers(8, size=(count, seq_len))
+    places = rng.random((count, seq_len - 1)).argsort(axis=1)
+    rows = np.arange(count)
+    tokens[rows, places[:, 0]], tokens[rows, places[:, 1]] = A, B
+    tokens[:, -1] = QUESTION
+    return tokens, (places[:, 0] < places[:, 1]).astype(np.int64)
+
+
+def start(seed: int) -> Weights:
+    """Return untrained weights, drawn as torch draws them, by the names that torch gives them."""
+    rng = np.random.default_rng(seed)
+    weights: Weights = {"words.weight": rng.normal(size=(LETTERS, WIDTH)).astype(np.float32)}
+
+    def norm(name: str) -> None:
+        weights[f"{name}.weight"] = np.ones(WIDTH, np.float32)
+        weights[f"{name}.bias"] = np.zeros(WIDTH, np.float32)
+
+    def linear(name: str, outputs: int, inputs: int) -> None:
+        for part, shape in (("weight", (outputs, inputs)), ("bias", (outputs,))):
+            drawn = rng.uniform(-1, 1, shape) / inputs**0.5
+            weights[f"{name}.{part}"] = drawn.astype(np.float32)
+
+    for n in range(LAYERS):
+        norm(f"layers.{n}.norm")
+        linear(f"layers.{n}.attention.to_qkv", 3 * WIDTH, WIDTH)
+        linear(f"layers.{n}.attention.out", WIDTH, WIDTH)
+        norm(f"layers.{n}.mlp.0")
+        linear(f"layers.{n}.mlp.1", 2 * WIDTH, WIDTH)
+        linear(f"layers.{n}.mlp.3", WIDTH, 2 * WIDTH)
+    norm("head.0")
+    linear("head.1", ANSWERS, WIDTH)
+    return weights
+
+
+class Pass:
+    """One way through the model, and back.
+
+    Parameters
+    ----------
+    weights : dict of ndarray
+        By name, as `start` returns them.
+    tokens : ndarray of int, shape (batch, seq_len)
+        What is read.
+    encoding : str
+        One of `ENCODINGS`.
+
+    Attributes
+    ----------
+    scores : ndarray of float32, shape (batch, ANSWERS)
+        A score for each answer, at the last place.
+
+    Raises
+    ------
+    ValueError
+        If there is no such encoding.
+    """
+
+    def __init__(self, weights: Weights, tokens: Ints, encoding: str) -> None:
+        if encoding not in ENCODINGS:
+            raise ValueError(f"encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}")
+        self.weights, self.tokens, self.encoding = weights, tokens, encoding
+        self.kept: dict[str, Floats] = {}
+        seq_len = tokens.shape[1]
+        angles = np.outer(np.arange(seq_len), angular_frequencies(WIDTH // HEADS))
+        self.turns = np.exp(1j * angles).astype(np.complex64)
+        places = np.arange(seq_len)
+        slopes = 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS)[:, None, None]
+        self.bias = (-slopes * np.abs(places - places[:, None])).astype(np.float32)
+        x = weights["words.weight"][tokens]
+        if encoding == "sinusoidal":
+            x = x + sinusoidal_encoding(seq_len, WIDTH)
+        for n in range(LAYERS):
+            x = x + self._attend(f"layers.{n}.", self._norm(f"layers.{n}.norm", x))
+            hidden = self._linear(f"layers.{n}.mlp.1", self._norm(f"layers.{n}.mlp.0", x))
+            x = x + self._linear(f"layers.{n}.mlp.3", np.maximum(hidden, 0))
+        self.scores = self._linear("head.1", self._norm("head.0", x[:, -1]))
+
+    def loss(self, answers: Ints) -> float:
+        """Return the mean cross-entropy of the answers, (batch,)."""
+        right = softmax(self.scores)[np.arange(len(answers)), answers]
+        return float(-np.log(right).mean())
+
+    def gradients(self, answers: Ints) -> Weights:
+        """Return the gradient of the loss for each weight, (batch,) answers given."""
+        found: Weights = {}
+        back = softmax(self.scores)
+        back[np.arange(len(answers)), answers] -= 1
+        x = np.zeros((*self.tokens.shape, WIDTH), np.float32)
+        back /= np.float32(len(answers))
+        last = self._linear_back("head.1", back, found)
+        x[:, -1] = self._norm_back("head.0", last, found)
+        for n in reversed(range(LAYERS)):
+            hidden = self._linear_back(f"layers.{n}.mlp.3", x, found)
+            hidden = hidden * (self.kept[f"layers.{n}.mlp.3"] > 0)
+            hidden = self._linear_back(f"layers.{n}.mlp.1", hidden, found)
+            x = x + self._norm_back(f"layers.{n}.mlp.0", hidden, found)
+            inside = self._attend_back(f"layers.{n}.", x, found)
+            x = x + self._norm_back(f"layers.{n}.norm", inside, found)
+        found["words.weight"] = np.zeros_like(self.weights["words.weight"])
+        np.add.at(found["words.weight"], self.tokens, x)
+        return found
+
+    def _linear(self, name: str, x: Floats) -> Floats:
+        self.kept[name] = x
+        out: Floats = x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        return out
+
+    def _linear_back(self, name: str, back: Floats, found: Weights) -> Floats:
+        rows, inputs = (each.reshape(-1, each.shape[-1]) for each in (back, self.kept[name]))
+        found[f"{name}.weight"], found[f"{name}.bias"] = rows.T @ inputs, rows.sum(axis=0)
+        out: Floats = back @ self.weights[f"{name}.weight"]
+        return out
+
+    def _norm(self, name: str, x: Floats) -> Floats:
+        self.kept[f"{name}.size"] = size = np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+        self.kept[name] = unit = (x - x.mean(axis=-1, keepdims=True)) / size
+        out: Floats = unit * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        return out
+
+    def _norm_back(self, name: str, back: Floats, found: Weights) -> Floats:
+        unit, size = self.kept[name], self.kept[f"{name}.size"]
+        axes = tuple(range(back.ndim - 1))
+        found[f"{name}.weight"], found[f"{name}.bias"] = (back * unit).sum(axes), back.sum(axes)
+        back = back * self.weights[f"{name}.weight"]
+        along = unit * (back * unit).mean(axis=-1, keepdims=True)
+        out: Floats = (back - back.mean(axis=-1, keepdims=True) - along) / size
+        return out
+
+    def _turn(self, x: Floats, turns: NDArray[np.complex64]) -> Floats:
+        """Turn queries or keys, where the encoding does so."""
+        if self.encoding != "rotary":
+            return x
+        turned = np.ascontiguousarray(x).view(np.complex64) * turns
+        return turned.view(np.float32)
+
+    def _attend(self, name: str, x: Floats) -> Floats:
+        batch, seq_len, _ = x.shape
+        qkv = self._linear(f"{name}attention.to_qkv", x)
+        q, k, v = qkv.reshape(batch, seq_len, 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
+        q, k = self._turn(q, self.turns), self._turn(k, self.turns)
+        scores = q @ k.mT / np.float32(q.shape[-1] ** 0.5)
+        if self.encoding == "ALiBi":
+            scores = scores + self.bias
+        weights = softmax(scores)
+        self.kept |= {f"{name}q": q, f"{name}k": k, f"{name}v": v, f"{name}weights": weights}
+        gathered = (weights @ v).transpose(0, 2, 1, 3).reshape(x.shape)
+        return self._linear(f"{name}attention.out", gathered)
+
+    def _attend_back(self, name: str, back: Floats, found: Weights) -> Floats:
+        batch, seq_len, _ = back.shape
+        q, k, v, weights = (self.kept[f"{name}{part}"] for part in ("q", "k", "v", "weights"))
+        back = self._linear_back(f"{name}attention.out", back, found)
+        gathered = back.reshape(batch, seq_len, HEADS, -1).transpose(0, 2, 1, 3)
+        scores = gathered @ v.mT
+        scores = weights * (scores - (scores * weights).sum(axis=-1, keepdims=True))
+        scores = scores / np.float32(q.shape[-1] ** 0.5)
+        there = self.turns.conj()
+        q_back, k_back = self._turn(scores @ k, there), self._turn(scores.mT @ q, there)
+        qkv = np.stack([q_back, k_back, weights.mT @ gathered])
+        qkv = qkv.transpose(1, 3, 0, 2, 4).reshape(batch, seq_len, -1)
+        return self._linear_back(f"{name}attention.to_qkv", qkv, found)
+
+
+def softmax(x: Floats) -> Floats:
+    """Return shares that add to one, along the last axis."""
+    shares = np.exp(x - x.max(axis=-1, keepdims=True))
+    out: Floats = shares / shares.sum(axis=-1, keepdims=True)
+    return out
+
+
+class Adam:
+    """The optimizer of that name, which changes weights in place."""
+
+    def __init__(self, weights: Weights, rate: float) -> None:
+        self.weights, self.rate, self.steps = weights, rate, 0
+        self.means = {name: np.zeros_like(weight) for name, weight in weights.items()}
+        self.squares = {name: np.zeros_like(weight) for name, weight in weights.items()}
+
+    def step(self, gradients: Weights, factor: float = 1.0) -> None:
+        """Move all weights along their gradients, at `factor` times the rate."""
+        self.steps += 1
+        bias, bias_of_squares = 1 - 0.9**self.steps, 1 - 0.999**self.steps
+        for name, gradient in gradients.items():
+            mean, square = self.means[name], self.squares[name]
+            mean += 0.1 * (gradient - mean)
+            square += 0.001 * (gradient**2 - square)
+            size = np.sqrt(square / np.float32(bias_of_squares)) + np.float32(1e-8)
+            self.weights[name] -= np.float32(self.rate * factor / bias) * mean / size
+
+
+def train(encoding: str, seed: int = 0, *, seq_len: int = 16, steps: int = 240) -> Weights:
+    """Train on the order task, 16 new sequences at each step.
+
+    Parameters
+    ----------
+    encoding : str
+        One of `ENCODINGS`.
+    seed : int
+        It decides the start and the sequences.
+    seq_len : int
+        Length of the sequences, at least 3.
+    steps : int
+        How many steps; the learning rate falls to zero over them.
+
+    Returns
+    -------
+    dict of ndarray
+
+    Raises
+    ------
+    ValueError
+        If there is no such encoding.
+    """
+    weights, rng = start(seed), np.random.default_rng(1_000_000 + seed)
+    adam = Adam(weights, 3e-3)
+    for step in range(steps):
+        tokens, answers = order(rng, 16, seq_len)
+        adam.step(Pass(weights, tokens, encoding).gradients(answers), 1 - step / steps)
+    return weights
+
+
+def accuracy(weights: Weights, encoding: str, seq_len: int, count: int = 200) -> float:
+    """Return the share of right answers to `count` sequences that no model was trained on."""
+    tokens, answers = order(np.random.default_rng(2_000_000 + seq_len), count, seq_len)
+    found = Pass(weights, tokens, encoding).scores.argmax(axis=1)
+    return float((found == answers).mean())
+
+
+def compare(
+    encodings: Sequence[str] = ENCODINGS,
+    lengths: Sequence[int] = (8, 16, 32, 64),
+    seeds: Sequence[int] = (0, 1, 2),
+    *,
+    seq_len: int = 16,
+    steps: int = 240,
+) -> Iterator[str]:
+    """Train a model for each encoding and seed, and yield a line for each encoding.
+
+    A line has, for each length, the median share of right answers, the lowest and the highest.
+
+    Examples
+    --------
+    >>> list(compare(["none"], [8], [0], steps=0))[0].split()
+    ['length', '8']
+    """
+    yield f"{'':10}" + "".join(f"  length {length:<10}" for length in lengths)
+    for encoding in encodings:
+        line = f"{encoding:10}"
+        models = [train(encoding, seed, seq_len=seq_len, steps=steps) for seed in seeds]
+        for length in lengths:
+            found = sorted(accuracy(model, encoding, length) for model in models)
+            middle = float(np.median(found))
+            line += f"  {middle:.2f} ({found[0]:.2f}–{found[-1]:.2f})"
+        yield line.rstrip()

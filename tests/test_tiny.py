@@ -1,0 +1,79 @@
+"""The small transformer in numpy: its arithmetic is that of the torch model."""
+
+import numpy as np
+import pytest
+import torch
+import torch.nn.functional as F
+
+from posenc import experiments, tiny
+from posenc.experiments import Settings
+
+
+def both(encoding, seq_len=11):
+    """The weights of a torch model, for both; sequences; scores and gradients of torch."""
+    model = experiments.start(Settings(encoding=encoding), 3)
+    weights = {n: w.detach().numpy().copy() for n, w in model.named_parameters()}
+    tokens, answers = tiny.order(np.random.default_rng(0), 16, seq_len)
+    scores = model(torch.from_numpy(tokens), torch.arange(seq_len))[:, -1]
+    return model, weights, tokens, answers, scores
+
+
+@pytest.mark.parametrize("encoding", tiny.ENCODINGS)
+def test_scores_and_gradients_are_torchs(encoding):
+    model, weights, tokens, answers, scores = both(encoding)
+    way = tiny.Pass(weights, tokens, encoding)
+    np.testing.assert_allclose(way.scores, scores.detach(), rtol=0, atol=2e-5)
+    loss = F.cross_entropy(scores, torch.from_numpy(answers))
+    assert way.loss(answers) == pytest.approx(loss.item(), abs=1e-5)
+    loss.backward()
+    found = way.gradients(answers)
+    assert found.keys() == weights.keys() == tiny.start(0).keys()
+    for name, weight in model.named_parameters():
+        assert tiny.start(0)[name].shape == weight.shape
+        np.testing.assert_allclose(found[name], weight.grad, rtol=0, atol=2e-5, err_msg=name)
+
+
+def test_steps_are_torchs():
+    weights, rng = tiny.start(0), np.random.default_rng(0)
+    others = {name: torch.tensor(weight, requires_grad=True) for name, weight in weights.items()}
+    adam, other = tiny.Adam(weights, 3e-3), torch.optim.Adam(others.values(), lr=3e-3)
+    for factor in (1, 0.5, 0.25):
+        gradients = {n: rng.normal(size=w.shape).astype(np.float32) for n, w in weights.items()}
+        adam.step(gradients, factor)
+        other.param_groups[0]["lr"] = 3e-3 * factor
+        for name, gradient in gradients.items():
+            others[name].grad = torch.from_numpy(gradient)
+        other.step()
+    for name, weight in others.items():
+        np.testing.assert_allclose(weights[name], weight.detach(), rtol=0, atol=1e-6)
+
+
+def test_the_question_is_asked_as_in_the_experiments():
+    tokens, answers = tiny.order(np.random.default_rng(0), 500, 9)
+    places = [(tokens == letter).argmax(axis=1) for letter in (tiny.A, tiny.B)]
+    assert np.array_equal(places[0] < places[1], answers)
+    for letter in (tiny.A, tiny.B, tiny.QUESTION):
+        assert ((tokens == letter).sum(axis=1) == 1).all()
+    assert (tokens[:, -1] == tiny.QUESTION).all()
+    assert 0.4 < answers.mean() < 0.6
+    names = ("A", "B", "QUESTION", "WIDTH", "HEADS")
+    assert [getattr(tiny, n) for n in names] == [getattr(experiments, n) for n in names]
+    assert len(experiments.LETTERS) == tiny.LETTERS
+
+
+def test_order_is_learned_by_a_model_that_is_told_it():
+    assert tiny.accuracy(tiny.train("sinusoidal"), "sinusoidal", 16) > 0.95
+    assert 0.4 < tiny.accuracy(tiny.train("none", steps=60), "none", 16) < 0.65
+
+
+def test_a_comparison_names_the_middle_and_the_spread():
+    head, line = tiny.compare(["ALiBi"], [8, 12], [0, 1, 2], steps=3)
+    assert head.split() == ["length", "8", "length", "12"]
+    assert line.startswith("ALiBi")
+    found = sorted(tiny.accuracy(tiny.train("ALiBi", s, steps=3), "ALiBi", 8) for s in range(3))
+    assert f" {found[1]:.2f} ({found[0]:.2f}–{found[2]:.2f}) " in line
+
+
+def test_an_unknown_encoding_is_named():
+    with pytest.raises(ValueError, match="must be one of none, sinusoidal, rotary, ALiBi"):
+        tiny.train("rope")
