@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test chapter new notebooks references lab serve lint faults check-site bench mutants audit links lock clean experiments .venv
+.PHONY: always help book site test chapter new notebooks references lab pyodide serve lint faults check-site bench mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -92,6 +92,9 @@ references: .venv ## write the numbers, titles and labels that the text states
 lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/tools/lab
 lab: .venv ## open the book in JupyterLab (LAB="--no-browser --port 9000")
 	$(BIN)/jupyter lab $(LAB)
+
+pyodide: .venv ## take Python for the pages from its sources again (needs a network, npm)
+	@$(BIN)/python tools/pyodide.py
 
 serve: book ## build the site and show it on localhost (PORT=8000)
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || \
