@@ -307,7 +307,9 @@ def test_bugs_are_hunted_and_models_trained_in_the_page(visit):
     short = "print(*compare(['sinusoidal'], [16], [0], steps=40), sep='\\n')"
     cell = write(page, 1, f"from posenc.tiny import compare\n{short}")
     assert press(page, 1).startswith("Done")
-    assert re.search(r"sinusoidal  0\.\d\d \(0\.\d\d–0\.\d\d\)", cell.locator(".ran").text_content())
+    assert re.search(
+        r"sinusoidal  0\.\d\d \(0\.\d\d–0\.\d\d\)", cell.locator(".ran").text_content()
+    )
 
 
 def test_it_runs_on_a_plane_after_the_first_time(visit, served, monkeypatch):

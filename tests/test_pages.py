@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 import figures
 import pytest
+import run
 import small_site
 from bs4 import BeautifulSoup
 from head import last_change
@@ -387,3 +388,28 @@ def test_the_search_knows_words_but_no_numbers(site):
     assert {"formula", "caption"} <= set(known)
     assert "and" not in known  # as in any search of English
     assert [term for term in known if term.isdigit()] == []
+
+
+def test_cells_that_need_torch_have_no_button():
+    cells = [
+        "import numpy as np\nimport torch\ntorch.set_num_threads(1)",
+        "x = torch.ones(2)",
+        "y = x.sum()",
+        "x = np.ones(2)",
+        "def f():\n    return y",
+        "for y in range(3):\n    print(y)",
+        "from posenc import nn\nfrom posenc.nn import rotate_pairs\nx",
+        "def g():\n    import torch.nn",
+        "exec('torch.ones(1)')",
+        "rotate_pairs",
+    ]
+    needing = [False, True, True, False, True, False, False, True, True, True]
+    assert [*run.needing_torch(cells)] == needing
+
+
+def test_without_pyodide_there_is_no_folder(monkeypatch, tmp_path, pages):
+    assert re.fullmatch(r"python/\w{10}/", run.folder())
+    assert meta(pages[f"{CHAPTER}.html"], "python") == f"../{run.folder()}"
+    assert meta(pages["plain.html"], "python") is None
+    monkeypatch.setattr(run, "PYODIDE", tmp_path)
+    assert run.folder() is None
