@@ -102,6 +102,8 @@ def mark_cells(app: Sphinx, doctree: nodes.document) -> None:
     for cell, needs in zip(cells, needing_torch(sources), strict=True):
         if needs:
             cell["classes"].append("needs-torch")
+    for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens
+        box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]
 
 
 # ---------------------------------------------------------------- files
