@@ -29,6 +29,8 @@ clipboard.js       MIT License, text below with KaTeX; Copyright (c) Zeno Rocha
 
 BSD licenses, below: pydata-sphinx-theme, sphinx-book-theme, Sphinx, Pygments
 MIT licenses, below: sphinx-copybutton, sphinx-design, sphinx-exercise, sphinx-togglebutton
+
+Python in the pages, where the site has it: LICENSES.txt beside it, in the folder python
 """
 
 PACKAGES = [

@@ -74,7 +74,9 @@ def start(seed: int) -> Weights:
 
 
 class Pass:
-    """One way through the model, and back.
+    """One way through the model, and back: `scores` has a score for each answer, at the last place.
+
+    They are float32, of shape (batch, `ANSWERS`).
 
     Parameters
     ----------
@@ -84,11 +86,6 @@ class Pass:
         What is read.
     encoding : str
         One of `ENCODINGS`.
-
-    Attributes
-    ----------
-    scores : ndarray of float32, shape (batch, ANSWERS)
-        A score for each answer, at the last place.
 
     Raises
     ------
