@@ -90,6 +90,15 @@ def test_a_seed_gives_the_recorded_sequences(task):
     assert targets[targets != SILENT].tolist() == asked
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_all_chance_is_the_generator_s(task):
+    made = []
+    for seed in range(2):
+        torch.manual_seed(seed)
+        made.append(TASKS[task]((4, 16), 9, torch.Generator().manual_seed(5)))
+    assert all(map(torch.equal, *made))
+
+
 def test_a_seed_gives_the_recorded_training():
     words, targets, positions = data(Settings("back", steps=4), 7)
     assert words.shape == targets.shape == (4, 16, 16)

@@ -6,7 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import rotary_frequencies, shift_matrix, sinusoidal_encoding
+from posenc import (
+    angular_frequencies,
+    rotary_frequencies,
+    shift_matrix,
+    sinusoidal_encoding,
+)
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
 
@@ -129,6 +134,14 @@ def test_rotary_default_positions_and_dtype():
     assert torch.equal(turned, rotate_pairs(x, torch.arange(5)))
     x = x.double()
     assert torch.equal(rotate_pairs(x), rotate_pairs(x, base=10_000))
+
+
+def test_rotary_has_the_angles_of_float64():
+    x, far = torch.ones(1, 6, dtype=torch.float64), torch.tensor([1_000_000])
+    exact = torch.from_numpy(angular_frequencies(6))
+    torch.testing.assert_close(
+        rotate_pairs(x, far), rotate_pairs(x, far, frequencies=exact), rtol=0, atol=1e-8
+    )
 
 
 def test_rotary_stays_on_its_device():

@@ -121,6 +121,25 @@ def test_yarn_with_a_range_of_one_pair():
     found = rotary_frequencies(64, scaling=scaling)[0]
     ratio = angular_frequencies(64) / found
     assert set(ratio.round(6)) == {1.0, 4.0}
+    assert np.all(np.diff(ratio) >= 0)  # the slow pairs are the ones that are stretched
+
+
+def test_yarn_begins_at_32_turns_and_ends_at_one():
+    smooth = YARN | {"truncate": False}
+    told = smooth | {"beta_fast": 32, "beta_slow": 1}
+    np.testing.assert_array_equal(
+        rotary_frequencies(128, scaling=smooth)[0], rotary_frequencies(128, scaling=told)[0]
+    )
+
+
+@pytest.mark.parametrize("scaling", [YARN, LLAMA3])
+def test_a_factor_of_one_stretches_nothing_and_none_is_smaller(scaling):
+    plain = rotary_frequencies(64, scaling={"rope_theta": scaling.get("rope_theta", 10_000)})[0]
+    found, attention = rotary_frequencies(64, scaling=scaling | {"factor": 1.0})
+    np.testing.assert_allclose(found, plain, rtol=1e-15)
+    assert attention == 1
+    with pytest.raises(ValueError, match=r"scaling\['factor'\] must be at least 1"):
+        rotary_frequencies(64, scaling=scaling | {"factor": 0.9})
 
 
 def test_longrope_has_two_lists():
@@ -200,7 +219,11 @@ ERRORS = [
     ({"max_position_embeddings": 0}, ValueError, "max_position_embeddings must be at least 1"),
     ({"seq_len": 1.5}, TypeError, "seq_len must be an int"),
     ({"scaling": {"rope_type": "yarn", "factor": 4.0}}, ValueError, "'original_max_position_emb"),
-    ({"scaling": YARN | {"original_max_position_embeddings": 1}}, ValueError, "at least 2"),
+    (
+        {"scaling": YARN | {"original_max_position_embeddings": 1}},
+        ValueError,
+        r"scaling\['original_max_position_embeddings'\] must be at least 2",
+    ),
     ({"scaling": YARN | {"beta_fast": 1, "beta_slow": 2}}, ValueError, "must not be below beta_s"),
     ({"scaling": YARN | {"truncate": "no"}}, TypeError, "truncate.* must be a bool"),
     ({"scaling": YARN | {"factor": None}}, ValueError, "needs the field 'factor'"),

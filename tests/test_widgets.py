@@ -11,8 +11,15 @@ import pictures
 import pytest
 from matplotlib.figure import Figure
 
-from posenc import plots, sinusoidal_encoding, wavelengths, widgets
-from posenc.widgets import VARIANTS, Curves, Heatmap, Kernel, Rotation, Switch
+from posenc import (
+    angular_frequencies,
+    plots,
+    rotary_frequencies,
+    sinusoidal_encoding,
+    wavelengths,
+    widgets,
+)
+from posenc.widgets import RULES, VARIANTS, Curves, Heatmap, Kernel, Rotation, Stretch, Switch
 
 NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 VIEW = "application/vnd.jupyter.widget-view+json"
@@ -179,6 +186,24 @@ def test_curves_and_their_names_follow_the_base():
         assert np.array_equal(line.get_ydata(), table[:, column])
     for pair, line in enumerate(figure.axes[0].lines[::2]):
         assert f"pair {pair}: wavelength {wavelengths(8, 50)[pair]:.2f} pos" in line.get_label()
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_a_stretch_draws_the_waves_of_its_rule(rule):
+    lengths = {"factor": 3, "original_max_position_embeddings": 64}
+    llama3 = {"rope_type": "llama3", "low_freq_factor": 1, "high_freq_factor": 4, **lengths}
+    omega = {
+        "none": angular_frequencies(8, 500),
+        "interpolation": angular_frequencies(8, 500) / 3,
+        "raised base": angular_frequencies(8, 500 * 3 ** (8 / 6)),
+        "llama3": rotary_frequencies(8, base=500, scaling=llama3)[0],
+        "YaRN": rotary_frequencies(8, base=500, scaling={"rope_type": "yarn", **lengths})[0],
+    }
+    figure = Figure()
+    Stretch(d_model=8, base=500, trained=64, factor=3, rule=rule)._draw(figure)
+    before, after = (line.get_ydata() for line in figure.axes[0].lines[:2])
+    np.testing.assert_allclose(before, wavelengths(8, 500), rtol=1e-12)
+    np.testing.assert_allclose(after, 2 * np.pi / omega[rule], rtol=1e-12)
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
