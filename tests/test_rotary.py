@@ -185,7 +185,7 @@ ERRORS = [
     ({"scaling": {"rope_type": "linear", "factors": 2}}, ValueError, "doesn't know: 'factors'"),
     ({"scaling": {"factor": 2.0}}, ValueError, "type 'default' doesn't know: 'factor'"),
     ({"scaling": {"rope_type": "yarn", "type": "linear"}}, ValueError, "differ: 'yarn', 'linear'"),
-    ({"scaling": {"full": {}, "sliding": {}}}, ValueError, "each kind of layer, full, sliding"),
+    ({"scaling": {"full": {}, "sliding": {}}}, ValueError, "full, sliding: pass one of them$"),
     ({"base": 10_000.0, "scaling": {"rope_theta": 5e5}}, ValueError, "500000, but base is 10000"),
     ({"scaling": {"rope_theta": -1.0}}, ValueError, "base must be positive"),
     ({"scaling": {"partial_rotary_factor": 1.5}}, ValueError, "at most 1, got 1.5"),
