@@ -281,7 +281,7 @@ def test_a_phone_a_keyboard_and_axe_are_enough(visit, scheme):
     page.keyboard.type("for x in range(2):\nprint(x)")
     page.keyboard.press("Control+Enter")
     cell = page.locator("div.cell").first
-    cell.locator(".stdout").wait_for()
+    cell.locator(".state").get_by_text("Done.", exact=True).wait_for()
     assert cell.locator(".stdout").text_content() == "0\n1\n"
     page.keyboard.press("Tab")  # to the button that copies
     page.keyboard.press("Tab")
