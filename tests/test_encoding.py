@@ -95,6 +95,12 @@ def test_norm_is_constant(where, d_model, base):
     np.testing.assert_allclose(norms, math.sqrt(d_model / 2))
 
 
+@pytest.mark.parametrize("d_model", [2, 4, 8, 64, 512])
+def test_the_squares_of_a_pair_add_to_one_in_a_short_table(d_model):
+    pairs = encode(50, d_model, 10_000).reshape(50, -1, 2)
+    np.testing.assert_allclose((pairs**2).sum(axis=2), 1, rtol=0, atol=1e-14)
+
+
 @given(positions, widths, bases, st.floats(-500, 500))
 def test_a_shift_is_the_shift_matrix(where, d_model, base, offset):
     moved = encode(where, d_model, base) @ shift_matrix(offset, d_model, base=base).T

@@ -7,13 +7,13 @@ their names tell, so that no model is trained and no figure drawn here.
 
 import ast
 import re
-import symtable
 from functools import cache
 from pathlib import Path
 
 import nbformat
 import pytest
 import torch
+from run import bound_and_read
 from wrong_answers import WRONG
 
 ROOT = Path(__file__).parents[1]
@@ -38,16 +38,7 @@ ANSWERS = [(*check, i) for check in CHECKS for i in range(len(WRONG[check[0]][ch
 
 def names(node):
     """The names that a statement binds, changes and reads."""
-    top = symtable.symtable(ast.unparse(node), "a statement", "exec")
-    binds = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
-    reads = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
-    inner = top.get_children()
-    while inner:
-        table = inner.pop()
-        inner += table.get_children()
-        reads |= {s.get_name() for s in table.get_symbols() if s.is_global()}
-    if not isinstance(node, ast.Assign | ast.Expr):
-        reads -= binds  # A loop binds them before it reads them.
+    binds, reads = bound_and_read(node)
     changes = {"torch"} if ast.unparse(node).startswith("torch.set_default") else set()
     for part in [] if isinstance(node, ast.FunctionDef) else ast.walk(node):
         if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):

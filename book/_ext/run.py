@@ -21,6 +21,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any
 
+from absent import absent_names, is_setting
 from docutils import nodes
 from rjsmin import jsmin
 from sphinx.application import Sphinx
@@ -32,44 +33,25 @@ OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
 OFFLINE = "offline.js"  # at the root of the site: it serves all pages below it
 OWN_PAGE = "book/try"
-ABSENT = ("torch", "posenc.nn", "posenc.experiments")
+SHARED = [ROOT / "book" / "_ext" / name for name in ("absent.py", "figures.py")]  # with the page
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 # ---------------------------------------------------------------- cells
 
 
-def imported(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """The modules that a statement imports, each with a name that it binds."""
-    if isinstance(node, ast.Import):
-        for alias in node.names:
-            yield alias.name, alias.asname or alias.name.partition(".")[0]
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        for alias in node.names:
-            yield node.module, alias.asname or alias.name
-
-
-def is_absent(module: str) -> bool:
-    return module in ABSENT or module.startswith("torch.")
-
-
-def names(body: list[ast.stmt]) -> tuple[set[str], set[str]]:
-    """The names that statements bind, and the ones that they read from elsewhere, also later."""
-    bound: set[str] = set()
-    read: set[str] = set()
-    for node in body:
-        top = symtable.symtable(ast.unparse(node), "a cell", "exec")
-        binds = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
-        reads = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
-        inner = top.get_children()
-        while inner:
-            table = inner.pop()
-            inner += table.get_children()
-            reads |= {s.get_name() for s in table.get_symbols() if s.is_global()}
-        if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
-            reads -= binds  # a loop binds them before it reads them
-        read |= reads - bound
-        bound |= binds
+def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
+    """The names that a statement binds, and the ones that it reads from elsewhere, also later."""
+    top = symtable.symtable(ast.unparse(node), "a statement", "exec")
+    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+    read = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
+    inner = top.get_children()
+    while inner:
+        table = inner.pop()
+        inner += table.get_children()
+        read |= {s.get_name() for s in table.get_symbols() if s.is_global()}
+    if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
+        read -= bound  # a loop binds them before it reads them
     return bound, read
 
 
@@ -81,17 +63,18 @@ def needing_torch(sources: Iterable[str]) -> Iterator[bool]:
     """
     absent: set[str] = set()
     for source in sources:
-        body = []
+        inner, bound, read = False, set[str](), set[str]()
         for node in ast.parse(source).body:
-            if found := {name for module, name in imported(node) if is_absent(module)}:
-                absent |= found
-            elif not ast.unparse(node).startswith("torch.set_"):
-                body.append(node)
-        binds, reads = names(body)
-        modules = [m for node in ast.walk(ast.Module(body, [])) for m, _ in imported(node)]
-        executes = "exec" in reads and re.search(r"\btorch\.", source)
-        needs = bool(reads & absent or executes or any(map(is_absent, modules)))
-        absent = absent | binds if needs else absent - binds
+            if found := absent_names(node):
+                absent |= found.keys()
+            elif not is_setting(node):
+                binds, reads = bound_and_read(node)
+                inner |= any(map(absent_names, ast.walk(node)))
+                read |= reads - bound
+                bound |= binds
+        executes = "exec" in read and re.search(r"\btorch\.", source)
+        needs = bool(read & absent or executes or inner)
+        absent = absent | bound if needs else absent - bound
         yield needs
 
 
@@ -125,7 +108,7 @@ def package() -> bytes:
     """The package, what chapters read, and what runs cells: the same for the same files."""
     packed = {p: p.relative_to(ROOT / "src") for p in (ROOT / "src" / "posenc").rglob("*.*")}
     packed |= {p: p.relative_to(ROOT) for p in (ROOT / "notebooks" / "data").iterdir()}
-    packed |= {p: Path(p.name) for p in (*OWN.glob("*.py"), ROOT / "book" / "_ext" / "figures.py")}
+    packed |= {p: Path(p.name) for p in (*OWN.glob("*.py"), *SHARED)}
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for path, name in sorted(packed.items()):

@@ -24,10 +24,10 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib.machinery import ModuleSpec
 from typing import Any
 
+from absent import absent_names, is_setting
 from page import send  # type: ignore[import-not-found]  # of worker.js
 
 LONGEST = 100_000  # characters that one cell may print
-ABSENT = ("torch", "posenc.nn", "posenc.experiments")
 HERE = __file__
 
 main = types.ModuleType("__main__")
@@ -52,26 +52,6 @@ class Absent:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__getattr__("")
-
-
-def absent_names(node: ast.stmt) -> dict[str, str]:
-    """The names that a statement binds to what isn't in the page, and what that is."""
-    if isinstance(node, ast.Import):
-        pairs = [(alias.name, alias.asname or alias.name.partition(".")[0]) for alias in node.names]
-    elif isinstance(node, ast.ImportFrom) and node.module:
-        pairs = [(node.module, alias.asname or alias.name) for alias in node.names]
-    else:
-        pairs = []
-    return {name: module for module, name in pairs if is_absent(module)}
-
-
-def is_absent(module: str) -> bool:
-    return module.startswith("torch.") or module in ABSENT
-
-
-def is_setting(node: ast.stmt) -> bool:
-    """Whether a statement only sets something for torch."""
-    return isinstance(node, ast.Expr) and ast.unparse(node).startswith("torch.set_")
 
 
 class Stream(io.TextIOBase):
