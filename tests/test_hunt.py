@@ -53,3 +53,8 @@ def test_a_good_test_finds_all():
 def test_the_right_tables_refuse_an_odd_width():
     with pytest.raises(ValueError, match="even"):
         RIGHT["two loops"](3, 5)
+
+
+def test_what_cannot_be_called_is_no_test():
+    with pytest.raises(TypeError, match="test must be a function of encode"):
+        hunt(True)

@@ -77,3 +77,9 @@ def test_a_comparison_names_the_middle_and_the_spread():
 def test_an_unknown_encoding_is_named():
     with pytest.raises(ValueError, match="must be one of none, sinusoidal, rotary, ALiBi"):
         tiny.train("rope")
+
+
+def test_a_sequence_has_room_for_both_letters_and_the_question():
+    assert tiny.train("none", seq_len=3, steps=1)
+    with pytest.raises(ValueError, match="seq_len must be at least 3, got 2"):
+        next(line for line in tiny.compare(["none"], [2], [0], steps=0) if "none" in line)

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+from posenc._validate import check_int
 from posenc.encoding import angular_frequencies, sinusoidal_encoding
 
 Floats = NDArray[np.float32]
@@ -38,7 +39,13 @@ def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Int
     tokens : ndarray of int, shape (count, seq_len)
     answers : ndarray of int, shape (count,)
         1 where A comes first, else 0.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If the length isn't a whole number, or is below 3.
     """
+    check_int("seq_len", seq_len, minimum=3)
     tokens = rng.integers(8, size=(count, seq_len))
     places = rng.random((count, seq_len - 1)).argsort(axis=1)
     rows = np.arange(count)

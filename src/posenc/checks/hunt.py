@@ -128,11 +128,18 @@ def hunt(test: Callable[[Encode], Any]) -> str:
     str
         What it caught, what it missed, and what it accused wrongly, a line each.
 
+    Raises
+    ------
+    TypeError
+        If the test can't be called.
+
     Examples
     --------
     >>> print(hunt(lambda encode: len(encode(4, 8)) == 4).splitlines()[0])
     It caught 0 of 7 bugs, and accused 0 of 3 right tables.
     """
+    if not callable(test):
+        raise TypeError(f"test must be a function of encode(seq_len, d_model), got {test!r}")
     found = {name: accuses(test, bug) for name, bug in BUGS.items()}
     wrongly = {name: accuses(test, encode) for name, encode in RIGHT.items()}
     caught, accused = (sum(map(bool, each.values())) for each in (found, wrongly))
