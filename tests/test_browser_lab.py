@@ -18,7 +18,7 @@ from test_exercises import CHECKS, WRONG, wrong_answer
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
-PAGES = ["claims", "errata", "glossary", "questions", "notation", "references", "api"]
+PAGES = ["claims", "errata", "glossary", "questions", "notation", "references", "api", "try"]
 if not os.environ.get("CI"):  # a page takes seconds
     CHAPTERS = ["07_linearity"]
 CELLS = (

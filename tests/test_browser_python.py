@@ -125,6 +125,8 @@ def test_a_chapter_runs_whole_and_says_what_it_says(visit, chapter):
     checks = [text.split()[-1] for text in answers.locator(".bar").evaluate_all(LABELS)]
     assert checks
     for n, check in enumerate(checks):
+        start = answers.nth(n).locator("textarea").input_value()
+        assert re.fullmatch(rf"(\w+ = \.\.\.\n)+\n{check}\([\w, ]+\)", start)
         solution = next(
             cell.source
             for cell in cells

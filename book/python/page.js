@@ -330,7 +330,8 @@ class Answer extends Cell {
   constructor(after, check, names) {
     super(element("div", { class: "cell answer" }), `your answer to ${check}`);
     Object.assign(this, { after, check, edited: true });
-    this.start = `${names.map((name) => `${name} = ...\n`).join("")}\n${check}(${names.join(", ")})`;
+    const answers = names.map((name) => name + " = ...");
+    this.start = [...answers, "", `${check}(${names.join(", ")})`].join("\n"); // no nested `: jsmin
     this.box.append(
       element("p", {}, "Your answer"),
       element("div", { class: "cell_input" }, this.write(this.start, `Your answer to ${check}`)),

@@ -16,6 +16,7 @@ MODULE = re.compile(
     r"^```\{eval-rst\}\n\.\. automodule:: ([\w.]+)\n.*?^```$", re.MULTILINE | re.DOTALL
 )
 TERM = re.compile(r"^(\S[^\n]*)\n  (?=\S)", re.MULTILINE)
+BOXES = re.compile(r"^:{4,}(\{container\}.*)?\n", re.MULTILINE)  # of cells, for their style
 GLOSSARY = re.compile(r"(?<=^:::\{glossary\}\n).*?(?=^:::$)", re.MULTILINE | re.DOTALL)
 
 
@@ -38,7 +39,7 @@ def table(claims, document):
 
 def resolve(text, claims):
     """The text of a page without the site's own directives."""
-    text = LEDGER.sub(lambda found: table(claims(), found[1]), text)
+    text = BOXES.sub("", LEDGER.sub(lambda found: table(claims(), found[1]), text))
     text = MODULE.sub(
         r"In a cell of a notebook, `import \1; help(\1)` shows all that it has.", text
     )

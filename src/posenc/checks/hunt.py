@@ -148,7 +148,11 @@ def hunt(test: Callable[[Encode], Any]) -> str:
         f"and accused {accused} of {len(wrongly)} right tables."
     ]
     lines += [f"caught: {name} ({why})" for name, why in found.items() if why]
-    lines += [f"missed: {MUSEUM[name]}" for name, why in found.items() if not why]
+    lines += [
+        f"missed: {MUSEUM[name].says} (exhibit {MUSEUM[name].number})"
+        for name, why in found.items()
+        if not why
+    ]
     lines += [f"accused wrongly: {name} ({why})" for name, why in wrongly.items() if why]
     if caught == len(found) and not accused:
         lines.append("Nothing is left to find: a good test.")
