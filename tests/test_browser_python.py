@@ -197,7 +197,9 @@ def test_a_cell_is_edited_stopped_and_reset(visit):
     assert cell.locator(".stripe").count() == 0
     cell.get_by_role("button", name="Run", exact=True).click()
     cell.get_by_text("Running", exact=True).wait_for()
-    page.get_by_role("button", name="Stop").click()
+    (python,) = page.workers
+    with python.expect_event("close"):
+        page.get_by_role("button", name="Stop").click()
     assert "variables are gone" in cell.locator(".state").text_content()
     assert "variables are gone" in page.locator("article > [role=status]").text_content()
     write(page, 0, "print(x)")
