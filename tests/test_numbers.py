@@ -1,4 +1,7 @@
-"""Every number in a chapter's text is printed or asserted by one of its cells.
+"""Every number in a text is printed or asserted by a cell of the chapter that it belongs to.
+
+That is the chapter itself, or for a page of the book the chapters that a section links to, and for
+a row of the ledger the chapter that judges it.
 
 Whole numbers below ten and years are left out; so are numbers of chapters, figures and sections,
 and code. The few that no cell can show stand in ``numbers.yml``, each with its reason.
@@ -27,7 +30,7 @@ DROPPED = re.compile(
     | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
     | \*\*(Figure|Table)\s[\d.]+\*\* | \(eq-[\w-]+\)
     | [Cc]hapters?\s\d+(\s(and|to|or)\s\d+)?
-    | (Figure|Table|(?i:equation|section)|Exercise)\s\(?[\d.]+\)?
+    | (Figure|Table|(?i:equation|section|exhibit)|Exercise)\s\(?[\d.]+\)?
     | \\(tag|begin|end|phantom|hspace|\\)(\{[^}]*\}|\[[^]]*\])?
     """,
     re.MULTILINE | re.VERBOSE,
@@ -44,11 +47,17 @@ def spelled(text):
 
 
 def numbers(text):
-    """The numbers of a text that somebody measured, counted or chose, as they stand there."""
-    for found in NUMBER.finditer(spelled(DROPPED.sub(" ", text))):
+    """The numbers of a text that somebody measured, counted or chose, as they stand there.
+
+    A share keeps its sign, as in ``19 %``.
+    """
+    text = spelled(DROPPED.sub(" ", text))
+    for found in NUMBER.finditer(text):
         number = found[0]
         small = number.isdigit() and (int(number) < 10 or 1900 <= int(number) <= 2030)
-        if not small:
+        if re.match(r"\s?\\?%", text[found.end() :]):
+            yield f"{number} %"
+        elif not small:
             yield number
 
 
@@ -76,7 +85,7 @@ def printed(output):
 @cache
 def chapter(path):
     """What a chapter says, and the numbers that its cells show."""
-    said, shown = [], {100.0}
+    said, shown = [], set()
     for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
         texts = [cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")]
         if cell.cell_type == "markdown":
@@ -91,13 +100,14 @@ def chapter(path):
 
 def is_shown(number, shown):
     """Whether a cell shows the number, or one that rounds to it, or the share that it is in %."""
+    number, percent, _ = number.partition(" %")
     places = len(number.partition(".")[2].partition("e")[0])
     value, power = float(number), int(number.partition("e")[2] or 0)
     unit = 0.500001 * 10.0 ** (power - places)
     return any(
         abs(value - scale * each) <= (unit if "." in number or "e" in number or each % 1 else 0)
         for each in shown
-        for scale in (1, 100 if each <= 1 else 1)
+        for scale in ((1, 100) if percent and each <= 1 else (1,))
     )
 
 
@@ -113,8 +123,48 @@ def test_numbers_in_the_text_are_printed_or_asserted(path):
 
 def test_the_list_holds_nothing_else():
     for name, known in ELSEWHERE.items():
+        if name in PAGES:
+            continue
         said, shown = chapter(ROOT / "notebooks" / f"{name}.ipynb")
         for number, reason in known.items():
             assert len(reason) > 10, f"{name}: {number} has no reason"
             assert number in {n for _, n in said}, f"{name}: {number} isn't in the text any more"
             assert not is_shown(number, shown), f"{name}: {number} is shown by a cell"
+
+
+PAGES = {
+    path.stem: path
+    for path in [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
+    # Numbers of references are years and pages; those of `try` are sizes of files and counts that
+    # the page itself prints.
+    if path.stem not in ("references", "try")
+}
+
+
+def sections(path):
+    """The parts of a page, each with the chapters that it links to."""
+    text = path.read_text(encoding="utf-8")
+    for part in re.split(r"^(?=#|- \"|\* - )", text, flags=re.MULTILINE):
+        yield part, set(re.findall(r"(\d\d_\w+)\.ipynb", part))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_numbers_of_a_page_are_shown_by_the_chapters_it_links_to(name):
+    known, used, missing = ELSEWHERE.get(name, {}), set(), []
+    for part, links in sections(PAGES[name]):
+        shown = {n for link in links for n in chapter(ROOT / f"notebooks/{link}.ipynb")[1]}
+        unseen = {n for n in numbers(part) if not is_shown(n, shown)}
+        missing += [(n, part.partition("\n")[0]) for n in unseen - known.keys()]
+        used |= unseen
+    assert not missing, f"{name}: no cell of a chapter linked beside it shows {missing}"
+    assert used >= known.keys(), f"{name}: not needed in numbers.yml: {known.keys() - used}"
+    assert all(len(reason) > 10 for reason in known.values())
+
+
+def test_numbers_of_the_ledger_are_shown_by_the_chapter_that_judges():
+    rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
+    for row in rows:
+        _, shown = chapter(ROOT / "notebooks" / f"{row['chapter']}.ipynb")
+        said = {n for field in ("claim", "truth") for n in numbers(row.get(field, ""))}
+        missing = {n for n in said if not is_shown(n, shown)}
+        assert not missing, f"{row['id']}: {row['chapter']} doesn't show {missing}"

@@ -9,7 +9,7 @@ So rows make rows: the first n rows, turned by n, are the next n. One becomes tw
 until they fill a block that stays in the processor's cache. From there on the block, turned by
 its own length, is the next block. Each is cast when it is written, so a float32 rounds once.
 
-A turn is off by some 1e-16, and the error grows by as much from row to row. So every `_STRETCH`
+A turn is off by about 1e-16, and the error grows by as much from row to row. So every `_STRETCH`
 rows begin afresh from a sine and a cosine, which keeps it below 1e-11.
 """
 

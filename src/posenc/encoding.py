@@ -1,7 +1,7 @@
 """The encoding and its algebra, in numpy.
 
-Frequencies and angles are computed in float64 and cast last: but for rare last digits, a float32
-table is the correctly rounded one.
+Frequencies and angles are computed in float64 and cast last: except for rare last digits, a
+float32 table is the correctly rounded one.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The models of one experiment are stacked: their weights have a first axis for the seed, and all are
 trained at once. Each keeps its own start, its own data and its own test, so a seed gives the same
-model whether it trains alone or with others, but for rounding.
+model whether it trains alone or with others, up to rounding.
 """
 
 from __future__ import annotations
@@ -260,10 +260,10 @@ class T5(Encoding):
 
 
 def t5_buckets(offsets: Tensor) -> Tensor:
-    """Bucket of each offset, key minus query, as in T5's encoder: 32 of them, up to 128 apart.
+    """Bucket of each offset, key minus query, as in T5's encoder: 32 of them.
 
     Sixteen for each direction: offsets below 8 have one each, larger ones share eight whose bounds
-    grow by equal factors; from 128 on all share the last.
+    grow by equal factors, toward 128. The last begins at 91.
     """
     distance = offsets.abs()
     far = 8 + (distance / 8).log() / torch.log(torch.tensor(128 / 8)) * 8

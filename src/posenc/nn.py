@@ -127,7 +127,7 @@ def _forget_table(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_
     table = module.get_buffer("pe").cpu().float()
     rows = stored.detach().cpu().float().squeeze()
     both = min(len(rows), len(table))
-    # A table made in float32 or kept in bfloat16 is off by some 1e-3; another layout by 1.
+    # A table made in float32 or kept in bfloat16 is off by about 1e-3; another layout by 1.
     if rows.shape[1:] != table.shape[1:] or not torch.allclose(
         rows[:both], table[:both], rtol=0, atol=1e-2
     ):

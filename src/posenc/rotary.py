@@ -250,7 +250,7 @@ def rotary_frequencies(
         ``partial_rotary_factor`` is below 1: then only the first ``2 * pairs`` dimensions turn.
         For proportional there are ``d_model // 2``, and the last ones are 0.
     attention_factor : float
-        What the rotated queries and keys are each multiplied by; 1 but for yarn and longrope.
+        What the rotated queries and keys are each multiplied by; 1 except for yarn and longrope.
 
     Raises
     ------
@@ -266,7 +266,7 @@ def rotary_frequencies(
     base by the power d / (d - 2) of the stretch that the sequence needs, so that the first pair is
     unchanged and the last one is divided by that stretch. YaRN and llama3 divide the slow
     pairs by s, leave the quick ones, and blend between. LongRoPE divides each pair by a number
-    of its own. A test holds all of them to the functions of transformers.
+    of its own. A test compares all of them with the functions of transformers.
 
     References
     ----------

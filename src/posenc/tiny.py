@@ -81,7 +81,7 @@ def start(seed: int) -> Weights:
 
 
 class Pass:
-    """One way through the model, and back: `scores` has a score for each answer, at the last place.
+    """A pass through the model, and back: `scores` has a score for each answer, at the last place.
 
     They are float32, of shape (batch, `ANSWERS`).
 

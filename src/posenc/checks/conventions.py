@@ -34,7 +34,7 @@ ROTARY_LAYOUTS = ("neighbors", "halves")
 RULES = {"d/2": 0, "d/2 - 1": 1}
 DIRECTIONS = ("up", "down", "backwards")
 AROUND = "one turn"  # the step of DETR: the rows share one turn, 2π / L each
-PAIRS = 3  # through two frequencies goes a power of any base
+PAIRS = 3  # any two frequencies fit some base
 LARGEST = 1e12  # a base beyond it is the noise of pairs that stand still
 
 

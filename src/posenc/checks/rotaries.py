@@ -99,7 +99,7 @@ class Rotary(Turning):
         x = torch.ones(2, 3, self.tried[0], requires_grad=True)
         try:
             made = self.rotate(x, torch.arange(3))
-        except Exception:  # it knows what it can't do
+        except Exception:  # so it doesn't take tensors
             return "torch" if self.refuses_numpy() else "numpy"
         return "torch" if isinstance(made, torch.Tensor) else "numpy"
 
@@ -107,7 +107,7 @@ class Rotary(Turning):
         """Whether numpy arrays are no better."""
         try:
             self.rotate(np.ones((2, 3, self.tried[0]), np.float32), np.arange(3))
-        except Exception:  # as above
+        except Exception:  # so it doesn't take arrays, either
             return True
         return False
 
@@ -164,7 +164,7 @@ class Rotary(Turning):
         for limit in sorted({min(each, self.longest) for each in LIMITS}, reverse=True):
             try:
                 self.matrices([limit - 1], self.widths[0])
-            except Broken:  # as above
+            except Broken:  # it takes this length, and a law will say what is wrong
                 return limit
             except Exception:  # beyond its end
                 continue
@@ -438,10 +438,10 @@ class Rotary(Turning):
 
     def law_odd(self) -> Measured:
         odd = self.widths[0] - 1
-        self.turn(np.ones((3, odd + 1)), range(3))  # what refuses all refuses no odd width
+        self.turn(np.ones((3, odd + 1)), range(3))  # this raises if even widths are refused, too
         try:
             out = self.turn(np.ones((3, odd)), range(3))
-        except Exception as error:  # whatever it says, it refuses
+        except Exception as error:  # any error is a refusal
             return 0.0, 0.0, f"refused: {type(error).__name__}"
         raise Broken(f"shape {out.shape} for width {odd}, and no error")
 

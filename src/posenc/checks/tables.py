@@ -233,7 +233,7 @@ class Table(Turning):
         return nearest_rows(self.table(seq_len, d_model) / self.scale, self.unit)
 
     def compared(self, one: Floats, two: Floats, seq_len: int) -> Measured:
-        """Compare entries that are to be equal, but for rounding at the positions of a length."""
+        """Compare entries that should be equal, up to rounding at the positions of a length."""
         same_shape(one, two)
         known = self.convention
         if known is None:
@@ -321,10 +321,10 @@ class Table(Turning):
 
     def law_odd(self) -> Measured:
         odd = self.widths[0] - 1
-        self.raw(8, odd + 1)  # what refuses an even width, too, refuses no odd one
+        self.raw(8, odd + 1)  # if it refuses even widths, too, this law says nothing
         try:
             table = self.raw(8, odd)
-        except Exception as error:  # whatever it says, it refuses
+        except Exception as error:  # any error is a refusal
             return 0.0, 0.0, f"refused: {type(error).__name__}"
         found = self.convention
         shape = tuple(table.shape)
