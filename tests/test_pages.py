@@ -402,8 +402,30 @@ def test_cells_that_need_torch_have_no_button():
         "def g():\n    import torch.nn",
         "exec('torch.ones(1)')",
         "rotate_pairs",
+        "from posenc import experiments, plots",
+        "plots.INK",
+        "experiments.TASKS",
     ]
-    needing = [False, True, True, False, True, False, False, True, True, True]
+    needing = [False, True, True, False, True, False, False, True, True, True, False, False, True]
+    assert [*run.needing_torch(cells)] == needing
+    assert [*run.needing_torch(["x = 1", "y = x"], [0])] == [True, True]
+
+
+def test_what_lacks_an_entry_that_needs_torch_has_no_button():
+    cells = [
+        "import torch\nkept = {}",
+        "def size(name):\n    return len(kept[name])",
+        "kept['ones'] = torch.ones(2)",
+        "kept['two'] = [2]",
+        "kept['two']",
+        "kept['ones']",
+        "size('two')",
+        "size('ones')",
+        "len(kept)",
+        "kept['ones'] = [1]",
+        "size('ones') + len(kept)",
+    ]
+    needing = [False, False, True, False, False, True, False, True, True, False, False]
     assert [*run.needing_torch(cells)] == needing
 
 

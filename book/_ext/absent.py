@@ -8,22 +8,29 @@ ABSENT = ("torch", "posenc.nn", "posenc.experiments")
 
 
 def is_absent(module: str) -> bool:
-    """Whether it is one of these, or a part of torch."""
-    return module in ABSENT or module.startswith("torch.")
-
-
-def imported(node: ast.AST) -> list[tuple[str, str]]:
-    """List the modules that a statement imports, each with the name that it binds."""
-    if isinstance(node, ast.Import):
-        return [(alias.name, alias.asname or alias.name.partition(".")[0]) for alias in node.names]
-    if isinstance(node, ast.ImportFrom) and node.module:
-        return [(node.module, alias.asname or alias.name) for alias in node.names]
-    return []
+    """Whether it is one of these, or a part of one."""
+    return any(f"{module}.".startswith(f"{name}.") for name in ABSENT)
 
 
 def absent_names(node: ast.AST) -> dict[str, str]:
     """The names that a statement binds to what isn't in the page, and what that is."""
-    return {name: module for module, name in imported(node) if is_absent(module)}
+    if isinstance(node, ast.Import):
+        found = [(a.asname or a.name.partition(".")[0], a.name) for a in node.names]
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        found = [(a.asname or a.name, f"{node.module}.{a.name}") for a in node.names]
+    else:
+        found = []
+    return {name: module for name, module in found if is_absent(module)}
+
+
+def without_absent(node: ast.stmt) -> ast.stmt | None:
+    """What is left of a statement without its imports of what isn't in the page."""
+    absent = absent_names(node)
+    if not absent or not isinstance(node, ast.Import | ast.ImportFrom):
+        return node
+    left = [a for a in node.names if (a.asname or a.name.partition(".")[0]) not in absent]
+    node.names = left
+    return node if left else None
 
 
 def is_setting(node: ast.stmt) -> bool:

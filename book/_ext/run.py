@@ -15,13 +15,13 @@ import re
 import shutil
 import symtable
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from functools import cache
 from io import BytesIO
 from pathlib import Path
 from typing import Any
 
-from absent import absent_names, is_setting
+from absent import absent_names, is_setting, without_absent
 from docutils import nodes
 from rjsmin import jsmin
 from sphinx.application import Sphinx
@@ -55,26 +55,54 @@ def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
     return bound, read
 
 
-def needing_torch(sources: Iterable[str]) -> Iterator[bool]:
+def items_put(tree: ast.AST) -> set[tuple[str, str]]:
+    """What a cell puts into a dict: the dict's name, and the key as it is written."""
+    put = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Subscript(ast.Name(name), ast.Constant(str(key)), ast.Store()):
+                put.add((name, key))
+    return put
+
+
+def asks_for(tree: ast.AST, items: set[tuple[str, str]]) -> bool:
+    """Whether a cell names a key of these, or reads a dict that misses one of them as a whole."""
+    nodes = list(ast.walk(tree))
+    of_items = [n for n in nodes if isinstance(n, ast.Subscript)]
+    known = {id(n.value) for n in of_items}
+    known |= {id(n.slice) for n in of_items if isinstance(n.ctx, ast.Store)}
+    others = [n for n in nodes if id(n) not in known]
+    named = {n.value for n in others if isinstance(n, ast.Constant)}
+    whole = {n.id for n in others if isinstance(n, ast.Name)}
+    return any(key in named or name in whole for name, key in items)
+
+
+def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterator[bool]:
     """For each cell of a chapter, whether it needs torch, or what a cell made that needs it.
 
     A cell that merely imports torch beside other things doesn't: in the page, ``kernel.py`` leaves
-    that import out, and what is set for torch.
+    that import out, and what is set for torch. What a cell without a button would put into a
+    dict is missing there: what asks for it, or for all of the dict, needs torch, too. Where none of
+    this tells, as with a dict that a function fills, a cell is tagged `needs-torch`.
     """
     absent: set[str] = set()
-    for source in sources:
+    missing: set[tuple[str, str]] = set()
+    for number, source in enumerate(sources):
         inner, bound, read = False, set[str](), set[str]()
-        for node in ast.parse(source).body:
-            if found := absent_names(node):
-                absent |= found.keys()
-            elif not is_setting(node):
+        tree = ast.parse(source)
+        for statement in tree.body:
+            absent |= absent_names(statement).keys()
+            node = without_absent(statement)
+            if node and not is_setting(node):
                 binds, reads = bound_and_read(node)
                 inner |= any(map(absent_names, ast.walk(node)))
                 read |= reads - bound
                 bound |= binds
         executes = "exec" in read and re.search(r"\btorch\.", source)
-        needs = bool(read & absent or executes or inner)
+        needs = bool(read & absent or executes or inner or asks_for(tree, missing))
+        needs = needs or number in tagged
         absent = absent | bound if needs else absent - bound
+        missing = missing | items_put(tree) if needs else missing - items_put(tree)
         yield needs
 
 
@@ -82,7 +110,8 @@ def mark_cells(app: Sphinx, doctree: nodes.document) -> None:
     """Mark the cells that need torch, which the page doesn't have."""
     cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
     sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
-    for cell, needs in zip(cells, needing_torch(sources), strict=True):
+    tagged = [n for n, cell in enumerate(cells) if "tag_needs-torch" in cell["classes"]]
+    for cell, needs in zip(cells, needing_torch(sources, tagged), strict=True):
         if needs:
             cell["classes"].append("needs-torch")
     for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens

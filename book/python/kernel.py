@@ -24,7 +24,7 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from absent import absent_names, is_setting
+from absent import absent_names, is_setting, without_absent
 from page import send  # type: ignore[import-not-found]  # of worker.js
 
 LONGEST = 100_000  # characters that one cell may print
@@ -154,10 +154,10 @@ def execute(source: str, file: str) -> None:
     tree = ast.parse(source, file)
     body = []
     for node in tree.body:
-        names = absent_names(node)
-        space.update({name: Absent(module) for name, module in names.items()})
-        if not names and not is_setting(node):
-            body.append(node)
+        space.update({name: Absent(module) for name, module in absent_names(node).items()})
+        left = without_absent(node)
+        if left and not is_setting(left):
+            body.append(left)
     last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
     exec(compile(ast.Module(body, []), file, "exec"), space)
     if last:
