@@ -236,6 +236,7 @@ def settings():
     }
     for name in ("html_static_path", "templates_path"):
         own[name] = [str(ROOT / path) for path in own[name]]
+    own["html_search_scorer"] = str(ROOT / own["html_search_scorer"])
     folders = {str(ROOT / path) for path in BOOK["sphinx"]["local_extensions"].values()}
     lines = ["import sys", f"sys.path[:0] = {sorted(folders)!r}"]
     return "\n".join([*lines, *(f"{name} = {value!r}" for name, value in own.items()), ""])

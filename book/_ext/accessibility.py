@@ -7,7 +7,6 @@ alt text is named.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -23,7 +22,7 @@ PICTURE = re.compile(
 
 
 def require_alt(app: Sphinx, doctree: nodes.document) -> None:
-    """Name a picture that says nothing to who can't see it."""
+    """Name a picture that says nothing to a reader who can't see it."""
     for image in doctree.findall(nodes.image):
         if not image.get("alt"):
             logger.warning("a picture without alt text: %s", image["uri"], location=image)
@@ -33,9 +32,3 @@ def repair(body: str) -> str:
     """The body of a page with its boxes."""
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
     return PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)
-
-
-def repair_page(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Repair a page that has a body; the search page and the index have none."""
-    if "body" in context:
-        context["body"] = repair(context["body"])

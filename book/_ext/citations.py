@@ -10,31 +10,15 @@ from __future__ import annotations
 import re
 from collections import Counter
 from pathlib import Path
-from typing import Any
 
 from pybtex.backends.markdown import Backend
 from pybtex.database import Entry, Person, parse_file
 from pybtex.richtext import Text
 from pybtex.style.formatting.plain import Style
-from pybtex.style.sorting.author_year_title import SortingStyle
 
 
 def is_document(entry: Entry) -> bool:
     return re.fullmatch(r"S\d", entry.key) is not None
-
-
-class Order(SortingStyle):
-    """The documents by their keys, and then everything else by author."""
-
-    def sorting_key(self, entry: Entry) -> tuple[Any, ...]:
-        document = is_document(entry)
-        return (not document, entry.key if document else "", *super().sorting_key(entry))
-
-
-class References(Style):
-    """pybtex's plain style in this order."""
-
-    default_sorting_style = Order
 
 
 def plain(latex: str) -> str:
@@ -74,9 +58,9 @@ def labels(path: Path) -> dict[str, str]:
 def listing(path: Path) -> str:
     """The list of references in Markdown, with an anchor for each."""
     names, backend = labels(path), Backend()
-    formatted = References().format_bibliography(parse_file(path, "bibtex"))
+    entries = Style().format_bibliography(parse_file(path, "bibtex"))  # ordered by author
     lines = []
-    for entry in formatted:
+    for entry in sorted(entries, key=lambda entry: entry.key if is_document(entry) else "later"):
         text = re.sub(r"\\([.()+-])", r"\1", " ".join(entry.text.render(backend).split()))
         lines.append(f'- <a id="{entry.key}"></a>**{names[entry.key]}.** {text}')
     return "\n".join(lines)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import os
 import re
 from html import escape
-from pathlib import Path
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -36,11 +35,9 @@ def read_environment(app: Sphinx, config: Config) -> None:
         }
 
 
-def list_pages(app: Sphinx, error: Exception | None) -> None:
+def list_pages(app: Sphinx) -> None:
     """Write robots.txt, and the sitemap where the address is known."""
-    if error or app.builder.name != "html":
-        return
-    out, url = Path(app.outdir), app.config.html_baseurl
+    out, url = app.outdir, app.config.html_baseurl
     robots = "User-agent: *\nAllow: /\n"
     if url:
         pages = {*map(app.builder.get_target_uri, app.env.found_docs), ""} - {"index.html"}

@@ -1,21 +1,19 @@
 """The notebook that a page offers to download: in Markdown alone.
 
-Who downloads one chapter has neither the others nor an extension that knows MyST. Boxes become
-quotations, and links to other pages lead to the published site, or, where there is none, become
-their text. Numbers, captions and citations are text already.
+Someone who downloads one chapter has neither the others nor an extension that knows MyST. Boxes
+become quotations, and links to other pages lead to the published site, or, where there is none,
+become their text. Numbers, captions and citations are text already.
 """
 
 from __future__ import annotations
 
 import json
-import posixpath
 import re
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
-from stated import LINK, book_of
+from stated import LINK, Book, book_of
 
 OPENING = re.compile(r"(`{3,}|:{3,})\s*\{([\w-]+)\} *(.*)")
 OPTION = re.compile(r":[\w-]+:")
@@ -47,15 +45,15 @@ def boxes(lines: list[str]) -> Iterator[str]:
             yield f"> {inner}".rstrip()
 
 
-def resolve(text: str, here: str, site: str, titles: dict[str, str]) -> str:
+def resolve(text: str, here: str, site: str, book: Book) -> str:
     """The Markdown of a cell as every viewer shows it, wherever it lies."""
 
     def link(found: re.Match[str]) -> str:
         if found["code"] or not found["path"]:
             return found[0]
-        page = posixpath.normpath(posixpath.join(posixpath.dirname(here), found["path"]))
+        page = book.path(here, found["path"])
         if not site:
-            is_title = found["text"] == titles.get(page)
+            is_title = found["text"] == book.titles.get(page)
             return f"*{found['text']}*" if is_title else found["text"]
         address = re.sub(r"\.(ipynb|md)$", ".html", page)
         anchor = f"#{found['anchor']}" if found["anchor"] else ""
@@ -64,17 +62,15 @@ def resolve(text: str, here: str, site: str, titles: dict[str, str]) -> str:
     return LINK.sub(link, "\n".join(boxes(text.split("\n"))))
 
 
-def write_downloads(app: Sphinx, error: Exception | None) -> None:
+def write_downloads(app: Sphinx) -> None:
     """Put them in the place of the copies that Sphinx makes."""
-    if error is not None or app.builder.format != "html":
-        return
     book, site = book_of(app), app.config.html_baseurl
     for page in book.places:
         notebook: dict[str, Any] = json.loads((book.root / page).read_text(encoding="utf-8"))
         notebook["cells"] = book.cells(page, notebook["cells"])
         for cell in notebook["cells"]:
             if cell["cell_type"] == "markdown":
-                cell["source"] = resolve(cell["source"], page, site, book.titles)
+                cell["source"] = resolve(cell["source"], page, site, book)
             cell["metadata"].pop("mystnb", None)
-        path = Path(app.outdir) / "_sources" / page
+        path = app.outdir / "_sources" / page
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")

@@ -1,15 +1,14 @@
-"""Figures that follow the theme of the page, light or dark."""
+"""Figures that follow the theme of the page, light or dark.
+
+In a page that runs Python, `follow_theme` colors what a cell draws; there is no Sphinx.
+"""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from posenc.plots import COLORS, INK
-
-if TYPE_CHECKING:  # in a page, `follow_theme` colors what a cell draws, and there is no Sphinx
-    from sphinx.application import Sphinx
 
 DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that words in it can be read on either page
@@ -31,10 +30,9 @@ def follow_theme(svg: str) -> str:
     return head + THEME + "<defs>" + body.replace(INK, "var(--ink)")
 
 
-def finish_figures(app: Sphinx, error: Exception | None) -> None:
-    """Let the figures of the built pages follow the page's theme."""
-    if error is None and app.builder.format == "html":
-        for path in (Path(app.outdir) / "_images").glob("*.svg"):
-            svg = path.read_text(encoding="utf-8")
-            if "--ink" not in svg and any(color in svg for color in (INK, *COLORS)):
-                path.write_text(follow_theme(svg), encoding="utf-8")
+def color_pictures(folder: Path) -> None:
+    """Let the figures in a folder follow the theme of the page."""
+    for path in folder.glob("*.svg"):
+        svg = path.read_text(encoding="utf-8")
+        if "--ink" not in svg and any(color in svg for color in (INK, *COLORS)):
+            path.write_text(follow_theme(svg), encoding="utf-8")

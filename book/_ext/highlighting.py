@@ -9,27 +9,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from pygments.filter import Filter
-from pygments.lexer import Lexer
 from pygments.lexers import find_lexer_class_by_name
-from pygments.token import Name, Punctuation, Text, Whitespace, _TokenType
+from pygments.token import Name, Punctuation, Text, Whitespace
 
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}
 
 
-class Colored(Filter):
-    """Tokens whose color is that of the text become text."""
-
-    def filter(
-        self, lexer: Lexer, stream: Iterator[tuple[_TokenType, str]]
-    ) -> Iterator[tuple[_TokenType, str]]:
-        for kind, value in stream:
-            yield (Text if kind in PLAIN else kind), value
-
-
 class Python(find_lexer_class_by_name("ipython3")):  # type: ignore[misc]
-    """The Python of notebooks, as Jupyter highlights it."""
+    """The Python of notebooks, as Jupyter highlights it; what isn't colored is text."""
 
-    def __init__(self, **options: Any) -> None:
-        super().__init__(**options)
-        self.add_filter(Colored())
+    def get_tokens_unprocessed(self, *arguments: Any) -> Iterator[tuple[int, Any, str]]:
+        for index, kind, value in super().get_tokens_unprocessed(*arguments):
+            yield index, Text if kind in PLAIN else kind, value

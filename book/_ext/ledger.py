@@ -38,11 +38,10 @@ class Ledger(SphinxDirective):
         self.env.note_dependency(str(path))
         rows = yaml.safe_load(path.read_text(encoding="utf-8"))
         if document := self.options.get("document"):
-            mistakes = (row for row in rows if row["verdict"] != "holds")
             body = [
                 self.row(row["claim"], row["truth"], self.place(row))
-                for row in mistakes
-                if row["id"].startswith(document)
+                for row in rows
+                if row["id"].startswith(document) and row["verdict"] != "holds"
             ]
             return [self.table(["The document says", "Right is", "Shown in"], body)]
         body = []

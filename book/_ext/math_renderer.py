@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 from functools import cache
+from html import escape
 from importlib.metadata import files
 from typing import Any
 
@@ -44,7 +45,7 @@ def html_of(node: nodes.Node, display: bool) -> str:
     except JSEvalException as error:
         first = str(error).strip().splitlines()[0]
         logger.warning("KaTeX: %s in %r", first, node.astext(), location=node)
-        return nodes.literal("", node.astext()).astext()
+        return escape(node.astext())
 
 
 def visit_inline(self: Any, node: nodes.math) -> None:

@@ -15,17 +15,17 @@ import os
 import re
 from base64 import b64encode
 from collections.abc import Iterable
-from html.parser import HTMLParser
 from io import BytesIO
-from itertools import chain
+from itertools import count, groupby
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import imagesize
 import tinycss2
+from bs4 import BeautifulSoup
 from fontTools import subset
 from fontTools.ttLib import TTFont
-from PIL import Image
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
@@ -34,11 +34,11 @@ SCRIPT = re.compile(r"[ \t]*<script([^>]*)>(.*?)</script>\n?", re.DOTALL)
 STYLE = re.compile(r'[ \t]*<link(?=[^>]* rel="stylesheet")[^>]* href="([^"]*)"[^>]*>\n?')
 IMAGE = re.compile(r"<img\b[^>]*>")
 URL = re.compile(r"""url\(\s*("[^"]*"|'[^']*'|[^)"']*?)\s*\)""")
+FAMILY = re.compile(r"(?<![\w-])font(?:-family)?:[^;]*?(KaTeX_\w+|Font ?Awesome[\w ]*)")
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 PROPERTY = re.compile(r"--[\w-]+")
 FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # of who wrote it, and the license
-VOID = {"br", "hr", "img", "input", "link", "meta", "wbr"}
 # The version switcher alone reads the name of the page, and the book has no versions.
 PAGENAME = "DOCUMENTATION_OPTIONS.pagename"
 INLINE = 3000  # bytes: a smaller font is not worth a request of its own
@@ -51,36 +51,26 @@ SIZED = ":where(img[height]){height:auto}"
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 
-class Used(HTMLParser):
-    """What style rules can match in a page, and the characters below each of some classes.
+def used(pages: Iterable[str], classes: set[str]) -> tuple[set[str], dict[str, set[str]]]:
+    """What style rules can match in pages, and the characters below each of some classes.
 
     MathML is for screen readers: its characters are not drawn.
     """
-
-    def __init__(self, classes: Iterable[str]) -> None:
-        super().__init__()
-        self.words: set[str] = set()
-        self.drawn: dict[str, set[str]] = {name: set() for name in classes}
-        self.open: list[tuple[str, list[str]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        values = dict(attrs)
-        classes = (values.get("class") or "").split()
-        self.words |= {tag, *classes, values.get("id") or ""}
-        if tag not in VOID:
-            self.open.append((tag, [name for name in classes if name in self.drawn]))
-
-    def handle_endtag(self, tag: str) -> None:
-        while self.open and self.open.pop()[0] != tag:
-            pass
-
-    def handle_data(self, data: str) -> None:
-        tags = [tag for tag, _ in self.open]
-        if "script" in tags:
-            self.words.update(WORD.findall(data))
-        if "math" not in tags:
-            for name in chain.from_iterable(classes for _, classes in self.open):
-                self.drawn[name].update(data)
+    words: set[str] = set()
+    drawn: dict[str, set[str]] = {}
+    for html in pages:
+        page = BeautifulSoup(html, "html.parser")
+        tags = page.find_all()
+        for tag in tags:
+            words.update([tag.name, *tag.get("class", []), tag.get("id", "")])
+        for script in page("script"):
+            words.update(WORD.findall(script.text))
+        for formula in page("math"):
+            formula.clear()
+        for tag in tags:
+            for name in classes.intersection(tag.get("class", [])):
+                drawn.setdefault(name, set()).update(tag.text)
+    return words, drawn
 
 
 # ---------------------------------------------------------------- styles
@@ -118,13 +108,7 @@ def words_of(selector: list[Any]) -> set[str]:
 
 def split(tokens: list[Any]) -> list[list[Any]]:
     """Tokens, parted at their commas."""
-    parts: list[list[Any]] = [[]]
-    for token in tokens:
-        if token.type == "literal" and token.value == ",":
-            parts.append([])
-        else:
-            parts[-1].append(token)
-    return parts
+    return [list(part) for comma, part in groupby(tokens, lambda token: token == ",") if not comma]
 
 
 def text(tokens: list[Any]) -> str:
@@ -190,11 +174,8 @@ def fonts_of(rules: list[Any]) -> dict[str, set[str]]:
 
 def family(rule: Any) -> str:
     """The font family that a rule names first, or nothing."""
-    for d in declarations(rule):
-        if d.type == "declaration" and d.name in {"font-family", "font"}:
-            found = re.search(r"(KaTeX_\w+|Font ?Awesome[\w ]*)", text(d.value).replace("\\", ""))
-            return found[0] if found else ""
-    return ""
+    found = FAMILY.search(text(rule.content).replace("\\", ""))
+    return found[1] if found else ""
 
 
 def smaller_font(path: Path, characters: Iterable[str]) -> bytes:
@@ -299,19 +280,15 @@ def merge_styles(pages: dict[Path, str], folder: Path, code: str) -> str:
     rules = parse("".join(read_style(path, folder) for path in paths))
     fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
     classes = fonts_of(rules)
-    used = Used(chain.from_iterable(classes.values()))
-    for html in pages.values():
-        used.feed(html)
-        used.close()
-        used.open.clear()
+    words, below = used(pages.values(), set().union(*classes.values()))
     elsewhere = set(PROPERTY.findall("".join([*pages.values(), code])))
     others = tinycss2.serialize([rule for rule in rules if rule not in fonts])
-    css = used_rules(others, used.words | set(WORD.findall(code)), elsewhere)
+    css = used_rules(others, words | set(WORD.findall(code)), elsewhere)
     icons = set(re.findall("[\ue000-\uf8ff]", css))
     drawn = {
-        name: icons.union(*(used.drawn[c] for c in below & used.words))
-        for name, below in classes.items()
-        if below & used.words
+        name: icons.union(*(below[each] for each in names & below.keys()))
+        for name, names in classes.items()
+        if names & below.keys()
     }
     css = f'@charset "utf-8";{notices}{faces(fonts, drawn, folder)}{SIZED}{css}'
     name = store(folder, "site", ".css", css.encode())
@@ -323,28 +300,16 @@ def merge_styles(pages: dict[Path, str], folder: Path, code: str) -> str:
     return css
 
 
-def size(path: Path) -> tuple[int, int]:
-    """Width and height of a picture, in CSS pixels."""
-    if path.suffix != ".svg":
-        return Image.open(path).size
-    root = path.read_text(encoding="utf-8").partition("<svg")[2].partition(">")[0]
-    sides = [re.search(rf'\b{side}="([\d.]+)(pt)?', root) for side in ("width", "height")]
-    width, height = (round(float(n[1]) * (4 / 3 if n[2] else 1)) for n in sides if n)
-    return width, height
-
-
 def size_images(page: Path, html: str) -> str:
     """Reserve the place of each picture; load those after the first when a reader comes near."""
-    eager = True
+    before = count()
 
     def sized(found: re.Match[str]) -> str:
-        nonlocal eager
         source = re.search(r' src="(?!data:|\w+://)([^"]*)"', found[0])
         if not source or " width=" in found[0]:
             return found[0]
-        width, height = size(target(page, source[1]))
-        lazy = "" if eager else ' loading="lazy"'
-        eager = False
+        width, height = map(round, imagesize.get(target(page, source[1])))
+        lazy = ' loading="lazy"' if next(before) else ""
         return f'<img width="{width}" height="{height}" decoding="async"{lazy}{found[0][4:]}'
 
     return IMAGE.sub(sized, html)
@@ -379,8 +344,3 @@ def lighten(site: Path) -> None:
 def write_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
     """Have every page written in every build: what is light already can't be made light again."""
     return sorted(env.found_docs)
-
-
-def finish(app: Sphinx, error: Exception | None) -> None:
-    if error is None and app.builder.name == "html" and app.config.html_optimized:
-        lighten(Path(app.outdir))

@@ -2,9 +2,8 @@
 
 What they do to a **page**:
 
-1. Before anything is read, `deployment` asks the environment where the site will be, `searching`
-   gives the search a rule for what comes first, and `chapters` looks for a chapter that `_toc.yml`
-   forgot, and at each notebook, whether it is whole.
+1. Before anything is read, `deployment` asks the environment where the site will be, and
+   `chapters` looks for a chapter that `_toc.yml` forgot or that is cut off.
 2. Sphinx gets each page from `stated`, which exchanges the Markdown that every viewer shows for
    MyST's markup (`plain`). While it reads, `ledger` fills in its directive, and
    `highlighting` colors code.
@@ -56,14 +55,31 @@ import stated
 import typography
 from jupyter_client.manager import KernelManager
 from sphinx.application import Sphinx
+from sphinx.search import languages
+
+
+def change_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Change the HTML of a page that has a body; the search page and the index have none."""
+    if "body" in context:
+        context["body"] = typography.keep_text(accessibility.repair(context["body"]))
+
+
+def change_site(app: Sphinx, error: Exception | None) -> None:
+    """Change the files of a site that is complete, with the theme's own."""
+    if error is None and app.builder.name == "html":
+        figures.color_pictures(app.outdir / "_images")
+        downloads.write_downloads(app)
+        if app.config.html_optimized:
+            optimization.lighten(app.outdir)
+        security.guard_pages(app.outdir)
+        deployment.list_pages(app)
+
 
 # Handlers of Sphinx's events. Most of its own, and of the theme's, have the priority 500.
 BEFORE, AFTER = 400, 900
 STEPS = [
     ("config-inited", BEFORE, deployment.read_environment),
-    ("config-inited", BEFORE, searching.add_scorer),
-    ("env-before-read-docs", BEFORE, chapters.find_unlisted),
-    ("source-read", BEFORE, chapters.require_whole),
+    ("env-before-read-docs", BEFORE, chapters.require_all),
     ("source-read", BEFORE, stated.write_myst),
     ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
     ("doctree-read", AFTER, accessibility.require_alt),
@@ -75,16 +91,11 @@ STEPS = [
     ("env-updated", AFTER, optimization.write_all),
     ("doctree-resolved", AFTER, glossary.link_terms),
     ("doctree-resolved", AFTER, typography.keep_formulas),
-    ("html-page-context", AFTER, accessibility.repair_page),
-    ("html-page-context", AFTER, typography.keep_page),
+    ("html-page-context", AFTER, change_body),
     ("html-page-context", AFTER, live_figures.add_script),
     ("html-page-context", AFTER, head.describe),
     ("html-page-context", AFTER, run.name_folder),
-    ("build-finished", AFTER, figures.finish_figures),  # after the theme's own files
-    ("build-finished", AFTER, downloads.write_downloads),
-    ("build-finished", AFTER, optimization.finish),
-    ("build-finished", AFTER, security.guard_pages),
-    ("build-finished", AFTER, deployment.list_pages),
+    ("build-finished", AFTER, change_site),
     ("build-finished", AFTER, run.copy_python),
 ]
 
@@ -95,6 +106,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # They warn of open lines, and nothing that starts them here hands on a setting.
     KernelManager.transport_encryption.default_value = "auto"
     app.add_config_value("html_optimized", True, "html")  # without it, pages as Sphinx writes them
+    languages["en"] = searching.Words
     app.add_lexer("ipython3", highlighting.Python)
     app.add_directive("ledger", ledger.Ledger)
     app.setup_extension("myst_nb")

@@ -16,7 +16,6 @@ are the ones that Sphinx counts: `stated` counts likewise, and `Places` compares
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -108,14 +107,6 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
                 yield cell | {"source": text}
     if inside:
         yield end
-
-
-def read(source: str) -> dict[str, Any]:
-    """A notebook, with the text of each cell in one piece."""
-    notebook = json.loads(source)
-    for cell in notebook["cells"]:
-        cell["source"] = "".join(cell["source"])
-    return notebook
 
 
 class Anchors(Transform):

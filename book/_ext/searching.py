@@ -1,15 +1,10 @@
-"""Give the site's search a rule of its own for what comes first: ``scorer.js`` says which.
+"""Keep numbers out of the search's index: the page's script never looks for a word of digits there.
 
-And keep numbers out of its index: the page's script never looks for a word of digits there.
+What comes first among the results is `scorer.js`'s to say, which `_config.yml` names.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
-
-from sphinx.application import Sphinx
-from sphinx.config import Config
-from sphinx.search import languages
 from sphinx.search.en import SearchEnglish
 
 
@@ -18,8 +13,3 @@ class Words(SearchEnglish):
 
     def word_filter(self, word: str) -> bool:
         return super().word_filter(word) and not word.isdigit()
-
-
-def add_scorer(_: Sphinx, config: Config) -> None:
-    languages["en"] = Words
-    config.html_search_scorer = str(Path(__file__).with_name("scorer.js"))

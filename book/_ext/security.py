@@ -8,8 +8,6 @@ from base64 import b64encode
 from html import unescape
 from pathlib import Path
 
-from sphinx.application import Sphinx
-
 SCRIPT = re.compile(r"<script(?![^>]* src=)[^>]*>(.*?)</script>", re.DOTALL)
 HANDLER = re.compile(r' on[a-z]+="([^"]*)"')
 CHARSET = '<meta charset="utf-8" />'
@@ -30,9 +28,8 @@ def guard(html: str) -> str:
     return html.replace(CHARSET, tag, 1)
 
 
-def guard_pages(app: Sphinx, error: Exception | None) -> None:
-    """Guard every page of the built site."""
-    if error is None and app.builder.name == "html":
-        for path in Path(app.outdir).rglob("*.html"):
-            if "_static" not in path.parts:
-                path.write_text(guard(path.read_text(encoding="utf-8")), encoding="utf-8")
+def guard_pages(site: Path) -> None:
+    """Guard every page of a built site."""
+    for path in site.rglob("*.html"):
+        if "_static" not in path.parts:
+            path.write_text(guard(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -18,7 +18,7 @@ from typing import Any
 
 import yaml
 from citations import labels
-from plain import PLACES, read, to_myst
+from plain import PLACES, to_myst
 from sphinx.application import Sphinx
 from sphinx.util import logging
 
@@ -56,27 +56,28 @@ class Book:
         self.titles: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
         self.places: dict[str, dict[str, tuple[str, str]]] = {}
-        pages = [f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")]
-        pages = [page for page in pages if (root / page).exists()]
-        for page in pages:
-            text = (root / page).read_text(encoding="utf-8")
-            if page.endswith(".ipynb"):
-                with suppress(ValueError):  # it is cut off: `chapters` says so
-                    self.add_chapter(page, read(text)["cells"])
-            else:
-                title = TITLE.search(text)
-                self.titles[page] = title[1] if title else ""
+        for page in (f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")):
+            if (root / page).exists():
+                with suppress(ValueError):  # a notebook is cut off: `chapters` says so
+                    self.add(page, self.texts(page))
 
-    def add_chapter(self, path: str, cells: list[dict[str, Any]]) -> None:
-        text = "\n\n".join(cell["source"] for cell in cells if cell["cell_type"] == "markdown")
-        title = TITLE.search(text)
-        self.titles[path] = title[1] if title else ""
-        self.numbers[path] = number = len(self.numbers) + 1
-        self.places[path] = places = {}
-        for kind, form in PLACES.items():
-            texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
-            names = [found["name"] for text in texts for found in form.finditer(text)]
-            places |= {name: (kind, f"{number}.{n}") for n, name in enumerate(names, 1)}
+    def texts(self, page: str) -> list[str]:
+        """The Markdown of a page: in a notebook, that of each cell."""
+        source = (self.root / page).read_text(encoding="utf-8")
+        if page.endswith(".md"):
+            return [source]
+        cells = json.loads(source)["cells"]
+        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+
+    def add(self, page: str, texts: list[str]) -> None:
+        title = TITLE.search("\n\n".join(texts))
+        self.titles[page] = title[1] if title else ""
+        if page.endswith(".ipynb"):
+            self.numbers[page] = number = len(self.numbers) + 1
+            self.places[page] = places = {}
+            for kind, form in PLACES.items():
+                names = [found["name"] for text in texts for found in form.finditer(text)]
+                places |= {name: (kind, f"{number}.{n}") for n, name in enumerate(names, 1)}
 
     def path(self, here: str, link: str) -> str:
         """The page that a link in the page `here` leads to, from the root of the book."""
@@ -137,12 +138,7 @@ def differences(book: Book) -> list[tuple[str, str, str]]:
     """Lines that state what isn't so: page, line, and the line as it should be."""
     found = []
     for page in book.titles:
-        source = (book.root / page).read_text(encoding="utf-8")
-        texts = [source]
-        if page.endswith(".ipynb"):
-            cells = read(source)["cells"]
-            texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
-        for text in texts:
+        for text in book.texts(page):
             pairs = zip(text.split("\n"), book.restate(page, text).split("\n"), strict=True)
             found += [(page, is_now, should) for is_now, should in pairs if is_now != should]
     return found

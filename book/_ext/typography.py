@@ -6,7 +6,6 @@ A path may end one after a slash.
 from __future__ import annotations
 
 import re
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -31,8 +30,6 @@ CODE = re.compile(
 )
 PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
 SHORT = 38  # characters of LaTeX: a formula that needs no line of its own
-OPENING = re.compile(r"\S+$")
-CLOSING = re.compile(r"^\S+")
 
 
 def keep_formulas(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -44,21 +41,17 @@ def keep_formulas(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if len(formula.astext()) > SHORT:
             continue
         formula["classes"].append("together")
-        line = formula.parent
-        at = line.index(formula)
-        around = [line[i] if 0 <= i < len(line) else None for i in (at - 1, at + 1)]
-        before, after = (str(each) if isinstance(each, nodes.Text) else "" for each in around)
-        opening, closing = OPENING.search(before), CLOSING.search(after)
-        if not (opening or closing):
-            continue
-        parts: list[nodes.Node] = [formula]
-        if closing:
-            line[at + 1] = nodes.Text(after[closing.end() :])
-            parts.append(nodes.Text(closing[0]))
+        line, at = formula.parent, formula.parent.index(formula)
+        before, _, after = ["", *line, ""][at : at + 3]
+        opening = re.search(r"\S*\Z", before)[0] if isinstance(before, str) else ""
+        closing = re.match(r"\S*", after)[0] if isinstance(after, str) else ""
         if opening:
-            line[at - 1] = nodes.Text(before[: opening.start()])
-            parts.insert(0, nodes.Text(opening[0]))
-        line[at] = nodes.inline("", "", *parts, classes=["together"])
+            line[at - 1] = nodes.Text(before.removesuffix(opening))
+        if closing:
+            line[at + 1] = nodes.Text(after.removeprefix(closing))
+        if opening or closing:
+            parts = nodes.Text(opening), formula, nodes.Text(closing)
+            line[at] = nodes.inline("", "", *parts, classes=["together"])
 
 
 def keep(found: re.Match[str]) -> str:
@@ -75,9 +68,3 @@ def keep_text(body: str) -> str:
     body = UNBROKEN.sub(keep, body)
     body = CODE.sub(" together", body)
     return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
-
-
-def keep_page(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Do so in a page that has a body."""
-    if "body" in context:
-        context["body"] = keep_text(context["body"])
