@@ -58,7 +58,7 @@ def tree(tmp_path):
         target.parent.mkdir(parents=True, exist_ok=True)
         copy = shutil.copytree if source.is_dir() else shutil.copy2
         copy(source, target)
-    (tree / "notebooks").mkdir()
+    (tree / "notebooks" / "data").mkdir(parents=True)
     for page in (tree / "book").glob("*.md"):
         page.unlink()
     for name, text in PAGES.items():
