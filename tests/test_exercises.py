@@ -33,7 +33,13 @@ def checks(chapter):
 
 
 CHECKS = {(c, name): found for c in CHAPTERS for name, *found in checks(c)}
-ANSWERS = [(*check, i) for check in CHECKS for i in range(len(WRONG[check[0]][check[1]]))]
+
+
+def answers(chapter, check):
+    return WRONG.get(chapter, {}).get(check, [])
+
+
+ANSWERS = [(*check, number) for check in CHECKS for number in range(len(answers(*check)))]
 
 
 def names(node):
@@ -60,7 +66,7 @@ def lines_for(chapter, check):
     usual = [
         c for c in cells(chapter)[: number + 1] if "solution" not in c.metadata.get("tags", [])
     ]
-    instead = WRONG[chapter].get("instead", "")
+    instead = WRONG.get(chapter, {}).get("instead", "")
     before = [line for cell in usual for line in split(cell.source)]
     after = [*split(instead), *split(solution.source)]
     called, more = set(), {check}  # What a function reads is what stands there when it is called.
@@ -87,7 +93,7 @@ def give(chapter, check, answer):
 
 def wrong_answer(chapter, check, number):
     """What somebody writes who makes this slip."""
-    change = WRONG[chapter][check][number][1]
+    change = answers(chapter, check)[number][1]
     if isinstance(change, str):
         return change
     answer = CHECKS[chapter, check][1].source
@@ -108,10 +114,10 @@ def _chapter(monkeypatch):
 
 
 def test_every_check_has_two_wrong_answers():
+    few = [check for check in CHECKS if len(answers(*check)) < 2]
+    assert few == [], "tests/wrong_answers.py: give each of these two wrong answers at least"
     listed = {(c, check) for c in WRONG for check in WRONG[c] if check != "instead"}
-    assert listed == set(CHECKS), "tests/wrong_answers.py and the chapters have other checks"
-    few = [check for check in CHECKS if len(WRONG[check[0]][check[1]]) < 2]
-    assert few == [], "at least two wrong answers each, please"
+    assert listed - set(CHECKS) == set(), "tests/wrong_answers.py: no chapter has these checks"
 
 
 @pytest.mark.parametrize(("chapter", "check"), CHECKS)
@@ -121,7 +127,7 @@ def test_takes_the_solution(chapter, check):
 
 @pytest.mark.parametrize(("chapter", "check", "number"), ANSWERS)
 def test_refuses_a_wrong_answer_in_words_that_help(chapter, check, number):
-    slip, _, says = WRONG[chapter][check][number]
+    slip, _, says = answers(chapter, check)[number]
     with pytest.raises(AssertionError) as refusal:
         give(chapter, check, wrong_answer(chapter, check, number))
     message = str(refusal.value)

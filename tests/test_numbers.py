@@ -16,9 +16,9 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
+from test_book import rule
 
 ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 ELSEWHERE = yaml.safe_load((ROOT / "tests" / "numbers.yml").read_text(encoding="utf-8")) or {}
 
 NUMBER = re.compile(r"(?<![\w.,/^{-])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|,\d)")
@@ -82,11 +82,10 @@ def printed(output):
     yield from map(float, re.findall(pattern, spelled(text)))
 
 
-@cache
-def chapter(path):
-    """What a chapter says, and the numbers that its cells show."""
+def look_at(cells):
+    """The numbers that a chapter says, each with its cell, and those that its cells show."""
     said, shown = [], set()
-    for number, cell in enumerate(nbformat.read(path, as_version=4).cells):
+    for cell in cells:
         texts = [cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")]
         if cell.cell_type == "markdown":
             texts.append(cell.source)
@@ -94,8 +93,13 @@ def chapter(path):
             shown.update(constants(cell.source))
             for output in cell.outputs:
                 shown.update(printed(output))
-        said += [(number, found) for text in texts for found in numbers(text)]
-    return said, frozenset(shown)
+        said += [(cell, found) for text in texts for found in numbers(text)]
+    return said, shown
+
+
+@cache
+def chapter(name):
+    return look_at(nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells)
 
 
 def is_shown(number, shown):
@@ -111,21 +115,21 @@ def is_shown(number, shown):
     )
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_numbers_in_the_text_are_printed_or_asserted(path):
-    said, shown = chapter(path)
-    known = ELSEWHERE.get(path.stem, {})
-    missing = [(cell, n) for cell, n in said if not is_shown(n, shown) and n not in known]
-    lines = [f"  cell {cell} (from 0, Markdown included): {number}" for cell, number in missing]
-    cure = "print or assert it in a cell of the chapter, or list it in tests/numbers.yml"
-    assert not missing, f"{path.stem}: no cell shows\n" + "\n".join(lines) + f"\n{cure}"
+@rule
+def test_numbers_in_the_text_are_printed_or_asserted(chapter):
+    said, shown = look_at(chapter.cells)
+    known = ELSEWHERE.get(chapter.path.stem, {})
+    for cell, number in said:
+        if not is_shown(number, shown) and number not in known:
+            cure = "print or assert it in a cell of the chapter, or list it in tests/numbers.yml"
+            yield cell, f"no cell shows {number}: {cure}"
 
 
 def test_the_list_holds_nothing_else():
     for name, known in ELSEWHERE.items():
         if name in PAGES:
             continue
-        said, shown = chapter(ROOT / "notebooks" / f"{name}.ipynb")
+        said, shown = chapter(name)
         for number, reason in known.items():
             assert len(reason) > 10, f"{name}: {number} has no reason"
             assert number in {n for _, n in said}, f"{name}: {number} isn't in the text any more"
@@ -152,7 +156,7 @@ def sections(path):
 def test_numbers_of_a_page_are_shown_by_the_chapters_it_links_to(name):
     known, used, missing = ELSEWHERE.get(name, {}), set(), []
     for part, links in sections(PAGES[name]):
-        shown = {n for link in links for n in chapter(ROOT / f"notebooks/{link}.ipynb")[1]}
+        shown = {n for link in links for n in chapter(link)[1]}
         unseen = {n for n in numbers(part) if not is_shown(n, shown)}
         missing += [(n, part.partition("\n")[0]) for n in unseen - known.keys()]
         used |= unseen
@@ -164,7 +168,7 @@ def test_numbers_of_a_page_are_shown_by_the_chapters_it_links_to(name):
 def test_numbers_of_the_ledger_are_shown_by_the_chapter_that_judges():
     rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
     for row in rows:
-        _, shown = chapter(ROOT / "notebooks" / f"{row['chapter']}.ipynb")
+        _, shown = chapter(row["chapter"])
         said = {n for field in ("claim", "truth") for n in numbers(row.get(field, ""))}
         missing = {n for n in said if not is_shown(n, shown)}
         assert not missing, f"{row['id']}: {row['chapter']} doesn't show {missing}"
