@@ -39,7 +39,7 @@ _build/sources: $(wildcard src/posenc/*.py src/posenc/*/*.py src/posenc/figures/
 	@rm -rf _build
 	@mkdir -p _build && touch $@
 
-# Sphinx looks at the pages that are there: those that went, and what builds them, are watched here.
+# Sphinx looks at the pages that are there: pages that were removed, and what builds pages, are watched here.
 _build/pages: _build/sources _toc.yml $(wildcard book/_ext/*.py)
 	@rm -rf _build/html _build/.doctrees
 	@touch $@
@@ -141,7 +141,7 @@ mutants: .venv/mutants/installed tools/stryker/node_modules/installed ## put err
 	PYTHONPATH=$$(echo $(CURDIR)/.venv/lib/python*/site-packages) \
 		.venv/mutants/bin/python tools/mutate_package.py --max-children 2
 
-# Strict: a package that the service doesn't know is no package without faults.
+# Strict: a package that the service doesn't know can't count as free of faults.
 audit: .venv/audit/installed ## ask for known vulnerabilities of what is pinned (needs a network)
 	.venv/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements.txt
 
@@ -149,7 +149,7 @@ links: book ## try the links to other sites (needs a network)
 	@trap 'rm -f _build/html/output.txt _build/html/output.json' EXIT; \
 		$(ALONE) $(BIN)/jupyter-book build . --builder linkcheck
 
-# What torch's GPU build draws in by itself is left out: pinned, it would come with the CPU build too.
+# What only torch's GPU build needs is left out: pinned, it would come with the CPU build, too.
 lock: .venv ## compile requirements.txt from pyproject.toml
 	$(PYTHON) tools/install.py --lock
 

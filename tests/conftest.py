@@ -30,7 +30,7 @@ def pytest_report_header():
 
 
 def pytest_collection_modifyitems(config, items):
-    """What takes long, or a machine at rest, has a target of its own."""
+    """What takes long, or needs a machine at rest, has a target of its own."""
     for name, target in {"faults": "make faults", "timing": "make bench"}.items():
         if name not in config.option.markexpr:
             for item in filter(lambda item: item.get_closest_marker(name), items):

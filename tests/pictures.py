@@ -147,8 +147,8 @@ def name(cells, cell):
 def changed(cell, outputs, name=""):
     """What differs between the pictures stored in a cell and fresh outputs, in words.
 
-    Where nbval ignores the output, for it shows times or what rounding decides, the labels are
-    compared nonetheless.
+    Where nbval ignores the output, because it shows times or what rounding decides, the labels are
+    compared anyway.
     """
     stored, fresh = (
         [o.data[SVG] for o in side if SVG in o.get("data", {})] for side in (cell.outputs, outputs)

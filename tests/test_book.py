@@ -199,7 +199,7 @@ def test_exercises_have_solutions_that_run(chapter):
 
 @rule
 def test_nothing_needs_a_solution(chapter):
-    """Who solves an exercise in another way can go on: no later cell needs a name of ours."""
+    """A reader who solves an exercise another way can go on: no later cell needs our names."""
     given, ours = set(), set()
     for cell in chapter.code:
         tree = list(ast.walk(ast.parse(cell.source)))
@@ -273,7 +273,7 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
 
 @rule
 def test_no_chapter_writes_out_a_name_of_the_package(chapter):
-    """One name, one thing: a chapter's own version is called otherwise."""
+    """One name, one thing: a chapter's own version has another name."""
     public = {*posenc.__all__, "SinusoidalPositionalEncoding", "rotate_pairs", "alibi_slopes"}
     for cell in chapter.code:
         names = re.findall(r"^(?:def|class) (\w+)", cell.source, re.MULTILINE)

@@ -19,7 +19,7 @@ SMALL = {"longest": 2500, "length": 600}  # more than 2048, where float16 begins
 
 
 def looked_at(subject, kind, **options):
-    """Check it, but for torch.compile, which takes long and has tests of its own."""
+    """Check it without torch.compile, which takes long and has tests of its own."""
     laws = [law for law in checks.laws_of(kind) if law != "compile"]
     return checks.check(subject, kind, laws=laws, **({} if kind == "bias" else SMALL), **options)
 

@@ -331,7 +331,7 @@ def test_shapes_that_differ():
 
 
 def spoiled(kind, where):
-    """A subject of a kind that is right but for NaN: everywhere, or in one entry of each result."""
+    """A subject of a kind that is right except for NaN, everywhere or in one entry per result."""
 
     def spoil(made):
         made = torch.as_tensor(made).clone()

@@ -92,7 +92,7 @@ def give(chapter, check, answer):
 
 
 def wrong_answer(chapter, check, number):
-    """What somebody writes who makes this slip."""
+    """What somebody who makes this slip writes."""
     change = answers(chapter, check)[number][1]
     if isinstance(change, str):
         return change

@@ -107,7 +107,7 @@ class Seen:
         assert self.words("p") == [text]
 
     def is_called(self, *names):
-        """The names of its pictures, for who hears them."""
+        """The names of its pictures, for those who hear them."""
         assert [e["aria-label"] for e in self.all if e.get("role") == "img"] == [*names]
 
     def has_lines(self, *wanted):
@@ -451,7 +451,7 @@ def settings(field, figure):
 
 
 def states(kind):
-    """The usual state, the limits of each argument, all least, all most, and some by lot."""
+    """The usual state, the limits of each argument, all least, all most, and some at random."""
     lot = np.random.default_rng(0)
     fields = KINDS[kind]._arguments()
 

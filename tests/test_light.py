@@ -231,7 +231,7 @@ def test_formulas_look_the_same(browser, sites):
 
 
 def test_two_builds_look_the_same_to_the_byte(site, tmp_path):
-    """Not in another folder, nor in another order of Python's sets, does anything differ."""
+    """Nothing depends on the folder, nor on the order of Python's sets."""
     source = shutil.copytree(site.with_name("source"), tmp_path / "elsewhere" / "source")
     again = small_site.build(source, tmp_path / "built", PYTHONHASHSEED="1")
     first, second = (

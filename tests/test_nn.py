@@ -15,9 +15,13 @@ from posenc import (
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
 
+def random(*shape):
+    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
+
+
 def test_adds_the_table():
     layer = SinusoidalPositionalEncoding(6, max_len=10, dropout=0.0)
-    x = torch.randn(3, 7, 6, generator=torch.Generator().manual_seed(0))
+    x = random(3, 7, 6)
     expected = x + torch.from_numpy(sinusoidal_encoding(7, 6))
     torch.testing.assert_close(layer(x), expected, rtol=0, atol=0)
 
@@ -25,7 +29,7 @@ def test_adds_the_table():
 def test_batch_second():
     first = SinusoidalPositionalEncoding(6, dropout=0.0)
     second = SinusoidalPositionalEncoding(6, dropout=0.0, batch_first=False)
-    x = torch.randn(3, 7, 6, generator=torch.Generator().manual_seed(0))
+    x = random(3, 7, 6)
     torch.testing.assert_close(second(x.transpose(0, 1)), first(x).transpose(0, 1))
 
 
@@ -101,8 +105,7 @@ def test_bad_input(shape, message):
 
 @pytest.mark.parametrize("layout", ["interleaved", "halves"])
 def test_rotary_scores_depend_on_the_offset_alone(layout):
-    generator = torch.Generator().manual_seed(0)
-    query, key = torch.randn(2, 1, 16, generator=generator, dtype=torch.float64)
+    query, key = random(2, 1, 16).double()
     for offset in (0, 1, 5):
         scores = [
             rotate_pairs(query, torch.tensor([k]), layout=layout)
@@ -115,20 +118,20 @@ def test_rotary_scores_depend_on_the_offset_alone(layout):
 
 def test_rotary_turns_like_the_shift_matrix():
     # The shift matrix turns (sin, cos) by its offset; rotary turns (x, y) the other way round.
-    x = torch.randn(1, 8, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    x = random(1, 8).double()
     turned = rotate_pairs(x, torch.tensor([3]), base=50)[0].numpy()
     np.testing.assert_allclose(turned, shift_matrix(-3, 8, base=50) @ x[0].numpy(), atol=1e-14)
 
 
 def test_rotary_layouts_differ_by_a_permutation():
-    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0))
+    x = random(2, 5, 8)
     order = [0, 2, 4, 6, 1, 3, 5, 7]
     halves = rotate_pairs(x[..., order], layout="halves")
     torch.testing.assert_close(rotate_pairs(x)[..., order], halves, rtol=0, atol=0)
 
 
 def test_rotary_default_positions_and_dtype():
-    x = torch.randn(2, 5, 8, generator=torch.Generator().manual_seed(0)).to(torch.bfloat16)
+    x = random(2, 5, 8).to(torch.bfloat16)
     turned = rotate_pairs(x)
     assert turned.dtype == torch.bfloat16
     assert torch.equal(turned, rotate_pairs(x, torch.arange(5)))
@@ -175,10 +178,6 @@ def test_rotary_stays_on_its_device():
 def test_rotary_bad_input(arguments, message):
     with pytest.raises(ValueError, match=message):
         rotate_pairs(**arguments)
-
-
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
 
 
 def test_rotary_takes_positions_of_each_sequence():

@@ -28,7 +28,7 @@ def anchors(page):
 
 
 def section_of(hit):
-    """Where a hit leads: what an index entry of a page stands in is a section."""
+    """Where a hit leads: for an index entry, the section that it stands in."""
     page, _, anchor = hit.partition("#")
     if not anchor.startswith("index-"):
         return hit

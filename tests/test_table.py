@@ -1,4 +1,4 @@
-"""The fast table: the direct way is what it must agree with, mpmath what both must."""
+"""The fast table agrees with the direct way, and both agree with mpmath."""
 
 import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ sizes = {
 
 
 def assert_agrees(table, d_model, base):
-    """Assert that float64 `table` is the direct one, but for the rounding of its angles."""
+    """Assert that float64 `table` is the direct one, except for the rounding of its angles."""
     positions = np.arange(len(table))
     direct = sinusoidal_encoding(positions, d_model, base=base, dtype=np.float64)
     angles = np.abs(positions[:, None] * angular_frequencies(d_model, base))
@@ -161,7 +161,7 @@ def test_threads_do_not_meet():
 
 @pytest.mark.parametrize("shape", [(600, 8), (65, 90)])
 def test_every_part_is_filled_once(shape):
-    """Nor does a loop that steps less far, and fills the same parts again, go unnoticed."""
+    """A loop whose steps are too small, so that it fills parts twice, is noticed, too."""
 
     def count(part, omega, start):
         part += len(omega) == part.shape[1] // 2

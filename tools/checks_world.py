@@ -1,7 +1,7 @@
 """Run `posenc.checks` on what other packages ship, and record what it says.
 
 `make bench RECORD=notebooks/data/speed.json` installs them side by side, and records both. What
-isn't installed is left out, and said. Alone:
+isn't installed is left out, and named. Alone:
 `PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py`, with `--record` and a file.
 
 Each entry adapts an implementation to one of the three signatures, as its own package calls it.

@@ -3,7 +3,7 @@
 An assertion is negated, each of its comparisons swapped, and what is compared is moved: a stated
 number by one in its last digit, what a tolerance is allowed for by three times the tolerance, the
 last number of a table by one, a bound by a factor of ten. (Bounds of rounding errors aren't moved:
-how small such an error is, no document says.)
+no document says how small such an error is.)
 """
 
 import ast
@@ -24,7 +24,7 @@ CLOSE["math.isclose"] = {"rel_tol": 1e-9, "abs_tol": 0.0}
 
 
 def moved(value):
-    """Something else than a value: the last number of a table is another."""
+    """Something other than a value: the last number of a table is another."""
     if hasattr(value, "reshape") and value.shape:
         changed = value.clone() if hasattr(value, "clone") else value.copy()
         changed.reshape(-1)[-1:] = changed.reshape(-1)[-1:] + 1

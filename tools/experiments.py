@@ -135,7 +135,7 @@ def name(job):
 
 
 def label(settings):
-    """Return what is not as usual, in few words."""
+    """Return what is unusual, in a few words."""
     usual = asdict(Settings())
     return ", ".join(
         f"{k}={v}" for k, v in asdict(settings).items() if v != usual[k] or k == "task"
@@ -206,7 +206,7 @@ def prepare():
 
 
 def train_all(jobs, processes):
-    """Train contenders side by side, and say how far it is."""
+    """Train contenders side by side, and print how far it has come."""
     total = sum(cost(job[1]) for job in jobs)
     done, begin = 0, time.perf_counter()
     with multiprocessing.get_context("spawn").Pool(processes, prepare) as pool:

@@ -65,7 +65,7 @@ GPU_PACKAGES = [
 
 
 def say(text):
-    """Tell the reader, before what other programs say."""
+    """Print at once, before what other programs print."""
     print(text, flush=True)
 
 

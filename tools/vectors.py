@@ -55,7 +55,7 @@ FREQUENCIES = {
 
 
 def text(number):
-    """Write a number with so many decimals that 30 digits are right; the sine of π is 0."""
+    """Write a number with enough decimals for 30 correct digits; the sine of π is 0."""
     if abs(number) < mpf(10) ** -40:
         return "0"
     return mpmath.nstr(number, DIGITS, strip_zeros=True, min_fixed=-40, max_fixed=40)
@@ -130,7 +130,7 @@ def rotation(layout, d_model, base):
 
 
 def yarn(omega, d_model, base, fields):
-    """YaRN: quick pairs stay, slow ones are stretched, between is a ramp."""
+    """YaRN: quick pairs stay, slow ones are stretched, with a ramp in between."""
     trained, factor = mpf(fields["original_max_position_embeddings"]), mpf(fields["factor"])
 
     def pair_with(turns):

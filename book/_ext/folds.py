@@ -1,8 +1,7 @@
 """Code that a reader opens: a line that says what it does, and the code behind it.
 
 A cell with the tag ``hide-input`` begins with a comment, and that comment is the line. myst-nb
-folds the cell; its own two lines, "Show" and "Hide", and a name for both that says neither, become
-the one.
+folds the cell under lines of its own, "Show" and "Hide"; the comment takes the place of both.
 """
 
 from __future__ import annotations

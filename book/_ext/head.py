@@ -39,7 +39,7 @@ def summary(doctree: nodes.document) -> str:
 
 @cache
 def last_change(folder: str, path: str) -> str | None:
-    """The day of a file's last commit, where its whole history is there."""
+    """The day of a file's last commit, if its whole history is there."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", folder, *arguments]

@@ -38,7 +38,7 @@ FAMILY = re.compile(r"(?<![\w-])font(?:-family)?:[^;]*?(KaTeX_\w+|Font ?Awesome[
 WORD = re.compile(r"[A-Za-z_][\w-]*")
 PROPERTY = re.compile(r"--[\w-]+")
 FILE = re.compile(r"[\w.-]+\.\w+")
-NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # of who wrote it, and the license
+NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
 # The version switcher alone reads the name of the page, and the book has no versions.
 PAGENAME = "DOCUMENTATION_OPTIONS.pagename"
 INLINE = 3000  # bytes: a smaller font is not worth a request of its own
@@ -107,7 +107,7 @@ def words_of(selector: list[Any]) -> set[str]:
 
 
 def split(tokens: list[Any]) -> list[list[Any]]:
-    """Tokens, parted at their commas."""
+    """Tokens, split at their commas."""
     return [list(part) for comma, part in groupby(tokens, lambda token: token == ",") if not comma]
 
 
@@ -181,7 +181,7 @@ def family(rule: Any) -> str:
 def smaller_font(path: Path, characters: Iterable[str]) -> bytes:
     """The font with the glyphs of these characters alone.
 
-    The blank always is: a browser takes the height of a line from the first font that has one.
+    The blank is always there: a browser takes the height of a line from the first font with one.
     """
     font = TTFont(path, recalcTimestamp=False)
     reduced = subset.Subsetter(
@@ -216,7 +216,7 @@ def faces(rules: list[Any], drawn: dict[str, set[str]], folder: Path) -> str:
 
 
 def store(folder: Path, name: str, suffix: str, content: bytes) -> str:
-    """Write a file whose name tells its content from any other, and return the name."""
+    """Write a file, named by a hash of its content, and return the name."""
     path = folder / f"{name}.{hashlib.sha256(content).hexdigest()[:10]}{suffix}"
     path.write_bytes(content)
     return path.name
@@ -249,8 +249,8 @@ def scripts_of(page: Path, html: str) -> list[tuple[re.Match[str], Path | str]]:
 def merge_scripts(pages: dict[Path, str], folder: Path) -> str:
     """Put what every page runs into one script, and return the code of all script files.
 
-    It is where the theme's own script is, after the page; what a page runs beside it (searching)
-    comes after it.
+    It stands where the theme's own script does, after the page. What only some pages run
+    (searching) follows it.
     """
     found = {page: scripts_of(page, html) for page, html in pages.items() if "<script" in html}
     first, *others = ([what for _, what in scripts] for scripts in found.values())
@@ -316,7 +316,7 @@ def size_images(page: Path, html: str) -> str:
 
 
 def delete_unnamed(folder: Path, texts: Iterable[str]) -> None:
-    """Delete the files of a folder whose names nothing holds; licenses stay."""
+    """Delete the files of a folder that no text names, except for licenses."""
     named = set(FILE.findall("\n".join(texts)))
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir():
@@ -342,5 +342,5 @@ def lighten(site: Path) -> None:
 
 
 def write_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Have every page written in every build: what is light already can't be made light again."""
+    """Write every page in every build: one that is light can't be made light again."""
     return sorted(env.found_docs)

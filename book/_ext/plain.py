@@ -10,8 +10,8 @@ cell's metadata. So a chapter says in plain text what MyST has markup for:
 - ``[Figure 7.1](#fig-x)`` and ``[Derive the formula](02_formula.ipynb)`` are links like others.
 
 `to_myst` writes the first four as myst-nb and sphinx-exercise want them. Links find their places by
-themselves, but for places on other pages, which `Anchors` and `Places` know. Numbers in the text
-are the ones that Sphinx counts: `stated` counts likewise, and `Places` compares.
+themselves, except for places on other pages, which `Anchors` and `Places` know. Numbers in the text
+are the ones that Sphinx counts: `stated` counts in the same way, and `Places` compares.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def table(found: re.Match[str]) -> str:
 
 
 def pieces(cell: Cell) -> Iterator[tuple[bool, str]]:
-    """The text of a cell, parted at the boxes of solutions, and whether each is one."""
+    """The text of a cell, split at the boxes of solutions, and whether each part is one."""
     text, end = cell["source"], 0
     if cell["cell_type"] == "markdown":
         text = TABLE.sub(table, EQUATION.sub(equation, text))

@@ -2,7 +2,7 @@
 
 The ledger becomes tables, the glossary a list of definitions, and the page of the package says how
 to ask for its documentation. What is shown can't be saved over its source: it is read-only. And
-the book's own notebooks are trusted, however they change: of others JupyterLab shows no SVG.
+the book's own notebooks are trusted, however they change: JupyterLab shows no SVG of others.
 """
 
 import re
@@ -47,7 +47,7 @@ def resolve(text, claims):
 
 
 class Pages(AsyncLargeFileManager):
-    """Files as they are, but for those pages."""
+    """Files as they are, except for those pages."""
 
     def mark_trusted_cells(self, nb, path=""):
         if path.startswith("notebooks/"):

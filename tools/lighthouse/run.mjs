@@ -1,4 +1,4 @@
-// node run.mjs ORIGIN RUNS GOAL PAGE…: Lighthouse's scores of each page, one line of JSON a page.
+// node run.mjs ORIGIN RUNS GOAL PAGE…: Lighthouse's scores of each page, one line of JSON per page.
 // One page after the other, each in a fresh Chromium (CHROME_PATH, flags in CHROME_FLAGS).
 import { launch } from "chrome-launcher";
 import lighthouse from "lighthouse";
