@@ -66,7 +66,8 @@ _build/complete: _build/address _config.yml index.md $(wildcard .git/logs/HEAD n
 # The longest come first, so that both cores are busy to the end.
 test: .venv ## run the unit tests, and every notebook against its stored output
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder --cov=posenc \
-		tests/test_browser_lab.py $(wildcard notebooks/11_*.ipynb) tests/test_browser.py tests/test_light.py \
+		tests/test_browser_python.py tests/test_browser_lab.py $(wildcard notebooks/11_*.ipynb) \
+		tests/test_browser.py tests/test_light.py \
 		notebooks tests src
 
 notebooks: .venv ## execute the notebooks and store their outputs in place
@@ -123,12 +124,13 @@ experiments: export OMP_NUM_THREADS := 1
 experiments: .venv ## train every model of the chapter on experiments again (20 minutes on two cores)
 	$(BIN)/python tools/experiments.py
 
-bench: .venv/bench/installed ## measure speed beside other libraries, and the figures' in a browser (RECORD=notebooks/data/speed.json)
+bench: book .venv/bench/installed ## measure speed beside other libraries, and in a browser (RECORD=notebooks/data/speed.json)
 	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD:%=--record %)
 	@PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py \
 		$(RECORD:%=--record $(dir $(RECORD))implementations.json)
 	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= tests/test_transformers.py
 	$(BIN)/python -m pytest -m timing tests/test_browser.py
+	PYTHONPATH=tests $(BIN)/python tools/bench_page.py $(RECORD:%=--record book/python/speed.json)
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.
 mutants: export OMP_NUM_THREADS := 1

@@ -1,5 +1,7 @@
 """Cells that run in the page: Pyodide in a worker, on the built site, with no other host."""
 
+import json
+import math
 import re
 import threading
 from functools import partial
@@ -345,6 +347,56 @@ def test_nothing_is_loaded_before_a_reader_asks(visit, served):
     assert page.locator(".run").count() == len(runnable(page))
     assert [url for url in page.asked if "/python/" in url or "offline" in url] == []
     assert page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0
+
+
+def stated():
+    """What the page tells of sizes and speed: from the files, and from the record."""
+    files = ROOT / "book" / "python" / "pyodide"
+    packages = json.loads((files / "pyodide-lock.json").read_text("utf-8"))["packages"]
+
+    def megabytes(*names, seen=()):
+        wanted = list(names)
+        for name in wanted:
+            wanted += [n for n in packages[name]["depends"] if n not in wanted]
+        sizes = [(files / packages[n]["file_name"]).stat().st_size for n in wanted if n not in seen]
+        return round(sum(sizes) / 1e6)
+
+    core = ["pyodide.asm.wasm.packed", "pyodide.asm.mjs", "python_stdlib.zip"]
+    first = sum((files / name).stat().st_size for name in core) / 1e6 + megabytes("numpy")
+    pictures, learn = (megabytes(name, seen=["numpy"]) for name in ("matplotlib", "scikit-learn"))
+    yield (
+        f"some {round(first)} MB are loaded from this site, {pictures} more for pictures, and "
+        f"where a chapter asks for them {megabytes('sympy')} for sympy and {learn} for scikit-learn"
+    )
+    record = json.loads((ROOT / "book" / "python" / "speed.json").read_text("utf-8"))
+    low, middle, high = record["ratios"]
+    assert middle <= 5, "a cell may take five times as long as natively, at the median"
+    count = sum(chapter["cells"] for chapter in record["chapters"].values())
+    yield (
+        f"of the {count} cells of six chapters that need no PyTorch, half took at most "
+        f"{middle:.1f} times as long as natively, a quarter at most {low:.1f} times, "
+        f"a quarter over {high:.1f} times, and {record['cells above 5']} over 5 times"
+    )
+    longest = max(cell["ms natively"] for cell in record["largest ratios"])
+    assert len(record["largest ratios"]) == 10
+    yield f"The ten that lost most are short: each takes less than {math.ceil(longest)} ms natively"
+    (_, first, _), (_, again, _) = record["first answer"], record["answer after a reload"]
+    yield f"From the first press of *Run* to numpy's first answer it took {first:.0f} s"
+    yield f"After a reload it took {again:.0f} s"
+    training = record["training"]
+    yield (
+        f"The nine models below took {training['seconds in the page']:.0f} s in the page, and "
+        f"{training['seconds natively']:.0f} s natively"
+    )
+    yield f"Measured on {record['date']}, with {record['browser'].split('.')[0]}"
+    assert record["cores"] == 2
+    yield f"on two cores ({record['processor']})"
+
+
+def test_the_page_states_its_sizes_and_speed():
+    text = " ".join((ROOT / "book" / "try.md").read_text("utf-8").split())
+    for sentence in stated():
+        assert sentence in text
 
 
 def test_from_a_file_there_are_no_buttons(browser):

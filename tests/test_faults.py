@@ -251,6 +251,17 @@ def test_no_network(tree):
     assert first_page(tree).exists()
 
 
+def test_no_python_for_the_pages(tree):
+    """Without Pyodide's files the book builds, and has no buttons."""
+    html = tree / "_build" / "html"
+    assert '<meta name="python"' in builds(tree)
+    assert (html / "python").exists()
+    shutil.rmtree(tree / "book" / "python" / "pyodide")
+    assert '<meta name="python"' not in builds(tree)
+    assert not (html / "python").exists()
+    assert not (html / "offline.js").exists()
+
+
 def test_a_busy_port(tree):
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))

@@ -168,11 +168,12 @@ def name_folder(
 
 def copy_python(app: Sphinx, error: Exception | None) -> None:
     """Put all of it on the site, as it is."""
-    where = folder()
-    if error or app.builder.name != "html" or not where:
+    if error or app.builder.name != "html":
         return
     out = Path(app.outdir)
     shutil.rmtree(out / "python", ignore_errors=True)
-    shutil.copytree(PYODIDE, out / where)
-    for name, content in own_files().items():
-        (out / (OFFLINE if name == OFFLINE else where + name)).write_bytes(content)
+    (out / OFFLINE).unlink(missing_ok=True)
+    if where := folder():
+        shutil.copytree(PYODIDE, out / where)
+        for name, content in own_files().items():
+            (out / (OFFLINE if name == OFFLINE else where + name)).write_bytes(content)
