@@ -304,7 +304,10 @@ def test_a_phone_a_keyboard_and_axe_are_enough(visit, scheme):
     page.keyboard.press("Tab")  # to the button that copies
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.textContent") == "Run"
-    assert page.locator("article > [role=status]").text_content() == "cell 1: Done."
+    spoken = page.locator("article > [role=status]")
+    assert spoken.text_content() == "cell 1: Done."
+    assert spoken.evaluate("p => p.getBoundingClientRect().width * p.offsetHeight") <= 1
+    assert "inset" in spoken.evaluate("p => getComputedStyle(p).clipPath")
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     for control in page.locator(".bar button:visible, .run:visible").all():
         assert control.bounding_box()["height"] >= 24

@@ -69,6 +69,7 @@ def test_order_is_learned_by_a_model_that_is_told_it():
 def test_a_comparison_names_the_middle_and_the_spread():
     head, line = tiny.compare(["ALiBi"], [8, 12], [0, 1, 2], steps=3)
     assert head.split() == ["length", "8", "length", "12"]
+    assert head.index("length 12") == line.index(".", line.index(")")) - 1  # above its column
     assert line.startswith("ALiBi")
     found = sorted(tiny.accuracy(tiny.train("ALiBi", s, steps=3), "ALiBi", 8) for s in range(3))
     assert f" {found[1]:.2f} ({found[0]:.2f}–{found[2]:.2f}) " in line

@@ -19,7 +19,7 @@ const button = (words, click) => element("button", { type: "button", click }, wo
 
 // ---------------------------------------------------------------- what is said, to all readers
 
-const spoken = element("p", { class: "visually-hidden", role: "status" });
+const spoken = element("p", { class: "spoken", role: "status" });
 
 function say(cell, words, { quietly = false } = {}) {
   cell.state.textContent = words;

@@ -288,7 +288,7 @@ def compare(
     >>> list(compare(["none"], [8], [0], steps=0))[0].split()
     ['length', '8']
     """
-    yield f"{'':10}" + "".join(f"  length {length:<10}" for length in lengths)
+    yield f"{'':10}" + "".join(f"  length {length:<9}" for length in lengths)
     for encoding in encodings:
         line = f"{encoding:10}"
         models = [train(encoding, seed, seq_len=seq_len, steps=steps) for seed in seeds]
