@@ -308,6 +308,10 @@ def test_a_phone_a_keyboard_and_axe_are_enough(visit, scheme):
     assert spoken.text_content() == "cell 1: Done."
     assert spoken.evaluate("p => p.getBoundingClientRect().width * p.offsetHeight") <= 1
     assert "inset" in spoken.evaluate("p => getComputedStyle(p).clipPath")
+    page.locator("div.cell summary").first.click()
+    assert press(page, 2) == "Done."
+    picture = page.locator("div.cell").nth(2).locator(".ran > .picture").bounding_box()
+    assert (picture["x"], picture["width"]) == (0, 390)
     assert page.evaluate("document.documentElement.scrollWidth") <= 390
     for control in page.locator(".bar button:visible, .run:visible").all():
         assert control.bounding_box()["height"] >= 24
