@@ -170,6 +170,7 @@ BAD = [
     (lambda: angular_frequencies(8, -1.0), ValueError, "base must be positive.*-1.0"),
     (lambda: angular_frequencies(8, math.nan), ValueError, "base must be finite.*nan"),
     (lambda: angular_frequencies(8, math.inf), ValueError, "base must be finite.*inf"),
+    (lambda: angular_frequencies(8, -math.inf), ValueError, "base must be finite.*-inf"),
     (lambda: angular_frequencies(8, True), TypeError, "base must be a real number.*True"),
     (lambda: angular_frequencies(8, "e"), TypeError, "base must be a real number.*'e'"),
     (lambda: wavelengths(3), ValueError, "d_model"),

@@ -198,9 +198,11 @@ def test_contenders_start_from_the_same_weights_and_data():
     assert not torch.equal(data(SMALL, 3)[0], data(SMALL, 4)[0])
 
 
-def test_training_many_is_training_each():
+@pytest.mark.parametrize("spread", [0, 40])
+def test_training_many_is_training_each(spread):
     """Against torch's own optimizer and schedule, one model at a time."""
-    choices = [replace(SMALL, rate=rate, start=size) for rate in (3e-3, 1e-2) for size in (0.2, 1)]
+    own = replace(SMALL, spread=spread)
+    choices = [replace(own, rate=rate, start=size) for rate in (3e-3, 1e-2) for size in (0.2, 1)]
     models = train(choices, [1, 1, 2, 2])
     for index, (settings, seed) in enumerate(zip(choices, [1, 1, 2, 2], strict=True)):
         model = start(settings, seed)
@@ -218,6 +220,22 @@ def test_training_many_is_training_each():
             schedule.step()
         for name, weight in model.named_parameters():
             torch.testing.assert_close(models.weights[name][index], weight, rtol=0, atol=1e-3)
+
+
+def test_a_causal_model_sees_its_letter_and_those_before():
+    model = start(Settings("back", "rotary", causal=True), 3)
+    tokens, other = torch.zeros(2, 1, 9, dtype=torch.long)
+    other[0, 5] = 1
+    states = zip(*(model.inside(each, torch.arange(9)) for each in (tokens, other)), strict=True)
+    for before, after in list(states)[1:]:
+        assert torch.equal(before[0, :5], after[0, :5])
+        assert (before[0, 5:] != after[0, 5:]).any(-1).all()
+
+
+def test_a_stack_has_a_seed_for_each_of_its_settings():
+    assert stack(SMALL, [1, 2]).curve.shape == (0, 2)
+    with pytest.raises(ValueError, match="zip"):
+        stack([SMALL, SMALL], [1])
 
 
 def test_a_weight_that_is_not_used_stays():
@@ -318,7 +336,9 @@ def test_measures():
 
 
 def test_longer_sequences_are_asked_beyond_the_training():
-    _, targets, answers = examine(stack(Settings("back"), [1]), 32, number=5)
+    models = stack(Settings("back"), [1])
+    assert examine(models)[0].shape == (1, 256, 16)
+    _, targets, answers = examine(models, 32, number=5)
     assert (targets[..., :16] == SILENT).all()
     assert (targets[..., 16:] >= 0).all()
     assert answers.shape == targets.shape
@@ -331,7 +351,10 @@ def test_share_and_probe():
     found = probe(stack(Settings(encoding="sinusoidal"), [1, 2]), number=32)
     assert len(found) == 3
     assert min(found[0][0].min(), found[0][1].min()) > 0.95
-    few = probe(stack(Settings(encoding="sinusoidal", seq_len=8), [1, 2]), number=9)
+    models = stack(Settings(encoding="sinusoidal", seq_len=8), [1, 2])
+    for own, same in zip(probe(models), probe(models, 128), strict=True):
+        assert all(map(torch.equal, own, same))
+    few = probe(models, number=9)
     assert {values.shape for depth in few for values in depth} == {(2,)}
     positions = [position.mean().item() for position, _ in few]
     assert positions == pytest.approx([0.9306, 0.7778, 0.7083], abs=0.01)

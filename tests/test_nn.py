@@ -150,6 +150,7 @@ def test_rotary_has_the_angles_of_float64():
 def test_rotary_stays_on_its_device():
     x = torch.empty(2, 5, 8, device="meta")  # a device that holds no data
     assert rotate_pairs(x).device == x.device
+    assert rotate_pairs(x, frequencies=angular_frequencies(8)).device == x.device
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,10 @@ from posenc.experiments import Settings
 def both(encoding, seq_len=11):
     """The weights of a torch model, for both; sequences; scores and gradients of torch."""
     model = experiments.start(Settings(encoding=encoding), 3)
+    with torch.no_grad():  # no weight stays 1 and no bias 0, and some rows are short
+        for weight in model.parameters():
+            weight += 0.1 * torch.randn_like(weight)
+        model.words.weight *= 0.05
     weights = {n: w.detach().numpy().copy() for n, w in model.named_parameters()}
     tokens, answers = tiny.order(np.random.default_rng(0), 16, seq_len)
     scores = model(torch.from_numpy(tokens), torch.arange(seq_len))[:, -1]
@@ -38,7 +42,11 @@ def test_steps_are_torchs():
     others = {name: torch.tensor(weight, requires_grad=True) for name, weight in weights.items()}
     adam, other = tiny.Adam(weights, 3e-3), torch.optim.Adam(others.values(), lr=3e-3)
     for factor in (1, 0.5, 0.25):
-        gradients = {n: rng.normal(size=w.shape).astype(np.float32) for n, w in weights.items()}
+        sizes = {name: 10.0 ** rng.integers(-9, 1) for name in weights}
+        gradients = {
+            name: rng.normal(0, sizes[name], weight.shape).astype(np.float32)
+            for name, weight in weights.items()
+        }
         adam.step(gradients, factor)
         other.param_groups[0]["lr"] = 3e-3 * factor
         for name, gradient in gradients.items():
@@ -59,6 +67,63 @@ def test_the_question_is_asked_as_in_the_experiments():
     names = ("A", "B", "QUESTION", "WIDTH", "HEADS")
     assert [getattr(tiny, n) for n in names] == [getattr(experiments, n) for n in names]
     assert len(experiments.LETTERS) == tiny.LETTERS
+
+
+def test_shares_add_to_one_however_large_the_scores():
+    scores = np.array([[1000, 0], [0, 0]], np.float32)
+    assert tiny.softmax(scores).tolist() == [[1, 0], [0.5, 0.5]]
+
+
+def test_a_start_is_drawn_as_torch_draws_it():
+    weights = tiny.start(7)
+    words = np.random.default_rng(7).normal(size=(tiny.LETTERS, tiny.WIDTH))
+    np.testing.assert_array_equal(weights["words.weight"], words.astype(np.float32))
+    for name in ("layers.0.attention.to_qkv", "layers.1.mlp.3"):
+        reach = weights[f"{name}.weight"].shape[1] ** -0.5
+        for drawn in (weights[f"{name}.weight"], -weights[f"{name}.weight"]):
+            assert 0.99 * reach < drawn.max() <= reach
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    """The sequences that are drawn from here on."""
+    drawn = []
+
+    def order(rng, count, seq_len, *, draw=tiny.order):
+        tokens, answers = draw(rng, count, seq_len)
+        drawn.append(tokens)
+        return tokens, answers
+
+    monkeypatch.setattr(tiny, "order", order)
+    return drawn
+
+
+def test_a_seed_decides_the_start_and_the_sequences(asked):
+    found = tiny.train("none", 7, seq_len=5, steps=2)
+    weights, rng = tiny.start(7), np.random.default_rng(1_000_007)
+    adam = tiny.Adam(weights, 3e-3)
+    for number, factor in enumerate((1, 0.5)):
+        tokens, answers = tiny.order(rng, 16, 5)
+        np.testing.assert_array_equal(asked[number], tokens)
+        adam.step(tiny.Pass(weights, tokens, "none").gradients(answers), factor)
+    for name, weight in weights.items():
+        np.testing.assert_array_equal(found[name], weight, err_msg=name)
+
+
+def test_no_model_is_trained_on_the_sequences_of_the_test(asked):
+    tiny.accuracy(tiny.start(0), "none", 6)
+    tokens, _ = tiny.order(np.random.default_rng(2_000_006), 200, 6)
+    np.testing.assert_array_equal(asked[0], tokens)
+
+
+def test_training_takes_240_steps_unless_told_otherwise(asked):
+    tiny.train("none", seq_len=3)
+    first, _ = tiny.order(np.random.default_rng(1_000_000), 16, 3)
+    np.testing.assert_array_equal(asked[0], first)
+    assert len(asked[:-1]) == 240
+    asked.clear()
+    list(tiny.compare(["none"], [3], [0], seq_len=4))
+    assert [tokens.shape for tokens in asked] == [(16, 4)] * 240 + [(200, 3)]
 
 
 def test_order_is_learned_by_a_model_that_is_told_it():

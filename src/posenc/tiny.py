@@ -221,7 +221,7 @@ class Adam:
         self.means = {name: np.zeros_like(weight) for name, weight in weights.items()}
         self.squares = {name: np.zeros_like(weight) for name, weight in weights.items()}
 
-    def step(self, gradients: Weights, factor: float = 1.0) -> None:
+    def step(self, gradients: Weights, factor: float) -> None:
         """Move all weights along their gradients, at `factor` times the rate."""
         self.steps += 1
         bias, bias_of_squares = 1 - 0.9**self.steps, 1 - 0.999**self.steps
@@ -296,4 +296,4 @@ def compare(
             found = sorted(accuracy(model, encoding, length) for model in models)
             middle = float(np.median(found))
             line += f"  {middle:.2f} ({found[0]:.2f}–{found[-1]:.2f})"
-        yield line.rstrip()
+        yield line
