@@ -262,7 +262,7 @@ def severe(found: Sequence[Measured]) -> Measured:
 def nearest_rows(table: Floats, unit: float) -> Measured:
     """Measure how far apart the two rows are that are nearest to one another.
 
-    Rows that are alike differ by rounding: 2u an entry in each of them, so 4u√d in all.
+    Rows that are alike differ by rounding: 2u for each entry of either, so 4u√d in all.
     """
     squares, nearest, pair = (table**2).sum(axis=1), math.inf, (0, 0)
     for row in range(0, len(table), 256):
