@@ -104,6 +104,9 @@ def test_figures_tables_and_equations_have_their_numbers(chapter):
 def test_wide_tables_and_pictures_scroll_by_keyboard(pages, chapter):
     for box, name in zip(chapter.select("[role=group]"), ("Figure", "Table"), strict=True):
         assert box["aria-label"].startswith(f"{name}, scrolls")
+        # book.css knows them by these.
+        known = {"Figure": "picture", "Table": "pst-scrollable-table-container"}
+        assert box["class"] == [known[name]]
         assert box["tabindex"] == "0"
         assert [tag.name for tag in box.find_all(True, recursive=False)] == [
             "img" if name == "Figure" else "table"
@@ -429,8 +432,14 @@ def test_what_lacks_an_entry_that_needs_torch_has_no_button():
     assert [*run.needing_torch(cells)] == needing
 
 
-def test_without_pyodide_there_is_no_folder(monkeypatch, tmp_path, pages):
+def test_other_cells_have_one(chapter):
+    assert chapter.select(".cell")
+    assert chapter.select(".needs-torch") == []
+
+
+def test_without_pyodide_there_is_no_folder(monkeypatch, tmp_path, site, pages):
     assert re.fullmatch(r"python/\w{10}/", run.folder())
+    assert {"page.js", "worker.js"} <= {path.name for path in (site / run.folder()).iterdir()}
     assert meta(pages[f"{CHAPTER}.html"], "python") == f"../{run.folder()}"
     assert meta(pages["plain.html"], "python") is None
     monkeypatch.setattr(run, "PYODIDE", tmp_path)
