@@ -65,7 +65,14 @@ LOST = """[...document.querySelectorAll(
         : each.textContent.trim() && !each.closest('details, button, template, dialog')
             && !(each.checkVisibility() && each.getClientRects().length))
     .map(each => each.outerHTML.slice(0, 80))"""
-SHOWN = "document.querySelector('article, .bd-search-container').innerText"
+# What a page says, but for the buttons that run its cells: from a file there are none.
+SHOWN = """(() => {
+    const show = (how) => document.querySelectorAll('.run').forEach((b) => (b.style.display = how));
+    show('none');
+    const text = document.querySelector('article, .bd-search-container').innerText;
+    show('');
+    return text;
+})()"""
 
 
 class Pages(SimpleHTTPRequestHandler):
