@@ -10,18 +10,11 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from bench_page import CHAPTERS as SIX
 from wrong_answers import WRONG
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
-SIX = (
-    "02_formula",
-    "03_numpy_loops",
-    "05_heatmaps",
-    "06_binary_analogy",
-    "07_linearity",
-    "08_tsne",
-)
 OTHERS = sorted({path.stem for path in (ROOT / "notebooks").glob("*.ipynb")} - {*SIX})
 SLOW = 240_000  # ms: a busy machine may take long, and no test waits longer than it must
 # Presses Run on cells, and tells what came out: text, error, pictures and figures.

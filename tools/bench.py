@@ -14,7 +14,6 @@ import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import date
 from importlib.metadata import version
 from math import log
 from pathlib import Path
@@ -22,6 +21,7 @@ from pathlib import Path
 # Before torch is loaded: let it have huge pages, as numpy has them by itself.
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
+import machine
 import mpmath
 import numpy as np
 import torch
@@ -259,32 +259,19 @@ def peak(name, size):
     return used / (4 * size[0] * size[1])
 
 
-def machine():
-    """Describe the machine, without its name, and the versions of what is compared."""
-    processor = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next((x.split(":")[1].strip() for x in lines if "model name" in x), processor)
+def versions():
+    """The versions of what is compared."""
     packages = ["numpy", "torch", "positional-encodings", "transformers", "diffusers"]
-    return {
-        "date": str(date.today()),
-        "processor": processor,
-        "cores": os.cpu_count(),
-        "load": [round(load, 1) for load in os.getloadavg()] if hasattr(os, "getloadavg") else [],
-        "system": platform.system(),
-        "versions": {
-            "Python": platform.python_version(),
-            **{name: version(name).split("+")[0] for name in [*packages, "x-transformers"]},
-        },
-    }
+    numbers = {name: version(name).split("+")[0] for name in [*packages, "x-transformers"]}
+    return {"Python": platform.python_version(), **numbers}
 
 
 def described(found):
-    """Say in a sentence what `machine` found."""
-    versions = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    """Say in a sentence what was measured on."""
+    numbers = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     return (
         f"{found['date']}. {found['processor']}, {found['cores']} cores, {found['system']}; "
-        f"{versions}; torch with huge pages and one thread or {THREADS}, whichever is quicker, "
+        f"{numbers}; torch with huge pages and one thread or {THREADS}, whichever is quicker, "
         f"everything else with one thread."
     )
 
@@ -373,7 +360,7 @@ def main():
     if arguments.peak:
         print(peak(arguments.peak, WEIGHED))
         return
-    found = machine()
+    found = {**machine.describe(), "versions": versions()}
     print(described(found))
     measured = print_times("Small tables", SMALL, arguments.rounds)
     measured |= print_times("Middling tables", MIDDLE, arguments.rounds)

@@ -17,11 +17,12 @@ import subprocess
 import sys
 import threading
 import types
-from datetime import date
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from importlib.metadata import version
 from pathlib import Path
+
+import machine
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
@@ -139,19 +140,10 @@ def quartiles(values):
     return [round(q, 2) for q in statistics.quantiles(values, n=4, method="inclusive")]
 
 
-def machine():
-    """Describe the machine, without its name, and what runs on it."""
-    processor = platform.processor() or platform.machine()
-    if Path("/proc/cpuinfo").exists():
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        processor = next((x.split(":")[1].strip() for x in lines if "model name" in x), processor)
+def versions():
+    """Whose cells are compared."""
     lock = json.loads((ROOT / "book/python/pyodide/pyodide-lock.json").read_text("utf-8"))
     return {
-        "date": str(date.today()),
-        "processor": processor,
-        "cores": os.cpu_count(),
-        "load": [round(load, 1) for load in os.getloadavg()] if hasattr(os, "getloadavg") else [],
-        "system": platform.system(),
         "natively": {"Python": platform.python_version(), "numpy": version("numpy")},
         "in the page": {
             "Python": lock["info"]["python"],
@@ -177,7 +169,8 @@ def main():
     server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Server, directory=SITE))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     address = f"http://127.0.0.1:{server.server_port}"
-    record = {"made by": f"tools/bench_page.py --rounds {arguments.rounds}", **machine()}
+    record = {"made by": f"tools/bench_page.py --rounds {arguments.rounds}"}
+    record |= {**machine.describe(), **versions()}
     print(", ".join(f"{name}: {what}" for name, what in record.items()))
 
     with sync_playwright() as engine:
