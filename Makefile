@@ -63,7 +63,9 @@ _build/complete: _build/address _config.yml index.md $(wildcard .git/logs/HEAD n
 		exit 1; }
 	@touch $@
 
-# The longest come first, so that both cores are busy to the end.
+# The longest come first, so that both cores are busy to the end; with a thread each, no worker waits
+# for the other's.
+test: export OMP_NUM_THREADS := 1
 test: .venv ## run the unit tests, and every notebook against its stored output
 	$(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder --cov=posenc \
 		tests/test_browser_python.py tests/test_browser_lab.py $(wildcard notebooks/11_*.ipynb) \

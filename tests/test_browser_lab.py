@@ -34,9 +34,6 @@ CONNECTED = """() => {
     return kernel?.connectionStatus === "connected" && kernel.status === "idle";
 }"""
 CLEAN = "!jupyterapp.shell.currentWidget.context.model.dirty"
-# Before anything is run: no kernel is needed to look.
-OPEN = """path => jupyterapp.commands.execute("docmanager:open", {
-    path, factory: "Notebook", kernelPreference: { shouldStart: false } }).then(() => null)"""
 SHOW = "path => jupyterapp.commands.execute('docmanager:open', { path }).then(() => null)"
 RENDERED = """() => {
     const text = jupyterapp.shell.currentWidget?.content.widgets?.filter(
@@ -248,36 +245,6 @@ def named(chapter):
     return set(re.findall(rf"{chapter}\.ipynb#([^)]+)\)", text))
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_shows_as_on_the_page(page, name):
-    cells = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells
-    source = "\n\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
-    code = [cell for cell in cells if cell.cell_type == "code"]
-    page.evaluate(THEME, "JupyterLab Dark")
-    page.evaluate(OPEN, f"notebooks/{name}.ipynb")
-    page.wait_for_function(RENDERED, timeout=120_000)
-    seen = page.evaluate(SEEN)
-    close(page)
-
-    assert [text for text in seen["text"] if re.search(r"\{[\w-]+\}|:::|`|\$\$", text)] == []
-    assert seen["warnings"] == 0
-    assert seen["nowhere"] == []
-    assert [address for address in seen["elsewhere"] if address not in source] == []
-    assert {letters(place) for place in named(name)} <= set(map(letters, seen["places"]))
-    stored = [o for cell in code for o in cell.outputs if "image/svg+xml" in o.get("data", {})]
-    captions = [caption for *_, caption in seen["pictures"]]
-    numbers = [f"Figure {int(name[:2])}.{n + 1}." for n in range(len(stored))]
-    assert [caption.split(" ")[:2] for caption in captions] == [n.split(" ") for n in numbers]
-    assert {(big, paper) for big, paper, _ in seen["pictures"]} <= {(True, "rgb(255, 255, 255)")}
-    assert seen["tags"] == re.findall(r"\\tag\{([\d.]+)\}", source)
-    assert seen["counted"] == 0
-    assert seen["boxes"] == source.count(":class: documents")
-    assert seen["exercises"] == seen["folded"] == source.count("{exercise}")
-    hidden = [cell for cell in code if cell.metadata.get("jupyter", {}).get("source_hidden")]
-    assert seen["lines"] == [cell.source.partition("\n")[0] for cell in hidden]
-    assert page.elsewhere == []
-
-
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_beside_the_chapters_shows_what_it_holds(page, name):
     page.evaluate(SHOW, f"book/{name}.md")
@@ -341,41 +308,50 @@ def test_a_link_leads_to_its_place(page, link):
         close(page)
 
 
-def confirm(page, command):
-    """Run a command of the menu that asks once, to its end."""
-    page.evaluate("command => void (window.done = jupyterapp.commands.execute(command))", command)
-    page.locator(".jp-Dialog .jp-mod-accept").click()
-    page.evaluate("window.done.then(() => null)")
+def run_command(page, name):
+    """Run a command of the menu, to its end."""
+    page.evaluate("name => jupyterapp.commands.execute(name).then(() => null)", name)
 
 
 def run_below(page, source):
     """Write a cell below the active one, run it, and return what it prints."""
-    page.evaluate("jupyterapp.commands.execute('notebook:insert-cell-below').then(() => null)")
-    page.evaluate(
-        """source => {
-            const { activeCell } = jupyterapp.shell.currentWidget.content;
-            activeCell.model.sharedModel.setSource(source);
-            return jupyterapp.commands.execute("notebook:run-cell").then(() => null);
-        }""",
-        source,
-    )
-    return page.evaluate(
-        "jupyterapp.shell.currentWidget.content.activeCell.outputArea.node.innerText"
-    )
+    run_command(page, "notebook:insert-cell-below")
+    cell = "jupyterapp.shell.currentWidget.content.activeCell"
+    page.evaluate(f"source => {cell}.model.sharedModel.setSource(source)", source)
+    run_command(page, "notebook:run-cell")
+    return page.evaluate(f"{cell}.outputArea.node.innerText")
 
 
-@pytest.mark.parametrize("name", CHAPTERS)
-def test_a_chapter_runs_and_an_exercise_can_be_solved(page, name):
-    """From a cleared page and a fresh kernel: what is stored, and then the first exercise."""
-    stored = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
-    page.evaluate(SHOW, f"notebooks/{name}.ipynb")
+def check_shown(page, name, stored):
+    """Before anything runs, a chapter shows what its page shows."""
+    source = "\n\n".join(cell.source for cell in stored.cells if cell.cell_type == "markdown")
+    code = [cell for cell in stored.cells if cell.cell_type == "code"]
+    page.wait_for_function(RENDERED, timeout=120_000)
+    seen = page.evaluate(SEEN)
+    assert [text for text in seen["text"] if re.search(r"\{[\w-]+\}|:::|`|\$\$", text)] == []
+    assert seen["warnings"] == 0
+    assert seen["nowhere"] == []
+    assert [address for address in seen["elsewhere"] if address not in source] == []
+    assert {letters(place) for place in named(name)} <= set(map(letters, seen["places"]))
+    drawn = [o for cell in code for o in cell.outputs if "image/svg+xml" in o.get("data", {})]
+    captions = [caption.split(" ")[:2] for *_, caption in seen["pictures"]]
+    assert captions == [["Figure", f"{int(name[:2])}.{n + 1}."] for n in range(len(drawn))]
+    assert {(big, paper) for big, paper, _ in seen["pictures"]} <= {(True, "rgb(255, 255, 255)")}
+    assert seen["tags"] == re.findall(r"\\tag\{([\d.]+)\}", source)
+    assert seen["counted"] == 0
+    assert seen["boxes"] == source.count(":class: documents")
+    assert seen["exercises"] == seen["folded"] == source.count("{exercise}")
+    hidden = [cell for cell in code if cell.metadata.get("jupyter", {}).get("source_hidden")]
+    assert seen["lines"] == [cell.source.partition("\n")[0] for cell in hidden]
+
+
+def check_run(page, stored):
+    """From cleared outputs and a fresh kernel, a chapter shows what is stored, and figures move."""
     page.wait_for_function(CONNECTED, timeout=120_000)
     page.wait_for_function(CLEAN, timeout=60_000)
-
-    confirm(page, "notebook:restart-clear-output")
+    run_command(page, "notebook:clear-all-cell-outputs")
     assert not any(cell.get("outputs") for cell in page.evaluate(NOTEBOOK)["cells"])
-    page.wait_for_function(CONNECTED, timeout=120_000)
-    page.evaluate("jupyterapp.commands.execute('notebook:run-all-cells').then(() => null)")
+    run_command(page, "notebook:run-all-cells")
     fresh = nbformat.from_dict(page.evaluate(NOTEBOOK))
     counts = [cell.execution_count for cell in fresh.cells if cell.cell_type == "code"]
     assert counts == [*range(1, len(counts) + 1)]
@@ -390,6 +366,15 @@ def test_a_chapter_runs_and_an_exercise_can_be_solved(page, name):
         figure.locator("xpath=..").locator("input[type=range], input").first.press("ArrowRight")
         assert figure.inner_text() != before
 
+
+@pytest.mark.parametrize("name", CHAPTERS)
+def test_a_chapter_shows_runs_and_can_be_solved(page, name):
+    """In the dark, where a picture needs paper; then the first exercise, wrong and right."""
+    stored = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4)
+    page.evaluate(THEME, "JupyterLab Dark")
+    page.evaluate(SHOW, f"notebooks/{name}.ipynb")
+    check_shown(page, name, stored)
+    check_run(page, stored)
     check = next(check for chapter, check in CHECKS if chapter == name)
     place, solution = CHECKS[name, check]
     code = [number for number, cell in enumerate(stored.cells) if cell.cell_type == "code"]
