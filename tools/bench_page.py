@@ -141,7 +141,7 @@ def quartiles(values):
 
 
 def versions():
-    """Whose cells are compared."""
+    """The versions of what is compared, natively and in the page."""
     lock = json.loads((ROOT / "book/python/pyodide/pyodide-lock.json").read_text("utf-8"))
     return {
         "natively": {"Python": platform.python_version(), "numpy": version("numpy")},
