@@ -167,7 +167,7 @@ Each **wave** has its wave length. Waves are in [Figure 1.1](#fig-a), [(1.1)](#e
     markdown("""After.
 
 :::{admonition} In the documents
-:class: documents
+:class: documents dropdown
 
 So. `S0-boxed` `S1-other` `S0-boxed` `S9`
 :::"""),

@@ -255,7 +255,7 @@ def test_folded_code_says_what_it_does(chapter):
 @rule
 def test_boxes_judge_what_the_chapter_asserts(chapter):
     """Each id of the ledger stands in one box at most, and on a cell of the same chapter."""
-    box = r"^:::\{admonition\} In the documents\n:class: documents\n(.*?)^:::$"
+    box = r"^:::\{admonition\} In the documents\n:class: documents dropdown\n(.*?)^:::$"
     boxes = re.findall(box, chapter.text, re.MULTILINE | re.DOTALL)
     named = re.findall(rf"`({CLAIM.pattern})`", "".join(boxes))
     asserted = {tag for cell in chapter.cells for tag in tags(cell)}

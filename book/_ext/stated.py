@@ -73,8 +73,10 @@ class Book:
         title = TITLE.search("\n\n".join(texts))
         self.titles[page] = title[1] if title else ""
         if page.endswith(".ipynb"):
-            self.numbers[page] = number = len(self.numbers) + 1
             self.places[page] = places = {}
+            if posixpath.basename(page).startswith("00_"):
+                return  # the page before chapter 1 has no number, nor have its figures
+            self.numbers[page] = number = len(self.numbers) + 1
             for kind, form in PLACES.items():
                 names = [found["name"] for text in texts for found in form.finditer(text)]
                 places |= {name: (kind, f"{number}.{n}") for n, name in enumerate(names, 1)}
