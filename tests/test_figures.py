@@ -1,7 +1,7 @@
 """What a live figure shows, says and allows is what Python computes for its state.
 
 A case is a figure in a setting and acts: a state that it is given, or what a reader does. After
-each act, everything that the figure shows is compared. `make mutants` plays the same cases.
+each act, everything that the figure shows is compared.
 """
 
 import base64
