@@ -42,7 +42,7 @@ _build/sources: $(wildcard src/posenc/*.py src/posenc/*/*.py src/posenc/figures/
 	@mkdir -p _build && touch $@
 
 # Sphinx looks at the pages that are there: pages that were removed, and what builds pages, are watched here.
-_build/pages: _build/sources _toc.yml $(wildcard book/_ext/*.py)
+_build/pages: _build/sources _toc.yml $(wildcard book/_ext/*/*.py)
 	@rm -rf _build/html _build/.doctrees
 	@touch $@
 

@@ -11,8 +11,9 @@ import nbformat
 import numpy as np
 import pytest
 import yaml
-from plain import CAPTION, SOLUTION
-from stated import Book
+from sphinx_posenc.claims import CLAIM
+from sphinx_posenc.cross_references import Book
+from sphinx_posenc.myst_markup import CAPTION, SOLUTION
 
 import posenc
 
@@ -20,7 +21,6 @@ ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 SECTIONS = ["What you'll do", "Summary", "Exercises", "What comes next"]
 BOOK = Book(ROOT)
-CLAIM = re.compile(r"S[0-4]-[a-z0-9-]+")
 CURE = "run `make notebooks NOTEBOOKS=…` for it, which executes and stores it"
 FORBIDDEN = {
     "an absolute path": r"""["'](/|~|[A-Z]:\\)\w""",

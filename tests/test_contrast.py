@@ -3,17 +3,16 @@
 from configparser import ConfigParser
 from importlib.resources import files
 
-import figures
-import highlighting
 import matplotlib as mpl
 import numpy as np
 import pytest
 from pygments.styles import get_style_by_name
 from pygments.token import Text
+from sphinx_posenc import highlighting, svg_theme
 
 from posenc import plots
 
-INK = {"light": plots.INK, "dark": figures.DARK_INK}
+INK = {"light": plots.INK, "dark": svg_theme.DARK_INK}
 COLOR = """value => {
     const probe = document.body.appendChild(document.createElement("i"));
     probe.style.color = value;
@@ -89,7 +88,7 @@ def test_text_of_links_buttons_and_figures(color, theme):
 @pytest.mark.parametrize("line", plots.COLORS)
 def test_colors_of_figures(color, theme, line):
     """Lines stand out (3 to 1), and words in their colors, which the build mixes, can be read."""
-    page, share = color("pst-color-background"), figures.SHARE / 100
+    page, share = color("pst-color-background"), svg_theme.SHARE / 100
     assert contrast(line, page) >= 3
     ours, ink = (np.array(mpl.colors.to_rgb(each)) for each in (line, INK[theme]))
     mixed = share * ours + (1 - share) * ink

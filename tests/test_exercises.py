@@ -13,7 +13,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import torch
-from run import bound_and_read
+from sphinx_posenc.browser_cells import bound_and_read
 from wrong_answers import WRONG
 
 ROOT = Path(__file__).parents[1]

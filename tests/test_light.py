@@ -10,9 +10,9 @@ import pytest
 import small_site
 from bs4 import BeautifulSoup
 from fontTools.ttLib import TTFont
-from optimization import used_rules
 from PIL import Image, ImageChops
 from rjsmin import jsmin
+from sphinx_posenc.optimization import used_rules
 
 # Nothing blinks or fades while a picture is taken.
 CALM = "* { caret-color: transparent !important; transition: none !important }"

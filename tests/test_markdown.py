@@ -4,8 +4,8 @@ import re
 
 import pytest
 import small_site
-from citations import labels, listing
-from stated import Book, differences
+from sphinx_posenc.citations import labels, listing
+from sphinx_posenc.cross_references import Book, differences
 
 HERE = "notebooks/01_first.ipynb"
 REFERENCES = "../book/references.md"

@@ -6,13 +6,12 @@ import json
 import re
 from urllib.parse import urlsplit
 
-import figures
 import pytest
-import run
 import small_site
 from bs4 import BeautifulSoup
-from head import last_change
 from small_site import URL
+from sphinx_posenc import browser_cells, browser_files, svg_theme
+from sphinx_posenc.page_metadata import last_change
 
 from posenc import plots, widgets
 
@@ -250,7 +249,7 @@ def test_pictures_follow_the_theme(site):
     mixed = f"stroke: {color}; stroke: color-mix(in srgb, {color} 85%, var(--ink))"
     assert f'style="fill: var(--ink); {mixed}"' in squares
     light, dark = re.findall(r":root \{ --ink: (#\w+)", squares)
-    assert (light, dark) == (plots.INK, figures.DARK_INK)
+    assert (light, dark) == (plots.INK, svg_theme.DARK_INK)
     assert "@media (prefers-color-scheme: dark) { :root" in squares
 
 
@@ -410,8 +409,8 @@ def test_cells_that_need_torch_have_no_button():
         "experiments.TASKS",
     ]
     needing = [False, True, True, False, True, False, False, True, True, True, False, False, True]
-    assert [*run.needing_torch(cells)] == needing
-    assert [*run.needing_torch(["x = 1", "y = x"], [0])] == [True, True]
+    assert [*browser_cells.needing_torch(cells)] == needing
+    assert [*browser_cells.needing_torch(["x = 1", "y = x"], [0])] == [True, True]
 
 
 def test_what_lacks_an_entry_that_needs_torch_has_no_button():
@@ -429,7 +428,7 @@ def test_what_lacks_an_entry_that_needs_torch_has_no_button():
         "size('ones') + len(kept)",
     ]
     needing = [False, False, True, False, False, True, False, True, True, False, False]
-    assert [*run.needing_torch(cells)] == needing
+    assert [*browser_cells.needing_torch(cells)] == needing
 
 
 def test_other_cells_have_one(chapter):
@@ -438,9 +437,11 @@ def test_other_cells_have_one(chapter):
 
 
 def test_without_pyodide_there_is_no_folder(monkeypatch, tmp_path, site, pages):
-    assert re.fullmatch(r"python/\w{10}/", run.folder())
-    assert {"page.js", "worker.js"} <= {path.name for path in (site / run.folder()).iterdir()}
-    assert meta(pages[f"{CHAPTER}.html"], "python") == f"../{run.folder()}"
+    assert re.fullmatch(r"python/\w{10}/", browser_files.folder())
+    assert {"page.js", "worker.js"} <= {
+        path.name for path in (site / browser_files.folder()).iterdir()
+    }
+    assert meta(pages[f"{CHAPTER}.html"], "python") == f"../{browser_files.folder()}"
     assert meta(pages["plain.html"], "python") is None
-    monkeypatch.setattr(run, "PYODIDE", tmp_path)
-    assert run.folder() is None
+    monkeypatch.setattr(browser_files, "PYODIDE", tmp_path)
+    assert browser_files.folder() is None

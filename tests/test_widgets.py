@@ -4,12 +4,12 @@ import json
 import re
 from pathlib import Path
 
-import live_figures
 import nbformat
 import numpy as np
 import pictures
 import pytest
 from matplotlib.figure import Figure
+from sphinx_posenc import live_figures
 
 from posenc import (
     angular_frequencies,

@@ -89,7 +89,7 @@ class Server(SimpleHTTPRequestHandler):
 
 def native():
     """Run the cells that come in, a list of sources on each line, and answer with their seconds."""
-    sys.path[:0] = [str(ROOT / "book" / name) for name in ("python", "_ext")]
+    sys.path[:0] = [str(ROOT / "book" / name) for name in ("python", "_ext/sphinx_posenc")]
     page = types.ModuleType("page")
     page.send = lambda text: None
     sys.modules["page"] = page

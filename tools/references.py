@@ -14,8 +14,8 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-from citations import listing
-from stated import REFERENCES, Book
+from sphinx_posenc.citations import listing
+from sphinx_posenc.cross_references import REFERENCES, Book
 
 
 def rewrite(book: Book, page: str) -> bool:

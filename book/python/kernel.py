@@ -24,8 +24,8 @@ from contextlib import redirect_stderr, redirect_stdout
 from importlib.machinery import ModuleSpec
 from typing import Any
 
-from absent import absent_names, is_setting, without_absent
 from page import send  # type: ignore[import-not-found]  # of worker.js
+from unavailable import absent_names, is_setting, without_absent
 
 LONGEST = 100_000  # characters that one cell may print
 HERE = __file__
@@ -105,7 +105,7 @@ builtins.display = display  # type: ignore[attr-defined]
 
 
 def themed(svg: str) -> str:
-    from figures import follow_theme
+    from svg_theme import follow_theme
 
     return follow_theme(svg)
 

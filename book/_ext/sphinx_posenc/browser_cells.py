@@ -1,43 +1,19 @@
-"""Cells that a reader runs in the page: what Python needs there, and which cells can't run.
+"""Which cells can't run in the page, for want of torch.
 
-``book/python`` holds it: ``tools/pyodide.py`` fetches Pyodide and the packages into a folder of its
-own there, and without that folder the book has no buttons. All of it is copied to one folder of the
-site, whose name tells its content from any other, so that a browser may keep it for good. A page
-names the folder, and nothing is loaded from it before a reader presses Run.
+The others get a button from ``book/python/page.js``.
 """
 
 from __future__ import annotations
 
 import ast
-import hashlib
-import json
 import re
-import shutil
 import symtable
-import zipfile
 from collections.abc import Container, Iterable, Iterator
-from functools import cache
-from io import BytesIO
-from pathlib import Path
-from typing import Any
 
-from absent import absent_names, is_setting, without_absent
 from docutils import nodes
-from rjsmin import jsmin
 from sphinx.application import Sphinx
 
-from posenc import widgets
-
-ROOT = Path(__file__).parents[2]
-OWN = ROOT / "book" / "python"
-PYODIDE = OWN / "pyodide"
-OFFLINE = "offline.js"  # at the root of the site: it serves all pages below it
-OWN_PAGE = "book/try"
-SHARED = [ROOT / "book" / "_ext" / name for name in ("absent.py", "figures.py")]  # with the page
-NO_TIME = (1980, 1, 1, 0, 0, 0)
-
-
-# ---------------------------------------------------------------- cells
+from .unavailable import absent_names, is_setting, without_absent
 
 
 def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
@@ -116,64 +92,3 @@ def mark_cells(app: Sphinx, doctree: nodes.document) -> None:
             cell["classes"].append("needs-torch")
     for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens
         box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]
-
-
-# ---------------------------------------------------------------- files
-
-
-@cache
-def own_files() -> dict[str, bytes]:
-    """What the book adds to Pyodide: scripts, a style, its package, and the data of chapters."""
-    scripts = {p.name: jsmin(p.read_text("utf-8")).encode() for p in sorted(OWN.glob("*.js"))}
-    style = (OWN / "page.css").read_bytes()
-    figures = jsmin(widgets.script(*widgets.FIGURES)).encode()
-    files = {**scripts, "page.css": style, "figures.js": figures, "posenc.zip": package()}
-    sizes = {p.name: p.stat().st_size for p in sorted(PYODIDE.iterdir())}
-    sizes |= {name: len(content) for name, content in files.items()}
-    return files | {"files.json": json.dumps(sizes).encode()}
-
-
-def package() -> bytes:
-    """The package, what chapters read, and what runs cells: the same for the same files."""
-    packed = {p: p.relative_to(ROOT / "src") for p in (ROOT / "src" / "posenc").rglob("*.*")}
-    packed |= {p: p.relative_to(ROOT) for p in (ROOT / "notebooks" / "data").iterdir()}
-    packed |= {p: Path(p.name) for p in (*OWN.glob("*.py"), *SHARED)}
-    out = BytesIO()
-    with zipfile.ZipFile(out, "w") as archive:
-        for path, name in sorted(packed.items()):
-            if "__pycache__" not in path.parts:
-                entry = zipfile.ZipInfo(name.as_posix(), NO_TIME)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(entry, path.read_bytes(), compresslevel=9)
-    return out.getvalue()
-
-
-def folder() -> str | None:
-    """The folder on the site, from its root; none where Pyodide wasn't fetched."""
-    if not (PYODIDE / "pyodide-lock.json").exists():
-        return None
-    total = hashlib.sha256((PYODIDE / "pyodide-lock.json").read_bytes())
-    for name, content in own_files().items():
-        total.update(name.encode() + content)
-    return f"python/{total.hexdigest()[:10]}/"
-
-
-def name_folder(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
-) -> None:
-    """Tell a page with cells where Python is (see _templates/layout.html)."""
-    if doctree and (page.startswith("notebooks/") or page == OWN_PAGE):
-        context["python"] = folder()
-
-
-def copy_python(app: Sphinx, error: Exception | None) -> None:
-    """Put all of it on the site, as it is."""
-    if error or app.builder.name != "html":
-        return
-    out = Path(app.outdir)
-    shutil.rmtree(out / "python", ignore_errors=True)
-    (out / OFFLINE).unlink(missing_ok=True)
-    if where := folder():
-        shutil.copytree(PYODIDE, out / where)
-        for name, content in own_files().items():
-            (out / (OFFLINE if name == OFFLINE else where + name)).write_bytes(content)

@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-from citations import labels
-from plain import PLACES, to_myst
 from sphinx.application import Sphinx
 from sphinx.util import logging
+
+from .citations import labels
+from .myst_markup import PLACES, to_myst
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +59,7 @@ class Book:
         self.places: dict[str, dict[str, tuple[str, str]]] = {}
         for page in (f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")):
             if (root / page).exists():
-                with suppress(ValueError):  # a notebook is cut off: `chapters` says so
+                with suppress(ValueError):  # a notebook is cut off: `toc_check` says so
                     self.add(page, self.texts(page))
 
     def texts(self, page: str) -> list[str]:

@@ -11,7 +11,7 @@ cell's metadata. So a chapter says in plain text what MyST has markup for:
 
 `to_myst` writes the first four as myst-nb and sphinx-exercise want them. Links find their places by
 themselves, except for places on other pages, which `Anchors` and `Places` know. Numbers in the text
-are the ones that Sphinx counts: `stated` counts in the same way, and `Places` compares.
+are the ones that Sphinx counts: `cross_references` counts in the same way, and `Places` compares.
 """
 
 from __future__ import annotations

@@ -1,17 +1,27 @@
-"""The ledger of claims and the errata, rendered from ``book/claims.yml``."""
+"""The ledger of claims: its tables, and the places in chapters that they lead to.
+
+The directive ``{ledger}`` renders ``book/claims.yml``. A box "In the documents" of a chapter names
+each claim that it judges by its id, as code: that is the place the ledger leads to, and it leads to
+the row of the ledger. A claim that no box names has its place at the cell that asserts it, the one
+whose tag is the id.
+"""
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from pathlib import Path
 from typing import ClassVar
 
-import claims
 import yaml
 from docutils import nodes
 from docutils.statemachine import StringList
+from sphinx import addnodes
+from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
+CLAIM = re.compile(r"S[0-4]-[a-z0-9-]+")
 CHOICES = {
     "document": ["S0", "S1", "S2", "S3", "S4"],
     "verdict": ["holds", "within limits", "fails"],
@@ -49,7 +59,7 @@ class Ledger(SphinxDirective):
             body.append(self.row(row["id"][:2], row["claim"], row["verdict"], self.place(row)))
             verdict = row["verdict"].replace(" ", "-")
             body[-1]["classes"] += [f"document-{row['id'][:2]}", f"verdict-{verdict}"]
-            claims.place(self.env, body[-1], f"row-{row['id']}")
+            place(self.env, body[-1], f"row-{row['id']}")
         found = Counter(row["verdict"] for row in rows)
         count = (
             f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "
@@ -63,7 +73,7 @@ class Ledger(SphinxDirective):
     def place(self, row: dict[str, str]) -> nodes.Node:
         """A link to where a chapter judges the claim; 02_formula is chapter 2."""
         text = nodes.Text(f"chapter {int(row['chapter'].partition('_')[0])}")
-        return claims.link(f"claim-{row['id']}", self.env.docname, text)
+        return link(f"claim-{row['id']}", self.env.docname, text)
 
     def row(self, *cells: str | nodes.Node) -> nodes.row:
         """A table row of texts, which may hold inline markup, and nodes."""
@@ -83,3 +93,36 @@ class Ledger(SphinxDirective):
         return nodes.table(
             "", nodes.tgroup("", *widths, head, body, cols=len(columns)), classes=["ledger"]
         )
+
+
+def link(target: str, docname: str, *content: nodes.Node, **attributes: object) -> nodes.Node:
+    """A link to a place that `place` named, anywhere in the book."""
+    options = {"refdomain": "std", "reftype": "ref", "reftarget": target.lower(), "refdoc": docname}
+    inner = nodes.inline("", "", *content)
+    return addnodes.pending_xref("", inner, refexplicit=True, refwarn=True, **options, **attributes)
+
+
+def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
+    """Make a node the place of that name."""
+    node["ids"].append(name)
+    env.get_domain("std").anonlabels[name.lower()] = env.docname, name
+
+
+def tie(app: Sphinx, doctree: nodes.document) -> None:
+    """Link the ids in the boxes with the ledger, and give the others a place at their cells."""
+    named = set()
+    for box in doctree.findall(nodes.admonition):
+        for code in list(box.findall(nodes.literal)) if "documents" in box["classes"] else ():
+            claim = code.astext()
+            if CLAIM.fullmatch(claim) and claim not in named:
+                named.add(claim)
+                there = nodes.inline(classes=["claim"])
+                code.replace_self(there)
+                there += link(f"row-{claim}", app.env.docname, code)
+                place(app.env, there, f"claim-{claim}")
+    for cell in doctree.findall(nodes.container):
+        for name in cell["classes"]:
+            claim = name.removeprefix("tag_")
+            if CLAIM.fullmatch(claim) and claim not in named:
+                named.add(claim)
+                place(app.env, cell, f"claim-{claim}")

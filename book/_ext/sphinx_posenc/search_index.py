@@ -1,6 +1,6 @@
 """Keep numbers out of the search's index: the page's script never looks for a word of digits there.
 
-What comes first among the results is `scorer.js`'s to say, which `_config.yml` names.
+What comes first among the results is `search_scorer.js`'s to say, which `_config.yml` names.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ alt text is named.
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -32,3 +33,9 @@ def repair(body: str) -> str:
     """The body of a page with its boxes."""
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
     return PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)
+
+
+def repair_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Repair a page that has a body; the search page and the index have none."""
+    if "body" in context:
+        context["body"] = repair(context["body"])

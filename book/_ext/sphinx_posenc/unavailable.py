@@ -1,4 +1,7 @@
-"""What isn't in a page: `run` marks the cells that need it, and the page's kernel leaves it out."""
+"""What Python in a page lacks.
+
+`browser_cells` marks the cells that need it; the page's kernel leaves it out of their imports.
+"""
 
 from __future__ import annotations
 

@@ -13,7 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from sphinx.application import Sphinx
-from stated import LINK, Book, book_of
+
+from .cross_references import LINK, Book, book_of
 
 OPENING = re.compile(r"(`{3,}|:{3,})\s*\{([\w-]+)\} *(.*)")
 OPTION = re.compile(r":[\w-]+:")

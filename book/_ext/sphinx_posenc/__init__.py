@@ -1,0 +1,118 @@
+"""The book's own Sphinx extension: its modules, in the order in which pages pass them.
+
+Before a page is read
+    `deployment` asks the environment where the site will be; `toc_check` looks for a chapter that
+    ``_toc.yml`` forgot, or that is cut off.
+While it is read
+    `cross_references` fills in the numbers, titles and labels (`citations`) of links, and
+    `myst_markup` exchanges the Markdown that every viewer shows for MyST's. `claims` has the
+    directive for the ledger. `highlighting` colors code.
+When it has been read
+    `live_figures` exchanges widgets for figures that a reader moves, `accessibility` asks for alt
+    texts, `folded_cells` names folded code by its first comment, `claims` ties what a chapter
+    judges to the ledger, `reading_time` counts the minutes, and `browser_cells` marks the cells
+    that can't run in the page (`unavailable`).
+When all pages have been read
+    `cross_references` compares what they state with what is so; `search_index` says which words
+    the search knows.
+When a page is written
+    `myst_markup` leads links to places on other pages, `glossary_links` links terms, `line_breaks`
+    keeps short formulas and numbers together, `math_renderer` draws formulas, `accessibility`
+    repairs tables and pictures, `live_figures` adds its script, `page_metadata` describes and dates
+    the page, and `browser_files` says where its Python is. Then the theme's layout and
+    ``_templates`` put it together.
+When all pages are written
+    `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer,
+    `optimization` makes pages light, `security_policy` says what a page may load, `deployment`
+    lists the pages, and `browser_files` copies Python beside them.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from sphinx.application import Sphinx
+
+# Priorities of handlers. Most of Sphinx's own, and of the theme's, have 500.
+BEFORE, AFTER = 400, 900
+
+
+def setup(app: Sphinx) -> dict[str, Any]:
+    """Register everything; at one priority, handlers run in the order of this list."""
+    # Imported here, a tool that needs one module doesn't wait for the others.
+    from jupyter_client.manager import KernelManager
+    from sphinx.search import languages
+
+    from . import (
+        accessibility,
+        browser_cells,
+        browser_files,
+        claims,
+        cross_references,
+        deployment,
+        downloads,
+        folded_cells,
+        glossary_links,
+        highlighting,
+        line_breaks,
+        live_figures,
+        math_renderer,
+        myst_markup,
+        optimization,
+        page_metadata,
+        reading_time,
+        search_index,
+        security_policy,
+        svg_theme,
+        toc_check,
+    )
+
+    def finish(app: Sphinx, error: Exception | None) -> None:
+        """Change the files of a site that is complete, with the theme's own."""
+        if error is None and app.builder.name == "html":
+            svg_theme.color_pictures(app.outdir / "_images")
+            downloads.write_downloads(app)
+            if app.config.html_optimized:
+                optimization.lighten(app.outdir)
+            security_policy.guard_pages(app.outdir)
+            deployment.list_pages(app)
+            browser_files.copy_python(app.outdir)
+
+    os.environ["POSENC_STATIC"] = "1"  # for the kernels that this build starts
+    # They warn of open lines, and nothing that starts them here hands on a setting.
+    KernelManager.transport_encryption.default_value = "auto"
+    app.add_config_value("html_optimized", True, "html")  # without it, pages as Sphinx writes them
+    languages["en"] = search_index.Words
+    app.add_lexer("ipython3", highlighting.Python)
+    app.add_directive("ledger", claims.Ledger)
+    app.setup_extension("myst_nb")
+    fold = folded_cells.visit, folded_cells.depart
+    app.add_node(folded_cells.HideCodeCellNode, override=True, html=fold)
+    formulas = (math_renderer.visit_inline, None), (math_renderer.visit_block, None)
+    app.add_html_math_renderer("katex", *formulas)
+    app.add_transform(myst_markup.Anchors)
+    app.add_post_transform(myst_markup.Places)
+    for event, priority, handler in [
+        ("config-inited", BEFORE, deployment.read_environment),
+        ("env-before-read-docs", BEFORE, toc_check.require_all),
+        ("source-read", BEFORE, cross_references.write_myst),
+        ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
+        ("doctree-read", AFTER, accessibility.require_alt),
+        ("doctree-read", AFTER, folded_cells.name_folds),
+        ("doctree-read", AFTER, claims.tie),
+        ("doctree-read", AFTER, reading_time.add_times),
+        ("doctree-read", AFTER, browser_cells.mark_cells),
+        ("env-updated", BEFORE, cross_references.check),
+        ("env-updated", AFTER, optimization.write_all),
+        ("doctree-resolved", AFTER, glossary_links.link_terms),
+        ("doctree-resolved", AFTER, line_breaks.keep_formulas),
+        ("html-page-context", AFTER, accessibility.repair_body),
+        ("html-page-context", AFTER, line_breaks.bind_body),
+        ("html-page-context", AFTER, live_figures.add_script),
+        ("html-page-context", AFTER, page_metadata.describe),
+        ("html-page-context", AFTER, browser_files.name_folder),
+        ("build-finished", AFTER, finish),
+    ]:
+        app.connect(event, handler, priority)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
