@@ -54,8 +54,8 @@ WRONG = {
         "check_powers": [
             ("dimensions for pairs", {"25_600": "51_200"}, "how often does the inner loop run"),
             ("one row only", {"25_600": "256"}, "how often does the inner loop run"),
-            ("again in each row", {"256)": "25_600)"}, "before the loop"),
-            ("dimensions for pairs", {", 256)": ", 512)"}, "before the loop"),
+            ("again in each row", {"256)": "25_600)"}, "once, for all rows"),
+            ("dimensions for pairs", {", 256)": ", 512)"}, "once, for all rows"),
         ],
         "check_batch": [
             ("the base forgotten", {"(d_model, base)\n    t": "(d_model)\n    t"}, "column 2"),
