@@ -89,25 +89,40 @@ document.addEventListener("DOMContentLoaded", () => {
     parent.append(button);
     return button;
   };
+  const load = () => import(new URL(`${python.content}page.js`, location));
+  const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
+  const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
+  // An exercise has its answer box when a reader comes near.
+  const near = new IntersectionObserver(
+    (changes) => {
+      if (!changes.some(({ isIntersecting }) => isIntersecting)) return;
+      near.disconnect();
+      load();
+    },
+    { rootMargin: "800px" },
+  );
   document.querySelectorAll("div.cell").forEach((cell, n) => {
     if (!python || cell.matches(".needs-torch")) return;
-    const press = async () => (await import(new URL(`${python.content}page.js`, location))).press(cell);
+    const press = async () => (await load()).press(cell);
     make("Run", press, cell.querySelector(".cell_input")).ariaLabel = `Run cell ${n + 1}`;
+    if (cell.textContent.includes("def check_")) near.observe(cell);
   });
+  if (python && chapter in kept("typed")) load(); // what was typed is there again
   const list = document.querySelector(".bd-links");
   const show = () => {
     for (const old of document.querySelectorAll(".right, .forget")) old.remove();
-    const right = Object.entries(JSON.parse(localStorage.getItem("right") ?? "{}"));
+    const right = Object.entries(kept("right"));
     for (const [chapter, { right: found, of }] of right) {
       const links = [...(list?.querySelectorAll("a") ?? [])];
       const link = links.find(({ pathname }) => pathname.endsWith(`/${chapter}.html`));
       link?.insertAdjacentHTML("beforeend", ` <span class="right">✓ ${found.length} of ${of}</span>`);
     }
     const forget = () => {
-      localStorage.removeItem("right");
+      for (const name of ["right", "typed"]) localStorage.removeItem(name);
       show();
     };
-    if (list && right.length) make("Forget right answers", forget, list).className = "forget";
+    const some = right.length + Object.keys(kept("typed")).length;
+    if (list && some) make("Forget answers and edits", forget, list).className = "forget";
   };
   addEventListener("right", show);
   addEventListener("storage", show);

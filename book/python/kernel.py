@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import functools
 import io
 import json
@@ -27,6 +28,8 @@ from typing import Any
 from page import send  # type: ignore[import-not-found]  # of worker.js
 from unavailable import absent_names, is_setting, without_absent
 
+# Large, and not needed by every cell: imported when a cell first reads what they are called.
+LATER = ("matplotlib", "scipy", "sklearn", "sympy", "posenc.plots", "posenc.widgets")
 LONGEST = 100_000  # characters that one cell may print
 HERE = __file__
 
@@ -35,6 +38,8 @@ sys.modules["__main__"] = main
 space = main.__dict__
 right: list[str] = []  # names of the checks that found an answer right, in this run
 widgets: dict[int, Any] = {}  # that the page shows
+# Names that wait: their module, and what is to be executed once a cell reads them.
+later: dict[str, tuple[str, list[ast.stmt]]] = {}
 
 
 class Absent:
@@ -150,8 +155,71 @@ def outside(summary: traceback.TracebackException) -> None:
             outside(other)
 
 
+def names_in(code: types.CodeType) -> set[str]:
+    """The names that a function's code reads, and the functions inside it."""
+    inner = (names_in(const) for const in code.co_consts if isinstance(const, types.CodeType))
+    return set(code.co_names).union(*inner)
+
+
+def reached(tree: ast.AST) -> set[str]:
+    """The names that a cell reads, itself or through functions and classes of other cells."""
+    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)]
+    found = set(names)
+    for name in names:  # grows
+        value = space.get(name)
+        parts = [value, *vars(value).values()] if isinstance(value, type) else [value]
+        codes = [part.__code__ for part in parts if isinstance(part, types.FunctionType)]
+        new = set().union(*map(names_in, codes)) - found
+        found |= new
+        names += new
+    return found
+
+
+def postpone(tree: ast.Module) -> None:
+    """Take the imports that can wait out of a cell, and what is set for them."""
+    body = []
+    for node in tree.body:
+        for name, module in absent_names(node, LATER).items():
+            alone = copy.deepcopy(node)
+            alone.names = [a for a in node.names if name in (a.asname, a.name.partition(".")[0])]
+            later[name] = module, [alone]
+        left = without_absent(node, LATER)
+        if left and "plots" in later and ast.unparse(left) == "plots.use_style()":
+            later["plots"][1].append(left)
+        elif left:
+            body.append(left)
+    tree.body = body
+
+
+def due(tree: ast.AST) -> list[str]:
+    """The names that a cell reads and that waited until now; all drawing asks for our style."""
+    names = reached(tree) & later.keys()
+    if any(later[name][0].startswith("matplotlib") for name in names):
+        names |= {"plots"} & later.keys()
+    return sorted(names)
+
+
+def wanted(source: str) -> str:
+    """The modules that a cell needs now, as JSON: its imports, and those that waited for it."""
+    try:
+        tree = ast.parse(source)
+    except SyntaxError:
+        return "[]"
+    postpone(tree)
+    modules = [later[name][0] for name in due(tree)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            modules += [f"{node.module}.{alias.name}" for alias in node.names]
+    return json.dumps(modules)
+
+
 def execute(source: str, file: str) -> None:
     tree = ast.parse(source, file)
+    postpone(tree)
+    waited = [node for name in due(tree) for node in later.pop(name)[1]]
+    exec(compile(ast.Module(waited, []), HERE, "exec"), space)
     body = []
     for node in tree.body:
         space.update({name: Absent(module) for name, module in absent_names(node).items()})

@@ -38,6 +38,7 @@ const hear = {
     const [is, of] = [loaded, total].map((bytes) => (bytes / MEGA).toFixed(1));
     if (running) say(running.cell, `Loading Python: ${is} of ${of} MB`, { quietly: true });
   },
+  starting: () => running && say(running.cell, "Starting Python …", { quietly: true }),
   running: () => running && say(running.cell, "Running", { quietly: true }),
   done({ done }) {
     running?.resolve(done);
@@ -88,7 +89,7 @@ function stop(words) {
   worker?.terminate();
   worker = undefined;
   models.clear();
-  for (const cell of cells) cell.ran = false;
+  for (const cell of cells) cell.ran = undefined;
   const { cell, resolve } = running ?? {};
   running = undefined;
   if (cell) say(cell, words);
@@ -105,7 +106,7 @@ async function execute(cell) {
   }
   worker?.postMessage({ source: cell.source, name: cell.name });
   const result = await done;
-  cell.ran = !result.error && !result.stopped;
+  cell.ran = result.error || result.stopped ? undefined : cell.source;
   return result;
 }
 
@@ -130,7 +131,7 @@ async function runEach(list, asked) {
 async function runOne(cell) {
   cell.busy(true);
   const result = await execute(cell);
-  const missed = above(cell).filter((other) => !other.ran);
+  const missed = above(cell).filter((other) => other.ran !== other.source);
   if (result.error?.type === "NameError" && missed.length) {
     cell.clear();
     say(cell, "It needs what stands above, which runs first.");
@@ -162,13 +163,17 @@ function enqueue(cell, work) {
 
 class Cell {
   constructor(box, name) {
-    Object.assign(this, { box, name, ran: false });
+    Object.assign(this, { box, name, ran: undefined }); // `ran`: the code that Python has seen
     this.state = element("span", { class: "state" });
   }
 
-  /** Below the code: what can be done with it, and what Python said. */
-  open() {
-    if (this.bar) return;
+  /** Below the code: what can be done with it, and what Python said. Cells that run for another's
+      sake get none, so that the page stays where it was. */
+  open(asked = true) {
+    if (this.bar) {
+      this.bar.hidden &&= !asked;
+      return;
+    }
     this.stopping = button("Stop", () =>
       stop("Stopped. The variables are gone: Run all above makes them again."),
     );
@@ -184,28 +189,38 @@ class Cell {
       this.stopping,
       this.state,
     );
+    this.bar.hidden = !asked;
     this.output = element("div", { class: "cell_output ran" });
     this.place();
   }
 
   busy(is) {
-    this.open();
+    this.open(false);
     this.stopping.hidden = !is;
     this.box.setAttribute("aria-busy", is);
   }
 
+  /** What was shown stays, dimmed, until something new takes its place. */
   clear() {
-    this.open();
-    this.output.replaceChildren();
+    this.open(false);
     this.mark();
+    this.box.classList.add("stale");
+  }
+
+  replace() {
+    if (!this.box.classList.contains("stale")) return;
+    this.output.replaceChildren();
+    this.box.classList.remove("stale");
     this.box.classList.add("has-run");
   }
 
   show(...nodes) {
+    this.replace();
     this.output.append(...nodes);
   }
 
   print({ stream, name }) {
+    this.replace();
     const last = this.output.lastChild;
     if (last?.className === name) last.append(stream);
     else this.show(element("pre", { class: name }, stream));
@@ -227,6 +242,7 @@ class Cell {
   }
 
   finish({ error }) {
+    this.replace();
     if (error) {
       this.show(element("pre", { class: "error" }, error.text));
       this.mark(error.line);
@@ -250,6 +266,7 @@ class Cell {
   /** A text area in the place of the code. */
   write(text, label) {
     const fit = () => (this.editor.rows = this.editor.value.split("\n").length);
+    this.fit = fit;
     this.editor = element("textarea", {
       "aria-label": `${label}. Control and Enter run it`,
       autocapitalize: "off",
@@ -259,6 +276,7 @@ class Cell {
       input: () => {
         fit();
         this.mark();
+        keep(this);
       },
       keydown: (event) => this.press(event),
     });
@@ -306,21 +324,23 @@ class Printed extends Cell {
     (this.bar.closest("details") ?? this.bar).after(this.output);
   }
 
-  edit() {
-    if (!this.editor) {
-      this.code.hidden = true;
-      this.code.after(this.write(this.published, `Code of ${this.name}`));
-      this.editing.hidden = true;
-    }
-    this.editor.focus();
+  edit(text = this.published) {
+    this.open();
+    if (this.editor) return this.editor.focus();
+    this.code.hidden = true;
+    this.code.after(this.write(text, `Code of ${this.name}`));
+    this.editing.hidden = true;
+    if (text === this.published) this.editor.focus();
   }
 
   reset() {
-    this.clear();
-    this.box.classList.remove("has-run");
+    this.mark();
+    this.output.replaceChildren();
+    this.box.classList.remove("has-run", "stale");
     this.editor?.remove();
     this.editor = undefined;
     this.code.hidden = this.editing.hidden = false;
+    keep(this);
     say(this, "As it was published.");
   }
 }
@@ -336,8 +356,17 @@ class Answer extends Cell {
       element("p", {}, "Your answer"),
       element("div", { class: "cell_input" }, this.write(this.start, `Your answer to ${check}`)),
     );
-    after.box.after(this.box);
+    after.box.before(this.box);
     this.open();
+  }
+
+  get published() {
+    return this.start;
+  }
+
+  edit(text) {
+    this.editor.value = text;
+    this.fit();
   }
 
   get source() {
@@ -350,17 +379,21 @@ class Answer extends Cell {
   }
 
   reset() {
-    this.clear();
+    this.output.replaceChildren();
     this.editor.value = this.start;
     this.editor.dispatchEvent(new Event("input"));
     say(this, "Empty again.");
   }
 
+  /** What the check says is said once: beside the buttons. */
+  print(message) {
+    if (message.stream.trim() !== "Right.") super.print(message);
+  }
+
   finish({ error, right }) {
     if (error?.type === "AssertionError") {
-      const says = error.says.replace(/^AssertionError: /, "");
-      this.show(element("pre", {}, `Not yet: ${says}`));
-      say(this, `Not yet: ${says}`);
+      this.replace();
+      say(this, `Not yet: ${error.says.replace(/^AssertionError: /, "")}`);
     } else super.finish({ error });
     if (error || !right.includes(this.check)) return;
     say(this, "Right.");
@@ -380,9 +413,30 @@ for (const cell of cells) {
 document.querySelector("article").append(spoken);
 document.head.append(element("link", { rel: "stylesheet", href: `${here}page.css` }));
 
-/** Keep in this browser, and in no other place, which answers were right. */
+// ---------------------------------------------------------------- what this browser alone keeps
+
+const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
+
+/** What a reader typed, until it is reset; `of` tells whether the cell is still the one it was. */
+function keep({ name, published, source }) {
+  const { [chapter]: mine = {}, ...others } = kept("typed");
+  if (source === published) delete mine[name];
+  else mine[name] = { of: published, text: source };
+  const all = Object.keys(mine).length ? { ...others, [chapter]: mine } : others;
+  localStorage.setItem("typed", JSON.stringify(all));
+}
+
+for (const cell of [...cells, ...answers]) {
+  const { of, text } = kept("typed")[chapter]?.[cell.name] ?? {};
+  if (of === cell.published) {
+    cell.edit(text);
+    say(cell, "As you left it.", { quietly: true });
+  }
+}
+
+/** Which answers were right. */
 function remember(check) {
-  const all = JSON.parse(localStorage.getItem("right") ?? "{}");
+  const all = kept("right");
   const { right = [] } = all[chapter] ?? {};
   all[chapter] = { right: [...new Set([...right, check])], of: answers.length };
   localStorage.setItem("right", JSON.stringify(all));

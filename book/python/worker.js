@@ -8,6 +8,7 @@ const read = async (name) => load(here + name);
 const files = read("files.json").then((response) => response.json()); // sizes in bytes
 let loaded = 0;
 let total = 0;
+let coming = 0; // files
 
 const expect = async (names) => {
   const sizes = await files;
@@ -19,11 +20,15 @@ self.fetch = async (address, options) => {
   const packed = String(address).endsWith(".wasm");
   const response = await load(packed ? `${address}.packed` : address, packed ? {} : options);
   if (!response.ok) throw new Error(`${address}: ${response.status}`);
+  coming++;
   const count = new TransformStream({
     transform(chunk, through) {
       loaded += chunk.length;
       postMessage({ loaded: Math.min(loaded, total), total });
       through.enqueue(chunk);
+    },
+    flush() {
+      if (--coming === 0) postMessage({ starting: true });
     },
   });
   const body = response.body.pipeThrough(count);
@@ -53,21 +58,27 @@ async function start() {
 
 const started = start();
 
-/** The packages that a cell imports, itself or through `posenc`, and what they need. */
-function needs(source, packages) {
-  const imports = (name) => new RegExp(`\\b(import|from)\\s+${name}\\b`).test(source);
-  const found = Object.keys(packages).filter((name) => packages[name].imports.some(imports));
-  if (imports("posenc")) found.push("numpy");
-  if (imports("posenc") && /\b(plots|widgets)\b/.test(source)) found.push("matplotlib");
-  if (imports("posenc") && /\bwidgets\b/.test(source)) found.push("traitlets");
+const BESIDE = {
+  posenc: ["numpy"],
+  "posenc.plots": ["matplotlib"],
+  "posenc.widgets": ["matplotlib", "traitlets"],
+};
+
+/** The packages that hold modules, and what they need. */
+function needs(modules, packages) {
+  const imports = (name) => Object.keys(packages).filter((p) => packages[p].imports.includes(name));
+  const found = modules.flatMap((module) => [
+    ...imports(module.split(".")[0]),
+    ...Object.keys(BESIDE).flatMap((name) => (`${module}.`.startsWith(`${name}.`) ? BESIDE[name] : [])),
+  ]);
   for (const name of found) found.push(...packages[name].depends.filter((n) => !found.includes(n)));
-  return found;
+  return [...new Set(found)];
 }
 
 async function run({ source, name }) {
   const { python, lock, kernel } = await started;
   const { packages } = lock;
-  const missing = needs(source, packages).filter((name) => !(name in python.loadedPackages));
+  const missing = needs(JSON.parse(kernel.wanted(source)), packages).filter((name) => !(name in python.loadedPackages));
   if (missing.length) {
     await expect(missing.map((name) => packages[name].file_name));
     await python.loadPackage(missing, { messageCallback() {} });

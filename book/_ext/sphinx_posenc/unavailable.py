@@ -10,25 +10,24 @@ import ast
 ABSENT = ("torch", "posenc.nn", "posenc.experiments")
 
 
-def is_absent(module: str) -> bool:
-    """Whether it is one of these, or a part of one."""
-    return any(f"{module}.".startswith(f"{name}.") for name in ABSENT)
-
-
-def absent_names(node: ast.AST) -> dict[str, str]:
-    """The names that a statement binds to what isn't in the page, and what that is."""
+def absent_names(node: ast.AST, modules: tuple[str, ...] = ABSENT) -> dict[str, str]:
+    """The names that a statement binds to these modules or parts of them, and what each is."""
     if isinstance(node, ast.Import):
         found = [(a.asname or a.name.partition(".")[0], a.name) for a in node.names]
     elif isinstance(node, ast.ImportFrom) and node.module:
         found = [(a.asname or a.name, f"{node.module}.{a.name}") for a in node.names]
     else:
         found = []
-    return {name: module for name, module in found if is_absent(module)}
+    return {
+        name: module
+        for name, module in found
+        if any(f"{module}.".startswith(f"{part}.") for part in modules)
+    }
 
 
-def without_absent(node: ast.stmt) -> ast.stmt | None:
-    """What is left of a statement without its imports of what isn't in the page."""
-    absent = absent_names(node)
+def without_absent(node: ast.stmt, modules: tuple[str, ...] = ABSENT) -> ast.stmt | None:
+    """What is left of a statement without its imports of these modules."""
+    absent = absent_names(node, modules)
     if not absent or not isinstance(node, ast.Import | ast.ImportFrom):
         return node
     left = [a for a in node.names if (a.asname or a.name.partition(".")[0]) not in absent]
