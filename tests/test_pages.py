@@ -150,7 +150,7 @@ def test_colored_tokens_alone_have_elements(chapter):
 
 def test_reading_times_leave_out_what_may_be_skipped(pages, chapter):
     assert chapter.h1.find_next_sibling("p") is chapter.select_one(".reading-time")
-    assert texts(chapter, ".reading-time") == ["2 minutes for the main line, 8 for all of it"]
+    assert texts(chapter, ".reading-time") == ["4 minutes for the main line, 15 for all of it"]
     assert texts(chapter, ".skippable > h2") == ["Going further: more"]
     assert pages["plain.html"].select(".reading-time") == []
 

@@ -104,6 +104,7 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("div.cell").forEach((cell, n) => {
     if (!python || cell.matches(".needs-torch")) return;
     const press = async () => (await load()).press(cell);
+    cell.classList.toggle("runs", !document.querySelector(".runs"));
     make("Run", press, cell.querySelector(".cell_input")).ariaLabel = `Run cell ${n + 1}`;
     if (cell.textContent.includes("def check_")) near.observe(cell);
   });

@@ -83,12 +83,18 @@ def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterat
 
 
 def mark_cells(app: Sphinx, doctree: nodes.document) -> None:
-    """Mark the cells that need torch, which the page doesn't have."""
+    """Mark the cells that need torch, which the page doesn't have, and say so at the top."""
     cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
     sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
     tagged = [n for n, cell in enumerate(cells) if "tag_needs-torch" in cell["classes"]]
-    for cell, needs in zip(cells, needing_torch(sources, tagged), strict=True):
-        if needs:
-            cell["classes"].append("needs-torch")
+    needy = [c for c, needs in zip(cells, needing_torch(sources, tagged), strict=True) if needs]
+    for cell in needy:
+        cell["classes"].append("needs-torch")
+    if needy:  # below the reading time
+        share = f"{len(needy)} of {len(cells)} cells"
+        text = f"Code that needs PyTorch, {share}, doesn't run in the page: download the notebook, "
+        text += "with the button at the top, to run all of it."
+        title = next(doctree.findall(nodes.title))
+        title.parent.insert(2, nodes.paragraph("", text, classes=["reading-time"]))
     for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens
         box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]

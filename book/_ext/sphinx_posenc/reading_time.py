@@ -1,8 +1,9 @@
 """Two reading times under the title of each chapter: of its main line, and of all of it.
 
-The main line is what a first reader needs: prose and open code. Boxes, tables, formulas on lines of
-their own, folded code, exercises, solutions and sections that may be skipped ("Going further")
-don't belong to it.
+The main line is what a first reader needs: prose, open code, formulas and figures. Boxes on the
+documents, folded code, exercises, solutions and sections that may be skipped ("Going further")
+don't belong to it. Minutes are those of somebody who works through formulas and code, not of
+somebody who skims.
 """
 
 from __future__ import annotations
@@ -12,31 +13,35 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-WORDS_PER_MINUTE = 200
-LINES_PER_MINUTE = 12
+WORDS_PER_MINUTE = 120
+LINES_PER_MINUTE = 6
+FORMULA, FIGURE = 1.0, 0.5  # minutes each
 
 SKIPPED = re.compile(r"going further|appendix|optional", re.IGNORECASE)
-ASIDE = (nodes.Admonition, nodes.table, nodes.math_block)
 
 
 def is_aside(node: nodes.Element) -> bool:
     """Whether the main line leaves a part out."""
     if isinstance(node, nodes.section):
         return bool(re.search(rf"{SKIPPED.pattern}|exercises", node[0].astext(), re.IGNORECASE))
-    return isinstance(node, ASIDE) or "hide_mode" in node
+    return "documents" in node.get("classes", ()) or "hide_mode" in node
 
 
 def minutes(node: nodes.Node, main: bool) -> float:
     """Minutes for a part of a chapter, or for what the main line has of it."""
     if not isinstance(node, nodes.Element) or (main and is_aside(node)):
         return 0
+    if isinstance(node, nodes.math_block):
+        return FORMULA
     if isinstance(node, nodes.literal_block):
         code = [line for line in node.astext().split("\n") if line.strip()]
         return sum(not re.match("import |from ", line) for line in code) / LINES_PER_MINUTE
     if isinstance(node, nodes.TextElement):
         return len(node.astext().split()) / WORDS_PER_MINUTE
-    shown = node.get("nb_element") == "cell_code_output" or isinstance(node, nodes.raw)
-    return 0 if shown else sum(minutes(child, main) for child in node.children)
+    if node.get("nb_element") == "cell_code_output" or isinstance(node, nodes.raw):
+        return 0
+    figure = FIGURE * isinstance(node, nodes.figure)
+    return figure + sum(minutes(child, main) for child in node.children)
 
 
 def add_times(app: Sphinx, doctree: nodes.document) -> None:
