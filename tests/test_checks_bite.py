@@ -74,9 +74,9 @@ def test_every_known_convention_passes_and_is_known(name):
     assert name in report.known()
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+@pytest.mark.parametrize("layout", ["neighbors", "halves"])
 def test_both_rotary_conventions_pass(layout):
-    name = "rotary, neighbors" if layout == "interleaved" else "rotary, halves"
+    name = f"rotary, {layout}"
     report = looked_at(lambda x, positions: rotate_pairs(x, positions, layout=layout), "rotary")
     report.raise_if_failed()
     assert report.convention == checks.KNOWN[name]
@@ -224,7 +224,7 @@ def stuck():
 
 
 def mixed_layouts(x, positions):
-    layout = "halves" if x.shape[-2] == 1 else "interleaved"
+    layout = "halves" if x.shape[-2] == 1 else "neighbors"
     return rotate_pairs(x, positions, layout=layout)
 
 

@@ -54,7 +54,7 @@ def test_frequencies_and_wavelengths():
     np.testing.assert_allclose(angular_frequencies(6), [1, 1 / 21.5443469, 1 / 464.1588834])
     assert wavelengths(512)[0] == 2 * math.pi
     assert round(wavelengths(512)[-1]) == 60_611
-    assert wavelengths(8, 16).tolist() == [2 * math.pi * n for n in (1, 2, 4, 8)]
+    assert wavelengths(8, base=16).tolist() == [2 * math.pi * n for n in (1, 2, 4, 8)]
     ratios = wavelengths(64)[1:] / wavelengths(64)[:-1]
     np.testing.assert_allclose(ratios, 10_000 ** (2 / 64))
     assert np.array_equal(shift_matrix(3, 8), shift_matrix(3, 8, base=10_000))
@@ -133,7 +133,7 @@ def test_a_length_is_its_positions(seq_len, d_model, base):
 @given(st.integers(1, 200), widths, bases)
 def test_sines_are_even_columns_cosines_odd_ones(k, d_model, base):
     row = encode([k], d_model, base)[0]
-    for i, omega in enumerate(angular_frequencies(d_model, base)):
+    for i, omega in enumerate(angular_frequencies(d_model, base=base)):
         assert row[2 * i] == pytest.approx(math.sin(omega * k), abs=1e-12)
         assert row[2 * i + 1] == pytest.approx(math.cos(omega * k), abs=1e-12)
 
@@ -166,13 +166,13 @@ BAD = [
     (lambda: angular_frequencies(8.0), TypeError, "d_model must be an int.*8.0"),
     (lambda: angular_frequencies(True), TypeError, "d_model must be an int.*True"),
     (lambda: angular_frequencies("8"), TypeError, "d_model must be an int.*'8'"),
-    (lambda: angular_frequencies(8, 0), ValueError, "base must be positive.*0"),
-    (lambda: angular_frequencies(8, -1.0), ValueError, "base must be positive.*-1.0"),
-    (lambda: angular_frequencies(8, math.nan), ValueError, "base must be finite.*nan"),
-    (lambda: angular_frequencies(8, math.inf), ValueError, "base must be finite.*inf"),
-    (lambda: angular_frequencies(8, -math.inf), ValueError, "base must be finite.*-inf"),
-    (lambda: angular_frequencies(8, True), TypeError, "base must be a real number.*True"),
-    (lambda: angular_frequencies(8, "e"), TypeError, "base must be a real number.*'e'"),
+    (lambda: angular_frequencies(8, base=0), ValueError, "base must be positive.*0"),
+    (lambda: angular_frequencies(8, base=-1.0), ValueError, "base must be positive.*-1.0"),
+    (lambda: angular_frequencies(8, base=math.nan), ValueError, "base must be finite.*nan"),
+    (lambda: angular_frequencies(8, base=math.inf), ValueError, "base must be finite.*inf"),
+    (lambda: angular_frequencies(8, base=-math.inf), ValueError, "base must be finite.*-inf"),
+    (lambda: angular_frequencies(8, base=True), TypeError, "base must be a real number.*True"),
+    (lambda: angular_frequencies(8, base="e"), TypeError, "base must be a real number.*'e'"),
     (lambda: wavelengths(3), ValueError, "d_model"),
     (lambda: sinusoidal_encoding(-1, 8), ValueError, "positions must be at least 0.*-1"),
     (lambda: sinusoidal_encoding(2.5, 8), TypeError, "positions must be an int.*2.5"),

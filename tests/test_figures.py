@@ -223,7 +223,7 @@ def curves(seen, d_model, base, seq_len, pair, stride):
     pairs = np.arange(pair, d_model // 2, stride)[:3]
     parts = 2 if seq_len > 64 else 4
     points = np.arange(parts * (seq_len - 1) + 1) / parts
-    waves, turns = table(points, seen.state).T, wavelengths(d_model, base)[pairs]
+    waves, turns = table(points, seen.state).T, wavelengths(d_model, base=base)[pairs]
     sines, cosines = waves[2 * pairs], waves[2 * pairs + 1]
     seen.has_values(pairs=pairs, points=points, wavelengths=turns, sines=sines, cosines=cosines)
     texts = [number(turn, 2) for turn in turns]
@@ -291,7 +291,7 @@ def clock(seen, d_model, base, position):
 
 
 def rotation(seen, d_model, base, pair, position, offset):
-    k, to, omega = position, position + offset, angular_frequencies(d_model, base)[pair]
+    k, to, omega = position, position + offset, angular_frequencies(d_model, base=base)[pair]
     theta = offset * omega
     before, after = table([k, to], seen.state)[:, 2 * pair : 2 * pair + 2]
     seen.has_values(theta=theta, **{"from": before, "to": after})
@@ -367,7 +367,7 @@ def switch(seen, d_model, base, seq_len, variant):
 
 
 def stretch(seen, d_model, base, trained, factor, rule):
-    plain = angular_frequencies(d_model, base)
+    plain = angular_frequencies(d_model, base=base)
     now = widgets._stretched(**seen.state)
     unfinished = plain * trained < TAU
     beyond = (unfinished & (now * factor > plain * (1 + 1e-9))).sum()

@@ -5,14 +5,16 @@ import math
 import numpy as np
 import pytest
 import torch
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from posenc import (
     angular_frequencies,
+    nn,
     rotary_frequencies,
     shift_matrix,
     sinusoidal_encoding,
 )
-from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
+from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotary_turns, rotate_pairs
 
 
 def random(*shape):
@@ -90,20 +92,107 @@ def test_bad_arguments(arguments, error, message):
         SinusoidalPositionalEncoding(**arguments)
 
 
-def test_bad_positions():
-    with pytest.raises(ValueError, match=r"shape \(4,\) or \(2, 4\), got \(3,\)"):
-        SinusoidalPositionalEncoding(6)(torch.zeros(2, 4, 6), torch.arange(3))
+INTEGERS = torch.full((2, 2), 10)
+NO_TENSORS = [
+    (lambda: SinusoidalPositionalEncoding(6)(torch.zeros(1, 4, 6).long()), "x .* torch.int64"),
+    (lambda: SinusoidalPositionalEncoding(6)(np.zeros((1, 4, 6))), "x must be a floating-point"),
+    (lambda: rotate_pairs(INTEGERS), "x must be a floating-point tensor, got one of torch.int64"),
+    (lambda: rotate_pairs(torch.ones(2, 2), "a"), "positions must be a tensor .* 'a'"),
+    (lambda: rotate_pairs(torch.ones(2, 2), torch.ones(2) > 0), "positions .* torch.bool"),
+    (
+        lambda: rotate_pairs(torch.ones(2, 2), frequencies=torch.ones(1) > 0),
+        "frequencies must be a float",
+    ),
+    (lambda: rotate_pairs(torch.ones(2, 2), attention_factor="1"), "attention_factor must be"),
+]
+
+
+@pytest.mark.parametrize(("call", "message"), NO_TENSORS)
+def test_what_is_no_tensor_of_numbers(call, message):
+    with pytest.raises(TypeError, match=message):
+        call()
 
 
 @pytest.mark.parametrize(
-    ("shape", "message"), [((4, 6), "x must have 3 dimensions"), ((1, 4, 8), "width d_model = 6")]
+    ("x", "positions", "message"),
+    [
+        (torch.zeros(4, 6), None, "x must have 3 dimensions"),
+        (torch.zeros(1, 4, 8), None, "width d_model = 6"),
+        (torch.zeros(2, 4, 6), torch.arange(3), r"shape \(4,\) or \(2, 4\), got \(3,\)"),
+    ],
 )
-def test_bad_input(shape, message):
+def test_bad_input(x, positions, message):
     with pytest.raises(ValueError, match=message):
-        SinusoidalPositionalEncoding(6)(torch.zeros(shape))
+        SinusoidalPositionalEncoding(6)(x, positions)
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+def test_a_cast_layer_keeps_its_digits_and_gives_one_answer():
+    expected = sinusoidal_encoding(300, 8)
+    x, where = torch.zeros(1, 300, 8), torch.arange(300)
+    layer = SinusoidalPositionalEncoding(8, max_len=300, dropout=0.0)
+    for cast in (layer.bfloat16(), layer.half(), layer.float(), layer.double()):
+        np.testing.assert_array_equal(cast.pe.float().numpy(), expected)
+        for dtype in (torch.float32, torch.float64, torch.bfloat16):
+            whole = cast(x.to(dtype))
+            torch.testing.assert_close(cast(x.to(dtype), where), whole, rtol=0, atol=2e-13)
+    exact = sinusoidal_encoding(300, 8, dtype=np.float64)
+    np.testing.assert_array_equal(layer.double().pe.numpy(), exact)
+
+
+def test_made_on_meta_and_filled_later():
+    with torch.device("meta"):
+        model = torch.nn.Sequential(SinusoidalPositionalEncoding(8, max_len=20))
+    assert model.to("meta")[0].pe.is_meta
+    filled = model.to_empty(device="cpu")[0]
+    np.testing.assert_array_equal(filled.pe.numpy(), sinusoidal_encoding(20, 8))
+    filled.pe = torch.full_like(filled.pe, torch.nan)  # as a framework may replace it
+    filled.reset_parameters()
+    np.testing.assert_array_equal(filled.pe.numpy(), sinusoidal_encoding(20, 8))
+
+
+class NoFloat64(TorchDispatchMode):
+    """As on a device that has no float64, which the meta device plays here."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        for each in torch.utils._pytree.tree_leaves(out):
+            if isinstance(each, torch.Tensor) and each.is_meta and each.dtype == torch.float64:
+                raise TypeError("this device has no float64")
+        return out
+
+
+def test_a_device_without_float64(monkeypatch):
+    monkeypatch.setattr(nn, "_NO_FLOAT64", {"meta"})
+    x = torch.zeros(2, 4, 8, device="meta")
+    layer = SinusoidalPositionalEncoding(8, dropout=0.0).to("meta")
+    omega = angular_frequencies(8)
+    with NoFloat64():
+        for positions in (None, torch.arange(4)):
+            assert layer(x, positions).device == x.device
+            assert rotate_pairs(x, positions, frequencies=omega).dtype == torch.float32
+        with pytest.raises(TypeError, match="no float64"):
+            x.double()
+
+
+def test_turns_are_computed_once_for_all_layers():
+    class Count(TorchDispatchMode):
+        cosines = 0
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.cosines += func is torch.ops.aten.cos.default
+            return func(*args, **(kwargs or {}))
+
+    q, k = random(2, 2, 3, 5, 8)
+    where = torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 10, 2]])
+    with Count() as count:
+        turns = rotary_turns(where, 8)
+        turned = [rotate_pairs(each, turns=turns) for each in (q, k)]
+    assert count.cosines == 1
+    for each, found in zip((q, k), turned, strict=True):
+        assert torch.equal(found, rotate_pairs(each, where))
+
+
+@pytest.mark.parametrize("layout", ["neighbors", "halves"])
 def test_rotary_scores_depend_on_the_offset_alone(layout):
     query, key = random(2, 1, 16).double()
     for offset in (0, 1, 5):
@@ -157,7 +246,15 @@ def test_rotary_stays_on_its_device():
     ("arguments", "message"),
     [
         ({"x": torch.zeros(2, 3)}, "d_model must be even"),
-        ({"x": torch.zeros(2, 4), "layout": "thirds"}, "layout must be 'interleaved' or 'halves'"),
+        ({"x": torch.ones(4)}, r"x must have at least 2 dimensions, got shape \(4,\)"),
+        ({"x": torch.ones(2, 4), "frequencies": torch.tensor(1.0)}, r"frequencies .* got \(\)"),
+        ({"x": torch.ones(2, 4), "layout": "interleaved"}, "is called 'neighbors' now"),
+        ({"x": torch.ones(2, 4), "attention_factor": 0}, "attention_factor must be positive"),
+        (
+            {"x": torch.ones(2, 4), "positions": torch.ones(2), "turns": (torch.ones(2, 2),) * 2},
+            "positions must not be given beside turns",
+        ),
+        ({"x": torch.zeros(2, 4), "layout": "thirds"}, "layout must be 'neighbors' or 'halves'"),
         (
             {"x": torch.zeros(2, 4), "positions": torch.arange(3)},
             r"positions must have shape \(2,\), got \(3,\)",
@@ -170,8 +267,8 @@ def test_rotary_stays_on_its_device():
             {"x": torch.zeros(2, 4), "frequencies": torch.ones(3, 2)},
             r"positions must have shape \(2, 3\), got \(2,\)",
         ),
-        ({"x": torch.zeros(2, 4), "frequencies": torch.ones(3)}, r"1 to 2 pairs, got \(3,\)"),
-        ({"x": torch.zeros(2, 4), "frequencies": torch.ones(0)}, "1 to 2 pairs"),
+        ({"x": torch.zeros(2, 4), "frequencies": torch.ones(3)}, "at most 2 pairs, got 3"),
+        ({"x": torch.zeros(2, 4), "frequencies": torch.ones(0)}, "1 pair at least"),
         ({"x": torch.zeros(2, 4), "frequencies": torch.ones(1, 1, 1)}, "must have shape"),
         ({"x": torch.zeros(2, 4), "base": -1}, "base must be positive"),
     ],
@@ -189,7 +286,7 @@ def test_rotary_takes_positions_of_each_sequence():
         assert torch.equal(turned[row], rotate_pairs(x[row], where))
 
 
-@pytest.mark.parametrize("layout", ["interleaved", "halves"])
+@pytest.mark.parametrize("layout", ["neighbors", "halves"])
 def test_rotary_turns_a_part(layout):
     x = random(5, 8)
     frequencies, _ = rotary_frequencies(8, scaling={"partial_rotary_factor": 0.5})
@@ -255,12 +352,13 @@ def test_half_precision_keeps_far_positions_apart():
     assert (rows[0] != rows[1]).any()
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (2, 1)])
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_an_old_checkpoint_loads(shape, dtype):
-    old = torch.from_numpy(sinusoidal_encoding(20, 8)).to(dtype)
-    old = {(): old, (1,): old[None], (2, 1): old[:, None]}[shape]
+@pytest.mark.parametrize("length", [1, 20, 70])
+@pytest.mark.parametrize("axis", [None, 0, 1])
+def test_an_old_checkpoint_loads(length, axis):
+    old = torch.from_numpy(sinusoidal_encoding(length, 8)).bfloat16()
+    old = old if axis is None else old.unsqueeze(axis)
     model = torch.nn.Sequential(SinusoidalPositionalEncoding(8, max_len=50))
+    model.load_state_dict({"0.pe": old.to("meta")})
     model.load_state_dict({"0.pe": old})
     np.testing.assert_array_equal(model[0].pe.numpy(), sinusoidal_encoding(50, 8))
     model.load_state_dict({})
@@ -273,6 +371,7 @@ def test_an_old_checkpoint_loads(shape, dtype):
         sinusoidal_encoding(20, 8, base=99),
         sinusoidal_encoding(20, 8) + np.float32(0.02),
         sinusoidal_encoding(20, 8) * np.float32(1.02),
+        np.stack([sinusoidal_encoding(20, 8)] * 2),
     ],
 )
 def test_a_checkpoint_with_another_table_is_refused(wrong):
@@ -308,6 +407,15 @@ def test_compiles_and_exports():
         for form in (compiled, exported):
             for found, expected in zip(form(*arguments), model(*arguments), strict=True):
                 torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
+
+
+def test_alibi_slopes_are_float32_whatever_the_default():
+    before = torch.get_default_dtype()
+    try:
+        torch.set_default_dtype(torch.float64)
+        assert alibi_slopes(3).dtype == torch.float32
+    finally:
+        torch.set_default_dtype(before)
 
 
 def test_alibi_slopes_of_powers_of_two():

@@ -31,7 +31,7 @@ LONGROPE = {
 def test_without_scaling_they_are_the_encoding_s():
     for scaling in (None, {}, {"rope_type": "default"}, {"type": "default", "factor": None}):
         frequencies, factor = rotary_frequencies(64, base=500.0, scaling=scaling)
-        np.testing.assert_array_equal(frequencies, angular_frequencies(64, 500.0))
+        np.testing.assert_array_equal(frequencies, angular_frequencies(64, base=500.0))
         assert factor == 1
     assert frequencies.dtype == np.float64
 
@@ -45,7 +45,7 @@ def test_linear_divides_and_type_is_the_old_name():
 
 def test_rope_theta_is_the_base():
     found, _ = rotary_frequencies(8, scaling={"rope_theta": 500.0})
-    np.testing.assert_array_equal(found, angular_frequencies(8, 500.0))
+    np.testing.assert_array_equal(found, angular_frequencies(8, base=500.0))
     same, _ = rotary_frequencies(8, base=500, scaling={"rope_theta": 500.0})
     np.testing.assert_array_equal(found, same)
 
@@ -104,6 +104,8 @@ def test_yarn_takes_the_factor_from_the_lengths():
     lengths = rotary_frequencies(64, scaling=YARN | {"factor": None}, max_position_embeddings=16384)
     np.testing.assert_array_equal(given[0], lengths[0])
     assert given[1] == lengths[1]
+    with pytest.raises(ValueError, match=r"'factor', or 'original_max"):  # it would do nothing
+        rotary_frequencies(64, scaling={"rope_type": "yarn"}, max_position_embeddings=4096)
     missing = {"rope_type": "yarn", "factor": 4.0}
     same = rotary_frequencies(64, scaling=missing, max_position_embeddings=4096)
     np.testing.assert_array_equal(given[0], same[0])
@@ -154,7 +156,7 @@ def test_longrope_has_two_lists():
 
 def test_llama3_blends_between_two_wavelengths():
     found, factor = rotary_frequencies(128, scaling=LLAMA3)
-    plain = angular_frequencies(128, 500_000.0)
+    plain = angular_frequencies(128, base=500_000.0)
     length = 2 * np.pi / plain
     np.testing.assert_allclose(found[length < 2048], plain[length < 2048])
     np.testing.assert_allclose(found[length > 8192], plain[length > 8192] / 8)
@@ -227,6 +229,11 @@ ERRORS = [
     ({"scaling": YARN | {"beta_fast": 1, "beta_slow": 2}}, ValueError, "must not be below beta_s"),
     ({"scaling": YARN | {"truncate": "no"}}, TypeError, "truncate.* must be a bool"),
     ({"scaling": YARN | {"factor": None}}, ValueError, "needs the field 'factor'"),
+    (
+        {"scaling": YARN | {"factor": None}, "max_position_embeddings": 2048},
+        ValueError,
+        "at least original_max_position_embeddings = 4096, got 2048",
+    ),
     ({"base": 1.0, "scaling": YARN}, ValueError, "base must be above 1"),
     ({"scaling": LONGROPE}, ValueError, "'short_factor'.* each of the 4 pairs"),
     ({"scaling": LONGROPE | {"short_factor": None}}, ValueError, "needs the field 'short_factor'"),

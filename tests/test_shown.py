@@ -40,7 +40,7 @@ HEADS = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 20, 8)))
 @pytest.mark.parametrize(
     ("name", "function", "ours", "packaged"),
     [
-        ("03_numpy_loops", "frequencies", (8, 50.0), angular_frequencies(8, 50.0)),
+        ("03_numpy_loops", "frequencies", (8, 50.0), angular_frequencies(8, base=50.0)),
         ("03_numpy_loops", "encode_by_entry", (9, 6), sinusoidal_encoding(9, 6)),
         ("03_numpy_loops", "encode_by_row", (9, 6), sinusoidal_encoding(9, 6)),
         ("03_numpy_loops", "encode_by_broadcast", (9, 6), sinusoidal_encoding(9, 6)),

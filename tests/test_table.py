@@ -28,7 +28,7 @@ def assert_agrees(table, d_model, base):
     """Assert that float64 `table` is the direct one, except for the rounding of its angles."""
     positions = np.arange(len(table))
     direct = sinusoidal_encoding(positions, d_model, base=base, dtype=np.float64)
-    angles = np.abs(positions[:, None] * angular_frequencies(d_model, base))
+    angles = np.abs(positions[:, None] * angular_frequencies(d_model, base=base))
     allowed = 1e-11 + 2**-51 * np.repeat(angles, 2, axis=1)
     assert (np.abs(table - direct) <= allowed).all()
 

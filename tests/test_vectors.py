@@ -72,7 +72,7 @@ def test_tables(table):
 def test_rotations(rotation):
     positions = torch.tensor(rotation["positions"])
     x = torch.tensor([float(each) for each in rotation["x"]], dtype=torch.float64)
-    layout = "halves" if rotation["layout"] == "halves" else "interleaved"
+    layout = rotation["layout"]
     found = rotate_pairs(
         x.expand(len(positions), -1), positions, base=float(rotation["base"]), layout=layout
     )

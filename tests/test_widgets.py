@@ -185,7 +185,9 @@ def test_curves_and_their_names_follow_the_base():
         table = sinusoidal_encoding(line.get_xdata(), 8, base=50)
         assert np.array_equal(line.get_ydata(), table[:, column])
     for pair, line in enumerate(figure.axes[0].lines[::2]):
-        assert f"pair {pair}: wavelength {wavelengths(8, 50)[pair]:.2f} pos" in line.get_label()
+        assert (
+            f"pair {pair}: wavelength {wavelengths(8, base=50)[pair]:.2f} pos" in line.get_label()
+        )
 
 
 @pytest.mark.parametrize("rule", RULES)
@@ -193,16 +195,16 @@ def test_a_stretch_draws_the_waves_of_its_rule(rule):
     lengths = {"factor": 3, "original_max_position_embeddings": 64}
     llama3 = {"rope_type": "llama3", "low_freq_factor": 1, "high_freq_factor": 4, **lengths}
     omega = {
-        "none": angular_frequencies(8, 500),
-        "interpolation": angular_frequencies(8, 500) / 3,
-        "raised base": angular_frequencies(8, 500 * 3 ** (8 / 6)),
+        "none": angular_frequencies(8, base=500),
+        "interpolation": angular_frequencies(8, base=500) / 3,
+        "raised base": angular_frequencies(8, base=500 * 3 ** (8 / 6)),
         "llama3": rotary_frequencies(8, base=500, scaling=llama3)[0],
         "YaRN": rotary_frequencies(8, base=500, scaling={"rope_type": "yarn", **lengths})[0],
     }
     figure = Figure()
     Stretch(d_model=8, base=500, trained=64, factor=3, rule=rule)._draw(figure)
     before, after = (line.get_ydata() for line in figure.axes[0].lines[:2])
-    np.testing.assert_allclose(before, wavelengths(8, 500), rtol=1e-12)
+    np.testing.assert_allclose(before, wavelengths(8, base=500), rtol=1e-12)
     np.testing.assert_allclose(after, 2 * np.pi / omega[rule], rtol=1e-12)
 
 

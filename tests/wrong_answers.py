@@ -58,7 +58,7 @@ WRONG = {
             ("dimensions for pairs", {", 256)": ", 512)"}, "once, for all rows"),
         ],
         "check_batch": [
-            ("the base forgotten", {"(d_model, base)\n    t": "(d_model)\n    t"}, "column 2"),
+            ("the base forgotten", {"(d_model, base=base)\n    t": "(d_model)\n    t"}, "column 2"),
             ("cosine first", {"0::2": "1::2", "1::2": "0::2"}, "column 0"),
             ("halves behind one another", {"0::2": ":4", "1::2": "4:"}, "column 1"),
             ("one sequence alone", {"return tables": "return tables[0]"}, "expected shape"),
@@ -148,10 +148,10 @@ WRONG = {
             ("not sharp", {"40 * ": ""}, "make it sharper"),
         ],
         "check_shift": [
-            ("the base forgotten", {"[1], base": "[1]"}, "pair 1"),
+            ("the base forgotten", {"[1], base=base": "[1]"}, "pair 1"),
             (
                 "the frequencies forgotten",
-                {"offset * angular_frequencies(table.shape[1], base)": "offset"},
+                {"offset * angular_frequencies(table.shape[1], base=base)": "offset"},
                 "pair 1",
             ),
             ("the other way", {"1j * offset": "-1j * offset"}, "pair 0"),

@@ -23,7 +23,7 @@ from posenc._validate import (
 )
 
 
-def angular_frequencies(d_model: int, base: float = 10_000.0) -> NDArray[np.float64]:
+def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
     r"""Angular frequency of each sine and cosine pair.
 
     .. math:: \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}}, \qquad 0 \le i < d_\mathrm{model}/2
@@ -61,7 +61,7 @@ def angular_frequencies(d_model: int, base: float = 10_000.0) -> NDArray[np.floa
     return np.asarray(check_base(base) ** -exponents, dtype=np.float64)
 
 
-def wavelengths(d_model: int, base: float = 10_000.0) -> NDArray[np.float64]:
+def wavelengths(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
     r"""Wavelength of each pair: the positions that one full turn takes.
 
     .. math:: \lambda_i = 2\pi / \omega_i = 2\pi \cdot \mathrm{base}^{2i/d_\mathrm{model}}
@@ -88,7 +88,7 @@ def wavelengths(d_model: int, base: float = 10_000.0) -> NDArray[np.float64]:
     >>> wavelengths(8).round(4)
     array([   6.2832,   62.8319,  628.3185, 6283.1853])
     """
-    return 2 * np.pi / angular_frequencies(d_model, base)
+    return 2 * np.pi / angular_frequencies(d_model, base=base)
 
 
 def sinusoidal_encoding(
@@ -193,7 +193,7 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDAr
     >>> bool(np.allclose(shift_matrix(3, 6) @ row[4], row[7]))
     True
     """
-    theta = check_real("offset", offset) * angular_frequencies(d_model, base)
+    theta = check_real("offset", offset) * angular_frequencies(d_model, base=base)
     matrix = np.zeros((d_model, d_model))
     even = np.arange(0, d_model, 2)
     matrix[even, even] = matrix[even + 1, even + 1] = np.cos(theta)
@@ -233,7 +233,7 @@ def offset_kernel(
     >>> offset_kernel([0, 1, 6], 8).round(4)
     array([4.    , 3.5353, 3.7837])
     """
-    omega = angular_frequencies(d_model, base)
+    omega = angular_frequencies(d_model, base=base)
     angles = np.multiply.outer(check_positions(offsets, "offsets"), omega)
     return np.asarray(np.cos(angles).sum(axis=1))
 
@@ -292,6 +292,6 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
 @lru_cache(maxsize=8)
 def _frequencies(d_model: int, base: float) -> NDArray[np.float64]:
     """Return `angular_frequencies`, kept: they cost as much as a small table."""
-    omega = angular_frequencies(d_model, base)
+    omega = angular_frequencies(d_model, base=base)
     omega.flags.writeable = False
     return omega

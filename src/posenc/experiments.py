@@ -142,7 +142,7 @@ class Concatenated(Encoding):
 
 def _waves(positions: Tensor, width: int, base: float) -> Tensor:
     """Sinusoidal rows of positions that `vmap` may have stacked, which numpy couldn't read."""
-    omega = torch.from_numpy(angular_frequencies(width, base))
+    omega = torch.from_numpy(angular_frequencies(width, base=base))
     angles = positions.double()[:, None] * omega
     return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2).float()
 

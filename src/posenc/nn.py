@@ -18,10 +18,12 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     .. math:: y_k = \operatorname{dropout}(x_k + \mathrm{PE}_k)
 
-    The table is computed once in float64, cast to float32 and kept as a buffer: it moves with the
-    module from device to device, follows ``module.to(dtype)``, and is not trained. It is not part
-    of the state dict, since it follows from the arguments. A checkpoint of an older layer that
-    holds the table as ``pe`` loads, if its table is this one.
+    The table is computed in float64, rounded once to float32 (float64 after ``module.double()``)
+    and kept as a buffer that is not trained. Moving or casting the module rebuilds the table
+    instead of casting it, so ``module.bfloat16().float()`` loses nothing, and so does
+    ``module.to_empty()``. The sum is rounded to the dtype of the input. The table is not part of
+    the state dict, since it follows from the arguments. A checkpoint of an older layer that holds
+    the table as ``pe`` loads, if its table is this one.
 
     Parameters
     ----------
@@ -70,12 +72,32 @@ class SinusoidalPositionalEncoding(nn.Module):
         if not isinstance(batch_first, bool):
             raise TypeError(f"batch_first must be a bool, got {batch_first!r}")
         seq_len = check_int("max_len", max_len, minimum=1)
+        self.base = check_base(base)
         table = torch.from_numpy(sinusoidal_encoding(seq_len, d_model, base=base))
         self.register_buffer("pe", table, persistent=False)
-        self.register_load_state_dict_pre_hook(_forget_table)  # type: ignore[no-untyped-call]
-        self.base = check_base(base)
+        self.register_load_state_dict_pre_hook(_drop_saved_table)  # type: ignore[no-untyped-call]
         self.dropout = nn.Dropout(probability)
         self.batch_first = batch_first
+
+    def reset_parameters(self) -> None:
+        """Rebuild the table in place of whatever the buffer holds, on the same device.
+
+        Needed only where a framework replaces the buffer itself; ``to_empty`` does it for you.
+        """
+        max_len, d_model = self.pe.shape
+        wide = self.pe.dtype == torch.float64
+        table = sinusoidal_encoding(
+            max_len, d_model, base=self.base, dtype=np.float64 if wide else np.float32
+        )
+        self.pe = torch.from_numpy(table).to(self.pe.device)
+
+    def _apply(self, fn: Any, recurse: bool = True) -> SinusoidalPositionalEncoding:
+        """Move or cast the module, as ``to``, ``float`` and ``to_empty`` do; rebuild the table."""
+        before = self.pe
+        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        if self.pe is not before:
+            self.reset_parameters()
+        return self
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
         """Return dropout(x + PE), in the shape and dtype of `x`.
@@ -92,10 +114,13 @@ class SinusoidalPositionalEncoding(nn.Module):
 
         Raises
         ------
+        TypeError
+            If `x` is not a floating-point tensor, or `positions` not a tensor of real numbers.
         ValueError
             If `x` has another number of dimensions or another width, or is longer than max_len
             and no positions are given, or `positions` has another shape.
         """
+        _check_floating("x", x)
         if x.ndim != 3:
             raise ValueError(f"x must have 3 dimensions, got shape {tuple(x.shape)}")
         max_len, d_model = self.pe.shape
@@ -104,8 +129,10 @@ class SinusoidalPositionalEncoding(nn.Module):
         batch, seq_len = x.shape[:2] if self.batch_first else (x.shape[1], x.shape[0])
         if positions is not None:
             _check_positions(positions, batch, (seq_len,))
-            angles = positions[..., None].double() * _frequencies(d_model, self.base, x.device)
+            omega = _frequencies(d_model, self.base, _device_of_angles(positions.device))
+            angles = positions.to(omega.device).double()[..., None] * omega
             rows = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
+            rows = rows.to(self.pe.dtype).to(x.device)  # rounded as the table is: one answer
         elif seq_len > max_len:
             raise ValueError(
                 f"x must have at most max_len = {max_len} positions, got {seq_len}: "
@@ -119,22 +146,33 @@ class SinusoidalPositionalEncoding(nn.Module):
         return out
 
 
-def _forget_table(module: nn.Module, state_dict: dict[str, Any], prefix: str, *_: Any) -> None:
-    """Take a table that an older layer saved out of a checkpoint, if it holds the same encoding."""
+def _drop_saved_table(
+    module: SinusoidalPositionalEncoding, state_dict: dict[str, Any], prefix: str, *_: Any
+) -> None:
+    """Drop a saved ``pe`` after verifying that it holds the same encoding."""
     stored = state_dict.pop(f"{prefix}pe", None)
-    if stored is None:
+    if stored is None or stored.is_meta:
         return
-    table = module.get_buffer("pe").cpu().float()
-    rows = stored.detach().cpu().float().squeeze()
-    both = min(len(rows), len(table))
+    d_model, base = module.pe.shape[1], module.base
+    rows = stored.detach().cpu().float().reshape(-1, stored.shape[-1] if stored.ndim else 1)
+    same = rows.shape[1] == d_model and len(rows) == max((1, *stored.shape[:-1]))
     # A table made in float32 or kept in bfloat16 is off by about 1e-3; another layout by 1.
-    if rows.shape[1:] != table.shape[1:] or not torch.allclose(
-        rows[:both], table[:both], rtol=0, atol=1e-2
+    if not same or not np.allclose(
+        rows.numpy(), sinusoidal_encoding(len(rows), d_model, base=base), rtol=0, atol=1e-2
     ):
         raise ValueError(
             f"{prefix}pe in the checkpoint is not the table of this layer: "
             "it has another width, base or layout"
         )
+
+
+_NO_FLOAT64 = {"mps"}
+"""Types of devices that have no float64."""
+
+
+def _device_of_angles(device: torch.device) -> torch.device:
+    """Return where angles are computed: on the device, or on the CPU if it has no float64."""
+    return torch.device("cpu") if device.type in _NO_FLOAT64 else device
 
 
 def _frequencies(d_model: int, base: float, device: torch.device) -> Tensor:
@@ -143,12 +181,101 @@ def _frequencies(d_model: int, base: float, device: torch.device) -> Tensor:
     return torch.pow(base, -exponents)
 
 
-def _check_positions(positions: Tensor, batch: int | None, shape: tuple[int, ...]) -> None:
+def _check_floating(name: str, x: Any) -> None:
+    """Refuse anything but a floating-point tensor."""
+    if not isinstance(x, Tensor):
+        raise TypeError(f"{name} must be a floating-point tensor, got {x!r}")
+    if not x.is_floating_point():
+        raise TypeError(f"{name} must be a floating-point tensor, got one of {x.dtype}")
+
+
+def _check_positions(positions: Any, batch: int | None, shape: tuple[int, ...]) -> None:
     """Refuse positions that are not of `shape`, or of (batch, *shape) where there is a batch."""
+    if not isinstance(positions, Tensor):
+        raise TypeError(f"positions must be a tensor of real numbers, got {positions!r}")
+    if positions.dtype == torch.bool or positions.is_complex():
+        raise TypeError(f"positions must be a tensor of real numbers, got one of {positions.dtype}")
     allowed = [shape] if batch is None else [shape, (batch, *shape)]
     if tuple(positions.shape) not in allowed:
         rule = " or ".join(str(tuple(each)) for each in allowed)
         raise ValueError(f"positions must have shape {rule}, got {tuple(positions.shape)}")
+
+
+Turns = tuple[Tensor, Tensor]
+"""Cosine and sine of each position and pair, shape (..., seq_len, pairs)."""
+
+
+def rotary_turns(
+    positions: Tensor,
+    d_model: int | None = None,
+    *,
+    base: float = 10_000.0,
+    frequencies: Tensor | NDArray[np.float64] | None = None,
+    attention_factor: float = 1.0,
+    dtype: torch.dtype = torch.float32,
+) -> Turns:
+    r"""Cosine and sine that `rotate_pairs` turns by, to compute once for all layers of a model.
+
+    Parameters
+    ----------
+    positions : Tensor
+        Position of each row, shape (seq_len,) or (batch, seq_len). With frequencies for several
+        axes, a coordinate for each axis: shape (seq_len, axes) or (batch, seq_len, axes).
+    d_model : int, optional
+        Width of a head; positive and even. Needed unless `frequencies` are given.
+    base, frequencies, attention_factor
+        As for `rotate_pairs`.
+    dtype : torch.dtype
+        Floating-point type of the result. Angles are computed in float64 and cast last.
+
+    Returns
+    -------
+    cos, sin : Tensor, shape (seq_len, pairs) or (batch, seq_len, pairs)
+        On the device of `positions`, times `attention_factor`.
+
+    Raises
+    ------
+    TypeError
+        If an argument has the wrong type.
+    ValueError
+        If neither `d_model` nor `frequencies` are given, or an argument has the wrong shape.
+
+    Examples
+    --------
+    >>> turns = rotary_turns(torch.arange(5), 8)
+    >>> x = torch.ones(2, 3, 5, 8)
+    >>> bool((rotate_pairs(x, turns=turns) == rotate_pairs(x)).all())
+    True
+    """
+    _check_positions(positions, None, tuple(getattr(positions, "shape", ())))
+    device = _device_of_angles(positions.device)
+    if frequencies is not None:
+        omega = torch.as_tensor(frequencies, device=device)
+        _check_floating("frequencies", omega)
+        omega = omega.double()
+    elif d_model is None:
+        raise ValueError("d_model must be given, or frequencies")
+    else:
+        omega = _frequencies(check_d_model(d_model), check_base(base), device)
+    if omega.ndim not in (1, 2) or not omega.shape[-1]:
+        raise ValueError(
+            "frequencies must have shape (pairs,) or (axes, pairs), with 1 pair at least, "
+            f"got {tuple(omega.shape)}"
+        )
+    if check_real("attention_factor", attention_factor) <= 0:
+        raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
+    where = positions.to(device).double()
+    if omega.ndim == 2 and where.shape[-1:] != omega.shape[:1]:
+        raise ValueError(
+            f"positions must have a coordinate for each of {len(omega)} axes, "
+            f"got shape {tuple(positions.shape)}"
+        )
+    angles = where[..., None] * omega
+    if omega.ndim == 2:  # not as a matrix product, which autocast would round
+        angles = angles.sum(dim=-2)
+    turns = (angles.cos() * attention_factor, angles.sin() * attention_factor)
+    cos, sin = (each.to(dtype).to(positions.device) for each in turns)
+    return cos, sin
 
 
 def rotate_pairs(
@@ -158,7 +285,8 @@ def rotate_pairs(
     base: float = 10_000.0,
     frequencies: Tensor | NDArray[np.float64] | None = None,
     attention_factor: float = 1.0,
-    layout: str = "interleaved",
+    layout: str = "neighbors",
+    turns: Turns | None = None,
 ) -> Tensor:
     r"""Rotary encoding: turn each pair of a query or key by its position.
 
@@ -185,8 +313,11 @@ def rotate_pairs(
         pair i turns by the sum over the axes of coordinate times frequency.
     attention_factor : float
         What the turned dimensions are multiplied by, as `posenc.rotary_frequencies` returns it.
-    layout : {"interleaved", "halves"}
-        Whether pair i is dimensions (2i, 2i + 1) or (i, i + pairs).
+    layout : {"neighbors", "halves"}
+        Whether pair i is dimensions (2i, 2i + 1), elsewhere called interleaved, or (i, i + pairs).
+    turns : pair of Tensor, optional
+        What `rotary_turns` returns, in place of `positions`, `base`, `frequencies` and
+        `attention_factor`: sines and cosines are computed once, and used in all layers.
 
     Returns
     -------
@@ -196,9 +327,11 @@ def rotate_pairs(
 
     Raises
     ------
+    TypeError
+        If `x` is not a floating-point tensor, or `positions` not a tensor of real numbers.
     ValueError
-        If the width is odd, `layout` is not one of the two, or `positions` or `frequencies` don't
-        fit `x`.
+        If `x` has fewer than 2 dimensions, its width is odd, `layout` is not one of the two, or
+        `positions`, `frequencies` or `turns` don't fit `x`.
 
     References
     ----------
@@ -211,30 +344,41 @@ def rotate_pairs(
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    if layout not in ("interleaved", "halves"):
-        raise ValueError(f"layout must be 'interleaved' or 'halves', got {layout!r}")
-    seq_len, d_model = x.shape[-2], check_d_model(x.shape[-1])
-    if frequencies is None:
-        omega = _frequencies(d_model, check_base(base), x.device)
-    else:
-        omega = torch.as_tensor(frequencies, dtype=torch.float64, device=x.device)
-    pairs = omega.shape[-1]
-    if omega.ndim not in (1, 2) or not 0 < 2 * pairs <= d_model:
-        raise ValueError(
-            f"frequencies must have shape (pairs,) or (axes, pairs), with 1 to {d_model // 2} "
-            f"pairs, got {tuple(omega.shape)}"
-        )
-    if positions is None:
-        positions = torch.arange(seq_len, device=x.device)
-    _check_positions(positions, x.shape[0] if x.ndim > 2 else None, (seq_len, *omega.shape[:-1]))
-    where = positions.double()
-    angles = where[..., None] * omega if omega.ndim == 1 else where @ omega
-    if angles.ndim == 3:  # a batch: every head of a sequence turns alike
-        angles = angles.reshape(len(angles), *[1] * (x.ndim - 3), seq_len, pairs)
-    cos = (angles.cos() * attention_factor).to(x.dtype)
-    sin = (angles.sin() * attention_factor).to(x.dtype)
-    turning, rest = x[..., : 2 * pairs], x[..., 2 * pairs :]
     if layout == "interleaved":
+        raise ValueError("layout 'interleaved' of a rotation is called 'neighbors' now")
+    if layout not in ("neighbors", "halves"):
+        raise ValueError(f"layout must be 'neighbors' or 'halves', got {layout!r}")
+    _check_floating("x", x)
+    if x.ndim < 2:
+        raise ValueError(f"x must have at least 2 dimensions, got shape {tuple(x.shape)}")
+    seq_len, d_model = x.shape[-2], check_d_model(x.shape[-1])
+    batch = x.shape[0] if x.ndim > 2 else None
+    if turns is None:
+        if frequencies is not None:
+            frequencies = torch.as_tensor(frequencies, device=_device_of_angles(x.device))
+        axes = () if frequencies is None or frequencies.ndim < 2 else frequencies.shape[:1]
+        if positions is None:
+            positions = torch.arange(seq_len, device=_device_of_angles(x.device))
+        _check_positions(positions, batch, (seq_len, *axes))
+        turns = rotary_turns(
+            positions,
+            d_model,
+            base=base,
+            frequencies=frequencies,
+            attention_factor=attention_factor,
+            dtype=x.dtype,
+        )
+    elif positions is not None:
+        raise ValueError("positions must not be given beside turns, which hold them")
+    cos, sin = (each.to(x.dtype).to(x.device) for each in turns)
+    pairs = cos.shape[-1]
+    if 2 * pairs > d_model:
+        raise ValueError(f"frequencies must have at most {d_model // 2} pairs, got {pairs}")
+    if cos.ndim == 3:  # a batch: every head of a sequence turns by the same angles
+        shape = (len(cos), *[1] * (x.ndim - 3), seq_len, pairs)
+        cos, sin = cos.reshape(shape), sin.reshape(shape)
+    turning, rest = x[..., : 2 * pairs], x[..., 2 * pairs :]
+    if layout == "neighbors":
         first, second = turning[..., 0::2], turning[..., 1::2]
         turned = (first * cos - second * sin, first * sin + second * cos)
         return torch.cat((torch.stack(turned, dim=-1).flatten(-2), rest), dim=-1)
@@ -275,6 +419,6 @@ def alibi_slopes(n_heads: int) -> Tensor:
     """
     n = check_int("n_heads", n_heads, minimum=1)
     below = 1 << (n.bit_length() - 1)
-    slopes = 2.0 ** (-8 * torch.arange(1, below + 1) / below)
-    between = 2.0 ** (-4 * torch.arange(1, 2 * below, 2) / below)
-    return torch.cat((slopes, between))[:n]
+    exponents = [8 * h / below for h in range(1, below + 1)]
+    exponents += [4 * h / below for h in range(1, 2 * below, 2)]
+    return torch.tensor([2.0**-each for each in exponents[:n]], dtype=torch.float32)

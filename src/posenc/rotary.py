@@ -20,12 +20,12 @@ from posenc.encoding import angular_frequencies
 
 Floats = NDArray[np.float64]
 
-BASE = float("10000")  # an object of its own: whoever names a base names another one
+BASE = 10_000.0
 
 
 @dataclass(frozen=True)
 class _Setting:
-    """What a scaling rule may ask for."""
+    """The arguments of `rotary_frequencies`, validated, for one scaling."""
 
     base: float
     rotated: int  # dimensions that turn, an even number
@@ -36,7 +36,7 @@ class _Setting:
 
     @property
     def omega(self) -> Floats:
-        return angular_frequencies(self.rotated, self.base)
+        return angular_frequencies(self.rotated, base=self.base)
 
     def number(self, name: str, default: float | None = None, *, minimum: float = 0.0) -> float:
         """Return a field as a float, at least `minimum` and more than 0."""
@@ -59,9 +59,13 @@ class _Setting:
 
     def stretch(self) -> float:
         """Return the factor, or the ratio of the two lengths where the mapping holds none."""
-        if "factor" not in self.fields and self.max_position_embeddings is not None:
-            return self.max_position_embeddings / self.trained_len()
-        return self.number("factor", minimum=1.0)
+        if "factor" in self.fields or self.max_position_embeddings is None:
+            return self.number("factor", minimum=1.0)
+        if "original_max_position_embeddings" not in self.fields:
+            raise ValueError(
+                "scaling needs the field 'factor', or 'original_max_position_embeddings'"
+            )
+        return self.max_position_embeddings / self.trained_len()
 
     def factors(self, name: str) -> Floats:
         """Return a field as an array with a positive number for each pair."""
@@ -89,7 +93,7 @@ def _linear(setting: _Setting) -> tuple[Floats, float]:
 
 def _proportional(setting: _Setting) -> tuple[Floats, float]:
     # A share of the pairs turns, at the frequencies of the whole width. The rest stand still.
-    omega = angular_frequencies(setting.d_model, setting.base)
+    omega = angular_frequencies(setting.d_model, base=setting.base)
     share = setting.number("partial_rotary_factor", 1.0)
     omega[int(share * setting.d_model // 2) :] = 0
     return omega / setting.number("factor", 1.0, minimum=1.0), 1.0
@@ -104,11 +108,16 @@ def _dynamic(setting: _Setting) -> tuple[Floats, float]:
         raise ValueError("scaling of type 'dynamic' needs two pairs or more, got one")
     seq_len = max(setting.seq_len or limit, limit)
     raised = (factor * seq_len / limit - (factor - 1)) ** (width / (width - 2))
-    return angular_frequencies(width, setting.base * raised), 1.0
+    return angular_frequencies(width, base=setting.base * raised), 1.0
 
 
 def _yarn(setting: _Setting) -> tuple[Floats, float]:
     width, factor, trained = setting.rotated, setting.stretch(), setting.trained_len()
+    if factor < 1:
+        raise ValueError(
+            f"max_position_embeddings must be at least original_max_position_embeddings = "
+            f"{trained}, got {setting.max_position_embeddings}"
+        )
     if setting.base <= 1:
         raise ValueError(f"base must be above 1 for scaling of type 'yarn', got {setting.base!r}")
     fast, slow = setting.number("beta_fast", 32.0), setting.number("beta_slow", 1.0)
@@ -171,7 +180,7 @@ def _llama3(setting: _Setting) -> tuple[Floats, float]:
 
 _EVERYWHERE = {"rope_type", "type", "rope_theta", "partial_rotary_factor"}
 _TRAINED = "original_max_position_embeddings"
-_RULES: dict[str, tuple[Callable[[_Setting], tuple[Floats, float]], set[str]]] = {
+_SCALINGS: dict[str, tuple[Callable[[_Setting], tuple[Floats, float]], set[str]]] = {
     "default": (_default, set()),
     "linear": (_linear, {"factor"}),
     "dynamic": (_dynamic, {"factor"}),
@@ -205,15 +214,17 @@ def _rope_type(fields: Mapping[str, Any]) -> str:
             "pass one of them"
         )
     (found,) = named or {"default"}
-    if found not in _RULES:
-        raise ValueError(f"scaling['rope_type'] must be one of {', '.join(_RULES)}, got {found!r}")
+    if found not in _SCALINGS:
+        raise ValueError(
+            f"scaling['rope_type'] must be one of {', '.join(_SCALINGS)}, got {found!r}"
+        )
     return found
 
 
 def rotary_frequencies(
     d_model: int,
     *,
-    base: float = BASE,
+    base: float | None = None,
     scaling: Mapping[str, Any] | None = None,
     max_position_embeddings: int | None = None,
     seq_len: int | None = None,
@@ -228,17 +239,17 @@ def rotary_frequencies(
     ----------
     d_model : int
         Width of one head; positive and even.
-    base : float
-        The constant that spreads the frequencies; positive. Where `scaling` holds ``rope_theta``,
-        that is the base, and naming another one here is an error.
+    base : float, optional
+        The constant that spreads the frequencies; positive. By default ``rope_theta`` of
+        `scaling`, or 10 000. A base that contradicts ``rope_theta`` is an error.
     scaling : mapping, optional
         ``rope_scaling`` or ``rope_parameters`` of a ``config.json``. Its ``rope_type`` (or
         ``type``) is one of default, linear, dynamic, yarn, longrope, llama3 and proportional; the
         other fields have the names used there. A field that is None counts as missing.
     max_position_embeddings : int, optional
-        That field of the configuration, where the rule needs it: always for dynamic, and for yarn,
-        longrope and llama3 where the mapping leaves out ``factor`` or
-        ``original_max_position_embeddings``.
+        That field of the configuration, where the rule needs it: always for dynamic; for yarn and
+        longrope where the mapping leaves out one of ``factor`` and
+        ``original_max_position_embeddings``; for llama3 where it leaves out the latter.
     seq_len : int, optional
         Length of the sequence at hand, which dynamic and longrope look at. Without it, they give
         the frequencies of short sequences.
@@ -258,7 +269,8 @@ def rotary_frequencies(
         If an argument or a field has the wrong type.
     ValueError
         If `scaling` has an unknown type, a missing or an unknown field, a ``factor`` below 1, a
-        list of the wrong length, or a ``rope_theta`` that contradicts `base`.
+        list of the wrong length, or a ``rope_theta`` that contradicts `base`, or if
+        `max_position_embeddings` of a yarn is below the original length.
 
     Notes
     -----
@@ -283,11 +295,11 @@ def rotary_frequencies(
     array([0.25 , 0.025])
     """
     width = check_d_model(d_model)
-    number = check_base(base)
+    number = BASE if base is None else check_base(base)
     if scaling is not None and not isinstance(scaling, Mapping):
         raise TypeError(f"scaling must be a mapping, got {scaling!r}")
     fields = {name: value for name, value in (scaling or {}).items() if value is not None}
-    rule, known = _RULES[_rope_type(fields)]
+    rule, known = _SCALINGS[_rope_type(fields)]
     unknown = sorted(map(str, set(fields) - known - _EVERYWHERE))
     if unknown:
         raise ValueError(
@@ -295,7 +307,7 @@ def rotary_frequencies(
         )
     if "rope_theta" in fields:
         theta = check_base(fields["rope_theta"])
-        if base is not BASE and theta != number:
+        if base is not None and theta != number:
             raise ValueError(f"scaling['rope_theta'] is {theta:g}, but base is {number:g}")
         number = theta
     lengths = {"max_position_embeddings": max_position_embeddings, "seq_len": seq_len}

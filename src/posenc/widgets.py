@@ -299,7 +299,7 @@ class Curves(_Figure):
         ax = figure.subplots()
         points = np.arange(0, self.seq_len - 0.75, 0.25)
         table = sinusoidal_encoding(points, self.d_model, base=self.base)
-        turns = wavelengths(self.d_model, self.base)
+        turns = wavelengths(self.d_model, base=self.base)
         shown = range(self.pair, len(turns), self.stride)[:3]
         for pair, color in zip(shown, plots.COLORS, strict=False):
             label = f"pair {pair}: wavelength {turns[pair]:.2f} positions"
@@ -384,7 +384,7 @@ class Rotation(_Figure):
 
     def _draw(self, figure: Figure) -> None:
         ax = _plane(figure.subplots())
-        omega = angular_frequencies(self.d_model, self.base)[self.pair]
+        omega = angular_frequencies(self.d_model, base=self.base)[self.pair]
         for center, start in ((-1.6, 0), (1.6, self.position)):
             ends = [(start, plots.COLORS[1]), (start + self.offset, plots.COLORS[0])]
             hands = [(np.cos(k * omega), np.sin(k * omega), color) for k, color in ends]
@@ -511,7 +511,7 @@ class Stretch(_Figure):
 
     def _draw(self, figure: Figure) -> None:
         ax = figure.subplots()
-        lengths = [2 * np.pi / angular_frequencies(self.d_model, self.base)]
+        lengths = [2 * np.pi / angular_frequencies(self.d_model, base=self.base)]
         lengths.append(2 * np.pi / _stretched(**self.state()))
         for waves, style in zip(lengths, ("--", "-"), strict=True):
             ax.plot(waves, style, color=plots.COLORS[0])

@@ -422,7 +422,7 @@ class Table(Turning):
 def exhibits(rows: int, d_model: int, base: float) -> dict[str, Floats]:
     """Tables of the museum's first wing, by name."""
     k, j = np.arange(rows)[:, None], np.arange(d_model)
-    right = np.repeat(angular_frequencies(d_model, base), 2)
+    right = np.repeat(angular_frequencies(d_model, base=base), 2)
 
     def written(omega: Floats) -> Floats:
         return np.where(j % 2, np.cos(k * omega), np.sin(k * omega))
