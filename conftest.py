@@ -1,10 +1,11 @@
-"""nbval runs the cells; this also compares what they draw, and says what a cell got wrong."""
+"""Notebooks as tests: nbval runs cells and compares texts; this, pictures and wrong answers."""
 
 import difflib
+import re
 
 import pictures
 import pytest
-from nbval.plugin import IPyNbCell, NbCellError
+from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 
 def pytest_itemcollected(item):
@@ -13,6 +14,49 @@ def pytest_itemcollected(item):
         item.name = f"[{item.cell_num + 1}]"
         item._nodeid = item.nodeid.replace(f"Cell {item.cell_num}", item.name)
         item.reportinfo = lambda: (item.path, 0, item.nodeid)
+
+
+class WrongAnswer(pytest.Item):
+    """A wrong answer to an exercise, given once all cells have run: its check must refuse it."""
+
+    answer: str
+    says: str
+
+    def runtest(self):
+        kernel = self.parent.kernel
+        # In a copy of the notebook's names, so that no answer helps or spoils the next.
+        sent = kernel.execute_cell_input(f"exec({self.answer!r}, {{**globals()}})")
+        error, message = {"ename": "nothing", "evalue": ""}, None
+        while not message or message["content"].get("execution_state") != "idle":
+            message = kernel.get_message("iopub", timeout=300)
+            if message["parent_header"].get("msg_id") != sent:
+                message = None
+            elif message["msg_type"] == "error":
+                error = message["content"]
+        if error["ename"] != "AssertionError" or self.says not in error["evalue"]:
+            raised = f"it raises {error['ename']}: {error['evalue']}"
+            pytest.fail(
+                f"{self.nodeid}\n{self.answer}\nThe check must refuse this and say {self.says!r}; "
+                f"{raised}\nMend the check, or `wrong_answers` in the metadata of its cell.",
+                pytrace=False,
+            )
+
+    def repr_failure(self, failure):
+        return str(failure.value)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report(collector):
+    """After the cells of a notebook come the wrong answers in their metadata."""
+    report = yield
+    if isinstance(collector, IPyNbFile) and report.passed:
+        for cell in collector.nb.cells:
+            for given in cell.metadata.get("wrong_answers", []):
+                check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
+                item = WrongAnswer.from_parent(collector, name=f"{check}: {given.slip}")
+                item.answer, item.says = given.answer, given.says
+                report.result.append(item)
+    return report
 
 
 def said(outputs):

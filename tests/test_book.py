@@ -97,6 +97,14 @@ def test_was_executed_in_order_without_errors(chapter):
 
 
 @rule
+def test_every_check_has_two_wrong_answers(chapter):
+    for cell in chapter.code:
+        few = len(cell.metadata.get("wrong_answers", [])) < 2
+        if few and re.search("^def check_", cell.source, re.MULTILINE):
+            yield cell, "give two `wrong_answers` in its metadata: slip, answer, and what it says"
+
+
+@rule
 def test_has_the_frame_of_a_chapter(chapter):
     headings = re.findall(r"^(#+) (.+)$", chapter.text, re.MULTILINE)
     if [level for level, _ in headings[:1]] != ["#"] or [h[0] for h in headings].count("#") > 1:

@@ -2,7 +2,7 @@
 
 It has one of each thing in place (figure, live figure, equation, citation, claim, exercises), and
 passes as it is. Its number is the next one; it is listed in `_toc.yml`, on the landing page and,
-with its claim, in the ledger. Its exercise has wrong answers in `tests/wrong_answers.py`.
+with its claim, in the ledger.
 """
 
 import re
@@ -15,13 +15,6 @@ CLAIM = """
   claim: The encoding of position 0 begins with 0.
   verdict: holds
   chapter: {stem}
-"""
-WRONG = """    "{stem}": {{
-        "check_lengths": [
-            ("the lengths of columns", {{"axis=1": "axis=0"}}, "one length per position"),
-            ("the sines alone", {{"np.linalg.norm(table, axis=1)": "table[:, 0]"}}, "a cosine"),
-        ],
-    }},
 """
 
 
@@ -45,11 +38,9 @@ def main(name):
     )
     row = f"| {number} | [](notebooks/{stem}.ipynb): what it shows, in one sentence. |\n"
     insert_after(Path("index.md"), r"^\| \d+ \| .*notebooks/.*\n", row)
-    insert_after(Path("tests/wrong_answers.py"), r"^    },\n", WRONG.format(stem=stem))
     with Path("book/claims.yml").open("a", encoding="utf-8") as ledger:
         ledger.write(CLAIM.format(label=label, stem=stem).removeprefix("\n"))
-    print(f"{path} is there, and listed in _toc.yml, index.md and book/claims.yml;")
-    print("wrong answers to its exercise are in tests/wrong_answers.py.")
+    print(f"{path} is there, and listed in _toc.yml, index.md and book/claims.yml.")
     print(f"Execute and check it: make chapter NOTEBOOK={path}")
 
 
