@@ -8,10 +8,9 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-import nbformat
 import pytest
 from bench_page import CHAPTERS as SIX
-from wrong_answers import WRONG
+from exercises import code_cells, exercises
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
@@ -77,11 +76,6 @@ def visit(browser, served):
     assert [url for url in asked if not url.startswith((served, "data:", "blob:"))] == []
 
 
-def code_cells(chapter):
-    cells = nbformat.read(ROOT / "notebooks" / f"{chapter}.ipynb", 4).cells
-    return [cell for cell in cells if cell.cell_type == "code"]
-
-
 def text_of(cell):
     """What a stored cell shows in words; that of a picture is its picture."""
     found = []
@@ -127,25 +121,18 @@ def test_what_has_a_button_runs_and_says_what_it_says(visit, chapter):
 def test_a_chapter_runs_whole_and_says_what_it_says(visit, chapter):
     """Then its exercises: a wrong answer, and the book's own, which the list of chapters counts."""
     page = visit(chapter)
-    cells = run_whole(page, chapter)
+    run_whole(page, chapter)
     answers = page.locator(".answer")
     checks = [text.split()[-1] for text in answers.locator(".bar").evaluate_all(LABELS)]
-    assert checks
+    found = [*exercises(chapter)]
+    assert [check for check, *_ in found] == checks
     for n, check in enumerate(checks):
         start = answers.nth(n).locator("textarea").input_value()
         assert re.fullmatch(rf"(\w+ = \.\.\.\n)+\n{check}\([\w, ]+\)", start)
-        solution = next(
-            cell.source
-            for cell in cells
-            if "solution" in cell.metadata.get("tags", []) and f"{check}(" in cell.source
-        )
-        _, change, says = WRONG[chapter][check][0]
-        wrong = change if isinstance(change, str) else solution
-        for old, new in {} if isinstance(change, str) else change.items():
-            wrong = wrong.replace(old, new)
-        refused = answer(page, n, wrong)
+        (_, _, (wrong, *_), solution) = found[n]
+        refused = answer(page, n, wrong.answer)
         assert refused.startswith("Not yet: ")
-        assert says in refused
+        assert wrong.says in refused
         assert answer(page, n, solution) == "Right."
         assert page.locator(".bd-links .right").text_content() == f"✓ {n + 1} of {len(checks)}"
 
