@@ -152,7 +152,7 @@ def test_the_policy_lets_a_reader_use_the_page(browser):
     assert tab.evaluate("document.documentElement.dataset.mode") != "auto"
     tab.click("[onclick='toggleFullScreen()']")
     tab.wait_for_function("document.fullscreenElement")
-    copy = tab.locator("button.copybtn").first
+    copy = tab.locator("button.copybtn:visible").first
     copy.scroll_into_view_if_needed()
     copy.click()
     tab.wait_for_selector("button.copybtn.success")

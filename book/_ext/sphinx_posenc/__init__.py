@@ -22,7 +22,8 @@ When a page is written
     the page, and `browser_files` says where its Python is. Then the theme's layout and
     ``_templates`` put it together.
 When all pages are written
-    `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer,
+    `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
+    writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
     `optimization` makes pages light, `security_policy` says what a page may load, `deployment`
     lists the pages, and `browser_files` copies Python beside them.
 """
@@ -65,6 +66,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         search_index,
         security_policy,
         svg_theme,
+        text_twins,
         toc_check,
     )
 
@@ -73,6 +75,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
         if error is None and app.builder.name == "html":
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write_downloads(app)
+            text_twins.write_twins(app)
+            claims.write_json(app.srcdir, app.outdir, app.config.html_baseurl)
             if app.config.html_optimized:
                 optimization.lighten(app.outdir)
             security_policy.guard_pages(app.outdir)

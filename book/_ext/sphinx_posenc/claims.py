@@ -8,7 +8,9 @@ whose tag is the id.
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import ClassVar
@@ -38,15 +40,63 @@ def choices(name: str, values: list[str]) -> str:
     return f"<fieldset class='choices'><legend>{name}</legend>{''.join(buttons)}</fieldset>"
 
 
+def ledger(root: Path) -> list[dict[str, str]]:
+    """The rows of ``book/claims.yml``."""
+    return list(yaml.safe_load((root / "book" / "claims.yml").read_text(encoding="utf-8")))
+
+
+def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
+    """For each claim, the chapter and the number of the cell that asserts it."""
+    found = {}
+    for path in sorted((root / "notebooks").glob("*.ipynb")):
+        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        for number, cell in enumerate(code, 1):
+            for tag in filter(CLAIM.fullmatch, cell["metadata"].get("tags", ())):
+                found[tag] = path.stem, number
+    return found
+
+
+def rows_as_markdown(root: Path, document: str | None) -> str:
+    """The table of the directive, for readers of text."""
+    head = ["| Claim | Says | Verdict | Instead | Shown in |", "|---|---|---|---|---|"]
+    body = [
+        f"| {row['id']} | {row['claim']} | {row['verdict']} | {row.get('truth', '')} | "
+        f"[{row['chapter']}](../notebooks/{row['chapter']}.md) |"
+        for row in ledger(root)
+        if document is None or (row["id"].startswith(document) and row["verdict"] != "holds")
+    ]
+    return "\n".join([*head, *body])
+
+
+def write_json(root: Path, site: Path, address: str) -> None:
+    """The ledger for programs, beside its page; ``claims.schema.json`` describes it."""
+    cells = asserting_cells(root)
+    rows = [
+        {
+            **{key: row[key] for key in ("id", "claim", "verdict", "truth") if key in row},
+            "document": row["id"][:2],
+            "address": f"{address}notebooks/{cells[row['id']][0]}.html#claim-{row['id']}",
+            "cell": cells[row["id"]][1],
+        }
+        for row in ledger(root)
+    ]
+    text = json.dumps(
+        {"schema": "claims.schema.json", "claims": rows}, indent=1, ensure_ascii=False
+    )
+    (site / "book" / "claims.json").write_text(text + "\n", encoding="utf-8")
+    shutil.copy(root / "book" / "claims.schema.json", site / "book")
+
+
 class Ledger(SphinxDirective):
     """A table with one row per claim: of all of them, or of one document's mistakes."""
 
     option_spec: ClassVar = {"document": str}
 
     def run(self) -> list[nodes.Node]:
-        path = Path(self.env.srcdir) / "book" / "claims.yml"
-        self.env.note_dependency(str(path))
-        rows = yaml.safe_load(path.read_text(encoding="utf-8"))
+        root = Path(self.env.srcdir)
+        self.env.note_dependency(str(root / "book" / "claims.yml"))
+        rows = ledger(root)
         if document := self.options.get("document"):
             body = [
                 self.row(row["claim"], row["truth"], self.place(row))

@@ -1,0 +1,87 @@
+"""A Markdown twin of every page, and ``llms.txt``, which lists them with a sentence each.
+
+For programs, and for reading aloud: formulas as TeX, code, what it printed, captions, and the alt
+texts of pictures. `03.html` has its twin beside it, `03.md`. The form of ``llms.txt`` is that of
+https://llmstxt.org.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from sphinx.application import Sphinx
+
+from .claims import rows_as_markdown
+from .cross_references import LINK, Book, book_of
+from .downloads import boxes
+from .page_metadata import summary
+
+
+def links(text: str) -> str:
+    """The text with its links to other twins."""
+
+    def twin(found: re.Match[str]) -> str:
+        if found["code"] or not found["path"]:
+            return found[0]
+        anchor = f"#{found['anchor']}" if found["anchor"] else ""
+        page = re.sub(r"\.ipynb$", ".md", found["path"])
+        return f"[{found['text']}]({page}{anchor})"
+
+    return LINK.sub(twin, text)
+
+
+def output(cell: dict[str, Any]) -> Iterator[str]:
+    """What a cell shows, in words."""
+    for shown in cell["outputs"]:
+        data = shown.get("data", {})
+        if any(kind.startswith("image/") for kind in data):
+            alt = cell["metadata"].get("mystnb", {}).get("image", {}).get("alt", "a picture")
+            yield f"*Picture: {alt}*"
+        else:
+            text = "".join(shown.get("text", data.get("text/plain", "")))
+            yield f"```text\n{text.rstrip()}\n```"
+
+
+def notebook(cells: list[dict[str, Any]]) -> Iterator[str]:
+    """The parts of a chapter's twin."""
+    for cell in cells:
+        if cell["cell_type"] == "code":
+            yield f"```python\n{cell['source']}\n```"
+            yield from output(cell)
+        else:
+            yield links("\n".join(boxes(cell["source"].split("\n"))))
+
+
+def twin(book: Book, page: str) -> str:
+    """The Markdown twin of a page."""
+    source = (book.root / page).read_text(encoding="utf-8")
+    if page in book.places:
+        return "\n\n".join(notebook(book.cells(page, json.loads(source)["cells"]))) + "\n"
+    source = re.sub(
+        r"^```\{ledger\}\n(?::document: (\w+)\n)?```$",
+        lambda ledger: rows_as_markdown(book.root, ledger[1]),
+        source,
+        flags=re.MULTILINE,
+    )
+    source = re.sub(
+        r"^```\{figure\}.*?^:alt: (.*?)$.*?^```$", r"*Picture: \1*", source, flags=re.M | re.S
+    )
+    return links("\n".join(boxes(book.restate(page, source).split("\n"))))
+
+
+def write_twins(app: Sphinx) -> None:
+    """Write the twins and their list into the site."""
+    book = book_of(app)
+    listed = [f"# {app.config.html_title}", "", f"> {summary(app.env.get_doctree('index'))}", ""]
+    for page, title in book.titles.items():
+        path = app.outdir / re.sub(r"\.(ipynb|md)$", ".md", page)
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(twin(book, page), encoding="utf-8")
+        says = summary(app.env.get_doctree(page.rpartition(".")[0]))
+        listed.append(
+            f"- [{title}]({app.config.html_baseurl}{path.relative_to(app.outdir)}): {says}"
+        )
+    (app.outdir / "llms.txt").write_text("\n".join(listed) + "\n", encoding="utf-8")
