@@ -19,6 +19,9 @@ import posenc
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+# The page before chapter 1 is no chapter: it has no number, so its pictures have none, no frame and
+# no exercises; it opens with a picture and folds nothing.
+CHAPTERS = [path for path in NOTEBOOKS if not path.stem.startswith("00_")]
 SECTIONS = ["What you'll do", "Summary", "Exercises", "What comes next"]
 BOOK = Book(ROOT)
 CURE = "run `make notebooks NOTEBOOKS=…` for it, which executes and stores it"
@@ -54,10 +57,10 @@ class Chapter:
         return f"notebooks/{self.path.name}, {place} ({cell.source.partition(chr(10))[0][:60]})"
 
 
-def rule(find):
-    """Make a test of each chapter from what finds problems: pairs of a cell, or None, and words."""
+def rule(find, paths=NOTEBOOKS):
+    """Make a test of each notebook from what finds problems: pairs of a cell or None, and words."""
 
-    @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+    @pytest.mark.parametrize("path", paths, ids=lambda path: path.stem)
     def test(path):
         chapter = Chapter(path)
         found = [f"{chapter.where(cell)}: {problem}" for cell, problem in find(chapter)]
@@ -65,6 +68,11 @@ def rule(find):
             pytest.fail("\n".join(found), pytrace=False)
 
     return test
+
+
+def chapter_rule(find):
+    """Make a test of each chapter."""
+    return rule(find, CHAPTERS)
 
 
 def tags(cell):
@@ -104,7 +112,7 @@ def test_every_check_has_two_wrong_answers(chapter):
             yield cell, "give two `wrong_answers` in its metadata: slip, answer, and what it says"
 
 
-@rule
+@chapter_rule
 def test_has_the_frame_of_a_chapter(chapter):
     headings = re.findall(r"^(#+) (.+)$", chapter.text, re.MULTILINE)
     if [level for level, _ in headings[:1]] != ["#"] or [h[0] for h in headings].count("#") > 1:
@@ -119,7 +127,7 @@ def test_has_the_frame_of_a_chapter(chapter):
         yield None, "says which chapter is the last: another may follow, so leave it out"
 
 
-@rule
+@chapter_rule
 def test_imports_stand_in_the_first_cell(chapter):
     """Or in the folded cell that alone needs them, so that a chapter doesn't open with a list."""
     first, *rest = chapter.code
@@ -153,7 +161,7 @@ def test_code_keeps_to_itself(chapter):
                 yield cell, f"{what} ({found[0]}): a chapter runs anywhere, without a network"
 
 
-@rule
+@chapter_rule
 def test_figures_have_caption_alt_text_and_a_mention(chapter):
     before, cells = "", chapter.plain
     for cell, below in itertools.zip_longest(cells, cells[1:], fillvalue={"source": ""}):
@@ -175,7 +183,7 @@ def test_figures_have_caption_alt_text_and_a_mention(chapter):
                 yield cell, f"{name} is not mentioned before it is shown: refer to it in the text"
 
 
-@rule
+@chapter_rule
 def test_exercises_have_solutions_that_run(chapter):
     text = "\n\n".join(c.source for c in chapter.plain if c.cell_type == "markdown")
     exercises = re.findall(r"^:{3,}\{exercise\}.*\n:label: (ex-[a-z0-9-]+)", text, re.MULTILINE)
@@ -245,7 +253,7 @@ def test_is_plain_markdown_and_true(chapter):
                 yield cell, f'{problem}: begin its first paragraph with <a id="…"></a>'
 
 
-@rule
+@chapter_rule
 def test_folded_code_says_what_it_does(chapter):
     """On the site as in JupyterLab: its first line is a comment, and both fold the same cells."""
     for cell in chapter.code:
@@ -314,7 +322,7 @@ def test_toc_and_files_agree():
 def test_the_landing_page_lists_every_chapter():
     text = (ROOT / "index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| \[.*?\]\(notebooks/(\w+)\.ipynb\): .+ \|$", text, re.MULTILINE)
-    expected = [(str(number), path.stem) for number, path in enumerate(NOTEBOOKS, 1)]
+    expected = [(str(number), path.stem) for number, path in enumerate(CHAPTERS, 1)]
     assert rows == expected, "the tables of chapters in index.md"
 
 

@@ -18,7 +18,8 @@ def visit(browser, site):
     contexts = []
 
     def open_page(name, query="", **options):
-        context = browser.new_context(**{"viewport": {"width": 1000, "height": 900}} | options)
+        still = {"viewport": {"width": 1000, "height": 900}, "reduced_motion": "reduce"}
+        context = browser.new_context(**still | options)
         contexts.append(context)
         context.set_offline(True)
         page = context.new_page()
@@ -112,6 +113,19 @@ def test_a_slider_moves_the_picture_in_time(visit, kind):
         page.wait_for_function("times.length >= 16")
         rounds.append(np.percentile(page.evaluate("times"), 95))
     assert min(rounds) <= 50, rounds
+
+
+def test_clocks_run_until_the_reader_takes_them_over(visit):
+    page = visit("clocks", reduced_motion="no-preference")
+    page.wait_for_timeout(1500)
+    assert state_of(page)["position"] > widgets.Clocks().position
+    page.get_by_role("button", name="Pause").click()
+    stopped = state_of(page)
+    page.wait_for_timeout(1300)  # two steps
+    assert state_of(page) == stopped
+    still = visit("clocks")
+    still.wait_for_timeout(1300)
+    assert state_of(still) == widgets.Clocks().state()
 
 
 @pytest.mark.parametrize("name", [*KINDS, "index"])

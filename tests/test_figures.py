@@ -290,6 +290,25 @@ def clock(seen, d_model, base, position):
     assert [text["class"] for text in seen.every("text") if "class" in text] == ones
 
 
+def clocks(seen, d_model, base, position):
+    row, turns = table([position], seen.state)[0], wavelengths(d_model, base=base)
+    seen.has_values(row=row, wavelengths=turns)
+    seen.says(
+        f"Position {position}. Below each clock are its sine (how high the tip is) and its cosine "
+        f"(how far right). Clock 0 turns once in {number(turns[0], 2)} positions, "
+        f"clock {len(turns) - 1} in {grouped(int(np.floor(turns[-1] + 0.5)))}."
+    )
+    seen.is_called("One clock for each pair, and its two numbers")
+    has_hands(seen, row.reshape(-1, 2)[:, ::-1], {"class": "accent"})
+    named = [
+        [f"clock {n}", *(number(x, 2) for x in row[2 * n : 2 * n + 2])] for n in range(len(turns))
+    ]
+    assert seen.words("text") == list(itertools.chain(*named))
+    colors = mpl.colormaps[plots.DIVERGING]((row + 1) / 2, bytes=True)[:, :3]
+    fills = [re.findall(r"\d+", box["fill"]) for box in seen.every("rect")]
+    near(fills, colors, 0)
+
+
 def rotation(seen, d_model, base, pair, position, offset):
     k, to, omega = position, position + offset, angular_frequencies(d_model, base=base)[pair]
     theta = offset * omega
@@ -401,7 +420,9 @@ def stretch(seen, d_model, base, trained, factor, rule):
 
 
 # What Python expects of a state of each figure.
-EXPECTED = {f.__name__: f for f in (heatmap, curves, clock, rotation, kernel, switch, stretch)}
+EXPECTED = {
+    f.__name__: f for f in (heatmap, curves, clock, clocks, rotation, kernel, switch, stretch)
+}
 
 
 def has_controls(seen, kind):
@@ -530,7 +551,7 @@ def cases_of_all(kind):
 
     address = f"https://book.example/page.html?{urlencode({'figure': name} | usual)}#{name}"
     address = address.replace("10000.0", "10000")
-    buttons = ["Back", "Play", "Forward"] if kind in ("heatmap", "clock") else []
+    buttons = ["Back", "Play", "Forward"] if kind in ("heatmap", "clock", "clocks") else []
     copy = f"await on.click({len(buttons)}); return [on.location.href, on.copied, on.buttons()]"
     told = [address, [address], [*buttons, "Link copied."]]
     yield case(kind, (copy, usual, told), id=name, search="?a=b")

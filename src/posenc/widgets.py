@@ -349,6 +349,50 @@ class Clock(_Figure):
         ax.set(xlim=(-1.5, 22.5), ylim=(bottom - 2, 1.2))
 
 
+class Clocks(_Figure):
+    """The clocks of an encoding, running, and the two numbers that each of them gives.
+
+    Parameters
+    ----------
+    d_model : int
+        Width of the encoding; even, from 2 to 16.
+    base : float
+        The constant that spreads the frequencies; from 1 to 1 000 000.
+    position : int
+        Where the clocks start to run, from 0 to 255.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or lies outside its limits, here or when it is set.
+
+    Examples
+    --------
+    >>> Clocks(position=6)
+    Clocks(d_model=16, base=10000.0, position=6)
+    """
+
+    d_model = Width(16, 2, 16)
+    base = Base()
+    position = Whole("position k", 5, 0, 255)
+
+    def _draw(self, figure: Figure) -> None:
+        figure.set_size_inches(7, 1.6)
+        ax = _plane(figure.subplots())
+        colors = mpl.colormaps[plots.DIVERGING]
+        pairs = sinusoidal_encoding([self.position], self.d_model, base=self.base).reshape(-1, 2)
+        for pair, (sine, cosine) in enumerate(pairs):
+            _circle(ax, (2.6 * pair, 0), [(cosine, sine, plots.COLORS[0])], "")
+            ax.text(2.6 * pair, 1.5, f"clock {pair}", ha="center", va="center")
+            for left, value in ((-1, sine), (0, cosine)):
+                cell = Rectangle((2.6 * pair + left, -1.7), 1, 0.35, color=colors((value + 1) / 2))
+                ax.add_patch(cell)
+                number = f"{value:.2f}".replace("-", "−")
+                x = 2.6 * pair + left + 0.5
+                ax.text(x, -2.1, number, ha="center", va="center", size="small")
+        ax.set(xlim=(-1.4, 19.6), ylim=(-2.5, 1.9))
+
+
 class Rotation(_Figure):
     """One pair before and after a shift, from position 0 and from another.
 

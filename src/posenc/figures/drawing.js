@@ -13,6 +13,9 @@ const STEPS = Array.from({ length: 256 }, (_, n) => {
 /** The steps as pixels: red, green, blue and opaque. */
 const PIXELS = new Uint32Array(Uint8Array.from(STEPS.flatMap((rgb) => [...rgb, 255])).buffer);
 
+/** The color of a value between -1 and 1. */
+const shade = (x) => `rgb(${STEPS[Math.max(0, Math.min(255, Math.floor(128 * (x + 1))))]})`;
+
 /** Paint a table of values between -limit and limit, a pixel each. */
 function paint(canvas, table, rows, columns, limit) {
   if (canvas.width !== columns) canvas.width = columns;
@@ -55,11 +58,12 @@ const grouping = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
 const group = (x) => grouping.format(x).replaceAll(",", " ");
 
 /** An SVG of a fixed height, and as wide as its place: the height, and how to draw into it. */
-function drawing(picture, label, height) {
-  const svg = shape("svg", { role: "img", "aria-label": label, height });
+function drawing(picture, label, height, attributes = { height }) {
+  const svg = shape("svg", { role: "img", "aria-label": label, ...attributes });
   picture.append(svg);
   const draw = (width, ...children) => {
-    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    const down = attributes.height ?? svg.clientHeight; // a style says it, by the width
+    svg.setAttribute("viewBox", `0 0 ${width} ${down}`);
     svg.replaceChildren(...children.flat());
   };
   return { height, draw };
@@ -106,6 +110,7 @@ function hand(cx, cy, radius, [right, up], attributes) {
 /**
  * The figures, each in a file of its own. A figure is `compute` (state → values), `build`, which makes
  * the picture once and returns the function that draws values into it, and `say` (what it shows).
- * `play` names the field that a button moves. What can be moved, and how far, says the class in Python.
+ * `play` names the field that a button moves; one that `runs` moves by itself where it is seen, and
+ * glides from step to step. What can be moved, and how far, says the class in Python.
  */
 const FIGURES = {};

@@ -55,9 +55,14 @@ function control(name, field, set) {
   ];
 }
 
-/** A button that moves `name` on by itself, a step at a time; slower for those who want less motion. */
-function player(name, field, current, set) {
+/**
+ * Buttons that move `name` on, step by step or by themselves; slower for those who want less motion.
+ * With `between`, which draws a part of a step, the figure glides and waits longer.
+ */
+function player(name, field, current, set, between) {
   const { min, max, step: size } = field;
+  const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
+  const pace = calm ? 1000 : between ? 600 : 250;
   const step = (by) => {
     const count = (max - min) / size + 1;
     set({ [name]: min + ((((current()[name] - min) / size + by + count) % count) * size) });
@@ -65,21 +70,32 @@ function player(name, field, current, set) {
   const [back, play, forward] = ["Back", "Play", "Forward"].map((words) =>
     element("button", { type: "button" }, words),
   );
-  let timer;
-  const stop = () => {
-    clearInterval(timer);
-    timer = undefined;
+  const motion = { calm, timer: undefined, buttons: [back, play, forward], start, stop };
+  let stepped;
+  function stop() {
+    clearInterval(motion.timer);
+    motion.timer = undefined;
     play.textContent = "Play";
-  };
+  }
+  function glide(now) {
+    if (!motion.timer) return;
+    between(Math.min(1, Math.max(0, (now - stepped) / pace)));
+    requestAnimationFrame(glide);
+  }
+  function start() {
+    play.textContent = "Pause";
+    stepped = performance.now();
+    motion.timer = setInterval(() => {
+      if (!play.isConnected) return stop();
+      stepped = performance.now();
+      step(1);
+    }, pace);
+    if (between && !calm) requestAnimationFrame(glide);
+  }
   back.addEventListener("click", () => step(-1));
   forward.addEventListener("click", () => step(1));
-  play.addEventListener("click", () => {
-    if (timer) return stop();
-    const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
-    play.textContent = "Pause";
-    timer = setInterval(() => (play.isConnected ? step(1) : stop()), calm ? 1000 : 250);
-  });
-  return [back, play, forward];
+  play.addEventListener("click", () => (motion.timer ? stop() : start()));
+  return motion;
 }
 
 /** Put the view into the page's address, and copy that. */
@@ -102,10 +118,22 @@ function linked(id) {
   return id && query.get("figure") === id ? Object.fromEntries(query) : {};
 }
 
+/** Start a figure when it comes into view, and stop it beyond, until the reader takes it over. */
+function runWhileSeen(host, { start, stop }) {
+  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+    stop();
+    if (isIntersecting) start();
+  });
+  seen.observe(host);
+  for (const taken of ["click", "input"])
+    host.shadowRoot.addEventListener(taken, () => seen.disconnect());
+  host.shadowRoot.addEventListener("input", stop, true); // before it is spoken
+}
+
 /** Draw a figure into the shadow of `host`; tell `onchange` of each state that the reader makes. */
 function mount(host, kind, given, onchange = () => {}, id = "") {
   const fields = FIELDS[kind];
-  const { play, compute, build, say } = FIGURES[kind];
+  const { play, runs, compute, build, say } = FIGURES[kind];
   const picture = element("div", { class: "picture" });
   const said = element("p", { class: "say", "aria-hidden": "true" });
   const spoken = element("output", { class: "hidden", "aria-live": "polite" });
@@ -115,6 +143,12 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     update({ ...figure.state, ...change });
     onchange(figure.state);
   };
+  const between = (share) => {
+    const state = { ...figure.state, [play]: figure.state[play] + share };
+    draw(state, compute(state), width);
+  };
+  const motion = play && player(play, fields[play], () => figure.state, set, runs && between);
+  const running = () => runs && motion.timer;
   const controls = Object.entries(fields).map(([name, field]) => control(name, field, set));
   const draw = build(picture, set);
   let calm;
@@ -131,12 +165,13 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     redraw();
     said.textContent = say(figure.state, figure.values);
     clearTimeout(calm);
+    if (running()) return; // by itself, it says nothing
     calm = setTimeout(() => {
       if (spoken.value !== said.textContent) spoken.value = said.textContent;
     }, 500);
   }
 
-  if (play) buttons.append(...player(play, fields[play], () => figure.state, set));
+  if (play) buttons.append(...motion.buttons);
   if (id) {
     const copy = element("button", { type: "button" }, "Copy link to this view");
     copy.addEventListener("click", () =>
@@ -155,6 +190,7 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     width = contentRect.width;
     redraw();
   }).observe(picture);
+  if (runs && !motion.calm) runWhileSeen(host, motion);
   return figure;
 }
 
