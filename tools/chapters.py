@@ -1,0 +1,152 @@
+"""Begin, move or remove a chapter, and keep every file that names it in step.
+
+    python tools/chapters.py new relative_bias                        make new NAME=relative_bias
+    python tools/chapters.py move notebooks/21_relative_bias.ipynb 16  make move NOTEBOOK=… TO=16
+    python tools/chapters.py remove notebooks/21_relative_bias.ipynb   make remove NOTEBOOK=…
+
+A new chapter has one of each thing in place: figure, live figure, table, equation, citation, claim
+and exercises. A moved one takes its place among the others, whose numbers follow; the addresses
+that readers may have kept lead on.
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+TEMPLATE = ROOT / "tools" / "chapter.ipynb"
+LISTS = [ROOT / "_toc.yml", ROOT / "index.md"]
+LEDGER = ROOT / "book" / "claims.yml"
+CLAIM = """- id: S0-{label}
+  claim: The encoding of position 0 begins with 0.
+  verdict: holds
+  chapter: {stem}
+"""
+
+
+def stems() -> list[str]:
+    """The numbered chapters, in order."""
+    return sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][1-9]_*.ipynb")) or []
+
+
+def find(path: str) -> str:
+    """The stem of a chapter that is named by its path; exit if there is none."""
+    stem = Path(path).stem
+    if stem not in stems():
+        sys.exit(f"Which chapter? There is no {path or 'NOTEBOOK'}; notebooks/ has {stems()}")
+    return stem
+
+
+def lines(path: Path) -> list[str]:
+    """The lines of a file, with their ends."""
+    return path.read_text(encoding="utf-8").splitlines(keepends=True)
+
+
+def place(rows: list[str], row: str, before: str | None) -> list[str]:
+    """The lines with one put above the line of a chapter, or below the last line of any."""
+    named = [n for n, line in enumerate(rows) if re.search(r"notebooks/\d\d_", line)]
+    here = [n for n in named if before and f"notebooks/{before}" in rows[n]]
+    at = here[0] if here else named[-1] + 1
+    return [*rows[:at], row, *rows[at:]]
+
+
+def new(name: str) -> None:
+    """Write the chapter, and list it as the last."""
+    if not re.fullmatch("[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
+        sys.exit("Which name? Small letters, digits and _, such as: make new NAME=relative_bias")
+    taken = [stem for stem in stems() if stem[3:] == name]
+    if taken:
+        sys.exit(f"notebooks/{taken[0]}.ipynb has that name: take another, or remove that one")
+    number = len(stems()) + 1
+    stem, label = f"{number:02}_{name}", name.replace("_", "-")
+    path = ROOT / "notebooks" / f"{stem}.ipynb"
+    path.write_text(TEMPLATE.read_text("utf-8").replace("NAME", label), encoding="utf-8")
+    row = f"| {number} | [](notebooks/{stem}.ipynb): what it shows, in one sentence. |\n"
+    for listed, line in zip(LISTS, (f"      - file: notebooks/{stem}\n", row), strict=True):
+        listed.write_text("".join(place(lines(listed), line, None)), encoding="utf-8")
+    with LEDGER.open("a", encoding="utf-8") as ledger:
+        ledger.write(CLAIM.format(label=label, stem=stem))
+    print(f"notebooks/{stem}.ipynb is there, listed in _toc.yml, index.md and book/claims.yml.")
+    print(f"Execute and check it: make chapter NOTEBOOK=notebooks/{stem}.ipynb")
+
+
+def remove(path: str) -> None:
+    """Delete a chapter, and take it off every list; what it claims goes with it."""
+    stem = find(path)
+    for listed in LISTS:
+        kept = [line for line in lines(listed) if f"notebooks/{stem}" not in line]
+        listed.write_text("".join(kept), encoding="utf-8")
+    rows = re.split(r"(?m)^(?=- id: )", LEDGER.read_text(encoding="utf-8"))
+    kept = [row for row in rows if f"\n  chapter: {stem}\n" not in row]
+    LEDGER.write_text("".join(kept), encoding="utf-8")
+    (ROOT / "notebooks" / f"{stem}.ipynb").unlink()
+    print(f"{stem} is gone. What git knows of it, `git checkout` brings back.")
+    rename(stems())
+
+
+def move(path: str, to: str) -> None:
+    """Give a chapter another number; those between the two follow."""
+    stem, order = find(path), stems()
+    if not to.isdigit() or not 1 <= int(to) <= len(order):
+        sys.exit(f"To which number? From 1 to {len(order)}: make move NOTEBOOK={path} TO=16")
+    order.remove(stem)
+    before = order[int(to) - 1] if int(to) <= len(order) else None
+    order.insert(int(to) - 1, stem)
+    for listed in LISTS:
+        rows = lines(listed)
+        (row,) = (line for line in rows if f"notebooks/{stem}" in line)
+        rows.remove(row)
+        listed.write_text("".join(place(rows, row, before)), encoding="utf-8")
+    rename(order)
+
+
+def rename(order: list[str]) -> None:
+    """Number the chapters in this order, wherever a file names one."""
+    names = {old: f"{n:02}{old[2:]}" for n, old in enumerate(order, 1)}
+    names = {old: now for old, now in names.items() if old != now}
+    if not names:
+        return
+    folder = ROOT / "notebooks"
+    for old in names:
+        (folder / f"{old}.ipynb").rename(folder / f".{old}")
+    for old, now in names.items():
+        (folder / f".{old}").rename(folder / f"{now}.ipynb")
+        print(f"{old} is now {now}")
+    word = re.compile(rf"\b({'|'.join(names)})\b")
+    listed = subprocess.run(
+        ["git", "ls-files", "-co", "--exclude-standard", "*.md", "*.yml", "*.py", "*.ipynb"],
+        cwd=ROOT,
+        check=True,
+        capture_output=True,
+        text=True,
+    ).stdout.split()
+    for path in {ROOT / name for name in listed}:
+        if path.exists():
+            before = path.read_text(encoding="utf-8")
+            after = word.sub(lambda found: names[found[1]], before)
+            if path.name == "index.md":  # the numbers of its rows
+                after = re.sub(
+                    r"^\| \d+ (\| \[.*?\]\(notebooks/)(\d\d)",
+                    lambda row: f"| {int(row[2])} {row[1]}{row[2]}",
+                    after,
+                    flags=re.MULTILINE,
+                )
+            if path.name == "_config.yml":
+                after = redirect(after, names)
+            if after != before:
+                path.write_text(after, encoding="utf-8")
+    subprocess.run([sys.executable, ROOT / "tools" / "references.py"], check=True)
+
+
+def redirect(config: str, names: dict[str, str]) -> str:
+    """The settings with a page at each old address that leads to the new one."""
+    head = "    redirects:\n"
+    rows = "".join(f"      notebooks/{old}: notebooks/{now}\n" for old, now in names.items())
+    return config.replace(head, head + rows) if head in config else config
+
+
+if __name__ == "__main__":
+    {"new": new, "move": move, "remove": remove}[sys.argv[1]](*(sys.argv[2:] or [""]))
