@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test chapter new notebooks references lab pyodide serve lint faults check-site bench mutants audit links lock clean experiments .venv
+.PHONY: always help book site test chapter new move remove notebooks references lab pyodide serve lint faults check-site bench mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -89,7 +89,13 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/07_lin
 		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger or landing"
 
 new: ## begin a chapter from a template (NAME=relative_bias)
-	@$(PYTHON) tools/new.py $(NAME)
+	@$(PYTHON) tools/chapters.py new "$(NAME)"
+
+move: .venv ## give a chapter another number (NOTEBOOK=notebooks/21_relative_bias.ipynb TO=16)
+	@$(BIN)/python tools/chapters.py move "$(NOTEBOOK)" "$(TO)"
+
+remove: .venv ## take a chapter out, and off every list (NOTEBOOK=notebooks/21_relative_bias.ipynb)
+	@$(BIN)/python tools/chapters.py remove "$(NOTEBOOK)"
 
 references: .venv ## write the numbers, titles and labels that the text states
 	@$(BIN)/python tools/references.py

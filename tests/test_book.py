@@ -315,7 +315,7 @@ def test_toc_and_files_agree():
     assert sorted(set(there + pages) - set(listed)) == [], "missing from _toc.yml: list it there"
     assert sorted(set(listed) - set(there + pages)) == [], "in _toc.yml, but no file"
     assert [f for f in listed if f in there] == there, "_toc.yml has chapters in another order"
-    odd = [path.name for path in NOTEBOOKS if not re.fullmatch(r"\d\d_[a-z_]+", path.stem)]
+    odd = [path.name for path in NOTEBOOKS if not re.fullmatch(r"\d\d_[a-z0-9_]+", path.stem)]
     assert odd == [], "a chapter is called NN_name.ipynb, in lower case"
 
 

@@ -29,7 +29,8 @@ CLAIM = """- id: S0-{label}
 
 def stems() -> list[str]:
     """The numbered chapters, in order."""
-    return sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][1-9]_*.ipynb")) or []
+    found = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    return [stem for stem in found if not stem.startswith("00_")]  # the page before chapter 1
 
 
 def find(path: str) -> str:
@@ -109,24 +110,20 @@ def rename(order: list[str]) -> None:
     names = {old: now for old, now in names.items() if old != now}
     if not names:
         return
-    folder = ROOT / "notebooks"
+    folder, tracked = ROOT / "notebooks", files("-c")
     for old in names:
         (folder / f"{old}.ipynb").rename(folder / f".{old}")
     for old, now in names.items():
         (folder / f".{old}").rename(folder / f"{now}.ipynb")
         print(f"{old} is now {now}")
     word = re.compile(rf"\b({'|'.join(names)})\b")
-    listed = subprocess.run(
-        ["git", "ls-files", "-co", "--exclude-standard", "*.md", "*.yml", "*.py", "*.ipynb"],
-        cwd=ROOT,
-        check=True,
-        capture_output=True,
-        text=True,
-    ).stdout.split()
-    for path in {ROOT / name for name in listed}:
+    published = {old: now for old, now in names.items() if folder / f"{old}.ipynb" in tracked}
+    for path in files("-c", "-o", "--exclude-standard"):
         if path.exists():
             before = path.read_text(encoding="utf-8")
             after = word.sub(lambda found: names[found[1]], before)
+            if path.name == "_config.yml":
+                after = redirect(before, names, published)
             if path.name == "index.md":  # the numbers of its rows
                 after = re.sub(
                     r"^\| \d+ (\| \[.*?\]\(notebooks/)(\d\d)",
@@ -134,18 +131,32 @@ def rename(order: list[str]) -> None:
                     after,
                     flags=re.MULTILINE,
                 )
-            if path.name == "_config.yml":
-                after = redirect(after, names)
             if after != before:
                 path.write_text(after, encoding="utf-8")
     subprocess.run([sys.executable, ROOT / "tools" / "references.py"], check=True)
 
 
-def redirect(config: str, names: dict[str, str]) -> str:
+def files(*which: str) -> set[Path]:
+    """The text files of the repository that git lists."""
+    command = ["git", "ls-files", *which, "*.md", "*.yml", "*.py", "*.ipynb"]
+    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
+    return {ROOT / name for name in found.stdout.split()}
+
+
+def redirect(config: str, names: dict[str, str], published: dict[str, str]) -> str:
     """The settings with a page at each old address that leads to the new one."""
-    head = "    redirects:\n"
-    rows = "".join(f"      notebooks/{old}: notebooks/{now}\n" for old, now in names.items())
-    return config.replace(head, head + rows) if head in config else config
+    found = re.search(r"^    redirects:.*\n((?:      \S.*\n)*)", config, re.MULTILINE)
+    known = dict(re.findall(r"      (\S+): (\S+)\n", found[1]))
+    new, lead = (
+        {f"notebooks/{old}": f"notebooks/{now}" for old, now in some.items()}
+        for some in (names, published)
+    )
+    known = {old: new.get(now, now) for old, now in known.items()} | lead
+    rows = [
+        f"      {old}: {now}\n" for old, now in sorted(known.items()) if old not in new.values()
+    ]
+    head = "    redirects:\n" if rows else "    redirects: {}\n"
+    return config.replace(found[0], "".join([head, *rows]))
 
 
 if __name__ == "__main__":

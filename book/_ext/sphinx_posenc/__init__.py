@@ -87,6 +87,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     # They warn of open lines, and nothing that starts them here hands on a setting.
     KernelManager.transport_encryption.default_value = "auto"
     app.add_config_value("html_optimized", True, "html")  # without it, pages as Sphinx writes them
+    app.add_config_value("redirects", {}, "html")  # old pages, and where each is now
     languages["en"] = search_index.Words
     app.add_lexer("ipython3", highlighting.Python)
     app.add_directive("ledger", claims.Ledger)
@@ -111,6 +112,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("env-updated", AFTER, optimization.write_all),
         ("doctree-resolved", AFTER, glossary_links.link_terms),
         ("doctree-resolved", AFTER, line_breaks.keep_formulas),
+        ("html-collect-pages", BEFORE, deployment.redirect),
         ("html-page-context", AFTER, accessibility.repair_body),
         ("html-page-context", AFTER, line_breaks.bind_body),
         ("html-page-context", AFTER, live_figures.add_script),

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Iterator
 from html import escape
 
 from sphinx.application import Sphinx
@@ -33,6 +34,12 @@ def read_environment(app: Sphinx, config: Config) -> None:
             "use_issues_button": True,
             "use_source_button": True,
         }
+
+
+def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
+    """A page at the address of each chapter that has moved, which leads to where it is."""
+    for old, new in app.config.redirects.items():
+        yield old, {"target": new}, "redirect.html"
 
 
 def list_pages(app: Sphinx) -> None:
