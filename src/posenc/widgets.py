@@ -339,9 +339,9 @@ class Clock(_Figure):
     def _draw(self, figure: Figure) -> None:
         ax = _plane(figure.subplots())
         pairs = sinusoidal_encoding([self.position], self.d_model, base=self.base).reshape(-1, 2)
-        for pair, tip in enumerate(pairs):
+        for pair, (sine, cosine) in enumerate(pairs):
             row, column = divmod(pair, 8)
-            _circle(ax, (3 * column, -3.4 * row), [(*tip, plots.COLORS[0])], f"{pair}")
+            _circle(ax, (3 * column, -3.4 * row), [(cosine, sine, plots.COLORS[0])], f"{pair}")
         bottom = -3.4 * (row + 1) + 0.4
         for bit, digit in enumerate(binary_encoding([self.position], 8)[0]):
             ax.text(3 * bit, bottom, f"{digit}", ha="center", va="center", size="large")

@@ -14,7 +14,7 @@ FIGURES.clock = {
         const [cx, cy] = [((pair % 8) + 0.5) * step, 36 + 76 * Math.floor(pair / 8)];
         return [
           shape("circle", { cx, cy, r: radius, class: "thin faint" }),
-          hand(cx, cy, radius, [row[2 * pair], row[2 * pair + 1]], { class: "accent" }),
+          hand(cx, cy, radius, [row[2 * pair + 1], row[2 * pair]], { class: "accent" }),
           text(cx, cy + 42, pair, middle),
         ];
       });
@@ -33,5 +33,5 @@ FIGURES.clock = {
     };
   },
   say: ({ position }, { bits }) =>
-    `Position ${position}. Above, one hand for each pair, sine across and cosine upwards. Below, ${position} in binary, lowest digit first: ${bits.join("")}.`,
+    `Position ${position}. Above, one hand for each pair, cosine across and sine upwards, so that it starts at the right and turns counterclockwise. Below, ${position} in binary, lowest digit first: ${bits.join("")}.`,
 };
