@@ -239,7 +239,7 @@ ERRORS = [
     ({"scaling": LONGROPE | {"short_factor": None}}, ValueError, "needs the field 'short_factor'"),
     ({"d_model": 4, "scaling": LONGROPE | {"long_factor": [1, 0]}}, ValueError, "must hold posit"),
     ({"d_model": 4, "scaling": LONGROPE | {"long_factor": [1, "2"]}}, TypeError, r"g\['long_fact"),
-    ({"scaling": LLAMA3 | {"high_freq_factor": 1.0}}, ValueError, "must be above low_freq_factor"),
+    ({"scaling": LLAMA3 | {"high_freq_factor": 0.5}}, ValueError, "must not be below low_freq"),
 ]
 
 

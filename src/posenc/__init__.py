@@ -4,6 +4,7 @@ The functions here need numpy alone. The torch module is `posenc.nn`, the plot h
 `posenc.plots`; both are imported when they are used.
 """
 
+from posenc.config import read_config
 from posenc.encoding import (
     angular_frequencies,
     binary_encoding,
@@ -18,6 +19,7 @@ __all__ = [
     "angular_frequencies",
     "binary_encoding",
     "offset_kernel",
+    "read_config",
     "rotary_frequencies",
     "shift_matrix",
     "sinusoidal_encoding",

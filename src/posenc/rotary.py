@@ -168,13 +168,16 @@ def _longrope(setting: _Setting) -> tuple[Floats, float]:
 def _llama3(setting: _Setting) -> tuple[Floats, float]:
     factor, trained = setting.number("factor", minimum=1.0), setting.trained_len()
     low, high = setting.number("low_freq_factor"), setting.number("high_freq_factor")
-    if high <= low:
+    if high < low:
         raise ValueError(
-            f"scaling['high_freq_factor'] must be above low_freq_factor = {low:g}, got {high:g}"
+            f"scaling['high_freq_factor'] must not be below low_freq_factor = {low:g}, got {high:g}"
         )
     omega = setting.omega
     turns = trained * omega / (2 * np.pi)
-    kept = np.clip((turns - low) / (high - low), 0, 1)
+    if high == low:  # as in Llama 4 Scout: nothing is blended
+        kept = (turns >= high).astype(np.float64)
+    else:
+        kept = np.clip((turns - low) / (high - low), 0, 1)
     return (1 - kept) * omega / factor + kept * omega, 1.0
 
 

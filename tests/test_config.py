@@ -1,0 +1,153 @@
+"""A config.json is read as transformers reads it, and what is wrong with one is named."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from posenc.config import BIAS, NOWHERE, ROTARY, TABLE, read_config
+from posenc.config.__main__ import main
+
+ROOT = Path(__file__).parents[1]
+RELEASED = json.loads((ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8"))
+HEADS = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
+PLAIN = {**HEADS, "rope_theta": 10_000.0, "max_position_embeddings": 4096}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
+LLAMA3 = {"rope_type": "llama3", "factor": 4.0, "original_max_position_embeddings": 1024}
+LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+LONG = {"rope_type": "longrope", "original_max_position_embeddings": 1024}
+LONG |= {"short_factor": [1.0] * 32, "long_factor": [4.0] * 32}
+
+
+def scaled(**fields):
+    return {**PLAIN, "rope_scaling": fields}
+
+
+@pytest.mark.parametrize("name", [name for name in RELEASED if "transformers" in RELEASED[name]])
+def test_released_files_are_read_as_transformers_reads_them(name):
+    found = read_config(RELEASED[name]["config"])
+    for label, theirs in RELEASED[name]["transformers"].items():
+        for layers in found.layers:
+            if layers.frequencies and label in ("all layers", layers.name):
+                omega = layers.frequencies
+                some = [omega[0], omega[1], omega[len(omega) // 2], omega[-1]]
+                np.testing.assert_allclose(some, theirs["frequencies"], rtol=1e-5)
+                assert layers.attention_factor == pytest.approx(theirs["attention_factor"])
+
+
+@pytest.mark.parametrize(
+    ("name", "where", "trained", "intended"),
+    [
+        ("google-bert/bert-base-uncased", {TABLE}, 512, 512),
+        ("google-t5/t5-small", {BIAS}, 512, 512),
+        ("microsoft/deberta-v3-base", {BIAS}, 512, 512),
+        ("mosaicml/mpt-7b", {BIAS}, 2048, 2048),
+        ("openai-community/gpt2", {None}, 1024, 1024),
+        ("tiiuae/falcon-40b", {None}, None, None),
+        ("meta-llama/Meta-Llama-3.1-8B", {ROTARY}, 8192, 131_072),
+        ("internlm/internlm2_5-7b", {ROTARY}, 32_768, 65_536),
+        ("Qwen/Qwen3.5-27B", {ROTARY, None}, 262_144, 262_144),
+        ("google/gemma-3-27b-it", {ROTARY}, None, None),
+    ],
+)
+def test_places_and_lengths(name, where, trained, intended):
+    found = read_config(RELEASED[name]["config"])
+    assert {layers.where for layers in found.layers} == where
+    assert (found.trained_length, found.intended_length) == (trained, intended)
+
+
+def test_kinds_of_layers():
+    gemma = {
+        each.name: each for each in read_config(RELEASED["google/gemma-3-1b-it"]["config"]).layers
+    }
+    assert {name: (each.count, each.base) for name, each in gemma.items()} == {
+        "full_attention": (4, 1e6),
+        "sliding_attention": (22, 1e4),
+    }
+    deepseek = read_config(RELEASED["deepseek-ai/DeepSeek-V3"]["config"]).layers[0]
+    assert (deepseek.head_dim, deepseek.rotated) == (192, 64)
+    assert deepseek.attention_factor == 1
+    assert deepseek.score_factor == pytest.approx((0.1 * np.log(40) + 1) ** 2)
+    smol = read_config({**PLAIN, "no_rope_layers": [1, 1, 1, 0]}).layers
+    assert [(each.where, each.count) for each in smol] == [(ROTARY, 4), (NOWHERE, 1)]
+    assert read_config({**PLAIN, "rotary_pct": 0.25}).layers[0].rotated == 16
+    assert read_config({**PLAIN, "rope_interleave": True}).layers[0].pairing == "neighbors"
+    long = read_config(scaled(**LONG)).layers[0]
+    np.testing.assert_allclose(np.divide(long.frequencies, long.frequencies_beyond), 4)
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (scaled(type="linear", factor=2.0), "old spelling"),
+        (scaled(type="su", **{k: v for k, v in LONG.items() if k != "rope_type"}), "old type 'su'"),
+        (scaled(rope_type="linear", type="yarn", factor=2.0), "rope_type 'linear' and type 'yarn'"),
+        (scaled(rope_type="yarn", factor=4.0), "takes max_position_embeddings, 4096"),
+        (scaled(**YARN, original=3), "rope_scaling.original isn't read"),
+        (scaled(**{**YARN, "original_max_position_embeddings": 8192}), "exceeds"),
+        (scaled(**{**YARN, "factor": 2.0}), "4096 / 1024 is 4: the factor is what counts"),
+        ({**scaled(**YARN), "factor": 2.0}, "factor is outside rope_scaling"),
+        ({**scaled(**YARN), "original_max_position_embeddings": 2048}, "not every program looks"),
+        ({**scaled(**YARN, rope_theta=5e5)}, "rope_theta is 10000 outside"),
+        ({**scaled(**YARN), "rope_parameters": {"rope_type": "default"}}, "takes rope_scaling"),
+        (scaled(**YARN, mscale_all_dim=1.0, mscale=1.0), "times 1.296"),
+        (scaled(**YARN, attention_factor=1.0, mscale=1.0), "change no cosine"),
+        (scaled(**{**LLAMA3, "high_freq_factor": 1.0}), "nothing is blended"),
+        (scaled(rope_type="default", mrope_section=[8, 8, 8]), "sums to 24, but 32 pairs"),
+        ({**scaled(**YARN), "rope_local_base_freq": 1e4}, "not for windows"),
+        ({**scaled(**YARN), "sliding_window_pattern": 2}, "if windows scale"),
+        ({"rope_scaling": YARN, "text_config": PLAIN}, "beside text_config is not read"),
+        ({**HEADS, "rotary_pct": 0.25}, "no base"),
+        ({**PLAIN, "rotary_dim": 32, "partial_rotary_factor": 0.25}, "32 dimensions"),
+        ({**PLAIN, "head_dim": 45}, "an odd number"),
+        ({**PLAIN, "compress_rope_theta": 1e5}, "second base"),
+        ({**PLAIN, "attn_temperature_tuning": True}, "where nothing turns"),
+        ({**HEADS, "alibi": True, "learned_pos_emb": True}, "both set"),
+    ],
+)
+def test_warnings(config, words):
+    assert any(words in each for each in read_config(config).warnings)
+    assert words in str(read_config(config))
+
+
+def test_what_is_right_warns_of_nothing():
+    for config in (PLAIN, scaled(**YARN), scaled(**LLAMA3), scaled(**LONG)):
+        assert read_config(config).warnings == ()
+
+
+@pytest.mark.parametrize(
+    ("config", "error", "words"),
+    [
+        ([], TypeError, "config must be a mapping"),
+        (scaled(rope_type="ntk"), ValueError, "rope_scaling.rope_type must be one of"),
+        (scaled(rope_type="linear"), ValueError, "rope_scaling needs the field 'factor'"),
+        (scaled(**{**LONG, "long_factor": [1.0]}), ValueError, "rope_scaling['long_factor']"),
+        (scaled(**{**YARN, "factor": "4"}), TypeError, "rope_scaling['factor']"),
+        ({**PLAIN, "rope_scaling": 4}, TypeError, "rope_scaling must be a mapping"),
+        ({**PLAIN, "max_position_embeddings": "4096"}, TypeError, "max_position_embeddings"),
+        ({**PLAIN, "partial_rotary_factor": 2.0}, ValueError, "partial_rotary_factor"),
+        ({**PLAIN, "rope_theta": 0.0}, ValueError, "base"),
+        ({"text_config": {**PLAIN, "head_dim": 0}}, ValueError, "text_config.head_dim"),
+        ({**PLAIN, "layer_types": "full"}, TypeError, "layer_types must be a list"),
+    ],
+)
+def test_errors_name_the_field(config, error, words):
+    with pytest.raises(error) as caught:
+        read_config(config)
+    assert words in str(caught.value)
+
+
+def test_the_command(tmp_path, capsys):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(scaled(type="linear", factor=2.0)), encoding="utf-8")
+    assert main([str(file)]) == 0
+    printed = capsys.readouterr().out
+    assert "trained length: the file doesn't say" in printed
+    assert "wavelengths: 12.5664 to 94 2" in printed
+    assert main([str(file), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out) == read_config(file).as_dict()
+    file.write_text("{", encoding="utf-8")
+    assert main([str(file)]) == 2
+    assert "config must be a JSON file" in capsys.readouterr().err
+    assert main([str(tmp_path / "none.json")]) == 2
