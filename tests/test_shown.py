@@ -49,8 +49,13 @@ HEADS = torch.from_numpy(np.random.default_rng(0).normal(size=(2, 20, 8)))
         ("07_linearity", "rotation", (3.0,), shift_matrix(3, 2)),
         ("07_linearity", "block_diagonal", (3, 8), shift_matrix(3, 8)),
         ("09_distance_and_resolution", "kernel", (np.arange(9), 8), offset_kernel(np.arange(9), 8)),
-        ("10_rotary_and_alibi", "rotate", (HEADS,), rotate_pairs(HEADS)),
-        ("10_rotary_and_alibi", "rotate_halves", (HEADS,), rotate_pairs(HEADS, layout="halves")),
+        ("10_rotary_and_alibi", "rotate", (HEADS.numpy(),), rotate_pairs(HEADS)),
+        (
+            "10_rotary_and_alibi",
+            "rotate_halves",
+            (HEADS.numpy(),),
+            rotate_pairs(HEADS, layout="halves"),
+        ),
         ("10_rotary_and_alibi", "slopes", (8,), alibi_slopes(8)),
     ],
 )
