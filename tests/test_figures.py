@@ -269,8 +269,9 @@ def clock(seen, d_model, base, position):
     seen.has_values(row=row, bits=bits)
     digits = "".join(str(int(bit)) for bit in bits)
     seen.says(
-        f"Position {position}. Above, one hand for each pair, cosine across and sine upwards, so that it "
-        f"starts at the right and turns counterclockwise. Below, {position} in binary, lowest digit first: {digits}."
+        f"Position {position}. Above, one hand for each pair, cosine across and sine upwards, so "
+        "that it starts at the right and turns counterclockwise. "
+        f"Below, {position} in binary, lowest digit first: {digits}."
     )
     seen.is_called("One clock hand for each pair, and the binary digits")
     centers, radius = has_hands(seen, row.reshape(-1, 2)[:, ::-1], {"class": "accent"})
