@@ -1,10 +1,14 @@
 """A config.json is read as transformers reads it, and what is wrong with one is named."""
 
 import json
+import math
+import shutil
+import subprocess
 from pathlib import Path
 
 import numpy as np
 import pytest
+from sphinx_posenc import config_page
 
 from posenc.config import BIAS, NOWHERE, ROTARY, TABLE, read_config
 from posenc.config.__main__ import main
@@ -77,35 +81,35 @@ def test_kinds_of_layers():
     np.testing.assert_allclose(np.divide(long.frequencies, long.frequencies_beyond), 4)
 
 
-@pytest.mark.parametrize(
-    ("config", "words"),
-    [
-        (scaled(type="linear", factor=2.0), "old spelling"),
-        (scaled(type="su", **{k: v for k, v in LONG.items() if k != "rope_type"}), "old type 'su'"),
-        (scaled(rope_type="linear", type="yarn", factor=2.0), "rope_type 'linear' and type 'yarn'"),
-        (scaled(rope_type="yarn", factor=4.0), "takes max_position_embeddings, 4096"),
-        (scaled(**YARN, original=3), "rope_scaling.original isn't read"),
-        (scaled(**{**YARN, "original_max_position_embeddings": 8192}), "exceeds"),
-        (scaled(**{**YARN, "factor": 2.0}), "4096 / 1024 is 4: the factor is what counts"),
-        ({**scaled(**YARN), "factor": 2.0}, "factor is outside rope_scaling"),
-        ({**scaled(**YARN), "original_max_position_embeddings": 2048}, "not every program looks"),
-        ({**scaled(**YARN, rope_theta=5e5)}, "rope_theta is 10000 outside"),
-        ({**scaled(**YARN), "rope_parameters": {"rope_type": "default"}}, "takes rope_scaling"),
-        (scaled(**YARN, mscale_all_dim=1.0, mscale=1.0), "times 1.296"),
-        (scaled(**YARN, attention_factor=1.0, mscale=1.0), "change no cosine"),
-        (scaled(**{**LLAMA3, "high_freq_factor": 1.0}), "nothing is blended"),
-        (scaled(rope_type="default", mrope_section=[8, 8, 8]), "sums to 24, but 32 pairs"),
-        ({**scaled(**YARN), "rope_local_base_freq": 1e4}, "not for windows"),
-        ({**scaled(**YARN), "sliding_window_pattern": 2}, "if windows scale"),
-        ({"rope_scaling": YARN, "text_config": PLAIN}, "beside text_config is not read"),
-        ({**HEADS, "rotary_pct": 0.25}, "no base"),
-        ({**PLAIN, "rotary_dim": 32, "partial_rotary_factor": 0.25}, "32 dimensions"),
-        ({**PLAIN, "head_dim": 45}, "an odd number"),
-        ({**PLAIN, "compress_rope_theta": 1e5}, "second base"),
-        ({**PLAIN, "attn_temperature_tuning": True}, "where nothing turns"),
-        ({**HEADS, "alibi": True, "learned_pos_emb": True}, "both set"),
-    ],
-)
+WARNED = [
+    (scaled(type="linear", factor=2.0), "old spelling"),
+    (scaled(type="su", **{k: v for k, v in LONG.items() if k != "rope_type"}), "old type 'su'"),
+    (scaled(rope_type="linear", type="yarn", factor=2.0), "rope_type 'linear' and type 'yarn'"),
+    (scaled(rope_type="yarn", factor=4.0), "takes max_position_embeddings, 4096"),
+    (scaled(**YARN, original=3), "rope_scaling.original isn't read"),
+    (scaled(**{**YARN, "original_max_position_embeddings": 8192}), "exceeds"),
+    (scaled(**{**YARN, "factor": 2.0}), "4096 / 1024 is 4: the factor is what counts"),
+    ({**scaled(**YARN), "factor": 2.0}, "factor is outside rope_scaling"),
+    ({**scaled(**YARN), "original_max_position_embeddings": 2048}, "not every program looks"),
+    ({**scaled(**YARN, rope_theta=5e5)}, "rope_theta is 10000 outside"),
+    ({**scaled(**YARN), "rope_parameters": {"rope_type": "default"}}, "takes rope_scaling"),
+    (scaled(**YARN, mscale_all_dim=1.0, mscale=1.0), "times 1.296"),
+    (scaled(**YARN, attention_factor=1.0, mscale=1.0), "change no cosine"),
+    (scaled(**{**LLAMA3, "high_freq_factor": 1.0}), "nothing is blended"),
+    (scaled(rope_type="default", mrope_section=[8, 8, 8]), "sums to 24, but 32 pairs"),
+    ({**scaled(**YARN), "rope_local_base_freq": 1e4}, "not for windows"),
+    ({**scaled(**YARN), "sliding_window_pattern": 2}, "if windows scale"),
+    ({"rope_scaling": YARN, "text_config": PLAIN}, "beside text_config is not read"),
+    ({**HEADS, "rotary_pct": 0.25}, "no base"),
+    ({**PLAIN, "rotary_dim": 32, "partial_rotary_factor": 0.25}, "32 dimensions"),
+    ({**PLAIN, "head_dim": 45}, "an odd number"),
+    ({**PLAIN, "compress_rope_theta": 1e5}, "second base"),
+    ({**PLAIN, "attn_temperature_tuning": True}, "where nothing turns"),
+    ({**HEADS, "alibi": True, "learned_pos_emb": True}, "both set"),
+]
+
+
+@pytest.mark.parametrize(("config", "words"), WARNED)
 def test_warnings(config, words):
     assert any(words in each for each in read_config(config).warnings)
     assert words in str(read_config(config))
@@ -116,22 +120,22 @@ def test_what_is_right_warns_of_nothing():
         assert read_config(config).warnings == ()
 
 
-@pytest.mark.parametrize(
-    ("config", "error", "words"),
-    [
-        ([], TypeError, "config must be a mapping"),
-        (scaled(rope_type="ntk"), ValueError, "rope_scaling.rope_type must be one of"),
-        (scaled(rope_type="linear"), ValueError, "rope_scaling needs the field 'factor'"),
-        (scaled(**{**LONG, "long_factor": [1.0]}), ValueError, "rope_scaling['long_factor']"),
-        (scaled(**{**YARN, "factor": "4"}), TypeError, "rope_scaling['factor']"),
-        ({**PLAIN, "rope_scaling": 4}, TypeError, "rope_scaling must be a mapping"),
-        ({**PLAIN, "max_position_embeddings": "4096"}, TypeError, "max_position_embeddings"),
-        ({**PLAIN, "partial_rotary_factor": 2.0}, ValueError, "partial_rotary_factor"),
-        ({**PLAIN, "rope_theta": 0.0}, ValueError, "base"),
-        ({"text_config": {**PLAIN, "head_dim": 0}}, ValueError, "text_config.head_dim"),
-        ({**PLAIN, "layer_types": "full"}, TypeError, "layer_types must be a list"),
-    ],
-)
+WRONG = [
+    ([], TypeError, "config must be a mapping"),
+    (scaled(rope_type="ntk"), ValueError, "rope_scaling.rope_type must be one of"),
+    (scaled(rope_type="linear"), ValueError, "rope_scaling needs the field 'factor'"),
+    (scaled(**{**LONG, "long_factor": [1.0]}), ValueError, "rope_scaling['long_factor']"),
+    (scaled(**{**YARN, "factor": "4"}), TypeError, "rope_scaling['factor']"),
+    ({**PLAIN, "rope_scaling": 4}, TypeError, "rope_scaling must be a mapping"),
+    ({**PLAIN, "max_position_embeddings": "4096"}, TypeError, "max_position_embeddings"),
+    ({**PLAIN, "partial_rotary_factor": 2.0}, ValueError, "partial_rotary_factor"),
+    ({**PLAIN, "rope_theta": 0.0}, ValueError, "base"),
+    ({"text_config": {**PLAIN, "head_dim": 0}}, ValueError, "text_config.head_dim"),
+    ({**PLAIN, "layer_types": "full"}, TypeError, "layer_types must be a list"),
+]
+
+
+@pytest.mark.parametrize(("config", "error", "words"), WRONG)
 def test_errors_name_the_field(config, error, words):
     with pytest.raises(error) as caught:
         read_config(config)
@@ -151,3 +155,76 @@ def test_the_command(tmp_path, capsys):
     assert main([str(file)]) == 2
     assert "config must be a JSON file" in capsys.readouterr().err
     assert main([str(tmp_path / "none.json")]) == 2
+
+
+READ = """
+const { readFileSync } = require("fs");
+const read = new Function(readFileSync(process.argv[1], "utf8") + "; return readConfig")();
+const tried = (config) => { try { return read(config); } catch (error) { return error.message; } };
+console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(tried)));
+"""
+
+
+def in_javascript(configs):
+    if shutil.which("node") is None:
+        pytest.skip("no Node.js: the page's reader is left out")
+    command = ["node", "-e", READ, str(config_page.HERE / "config_page.js")]
+    given = json.dumps(configs)
+    found = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
+    return json.loads(found.stdout)
+
+
+def same(one, other):
+    """Equal, with floats within rounding, and None for what is missing."""
+    if isinstance(one, dict):
+        return all(same(one.get(name), other.get(name)) for name in {*one, *other})
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float):
+        return isinstance(other, (int, float)) and math.isclose(one, other, rel_tol=1e-12)
+    return one == other
+
+
+def test_the_page_reads_as_python_does():
+    configs = [each["config"] for each in RELEASED.values()] + [config for config, _ in WARNED]
+    for config, found in zip(configs, in_javascript(configs), strict=True):
+        assert same(read_config(config).as_dict(), found)
+
+
+def test_the_page_names_the_field_that_is_wrong():
+    for (_, _, words), message in zip(WRONG, in_javascript([w[0] for w in WRONG]), strict=True):
+        name = words.removesuffix("]").split(" ")[0].split("['")[0]
+        assert name in message
+
+
+@pytest.mark.parametrize("width", [320, 1000])
+def test_the_page(browser, width):
+    page = browser.new_page(viewport={"width": width, "height": 800})
+    asked, failed = [], []
+    page.on("request", lambda request: asked.append(request.url))
+    page.on("pageerror", lambda error: failed.append(error.message))
+    script = config_page.script(ROOT / "notebooks" / "data" / "released.json")
+    style = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
+    head = f"<script>{script}</script><style>{style}</style>"
+    page.set_content(f'{head}<main><div id="config-reader"></div></main>')
+    for name in config_page.CHOICE:
+        found = read_config(RELEASED[name]["config"])
+        drawn = sum(layers.frequencies is not None for layers in found.layers)
+        assert page.locator("#config-choice").input_value() == name
+        assert page.locator("#config-shown svg").count() == drawn
+        assert page.locator("#config-shown li").all_inner_texts() == list(found.warnings)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        if "longrope" in page.locator("#config-shown").inner_text():
+            said = page.locator("#config-shown").inner_text()
+            assert "moves 0 of 48 pairs, and 47 in longer texts." in said
+        page.locator("#config-choice").press("ArrowDown")
+    page.locator("#config-text").fill(json.dumps(scaled(**YARN)))
+    shown = page.locator("#config-shown").inner_text()
+    assert "Trained length: 1 024. Intended length: 4 096." in shown
+    omega = read_config(scaled(**YARN)).layers[0].frequencies
+    moved = (~np.isclose(omega, read_config(PLAIN).layers[0].frequencies, rtol=1e-6)).sum()
+    assert f"The scaling, yarn, moves {moved} of 32 pairs." in shown
+    page.locator("#config-text").fill("{")
+    assert "This can't be read" in page.locator("#config-shown").inner_text()
+    assert (asked, failed) == ([], [])
+    page.close()

@@ -18,9 +18,9 @@ When all pages have been read
 When a page is written
     `myst_markup` leads links to places on other pages, `glossary_links` links terms, `line_breaks`
     keeps short formulas and numbers together, `math_renderer` draws formulas, `accessibility`
-    repairs tables and pictures, `live_figures` adds its script, `page_metadata` describes and dates
-    the page, and `browser_files` says where its Python is. Then the theme's layout and
-    ``_templates`` put it together.
+    repairs tables and pictures, `live_figures` and `config_page` add their scripts, `page_metadata`
+    describes and dates the page, and `browser_files` says where its Python is. Then the theme's
+    layout and ``_templates`` put it together.
 When all pages are written
     `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
     writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
@@ -50,6 +50,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         browser_cells,
         browser_files,
         claims,
+        config_page,
         cross_references,
         deployment,
         downloads,
@@ -116,6 +117,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("html-page-context", AFTER, accessibility.repair_body),
         ("html-page-context", AFTER, line_breaks.bind_body),
         ("html-page-context", AFTER, live_figures.add_script),
+        ("html-page-context", AFTER, config_page.add_script),
         ("html-page-context", AFTER, page_metadata.describe),
         ("html-page-context", AFTER, browser_files.name_folder),
         ("build-finished", AFTER, finish),

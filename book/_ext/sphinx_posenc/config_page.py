@@ -1,0 +1,41 @@
+"""The page that reads a ``config.json``: its script, with some released files to choose from."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rjsmin import jsmin
+from sphinx.application import Sphinx
+
+HERE = Path(__file__).parent
+CHOICE = (
+    "meta-llama/Meta-Llama-3.1-8B",
+    "meta-llama/Llama-4-Scout-17B-16E-Instruct",
+    "Qwen/Qwen3-8B",
+    "Qwen/Qwen3.5-27B",
+    "mistralai/Mistral-7B-Instruct-v0.3",
+    "google/gemma-3-1b-it",
+    "google/gemma-4-26B-A4B",
+    "deepseek-ai/DeepSeek-V3",
+    "microsoft/Phi-4-mini-instruct",
+    "openai/gpt-oss-20b",
+    "allenai/Olmo-3.1-32B-Instruct",
+    "mosaicml/mpt-7b",
+)
+
+
+def script(data: Path) -> str:
+    """Everything in one plain script: a page that is opened as a file may not load a module."""
+    released = json.loads(data.read_text(encoding="utf-8"))
+    files = json.dumps({name: released[name]["config"] for name in CHOICE}).replace("<", "\\u003c")
+    parts = [(HERE / f"config_{name}.js").read_text(encoding="utf-8") for name in ("page", "view")]
+    return jsmin(f"(() => {{\nconst RELEASED = {files};\n{''.join(parts)}\n}})();")
+
+
+def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Write the script into the head of the page."""
+    if page == "book/config":
+        data = Path(app.srcdir) / "notebooks" / "data" / "released.json"
+        app.add_js_file(None, body=script(data))
