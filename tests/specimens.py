@@ -10,11 +10,6 @@ from torch import nn
 import posenc
 from posenc import checks
 
-HEAD = """
-    if d_model % 2:
-        raise ValueError("odd")
-"""
-
 TABLES = {
     "broadcast": """
 def subject(seq_len, d_model, base=10_000.0):
@@ -35,45 +30,11 @@ def subject(seq_len, d_model):
     angles = k / np.power(10_000, 2 * (j // 2) / d_model)
     return np.where(j % 2, np.cos(angles), np.sin(angles)).astype("float32")
 """,
-    "exponent and logarithm": """
-def subject(seq_len, d_model, dtype=np.float32):
-    omega = np.exp(np.arange(0, d_model, 2) * -(math.log(10_000.0) / d_model))
-    table = np.empty((seq_len, d_model))
-    table[:, 0::2] = np.sin(np.outer(np.arange(seq_len), omega))
-    table[:, 1::2] = np.cos(np.outer(np.arange(seq_len), omega))
-    return table.astype(dtype)
-""",
-    "two loops": """
-def subject(seq_len, d_model):
-    table = np.zeros((seq_len, d_model))
-    for k in range(seq_len):
-        for i in range(0, d_model, 2):
-            angle = k / 10_000 ** (i / d_model)
-            table[k, i] = math.sin(angle)
-            table[k, i + 1] = math.cos(angle)
-    return table
-""",
-    "lists": """
-def subject(seq_len, d_model):
-    if d_model % 2:
-        raise ValueError("odd")
-    rows = []
-    for k in range(seq_len):
-        for i in range(d_model // 2):
-            angle = k * 10_000 ** (-2 * i / d_model)
-            rows += [math.sin(angle), math.cos(angle)]
-    return np.array(rows).reshape(seq_len, d_model)
-""",
     "complex numbers": """
 def subject(seq_len, d_model):
     omega = 10_000.0 ** (-np.arange(0, d_model, 2) / d_model)
     waves = 1j * np.exp(-1j * np.outer(np.arange(seq_len), omega))
     return waves.view(np.float64).reshape(seq_len, d_model)
-""",
-    "stack and reshape": """
-def subject(seq_len, d_model):
-    angles = np.arange(seq_len)[:, None] * 10_000.0 ** (-np.arange(d_model // 2) / (d_model / 2))
-    return np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(seq_len, d_model)
 """,
     "rows from rows": """
 def subject(seq_len, d_model):
@@ -83,22 +44,6 @@ def subject(seq_len, d_model):
     for k in range(1, seq_len):
         table[k] = table[k - 1] @ turn
     return table
-""",
-    "float32 throughout": """
-def subject(seq_len, d_model):
-    i = np.arange(0, d_model, 2, dtype=np.float32)
-    omega = np.float32(1) / np.float32(10_000) ** (i / np.float32(d_model))
-    angles = np.arange(seq_len, dtype=np.float32)[:, None] * omega
-    table = np.zeros((seq_len, d_model), np.float32)
-    table[:, 0::2], table[:, 1::2] = np.sin(angles), np.cos(angles)
-    return table
-""",
-    "halves": """
-def subject(seq_len, d_model):
-    if d_model % 2:
-        raise ValueError("odd")
-    angles = np.outer(np.arange(seq_len), 10_000.0 ** (-np.arange(d_model // 2) / (d_model // 2)))
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
 """,
     "cosines first": """
 def subject(seq_len, d_model):
@@ -122,10 +67,6 @@ def subject(seq_len, d_model):
     emb = np.concatenate([np.sin(emb), np.cos(emb)], axis=1)
     return np.concatenate([emb, np.zeros((seq_len, d_model % 2))], axis=1).astype(np.float32)
 """,
-    "from one on": """
-def subject(seq_len, d_model):
-    return posenc.sinusoidal_encoding(np.arange(1, seq_len + 1), d_model)
-""",
     "downwards": """
 def subject(seq_len, d_model):
     if d_model % 2:
@@ -144,10 +85,6 @@ def subject(seq_len, d_model):
 def subject(seq_len, d_model):
     return posenc.sinusoidal_encoding(seq_len, d_model) * np.float32(d_model**-0.5)
 """,
-    "another base": """
-def subject(seq_len, d_model):
-    return posenc.sinusoidal_encoding(seq_len, d_model, base=500_042.0)
-""",
     "torch, slices": """
 def subject(seq_len, d_model):
     pe = torch.zeros(seq_len, d_model)
@@ -156,15 +93,6 @@ def subject(seq_len, d_model):
     pe[:, 0::2] = torch.sin(position * div_term)
     pe[:, 1::2] = torch.cos(position * div_term)
     return pe.unsqueeze(0).transpose(0, 1)
-""",
-    "torch, stack and flatten": """
-def subject(seq_len, d_model):
-    even = torch.arange(0, d_model, 2).float()
-    position = torch.arange(seq_len).reshape(-1, 1)
-    angles = position / torch.pow(10_000, even / d_model)
-    if d_model % 2:
-        raise ValueError("odd")
-    return torch.stack((torch.sin(angles), torch.cos(angles)), dim=2).flatten(1)
 """,
     "torch, bfloat16, cast last": """
 def subject(seq_len, d_model):
@@ -267,29 +195,11 @@ def subject(x, positions):
     pairs = torch.view_as_complex(wide.reshape(*x.shape[:-1], d // 2, 2))
     return torch.view_as_real(pairs * turns).flatten(-2).type_as(x)
 """,
-    "every two": """
-def rotate_every_two(x):
-    x1, x2 = x[..., ::2], x[..., 1::2]
-    return torch.stack((-x2, x1), dim=-1).flatten(-2)
-
-
-def subject(x, positions):
-    d = x.shape[-1]
-    inv_freq = 1.0 / (10_000 ** (torch.arange(0, d, 2, device=x.device) / d))
-    angles = torch.einsum("i,j->ij", positions.float(), inv_freq).repeat_interleave(2, -1)
-    return x * angles.cos().to(x.dtype) + rotate_every_two(x) * angles.sin().to(x.dtype)
-""",
     "numpy": """
 def subject(x, positions):
     angles = np.outer(positions, 10_000.0 ** (-np.arange(0, x.shape[-1], 2) / x.shape[-1]))
     turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angles)
     return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape).astype(x.dtype)
-""",
-    "numpy, a matrix": """
-def subject(x, positions):
-    turns = [posenc.shift_matrix(-int(k), x.shape[-1]) for k in positions]
-    turns = np.reshape(turns, (-1, x.shape[-1], x.shape[-1]))
-    return np.einsum("kij,...kj->...ki", turns, x).astype(x.dtype)
 """,
     "a half of the width": """
 def subject(x, positions):

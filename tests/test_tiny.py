@@ -31,14 +31,14 @@ def test_scores_and_gradients_are_torchs(encoding):
     assert way.loss(answers) == pytest.approx(loss.item(), abs=1e-5)
     loss.backward()
     found = way.gradients(answers)
-    assert found.keys() == weights.keys() == tiny.start(0).keys()
+    assert found.keys() == weights.keys() == tiny.initial_weights(0).keys()
     for name, weight in model.named_parameters():
-        assert tiny.start(0)[name].shape == weight.shape
+        assert tiny.initial_weights(0)[name].shape == weight.shape
         np.testing.assert_allclose(found[name], weight.grad, rtol=0, atol=2e-5, err_msg=name)
 
 
 def test_steps_are_torchs():
-    weights, rng = tiny.start(0), np.random.default_rng(0)
+    weights, rng = tiny.initial_weights(0), np.random.default_rng(0)
     others = {name: torch.tensor(weight, requires_grad=True) for name, weight in weights.items()}
     adam, other = tiny.Adam(weights, 3e-3), torch.optim.Adam(others.values(), lr=3e-3)
     for factor in (1, 0.5, 0.25):
@@ -66,7 +66,7 @@ def test_the_question_is_asked_as_in_the_experiments():
     assert 0.4 < answers.mean() < 0.6
     names = ("A", "B", "QUESTION", "WIDTH", "HEADS")
     assert [getattr(tiny, n) for n in names] == [getattr(experiments, n) for n in names]
-    assert len(experiments.LETTERS) == tiny.LETTERS
+    assert len(experiments.LETTERS) == tiny.VOCABULARY
 
 
 def test_shares_add_to_one_however_large_the_scores():
@@ -75,8 +75,8 @@ def test_shares_add_to_one_however_large_the_scores():
 
 
 def test_a_start_is_drawn_as_torch_draws_it():
-    weights = tiny.start(7)
-    words = np.random.default_rng(7).normal(size=(tiny.LETTERS, tiny.WIDTH))
+    weights = tiny.initial_weights(7)
+    words = np.random.default_rng(7).normal(size=(tiny.VOCABULARY, tiny.WIDTH))
     np.testing.assert_array_equal(weights["words.weight"], words.astype(np.float32))
     for name in ("layers.0.attention.to_qkv", "layers.1.mlp.3"):
         reach = weights[f"{name}.weight"].shape[1] ** -0.5
@@ -100,7 +100,7 @@ def asked(monkeypatch):
 
 def test_a_seed_decides_the_start_and_the_sequences(asked):
     found = tiny.train("none", 7, seq_len=5, steps=2)
-    weights, rng = tiny.start(7), np.random.default_rng(1_000_007)
+    weights, rng = tiny.initial_weights(7), np.random.default_rng(1_000_007)
     adam = tiny.Adam(weights, 3e-3)
     for number, factor in enumerate((1, 0.5)):
         tokens, answers = tiny.order(rng, 16, 5)
@@ -111,7 +111,7 @@ def test_a_seed_decides_the_start_and_the_sequences(asked):
 
 
 def test_no_model_is_trained_on_the_sequences_of_the_test(asked):
-    tiny.accuracy(tiny.start(0), "none", 6)
+    tiny.accuracy(tiny.initial_weights(0), "none", 6)
     tokens, _ = tiny.order(np.random.default_rng(2_000_006), 200, 6)
     np.testing.assert_array_equal(asked[0], tokens)
 

@@ -18,10 +18,11 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Weights = dict[str, Floats]
 
-A, B, QUESTION, LETTERS = 8, 9, 10, 12
+A, B, QUESTION, VOCABULARY = 8, 9, 10, 12
 WIDTH, HEADS, ANSWERS, LAYERS = 32, 4, 16, 2
+SLOPES = (2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS)).astype(np.float32)[:, None, None]
 ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")
-"""How a model can be told the order."""
+"""How order can reach the model."""
 
 
 def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Ints]:
@@ -54,10 +55,10 @@ def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Int
     return tokens, (places[:, 0] < places[:, 1]).astype(np.int64)
 
 
-def start(seed: int) -> Weights:
+def initial_weights(seed: int) -> Weights:
     """Return untrained weights, drawn as torch draws them, by the names that torch gives them."""
     rng = np.random.default_rng(seed)
-    weights: Weights = {"words.weight": rng.normal(size=(LETTERS, WIDTH)).astype(np.float32)}
+    weights: Weights = {"words.weight": rng.normal(size=(VOCABULARY, WIDTH)).astype(np.float32)}
 
     def norm(name: str) -> None:
         weights[f"{name}.weight"] = np.ones(WIDTH, np.float32)
@@ -88,7 +89,7 @@ class Pass:
     Parameters
     ----------
     weights : dict of ndarray
-        By name, as `start` returns them.
+        By name, as `initial_weights` returns them.
     tokens : ndarray of int, shape (batch, seq_len)
         What is read.
     encoding : str
@@ -109,8 +110,7 @@ class Pass:
         angles = np.outer(np.arange(seq_len), angular_frequencies(WIDTH // HEADS))
         self.turns = np.exp(1j * angles).astype(np.complex64)
         places = np.arange(seq_len)
-        slopes = 2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS)[:, None, None]
-        self.bias = (-slopes * np.abs(places - places[:, None])).astype(np.float32)
+        self.bias = (-SLOPES * np.abs(places - places[:, None])).astype(np.float32)
         x = weights["words.weight"][tokens]
         if encoding == "sinusoidal":
             x = x + sinusoidal_encoding(seq_len, WIDTH)
@@ -241,7 +241,7 @@ def train(encoding: str, seed: int = 0, *, seq_len: int = 16, steps: int = 240) 
     encoding : str
         One of `ENCODINGS`.
     seed : int
-        It decides the start and the sequences.
+        It decides the initial weights and the sequences.
     seq_len : int
         Length of the sequences, at least 3.
     steps : int
@@ -256,7 +256,7 @@ def train(encoding: str, seed: int = 0, *, seq_len: int = 16, steps: int = 240) 
     ValueError
         If there is no such encoding.
     """
-    weights, rng = start(seed), np.random.default_rng(1_000_000 + seed)
+    weights, rng = initial_weights(seed), np.random.default_rng(1_000_000 + seed)
     adam = Adam(weights, 3e-3)
     for step in range(steps):
         tokens, answers = order(rng, 16, seq_len)
@@ -297,3 +297,119 @@ def compare(
             middle = float(np.median(found))
             line += f"  {middle:.2f} ({found[0]:.2f}–{found[-1]:.2f})"
         yield line
+
+
+Cache = list[tuple[Floats, Floats, Ints, NDArray[np.bool_]]]
+"""Keys, values, positions and mask of each layer, as `Decoder.step` passes them on."""
+
+
+class Decoder:
+    """The model with a causal mask, as a decoder runs it: whole, or step by step with a cache.
+
+    Keys are cached after their rotation, so a query needs the position that follows them.
+
+    Parameters
+    ----------
+    weights : dict of ndarray
+        By name, as `initial_weights` and `train` return them.
+    encoding : str
+        One of `ENCODINGS`.
+
+    Raises
+    ------
+    ValueError
+        If there is no such encoding.
+
+    Examples
+    --------
+    >>> decoder = Decoder(initial_weights(0))
+    >>> tokens = np.array([[1, 2, 3, 4]])
+    >>> _, cache = decoder.step(tokens[:, :3])
+    >>> scores, _ = decoder.step(tokens[:, 3:], cache)
+    >>> bool(np.allclose(scores[:, -1], decoder.full(tokens)[:, -1], atol=1e-5))
+    True
+    """
+
+    def __init__(self, weights: Weights, encoding: str = "rotary") -> None:
+        self.model = Pass(weights, np.zeros((1, 1), np.int64), encoding)
+
+    def full(
+        self,
+        tokens: Ints,
+        positions: Ints | None = None,
+        mask: NDArray[np.bool_] | None = None,
+        segments: Ints | None = None,
+    ) -> Floats:
+        """Return scores after each token, shape (batch, seq_len, `ANSWERS`).
+
+        Parameters
+        ----------
+        tokens, positions : ndarray of int, shape (batch, seq_len)
+            What is read, and where it stands; 0, …, seq_len - 1 by default.
+        mask : ndarray of bool, shape (batch, seq_len), optional
+            False for padding, which nothing looks at.
+        segments : ndarray of int, shape (batch, seq_len), optional
+            Which of several packed texts a token belongs to; texts don't see one another.
+        """
+        return self._run(tokens, None, positions, mask, segments)[0]
+
+    def step(
+        self,
+        tokens: Ints,
+        cache: Cache | None = None,
+        positions: Ints | None = None,
+        mask: NDArray[np.bool_] | None = None,
+    ) -> tuple[Floats, Cache]:
+        """Read on: return scores after each new token, and the cache to go on from.
+
+        Without positions they follow the last ones of the cache. The mask is that of the new
+        tokens, shape (batch, n).
+        """
+        return self._run(tokens, cache, positions, mask, None)
+
+    def _run(
+        self,
+        tokens: Ints,
+        cache: Cache | None,
+        positions: Ints | None,
+        mask: NDArray[np.bool_] | None,
+        segments: Ints | None,
+    ) -> tuple[Floats, Cache]:
+        model, weights = self.model, self.model.weights
+        if positions is None:
+            begin = 0 if cache is None else cache[0][2][:, -1:] + 1
+            positions = np.broadcast_to(begin + np.arange(tokens.shape[1]), tokens.shape)
+        mask = np.ones(tokens.shape, np.bool_) if mask is None else mask
+        x: Floats = weights["words.weight"][tokens]
+        if model.encoding == "sinusoidal":
+            x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
+        omega = angular_frequencies(WIDTH // HEADS)
+        turns = np.exp(1j * positions[:, None, :, None] * omega).astype(np.complex64)
+        grown: Cache = []
+        for n in range(LAYERS):
+            name = f"layers.{n}."
+            qkv = model._linear(f"{name}attention.to_qkv", model._norm(f"{name}norm", x))
+            qkv = qkv.reshape(*tokens.shape, 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
+            q, k, v = model._turn(qkv[0], turns), model._turn(qkv[1], turns), qkv[2]
+            where, seen = positions, mask
+            if cache is not None:
+                k, v = (np.concatenate(both, 2) for both in zip(cache[n][:2], (k, v), strict=True))
+                where, seen = (
+                    np.concatenate(both, 1)
+                    for both in zip(cache[n][2:], (positions, mask), strict=True)
+                )
+            grown.append((k, v, where, seen))
+            before = k.shape[2] - tokens.shape[1]
+            shown = np.tri(tokens.shape[1], k.shape[2], before, dtype=np.bool_) & seen[:, None]
+            if segments is not None:
+                shown = shown & (segments[:, :, None] == segments[:, None])
+            scores = q @ k.mT / np.float32(q.shape[-1] ** 0.5)
+            if model.encoding == "ALiBi":
+                distance = np.abs(positions[:, None, :, None] - where[:, None, None])
+                scores = scores - SLOPES * distance.astype(np.float32)
+            shares = softmax(np.where(shown[:, None], scores, np.float32(-1e9)))
+            gathered = (shares @ v).transpose(0, 2, 1, 3).reshape(x.shape)
+            x = x + model._linear(f"{name}attention.out", gathered)
+            hidden = model._linear(f"{name}mlp.1", model._norm(f"{name}mlp.0", x))
+            x = x + model._linear(f"{name}mlp.3", np.maximum(hidden, 0))
+        return model._linear("head.1", model._norm("head.0", x)), grown

@@ -14,15 +14,17 @@ interleaved; exponent i/(d/2); base 10000; counted from 0 up (paper)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from posenc._validate import check_base, check_int, check_positions, check_real
 from posenc.checks.conventions import KNOWN, Convention
 from posenc.checks.laws import KINDS, LAWS, Law, chosen, laws_of, run
 from posenc.checks.museum import MUSEUM, Exhibit
 from posenc.checks.report import Report, Row
-from posenc.checks.subjects import kind_of
+from posenc.checks.subjects import kind_of, library_of
 
 if TYPE_CHECKING:
     from torch import nn
@@ -38,6 +40,7 @@ __all__ = [
     "Row",
     "check",
     "check_bias",
+    "check_decoder",
     "check_module",
     "check_rotary",
     "check_table",
@@ -170,28 +173,40 @@ def check_rotary(
     base: float | None = None,
     frequencies: Any = None,
     attention_factor: float = 1.0,
+    axes: int | Sequence[int] | None = None,
+    library: Any = None,
     convention: str | Convention | None = None,
     widths: Sequence[int] = (16, 24),
     length: int = 2048,
     longest: int = 1_000_000,
     laws: Iterable[str] | None = None,
 ) -> Report:
-    """Check a function that turns queries and keys.
+    """Check a function, or a torch module, that turns queries and keys.
 
     Parameters
     ----------
     rotate : callable
         ``rotate(x, positions)`` with x of shape (..., seq_len, d) and positions of shape
-        (seq_len,), integers, returns the shape of x. Arrays of numpy, or tensors of torch.
+        (seq_len,), integers, returns the shape of x. Where it takes positions of shape (batch,
+        seq_len), too, they are checked; where it refuses them, that law is skipped.
     base : float, optional
         The base that is meant. Without it any base passes that is the same at all widths.
     convention : str or Convention, optional
         The convention that is meant, or its name in `KNOWN`.
     frequencies : array_like, optional
         Radians per position of each pair, where they follow no power of a base: what
-        `posenc.rotary_frequencies` returns for yarn, llama3 and the like. For one width.
+        `posenc.rotary_frequencies` returns for yarn, llama3 and the like; with several axes, shape
+        (axes, pairs). For one width.
     attention_factor : float
         What rotated dimensions are multiplied by.
+    axes : int or sequence of int, optional
+        For positions of shape (seq_len, axes), such as time, height and width: how many axes, or
+        the axis of each pair, as in ``[0, 0, 0, 0, 1, 1, 2, 2]`` (sections) or
+        ``[0, 1, 2, 0, 1, 2, 0, 0]`` (interleaved), for one width. Text has equal coordinates, and
+        is held to all laws.
+    library : module or str, optional
+        What makes its arrays: numpy, torch, or a library that follows the array API standard, such
+        as ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
     widths, length, longest, laws
         As for `check_table`; of the widths, those that the function takes.
 
@@ -216,11 +231,26 @@ def check_rotary(
     if check_real("attention_factor", attention_factor) <= 0:
         raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
     if frequencies is not None:
-        frequencies = check_positions(frequencies, "frequencies")
+        rows = [frequencies] if np.ndim(frequencies) < 2 else frequencies
+        rows = [check_positions(row, "frequencies") for row in rows]
+        frequencies = rows[0] if np.ndim(frequencies) < 2 else np.array(rows)
+    owners = None
+    if axes is not None and not isinstance(axes, int):
+        if isinstance(axes, str) or not isinstance(axes, Sequence):
+            raise TypeError(f"axes must be an int, or the axis of each pair, got {axes!r}")
+        owners = [check_int("axes", each, minimum=0) for each in axes]
+        axes = max(owners, default=0) + 1
+    if axes is not None:
+        check_int("axes", axes, minimum=2)
+    if np.ndim(frequencies) == 2 and len(frequencies) != axes:
+        raise ValueError(f"frequencies must have a row for each of {axes} axes")
     subject = Rotary(
         _callable("rotate", rotate),
         frequencies=frequencies,
         attention_factor=float(attention_factor),
+        axes=axes or 0,
+        axis_of_pair=owners,
+        library=None if library is None else library_of(library),
         **options,
     )
     return run(subject, _name(rotate), laws)
@@ -269,19 +299,87 @@ def check_bias(
     return run(Bias(_callable("bias", bias), causal), _name(bias), laws)
 
 
+def check_decoder(
+    full: Callable[..., Any],
+    step: Callable[..., Any] | None = None,
+    *,
+    vocabulary: int = 8,
+    length: int = 24,
+    relative: bool = True,
+    library: Any = None,
+    laws: Iterable[str] | None = None,
+) -> Report:
+    """Check a small decoder: whole, in steps, in chunks, padded, packed and moved along.
+
+    Take a model of random weights, two layers and some ten tokens; it needs no training.
+
+    Parameters
+    ----------
+    full : callable
+        ``full(tokens)`` with tokens of shape (batch, seq_len) returns scores of shape (batch,
+        seq_len, any number). It may have arguments for ``positions``, ``mask`` (False for
+        padding) and ``segments`` (which of several packed texts a token belongs to), all of shape
+        (batch, seq_len), under these or other usual names; laws that need one it lacks are skipped.
+    step : callable, optional
+        ``step(tokens, cache)`` reads on from a cache, None at first, and returns the scores of
+        these tokens and the new cache. It may have arguments for ``positions`` and ``mask`` of the
+        new tokens.
+    vocabulary : int
+        Tokens 1, …, vocabulary - 1 are read; 0 is the padding. At least 3.
+    length : int
+        Length of the texts, at least 12. Take more than a window, or than the length that a
+        table was made for, to see what happens there.
+    relative : bool
+        Whether scores know offsets alone, as with RoPE and ALiBi.
+    library : module or str, optional
+        What makes its arrays, as for `check_rotary`.
+    laws : iterable of str, optional
+        Names of the laws to try; all of them by default.
+
+    Returns
+    -------
+    Report
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not as described.
+
+    Examples
+    --------
+    >>> from posenc import tiny
+    >>> decoder = tiny.Decoder(tiny.initial_weights(0))
+    >>> check_decoder(decoder.full, decoder.step).passed
+    True
+    """
+    from posenc.checks.decoders import Decoder
+
+    if not isinstance(relative, bool):
+        raise TypeError(f"relative must be a bool, got {relative!r}")
+    subject = Decoder(
+        _callable("full", full),
+        None if step is None else _callable("step", step),
+        vocabulary=check_int("vocabulary", vocabulary, minimum=3),
+        length=check_int("length", length, minimum=12),
+        relative=relative,
+        library=None if library is None else library_of(library),
+    )
+    return run(subject, _name(full), laws)
+
+
 CHECKS: dict[str, Callable[..., Report]] = dict(
-    zip(KINDS, (check_table, check_module, check_rotary, check_bias), strict=True)
+    zip(KINDS, (check_table, check_module, check_rotary, check_bias, check_decoder), strict=True)
 )
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
-    """Check whatever it is: `check_table`, `check_module`, `check_rotary` or `check_bias`.
+    """Check whatever it is: `check_table`, `check_module`, `check_rotary` and so on.
 
     Parameters
     ----------
     subject : callable
         A function, a layer, or the class of one.
-    kind : {"table", "module", "rotary", "bias"}, optional
+    kind : {"table", "module", "rotary", "bias", "decoder"}, optional
         Which check; what `kind_of` guesses by default.
     **options
         For that check.
@@ -301,7 +399,11 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
 
 
 def parametrize_with_checks(
-    subjects: Iterable[Any], kind: str | None = None, **options: Any
+    subjects: Iterable[Any],
+    kind: str | None = None,
+    *,
+    expect: Mapping[str, str] | None = None,
+    **options: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a pytest function, to get a test for each law of each subject.
 
@@ -311,8 +413,10 @@ def parametrize_with_checks(
     ----------
     subjects : iterable
         Functions and layers, as for `check`.
-    kind : {"table", "module", "rotary", "bias"}, optional
+    kind : {"table", "module", "rotary", "bias", "decoder"}, optional
         What they are; what `kind_of` guesses by default.
+    expect : mapping of str to str, optional
+        Laws that fail, and why: their tests are expected failures, which fail once the law holds.
     **options
         For the check, such as ``base=10_000``.
 
@@ -335,7 +439,7 @@ def parametrize_with_checks(
     """
     from posenc.checks._pytest import parametrize
 
-    return parametrize([*subjects], kind, options)
+    return parametrize([*subjects], kind, expect or {}, options)
 
 
 def _options(

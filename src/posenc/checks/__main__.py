@@ -1,7 +1,8 @@
 """Check from a shell: ``python -m posenc.checks package.module:name``.
 
-The exit code is 0 if all laws hold, 1 if one is broken, 2 if something could not be checked: there
-is no such name, an argument is wrong, or the code raises an error when it is simply called.
+The exit code is 0 if no law is broken but those that are expected to be, 1 if another is, and 2
+if something could not be checked: there is no such name, an argument is wrong, or the code raises
+an error when it is simply called.
 """
 
 from __future__ import annotations
@@ -36,14 +37,26 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--base", type=float, help="the base that is meant")
     parser.add_argument("--longest", type=int, help="rows that are compared with exact ones")
     parser.add_argument("--laws", nargs="+", metavar="LAW", help="laws to try; all by default")
+    parser.add_argument("--library", help="what makes its arrays, such as jax.numpy")
+    parser.add_argument(
+        "--expect",
+        action="append",
+        default=[],
+        metavar="LAW=REASON",
+        help="a law that fails, and why",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON, a list of reports")
     given = parser.parse_args(arguments)
+    reasons = dict(each.partition("=")[::2] for each in given.expect)
+    if not all(reasons.values()):
+        parser.error("--expect needs a reason: --expect odd='any width is taken'")
     named = {"base": given.base, "longest": given.longest, "laws": given.laws}
+    named["library"] = given.library
     options = {name: value for name, value in named.items() if value is not None}
     reports = []
     for target in given.targets:
         try:
-            report = checks.check(find(target), given.kind, **options)
+            report = checks.check(find(target), given.kind, **options).expecting(reasons)
         except (Exception, SystemExit) as error:  # whatever an import, or a layer, may raise
             print(f"{target} could not be checked: {said(error)}", file=sys.stderr)
             continue

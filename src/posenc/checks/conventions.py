@@ -31,7 +31,8 @@ Waves = NDArray[np.complex128]
 UNIT = 2.0**-24  # half the distance from 1 to the next float32: what one rounding may cost
 LAYOUTS = ("interleaved", "sin, cos", "cos, sin", "interleaved, cos first")
 ROTARY_LAYOUTS = ("neighbors", "halves")
-RULES = {"d/2": 0, "d/2 - 1": 1}
+EXPONENTS = {"d/2": 0, "d/2 - 1": 1}
+EXTENTS = ("whole", "partial", "proportional")
 DIRECTIONS = ("up", "down", "backwards")
 AROUND = "one turn"  # the step of DETR: the rows share one turn, 2π / L each
 PAIRS = 3  # any two frequencies fit some base
@@ -59,6 +60,12 @@ class Convention:
     direction : {"up", "down", "backwards"}
         Whether positions grow or fall from row to row; "backwards" is a rotation with the clock,
         which scores can't tell from one against it.
+    extent : {"whole", "partial", "proportional"}
+        Which part of a head turns. "partial" turns the first dimensions as if they were a head of
+        their own, with exponents i/(p/2) of their width p. "proportional" turns the first pairs of
+        the whole head, at the whole head's frequencies.
+    share : float
+        The share of the dimensions that turn, above 0 and at most 1.
 
     Raises
     ------
@@ -72,19 +79,24 @@ class Convention:
     first: float = 0.0
     step: float | str = 1.0
     direction: str = "up"
+    extent: str = "whole"
+    share: float = 1.0
 
     def __post_init__(self) -> None:
         """Refuse what is no convention."""
         for name, allowed in (
             ("layout", (*LAYOUTS, *ROTARY_LAYOUTS)),
-            ("rule", tuple(RULES)),
+            ("rule", tuple(EXPONENTS)),
             ("direction", DIRECTIONS),
+            ("extent", EXTENTS),
         ):
             if getattr(self, name) not in allowed:
                 found = getattr(self, name)
                 raise ValueError(f"{name} must be one of {'; '.join(allowed)}; got {found!r}")
         check_base(self.base)
         check_real("first", self.first)
+        if not 0 < check_real("share", self.share) <= 1:
+            raise ValueError(f"share must be above 0 and at most 1, got {self.share!r}")
         if self.step != AROUND and check_real("step", self.step) <= 0:
             raise ValueError(f"step must be positive, or {AROUND!r}, got {self.step!r}")
 
@@ -97,6 +109,10 @@ class Convention:
         digits = 3 if unit <= UNIT else 1
         return not usual or digits_of(self.base) > digits or self.first != round(self.first, 2)
 
+    def pairs(self, d_model: int) -> int:
+        """Count the pairs that turn in a head of that width."""
+        return max(int(self.share * (check_d_model(d_model) // 2) + 1e-9), 1)
+
     def omega(self, d_model: int, seq_len: int = 1) -> list[Decimal]:
         """Frequencies in 60 digits: radians from one row to the next.
 
@@ -105,9 +121,10 @@ class Convention:
         TypeError, ValueError
             If `d_model` is not an even number, or less than 2.
         """
-        pairs = check_d_model(d_model) // 2
+        pairs = self.pairs(d_model)
+        whole = pairs if self.extent == "partial" else d_model // 2
         step = TURN / max(seq_len, 1) if isinstance(self.step, str) else Decimal(self.step)
-        return geometric(self.base, pairs, max(pairs - RULES[self.rule], 1), step)
+        return geometric(self.base, pairs, max(whole - EXPONENTS[self.rule], 1), step)
 
     def speeds(self, d_model: int, seq_len: int = 1) -> Floats:
         """Frequencies in float64."""
@@ -146,6 +163,8 @@ class Convention:
         count += "" if self.step == 1 else f" in steps of {step}"
         names = ", ".join(self.names())
         text = f"{self.layout}; exponent i/({self.rule}); base {self.base:.10g}; {count}"
+        if self.extent != "whole":
+            text += f"; {self.extent}, {self.share:.4g} of the width"
         return f"{text} ({names})" if names else text
 
 
@@ -239,9 +258,13 @@ class Fit:
     start: float
 
 
-def fits(waves: Waves, layout: str, unit: float = UNIT) -> Iterator[Fit]:
-    """Yield the conventions that these waves may follow; see `measure` for what is allowed."""
+def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None) -> Iterator[Fit]:
+    """Yield the conventions that these waves may follow; see `measure` for what is allowed.
+
+    The waves are the first pairs of `whole` ones, by default of as many as there are.
+    """
     seq_len, pairs = waves.shape
+    whole = pairs if whole is None else whole
     if pairs < PAIRS:
         return
     for direction in ("up", "down"):
@@ -249,12 +272,12 @@ def fits(waves: Waves, layout: str, unit: float = UNIT) -> Iterator[Fit]:
         if omega[-1] <= 0 or still(waves, unit):
             continue
         steps: tuple[float | str, ...] = (1.0, 1000.0, AROUND, near_step(omega, seq_len, unit))
-        for step, (rule, minus) in itertools.product(steps, RULES.items()):
+        for step, (rule, minus) in itertools.product(steps, EXPONENTS.items()):
             size: float = 2 * math.pi / seq_len if isinstance(step, str) else step
             if omega[-1] >= size:
                 continue
-            powers = np.arange(pairs) / (pairs - minus)
-            rough = float((size / omega[-1]) ** ((pairs - minus) / (pairs - 1)))
+            powers = np.arange(pairs) / (whole - minus)
+            rough = float((size / omega[-1]) ** ((whole - minus) / (pairs - 1)))
             bases = [float(f"{rough:.{digits}e}") for digits in range(8)]
             off = [astray(omega, size, base**-powers, seq_len, unit) for base in bases]
             round_ones = [n for n in range(3) if off[n] <= 1]
@@ -309,8 +332,12 @@ def begun(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[floa
     return best, off[best]
 
 
-def agree(found: Sequence[Sequence[Fit]]) -> Fit | None:
-    """Choose what all widths have in common; at one width alone, the roundest base."""
+def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | None:
+    """Choose what all widths have in common: the base that is meant, or the roundest.
+
+    Among equally round ones it is the one nearest to 10 000: half of a head at base 10 000 can be
+    read as a proportional rotation at 10 000².
+    """
     common = []
     for one in found[0]:
         same = [[two for two in each if alike(one.convention, two.convention)] for each in found]
@@ -325,8 +352,10 @@ def agree(found: Sequence[Sequence[Fit]]) -> Fit | None:
         common,
         key=lambda one: (
             one.start > 1,
+            base is not None and not same_base(one.convention.base, base),
             order.get(one.convention.step, 2),
             digits_of(one.convention.base),
+            abs(math.log10(one.convention.base) - 4),
         ),
         default=None,
     )
@@ -338,7 +367,10 @@ def alike(one: Convention, two: Convention) -> bool:
         near = one.step == two.step
     else:
         near = math.isclose(one.step, two.step, rel_tol=1e-5)
-    words = (one.layout, one.rule, one.direction) == (two.layout, two.rule, two.direction)
+    words = all(
+        getattr(one, name) == getattr(two, name)
+        for name in ("layout", "rule", "direction", "extent")
+    )
     return near and words and same_base(one.base, two.base)
 
 

@@ -98,6 +98,73 @@ LAWS = (
         "batch and sequence are mixed up",
     ),
     Law(
+        "order",
+        "exchanging two tokens changes the scores after them",
+        "more than all other laws allow together",
+        "positions never reach the attention",
+    ),
+    Law(
+        "causal",
+        "a later token changes no earlier score",
+        "√u·s, half of the digits: sums in another order cost some u of the scores' spread s",
+        "the causal mask is missing, or off by one",
+    ),
+    Law(
+        "chunks",
+        "a text read in chunks, with a cache, gives what it gives whole",
+        "√u·s: see causal",
+        "in a chunk, the mask isn't moved by the length of the cache, or positions aren't",
+    ),
+    Law(
+        "padded",
+        "a text gives the same among shorter and longer ones, padded on the left",
+        "√u·s: see causal",
+        "padding is looked at, or counted as a position where positions are absolute",
+    ),
+    Law(
+        "ragged",
+        "texts of several lengths, padded on the left, are read on with a cache as alone",
+        "√u·s: see causal",
+        "all rows go on from one offset, or the padding in the cache is looked at",
+    ),
+    Law(
+        "packed",
+        "texts that are packed into one row give what they give alone",
+        "√u·s: see causal",
+        "a text looks at the one before it, or its positions go on where that one ended",
+    ),
+    Law(
+        "moved",
+        "a text that stands 100 positions later gives the same scores",
+        "√u·s: see causal",
+        "queries, keys and values don't count from one place, or values are turned and not turned "
+        "back; absolute positions may do so: pass relative=False",
+    ),
+    Law(
+        "token",
+        "a batch with one token each gets what each token gets alone",
+        "4u(|y| + |p|): a product and a sum, twice; p is what is added",
+        "a path for single rows takes the batch, or the heads, for the sequence",
+    ),
+    Law(
+        "rows",
+        "positions of each row, shape (batch, seq_len), give each sequence what it gets alone",
+        "2τ of the last row: both are computed",
+        "one sequence's positions are used for all, or batch and heads are mixed up",
+    ),
+    Law(
+        "far",
+        "far beyond the first rows, a row alone gets what it gets among others",
+        "2τ at each position: both are computed",
+        "positions wrap, or are clamped, at the length that a table was made for",
+    ),
+    Law(
+        "axes",
+        "several coordinates turn as each of them does alone",
+        "(2n + 1)τ for n coordinates: a product of n matrices, and the one of all of them",
+        "coordinates are exchanged, or the sections of the pairs are in another order",
+    ),
+    Law(
         "masked",
         "what a row holds, be it NaN, changes no other row",
         "exact",
@@ -116,6 +183,20 @@ LAWS = (
         "in half precision, positions and angles keep their digits: the cast comes last",
         "τ with the unit of the half type: float32 angles, rounded once; and τ of the other table",
         "positions, frequencies or angles are cast before the sine",
+    ),
+    Law(
+        "cast",
+        "cast with its model, it turns by the frequencies that it was made with",
+        "τ with the unit of bfloat16: float32 angles, rounded once",
+        "the frequencies are a buffer, which `model.to(torch.bfloat16)` casts along: make them "
+        "anew in float32, or keep them out of the cast",
+    ),
+    Law(
+        "reduced",
+        "under autocast, and where products are rounded to TF32, angles keep their digits",
+        "τ with the unit of the rounded product, and τ: entries may be rounded, angles may not",
+        "angles are made by a matrix product: multiply position and frequency entry by entry, in "
+        "float32, with autocast switched off",
     ),
     Law(
         "odd",
@@ -160,6 +241,13 @@ LAWS = (
         "the table is kept outside of module and state dict, or is changed by a call",
     ),
     Law(
+        "meta",
+        "made on the meta device and filled as frameworks do, it gives the same",
+        "4u: computed twice",
+        "a buffer that isn't in the state dict is left as it was found: give the module "
+        "`reset_parameters`",
+    ),
+    Law(
         "device",
         "it moves: the result is where the input is, and of its number type",
         "exact",
@@ -191,12 +279,14 @@ KINDS = {
     "module": ("layers", "Layer"),  # the only one that imports torch
     "rotary": ("rotaries", "Rotary"),
     "bias": ("biases", "Bias"),
+    "decoder": ("decoders", "Decoder"),
 }
 
 
 def run(subject: Subject, name: str, only: Iterable[str] | None = None) -> Report:
     """Try all laws on a subject."""
     wanted = chosen(subject.kind, only)
+    subject.named = frozenset(wanted if len(wanted) == 1 else ())
     rows = [
         judge(subject, law, getattr(subject, f"law_{law.name}"))
         for law in LAWS
@@ -280,7 +370,7 @@ def judge(subject: Subject, law: Law, method: Callable[[], Measured]) -> Row:
         "asks": law.asks,
         "source": subject.sources.get(law.name, law.source),
     }
-    exhibit, likely = None, law.likely
+    exhibit, likely = None, subject.causes.get(law.name, law.likely)
     measured: float | str
     bound: float | str
     try:
@@ -289,7 +379,7 @@ def judge(subject: Subject, law: Law, method: Callable[[], Measured]) -> Row:
         return Row(**fixed, status="skipped", note=str(reason))
     except Broken as how:
         measured, bound, note = str(how), "", ""
-        likely = how.likely or law.likely
+        likely = how.likely or likely
         if how.exhibit:
             exhibit = MUSEUM[how.exhibit]
         elif not how.likely:

@@ -13,9 +13,12 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc.checks.conventions import UNIT
+from posenc.checks._torch import RoundedProducts, refilled
+from posenc.checks.conventions import AROUND, UNIT, rounding, split
 from posenc.checks.subjects import (
+    FAR,
     POSITIONS,
+    UNITS,
     Broken,
     Measured,
     Skip,
@@ -28,7 +31,10 @@ from posenc.checks.subjects import (
 )
 from posenc.checks.tables import Table
 
-USES = ("masked", "strided", "repeat", "adds", "gradient", "state", "device", "compile", "start")
+USES = (
+    *("token", "rows", "far", "meta"),
+    *("masked", "strided", "repeat", "adds", "gradient", "state", "device", "compile", "start"),
+)
 WIDTH = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels", "d_hid")
 
 
@@ -117,6 +123,96 @@ class Layer(Table):
         together = self.call(x)
         alone = torch.cat([self.call(each[None]) for each in x])
         return self.near(together, alone)
+
+    @torch.no_grad()
+    def law_token(self) -> Measured:
+        x = self.text(3, 1)
+        where = None if self.positions is None else torch.tensor([min(7, self.rows - 1)])
+        alone = torch.cat([self.call(each[None], where) for each in x])
+        return self.near(self.call(x, where), alone)
+
+    @torch.no_grad()
+    def law_rows(self) -> Measured:
+        """Give each sequence positions of its own, where that is taken."""
+        where = torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 10, 2], [40, 3, 5, 1, 0]]) % self.rows
+        x = torch.zeros(*where.shape, self.widths[0])
+        try:
+            if self.positions is None:
+                raise ValueError("no argument for positions")
+            made = self.call(x, where)
+            if made.shape != x.shape:
+                raise ValueError("refused")
+        except Broken:
+            raise
+        except Exception:  # refused
+            raise Skip("no positions of shape (batch, seq_len)") from None
+        return self.compared(floats(made), self.main[where], self.rows)
+
+    @torch.no_grad()
+    def law_far(self) -> Measured:
+        """Ask for rows far out, one by one: refused, or right."""
+        known, d_model = self.reference, self.widths[0]
+        if self.positions is None or known is None or known.step == AROUND or self.down:
+            raise Skip("no argument for positions, or no convention to compare with")
+        taken, rows = [], []
+        for k in (*FAR, 5001):
+            try:
+                made = self.call(torch.zeros(1, 1, d_model), torch.tensor([k]))
+            except Broken:
+                raise
+            except Exception:  # beyond its end
+                continue
+            taken.append(k)
+            rows.append(floats(made)[0, 0])
+        if not taken:
+            raise Skip("far positions are refused")
+        omega = known.speeds(d_model)
+        counted = np.array(taken) + known.first
+        off = split(np.array(rows) / self.scale, known.layout) - np.exp(
+            1j * known.angles(taken, 1, d_model)
+        )
+        allowed = rounding(np.outer(counted, omega), omega / omega[0], self.unit)
+        allowed = allowed + self.doubt(counted, omega, self.rows)
+        error, bound, place = worst(np.maximum(np.abs(off.real), np.abs(off.imag)), allowed)
+        return error, bound, f"position {taken[place[0]]}, pair {place[1]}"
+
+    @torch.no_grad()
+    def law_reduced(self) -> Measured:
+        """Let products of matrices be rounded, as autocast and tensor cores do."""
+        seq_len, found = self.at_most(2500), []
+        x = torch.zeros(1, seq_len, self.widths[0])
+        for name, mode in (
+            ("bfloat16", torch.autocast("cpu", dtype=torch.bfloat16)),
+            ("TF32", RoundedProducts()),
+        ):
+            with mode:
+                made = self.call(x)[0]
+            error, bound, place = self.half_of(made, seq_len, UNITS[name])
+            found.append((error, bound, f"{name}, {place}"))
+        return severe(found)
+
+    @torch.no_grad()
+    def law_meta(self) -> Measured:
+        d_model = self.widths[0]
+        if self.fixed:
+            made = copy.deepcopy(self.module)
+        else:
+            try:
+                with torch.device("meta"):
+                    made = self.make(d_model)
+            except Exception as error:  # it reads numbers, which meta has none of
+                raise Skip(f"not made on meta: {type(error).__name__}") from None
+        filled, ways = refilled(made, copy.deepcopy(self.module.state_dict()))
+        x = self.text(2, 9)
+        try:
+            same = torch.equal(self.call(x), self.call(x.clone(), layer=filled))
+        except Broken:  # NaN: memory that nobody filled
+            same = False
+        if not same and not ways and "meta" not in self.named:
+            raise Skip("nothing fills its buffers anew; to ask for it, try laws=['meta']")
+        if not same:
+            raise Broken("another result when it was made on meta and filled")
+        return 0.0, 0.0, ", ".join(ways)
 
     @torch.no_grad()
     def law_masked(self) -> Measured:

@@ -5,23 +5,23 @@ from __future__ import annotations
 import html
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from posenc.checks.conventions import Convention
 from posenc.checks.museum import Exhibit
 
-MARKS = {"passed": "✓", "failed": "✗", "skipped": "–"}
+MARKS = {"passed": "✓", "failed": "✗", "expected": "!", "skipped": "–"}
 
 
 @dataclass(frozen=True)
 class Row:
     """One law: what was measured, the bound, and where the bound comes from.
 
-    `status` is "passed", "failed" or "skipped". `note` says where the largest error was, or why
-    the law was skipped; `likely` what a failure most likely is, and `exhibit` where the museum
-    shows it.
+    `status` is "passed", "failed", "expected" (it failed, as was expected) or "skipped". `note`
+    says where the largest error was, or why the law was skipped; `likely` what a failure most
+    likely is, and `exhibit` where the museum shows it.
     """
 
     law: str
@@ -36,8 +36,8 @@ class Row:
 
     def __str__(self) -> str:
         """Say it in one line, and a second one where it failed."""
-        if self.status == "skipped":
-            return f"– {self.law:12} {self.note}"
+        if self.status in ("skipped", "expected"):
+            return f"{MARKS[self.status]} {self.law:12} {self.note}"
         numbers = f"{short(self.measured)} (at most {short(self.bound)})" if self.bound else ""
         line = f"{MARKS[self.status]} {self.law:12} {numbers or short(self.measured)}"
         line += f", {self.note}" if self.note else ""
@@ -106,6 +106,44 @@ class Report:
             if row.law == law:
                 return row
         raise KeyError(law)
+
+    def expecting(self, reasons: Mapping[str, str]) -> Report:
+        """Return the report with some failures expected, each with a reason.
+
+        Parameters
+        ----------
+        reasons : mapping of str to str
+            Why a law fails, by its name.
+
+        Returns
+        -------
+        Report
+            A law that passes though its failure was expected counts as failed, so that an
+            expectation doesn't outlive its reason.
+
+        Raises
+        ------
+        ValueError
+            If a law wasn't tried.
+        """
+        tried = [row.law for row in self.rows]
+        for law in reasons:
+            if law not in tried:
+                raise ValueError(f"expected failures must be among {', '.join(tried)}, got {law!r}")
+        rows = []
+        for row in self.rows:
+            if row.law in reasons and row.status == "failed":
+                row = replace(row, status="expected", note=f"expected: {reasons[row.law]}")
+            elif row.law in reasons and row.status == "passed":
+                row = replace(
+                    row,
+                    status="failed",
+                    measured="it passed, where a failure was expected",
+                    bound="",
+                    likely=f"it was mended, and the reason is gone: {reasons[row.law]}",
+                )
+            rows.append(row)
+        return replace(self, rows=tuple(rows))
 
     def counts(self) -> str:
         """Say how many laws passed, failed and were skipped."""

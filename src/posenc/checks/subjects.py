@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import inspect
 import math
 import sys
@@ -9,6 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import ModuleType
 from typing import Any, ClassVar
 
 import numpy as np
@@ -35,7 +37,16 @@ Measured = tuple[float, float, str]
 
 ROWS = 257  # that most laws look at: one more than bfloat16 can count
 
-UNITS = {"float64": 2.0**-53, "float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+FAR = (300, 513, *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)), 999_999)
+"""Positions far out, around the lengths that tables are made for."""
+
+UNITS = {
+    "float64": 2.0**-53,
+    "float32": UNIT,
+    "float16": 2.0**-11,
+    "TF32": 2.0**-11,
+    "bfloat16": 2.0**-8,
+}
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Names that an argument for positions may have."""
@@ -58,11 +69,66 @@ class Broken(Exception):  # noqa: N818
 
 
 def values(array: Any) -> NDArray[Any]:
-    """Return a numpy array of a numpy, torch or other array; bfloat16 becomes float32."""
+    """Return a numpy array of an array of any library; bfloat16 becomes float32."""
     if hasattr(array, "detach"):
         array = array.detach().cpu()
         return np.asarray(array.float() if name_of(array) == "bfloat16" else array)
-    return np.asarray(array)
+    if name_of(array) == "bfloat16":
+        return np.asarray(array).astype(np.float32)
+    if isinstance(array, (np.ndarray, np.generic)) or not hasattr(array, "__dlpack__"):
+        return np.asarray(array)
+    return np.from_dlpack(array)
+
+
+class Library:
+    """The array library that the code under test takes.
+
+    Parameters
+    ----------
+    namespace : module
+        numpy, torch, or one that follows the array API standard, such as jax.numpy.
+    """
+
+    def __init__(self, namespace: Any) -> None:
+        self.namespace = namespace
+        self.name = str(namespace.__name__).partition(".")[0]
+
+    def has(self, dtype: str) -> bool:
+        """Whether it has a number type of that name."""
+        return hasattr(self.namespace, dtype)
+
+    def array(self, x: Any, dtype: str) -> Any:
+        """Make an array with the values of x, of a number type by name."""
+        if dtype == "bfloat16" and self.name != "torch":
+            made = self.namespace.asarray(np.array(x, np.float32, order="C"))
+            return made.astype(self.namespace.bfloat16)
+        made = np.array(x, np.float32 if dtype == "bfloat16" else dtype, order="C")
+        if self.name == "numpy":
+            return made
+        found = self.namespace.asarray(made)
+        return found.to(self.namespace.bfloat16) if dtype == "bfloat16" else found
+
+
+def library_of(namespace: Any) -> Library:
+    """Return the library that a module, or its name, stands for.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If it is no module, or makes no arrays.
+    """
+    if isinstance(namespace, str):
+        namespace = importlib.import_module(namespace)
+    if not isinstance(namespace, ModuleType):
+        raise TypeError(f"library must be a module or its name, got {namespace!r}")
+    if not hasattr(namespace, "asarray"):
+        raise ValueError(f"library must have asarray, as the array API asks, got {namespace!r}")
+    return Library(namespace)
+
+
+def loaded_torch() -> Any:
+    """Return torch if something has imported it."""
+    return sys.modules.get("torch")
 
 
 def floats(array: Any, finite: bool = True) -> Floats:
@@ -107,6 +173,10 @@ class Subject(ABC):
     unit = UNIT
     sources: ClassVar[dict[str, str]] = {}
     """Where bounds come from that differ from what the list of laws says."""
+    causes: ClassVar[dict[str, str]] = {}
+    """Likely causes that differ from what the list of laws says."""
+    named: frozenset[str] = frozenset()
+    """The law that was asked for by name, if it was one alone."""
 
     def __init__(self) -> None:
         self.errors: dict[int, float] = {}
@@ -153,11 +223,17 @@ class Turning(Subject):
         """The convention and how well it fits, or None."""
         found = []
         for layout, waves in self.readable.items():
-            enough = [each for each in waves if each.shape[1] >= PAIRS]
-            best = agree([list(fits(each, layout, self.unit)) for each in enough or waves])
+            all_widths = list(zip(self.widths, waves, strict=True))
+            enough = [(d, each) for d, each in all_widths if each.shape[1] >= PAIRS]
+            possible = [self.possible(each, layout, d) for d, each in enough or all_widths]
+            best = agree(possible, self.base)
             if best is not None:
                 found.append(best)
         return min(found, key=lambda one: (one.start > 1, one.frequency), default=None)
+
+    def possible(self, waves: Waves, layout: str, d_model: int) -> list[Fit]:
+        """Return the conventions that these waves may follow."""
+        return list(fits(waves, layout, self.unit))
 
     @property
     def convention(self) -> Convention | None:
@@ -180,9 +256,13 @@ class Turning(Subject):
             return np.zeros((len(positions), len(omega)))
         return np.outer(np.abs(positions) / rows + 1, fitted(omega, rows, self.unit))
 
+    def turning_pairs(self) -> list[int]:
+        """Count the pairs that turn at each width."""
+        return [waves.shape[1] for waves in self.readable[str(self.layout)]]
+
     def few(self) -> str | None:
         """Say why no base can be told, if all widths have too few pairs, and which have enough."""
-        pairs = [waves.shape[1] for waves in self.readable[str(self.layout)]]
+        pairs = self.turning_pairs()
         if max(pairs) >= PAIRS:
             return None
         wider = [d * -(-PAIRS // n) for d, n in zip(self.widths, pairs, strict=True)]
@@ -219,7 +299,8 @@ class Turning(Subject):
         found = self.convention
         if found is None:
             raise Broken("none known")
-        if not (alike(found, self.asked) and begin_alike(found, self.asked)):
+        same = alike(found, self.asked) and begin_alike(found, self.asked)
+        if not same or self.turning_pairs() != [self.asked.pairs(d) for d in self.widths]:
             raise Broken(f"{found}, where {self.asked} was asked for")
         return 0.0, 0.0, ""
 
@@ -292,7 +373,7 @@ def kind_of(subject: Any) -> str:
     alone is a "bias", a second one that is named after positions makes it "rotary", and all else is
     a "table".
     """
-    torch = sys.modules.get("torch")
+    torch = loaded_torch()
     if torch is not None:
         module = torch.nn.Module
         if isinstance(subject, module) or (

@@ -291,6 +291,7 @@ class Table(Turning):
             named = "dtype" in inspect.signature(self.encode).parameters
         except (TypeError, ValueError):
             named = False
+        self.table(self.rows, self.widths[0])  # reads the unit
         if self.unit > UNIT:
             raise Skip("the table is in half precision: see float32")
         if not named:
@@ -306,16 +307,17 @@ class Table(Turning):
         same_type(made, "bfloat16" if kind is not np.float16 else "float16")
         return self.half_of(made, seq_len)
 
-    def half_of(self, made: Any, seq_len: int) -> Measured:
+    def half_of(self, made: Any, seq_len: int, unit: float | None = None) -> Measured:
         """Compare a table in half precision with the other one: each is off by a τ of its own."""
+        unit = unit_of(made) if unit is None else unit
         fine, half = self.table(seq_len, self.widths[0]), floats(made).reshape(seq_len, -1)
         same_shape(half, fine)
         known = self.convention
         size = 1.0 if known is None else float(known.speeds(self.widths[0], seq_len)[0])
         angles = size * (np.arange(1.0 * seq_len)[:, None] + (known.first if known else 0))
         angles = angles[::-1] if self.down else angles
-        bounds = rounding(angles, np.ones(1), unit_of(made)) + rounding(angles, np.ones(1))
-        self.half = half, unit_of(made)
+        bounds = rounding(angles, np.ones(1), unit) + rounding(angles, np.ones(1))
+        self.half = half, unit
         error, bound, place = worst(np.abs(half - fine) / self.scale, bounds)
         return error, bound, f"position {place[0]}, column {place[1]}"
 

@@ -1,0 +1,459 @@
+"""Bugs that were reported in public in 2025 and 2026, rebuilt, beside what is right.
+
+Each is the smallest function that goes wrong in the same way. None of it is anybody's code: the
+address is where the report stands. `recall` runs the checks on all of them, and says which law
+caught the wrong one, and whether the right one passed. It needs torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from posenc import checks, rotary_frequencies, tiny
+from posenc.nn import rotate_pairs
+
+Rotation = Callable[[Tensor, Tensor], Tensor]
+DECODER = tiny.Decoder(tiny.initial_weights(0))
+YARN = {"rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 4096}
+YARN |= {"rope_theta": 1_000_000.0}
+LEFT_OUT = ("compile", "device")  # they load a compiler, and take long
+SECTIONS, INTERLEAVED = [0, 0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0, 0]
+
+
+@dataclass(frozen=True)
+class Bug:
+    """A bug: what happened, where it was reported, the wrong function and the right one.
+
+    `law` is the one that should catch it; none, where no law can. `why` says so then.
+    """
+
+    says: str
+    address: str
+    kind: str
+    wrong: Any
+    right: Any
+    law: str
+    options: dict[str, Any] = field(default_factory=dict)
+    why: str = ""
+
+
+def turn(**options: Any) -> Rotation:
+    """Return `rotate_pairs` with some options."""
+    return lambda x, positions: rotate_pairs(x, positions, **options)
+
+
+def lost_base(x: Tensor, positions: Tensor) -> Tensor:
+    """Look for the base where the configuration no longer keeps it."""
+    config = {"rope_parameters": {"rope_theta": 500_000.0}}
+    base: Any = config.get("rope_theta", 10_000.0)
+    return rotate_pairs(x, positions, base=base)
+
+
+def yarn(base: float = 1_000_000.0, power: int = 1) -> Rotation:
+    """Scale with YaRN: its ramp from a base, its attention factor to a power."""
+    factor = rotary_frequencies(16, scaling=YARN)[1]
+    ramp = rotary_frequencies(16, scaling=YARN | {"rope_theta": base})[0]
+    plain = [rotary_frequencies(16, base=each)[0] for each in (1_000_000.0, base)]
+    share = ramp / plain[1]  # what the ramp leaves of each frequency
+    return turn(frequencies=plain[0] * share, attention_factor=factor**power)
+
+
+def yarn_options() -> dict[str, Any]:
+    """Say what that YaRN asks for."""
+    omega, factor = rotary_frequencies(16, scaling=YARN)
+    return {"frequencies": omega, "attention_factor": factor, "widths": [16]}
+
+
+def mixed_up(x: Tensor, positions: Tensor) -> Tensor:
+    """Turn halves by frequencies that are laid out for neighbors."""
+    omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0])
+    angles = (positions[:, None] * omega).repeat_interleave(2, dim=-1)
+    first, second = x.chunk(2, dim=-1)
+    half = torch.cat((-second, first), dim=-1)
+    return x * angles.cos().to(x.dtype) + half * angles.sin().to(x.dtype)
+
+
+def half_angles(x: Tensor, positions: Tensor) -> Tensor:
+    """Cast the frequencies to the type of the query before the angle is formed."""
+    omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0]).to(x.dtype)
+    return rotate_pairs(x, positions, frequencies=omega)
+
+
+def scaled_in_prefill(x: Tensor, positions: Tensor) -> Tensor:
+    """Interpolate in the prompt, and not in the steps after it."""
+    return rotate_pairs(x, positions / (4 if x.shape[-2] > 1 else 1))
+
+
+def upcast(x: Tensor, positions: Tensor) -> Tensor:
+    """Return float32 whatever came in."""
+    return rotate_pairs(x.float(), positions)
+
+
+def part(extent: str, layout: str = "halves") -> Rotation:
+    """Turn a half of each head, as a partial or a proportional rotation."""
+
+    def rotate(x: Tensor, positions: Tensor) -> Tensor:
+        kind = "proportional" if extent == "proportional" else "default"
+        scaling = {"rope_type": kind, "partial_rotary_factor": 0.5}
+        omega = rotary_frequencies(x.shape[-1], scaling=scaling)[0]
+        return rotate_pairs(x, positions, frequencies=omega, layout=layout)
+
+    return rotate
+
+
+def part_options(extent: str) -> dict[str, Any]:
+    """Ask for a half of each head."""
+    return {"convention": checks.Convention("halves", extent=extent, share=0.5)}
+
+
+def proportional_in_a_block(x: Tensor, positions: Tensor) -> Tensor:
+    """Use a proportional rotation's frequencies with the pairs of a partial one."""
+    scaling = {"rope_type": "proportional", "partial_rotary_factor": 0.5}
+    omega = rotary_frequencies(x.shape[-1], scaling=scaling)[0][: x.shape[-1] // 4]
+    return rotate_pairs(x, positions, frequencies=omega, layout="halves")
+
+
+def first_row_alone(x: Tensor, positions: Tensor) -> Tensor:
+    """Write the first sequence alone, where each has a single token."""
+    turned = rotate_pairs(x, positions)
+    if x.ndim > 2 and x.shape[-2] == 1 and x.shape[0] > 1:
+        turned = torch.cat((turned[:1], torch.zeros_like(turned[1:])))
+    return turned
+
+
+def wraps(x: Tensor, positions: Tensor) -> Tensor:
+    """Take a step's position modulo the length that a table was made for."""
+    return rotate_pairs(x, positions % 4096 if x.shape[-2] == 1 else positions)
+
+
+def one_for_all(x: Tensor, positions: Tensor) -> Tensor:
+    """Use the first sequence's positions for all of them."""
+    return rotate_pairs(x, positions[0] if positions.ndim == 2 else positions)
+
+
+def by_product(x: Tensor, positions: Tensor) -> Tensor:
+    """Form the angles by a product of matrices, which autocast rounds."""
+    omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0]).float().to(x.device)
+    angles = positions.float()[:, None] @ omega[None]
+    turned = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    turned = turned * torch.polar(torch.ones(()), angles.float())
+    return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+
+
+class Rotary(nn.Module):
+    """A rotation whose frequencies are a buffer, or aren't."""
+
+    def __init__(self, keep: bool = False, refill: bool = True, d_model: int = 16) -> None:
+        super().__init__()
+        self.keep, self.refill, self.d_model = keep, refill, d_model
+        self.register_buffer("omega", self.made(), persistent=False)
+
+    def made(self) -> Tensor:
+        """Compute the frequencies."""
+        return torch.from_numpy(rotary_frequencies(self.d_model)[0]).float()
+
+    def reset_parameters(self) -> None:
+        """Fill the buffer, or forget to."""
+        if self.refill:
+            self.omega = self.made()
+
+    def forward(self, x: Tensor, positions: Tensor) -> Tensor:
+        """Turn."""
+        omega = self.made() if self.keep else self.omega
+        return rotate_pairs(x, positions, frequencies=omega)
+
+
+class Added(nn.Module):
+    """A layer whose table is a buffer that no checkpoint holds."""
+
+    pe: Tensor
+
+    def __init__(self, d_model: int = 16, max_len: int = 600) -> None:
+        super().__init__()
+        self.shape = max_len, d_model
+        self.register_buffer("pe", self.made(), persistent=False)
+
+    def made(self) -> Tensor:
+        """Compute the table, wherever tensors are made by default."""
+        rows = checks.KNOWN["paper"].table(*self.shape)
+        return torch.tensor(rows, dtype=torch.float32)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Add it."""
+        return x + self.pe[: x.shape[1]].to(x.dtype)
+
+
+class Refilled(Added):
+    """The same, with what fills the buffer again."""
+
+    def reset_parameters(self) -> None:
+        """Compute the table again."""
+        self.pe = self.made()
+
+
+def axes(owner: list[int]) -> Rotation:
+    """Turn each pair by the coordinate that owns it."""
+    frequencies = np.zeros((3, 8))
+    frequencies[owner, np.arange(8)] = rotary_frequencies(16)[0]
+    return turn(frequencies=frequencies, layout="halves")
+
+
+def count(cache: Any) -> int:
+    """Count the tokens in a cache."""
+    return 0 if cache is None else int(cache[0][0].shape[2])
+
+
+def counted(tokens: Any, begin: int) -> Any:
+    """Positions of tokens, from `begin` on."""
+    return np.broadcast_to(begin + np.arange(tokens.shape[1]), tokens.shape)
+
+
+def from_zero(tokens: Any, cache: Any) -> Any:
+    """Count positions from 0 in each call."""
+    return DECODER.step(tokens, cache, counted(tokens, 0))
+
+
+def one_offset(tokens: Any, cache: Any, positions: Any = None, mask: Any = None) -> Any:
+    """Let all rows go on from one offset, whatever their padding."""
+    if count(cache):
+        positions = counted(tokens, count(cache))
+    return DECODER.step(tokens, cache, positions, mask)
+
+
+def across(tokens: Any, positions: Any = None, segments: Any = None) -> Any:
+    """Let packed texts look at one another."""
+    return DECODER.full(tokens, positions)
+
+
+def pair(full: Any = None, step: Any = None) -> dict[str, Any]:
+    """Two functions of a decoder; the tiny transformer's, where none is given."""
+    return {"full": full or DECODER.full, "step": step or DECODER.step}
+
+
+BUGS = (
+    Bug(
+        "the base of the configuration is lost",
+        "https://github.com/lyogavin/airllm/pull/369",
+        "rotary",
+        lost_base,
+        turn(base=500_000.0),
+        "frequencies",
+        {"base": 500_000},
+    ),
+    Bug(
+        "YaRN's attention factor is lost",
+        "https://github.com/turboderp-org/exllamav3/issues/259",
+        "rotary",
+        yarn(power=0),
+        yarn(),
+        "norm",
+        yarn_options(),
+    ),
+    Bug(
+        "YaRN's ramp comes from another base",
+        "https://github.com/paiml/aprender/pull/2161",
+        "rotary",
+        yarn(base=10_000.0),
+        yarn(),
+        "frequencies",
+        yarn_options(),
+    ),
+    Bug(
+        "halves are turned by the angles of neighbors",
+        "https://github.com/raiyanyahya/how-to-train-your-gpt/pull/7",
+        "rotary",
+        mixed_up,
+        turn(layout="halves"),
+        "norm",
+    ),
+    Bug(
+        "frequencies are cast before the angle",
+        "https://github.com/sgl-project/sglang-jax/issues/1472",
+        "rotary",
+        half_angles,
+        turn(),
+        "half",
+    ),
+    Bug(
+        "prompt and steps are scaled differently",
+        "https://github.com/ggml-org/llama.cpp/pull/24875",
+        "rotary",
+        scaled_in_prefill,
+        lambda x, positions: rotate_pairs(x, positions / 4),
+        "steps",
+    ),
+    Bug(
+        "the result isn't cast back",
+        "https://github.com/huggingface/transformers/issues/38451",
+        "rotary",
+        upcast,
+        turn(),
+        "half",
+    ),
+    Bug(
+        "a partial rotation pairs across the whole head",
+        "https://github.com/pie-project/pie/issues/602",
+        "rotary",
+        part("proportional"),
+        part("partial"),
+        "convention",
+        part_options("partial"),
+    ),
+    Bug(
+        "a proportional rotation pairs within its part",
+        "https://github.com/apple/coreai-models/issues/66",
+        "rotary",
+        proportional_in_a_block,
+        part("proportional"),
+        "convention",
+        part_options("proportional"),
+    ),
+    Bug(
+        "one token of each of several sequences: the first alone is right",
+        "https://github.com/ml-explore/mlx/issues/3949",
+        "rotary",
+        first_row_alone,
+        turn(),
+        "token",
+    ),
+    Bug(
+        "a step wraps at the length of a table",
+        "https://github.com/pegainfer-project/pegainfer/issues/220",
+        "rotary",
+        wraps,
+        turn(),
+        "far",
+    ),
+    Bug(
+        "one sequence's positions are used for all",
+        "https://github.com/Blaizzy/mlx-vlm/issues/1883",
+        "rotary",
+        one_for_all,
+        turn(),
+        "rows",
+    ),
+    Bug(
+        "autocast rounds the angles, since they are a product of matrices",
+        "https://github.com/huggingface/diffusers/pull/13922",
+        "rotary",
+        by_product,
+        turn(),
+        "reduced",
+    ),
+    Bug(
+        "a table that was made on the meta device is never filled",
+        "https://github.com/pytorch/torchtitan/issues/4783",
+        "module",
+        Added,
+        Refilled,
+        "meta",
+        {"laws": ["meta"]},
+    ),
+    Bug(
+        "the buffer of the frequencies is cast with its model",
+        "https://github.com/NVIDIA-NeMo/Automodel/issues/2606",
+        "rotary",
+        Rotary(),
+        Rotary(keep=True),
+        "cast",
+        {"widths": [16]},
+    ),
+    Bug(
+        "sections of several coordinates are in another order",
+        "https://github.com/alibaba/MNN/issues/4133",
+        "rotary",
+        axes(SECTIONS),
+        axes(INTERLEAVED),
+        "axes",
+        {"axes": INTERLEAVED, "widths": [16]},
+    ),
+    Bug(
+        "padded texts go on from one offset",
+        "https://github.com/sgl-project/sglang/issues/25015",
+        "decoder",
+        pair(step=one_offset),
+        pair(),
+        "ragged",
+    ),
+    Bug(
+        "packed texts look at one another",
+        "https://github.com/axolotl-ai-cloud/axolotl/issues/3608",
+        "decoder",
+        pair(across),
+        pair(),
+        "packed",
+    ),
+    Bug(
+        "the offset of the cache doesn't reach a chunk",
+        "https://github.com/Blaizzy/mlx-vlm/issues/1741",
+        "decoder",
+        pair(step=from_zero),
+        pair(),
+        "steps",
+    ),
+    Bug(
+        "the score's own multiplier under YaRN is missing",
+        "https://github.com/onnxruntime/mobius/pull/548",
+        "rotary",
+        yarn(),
+        yarn(),
+        "",
+        yarn_options(),
+        "The multiplier belongs to the score, which a rotation never sees. The softmax of a model "
+        "whose scores are all a third too small is no broken law, but another model.",
+    ),
+)
+"""The bugs, in the order of the chapter's table."""
+
+
+@dataclass(frozen=True)
+class Recalled:
+    """What the checks said: the law that caught the wrong one, and what the right one broke."""
+
+    bug: Bug
+    caught: str
+    accused: tuple[str, ...]
+
+
+def recall(
+    bugs: Iterable[Bug] = BUGS, *, quick: bool = False, **options: Any
+) -> Iterator[Recalled]:
+    """Check each bug, and the right function beside it.
+
+    Parameters
+    ----------
+    bugs : iterable of Bug
+        Which ones.
+    quick : bool
+        Whether to try, for each, the law alone that should catch it.
+    **options
+        For the checks of rotations and layers, such as ``longest=5000``.
+
+    Yields
+    ------
+    Recalled
+        The law that caught it: the one that should, if it failed, else the first that did.
+    """
+    for bug in bugs:
+        laws = [law for law in checks.laws_of(bug.kind) if law not in LEFT_OUT]
+        laws = [bug.law] if quick and bug.law else laws
+        given = {"laws": laws} | ({} if bug.kind == "decoder" else options) | bug.options
+        failed, accused = (
+            checks.check(kind=bug.kind, **named(each, bug.kind), **given).failed
+            for each in (bug.wrong, bug.right)
+        )
+        caught = bug.law if bug.law in failed else next(iter(failed), "")
+        yield Recalled(bug, caught, tuple(accused))
+
+
+def named(subject: Any, kind: str) -> dict[str, Any]:
+    """Name the arguments of a check."""
+    if kind != "decoder":
+        return {"subject": subject}
+    return {"subject": subject["full"], "step": subject["step"]}
