@@ -10,7 +10,8 @@ NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 
 def code_cells(chapter):
     cells = nbformat.read(NOTEBOOKS / f"{chapter}.ipynb", as_version=4).cells
-    return [cell for cell in cells if cell.cell_type == "code"]
+    code = (cell for cell in cells if cell.cell_type == "code")
+    return [cell for cell in code if "remove-input" not in cell.metadata.get("tags", [])]
 
 
 def exercises(chapter):

@@ -401,7 +401,7 @@ class Answer extends Cell {
   }
 }
 
-const cells = [...document.querySelectorAll("div.cell:not(.tag_remove-input)")]
+const cells = [...document.querySelectorAll("div.cell")]
   .map((box, n) => new Printed(box, n + 1))
   .filter(({ box }) => !box.matches(".needs-torch"));
 const answers = [];

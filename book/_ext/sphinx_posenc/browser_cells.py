@@ -85,7 +85,9 @@ def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterat
 def mark_cells(app: Sphinx, doctree: nodes.document) -> None:
     """Mark the cells that need torch, which the page doesn't have, and say so at the top."""
     cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
-    cells = [c for c in cells if "tag_remove-input" not in c["classes"]]  # a picture alone
+    for alone in [c for c in cells if "tag_remove-input" in c["classes"]]:  # a picture without code
+        cells.remove(alone)
+        alone["classes"].remove("cell")
     sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
     tagged = [n for n, cell in enumerate(cells) if "tag_needs-torch" in cell["classes"]]
     needy = [c for c, needs in zip(cells, needing_torch(sources, tagged), strict=True) if needs]
