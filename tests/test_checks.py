@@ -2,10 +2,12 @@
 
 import json
 import re
+import runpy
 import subprocess
 import sys
 from decimal import Decimal
 from pathlib import Path
+from types import ModuleType
 
 import mpmath
 import nbformat
@@ -20,6 +22,7 @@ from posenc import checks, rotary_frequencies, sinusoidal_encoding, tiny
 from posenc.checks import __main__ as shell
 from posenc.checks import hunt, recall
 from posenc.checks._exact import geometric, reduced_angles
+from posenc.checks._torch import RoundedProducts
 from posenc.checks.conventions import Convention, rounding
 from posenc.checks.subjects import library_of, severe, values, worst
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
@@ -149,6 +152,8 @@ def test_scaled_rotations(scaling, layout):
     assert other["float32"].status == "failed"
     few = looked_at(turn, "rotary", **meant | {"frequencies": omega[:3]})
     assert few["frequencies"].status == "failed"
+    more = one(recall.part("partial"), "float32", "rotary", frequencies=1 / (1 + np.arange(8.0)))
+    assert more.note == "no convention to compare with"
 
 
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
@@ -573,7 +578,12 @@ def early(seq_len, d_model, dtype=torch.float32):
     return torch.from_numpy(sinusoidal_encoding(where, d_model)).to(dtype)
 
 
+def wider(seq_len, d_model, dtype=np.float32):
+    return sinusoidal_encoding(seq_len, d_model * (1 + (dtype == np.float16)), dtype=dtype)
+
+
 TABLE_ROWS = [
+    (wider, "half", "shapes (1024, 32) and (1024, 16)"),
     (lambda n, d: np.ones((n, d), int), "shape", "int64, which is no floating-point type"),
     (lambda n, d: table(n, d)[:, :-1], "shape", "shape (257, 15) for (257, 16)"),
     (lambda n, d: table(max(n, 1), d), "empty", "shape (1, 16) for (0, 16)"),
@@ -712,6 +722,15 @@ def test_layers():
     second = SinusoidalPositionalEncoding(16, batch_first=False)
     looked_at(second, "module", laws=["batch", "start", "rows", "far"]).raise_if_failed()
     assert "unique" in looked_at(second, "module", batch_first=True, laws=["unique", "norm"]).failed
+
+
+def test_a_layer_that_is_nan_far_out():
+    class Far(SinusoidalPositionalEncoding):
+        def forward(self, x, positions=None):
+            far = positions is not None and bool((positions > 1000).any())
+            return super().forward(x, positions) * (torch.nan if far else 1)
+
+    assert one(Far(16), "far").measured == "entries that are not finite"
 
 
 def test_a_layer_without_a_convention_or_positions():
@@ -918,6 +937,23 @@ class Bfloats:
         )()
 
 
+def test_a_library_without_half_precision_and_strides():
+    plain = ModuleType("plain")
+    plain.asarray = np.asarray
+    report = checks.check_rotary(in_numpy, library=plain, laws=["half", "strided"])
+    assert report["half"].note == "plain has no half precision"
+    assert report["strided"].note == "plain shows no strides"
+    assert checks.check_decoder(DECODER.full, library=np, laws=["shape"]).passed
+
+
+def test_products_that_are_rounded():
+    x = torch.tensor([[1 + 2.0**-12]])
+    with RoundedProducts():
+        assert (x @ x).item() == torch.einsum("ij,jk->ik", x, x).item() == 1
+        assert torch.einsum("i,j->ij", x[0], x[0]).item() > 1
+        assert (x.double() @ x.double()).item() > 1
+
+
 # Arguments
 
 ROTARY = checks.check_rotary
@@ -1085,6 +1121,15 @@ def test_exit_codes(arguments, code, said, tmp_path, monkeypatch, capsys):
         assert json.loads(printed.out)[0]["laws"][0]["status"] == "expected"
     with pytest.raises(SystemExit):
         shell.main(["mine:right", "--expect", "norm"])
+
+
+def test_the_module_runs(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    monkeypatch.setattr(sys, "argv", ["checks", "posenc:sinusoidal_encoding", "--laws", "norm"])
+    with pytest.raises(SystemExit) as end:
+        runpy.run_path(shell.__file__, run_name="__main__")
+    assert end.value.code == 0
+    assert "1 passed" in capsys.readouterr().out
 
 
 def test_the_shell_by_itself_takes_numpy_alone(tmp_path):

@@ -150,6 +150,18 @@ def test_made_on_meta_and_filled_later():
     np.testing.assert_array_equal(filled.pe.numpy(), sinusoidal_encoding(20, 8))
 
 
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({}, "d_model must be given, or frequencies"),
+        ({"frequencies": torch.ones(2, 4)}, "a coordinate for each of 2 axes, got shape"),
+    ],
+)
+def test_turns_that_are_refused(given, message):
+    with pytest.raises(ValueError, match=message):
+        rotary_turns(torch.arange(5), **given)
+
+
 class NoFloat64(TorchDispatchMode):
     """As on a device that has no float64, which the meta device plays here."""
 

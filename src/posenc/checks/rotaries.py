@@ -476,11 +476,10 @@ class Rotary(Turning):
         found = [self.compared(alone, meant, where)]
         seq_len = min(self.limit, 4200)
         inside = [k for k in where if k < seq_len]
-        if inside:
-            long = np.zeros((seq_len, d_model))
-            long[inside] = x[: len(inside)]
-            out = self.turn(long, range(seq_len))[inside]
-            found.append(self.compared(out, meant[: len(inside)], inside))
+        long = np.zeros((seq_len, d_model))
+        long[inside] = x[: len(inside)]
+        out = self.turn(long, range(seq_len))[inside]
+        found.append(self.compared(out, meant[: len(inside)], inside))
         return severe(found)
 
     def law_reduced(self) -> Measured:
