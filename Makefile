@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test chapter new move remove notebooks references lab pyodide serve lint faults check-site bench mutants audit links lock clean experiments .venv
+.PHONY: always help book site test chapter new move remove notebooks references lab pyodide serve pdf lint faults check-site bench mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -110,6 +110,9 @@ pyodide: .venv ## take Python for the pages from its sources again (needs a netw
 serve: book ## build the site and show it on localhost (PORT=8000)
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || \
 		{ echo "The site can't be shown on port $(PORT). Try another: make serve PORT=8001"; exit 1; }
+
+pdf: book ## print the book, and each page, into _build/html/pdf
+	@$(BIN)/python tools/pdf.py
 
 lint: .venv ## check style, format, types and spelling
 	$(BIN)/ruff check
