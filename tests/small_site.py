@@ -105,9 +105,9 @@ REFERENCES = """# References
 - <a id="two2020"></a>**van Two and Three, 2020.** B.
 """
 CLAIMS = """
-- {id: S0-boxed, claim: "It is $x$ & *so*.", verdict: holds, chapter: 01_first}
-- {id: S1-other, claim: Else., verdict: within limits, truth: Or $y$., chapter: 01_first}
-- {id: S1-cell, claim: No., verdict: fails, truth: Yes., chapter: 01_first}
+- {id: S0-boxed, claim: "It is $x$ & *so*.", verdict: holds}
+- {id: S1-other, claim: Else., verdict: within limits, truth: Or $y$.}
+- {id: S1-cell, claim: No., verdict: fails, truth: Yes.}
 """
 
 # What is on a page, and how lines end in it: not at ~, which is a blank, nor within [], but at |.
@@ -171,7 +171,7 @@ Each **wave** has its wave length. Waves are in [Figure 1.1](#fig-a), [(1.1)](#e
 
 So. `S0-boxed` `S1-other` `S0-boxed` `S9`
 :::"""),
-    code("# Checked: a < b\n" + "2\n" * 30, "hide-input", "S0-boxed", plain="2"),
+    code("# Checked: a < b\n" + "2\n" * 30, "hide-input", "S0-boxed", "S1-other", plain="2"),
     markdown("## Going further: more\n\n" + "word " * 400),
     markdown("""## Exercises
 

@@ -17,13 +17,16 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(ROOT / "book" / "_ext"))
+
+from sphinx_posenc.claims import asserting_cells
+
 TEMPLATE = ROOT / "tools" / "chapter.ipynb"
 LISTS = [ROOT / "_toc.yml", ROOT / "index.md"]
 LEDGER = ROOT / "book" / "claims.yml"
 CLAIM = """- id: S0-{label}
   claim: The encoding of position 0 begins with 0.
   verdict: holds
-  chapter: {stem}
 """
 
 
@@ -69,7 +72,7 @@ def new(name: str) -> None:
     for listed, line in zip(LISTS, (f"      - file: notebooks/{stem}\n", row), strict=True):
         listed.write_text("".join(place(lines(listed), line, None)), encoding="utf-8")
     with LEDGER.open("a", encoding="utf-8") as ledger:
-        ledger.write(CLAIM.format(label=label, stem=stem))
+        ledger.write(CLAIM.format(label=label))
     print(f"notebooks/{stem}.ipynb is there, listed in _toc.yml, index.md and book/claims.yml.")
     print(f"Execute and check it: make chapter NOTEBOOK=notebooks/{stem}.ipynb")
 
@@ -77,11 +80,12 @@ def new(name: str) -> None:
 def remove(path: str) -> None:
     """Delete a chapter, and take it off every list; what it claims goes with it."""
     stem = find(path)
+    gone = {claim for claim, (chapter, _) in asserting_cells(ROOT).items() if chapter == stem}
     for listed in LISTS:
         kept = [line for line in lines(listed) if f"notebooks/{stem}" not in line]
         listed.write_text("".join(kept), encoding="utf-8")
     rows = re.split(r"(?m)^(?=- id: )", LEDGER.read_text(encoding="utf-8"))
-    kept = [row for row in rows if f"\n  chapter: {stem}\n" not in row]
+    kept = [row for row in rows if row.partition("\n")[0].removeprefix("- id: ") not in gone]
     LEDGER.write_text("".join(kept), encoding="utf-8")
     (ROOT / "notebooks" / f"{stem}.ipynb").unlink()
     print(f"{stem} is gone. What git knows of it, `git checkout` brings back.")

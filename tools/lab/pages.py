@@ -6,10 +6,13 @@ the book's own notebooks are trusted, however they change: JupyterLab shows no S
 """
 
 import re
+import sys
 from pathlib import Path
 
-import yaml
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
+
+sys.path.append(str(Path(__file__).parents[2] / "book" / "_ext"))
+from sphinx_posenc.claims import asserting_cells, ledger
 
 LEDGER = re.compile(r"^```\{ledger\}\n(?::document: (S\d)\n)?```$", re.MULTILINE)
 MODULE = re.compile(
@@ -20,26 +23,27 @@ BOXES = re.compile(r"^:{4,}(\{container\}.*)?\n", re.MULTILINE)  # of cells, for
 GLOSSARY = re.compile(r"(?<=^:::\{glossary\}\n).*?(?=^:::$)", re.MULTILINE | re.DOTALL)
 
 
-def table(claims, document):
+def table(root, document):
     """The rows of the ledger, or what one document gets wrong."""
+    claims, cells = ledger(root), asserting_cells(root)
     lines = ["| Document | Claim | Verdict | Asserted in |", "|---|---|---|---|"]
     if document:
         lines = ["| The document says | Right is | Shown in |", "|---|---|---|"]
         claims = [c for c in claims if c["id"].startswith(document) and c["verdict"] != "holds"]
     for claim in claims:
-        name = f"chapter {int(claim['chapter'][:2])}"
-        there = f"[{name}](../notebooks/{claim['chapter']}.ipynb#claim-{claim['id']})"
-        cells = [claim["id"][:2], claim["claim"], claim["verdict"], there]
+        chapter, _ = cells[claim["id"]]
+        there = f"[chapter {int(chapter[:2])}](../notebooks/{chapter}.ipynb#claim-{claim['id']})"
+        row = [claim["id"][:2], claim["claim"], claim["verdict"], there]
         if document:
-            cells = [claim["claim"], claim["truth"], there]
-        cells = [cell.replace("|", r"\|") for cell in cells]
-        lines.append(f"| {' | '.join(cells)} |")
+            row = [claim["claim"], claim["truth"], there]
+        row = [cell.replace("|", r"\|") for cell in row]
+        lines.append(f"| {' | '.join(row)} |")
     return "\n".join(lines)
 
 
-def resolve(text, claims):
+def resolve(text, root):
     """The text of a page without the site's own directives."""
-    text = BOXES.sub("", LEDGER.sub(lambda found: table(claims(), found[1]), text))
+    text = BOXES.sub("", LEDGER.sub(lambda found: table(root, found[1]), text))
     text = MODULE.sub(
         r"In a cell of a notebook, `import \1; help(\1)` shows all that it has.", text
     )
@@ -58,10 +62,7 @@ class Pages(AsyncLargeFileManager):
     async def get(self, path, content=True, *args, **options):
         model = await super().get(path, content, *args, **options)
         if content and model["type"] == "file" and path.endswith(".md"):
-            ledger = Path(self.root_dir, "book", "claims.yml")
-            shown = resolve(
-                model["content"], lambda: yaml.safe_load(ledger.read_text(encoding="utf-8"))
-            )
+            shown = resolve(model["content"], Path(self.root_dir))
             if shown != model["content"]:
                 model |= {"content": shown, "writable": False}
         return model

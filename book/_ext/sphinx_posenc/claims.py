@@ -59,10 +59,11 @@ def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
 
 def rows_as_markdown(root: Path, document: str | None) -> str:
     """The table of the directive, for readers of text."""
+    cells = asserting_cells(root)
     head = ["| Claim | Says | Verdict | Instead | Shown in |", "|---|---|---|---|---|"]
     body = [
         f"| {row['id']} | {row['claim']} | {row['verdict']} | {row.get('truth', '')} | "
-        f"[{row['chapter']}](../notebooks/{row['chapter']}.md) |"
+        f"[{cells[row['id']][0]}](../notebooks/{cells[row['id']][0]}.md) |"
         for row in ledger(root)
         if document is None or (row["id"].startswith(document) and row["verdict"] != "holds")
     ]
@@ -97,6 +98,7 @@ class Ledger(SphinxDirective):
         root = Path(self.env.srcdir)
         self.env.note_dependency(str(root / "book" / "claims.yml"))
         rows = ledger(root)
+        self.cells = asserting_cells(root)
         if document := self.options.get("document"):
             body = [
                 self.row(row["claim"], row["truth"], self.place(row))
@@ -122,7 +124,8 @@ class Ledger(SphinxDirective):
 
     def place(self, row: dict[str, str]) -> nodes.Node:
         """A link to where a chapter judges the claim; 02_formula is chapter 2."""
-        text = nodes.Text(f"chapter {int(row['chapter'].partition('_')[0])}")
+        chapter, _ = self.cells[row["id"]]
+        text = nodes.Text(f"chapter {int(chapter.partition('_')[0])}")
         return link(f"claim-{row['id']}", self.env.docname, text)
 
     def row(self, *cells: str | nodes.Node) -> nodes.row:
