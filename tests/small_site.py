@@ -217,6 +217,7 @@ PAGES = {
     "book/glossary.md": GLOSSARY,
     "book/claims.md": "# Claims\n\n```{ledger}\n```\n\n```{ledger}\n:document: S1\n```\n",
     "book/claims.yml": CLAIMS,
+    "book/claims.schema.json": (ROOT / "book" / "claims.schema.json").read_text("utf-8"),
     "book/references.bib": BIB,
     "book/references.md": REFERENCES,
     "book/lines.md": "\n\n".join(["# Lines", *LINES, ""]),
