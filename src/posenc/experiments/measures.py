@@ -1,0 +1,224 @@
+"""What is measured of trained models."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from posenc.experiments.model import Trained
+from posenc.experiments.settings import TRAIN_LEN
+from posenc.experiments.tasks import SILENT, TASKS, A, B
+
+
+def stacked(parts: Sequence[tuple[Tensor, ...]]) -> list[Tensor]:
+    """Stack the first tensors of all seeds, the second ones, and so on."""
+    return [torch.stack(each) for each in zip(*parts, strict=True)]
+
+
+CHUNK = 256
+"""Letters that each model reads at a time, to bound the memory."""
+
+
+def examine(
+    models: Trained,
+    seq_len: int = TRAIN_LEN,
+    positions: Tensor | None = None,
+    number: int = 256,
+    exam: int = 0,
+) -> tuple[Tensor, Tensor, Tensor]:
+    """Test models on new sequences, different for each seed.
+
+    In sequences longer than the training's, only the places beyond its length are asked.
+
+    Parameters
+    ----------
+    models : Trained
+        Models of one task.
+    seq_len : int
+        Length of the sequences.
+    positions : Tensor, shape (seq_len,), optional
+        Positions of the letters; 0, …, seq_len - 1 by default.
+    number : int
+        Sequences per model.
+    exam : int
+        Selects the sequences: another number draws others.
+
+    Returns
+    -------
+    tokens, targets, answers : Tensor, shape (seeds, number, seq_len)
+        Where nothing is asked, the target is `SILENT`.
+    """
+    task = TASKS[models.settings.task]
+    parts = []
+    for seed in models.seeds:
+        generator = torch.Generator().manual_seed(2_000_000 + 1000 * exam + seed)
+        parts.append(task((number,), seq_len, generator))
+    tokens, targets = stacked(parts)
+    if seq_len > models.settings.seq_len:
+        targets[..., : models.settings.seq_len] = SILENT
+    return tokens, targets, _answers(models, tokens, positions)
+
+
+def _answers(models: Trained, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
+    """Return the models' answers, in the shape of `tokens`."""
+    seq_len = tokens.shape[-1]
+    at = torch.arange(seq_len) if positions is None else positions
+    pieces = torch.split(tokens, max(1, CHUNK // seq_len), dim=1)
+    with torch.no_grad():
+        return torch.cat([models(piece, at).argmax(-1) for piece in pieces], dim=1)
+
+
+def share(targets: Tensor, answers: Tensor) -> Tensor:
+    """Return the share of right answers among the places asked, one per model."""
+    asked = targets != SILENT
+    return ((answers == targets) & asked).sum((1, 2)) / asked.sum((1, 2))
+
+
+def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
+    """Read position and word off the input of the first layer and the output of each.
+
+    The probe is linear: least squares onto one column per position, or word; the largest column
+    is its answer. It is fitted on half of the sequences and tested on the other half.
+
+    Returns
+    -------
+    list of (Tensor, Tensor)
+        For each depth the share of right positions and of right words, each (seeds,).
+    """
+    seq_len = models.settings.seq_len
+    tokens, _, _ = examine(models, number=2 * number, seq_len=seq_len, exam=1)
+    positions = torch.arange(seq_len)
+    found = []
+    for state in models.inside(tokens, positions):
+        known = F.layer_norm(state.double(), state.shape[-1:])
+        known = torch.cat((known, torch.ones_like(known[..., :1])), -1)
+        fitted, tested = known[:, :number].flatten(1, 2), known[:, number:].flatten(1, 2)
+        gram = fitted.mT @ fitted + 1e-3 * torch.eye(known.shape[-1])
+        both = []
+        for truth in (positions.expand_as(tokens), tokens):
+            wanted = F.one_hot(truth[:, :number].flatten(1)).double()
+            answers = (tested @ torch.linalg.solve(gram, fitted.mT @ wanted)).argmax(-1)
+            both.append((answers == truth[:, number:].flatten(1)).double().mean(1))
+        found.append((both[0], both[1]))
+    return found
+
+
+LENGTHS = {16: 256, 32: 128, 64: 64, 128: 48}
+"""Lengths at which models are tested, and the number of sequences at each."""
+
+
+def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
+    """Return everything that the book records of trained models, one number per model.
+
+    ``16`` … ``128`` are accuracies by length, as far as the encoding goes, and ``x32`` … the same
+    with positions interpolated to the trained range. ``to90`` is what `steps_to` returns.
+    ``moved`` and ``stretched`` are accuracies at the trained length with positions shifted by 16,
+    or twice as far apart, and ``known`` is that on the training sequences. ``position0`` … and
+    ``word0`` … come from `probe`. In the order task, ``gap0`` … are accuracies at length 64 by the
+    distance between A and B, from 1, 16, 32 and 48 on, and ``early`` and ``late`` come from
+    `padded`. If `beyond` is false, only trained positions are tested.
+    """
+    settings = models.settings
+    trained, spread, task = settings.seq_len, settings.spread, settings.task
+    encoding = models.model.encoding
+    # Tables end, and so do the answers of the tasks that ask for the place.
+    ends = encoding.ends or task in ("place", "marked")
+    stretching = encoding.between and beyond and not ends and not spread
+    stretching = stretching and task in ("order", "back")
+    short = trained == TRAIN_LEN and not settings.sequences
+    found = {}
+    for seq_len, number in LENGTHS.items():
+        if seq_len < trained or (seq_len > trained and (ends or not beyond)):
+            continue
+        _, targets, answers = examine(models, seq_len, number=number)
+        found[f"{seq_len}"] = share(targets, answers)
+        if stretching and seq_len > trained:
+            at = torch.arange(seq_len) * trained / seq_len
+            _, targets, answers = examine(models, seq_len, at, number)
+            found[f"x{seq_len}"] = share(targets, answers)
+    if stretching:
+        here = torch.arange(trained)
+        for name, at in (("moved", here + 16), ("stretched", here * 2)):
+            _, targets, answers = examine(models, trained, at, 128)
+            found[name] = share(targets, answers)
+    if settings.sequences:
+        found["known"] = _known(models)
+    if short and not spread and task != "count":
+        for depth, (position, word) in enumerate(probe(models)):
+            found[f"position{depth}"], found[f"word{depth}"] = position, word
+    if short and settings.steps and task in ("order", "back") and beyond and not spread:
+        found["to90"] = steps_to(models)
+    if short and task == "order" and beyond and not ends:
+        found.update(_by_distance(models))
+        found["early"], found["late"] = (padded(models, where) for where in ("early", "late"))
+    return found
+
+
+def steps_to(models: Trained, accuracy: float = 0.9, window: int = 10) -> Tensor:
+    """Return how many steps of training it took to be right so often, one number per model.
+
+    Counted to the end of the first `window` batches whose mean accuracy is at least `accuracy`;
+    all steps where there is none.
+    """
+    window = min(window, len(models.curve))
+    means = models.curve.unfold(0, window, 1).mean(-1)  # (steps - window + 1, seeds)
+    there = torch.cat((means >= accuracy, torch.ones_like(means[:1], dtype=torch.bool)))
+    return (there.int().argmax(0) + window).clamp(max=len(models.curve))
+
+
+def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) -> Tensor:
+    """Return accuracy in the order task on trained sequences that filler makes longer.
+
+    With ``where="late"`` the filler comes first: the distances between A, B and the question are
+    those of the training. With ``where="early"`` it comes before the question, so A and B are as
+    close together as in training, and the question is far.
+    """
+    tokens, targets, _ = examine(models, number=number, seq_len=models.settings.seq_len, exam=4)
+    generator = torch.Generator().manual_seed(4_000_000)
+    more = seq_len - tokens.shape[-1]
+    filler = torch.randint(8, (*tokens.shape[:2], more), generator=generator)
+    parts = (filler, tokens) if where == "late" else (tokens[..., :-1], filler, tokens[..., -1:])
+    longer = torch.cat(parts, -1)
+    asked = F.pad(targets[..., -1:], (seq_len - 1, 0), value=SILENT)
+    return share(asked, _answers(models, longer))
+
+
+def by_depth(models: Trained, seq_len: int, parts: int = 4, number: int = 192) -> Tensor:
+    """Return accuracy in the needle task at the last place, by where the needle is.
+
+    Returns
+    -------
+    Tensor, shape (parts, seeds)
+        First the share of right answers for needles in the first part of the text.
+    """
+    tokens, targets, answers = examine(models, seq_len, number=number, exam=5)
+    right = (answers == targets)[..., -1]
+    part = (tokens == A).int().argmax(-1) * parts // (seq_len - 1)
+    return torch.stack([(right & (part == p)).sum(1) / (part == p).sum(1) for p in range(parts)])
+
+
+def _known(models: Trained) -> Tensor:
+    """Return accuracy on the sequences that the models were trained on."""
+    settings = models.settings
+    parts = []
+    for seed in models.seeds:
+        generator = torch.Generator().manual_seed(1_000_000 + seed)
+        shape = (settings.sequences,)
+        parts.append(TASKS[settings.task](shape, settings.seq_len, generator))
+    tokens, targets = stacked(parts)
+    return share(targets, _answers(models, tokens))
+
+
+def _by_distance(models: Trained) -> dict[str, Tensor]:
+    """Return accuracy at length 64 by the distance between A and B."""
+    tokens, targets, answers = examine(models, 64, number=192, exam=2)
+    right = (answers == targets)[..., -1]
+    distance = ((tokens == A).int().argmax(-1) - (tokens == B).int().argmax(-1)).abs()
+    found = {}
+    for low in (0, 16, 32, 48):
+        inside = (distance >= low) & (distance < low + 16)
+        found[f"gap{low}"] = (right & inside).sum(1) / inside.sum(1)
+    return found

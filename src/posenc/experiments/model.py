@@ -1,0 +1,157 @@
+"""The transformer around the encodings, and stacks of it that run many seeds at once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call, stack_module_state, vmap
+
+from posenc.experiments.encodings import ENCODINGS, Encoding
+from posenc.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
+from posenc.experiments.tasks import LETTERS
+
+
+class Attention(nn.Module):
+    """Multi-head attention that calls the encoding's `turn` and `bias`."""
+
+    def __init__(self, causal: bool) -> None:
+        super().__init__()
+        self.causal = causal
+        self.to_qkv = nn.Linear(WIDTH, 3 * WIDTH)
+        self.out = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
+        """Return the attended values, (batch, seq_len, WIDTH)."""
+        qkv = self.to_qkv(x).unflatten(-1, (3, HEADS, -1))  # (batch, seq_len, 3, HEADS, head_width)
+        q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (batch, HEADS, seq_len, head_width)
+        q, k = encoding.turn(q, positions), encoding.turn(k, positions)
+        scores = q @ k.mT / q.shape[-1] ** 0.5 + encoding.bias(positions)
+        if self.causal:
+            later = torch.ones(scores.shape[-2:], dtype=torch.bool).triu(1)
+            scores = scores.masked_fill(later, -torch.inf)
+        heads = scores.softmax(-1) @ v  # (batch, HEADS, seq_len, head_width)
+        out: Tensor = self.out(heads.transpose(1, 2).flatten(2))
+        return out
+
+
+class Layer(nn.Module):
+    """Attention and an MLP, each after a layer norm and beside a residual connection."""
+
+    def __init__(self, causal: bool, residual: bool) -> None:
+        super().__init__()
+        self.residual = residual
+        self.norm, self.attention = nn.LayerNorm(WIDTH), Attention(causal)
+        self.mlp = nn.Sequential(
+            nn.LayerNorm(WIDTH),
+            nn.Linear(WIDTH, 2 * WIDTH),
+            nn.ReLU(),
+            nn.Linear(2 * WIDTH, WIDTH),
+        )
+
+    def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
+        """Return the layer's output, in the shape of `x`."""
+        keep = 1.0 if self.residual else 0.0
+        x = keep * x + self.attention(self.norm(x), positions, encoding)
+        out: Tensor = keep * x + self.mlp(x)
+        return out
+
+
+class Transformer(nn.Module):
+    """Embeddings, layers, and scores of the answers at every place."""
+
+    def __init__(self, settings: Settings) -> None:
+        super().__init__()
+        self.settings = settings
+        self.words = nn.Embedding(len(LETTERS), WIDTH)
+        nn.init.normal_(self.words.weight, std=settings.start)
+        layers = [Layer(settings.causal, settings.residual) for _ in range(settings.layers)]
+        self.layers = nn.ModuleList(layers)
+        self.head = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TRAIN_LEN))
+        self.encoding = ENCODINGS[settings.encoding](settings)
+
+    def inside(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
+        """Return the input of the first layer and the output of each, (batch, seq_len, WIDTH)."""
+        x = self.encoding.rows(self.words(tokens) * self.settings.scale, positions)
+        states = [x]
+        for layer in self.layers:
+            states.append(layer(states[-1], positions, self.encoding))
+        return states
+
+    def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Return a score for each answer, (batch, seq_len, TRAIN_LEN)."""
+        out: Tensor = self.head(self.inside(tokens, positions)[-1])
+        return out
+
+
+@dataclass
+class Trained:
+    """A stack of models, one per seed."""
+
+    settings: Settings
+    seeds: Sequence[int]
+    model: Transformer
+    weights: dict[str, Tensor]
+    curve: Tensor
+    """Accuracy on each batch, before the models learn from it, (steps, seeds)."""
+
+    def __call__(self, tokens: Tensor, positions: Tensor) -> Tensor:
+        """Return scores, (seeds, batch, seq_len, TRAIN_LEN).
+
+        `tokens` are (seeds, batch, seq_len); `positions` are (seq_len,), or (seeds, seq_len).
+        """
+        scores: Tensor = self._run(self.model, tokens, positions)
+        return scores
+
+    def with_encoding(self, encoding: Encoding) -> Trained:
+        """Return models with a copy of these weights and another encoding, which has none."""
+        weights = {
+            name: weight.detach().clone().requires_grad_(weight.requires_grad)
+            for name, weight in self.weights.items()
+        }
+        model = Transformer(self.settings)
+        model.encoding = encoding
+        return replace(self, model=model, weights=weights)
+
+    @torch.no_grad()
+    def inside(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
+        """Return what `Transformer.inside` does, with a leading axis for the seed."""
+        states: list[Tensor] = self._run(_Inside(self.model), tokens, positions, "model.")
+        return states
+
+    def _run(self, model: nn.Module, tokens: Tensor, positions: Tensor, name: str = "") -> Any:
+        def one(weights: dict[str, Tensor], tokens: Tensor, positions: Tensor) -> Any:
+            return functional_call(model, weights, (tokens, positions))
+
+        weights = {name + key: value for key, value in self.weights.items()}
+        each = 0 if positions.ndim > 1 else None
+        return vmap(one, (0, 0, each))(weights, tokens, positions)
+
+
+class _Inside(nn.Module):
+    def __init__(self, model: Transformer) -> None:
+        super().__init__()
+        self.model = model
+
+    def forward(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
+        return self.model.inside(tokens, positions)
+
+
+def start(settings: Settings, seed: int) -> Transformer:
+    """Return the untrained model of a seed; contenders share all weights but the encoding's."""
+    torch.manual_seed(seed)
+    return Transformer(settings)
+
+
+def stack(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
+    """Return untrained models, one per seed.
+
+    `settings` are those of all models, or one for each, which may differ only in start and rate.
+    """
+    each = [settings] * len(seeds) if isinstance(settings, Settings) else settings
+    models = [start(one, seed) for one, seed in zip(each, seeds, strict=True)]
+    weights, fixed = stack_module_state(models)
+    return Trained(each[0], seeds, models[0], {**weights, **fixed}, torch.zeros(0, len(seeds)))

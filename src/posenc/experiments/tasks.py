@@ -1,0 +1,96 @@
+"""The tasks: sequences of letters, and what is asked at which place.
+
+Each takes a batch shape, a length and a generator, and returns tokens and targets, both of shape
+(*shape, seq_len). Where nothing is asked, the target is `SILENT`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+LETTERS = "abcdefghAB?^"
+"""The symbols of all tasks; a to h are filler."""
+
+A, B, QUESTION, START = 8, 9, 10, 11
+SILENT = -1
+"""Target of a place where nothing is asked."""
+
+
+def order(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Ask at the end whether the A comes before the B."""
+    tokens = torch.randint(8, (*shape, seq_len), generator=generator)
+    places = torch.rand(*shape, seq_len - 1, generator=generator).argsort(-1)
+    tokens.scatter_(-1, places[..., :1], A)
+    tokens.scatter_(-1, places[..., 1:2], B)
+    return _asked_at_the_end(tokens, places[..., 0] < places[..., 1])
+
+
+def count(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Ask at the end whether there are more A's than B's among three capitals."""
+    tokens, _ = order(shape, seq_len, generator)
+    free = torch.where(tokens < A, torch.rand(tokens.shape, generator=generator), -1.0)
+    answers = torch.rand(tuple(shape), generator=generator) < 0.5
+    third = torch.where(answers, A, B)[..., None]
+    tokens.scatter_(-1, free.argmax(-1, keepdim=True), third)
+    return _asked_at_the_end(tokens, answers)
+
+
+def back(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Ask from the fourth place on for the letter three back."""
+    tokens = torch.randint(8, (*shape, seq_len), generator=generator)
+    targets = torch.full_like(tokens, SILENT)
+    targets[..., 3:] = tokens[..., :-3]
+    return tokens, targets
+
+
+def local(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Ask from the fifth place on whether A's outnumber B's in the last five letters."""
+    tokens = torch.randint(A, B + 1, (*shape, seq_len), generator=generator)
+    targets = torch.full_like(tokens, SILENT)
+    targets[..., 4:] = (tokens.unfold(-1, 5, 1) == A).sum(-1) > 2
+    return tokens, targets
+
+
+def needle(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Ask at every place which letter follows the A, wherever the A is."""
+    tokens = torch.randint(8, (*shape, seq_len), generator=generator)
+    at = torch.randint(seq_len - 1, (*shape, 1), generator=generator)
+    answers = tokens.gather(-1, at + 1)
+    tokens.scatter_(-1, at, A)
+    return tokens, answers.expand(tokens.shape).clone()
+
+
+def place(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Ask everywhere for the place itself, counted from 0."""
+    tokens = torch.randint(8, (*shape, seq_len), generator=generator)
+    return tokens, torch.arange(seq_len).expand_as(tokens).clone()
+
+
+def marked(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Ask as `place` does, with a mark at the first place."""
+    tokens, targets = place(shape, seq_len, generator)
+    tokens[..., 0] = START
+    return tokens, targets
+
+
+def _asked_at_the_end(tokens: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
+    tokens[..., -1] = QUESTION
+    targets = torch.full_like(tokens, SILENT)
+    targets[..., -1] = answers
+    return tokens, targets
+
+
+Task = Callable[[Sequence[int], int, torch.Generator], tuple[Tensor, Tensor]]
+
+TASKS: dict[str, Task] = {
+    "order": order,
+    "back": back,
+    "local": local,
+    "count": count,
+    "needle": needle,
+    "place": place,
+    "marked": marked,
+}

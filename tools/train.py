@@ -1,0 +1,365 @@
+"""Train every model of chapters 11 and 15 again: `make experiments`.
+
+Finished contenders are kept in `.experiments`, one file each, so an interrupted run resumes where
+it stopped. A change to the source that trains or measures them starts them anew; comments and
+docstrings don't count. When all are done, the results are written to `notebooks/data`.
+"""
+
+import argparse
+import ast
+import csv
+import functools
+import hashlib
+import inspect
+import json
+import multiprocessing
+import os
+import platform
+import textwrap
+import time
+from dataclasses import asdict, fields, replace
+from pathlib import Path
+
+import numpy as np
+import torch
+from scipy import stats
+
+from posenc.encoding import angular_frequencies, sinusoidal_encoding
+from posenc.experiments import (
+    WIDTH,
+    Scaled,
+    Settings,
+    by_depth,
+    encodings,
+    examine,
+    fine_tune,
+    measure,
+    measures,
+    model,
+    read,
+    records,
+    settings,
+    settings_of,
+    share,
+    tasks,
+    train,
+    training,
+)
+from posenc.nn import alibi_slopes, rotate_pairs
+from posenc.rotary import rotary_frequencies
+
+ROOT = Path(__file__).parents[1]
+PARTS = ROOT / ".experiments"
+DATA = ROOT / "notebooks" / "data"
+
+SEEDS = range(300, 320)
+"""Not used before the design was settled; trials had seeds below 300, or from 1000 on."""
+
+SWEEP = range(200, 203)
+"""Seeds on which rate and start are chosen: other starts, other data, other tests."""
+
+RATES = (1e-2, 5e-3, 2e-2)
+STARTS = (WIDTH**-0.5, 1.0)
+"""The pair with the best mean over the sweep's seeds is taken, the first of equals."""
+
+MAIN = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
+TABLES = (
+    *("sinusoidal", "learned", "frozen", "shuffled", "smooth", "directed", "arc"),
+    *("shuffled smooth", "shuffled directed", "shuffled arc", "widened", "narrow"),
+)
+
+RULES = {
+    "as trained": {},
+    "interpolation": {"rope_type": "linear", "factor": 4.0},
+    "raised base": {"rope_theta": 1e4 * 4 ** (8 / 6)},
+    "dynamic": {"rope_type": "dynamic", "factor": 1.0},
+    "llama3": {
+        **{"rope_type": "llama3", "factor": 4.0, "original_max_position_embeddings": 16},
+        **{"low_freq_factor": 1.0, "high_freq_factor": 4.0},
+    },
+    "YaRN": {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16},
+    "two lists": {
+        **{"rope_type": "longrope", "factor": 4.0, "original_max_position_embeddings": 16},
+        **{"short_factor": [1.0] * 4, "long_factor": [1.0, 4.0, 4.0, 4.0]},
+        "attention_factor": 1.0,
+    },
+}
+"""Ways to read 64 letters with models trained on 16, as a `config.json` would spell them."""
+
+CONTEXT = ("stretch", "stages")
+"""The studies of chapter 15."""
+
+BASES = (10.0, 30.0, 100.0, 1e4)
+STAGES = {32: 120, 64: 120}
+"""After 16 letters, so many steps at each length, in this order."""
+
+
+def grid():
+    """Yield all contenders: study, settings, starts to choose from."""
+
+    def job(study, task, encoding="sinusoidal", starts=STARTS, **others):
+        return study, Settings(task, encoding, **others), starts
+
+    def main(task, causal=False, encodings=MAIN):
+        return [job("main", task, encoding, causal=causal) for encoding in encodings]
+
+    steps = {"order": 240, "back": 240, "needle": 600}
+    for task in ("needle", "back", "order"):
+        yield job("stretch", task, "rotary", (1.0,), steps=steps[task])
+    yield from main("order")
+    yield from main("back")
+    yield from main("order", causal=True, encodings=MAIN[:2])
+    for encoding in TABLES:
+        yield job("little", "order", encoding, sequences=64)
+    for encoding in TABLES:
+        yield job("little", "back", encoding, sequences=16)
+    for encoding in ("learned", "concatenated"):
+        yield job("longer", "order", encoding, seq_len=32)
+    yield job("join", "order", "concatenated")
+    yield job("join", "back", "concatenated")
+    for task in ("needle", "back"):
+        for base in BASES:
+            yield job("stages", task, "rotary", (1.0,), base=base, steps=steps[task])
+    yield job("spread", "order", spread=128)
+    for start in STARTS:
+        for scale in (1.0, WIDTH**0.5):
+            yield job("scale", "back", starts=(start,), scale=scale)
+    for layers in (1, 2, 3):
+        yield job("depth", "marked", "none", causal=True, layers=layers)
+    yield from main("local")
+    yield from main("count")
+    for base in (10.0, 100.0, 1e6):
+        yield job("base", "order", base=base)
+    for residual in (False, True):
+        yield job("residual", "back", starts=STARTS[:1], residual=residual, steps=0)
+    yield job("residual", "back", residual=False)
+    yield from main("order", causal=True, encodings=MAIN[2:])
+    for layers in (1, 3):
+        yield job("depth", "order", "none", causal=True, layers=layers)
+    yield from main("back", causal=True)
+    for base in (10.0, 100.0, 1e4, 1e6):
+        yield job("base", "order", base=base, seq_len=32)
+    yield from main("local", causal=True)
+    yield from main("count", causal=True)
+    for layers in (1, 3):
+        yield job("depth", "back", "none", causal=True, layers=layers)
+    for layers in (1, 2, 3):
+        yield job("depth", "place", "none", causal=True, layers=layers)
+    for start in STARTS:
+        for scale in (1.0, WIDTH**0.5):
+            yield job("scale", "order", starts=(start,), scale=scale)
+    for base in (10.0, 100.0, 1e4, 1e6):
+        yield job("base", "order", base=base, seq_len=64)
+
+
+MATTERS = (
+    *(settings, tasks, encodings, model, training, measures),
+    *(angular_frequencies, sinusoidal_encoding, alibi_slopes, rotate_pairs, rotary_frequencies),
+)
+"""The source that the results depend on."""
+
+
+def code(part):
+    """Return the code of a module or a function, without comments, docstrings and layout."""
+    tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
+    for node in ast.walk(tree):
+        if isinstance(getattr(node, "body", None), list):
+            node.body = [line for line in node.body if not is_text(line)]
+    return ast.dump(tree)
+
+
+def is_text(line):
+    """Say whether a statement is nothing but a string."""
+    value = line.value if isinstance(line, ast.Expr) else None
+    return isinstance(value, ast.Constant) and isinstance(value.value, str)
+
+
+@functools.cache
+def source():
+    """Return a short hash of the source and of torch's version."""
+    parts = [code(part) for part in MATTERS] + [torch.__version__]
+    return hashlib.sha256("".join(parts).encode()).hexdigest()[:12]
+
+
+def name(job):
+    """Return the name of a contender's file, a hash of everything that it depends on."""
+    made = hashlib.sha256(repr((job, SEEDS, SWEEP, RATES, source())).encode())
+    return f"{job[0]}-{made.hexdigest()[:12]}.json"
+
+
+def label(settings):
+    """Return the settings that aren't the defaults, and the task."""
+    usual = asdict(Settings())
+    return ", ".join(
+        f"{k}={v}" for k, v in asdict(settings).items() if v != usual[k] or k == "task"
+    )
+
+
+def cost(settings):
+    """Estimate how long a contender takes, in arbitrary units."""
+    return (settings.steps + 80) * settings.layers * settings.seq_len
+
+
+def choose(settings, starts):
+    """Train all rates and starts from each seed of the sweep; return the best, and all rows."""
+    tried = [replace(settings, start=start, rate=rate) for start in starts for rate in RATES]
+    each = [one for one in tried for _ in SWEEP]
+    seeds = [*SWEEP] * len(tried)
+    models = train(each, seeds)
+    _, targets, answers = examine(models, settings.seq_len, exam=3)
+    found = share(targets, answers)
+    best = tried[int(found.view(len(tried), -1).mean(dim=1).argmax())]
+    return best, (each, seeds, {str(settings.seq_len): found})
+
+
+def stretched(trained):
+    """Yield role and measures: models under each rule, without and with fine-tuning at 64."""
+    for name, rule in RULES.items():
+        short, long = (Scaled(trained.settings, rule, seq_len) for seq_len in (16, 64))
+        yield f"{name}, not tuned", both_lengths(trained, trained, short, long)
+        yield f"{name}, tuned", both_lengths(trained, fine_tune(trained, long, 64), short, long)
+
+
+def both_lengths(trained, models, short, long):
+    """Return accuracy at 16 and 64 letters, and by the needle's depth."""
+    found = {}
+    for encoding, seq_len in ((short, 16), (long, 64)):
+        there = models.with_encoding(encoding)
+        found[f"{seq_len}"] = accuracy(there, seq_len)
+        if trained.settings.task == "needle":
+            for part, shares in enumerate(by_depth(there, seq_len)):
+                found[f"depth{part}of{seq_len}"] = shares
+    return found
+
+
+def accuracy(models, seq_len):
+    """Return the share of right answers on new sequences, one per model."""
+    _, targets, answers = examine(models, seq_len, number=128)
+    return share(targets, answers)
+
+
+def in_stages(trained):
+    """Yield role and measures: models trained on longer and longer texts, after each stage."""
+    yield "16", {"16": accuracy(trained, 16)}
+    models = trained
+    for seq_len, steps in STAGES.items():
+        models = fine_tune(models, Scaled(trained.settings, {}, seq_len), seq_len, steps=steps)
+        found = {f"{length}": accuracy(models, length) for length in (16, seq_len)}
+        if trained.settings.task == "needle":
+            for part, shares in enumerate(by_depth(models, seq_len)):
+                found[f"depth{part}of{seq_len}"] = shares
+        yield f"{seq_len}", found
+
+
+def run(job):
+    """Choose rate and start on held-out data, train the models, store what was measured."""
+    study, settings, starts = job
+    path, begin = PARTS / name(job), time.process_time()
+    chosen, swept = choose(settings, starts)
+    made = list(records(study, "sweep", *swept))
+    trained = train(chosen, SEEDS)
+    if study in CONTEXT:
+        results = list((stretched if study == "stretch" else in_stages)(trained))
+    else:
+        results = [("test", measure(trained, beyond=study in ("main", "spread")))]
+    for role, found in results:
+        made += records(study, role, [chosen] * len(SEEDS), SEEDS, found)
+    part = {"seconds": time.process_time() - begin, "rows": made}
+    path.with_suffix(".new").write_text(json.dumps(part))
+    path.with_suffix(".new").rename(path)
+    return job, float(results[0][1][str(settings.seq_len)].mean())
+
+
+def write(jobs):
+    """Write both tables, and beside them what they were made with."""
+    parts = [json.loads((PARTS / name(job)).read_text()) for job in jobs]
+    rows = [row for part in parts for row in part["rows"]]
+    tables = {"experiments": [], "context": []}
+    for row in rows:
+        tables["context" if row["study"] in CONTEXT else "experiments"].append(row)
+    DATA.mkdir(exist_ok=True)
+    for table, chosen in tables.items():
+        columns = dict.fromkeys(key for row in chosen for key in row)
+        with (DATA / f"{table}.csv").open("w", newline="") as file:
+            writer = csv.DictWriter(file, columns, lineterminator="\n")
+            writer.writeheader()
+            writer.writerows(chosen)
+    made = {
+        "made on": time.strftime("%Y-%m-%d"),
+        "rows": {table: len(chosen) for table, chosen in tables.items()},
+        "minutes of one core": round(sum(part["seconds"] for part in parts) / 60, 1),
+        "seeds": [*SEEDS],
+        "seeds of the sweep": [*SWEEP],
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "numpy": np.__version__,
+        "processor": platform.machine(),
+        "settings": [field.name for field in fields(Settings)],
+    }
+    (DATA / "experiments.json").write_text(json.dumps(made, indent=1) + "\n")
+    print(*(f"{len(chosen)} rows in {table}.csv" for table, chosen in tables.items()), sep=", ")
+
+
+def prepare():
+    """Set up a process of the pool: one thread, and Ctrl+C reaches the main process alone."""
+    os.setsid()
+    torch.set_num_threads(1)
+
+
+def train_all(jobs, processes):
+    """Train contenders side by side, and print how far it has come."""
+    total = sum(cost(job[1]) for job in jobs)
+    done, begin = 0, time.perf_counter()
+    with multiprocessing.get_context("spawn").Pool(processes, prepare) as pool:
+        for number, ((study, settings, _), result) in enumerate(pool.imap_unordered(run, jobs), 1):
+            done += cost(settings)
+            seconds = (time.perf_counter() - begin) * (total / done - 1)
+            left_over = f"{number:3} of {len(jobs)}  {seconds / 60:5.1f} min left"
+            print(f"{left_over}  {result:.3f}  {study}  {label(settings)}", flush=True)
+
+
+def sample(number):
+    """Train six recorded models of one contender again; return what is wrong.
+
+    Processors round differently and training amplifies it, so single models may differ. Their
+    mean has to lie where that of six new seeds would, in 999 of 1000 cases.
+    """
+    tested = [row for row in read(DATA / "experiments.csv") if row["role"] == "test"]
+    short = [row for row in tested if row["seq_len"] == 16]
+    contenders = sorted({(row["study"], repr(settings_of(row))) for row in short})
+    chosen = contenders[number * 37 % len(contenders)]
+    rows = [row for row in short if (row["study"], repr(settings_of(row))) == chosen]
+    models = train(settings_of(rows[0]), [row["seed"] for row in rows[:6]])
+    found = measure(models, beyond=False)["16"].mean().item()
+    stored = np.array([row["16"] for row in rows])
+    error = stored.std(ddof=1) * (1 / 6 + 1 / len(stored)) ** 0.5
+    reach = max(0.02, stats.t.ppf(0.9995, len(stored) - 1) * error)
+    if abs(found - stored.mean()) <= reach:
+        return ""
+    return f"{chosen}: {found:.3f}, recorded {stored.mean():.3f} ± {reach:.3f}"
+
+
+def main():
+    """Train what isn't trained yet, then write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--processes", type=int, default=2)
+    parser.add_argument("--partial", action="store_true", help="write what there is, train nothing")
+    parser.add_argument("--sample", type=int, metavar="N", help="train one contender again")
+    options = parser.parse_args()
+    if options.sample is not None:
+        raise SystemExit(sample(options.sample))
+    PARTS.mkdir(parents=True, exist_ok=True)
+    jobs = list(grid())
+    left = [job for job in jobs if not (PARTS / name(job)).exists()]
+    if options.partial:
+        write([job for job in jobs if job not in left])
+        return
+    try:
+        train_all(left, options.processes)
+    except KeyboardInterrupt:
+        raise SystemExit("\nStopped. What is done is kept: the next run goes on.") from None
+    write(jobs)
+
+
+if __name__ == "__main__":
+    main()
