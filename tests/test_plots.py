@@ -132,3 +132,25 @@ def test_cover_and_favicon_are_current(tmp_path):
     draw.draw(tmp_path)
     for name in ("favicon.svg", "cover.svg"):
         assert (tmp_path / name).read_text() == (STATIC / name).read_text(), name
+
+
+def test_intervals_share_their_labels():
+    ax = plots.intervals(["a", "b"], [0.1, 0.4], [[0.0, 0.3], [0.2, 0.5]], name="first")
+    assert plots.intervals(["a", "b"], [0.2, np.nan], [[0, 1], [0, 1]], ax, shift=0.2) is ax
+    first, second = (bars.lines[0].get_xydata() for bars in ax.containers)
+    np.testing.assert_allclose(first, [[0.1, 0], [0.4, 1]])
+    np.testing.assert_allclose(second[:, 1], [0.2, 1.2])
+    (ends,) = ax.containers[0].lines[2]
+    np.testing.assert_allclose([each[:, 0] for each in ends.get_segments()], [[0, 0.3], [0.2, 0.5]])
+    assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b"]
+    assert ax.yaxis_inverted()
+
+
+def test_tables_say_the_same_as_text_and_as_html():
+    table = plots.Table(["task", "share"], [["<order>", 0.5]])
+    assert repr(table) == "task     share\n<order>    0.5"
+    shown = table._repr_html_()
+    assert '<th scope="row">&lt;order&gt;</th><td>0.5</td>' in shown
+    assert '<th scope="col">share</th>' in shown
+    with pytest.raises(ValueError, match="2 cells"):
+        plots.Table(["task", "share"], [["order"]])

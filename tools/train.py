@@ -240,7 +240,7 @@ def accuracy(models, seq_len):
 
 def in_stages(trained):
     """Yield role and measures: models trained on longer and longer texts, after each stage."""
-    yield "16", {"16": accuracy(trained, 16)}
+    yield "up to 16", {"16": accuracy(trained, 16)}
     models = trained
     for seq_len, steps in STAGES.items():
         models = fine_tune(models, Scaled(trained.settings, {}, seq_len), seq_len, steps=steps)
@@ -248,7 +248,7 @@ def in_stages(trained):
         if trained.settings.task == "needle":
             for part, shares in enumerate(by_depth(models, seq_len)):
                 found[f"depth{part}of{seq_len}"] = shares
-        yield f"{seq_len}", found
+        yield f"up to {seq_len}", found
 
 
 def run(job):

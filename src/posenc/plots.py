@@ -7,6 +7,7 @@ at least 3:1 on both.
 
 from __future__ import annotations
 
+import html
 from collections.abc import Sequence
 from typing import Any
 
@@ -168,3 +169,105 @@ def curves(
     ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
     ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
     return ax
+
+
+def intervals(
+    labels: Sequence[str],
+    centers: ArrayLike,
+    bounds: ArrayLike,
+    ax: Axes | None = None,
+    *,
+    name: str | None = None,
+    color: str | None = None,
+    shift: float = 0.0,
+    xlabel: str = "",
+) -> Axes:
+    """Draw a dot with a bar for each label, the first label at the top.
+
+    Parameters
+    ----------
+    labels : sequence of str
+        A name for each row.
+    centers : array_like, shape (n,)
+        Where the dots are; NaN leaves a row empty.
+    bounds : array_like, shape (n, 2)
+        Ends of the bars.
+    ax : Axes, optional
+        Where to draw; a new figure by default.
+    name : str, optional
+        What a legend calls these dots.
+    color : str, optional
+        Color of dots and bars; that of the cycle by default.
+    shift : float
+        How much further down to draw, in rows, so that two sets can share the labels.
+    xlabel : str
+        Name of the horizontal axis.
+
+    Returns
+    -------
+    Axes
+
+    Examples
+    --------
+    >>> len(intervals(["a", "b"], [0.1, 0.2], [[0, 0.2], [0.1, 0.3]]).get_yticks())
+    2
+    """
+    if ax is None:
+        ax = plt.subplots()[1]
+    middle, ends = np.asarray(centers, float), np.asarray(bounds, float)
+    rows = np.arange(len(labels)) + shift
+    reach = np.abs(ends.T - middle)
+    ax.errorbar(middle, rows, xerr=reach, fmt="o", markersize=4.5, color=color, label=name)
+    ax.set_yticks(range(len(labels)), labels)
+    ax.set(xlabel=xlabel, ylim=(len(labels) - 0.4, -0.6))
+    return ax
+
+
+class Table:
+    """A table that a notebook shows as HTML, and a terminal as aligned text.
+
+    Parameters
+    ----------
+    header : sequence of str
+        Names of the columns; the first one is that of the row labels.
+    rows : sequence of sequences
+        A label and a cell for each further column; each is turned into text.
+
+    Raises
+    ------
+    ValueError
+        If a row has more or fewer cells than the header.
+
+    Examples
+    --------
+    >>> Table(["task", "accuracy"], [["order", 0.5], ["back", 1.0]])
+    task   accuracy
+    order       0.5
+    back        1.0
+    """
+
+    def __init__(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
+        self.header, self.rows = list(header), [[str(cell) for cell in row] for row in rows]
+        for row in self.rows:
+            if len(row) != len(self.header):
+                raise ValueError(f"rows must have {len(self.header)} cells, got {row}")
+
+    def __repr__(self) -> str:
+        """Return the cells as aligned text."""
+        widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
+        lines = []
+        for first, *others in [self.header, *self.rows]:
+            cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+            lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.header)
+        body = ""
+        for first, *others in self.rows:
+            cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in others)
+            body += f'<tr><th scope="row">{html.escape(first)}</th>{cells}</tr>\n'
+        return (
+            '<div class="pst-scrollable-table-container" tabindex="0"><table class="table">\n'
+            f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
+        )
