@@ -12,7 +12,7 @@ import pytest
 import torch
 import vectors
 
-from posenc import rotary_frequencies
+from posenc import read_config, rotary_frequencies
 from posenc.checks import KNOWN
 from posenc.nn import rotate_pairs
 
@@ -91,6 +91,27 @@ def test_frequencies(scaled):
     )
     np.testing.assert_allclose(found, np.array(scaled["values"], dtype=float), rtol=1e-13, atol=0)
     assert factor == pytest.approx(float(scaled["attention_factor"]), rel=1e-14)
+
+
+@pytest.mark.parametrize("turned", VECTORS["axes"], ids=lambda each: each["name"])
+def test_axes(turned):
+    places = torch.tensor(turned["positions"])
+    frequencies = torch.zeros(places.shape[1], len(turned["axis"]), dtype=torch.float64)
+    for pair, (axis, exponent) in enumerate(zip(turned["axis"], turned["exponents"], strict=True)):
+        over, under = map(int, exponent.split("/"))
+        frequencies[axis, pair] = float(turned["base"]) ** (-over / under)
+    x = torch.tensor([float(each) for each in turned["x"]], dtype=torch.float64)
+    found = rotate_pairs(x.expand(len(places), -1), places, frequencies=frequencies)
+    expected = np.array(turned["values"], dtype=float)
+    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize("asked", VECTORS["multipliers"], ids=lambda each: each["name"])
+def test_multipliers(asked):
+    config = {"head_dim": 64, "rope_theta": 1e4, "rope_scaling": asked["scaling"]}
+    (layers,) = read_config(config).layers
+    assert layers.attention_factor == pytest.approx(float(asked["attention_factor"]), rel=1e-14)
+    assert (layers.score_factor or 1) == pytest.approx(float(asked["score_factor"]), rel=1e-14)
 
 
 def test_a_reader_in_another_language():

@@ -49,9 +49,11 @@ for (const rotation of rotations) {
   });
 }
 
-for (const scaled of frequencies.filter(({ scaling }) => ["default", "linear"].includes(scaling.rope_type)))
+for (const scaled of frequencies.filter(({ scaling }) => ["default", "linear"].includes(scaling.rope_type))) {
+  const d_model = scaled.d_model * (scaled.scaling.partial_rotary_factor ?? 1);
   scaled.values.forEach((value, i) =>
-    compare(omega(i, scaled) / (scaled.scaling.factor ?? 1), value, 1, `${scaled.name}, pair ${i}`),
+    compare(omega(i, { ...scaled, d_model }) / (scaled.scaling.factor ?? 1), value, 1, `${scaled.name}, pair ${i}`),
   );
+}
 
 console.log(`${entries} entries agree`);

@@ -40,6 +40,7 @@ FREQUENCIES = {
     "default, base 500000": (128, 500_000, {"rope_type": "default"}, None, None),
     "linear": (64, 10_000, {"rope_type": "linear", "factor": 4.0}, None, None),
     "dynamic": (64, 10_000, {"rope_type": "dynamic", "factor": 2.0}, 2048, 8192),
+    "partial": (64, 10_000, {"rope_type": "default", "partial_rotary_factor": 0.25}, None, None),
     "yarn": (128, 1_000_000, YARN, None, None),
     "longrope, short": (8, 10_000, LONG, None, 4096),
     "longrope, long": (8, 10_000, LONG, None, 4097),
@@ -51,6 +52,20 @@ FREQUENCIES = {
         None,
         None,
     ),
+}
+# name: frequencies of each pair, and the axis that it follows
+AXES = {
+    "two axes, halves": [(0, 0), (1, 0), (0, 1), (1, 1)],
+    "three axes, sectioned": [(0, 0), (1, 0), (2, 1), (3, 1), (4, 2), (5, 2)],
+    "three axes, interleaved": [(0, 0), (1, 1), (2, 2), (3, 0), (4, 1), (5, 2)],
+}
+PLACES = [[0, 0, 0], [5, 5, 5], [5, 6, 7], [100, 3, 131_071]]
+# name: what a configuration asks for
+MULTIPLIERS = {
+    "yarn": {"factor": 40.0},
+    "yarn, both depths": {"factor": 40.0, "mscale": 1.0, "mscale_all_dim": 1.0},
+    "yarn, two depths": {"factor": 40.0, "mscale": 1.0, "mscale_all_dim": 0.707},
+    "yarn, given": {"factor": 8.0, "attention_factor": 1.25},
 }
 
 
@@ -159,7 +174,8 @@ def frequencies(name):
     """Frequencies under a scaling, and the attention factor."""
     d_model, base, fields, limit, seq_len = FREQUENCIES[name]
     kind, factor = fields["rope_type"], mpf(fields.get("factor", 1))
-    omega, attention = geometric(d_model, base), mpf(1)
+    width = int(d_model * fields.get("partial_rotary_factor", 1)) if kind == "default" else d_model
+    omega, attention = geometric(width, base), mpf(1)
     if kind == "linear":
         omega = [each / factor for each in omega]
     elif kind == "dynamic":
@@ -189,6 +205,49 @@ def frequencies(name):
     }
 
 
+def several(name):
+    """Turn one vector at places with a coordinate for each axis."""
+    pairs, base = AXES[name], 10_000
+    number = len({exponent for exponent, _ in pairs})
+    x = [mpf((7 * j) % 11 - 5) / 4 for j in range(2 * len(pairs))]
+    axes = 1 + max(axis for _, axis in pairs)
+    places, values = [place[:axes] for place in PLACES], []
+    for place in places:
+        out = []
+        for i, (exponent, axis) in enumerate(pairs):
+            angle = place[axis] * mpmath.power(base, -mpf(exponent) / number)
+            cos, sin = mpmath.cos(angle), mpmath.sin(angle)
+            a, b = x[2 * i], x[2 * i + 1]
+            out += [a * cos - b * sin, a * sin + b * cos]
+        values.append([text(entry) for entry in out])
+    return {
+        "name": name,
+        "base": str(base),
+        "exponents": [f"{exponent}/{number}" for exponent, _ in pairs],
+        "axis": [axis for _, axis in pairs],
+        "x": [text(entry) for entry in x],
+        "positions": places,
+        "values": values,
+    }
+
+
+def multipliers(name):
+    """What cosine and sine, and what the score besides, are multiplied by."""
+    fields = {"rope_type": "yarn", "original_max_position_embeddings": 4096, **MULTIPLIERS[name]}
+
+    def heat(depth):
+        return mpf("0.1") * mpf(str(depth)) * mpmath.log(mpf(fields["factor"])) + 1
+
+    above, below = fields.get("mscale"), fields.get("mscale_all_dim")
+    attention = heat(above) / heat(below) if below else heat(1)
+    return {
+        "name": name,
+        "scaling": fields,
+        "attention_factor": text(mpf(fields.get("attention_factor", attention))),
+        "score_factor": text(heat(below) ** 2 if below else mpf(1)),
+    }
+
+
 def vectors():
     """Make all vectors."""
     with mpmath.workdps(DIGITS + 20):
@@ -203,6 +262,8 @@ def vectors():
                 for width, base in ((8, 10_000), (64, 500_000))
             ],
             "frequencies": [frequencies(name) for name in FREQUENCIES],
+            "axes": [several(name) for name in AXES],
+            "multipliers": [multipliers(name) for name in MULTIPLIERS],
         }
 
 
@@ -255,6 +316,21 @@ def schema():
         values=row,
         attention_factor=decimal,
     )
+    axes = record(
+        name={"type": "string"},
+        base=base,
+        exponents={"type": "array", "items": {"type": "string", "pattern": "^[0-9]+/[0-9]+$"}},
+        axis={"type": "array", "items": count},
+        x=row,
+        positions={"type": "array", "items": {"type": "array", "items": count}},
+        values={"type": "array", "items": row},
+    )
+    multiplied = record(
+        name={"type": "string"},
+        scaling={"type": "object", "required": ["rope_type"]},
+        attention_factor=decimal,
+        score_factor=decimal,
+    )
     whole = record(
         format={"const": 1},
         schema={"const": "vectors.schema.json"},
@@ -262,6 +338,8 @@ def schema():
         tables={"type": "array", "items": tables},
         rotations={"type": "array", "items": rotations},
         frequencies={"type": "array", "items": scaled},
+        axes={"type": "array", "items": axes},
+        multipliers={"type": "array", "items": multiplied},
     )
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
