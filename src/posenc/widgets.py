@@ -35,6 +35,9 @@ from posenc.encoding import (
 )
 from posenc.rotary import rotary_frequencies
 
+MIME = "application/vnd.posenc.figure+json"
+"""What a figure shows, beside its picture in a stored notebook: its kind and its state."""
+
 Floats = NDArray[np.float64]
 
 VARIANTS = {
@@ -214,7 +217,8 @@ class _Figure(anywidget.AnyWidget):
         return f"{type(self).__name__}({arguments})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        data = {"text/plain": repr(self), "image/svg+xml": self.picture()}
+        figure = {"kind": type(self).__name__, "state": self.state()}
+        data = {"text/plain": repr(self), "image/svg+xml": self.picture(), MIME: figure}
         if _static():
             return data, {}
         live, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})

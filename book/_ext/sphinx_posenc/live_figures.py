@@ -8,7 +8,6 @@ into no other: a page that is opened as a file may not load a module from anothe
 
 from __future__ import annotations
 
-import ast
 import os
 import re
 from html import escape
@@ -29,17 +28,6 @@ def script(*kinds: str) -> str:
     return jsmin(f"(() => {{\n{body}define();\n}})();")
 
 
-def call(text: str) -> tuple[str, dict[str, Any]] | None:
-    """Name and arguments of a widget, from its text: ``Heatmap(d_model=64)``."""
-    try:
-        node = ast.parse(text.strip(), mode="eval").body
-    except SyntaxError:
-        return None
-    if not isinstance(node, ast.Call) or getattr(node.func, "id", None) not in widgets.FIGURES:
-        return None
-    return node.func.id, {k.arg: ast.literal_eval(k.value) for k in node.keywords}
-
-
 def live(kind: str, state: dict[str, Any], image: nodes.image) -> list[nodes.Node]:
     """The element, with its picture inside."""
     attributes = {"kind": kind.lower(), **state}
@@ -50,18 +38,16 @@ def live(kind: str, state: dict[str, Any], image: nodes.image) -> list[nodes.Nod
 
 def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
     """Make each widget that a notebook shows a live figure."""
-    for bundle in list(doctree.findall(nodes.container)):
-        if bundle.get("nb_element") != "mime_bundle":
-            continue
-        outputs = {child["mime_type"]: child for child in bundle.children}
-        widget = "text/plain" in outputs and call(outputs["text/plain"].astext())
-        if widget and "image/svg+xml" in outputs:
-            image = next(outputs["image/svg+xml"].findall(nodes.image))
-            bundle.replace_self(live(*widget, image))
+    for cell in list(doctree.findall(nodes.container)):
+        if figure := cell.get("cell_metadata", {}).get("figure"):  # of `to_myst`
+            image = next(cell.findall(nodes.image))
+            bundle = image.parent.parent
+            bundle.replace_self(live(figure["kind"], figure["state"], image))
     for image in list(doctree.findall(nodes.image)):  # on other pages
         for kind, figure in widgets.FIGURES.items():
             if f"live-{kind.lower()}" in image.get("classes", ()):
                 widget = figure()
+                app.env.note_dependency(widgets.__file__)
                 image["uri"] = "/" + draw(app.env, image.parent["ids"][0], widget)
                 image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
 

@@ -63,6 +63,15 @@ def has_picture(cell: Cell) -> bool:
     return any(kind.startswith("image/") for kind in kinds)
 
 
+def lift_figure(cell: Cell) -> None:
+    """Put what a live figure shows, which myst-nb doesn't know, into the metadata of its cell."""
+    from posenc.widgets import MIME  # here, since links are checked without it, and quickly
+
+    for output in cell.get("outputs", []):
+        if figure := output.get("data", {}).pop(MIME, None):
+            cell["metadata"]["figure"] = figure
+
+
 def equation(found: re.Match[str]) -> str:
     return f"{found['before']}\n$$\n{found['text']}\n$$ ({found['name']})"
 
@@ -93,6 +102,7 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
     for cell in cells:
         if cell["cell_type"] != "markdown":
             figure = cell if has_picture(cell) else None
+            lift_figure(cell)
         elif figure and (caption := CAPTION.match(cell["source"])):
             options = figure["metadata"].setdefault("mystnb", {})
             options["figure"] = {"name": caption["name"], "caption": caption["text"].strip()}
