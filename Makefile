@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test chapter new move remove notebooks references lab pyodide serve pdf lint faults check-site bench mutants audit links lock clean experiments .venv
+.PHONY: always help book site test chapter new move remove notebooks references lab pyodide serve pdf lint check-site bench mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -21,30 +21,29 @@ notebooks chapter: export POSENC_STATIC := 1
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
-# A .venv that no longer starts, or is not of the Python that was named, is made anew.
-.venv:
-	@$(PYTHON) tools/install.py $(if $(filter-out file,$(origin PYTHON)),--this-python)
+# A .venv that no longer starts is made anew.
+$(shell .venv/bin/python -c '' 2>/dev/null || rm -f .venv/installed)
+.venv: .venv/installed
+.venv/installed: requirements.txt
+	@$(PYTHON) tools/install.py .venv --requirement requirements.txt
+	@.venv/bin/python -m pip install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
 
 # Tools that would get in the way of the others have environments of their own.
 .venv/%/installed: requirements.txt pyproject.toml | .venv
-	@$(PYTHON) tools/install.py --group $*
+	@$(PYTHON) tools/install.py .venv/$* --constraint requirements.txt --group $*
+	@touch $@
 
-book: .venv ## execute the notebooks and build the site
+book: .venv ## build the site from the stored notebooks
 	@$(ALONE) $(MAKE) --no-print-directory site
 
-# Every build writes every page, so there is none where nothing changed since the last one.
 site: _build/complete
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 
-# The execution cache looks at notebooks alone: what they import and read is watched here.
-_build/sources: $(wildcard src/posenc/*.py src/posenc/*/*.py src/posenc/figures/* notebooks/data/*) requirements.txt
-	@rm -rf _build
-	@mkdir -p _build && touch $@
-
 # Sphinx looks at the pages that are there: pages that were removed, and what builds pages, are watched here.
-_build/pages: _build/sources _toc.yml $(wildcard book/_ext/*/*.py)
+_build/pages: _toc.yml requirements.txt $(wildcard book/_ext/*/*.py)
 	@rm -rf _build/html _build/.doctrees
-	@touch $@
+	@mkdir -p _build && touch $@
 
 # The address that the environment names is on every page.
 _build/address: _build/pages always
@@ -53,8 +52,9 @@ _build/address: _build/pages always
 
 # A build that failed or was stopped leaves no `complete`, and no first page; its pages are not built
 # upon. Each page has the date of its last commit, so commits are watched, too.
-_build/complete: _build/address _config.yml index.md $(wildcard .git/logs/HEAD notebooks/*.ipynb) \
-		$(filter-out %__pycache__ %.pyc, $(wildcard book/* book/*/* book/*/*/*))
+_build/complete: _build/address _config.yml index.md \
+		$(wildcard $(shell git rev-parse --git-path logs/HEAD 2>/dev/null)) \
+		$(shell find book notebooks src -type f -not -name '*.pyc')
 	@test -e $@ || rm -rf _build/html _build/.doctrees
 	@rm -f $@ _build/html/index.html
 	@$(BIN)/jupyter-book build . -W -n --keep-going 2>&1 | tee _build/log || { \
@@ -120,9 +120,6 @@ lint: .venv ## check style, format, types and spelling
 	$(BIN)/mypy
 	$(BIN)/codespell
 
-faults: .venv ## break copies of the book, and see what happens
-	$(BIN)/python -m pytest -m faults --numprocesses=2 tests/test_faults.py
-
 # Lighthouse comes from npm, the only part of the book that does.
 tools/%/node_modules/installed: tools/%/package-lock.json
 	@command -v npm >/dev/null || { echo "Node.js 20 or later is needed, https://nodejs.org"; exit 1; }
@@ -163,9 +160,9 @@ links: book ## try the links to other sites (needs a network)
 	@trap 'rm -f _build/html/output.txt _build/html/output.json' EXIT; \
 		$(ALONE) $(BIN)/jupyter-book build . --builder linkcheck
 
-# What only torch's GPU build needs is left out: pinned, it would come with the CPU build, too.
 lock: .venv ## compile requirements.txt from pyproject.toml
-	$(PYTHON) tools/install.py --lock
+	$(BIN)/uv pip compile pyproject.toml --all-extras --group book --group test --group lint --universal \
+		--python-version 3.11 --fork-strategy fewest --output-file requirements.txt --quiet
 
 clean: ## remove what was built and installed
 	rm -rf _build .experiments .venv mutants tools/*/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage

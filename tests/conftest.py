@@ -31,7 +31,7 @@ def pytest_report_header():
 
 def pytest_collection_modifyitems(config, items):
     """What takes long, or needs a machine at rest, has a target of its own."""
-    for name, target in {"faults": "make faults", "timing": "make bench"}.items():
+    for name, target in {"timing": "make bench"}.items():
         if name not in config.option.markexpr:
             for item in filter(lambda item: item.get_closest_marker(name), items):
                 item.add_marker(pytest.mark.skip(reason=f"run by `{target}`"))

@@ -13,8 +13,8 @@ When it has been read
     judges to the ledger, `reading_time` counts the minutes, and `browser_cells` marks the cells
     that can't run in the page (`unavailable`).
 When all pages have been read
-    `cross_references` compares what they state with what is so; `search_index` says which words
-    the search knows.
+    `cross_references` compares what they state with what is so, `incremental` says which pages are
+    written, and `search_index` which words the search knows.
 When a page is written
     `myst_markup` leads links to places on other pages, `glossary_links` links terms, `line_breaks`
     keeps short formulas and numbers together, `math_renderer` draws formulas, `accessibility`
@@ -24,8 +24,8 @@ When a page is written
 When all pages are written
     `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
     writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
-    `optimization` makes pages light, `security_policy` says what a page may load, `deployment`
-    lists the pages, and `browser_files` copies Python beside them.
+    `incremental` has `optimization` make pages light and `security_policy` say what they may load,
+    `deployment` lists the pages, and `browser_files` copies Python beside them.
 """
 
 from __future__ import annotations
@@ -57,15 +57,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
         folded_cells,
         glossary_links,
         highlighting,
+        incremental,
         line_breaks,
         live_figures,
         math_renderer,
         myst_markup,
-        optimization,
         page_metadata,
         reading_time,
         search_index,
-        security_policy,
         svg_theme,
         text_twins,
         toc_check,
@@ -77,10 +76,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write_downloads(app)
             text_twins.write_twins(app)
-            claims.write_json(app.srcdir, app.outdir, app.config.html_baseurl)
-            if app.config.html_optimized:
-                optimization.lighten(app.outdir)
-            security_policy.guard_pages(app.outdir)
+            if "book/claims" in app.env.found_docs:
+                claims.write_json(app.srcdir, app.outdir, app.config.html_baseurl)
+            incremental.finish(app)
             deployment.list_pages(app)
             browser_files.copy_python(app.outdir)
 
@@ -107,10 +105,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-read", AFTER, accessibility.require_alt),
         ("doctree-read", AFTER, folded_cells.name_folds),
         ("doctree-read", AFTER, claims.tie),
+        ("doctree-read", AFTER, page_metadata.summarize),
         ("doctree-read", AFTER, reading_time.add_times),
         ("doctree-read", AFTER, browser_cells.mark_cells),
         ("env-updated", BEFORE, cross_references.check),
-        ("env-updated", AFTER, optimization.write_all),
+        ("env-get-updated", AFTER, incremental.pages_to_write),
         ("doctree-resolved", AFTER, glossary_links.link_terms),
         ("doctree-resolved", AFTER, line_breaks.keep_formulas),
         ("html-collect-pages", BEFORE, deployment.redirect),
@@ -120,6 +119,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("html-page-context", AFTER, config_page.add_script),
         ("html-page-context", AFTER, page_metadata.describe),
         ("html-page-context", AFTER, browser_files.name_folder),
+        ("html-collect-pages", AFTER, search_index.keep_entries),
         ("build-finished", AFTER, finish),
     ]:
         app.connect(event, handler, priority)

@@ -147,6 +147,18 @@ def differences(book: Book) -> list[tuple[str, str, str]]:
     return found
 
 
+def unknown_keys(book: Book) -> list[tuple[str, str]]:
+    """Citations of what isn't in the list of references: page, and key."""
+    return [
+        (page, link["anchor"])
+        for page in book.titles
+        for text in book.texts(page)
+        for link in LINK.finditer(text)
+        if link["anchor"] and book.path(page, link["path"]) == REFERENCES
+        if page != REFERENCES and link["anchor"] not in book.labels
+    ]
+
+
 def book_of(app: Sphinx) -> Book:
     """The book that is built, read once."""
     if not hasattr(app, "book"):
@@ -168,6 +180,8 @@ def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def check(app: Sphinx, *args: Any) -> None:
-    """Warn of what the text states and isn't so."""
+    """Warn of what the text states and isn't so, and of keys that no reference has."""
+    for page, key in unknown_keys(book_of(app)):
+        logger.warning("%s cites %r, no such key in book/references.bib: add it there", page, key)
     for page, is_now, should in differences(book_of(app)):
         logger.warning("%s states %r, and it is %r: run make references", page, is_now, should)

@@ -51,8 +51,6 @@ def list_pages(app: Sphinx) -> None:
         places = "".join(f"<url><loc>{escape(url + page)}</loc></url>\n" for page in sorted(pages))
         (out / "sitemap.xml").write_text(SITEMAP.format(places), encoding="utf-8")
         robots += f"Sitemap: {url}sitemap.xml\n"
-        lost = out / "404.html"
-        lost.write_text(from_anywhere(lost.read_text(encoding="utf-8"), url), encoding="utf-8")
     (out / "robots.txt").write_text(robots, encoding="utf-8")
 
 

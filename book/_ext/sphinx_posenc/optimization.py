@@ -3,8 +3,8 @@
 Sphinx, the theme and the extensions each add their own files to every page, and most of the rules
 and glyphs in them are never used. When the site is built, `lighten` merges what the pages load, in
 its order; leaves out style rules that can match nothing, and glyphs that no page draws; tells the
-pages how large their pictures are; and deletes the files that nothing names any more. It works on
-files alone, and changes nothing that a reader sees: a test compares pixels.
+pages how large their pictures are; and deletes the files that nothing names any more. It changes
+nothing that a reader sees. What one page or style needs is computed once, and kept for the next.
 """
 
 from __future__ import annotations
@@ -26,9 +26,8 @@ import tinycss2
 from bs4 import BeautifulSoup
 from fontTools import subset
 from fontTools.ttLib import TTFont
+from joblib import Memory
 from rjsmin import jsmin
-from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 
 SCRIPT = re.compile(r"[ \t]*<script([^>]*)>(.*?)</script>\n?", re.DOTALL)
 STYLE = re.compile(r'[ \t]*<link(?=[^>]* rel="stylesheet")[^>]* href="([^"]*)"[^>]*>\n?')
@@ -51,25 +50,24 @@ SIZED = ":where(img[height]){height:auto}"
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 
-def used(pages: Iterable[str], classes: set[str]) -> tuple[set[str], dict[str, set[str]]]:
-    """What style rules can match in pages, and the characters below each of some classes.
+def used(html: str, classes: set[str]) -> tuple[set[str], dict[str, set[str]]]:
+    """What style rules can match in a page, and the characters below each of some classes.
 
     MathML is for screen readers: its characters are not drawn.
     """
     words: set[str] = set()
     drawn: dict[str, set[str]] = {}
-    for html in pages:
-        page = BeautifulSoup(html, "html.parser")
-        tags = page.find_all()
-        for tag in tags:
-            words.update([tag.name, *tag.get("class", []), tag.get("id", "")])
-        for script in page("script"):
-            words.update(WORD.findall(script.text))
-        for formula in page("math"):
-            formula.clear()
-        for tag in tags:
-            for name in classes.intersection(tag.get("class", [])):
-                drawn.setdefault(name, set()).update(tag.text)
+    page = BeautifulSoup(html, "html.parser")
+    tags = page.find_all()
+    for tag in tags:
+        words.update([tag.name, *tag.get("class", []), tag.get("id", "")])
+    for script in page("script"):
+        words.update(WORD.findall(script.text))
+    for formula in page("math"):
+        formula.clear()
+    for tag in tags:
+        for name in classes.intersection(tag.get("class", [])):
+            drawn.setdefault(name, set()).update(tag.text)
     return words, drawn
 
 
@@ -178,7 +176,7 @@ def family(rule: Any) -> str:
     return found[1] if found else ""
 
 
-def smaller_font(path: Path, characters: Iterable[str]) -> bytes:
+def smaller_font(path: Path, characters: set[str]) -> bytes:
     """The font with the glyphs of these characters alone.
 
     The blank is always there: a browser takes the height of a line from the first font with one.
@@ -195,7 +193,14 @@ def smaller_font(path: Path, characters: Iterable[str]) -> bytes:
     return out.getvalue()
 
 
-def faces(rules: list[Any], drawn: dict[str, set[str]], folder: Path) -> str:
+def is_asked_for(face: Any, css: str) -> bool:
+    """Whether a rule that is left can ask for this face: one that is slanted, if it is."""
+    name = family(face)
+    slanted = rf"{name}[^}}]*italic|italic[^}}]*{name}|textit"
+    return "italic" not in text([face]) or re.search(slanted, css) is not None
+
+
+def faces(rules: list[Any], drawn: dict[str, set[str]], folder: Path, memory: Memory) -> str:
     """The fonts that draw something, with their glyphs that are drawn; small ones in the style."""
     css = []
     for rule in rules:
@@ -203,7 +208,7 @@ def faces(rules: list[Any], drawn: dict[str, set[str]], folder: Path) -> str:
         source = URL.search(text([rule]))
         if characters and source:
             path = folder / source[1].strip('"')
-            font = smaller_font(path, characters)
+            font = memory.cache(smaller_font)(path, characters)
             url = f"data:font/woff2;base64,{b64encode(font).decode()}"
             if len(font) > INLINE and path.stem not in FORMULAS:
                 url = store(folder, path.stem, ".woff2", font)
@@ -272,7 +277,7 @@ def merge_scripts(pages: dict[Path, str], folder: Path) -> str:
     return code
 
 
-def merge_styles(pages: dict[Path, str], folder: Path, code: str) -> str:
+def merge_styles(pages: dict[Path, str], folder: Path, code: str, memory: Memory) -> str:
     """Put the styles of all pages into one, without what neither pages nor scripts need."""
     links = [target(page, link) for page, html in pages.items() for link in STYLE.findall(html)]
     paths = list(dict.fromkeys(links))
@@ -280,17 +285,23 @@ def merge_styles(pages: dict[Path, str], folder: Path, code: str) -> str:
     rules = parse("".join(read_style(path, folder) for path in paths))
     fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
     classes = fonts_of(rules)
-    words, below = used(pages.values(), set().union(*classes.values()))
+    words, below = set(WORD.findall(code)), dict[str, set[str]]()
+    for html in pages.values():
+        of_page, drawn = memory.cache(used)(html, set().union(*classes.values()))
+        words |= of_page
+        for name, characters in drawn.items():
+            below.setdefault(name, set()).update(characters)
     elsewhere = set(PROPERTY.findall("".join([*pages.values(), code])))
     others = tinycss2.serialize([rule for rule in rules if rule not in fonts])
-    css = used_rules(others, words | set(WORD.findall(code)), elsewhere)
+    css = memory.cache(used_rules)(others, words, elsewhere)
     icons = set(re.findall("[\ue000-\uf8ff]", css))
     drawn = {
         name: icons.union(*(below[each] for each in names & below.keys()))
         for name, names in classes.items()
         if names & below.keys()
     }
-    css = f'@charset "utf-8";{notices}{faces(fonts, drawn, folder)}{SIZED}{css}'
+    fonts = [font for font in fonts if is_asked_for(font, css)]
+    css = f'@charset "utf-8";{notices}{faces(fonts, drawn, folder, memory)}{SIZED}{css}'
     name = store(folder, "site", ".css", css.encode())
     ask = "".join(f'document.fonts.load("{font}");' for font in FORMULAS.values())
     for page, html in pages.items():
@@ -326,21 +337,12 @@ def delete_unnamed(folder: Path, texts: Iterable[str]) -> None:
             path.unlink()
 
 
-def lighten(site: Path) -> None:
-    """Make the pages of a built site light, in place."""
-    site = site.resolve()
+def lighten(pages: dict[Path, str], site: Path, memory: Memory) -> None:
+    """Make the pages of a built site light, and the files beside them."""
     folder = site / "_static"
-    paths = [path for path in sorted(site.rglob("*.html")) if folder not in path.parents]
-    pages = {path: path.read_text(encoding="utf-8") for path in paths}
     code = merge_scripts(pages, folder)
-    css = merge_styles(pages, folder, code)
+    css = merge_styles(pages, folder, code, memory)
     for path, html in pages.items():
         pages[path] = size_images(path, html)
-        path.write_text(pages[path], encoding="utf-8")
     for unnamed in (folder, site / "_images"):
         delete_unnamed(unnamed, [*pages.values(), code, css])
-
-
-def write_all(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """Write every page in every build: one that is light can't be made light again."""
-    return sorted(env.found_docs)

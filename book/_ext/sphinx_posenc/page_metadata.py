@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import subprocess
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -37,29 +36,36 @@ def summary(doctree: nodes.document) -> str:
     return text
 
 
-@cache
-def last_change(folder: str, path: str) -> str | None:
-    """The day of a file's last commit, if its whole history is there."""
+def dates(app: Sphinx) -> dict[str, str | None]:
+    """The day of each page's last commit, or none where the whole history isn't there."""
 
     def git(*arguments: str) -> str:
-        command = ["git", "-C", folder, *arguments]
+        command = ["git", "-C", str(app.srcdir), *arguments]
         return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
 
+    days: dict[str, str] = {}
     try:
-        if git("rev-parse", "--is-shallow-repository") != "false":
-            return None
-        return git("log", "-1", "--format=%cs", "--", path) or None
+        if git("rev-parse", "--is-shallow-repository") == "false":
+            for commit in git("log", "--relative", "--name-only", "--format=%x00%cs").split("\0"):
+                day, *files = commit.split("\n")
+                days = dict.fromkeys(files, day) | days  # the newest comes first
     except (OSError, subprocess.CalledProcessError):  # no git, or a copy without history
-        return None
+        pass
+    sources = {page: Path(app.env.doc2path(page)) for page in app.env.found_docs}
+    return {p: days.get(f.relative_to(app.srcdir).as_posix()) for p, f in sources.items()}
+
+
+def summarize(app: Sphinx, doctree: nodes.document) -> None:
+    """Keep the summary of a page that was read."""
+    app.env.metadata[app.env.docname]["description"] = summary(doctree)
 
 
 def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
     """Describe a page, and date it."""
-    context["description"] = summary(doctree) if doctree else WITHOUT_TEXT.get(page)
+    kept = app.env.metadata.get(page, {})
+    context["description"] = kept.get("description", WITHOUT_TEXT.get(page))
     # Every address that leads nowhere shows the page 404, which has none of its own.
     context["site_url"] = app.config.html_baseurl
     if page in {"404", app.config.root_doc}:
         context["pageurl"] = app.config.html_baseurl if page != "404" else None
-    if doctree:
-        source = Path(app.env.doc2path(page)).relative_to(app.srcdir)
-        context["last_updated"] = last_change(str(app.srcdir), source.as_posix())
+    context["last_updated"] = app.env.posenc_dates.get(page)  # of `incremental`

@@ -6,7 +6,6 @@ import hashlib
 import re
 from base64 import b64encode
 from html import unescape
-from pathlib import Path
 
 SCRIPT = re.compile(r"<script(?![^>]* src=)[^>]*>(.*?)</script>", re.DOTALL)
 HANDLER = re.compile(r' on[a-z]+="([^"]*)"')
@@ -19,6 +18,11 @@ POLICY = (
 )
 
 
+def is_guarded(html: str) -> bool:
+    """Whether a page has its policy."""
+    return 'http-equiv="Content-Security-Policy"' in html
+
+
 def guard(html: str) -> str:
     """A page with its policy."""
     code = SCRIPT.findall(html) + [unescape(handler) for handler in HANDLER.findall(html)]
@@ -26,10 +30,3 @@ def guard(html: str) -> str:
     policy = POLICY.format(scripts=" ".join(f"'sha256-{value}'" for value in hashes))
     tag = f'{CHARSET}\n    <meta http-equiv="Content-Security-Policy" content="{policy}" />'
     return html.replace(CHARSET, tag, 1)
-
-
-def guard_pages(site: Path) -> None:
-    """Guard every page of a built site."""
-    for path in site.rglob("*.html"):
-        if "_static" not in path.parts:
-            path.write_text(guard(path.read_text(encoding="utf-8")), encoding="utf-8")

@@ -17,7 +17,6 @@ from sphinx.application import Sphinx
 from .claims import rows_as_markdown
 from .cross_references import LINK, Book, book_of
 from .downloads import boxes
-from .page_metadata import summary
 
 
 def links(text: str) -> str:
@@ -75,13 +74,12 @@ def twin(book: Book, page: str) -> str:
 def write_twins(app: Sphinx) -> None:
     """Write the twins and their list into the site."""
     book = book_of(app)
-    listed = [f"# {app.config.html_title}", "", f"> {summary(app.env.get_doctree('index'))}", ""]
+    says = {page: kept.get("description") for page, kept in app.env.metadata.items()}
+    listed = [f"# {app.config.html_title}", "", f"> {says['index']}", ""]
     for page, title in book.titles.items():
         path = app.outdir / re.sub(r"\.(ipynb|md)$", ".md", page)
         path.parent.mkdir(exist_ok=True)
         path.write_text(twin(book, page), encoding="utf-8")
-        says = summary(app.env.get_doctree(page.rpartition(".")[0]))
-        listed.append(
-            f"- [{title}]({app.config.html_baseurl}{path.relative_to(app.outdir)}): {says}"
-        )
+        where = f"{app.config.html_baseurl}{path.relative_to(app.outdir)}"
+        listed.append(f"- [{title}]({where}): {says[page.rpartition('.')[0]]}")
     (app.outdir / "llms.txt").write_text("\n".join(listed) + "\n", encoding="utf-8")
