@@ -1,0 +1,174 @@
+"""The book's Sphinx extension: its rules on text, code, styles and addresses, each by itself."""
+
+import re
+
+import pytest
+from sphinx_posenc import browser_cells, deployment, line_breaks
+from sphinx_posenc.citations import labels, listing
+from sphinx_posenc.cross_references import Book, unknown_keys
+from sphinx_posenc.downloads import resolve
+from sphinx_posenc.myst_markup import to_myst
+from sphinx_posenc.optimization import used_rules
+
+HERE = "notebooks/01_first.ipynb"
+REFERENCES = "../book/references.md"
+SITE = "https://example.org/the-book"
+BIB = """
+@article{two2020, author = {van Two, Bo and Three, Cy}, title = {B}, journal = {J}, year = {2020}}
+@misc{more, author = {One, A. and Two, B. and Three, C.}, title = {C}, year = {2019}}
+@misc{moreagain, editor = {One, A. and Four, D. and Five, E.}, title = {D}, year = {2019}}
+@misc{zero, title = {A title}, key = {zero}}
+@misc{S0, title = {A document}, key = {S0}}
+"""
+FIRST = [
+    "# First steps",
+    '<a id="fig-a"></a>**Figure ?.** What it shows.',
+    '<a id="tab-a"></a>**Table ?.** What it holds.\n\n| a | b |\n|---|---|\n| 1 | 2 |',
+    '<a id="eq-a"></a>\n\n$$\na\n\\tag{?}\n$$',
+]
+
+
+@pytest.fixture
+def book(tmp_path):
+    """Two chapters and a page, without files."""
+    (tmp_path / "book").mkdir()
+    (tmp_path / "book" / "references.bib").write_text(BIB, encoding="utf-8")
+    book = Book(tmp_path)
+    book.add(HERE, FIRST)
+    book.add("notebooks/02_second.ipynb", ["# Try the second", FIRST[1].replace("-a", "-b")])
+    book.add("index.md", ["# A page"])
+    return book
+
+
+@pytest.mark.parametrize(
+    ("given", "stated"),
+    [
+        ("[](#fig-a), [](#tab-a)", "[Figure 1.1](#fig-a), [Table 1.1](#tab-a)"),
+        ("[](#eq-a), [equation 7.7](#eq-a)", "[(1.1)](#eq-a), [equation 1.1](#eq-a)"),
+        ("[as shown](#fig-a), [as 7.7](#fig-a)", "[as shown](#fig-a), [as 1.1](#fig-a)"),
+        ("[](02_second.ipynb#fig-b)", "[Figure 2.1](02_second.ipynb#fig-b)"),
+        ("[](02_second.ipynb)", "[Try the second](02_second.ipynb)"),
+        ("[](../index.md)", "[A page](../index.md)"),
+        ("[Chapter 7](02_second.ipynb)", "[Chapter 2](02_second.ipynb)"),
+        ("[Its title](02_second.ipynb)", "[Try the second](02_second.ipynb)"),
+        ("[its title](02_second.ipynb)",) * 2,
+        ("[chapter 7](02_second.ipynb#a-part)", "[chapter 2](02_second.ipynb#a-part)"),
+        (f"[]({REFERENCES}#more)", f"[One et al., 2019a]({REFERENCES}#more)"),
+        (f"[Two, 2020]({REFERENCES}#S0)", f"[S0]({REFERENCES}#S0)"),
+        (f"[van Two and Three (2020)]({REFERENCES}#two2020)",) * 2,
+        ("`[](#fig-a)`, ![](#fig-a), [a](), \\[](#fig-a)",) * 2,
+        ("```\n[](#fig-a)\n```",) * 2,
+        (FIRST[1], FIRST[1].replace("?", "1.1")),
+        (FIRST[3], FIRST[3].replace("?", "1.1")),
+    ],
+)
+def test_what_a_link_leaves_out_is_filled_in(book, given, stated):
+    assert book.restate(HERE, given) == stated
+
+
+def test_a_key_that_no_reference_has_is_named(book):
+    page = book.root / "page.md"
+    page.write_text("# A\n\n[](book/references.md#more) [](book/references.md#new)\n", "utf-8")
+    book.add("page.md", book.texts("page.md"))
+    for other in {*book.titles} - {"page.md"}:
+        del book.titles[other]
+    assert unknown_keys(book) == [("page.md", "new")]
+
+
+def test_references_are_listed_with_their_labels(book):
+    path = book.root / "book" / "references.bib"
+    found = re.findall(r'^- <a id="(.*)"></a>\*\*(.*)\.\*\* ', listing(path), re.MULTILINE)
+    assert dict(found) == labels(path)
+    assert found[0] == ("S0", "S0")
+    assert dict(found)["moreagain"] == "One et al., 2019b"
+    assert dict(found)["zero"] == "A title, n.d."
+
+
+def test_a_download_needs_nothing_beside_it(book):
+    box = "::::{admonition} In the documents\n:class: dropdown\n\nSo.\n::::\n"
+    assert resolve(box, HERE, SITE, book) == "> **In the documents**\n>\n> So.\n"
+    link = "[chapter 2](02_second.ipynb#fig-b) [a](#fig-a)"
+    there = f"[chapter 2]({SITE}/notebooks/02_second.html#fig-b) [a](#fig-a)"
+    assert resolve(link, HERE, SITE, book) == there
+    assert resolve(link, HERE, "", book) == "chapter 2 [a](#fig-a)"
+
+
+def cell(text, kind="markdown", *tags, **more):
+    return {"cell_type": kind, "metadata": {"tags": list(tags)}, "source": text} | more
+
+
+def test_a_solution_is_its_box_and_the_cells_below_it():
+    box = ":::{solution} ex-a\n:class: dropdown\n\nSo:\n:::"
+    cells = [cell(box), cell("1", "code", "solution"), cell("2", "code")]
+    made = [each["source"].split("\n")[0] for each in to_myst(cells)]
+    assert made == [":::{solution-start} ex-a", "1", ":::{solution-end}", "2"]
+
+
+def test_a_caption_goes_to_its_picture():
+    picture = cell("draw()", "code", outputs=[{"data": {"image/svg+xml": ""}}])
+    (made,) = to_myst([picture, cell(FIRST[1])])
+    assert made["metadata"]["mystnb"]["figure"] == {"name": "fig-a", "caption": "What it shows."}
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        ("1 000 000 of 2017 128", "1~000~000 of 2017 128"),
+        ("45 % of 100 × 512", "45~% of 100~×~512"),
+        ("at d = 8, x = −1", "at d~=~8, x~=~−1"),
+        ("(10, 3, 2), (a, 1)", "(10,~3,~2), (a, 1)"),
+        ("Document S4, chapter 7", "Document~S4, chapter~7"),
+        ("<pre>d = 8</pre>", "<pre>d = 8</pre>"),
+        ("t-SNE", '<span class="together">t-SNE</span>'),
+    ],
+)
+def test_lines_end_where_they_may(text, kept):
+    assert line_breaks.keep_text(text).replace("&nbsp;", "~") == kept
+
+
+def test_cells_that_need_torch_have_no_button():
+    cells = {
+        "import numpy as np\nimport torch\ntorch.set_num_threads(1)": False,
+        "x = torch.ones(2)": True,
+        "y = x.sum()": True,
+        "x = np.ones(2)": False,
+        "def f():\n    return y": True,
+        "for y in range(3):\n    print(y)": False,
+        "from posenc import nn\nx": False,
+        "exec('torch.ones(1)')": True,
+        "kept = {}": False,
+        "kept['ones'] = torch.ones(2)": True,
+        "kept['two'] = [2]": False,
+        "kept['two']\n": False,
+        "kept['ones']": True,
+        "len(kept)": True,
+    }
+    assert dict(zip(cells, browser_cells.needing_torch(cells), strict=True)) == cells
+    assert [*browser_cells.needing_torch(["x = 1", "y = x"], [0])] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("css", "kept"),
+    [
+        (".a{color:red}.b{color:red}.a .b,p.b{top:0}", ".a{color:red}"),
+        (".a .b, .a > p,#i{top:0}#j{top:0}", ".a > p,#i{top:0}"),
+        ("p:not(.b),[data-x=b] p{top:0}", "p:not(.b),[data-x=b] p{top:0}"),
+        ("@media  print{.b{top:0}p{top:0}}", "@media print{p{top:0}}"),
+        ("p{--x:1;--z:1;top:var(--x)}p{--y:1}", "p{--x:1;top:var(--x)}p{--y:1}"),
+        (
+            "@keyframes k{a{top:0}}@keyframes l{a{top:0}}a{animation:k 1s}",
+            "@keyframes k{a{top:0}}a{animation:k 1s}",
+        ),
+    ],
+)
+def test_rules_stay_that_match_something(css, kept):
+    found = used_rules(css, {"a", "p", "i"}, {"--y"})
+    assert re.sub(r"; ?(?=})", "", found).replace("} ", "}") == kept
+
+
+def test_the_page_of_no_address_works_at_any_depth():
+    html = '<html data-content_root="./"><a href="plain.html"><a href="#x"><img src="https://a/">'
+    assert deployment.from_anywhere(html, f"{SITE}/") == (
+        '<html data-content_root="/the-book/"><a href="/the-book/plain.html"><a href="#x">'
+        '<img src="https://a/">'
+    )
