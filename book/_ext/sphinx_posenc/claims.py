@@ -96,7 +96,8 @@ class Ledger(SphinxDirective):
 
     def run(self) -> list[nodes.Node]:
         root = Path(self.env.srcdir)
-        self.env.note_dependency(str(root / "book" / "claims.yml"))
+        for path in (root / "book" / "claims.yml", *(root / "notebooks").glob("*.ipynb")):
+            self.env.note_dependency(str(path))
         rows = ledger(root)
         self.cells = asserting_cells(root)
         if document := self.options.get("document"):
