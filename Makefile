@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test chapter new move remove notebooks references lab pyodide serve pdf lint check-site bench mutants audit links lock clean experiments .venv
+.PHONY: always help book site test text chapter new move remove notebooks references lab pyodide serve pdf lint check-site bench mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -66,16 +66,23 @@ _build/complete: _build/address _config.yml index.md \
 	@touch $@
 
 # The longest come first, so that both cores are busy to the end; with a thread each, no worker waits
-# for the other's.
+# for the other's. CI runs the parts side by side.
+PART := all
+PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder
 test: export OMP_NUM_THREADS := 1
-test: .venv ## run the unit tests, and every notebook against its stored output
-	$(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder --cov=posenc \
-		tests/test_browser_python.py tests/test_browser_lab.py $(wildcard notebooks/11_*.ipynb) \
-		tests/test_browser.py tests/test_light.py \
-		notebooks tests src
+test: $(if $(filter all browser,$(PART)),book,.venv) ## run every test, and every notebook once against what is stored (PART=unit)
+	$(PYTEST) $(test-$(PART))
+test-all = --cov=posenc tests/test_page.py tests/test_lab.py $(wildcard notebooks/11_*.ipynb) notebooks tests src
+test-unit = --cov=posenc -m "not browser" tests src
+test-notebooks = notebooks
+test-browser = -m browser tests/test_page.py tests
 
 notebooks: .venv ## execute the notebooks and store their outputs in place
 	@printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/python tools/execute.py
+
+text: .venv ## check what the text says: rules, numbers, references, spelling (seconds)
+	$(BIN)/codespell
+	$(BIN)/python -m pytest --quiet --numprocesses=2 tests/test_book.py tests/test_numbers.py
 
 # What `make lint` and `make test` say of one chapter, in some twenty seconds.
 chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/07_linearity.ipynb)
@@ -139,8 +146,7 @@ bench: book .venv/bench/installed ## measure speed beside other libraries, and i
 	@PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py \
 		$(RECORD:%=--record $(dir $(RECORD))implementations.json)
 	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= tests/test_transformers.py
-	$(BIN)/python -m pytest -m timing tests/test_browser.py
-	PYTHONPATH=tests $(BIN)/python tools/bench_page.py $(RECORD:%=--record book/python/speed.json)
+	RECORD=$(RECORD) $(BIN)/python -m pytest -s -m timing tests/test_page.py
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.
 mutants: export OMP_NUM_THREADS := 1

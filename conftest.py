@@ -3,9 +3,15 @@
 import difflib
 import re
 
+import nbval.plugin
 import pictures
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
+
+
+def pytest_configure():
+    """Count no lines in kernels: it doubles a chapter's time, and the package's tests reach all."""
+    nbval.plugin.setup_coverage = nbval.plugin.teardown_coverage = lambda *given: None
 
 
 def pytest_itemcollected(item):

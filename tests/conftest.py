@@ -30,7 +30,10 @@ def pytest_report_header():
 
 
 def pytest_collection_modifyitems(config, items):
-    """What takes long, or needs a machine at rest, has a target of its own."""
+    """Name what needs a browser; what has a target of its own runs there alone."""
+    for item in items:
+        if "browser" in getattr(item, "fixturenames", ()):
+            item.add_marker("browser")
     for name, target in {"timing": "make bench"}.items():
         if name not in config.option.markexpr:
             for item in filter(lambda item: item.get_closest_marker(name), items):

@@ -1,7 +1,7 @@
 """Execute notebooks and store their outputs in place: `python tools/execute.py notebooks/07….ipynb`
 
 A notebook whose fresh outputs say what the stored ones say stays as it is, to the byte. Pictures
-are compared as nbval's run does (tests/pictures.py); of cells tagged `nbval-ignore-output`, which
+are compared as nbval's run does (`pictures.py`); of cells tagged `nbval-ignore-output`, which
 print times, the words count, not the numbers.
 """
 
@@ -11,12 +11,10 @@ import sys
 from pathlib import Path
 
 import nbformat
+import pictures
 from nbclient.exceptions import CellExecutionError
 from nbconvert.preprocessors import CoalesceStreamsPreprocessor, ExecutePreprocessor
 from traitlets.config import Config
-
-sys.path.append(str(Path(__file__).parents[1] / "tests"))
-import pictures
 
 
 def words(cell):

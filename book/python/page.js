@@ -170,6 +170,7 @@ class Cell {
   /** Below the code: what can be done with it, and what Python said. Cells that run for another's
       sake get none, so that the page stays where it was. */
   open(asked = true) {
+    if (asked) this.box.querySelector(".cell_input .run")?.remove();
     if (this.bar) {
       this.bar.hidden &&= !asked;
       return;
@@ -319,7 +320,6 @@ class Printed extends Cell {
 
   place() {
     const input = this.box.querySelector(".cell_input");
-    input.querySelector(".run")?.remove();
     input.after(this.bar);
     (this.bar.closest("details") ?? this.bar).after(this.output);
   }
