@@ -15,8 +15,6 @@ HARMLESS := 39
 ALONE := $(PYTHON) tools/alone.py
 # Take the kernel of this .venv, not one that the user installed elsewhere.
 export JUPYTER_PREFER_ENV_PATH := 1
-# A widget stores its picture alone, not the id that this run gave it.
-notebooks chapter: export POSENC_STATIC := 1
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile

@@ -25,6 +25,7 @@ from posenc import plots
 
 ROOT = Path(__file__).parents[1]
 SITE = ROOT / "_build" / "html"
+pytestmark = pytest.mark.browser  # it needs the site, as those in a browser do
 PAGES = sorted(path for path in SITE.rglob("*.html") if "_static" not in path.parts)
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 POLICY = {

@@ -217,6 +217,7 @@ def wanted(source: str) -> str:
 
 def execute(source: str, file: str) -> None:
     tree = ast.parse(source, file)
+    end = tree.body[-1] if tree.body else None
     postpone(tree)
     waited = [node for name in due(tree) for node in later.pop(name)[1]]
     exec(compile(ast.Module(waited, []), HERE, "exec"), space)
@@ -226,7 +227,7 @@ def execute(source: str, file: str) -> None:
         left = without_absent(node)
         if left and not is_setting(left):
             body.append(left)
-    last = body.pop() if body and isinstance(body[-1], ast.Expr) else None
+    last = body.pop() if body and body[-1] is end and isinstance(end, ast.Expr) else None
     exec(compile(ast.Module(body, []), file, "exec"), space)
     if last:
         value = eval(compile(ast.Expression(last.value), file, "eval"), space)
