@@ -104,7 +104,8 @@ document.addEventListener("DOMContentLoaded", () => {
   document.querySelectorAll("div.cell").forEach((cell, n) => {
     if (!python || cell.matches(".needs-torch")) return;
     const press = async () => (await load()).press(cell);
-    cell.classList.toggle("runs", !document.querySelector(".runs"));
+    const first = !document.querySelector(".runs") && !cell.matches(".tag_hide-input");
+    cell.classList.toggle("runs", first);
     make("Run", press, cell.querySelector(".cell_input")).ariaLabel = `Run cell ${n + 1}`;
     if (cell.textContent.includes("def check_")) near.observe(cell);
   });

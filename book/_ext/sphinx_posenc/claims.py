@@ -106,10 +106,12 @@ class Ledger(SphinxDirective):
                 for row in rows
                 if row["id"].startswith(document) and row["verdict"] != "holds"
             ]
-            return [self.table(["The document says", "Right is", "Shown in"], body)]
+            mistakes = self.table(["The document says", "Right is", "Shown in"], body)
+            mistakes["classes"].append("mistakes")
+            return [mistakes]
         body = []
         for row in rows:
-            body.append(self.row(row["id"][:2], row["claim"], row["verdict"], self.place(row)))
+            body.append(self.row(row["verdict"], row["claim"], row["id"][:2], self.place(row)))
             verdict = row["verdict"].replace(" ", "-")
             body[-1]["classes"] += [f"document-{row['id'][:2]}", f"verdict-{verdict}"]
             place(self.env, body[-1], f"row-{row['id']}")
@@ -120,7 +122,7 @@ class Ledger(SphinxDirective):
             "rows alone."
         )
         fields = "".join(choices(name, values) for name, values in CHOICES.items())
-        table = self.table(["Document", "Claim", "Verdict", "Asserted in"], body)
+        table = self.table(["Verdict", "Claim", "Document", "Asserted in"], body)
         return [nodes.paragraph("", count), nodes.raw("", fields, format="html"), table]
 
     def place(self, row: dict[str, str]) -> nodes.Node:

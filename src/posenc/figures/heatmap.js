@@ -24,8 +24,13 @@ FIGURES.heatmap = {
         dimension: part(event.clientX, box.left, box.width, canvas.width),
       });
     };
-    canvas.addEventListener("pointerdown", pick);
-    canvas.addEventListener("pointermove", pick);
+    let down;
+    canvas.addEventListener("pointerdown", (event) => (down = event));
+    canvas.addEventListener("pointermove", (event) => {
+      // A finger that goes up or down scrolls the page; one that goes sideways picks.
+      if (event.pointerType !== "touch" || Math.abs(event.clientX - down.clientX) > 10) pick(event);
+    });
+    canvas.addEventListener("click", pick);
     let painted;
     return (state, { table }) => {
       const { d_model, seq_len, position, dimension } = state;

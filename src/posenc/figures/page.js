@@ -42,6 +42,12 @@ function control(name, field, set) {
   const value = element("span", { "aria-hidden": "true" });
   const read = () => (field.log ? Number((10 ** input.value).toPrecision(2)) : Number(input.value));
   input.addEventListener("input", () => set({ [name]: read() }));
+  let before; // a swipe that begins here scrolls the page: then all is as it was
+  input.addEventListener("pointerdown", () => (before = input.value));
+  input.addEventListener("pointercancel", () => {
+    input.value = before;
+    set({ [name]: read() });
+  });
   return [
     element("div", { class: "field" }, label, input, value),
     (state) => {
