@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test text chapter new move remove notebooks references lab pyodide serve pdf lint check-site bench mutants audit links lock clean experiments .venv
+.PHONY: always help book site test text chapter new move remove notebooks references lab pyodide serve pdf addresses lint check-site bench mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -118,6 +118,9 @@ serve: book ## build the site and show it on localhost (PORT=8000)
 
 pdf: book ## print the book, and each page, into _build/html/pdf
 	@$(BIN)/python tools/pdf.py
+
+addresses: book ## record the addresses that a release promises to keep
+	@$(BIN)/python tests/addresses.py > tests/addresses.txt
 
 lint: .venv ## check style, format, types and spelling
 	$(BIN)/ruff check

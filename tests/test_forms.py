@@ -1,13 +1,18 @@
-"""What can be taken along: text for programs, and the ledger as data."""
+"""What can be taken along: text for programs, the ledger as data, figures, and what is cited."""
 
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import jsonschema
 import pytest
+from addresses import places
+from IPython.core.inputtransformer2 import TransformerManager
+from sphinx_posenc import cross_references, downloads
 
-SITE = Path(__file__).parents[1] / "_build" / "html"
+ROOT = Path(__file__).parents[1]
+SITE = ROOT / "_build" / "html"
 pytestmark = pytest.mark.skipif(not SITE.exists(), reason="no site was built: run `make book`")
 
 
@@ -33,3 +38,59 @@ def test_the_ledger_as_data_follows_its_schema_and_leads_to_its_places():
     for row in ledger["claims"]:
         page, _, anchor = row["address"].rpartition("notebooks/")[2].partition("#")
         assert f'id="{anchor}"' in (SITE / "notebooks" / page).read_text("utf-8"), row["id"]
+
+
+def test_no_address_of_the_last_release_is_gone():
+    """`make move` writes redirects; `make addresses` records the next release."""
+    kept = (Path(__file__).parent / "addresses.txt").read_text().split()
+    split = [address.partition("#") for address in kept]
+    there = {page: places(page) for page, _, _ in split}
+    assert [f"{page}#{place}" for page, _, place in split if place not in there[page]] == []
+
+
+def test_a_bibtex_entry_says_what_citation_cff_says():
+    book = cross_references.Book(ROOT)
+    text = "```bibtex\n@misc{posenc,\n  version = {0.1},\n  year    = {1999},\n}\n```"
+    said = book.restate("index.md", text)
+    assert f"  version = {{{book.cited['version']}}},\n" in said
+    assert "  year    = {2026},\n" in said
+
+
+def test_a_download_installs_the_package_where_it_is_missing(monkeypatch):
+    home, code = "https://github.com/who/book", 'read("data/models.json")'
+    cell = TransformerManager().transform_cell(downloads.preparation(home, "abc", code)["source"])
+    ran = []
+    shell = SimpleNamespace(run_line_magic=lambda *line: ran.append(line), system=ran.append)
+    exec(cell, {"get_ipython": lambda: shell})
+    assert ran == []
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
+    exec(cell, {"get_ipython": lambda: shell})
+    assert f"posenc[chapters] @ git+{home}@abc" in ran[0][1]
+    assert f"{home}/raw/abc/notebooks/data/models.json" in ran[1]
+
+
+@pytest.mark.parametrize(
+    "path", sorted((SITE / "embed").glob("*.html")), ids=lambda path: path.stem
+)
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_another_site_can_put_a_figure_in_a_frame(browser, path, scheme):
+    """It is drawn, in either scheme, and asks no other host for anything."""
+    tab = browser.new_page(color_scheme=scheme)
+    asked, errors = [], []
+    tab.on("pageerror", lambda error: errors.append(error))
+    tab.on("console", lambda message: message.type == "error" and errors.append(message.text))
+    tab.on("request", lambda request: asked.append(request.url))
+    address = f"https://book.test/embed/{path.name}"
+    frame = f'<html style="color-scheme: {scheme}"><iframe src="{address}" height="600"></iframe>'
+    pages = {"https://other.test/": frame, address: path.read_text("utf-8")}
+    tab.route("**/*", lambda to: to.fulfill(body=pages[to.request.url], content_type="text/html"))
+    tab.goto("https://other.test/")
+    figure = tab.frame_locator("iframe").locator("posenc-figure")
+    figure.locator(".picture :is(svg, canvas)").first.wait_for()
+    slider = figure.locator("input").first
+    before = slider.get_attribute("aria-valuetext")
+    slider.press("ArrowLeft")
+    assert slider.get_attribute("aria-valuetext") != before
+    assert asked == [*pages]
+    assert errors == []
+    tab.close()

@@ -211,7 +211,7 @@ def main():
         sys.exit(MISSING)
     wanted = os.environ.get("PAGES", "*").split()
     names = sorted(path.relative_to(SITE).as_posix() for path in SITE.rglob("*.html"))
-    names = [n for n in names if not n.startswith("_")]
+    names = [n for n in names if not n.startswith(("_", "embed/"))]
     names = [n for n in names if any(fnmatch(n.removesuffix(".html"), each) for each in wanted)]
     if not names:
         sys.exit("no pages: run `make book` first")

@@ -25,7 +25,8 @@ When all pages are written
     `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
     writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
     `incremental` has `optimization` make pages light and `security_policy` say what they may load,
-    `deployment` lists the pages, and `browser_files` copies Python beside them.
+    `live_figures` writes pages to embed, `deployment` lists the pages, and `browser_files` copies
+    Python beside them.
 """
 
 from __future__ import annotations
@@ -79,6 +80,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
             if "book/claims" in app.env.found_docs:
                 claims.write_json(app.srcdir, app.outdir, app.config.html_baseurl)
             incremental.finish(app)
+            live_figures.write_embeds(app)
             deployment.list_pages(app)
             browser_files.copy_python(app.outdir)
 
@@ -101,6 +103,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("config-inited", BEFORE, deployment.read_environment),
         ("env-before-read-docs", BEFORE, toc_check.require_all),
         ("source-read", BEFORE, cross_references.write_myst),
+        ("source-read", AFTER, live_figures.name_site),
         ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
         ("doctree-read", AFTER, accessibility.require_alt),
         ("doctree-read", AFTER, folded_cells.name_folds),

@@ -4,7 +4,8 @@ A link says where it leads: ``[Figure 7.1](#fig-x)``, ``[Derive the formula](02_
 ``[Vaswani et al., 2017](../book/references.md#vaswani2017)``. `Book` knows the numbers, by counting
 as Sphinx does, and `Book.restate` writes them: ``make references`` does that, and the build warns
 where it would change something. A link without a text gets one. A text that begins with a small
-letter and holds no digit, ``[the first chapter](…)``, is left alone.
+letter and holds no digit, ``[the first chapter](…)``, is left alone. What a BibTeX entry of the
+book says comes from ``CITATION.cff``.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ LINK = re.compile(
 CHAPTER = re.compile(r"\b([Cc]hapter )\d+")
 NUMBER = re.compile(r"\d+\.\d+|\?")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+ENTRY = re.compile(r"^```bibtex\n.*?^```$", re.DOTALL | re.MULTILINE)
 
 
 def is_free(text: str) -> bool:
@@ -54,6 +56,8 @@ class Book:
         self.root = root
         bib = root / "book" / "references.bib"
         self.labels = labels(bib) if bib.exists() else {}
+        cited = root / "CITATION.cff"
+        self.cited = yaml.safe_load(cited.read_text(encoding="utf-8")) if cited.exists() else {}
         self.titles: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
         self.places: dict[str, dict[str, tuple[str, str]]] = {}
@@ -126,7 +130,20 @@ class Book:
         if here in self.places:
             for form in PLACES.values():
                 text = form.sub(place, text)
+        text = ENTRY.sub(lambda entry: self.entry(entry[0]), text) if self.cited else text
         return LINK.sub(link, text)
+
+    def entry(self, text: str) -> str:
+        """A BibTeX entry of the book with what ``CITATION.cff`` says."""
+        says = {
+            "author": " and ".join(f"{{{each['name']}}}" for each in self.cited["authors"]),
+            "title": f"{{{self.cited['title']}}}",
+            "year": str(self.cited["date-released"])[:4],
+            "version": self.cited["version"],
+        }
+        for key, value in says.items():
+            text = re.sub(rf"(?m)^(  {key} *= ).*", rf"\g<1>{{{value}}},", text)
+        return text
 
     def cells(self, here: str, cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The cells of a chapter, each text in one piece, with what is true."""

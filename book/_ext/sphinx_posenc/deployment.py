@@ -33,6 +33,10 @@ def read_environment(app: Sphinx, config: Config) -> None:
             "use_repository_button": True,
             "use_issues_button": True,
             "use_source_button": True,
+            "launch_buttons": {
+                "binderhub_url": "https://mybinder.org" if "github.com" in server else "",
+                "notebook_interface": "jupyterlab",
+            },
         }
 
 

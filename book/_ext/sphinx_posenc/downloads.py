@@ -2,12 +2,14 @@
 
 Someone who downloads one chapter has neither the others nor an extension that knows MyST. Boxes
 become quotations, and links to other pages lead to the published site, or, where there is none,
-become their text. Numbers, captions and citations are text already.
+become their text. Numbers, captions and citations are text already. Where GitHub builds the site,
+a cell before the others installs the package from that commit, unless it is there.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -63,9 +65,29 @@ def resolve(text: str, here: str, site: str, book: Book) -> str:
     return LINK.sub(link, "\n".join(boxes(text.split("\n"))))
 
 
+def preparation(repository: str, commit: str, code: str) -> dict[str, Any]:
+    """A cell that gets what the code of a chapter needs, where the book isn't installed."""
+    lines = [
+        "# Get what this notebook needs, unless the book is installed.",
+        "import importlib.util",
+        'if importlib.util.find_spec("posenc") is None:',
+        f'    %pip install --quiet "posenc[chapters] @ git+{repository}@{commit}" '
+        "--extra-index-url https://download.pytorch.org/whl/cpu",
+    ]
+    for name in sorted({*re.findall(r'"(data/[\w.]+)"', code)}):
+        address = f"{repository}/raw/{commit}/notebooks/{name}"
+        lines.append(
+            f"    !curl --silent --show-error --location --create-dirs -o {name} {address}"
+        )
+    cell = {"cell_type": "code", "execution_count": None, "id": "install", "metadata": {}}
+    return cell | {"outputs": [], "source": "\n".join(lines)}
+
+
 def write_downloads(app: Sphinx) -> None:
     """Put them in the place of the copies that Sphinx makes."""
     book, site = book_of(app), app.config.html_baseurl
+    repository = app.config.html_theme_options.get("repository_url")
+    commit = os.environ.get("GITHUB_SHA")
     for page in book.places:
         notebook: dict[str, Any] = json.loads((book.root / page).read_text(encoding="utf-8"))
         notebook["cells"] = book.cells(page, notebook["cells"])
@@ -73,5 +95,10 @@ def write_downloads(app: Sphinx) -> None:
             if cell["cell_type"] == "markdown":
                 cell["source"] = resolve(cell["source"], page, site, book)
             cell["metadata"].pop("mystnb", None)
+        if repository and commit:
+            code = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+            needs = "\n".join(cell["source"] for cell in code)
+            at = notebook["cells"].index(code[0]) if code else 0
+            notebook["cells"].insert(at, preparation(repository, commit, needs))
         path = app.outdir / "_sources" / page
         path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")

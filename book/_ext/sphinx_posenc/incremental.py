@@ -45,7 +45,7 @@ def finish(app: Sphinx) -> None:
     site, kept = app.outdir.resolve(), Path(app.doctreedir) / "light"
     pages, is_new = {}, False
     for path in sorted(site.rglob("*.html")):
-        if site / "_static" not in path.parents:
+        if path.relative_to(site).parts[0] not in ("_static", "embed"):
             html, copy = path.read_text(encoding="utf-8"), kept / path.relative_to(site)
             if security_policy.is_guarded(html):  # an earlier build made it light
                 html = copy.read_text(encoding="utf-8")

@@ -21,6 +21,29 @@ from sphinx.environment import BuildEnvironment
 
 from posenc import widgets
 
+from .security_policy import guard
+
+EMBED = """<!DOCTYPE html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8" />
+    <meta name="viewport" content="width=device-width" />
+    <meta name="robots" content="noindex" />
+    <title>{kind}, from {book}</title>
+    <style>
+      :root {{ color-scheme: light dark; --pst-color-background: Canvas; }}
+      body {{ font-family: system-ui, sans-serif; margin: 8px; }}
+      a {{ color: inherit; font-size: 0.75rem; }}
+    </style>
+  </head>
+  <body>
+    <posenc-figure kind="{name}">This figure needs JavaScript.</posenc-figure>
+    <a href="../index.html" target="_blank">{book}</a>
+    <script>{script}</script>
+  </body>
+</html>
+"""
+
 
 def script(*kinds: str) -> str:
     """The module as a plain script, which runs before the page is shown: nothing jumps."""
@@ -66,3 +89,22 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
     found = (re.match(r"<posenc-figure kind=\"(\w+)", raw.astext()) for raw in raws)
     if kinds := sorted({kind[1].capitalize() for kind in found if kind}):
         app.add_js_file(None, body=script(*kinds))
+
+
+def write_embeds(app: Sphinx) -> None:
+    """Write a page for each kind of figure alone, for other pages to put in a frame."""
+    folder = app.outdir / "embed"
+    folder.mkdir(exist_ok=True)
+    for kind in widgets.FIGURES:
+        name = kind.lower()
+        html = EMBED.format(
+            kind=kind, name=name, book=escape(app.config.html_title), script=script(kind)
+        )
+        (folder / f"{name}.html").write_text(guard(html), encoding="utf-8")
+
+
+def name_site(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Write the site's address, where it is known, into the lines that embed a figure."""
+    if app.config.html_baseurl:
+        embed = f"{app.config.html_baseurl}embed/"
+        source[0] = source[0].replace("https://example.org/embed/", embed)

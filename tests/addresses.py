@@ -1,0 +1,28 @@
+"""The addresses that others may have cited: each page, and its figures, equations and claims."""
+
+import re
+from pathlib import Path
+
+SITE = Path(__file__).parents[1] / "_build" / "html"
+CITED = re.compile(r'id="((?:fig|tab|equation|claim|ex)-[\w-]+)"')
+MOVED = re.compile(r'http-equiv="refresh" content="0; url=([^"]+)"')
+
+
+def places(page):
+    """What can be cited on a page of the site; nothing where there is no such page."""
+    path = SITE / page
+    html = path.read_text("utf-8") if path.exists() else ""
+    if moved := MOVED.search(html):
+        html = (path.parent / moved[1]).read_text("utf-8")
+    return {""} | {*CITED.findall(html)} if html else set()
+
+
+def addresses():
+    """All of them, sorted."""
+    pages = [path for folder in ("notebooks", "book") for path in (SITE / folder).glob("*.html")]
+    names = ["index.html", *(path.relative_to(SITE).as_posix() for path in pages)]
+    return sorted(f"{name}#{place}".rstrip("#") for name in names for place in places(name))
+
+
+if __name__ == "__main__":
+    print("\n".join(addresses()))
