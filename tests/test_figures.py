@@ -500,3 +500,34 @@ def test_a_bad_link_opens_the_usual_view(page, value):
     page.wait_for_url("**/*figure=*")
     assert state_of(page) == usual
     assert page.locator("posenc-figure :is(img[src=x], script)").count() == 0
+
+
+@pytest.mark.parametrize("start", ["canvas", "input"])
+def test_a_swipe_scrolls_the_page_and_changes_nothing(browser, start):
+    """One that begins on a figure, as a thumb's often does; a tap still picks."""
+    size = {"width": 390, "height": 500}
+    context = browser.new_context(
+        viewport=size, has_touch=True, is_mobile=True, reduced_motion="reduce"
+    )
+    page = context.new_page()
+    page.goto(place_of("heatmap"))
+    figure = page.locator("posenc-figure[kind=heatmap]").first
+    state = lambda: figure.evaluate("element => element.figure.state")  # noqa: E731
+    place = figure.locator(start).first
+    place.scroll_into_view_if_needed()
+    box = place.bounding_box()
+    before, top = state(), page.evaluate("scrollY")
+    x, y = box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.7
+    touch = context.new_cdp_session(page)
+    for step in range(13):
+        kind = "touchMove" if step else "touchStart"
+        points = [{"x": x, "y": y - 10 * step}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    page.wait_for_function(f"scrollY > {top + 50}")
+    assert state() == before
+    place.tap(position={"x": box["width"] * 0.3, "y": box["height"] * 0.5})
+    assert state() != before
+    for control in figure.locator("input, select, button").all():
+        assert control.bounding_box()["height"] >= 36
+    context.close()
