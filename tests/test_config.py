@@ -2,6 +2,7 @@
 
 import json
 import math
+import runpy
 import shutil
 import subprocess
 from pathlib import Path
@@ -228,3 +229,35 @@ def test_the_page(browser, width):
     assert "This can't be read" in page.locator("#config-shown").inner_text()
     assert (asked, failed) == ([], [])
     page.close()
+
+
+def test_rarer_fields():
+    """Where a field leads elsewhere, is missing, or leaves it to the code."""
+    inner = {"thinker_config": {"text_config": PLAIN}}
+    assert read_config(inner).layers[0].base == 10_000
+    assert "128" in str(read_config({**PLAIN, "sliding_window": 128}))
+    assert read_config({"rope_theta": 10_000.0}).layers[0].frequencies is None
+    sparse = {**PLAIN, "no_rope_layer_interval": 4}
+    assert [layers.count for layers in read_config(sparse).layers if layers.where == NOWHERE] == [1]
+    assert read_config({**HEADS, "alibi": True}).layers[0].where == BIAS
+    assert read_config({**HEADS, "relative_attention": True}).layers[0].where == BIAS
+    both = {
+        "a": {"rope_theta": 1e4, "rope_type": "default"},
+        "b": {"rope_theta": 1e6, "rope_type": "default"},
+    }
+    assert {layers.base for layers in read_config({**HEADS, "rope_parameters": both}).layers} == {
+        1e4,
+        1e6,
+    }
+    typed = {**HEADS, "rope_parameters": both, "layer_types": ["a", "a", "a", "a"]}
+    assert {layers.name for layers in read_config(typed).layers} == {"a", "b"}
+    own = {**HEADS, "layer_types": ["a"] * 4, "per_layer_config": {"00": {"head_dim": 32}}}
+    own["rope_parameters"] = {"a": both["a"]}
+    assert read_config(own).layers[0].head_dim == 32
+    biased = {**HEADS, "relative_attention": True, "position_biased_input": True}
+    assert TABLE in read_config(biased).layers[0].where
+    assert any(
+        "axes of an image" in words for words in read_config(scaled(rope_type="axial")).warnings
+    )
+    with pytest.raises(SystemExit), pytest.warns(RuntimeWarning, match="posenc.config.__main__"):
+        runpy.run_module("posenc.config", run_name="__main__")

@@ -513,7 +513,7 @@ def _lengths(reader: _Reader, limit: int | None) -> tuple[int | None, int | None
 
 
 def read_config(config: Mapping[str, Any] | str | Path) -> Positions:
-    """Read what a model's configuration says of positions.
+    r"""Read what a model's configuration says of positions.
 
     Parameters
     ----------
@@ -537,6 +537,10 @@ def read_config(config: Mapping[str, Any] | str | Path) -> Positions:
 
     Notes
     -----
+    Without a scaling, pair :math:`i` of a head of width :math:`d` turns per position by
+
+    .. math:: \omega_i = \text{base}^{-2i/d}.
+
     Fields are read as transformers 5 reads them; warnings tell where other programs, or older
     versions, are known to differ. A test compares the frequencies with those of transformers for
     every configuration class that rotates.

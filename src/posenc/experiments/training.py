@@ -144,8 +144,7 @@ class Adam:
         """Update all weights at `factor` times their rates, and clear the gradients."""
         self.steps += 1
         for weight, mean, square in zip(self.weights, self.means, self.squares, strict=True):
-            if weight.grad is None:  # a weight that this encoding or depth doesn't use
-                continue
+            assert weight.grad is not None  # every weight takes part in the loss
             mean.lerp_(weight.grad, 0.1)
             square.mul_(0.999).addcmul_(weight.grad, weight.grad, value=0.001)
             size = (square / (1 - 0.999**self.steps)).sqrt_().add_(1e-8)
