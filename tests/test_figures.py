@@ -326,9 +326,10 @@ def test_all_that_is_seen_is_as_python_computes(page, kind):
             np.testing.assert_allclose(
                 seen["values"][name], value, rtol=1e-14, atol=1e-12, err_msg=name
             )
-        assert seen["words"] == words
-        assert seen["says"] == says
-        assert seen["names"] == NAMES[kind]
+        other = f"src/posenc/figures/{kind}.js shows something else than Python expects of {state}"
+        assert seen["words"] == words, other
+        assert seen["says"] == says, other
+        assert seen["names"] == NAMES[kind], other
 
 
 # ---------------------------------------------------------------- on the pages of the site

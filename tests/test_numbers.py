@@ -1,8 +1,8 @@
 """Every number in a text is printed or asserted by a cell of the same section.
 
-A section of a chapter reaches from one heading to the next; what is stated before the first, in the
-summary and in exercises may be shown anywhere in the chapter. For a page of the book it is the
-chapters that a part links to, and for a row of the ledger the chapter that judges it.
+A section of a chapter reaches from one heading to the next; what is said before the first and in
+the summary has to be said in a section, too. For a page of the book it is the chapters that a part
+links to, and for a row of the ledger the chapter that judges it.
 
 Whole numbers below ten and years are left out; so are numbers of chapters, figures and sections,
 and code. The few that no cell can show stand in ``numbers.yml``, each with its reason.
@@ -24,7 +24,7 @@ from test_book import rule
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = yaml.safe_load((ROOT / "tests" / "numbers.yml").read_text(encoding="utf-8"))
 LATER = ELSEWHERE.pop("later")
-ANYWHERE = {"What you'll do", "Summary", "Exercises", "What comes next"}
+ANYWHERE = {"What you'll do", "Summary", "What comes next"}
 
 NUMBER = re.compile(r"(?<![\w.,/^{-])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|,\d)")
 DROPPED = re.compile(
@@ -88,7 +88,7 @@ def printed(output):
 
 
 def titles(cells):
-    """The heading that each cell stands under; None where a number may be shown anywhere."""
+    """The heading that each cell stands under; None for what repeats the sections."""
     title = None
     for cell in cells:
         if cell.cell_type == "markdown":
@@ -138,13 +138,14 @@ def test_numbers_in_the_text_are_printed_or_asserted(chapter):
     said, shown = look_at(chapter.cells)
     known = ELSEWHERE.get(chapter.path.stem, {})
     later = {str(number) for number in LATER.get(chapter.path.stem, [])}
-    missing = set()
+    missing, stated = set(), {number for _, title, number in said if title}
     for cell, title, number in said:
-        if is_shown(number, shown[title]) or number in known:
+        if number in known or (is_shown(number, shown[title]) if title else number in stated):
             continue
         missing.add(number)
         if number not in later or not is_shown(number, shown[None]):
             cure = f"print or assert it in a cell below “{title}”, or list it in tests/numbers.yml"
+            cure = cure if title else "say it in a section that shows it"
             yield cell, f"no cell of this section shows {number}: {cure}"
     for number in later - missing:
         yield None, f"{number} is shown where it is said: take it from `later` in tests/numbers.yml"
