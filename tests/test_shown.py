@@ -75,5 +75,6 @@ def test_the_page_of_the_package_covers_all_of_it():
     modules = {path.stem for path in folder.glob("[a-z]*.py")}
     modules |= {path.parent.name for path in folder.glob("*/__init__.py")}
     imported = {getattr(posenc, name).__module__.partition(".")[2] for name in posenc.__all__}
+    imported -= {"config"}  # what it returns is described there, too
     documented = re.findall(r"automodule:: (\S+)", page)
     assert {*documented} == {"posenc"} | {f"posenc.{name}" for name in modules - imported}
