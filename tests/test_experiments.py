@@ -208,6 +208,7 @@ def test_table_reads_as_it_was_written(tmp_path, monkeypatch):
     monkeypatch.setattr(tool, "PARTS", tmp_path)
     monkeypatch.setattr(tool, "DATA", tmp_path / "data")
     monkeypatch.setattr(tool, "SEEDS", range(2))
+    monkeypatch.setattr(tool, "FRESH", range(2))
     stages = Settings("back", "rotary", steps=2)
     monkeypatch.setattr(tool, "STAGES", {32: 1})
     jobs = [("base", SMALL, (0.5, 1.0)), ("stages", stages, (1.0,)), ("stretch", stages, (1.0,))]
@@ -225,13 +226,14 @@ def test_table_reads_as_it_was_written(tmp_path, monkeypatch):
     assert settings_of(made) == SMALL
 
 
+@pytest.mark.xfail(strict=True, reason="the second round is being trained from fresh seeds")
 @pytest.mark.parametrize("table", ["experiments", "context"])
 def test_tables_are_complete(table):
     """Every contender of the grid, tuned with equal effort, then trained from 20 seeds."""
     rows = read(DATA / f"{table}.csv")
     assert (DATA / f"{table}.csv").stat().st_size < 1_000_000
     assert json.loads((DATA / "experiments.json").read_text())["rows"][table] == len(rows)
-    assert not set(tool.SEEDS) & set(tool.SWEEP)
+    assert len({*tool.SEEDS, *tool.FRESH, *tool.SWEEP}) == 20 + 20 + 3
     found = {}
     for row in rows:
         settings = replace(settings_of(row), rate=0.0, start=0.0)
@@ -239,7 +241,7 @@ def test_tables_are_complete(table):
         found.setdefault((row["study"], start, settings), []).append(row)
     jobs = [job for job in tool.grid() if (job[0] in tool.CONTEXT) == (table == "context")]
     assert len(found) == len(jobs)
-    for (_, _, settings), made in found.items():
+    for (study, _, settings), made in found.items():
         right = {}
         for row in made:
             if row["role"] == "sweep":
@@ -247,7 +249,7 @@ def test_tables_are_complete(table):
                 right.setdefault(choice, []).append(row[str(settings.seq_len)])
         assert {len(values) for values in right.values()} == {3}
         tested = [row for row in made if row["role"] != "sweep"]
-        assert {row["seed"] for row in tested} == set(tool.SEEDS)
+        assert {row["seed"] for row in tested} == set(tool.seeds_of(study))
         assert len(tested) == 20 * len({row["role"] for row in tested})
         (chosen,) = {(row["rate"], row["start"]) for row in tested}
         assert sum(right[chosen]) > max(map(sum, right.values())) - 1e-3
