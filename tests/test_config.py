@@ -5,6 +5,7 @@ import math
 import runpy
 import shutil
 import subprocess
+from operator import attrgetter
 from pathlib import Path
 
 import numpy as np
@@ -41,45 +42,63 @@ def test_released_files_are_read_as_transformers_reads_them(name):
                 assert layers.attention_factor == pytest.approx(theirs["attention_factor"])
 
 
-@pytest.mark.parametrize(
-    ("name", "where", "trained", "intended"),
-    [
-        ("google-bert/bert-base-uncased", {TABLE}, 512, 512),
-        ("google-t5/t5-small", {BIAS}, 512, 512),
-        ("microsoft/deberta-v3-base", {BIAS}, 512, 512),
-        ("mosaicml/mpt-7b", {BIAS}, 2048, 2048),
-        ("openai-community/gpt2", {None}, 1024, 1024),
-        ("tiiuae/falcon-40b", {None}, None, None),
-        ("meta-llama/Meta-Llama-3.1-8B", {ROTARY}, 8192, 131_072),
-        ("internlm/internlm2_5-7b", {ROTARY}, 32_768, 65_536),
-        ("Qwen/Qwen3.5-27B", {ROTARY, None}, 262_144, 262_144),
-        ("google/gemma-3-27b-it", {ROTARY}, None, None),
-    ],
-)
+PLACES = [
+    ("google-bert/bert-base-uncased", {TABLE}, 512, 512),
+    ("google-t5/t5-small", {BIAS}, 512, 512),
+    ("microsoft/deberta-v3-base", {BIAS}, 512, 512),
+    ("mosaicml/mpt-7b", {BIAS}, 2048, 2048),
+    ("openai-community/gpt2", {None}, 1024, 1024),
+    ("tiiuae/falcon-40b", {None}, None, None),
+    ("meta-llama/Meta-Llama-3.1-8B", {ROTARY}, 8192, 131_072),
+    ("internlm/internlm2_5-7b", {ROTARY}, 32_768, 65_536),
+    ("Qwen/Qwen3.5-27B", {ROTARY, None}, 262_144, 262_144),
+    ("google/gemma-3-27b-it", {ROTARY}, None, None),
+]
+
+
+@pytest.mark.parametrize(("name", "where", "trained", "intended"), PLACES)
 def test_places_and_lengths(name, where, trained, intended):
     found = read_config(RELEASED[name]["config"])
     assert {layers.where for layers in found.layers} == where
     assert (found.trained_length, found.intended_length) == (trained, intended)
 
 
-def test_kinds_of_layers():
-    gemma = {
-        each.name: each for each in read_config(RELEASED["google/gemma-3-1b-it"]["config"]).layers
-    }
-    assert {name: (each.count, each.base) for name, each in gemma.items()} == {
-        "full_attention": (4, 1e6),
-        "sliding_attention": (22, 1e4),
-    }
-    deepseek = read_config(RELEASED["deepseek-ai/DeepSeek-V3"]["config"]).layers[0]
-    assert (deepseek.head_dim, deepseek.rotated) == (192, 64)
-    assert deepseek.attention_factor == 1
-    assert deepseek.score_factor == pytest.approx((0.1 * np.log(40) + 1) ** 2)
-    smol = read_config({**PLAIN, "no_rope_layers": [1, 1, 1, 0]}).layers
-    assert [(each.where, each.count) for each in smol] == [(ROTARY, 4), (NOWHERE, 1)]
-    assert read_config({**PLAIN, "rotary_pct": 0.25}).layers[0].rotated == 16
-    assert read_config({**PLAIN, "rope_interleave": True}).layers[0].pairing == "neighbors"
+BOTH = {"a": {"rope_theta": 1e4}, "b": {"rope_theta": 1e6}}
+BOTH_PLACES = f"{BIAS}; {TABLE}"
+NESTED = {**HEADS, "rope_parameters": BOTH}
+OWN = {**HEADS, "layer_types": ["a"] * 4, "rope_parameters": {"a": BOTH["a"]}}
+# A configuration, fields of its layers, and the values that they have one after the other
+FIELDS = [
+    (RELEASED["google/gemma-3-1b-it"]["config"], "count base", [(4, 1e6), (22, 1e4)]),
+    (PLAIN | {"no_rope_layers": [1, 1, 1, 0]}, "where count", [(ROTARY, 4), (NOWHERE, 1)]),
+    (PLAIN | {"no_rope_layer_interval": 4}, "where count", [(ROTARY, 4), (NOWHERE, 1)]),
+    (PLAIN | {"rotary_pct": 0.25}, "rotated", [16]),
+    (PLAIN | {"rope_interleave": True}, "pairing", ["neighbors"]),
+    (PLAIN | {"sliding_window": 128}, "window", [128]),
+    ({"thinker_config": {"text_config": PLAIN}}, "base", [10_000]),
+    ({"rope_theta": 10_000.0}, "frequencies", [None]),
+    (HEADS | {"alibi": True}, "where", [BIAS]),
+    (HEADS | {"relative_attention": True}, "where", [BIAS]),
+    (HEADS | {"relative_attention": True, "position_biased_input": True}, "where", [BOTH_PLACES]),
+    (NESTED, "name base", [("a", 1e4), ("b", 1e6)]),
+    (NESTED | {"layer_types": ["a"] * 4}, "name count", [("a", 4), ("b", None)]),
+    (OWN | {"per_layer_config": {"00": {"head_dim": 32}}}, "head_dim", [32]),
+]
+
+
+@pytest.mark.parametrize(("config", "names", "values"), FIELDS)
+def test_fields_of_layers(config, names, values):
+    found = read_config(config)
+    assert [attrgetter(*names.split())(layers) for layers in found.layers] == values
+    assert all(str(layers.window or "") in str(found) for layers in found.layers)
+
+
+def test_frequencies_and_factors_beyond_the_trained_length():
     long = read_config(scaled(**LONG)).layers[0]
     np.testing.assert_allclose(np.divide(long.frequencies, long.frequencies_beyond), 4)
+    deepseek = read_config(RELEASED["deepseek-ai/DeepSeek-V3"]["config"]).layers[0]
+    assert (deepseek.head_dim, deepseek.rotated, deepseek.attention_factor) == (192, 64, 1)
+    assert deepseek.score_factor == pytest.approx((0.1 * np.log(40) + 1) ** 2)
 
 
 WARNED = [
@@ -107,6 +126,7 @@ WARNED = [
     ({**PLAIN, "compress_rope_theta": 1e5}, "second base"),
     ({**PLAIN, "attn_temperature_tuning": True}, "where nothing turns"),
     ({**HEADS, "alibi": True, "learned_pos_emb": True}, "both set"),
+    (scaled(rope_type="axial"), "axes of an image"),
 ]
 
 
@@ -156,6 +176,8 @@ def test_the_command(tmp_path, capsys):
     assert main([str(file)]) == 2
     assert "config must be a JSON file" in capsys.readouterr().err
     assert main([str(tmp_path / "none.json")]) == 2
+    with pytest.raises(SystemExit), pytest.warns(RuntimeWarning, match="posenc.config.__main__"):
+        runpy.run_module("posenc.config", run_name="__main__")
 
 
 READ = """
@@ -167,8 +189,6 @@ console.log(JSON.stringify(JSON.parse(readFileSync(0, "utf8")).map(tried)));
 
 
 def in_javascript(configs):
-    if shutil.which("node") is None:
-        pytest.skip("no Node.js: the page's reader is left out")
     command = ["node", "-e", READ, str(config_page.HERE / "config_page.js")]
     given = json.dumps(configs)
     found = subprocess.run(command, input=given, capture_output=True, text=True, check=True)
@@ -186,21 +206,20 @@ def same(one, other):
     return one == other
 
 
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js: the page's is left out")
 def test_the_page_reads_as_python_does():
-    configs = [each["config"] for each in RELEASED.values()] + [config for config, _ in WARNED]
-    for config, found in zip(configs, in_javascript(configs), strict=True):
-        assert same(read_config(config).as_dict(), found)
-
-
-def test_the_page_names_the_field_that_is_wrong():
-    for (_, _, words), message in zip(WRONG, in_javascript([w[0] for w in WRONG]), strict=True):
+    configs = [each["config"] for each in RELEASED.values()]
+    configs += [config for config, *_ in WARNED + FIELDS]
+    found = in_javascript(configs + [config for config, *_ in WRONG])
+    for config, there in zip(configs, found[: len(configs)], strict=True):
+        assert same(read_config(config).as_dict(), there)
+    for (_, _, words), message in zip(WRONG, found[len(configs) :], strict=True):
         name = words.removesuffix("]").split(" ")[0].split("['")[0]
         assert name in message
 
 
-@pytest.mark.parametrize("width", [320, 1000])
-def test_the_page(browser, width):
-    page = browser.new_page(viewport={"width": width, "height": 800})
+def test_the_page(browser):
+    page = browser.new_page(viewport={"width": 320, "height": 800})
     asked, failed = [], []
     page.on("request", lambda request: asked.append(request.url))
     page.on("pageerror", lambda error: failed.append(error.message))
@@ -208,56 +227,23 @@ def test_the_page(browser, width):
     style = (ROOT / "book" / "_static" / "book.css").read_text(encoding="utf-8")
     head = f"<script>{script}</script><style>{style}</style>"
     page.set_content(f'{head}<main><div id="config-reader"></div></main>')
+    choice, shown = page.locator("#config-choice"), page.locator("#config-shown")
     for name in config_page.CHOICE:
         found = read_config(RELEASED[name]["config"])
-        drawn = sum(layers.frequencies is not None for layers in found.layers)
-        assert page.locator("#config-choice").input_value() == name
-        assert page.locator("#config-shown svg").count() == drawn
-        assert page.locator("#config-shown li").all_inner_texts() == list(found.warnings)
-        assert page.evaluate("document.documentElement.scrollWidth") <= width
-        if "longrope" in page.locator("#config-shown").inner_text():
-            said = page.locator("#config-shown").inner_text()
-            assert "moves 0 of 48 pairs, and 47 in longer texts." in said
-        page.locator("#config-choice").press("ArrowDown")
+        drawn = [layers.scaling for layers in found.layers if layers.frequencies]
+        assert choice.input_value() == name
+        assert shown.locator("svg").count() == len(drawn)
+        assert shown.locator("li").all_inner_texts() == list(found.warnings)
+        assert page.evaluate("document.documentElement.scrollWidth") <= 320
+        if "longrope" in drawn:
+            assert "moves 0 of 48 pairs, and 47 in longer texts." in shown.inner_text()
+        choice.press("ArrowDown")
     page.locator("#config-text").fill(json.dumps(scaled(**YARN)))
-    shown = page.locator("#config-shown").inner_text()
-    assert "Trained length: 1 024. Intended length: 4 096." in shown
+    assert "Trained length: 1 024. Intended length: 4 096." in shown.inner_text()
     omega = read_config(scaled(**YARN)).layers[0].frequencies
     moved = (~np.isclose(omega, read_config(PLAIN).layers[0].frequencies, rtol=1e-6)).sum()
-    assert f"The scaling, yarn, moves {moved} of 32 pairs." in shown
+    assert f"The scaling, yarn, moves {moved} of 32 pairs." in shown.inner_text()
     page.locator("#config-text").fill("{")
-    assert "This can't be read" in page.locator("#config-shown").inner_text()
+    assert "This can't be read" in shown.inner_text()
     assert (asked, failed) == ([], [])
     page.close()
-
-
-def test_rarer_fields():
-    """Where a field leads elsewhere, is missing, or leaves it to the code."""
-    inner = {"thinker_config": {"text_config": PLAIN}}
-    assert read_config(inner).layers[0].base == 10_000
-    assert "128" in str(read_config({**PLAIN, "sliding_window": 128}))
-    assert read_config({"rope_theta": 10_000.0}).layers[0].frequencies is None
-    sparse = {**PLAIN, "no_rope_layer_interval": 4}
-    assert [layers.count for layers in read_config(sparse).layers if layers.where == NOWHERE] == [1]
-    assert read_config({**HEADS, "alibi": True}).layers[0].where == BIAS
-    assert read_config({**HEADS, "relative_attention": True}).layers[0].where == BIAS
-    both = {
-        "a": {"rope_theta": 1e4, "rope_type": "default"},
-        "b": {"rope_theta": 1e6, "rope_type": "default"},
-    }
-    assert {layers.base for layers in read_config({**HEADS, "rope_parameters": both}).layers} == {
-        1e4,
-        1e6,
-    }
-    typed = {**HEADS, "rope_parameters": both, "layer_types": ["a", "a", "a", "a"]}
-    assert {layers.name for layers in read_config(typed).layers} == {"a", "b"}
-    own = {**HEADS, "layer_types": ["a"] * 4, "per_layer_config": {"00": {"head_dim": 32}}}
-    own["rope_parameters"] = {"a": both["a"]}
-    assert read_config(own).layers[0].head_dim == 32
-    biased = {**HEADS, "relative_attention": True, "position_biased_input": True}
-    assert TABLE in read_config(biased).layers[0].where
-    assert any(
-        "axes of an image" in words for words in read_config(scaled(rope_type="axial")).warnings
-    )
-    with pytest.raises(SystemExit), pytest.warns(RuntimeWarning, match="posenc.config.__main__"):
-        runpy.run_module("posenc.config", run_name="__main__")

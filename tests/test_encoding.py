@@ -1,20 +1,25 @@
-"""The mathematics: identities, properties, and values worked out independently."""
+"""The functions of numpy: laws, identities, digits, and every error."""
 
 import inspect
 import math
 import subprocess
 import sys
+import tracemalloc
+from concurrent.futures import ThreadPoolExecutor
+from unittest import mock
 
 import mpmath
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import posenc
 from posenc import (
+    _table,
     angular_frequencies,
     binary_encoding,
+    checks,
     offset_kernel,
     shift_matrix,
     sinusoidal_encoding,
@@ -22,173 +27,188 @@ from posenc import (
 )
 
 widths = st.integers(1, 40).map(lambda half: 2 * half)
-bases = st.floats(1.5, 1e6)
-positions = st.lists(st.floats(-1e3, 1e3), min_size=1, max_size=20)
+bases = st.floats(0.01, 1e8)
+offsets = st.floats(-500, 500)
+slowly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+sizes = {
+    "_SMALL": st.sampled_from([0, 64, 1024]),
+    "_BLOCK": st.integers(1, 500),
+    "_STRETCH": st.integers(1, 200),
+}
 
 
 def encode(where, d_model, base=10_000.0):
     return sinusoidal_encoding(where, d_model, base=base, dtype=np.float64)
 
 
-def exact(k, d_model, base):
-    """One row, in 40 digits, from the formula as it is written."""
+def exact(positions, d_model, base=10_000, rounded=False):
+    """Rows in 40 digits, by the formula as it is written, or by frequencies rounded to float64."""
     with mpmath.workdps(40):
-        row = []
-        for i in range(d_model // 2):
-            angle = k / mpmath.power(base, mpmath.mpf(2 * i) / d_model)
-            row += [mpmath.sin(angle), mpmath.cos(angle)]
-        return row
+        powers = [mpmath.power(base, -mpmath.mpf(2 * i) / d_model) for i in range(d_model // 2)]
+        if rounded:
+            powers = [mpmath.mpf(float(w)) for w in angular_frequencies(d_model, base=base)]
+        turns = [[int(k) * power for power in powers] for k in positions]
+        rows = [[f(a) for a in row for f in (mpmath.sin, mpmath.cos)] for row in turns]
+        return np.array(rows)
 
 
-def test_the_matrix_that_document_s2_prints():
-    printed = [
-        [0.0, 1.0, 0.0, 1.0],
-        [0.84147098, 0.54030231, 0.09983342, 0.99500417],
-        [0.90929743, -0.41614684, 0.19866933, 0.98006658],
-        [0.14112001, -0.9899925, 0.29552021, 0.95533649],
-    ]
-    np.testing.assert_allclose(encode(4, 4, 100), printed, rtol=0, atol=5e-9)
+def test_a_table_keeps_the_laws():
+    paper = {"base": 10_000, "convention": "paper"}
+    assert checks.check_table(sinusoidal_encoding, **paper).counts() == "15 passed"
+
+    def each_by_itself(seq_len, d_model):
+        return sinusoidal_encoding(np.arange(seq_len), d_model)
+
+    checks.check_table(each_by_itself, **paper).raise_if_failed()
 
 
-def test_frequencies_and_wavelengths():
-    np.testing.assert_allclose(angular_frequencies(6), [1, 1 / 21.5443469, 1 / 464.1588834])
-    assert wavelengths(512)[0] == 2 * math.pi
-    assert round(wavelengths(512)[-1]) == 60_611
+def test_defaults_and_types():
+    assert angular_frequencies(4).tolist() == [1, 0.01]
     assert wavelengths(8, base=16).tolist() == [2 * math.pi * n for n in (1, 2, 4, 8)]
-    ratios = wavelengths(64)[1:] / wavelengths(64)[:-1]
-    np.testing.assert_allclose(ratios, 10_000 ** (2 / 64))
     assert np.array_equal(shift_matrix(3, 8), shift_matrix(3, 8, base=10_000))
-    assert np.array_equal(offset_kernel([3], 8), offset_kernel([3], 8, base=10_000))
     assert angular_frequencies(8).dtype == wavelengths(8).dtype == np.float64
+    assert sinusoidal_encoding([0.5], 8).dtype == sinusoidal_encoding(2000, 8).dtype == np.float32
+    assert sinusoidal_encoding([], 8).shape == (0, 8)
+
+
+@slowly
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1), widths, st.floats(1.5, 1e6), offsets, offsets)
+def test_identities(where, d_model, base, one, two):
+    """A shift is a matrix, matrices are orthogonal and compose, products are the kernel."""
+    table = encode(where, d_model, base)
+    first, second = (shift_matrix(offset, d_model, base=base) for offset in (one, two))
+    there = encode(np.array(where) + one, d_model, base)
+    np.testing.assert_allclose(table @ first.T, there, rtol=0, atol=1e-11)
+    np.testing.assert_allclose(first @ first.T, np.eye(d_model), rtol=0, atol=1e-12)
+    both = shift_matrix(one + two, d_model, base=base)
+    np.testing.assert_allclose(second @ first, both, rtol=0, atol=1e-11)
+    kernel = offset_kernel(np.array(where) - where[0], d_model, base=base)
+    np.testing.assert_allclose(table @ table[0], kernel, rtol=0, atol=1e-11)
 
 
 @pytest.mark.parametrize("d_model", [2, 8, 512])
 @pytest.mark.parametrize("base", [100, 10_000, 1e6])
-def test_float64_against_40_digits(d_model, base):
-    where = [0, 1, 2, 63, 1000, 3999]
-    table = encode(np.array(where), d_model, base)
-    ranged = encode(4000, d_model, base)
-    for k, row in zip(where, table, strict=True):
-        for got in (row, ranged[k]):
-            error = max(
-                abs(mpmath.mpf(float(g)) - e)
-                for g, e in zip(got, exact(k, d_model, base), strict=True)
-            )
-            assert error <= 1e-11
+def test_digits(d_model, base):
+    """Float64 is off by the rounding of its angles; float32 is the exact number, rounded."""
+    where = np.array([1, 2, 63, 3999, 65_535, 999_999])[: 4 if d_model > 8 else None]
+    expected = exact(where, d_model, base)
+    for table in (encode(int(where[-1]) + 1, d_model, base)[where], encode(where, d_model, base)):
+        assert abs(table - expected).max() <= 1e-10
+        assert abs(table[:4] - expected[:4]).max() <= 1e-11
+        assert abs(table.astype(np.float32) - expected).max() <= 3.1e-8
 
 
-def test_float32_against_40_digits():
-    where = np.array([1, 4999, 65_535, 524_289, 999_983, 999_999])
-    table = sinusoidal_encoding(where, 128)
-    assert table.dtype == np.float32
-    for k, row in zip(where, table, strict=True):
-        error = max(
-            abs(mpmath.mpf(float(g)) - e)
-            for g, e in zip(row, exact(int(k), 128, 10_000), strict=True)
-        )
-        assert error <= 3.1e-8
+def test_a_long_table_costs_no_digits():
+    """Turned from row to row, it differs from sines by what the frequencies' last bit explains."""
+    near = [0, 1, 8191, 8192, _table._STRETCH - 1, _table._STRETCH, 983_039, 983_040, 999_999]
+    rows = np.append(np.random.default_rng(0).integers(0, 10**6, 200), near)
+    error = encode(10**6, 8)[rows] - exact(rows, 8, rounded=True)
+    assert abs(error).max() <= 5e-12
 
 
-@given(positions, widths, bases)
-def test_norm_is_constant(where, d_model, base):
-    norms = np.linalg.norm(encode(where, d_model, base), axis=1)
-    np.testing.assert_allclose(norms, math.sqrt(d_model / 2))
+def agree(seq_len, d_model, base=10_000.0):
+    """Assert that a whole table is that of its positions, up to the rounding of angles."""
+    table, positions = encode(seq_len, d_model, base), np.arange(seq_len)
+    angles = np.abs(positions[:, None] * angular_frequencies(d_model, base=base))
+    allowed = 1e-11 + 2**-51 * np.repeat(angles, 2, axis=1)
+    assert (np.abs(table - encode(positions, d_model, base)) <= allowed).all()
+    for dtype in (np.float16, np.float32):  # the cast comes last
+        found = sinusoidal_encoding(seq_len, d_model, base=base, dtype=dtype)
+        np.testing.assert_array_equal(found, table.astype(dtype), strict=True)
 
 
-@pytest.mark.parametrize("d_model", [2, 4, 8, 64, 512])
-def test_the_squares_of_a_pair_add_to_one_in_a_short_table(d_model):
-    pairs = encode(50, d_model, 10_000).reshape(50, -1, 2)
-    np.testing.assert_allclose((pairs**2).sum(axis=2), 1, rtol=0, atol=1e-14)
+@slowly
+@given(st.integers(0, 300), widths, bases, st.fixed_dictionaries(sizes))
+def test_rows_agree_wherever_blocks_and_stretches_end(seq_len, d_model, base, chosen):
+    with mock.patch.multiple(_table, **chosen):
+        agree(seq_len, d_model, base)
 
 
-@given(positions, widths, bases, st.floats(-500, 500))
-def test_a_shift_is_the_shift_matrix(where, d_model, base, offset):
-    moved = encode(where, d_model, base) @ shift_matrix(offset, d_model, base=base).T
-    there = encode(np.array(where) + offset, d_model, base)
-    np.testing.assert_allclose(moved, there, rtol=0, atol=1e-11)
+@pytest.mark.parametrize(
+    ("seq_len", "d_model"),
+    [(10**6, 2), (8192, 2), (8193, 6), (4097, 510), (33, 16_386), (3, 40_000)],
+)
+def test_rows_agree_at_full_size(seq_len, d_model):
+    agree(seq_len, d_model)
 
 
-@given(widths, bases, st.floats(-500, 500), st.floats(-500, 500))
-def test_shifts_are_orthogonal_and_compose(d_model, base, one, two):
-    first, second = (shift_matrix(offset, d_model, base=base) for offset in (one, two))
-    np.testing.assert_allclose(first @ first.T, np.eye(d_model), rtol=0, atol=1e-12)
-    both = shift_matrix(one + two, d_model, base=base)
-    np.testing.assert_allclose(second @ first, both, rtol=0, atol=1e-11)
+@pytest.mark.parametrize("shape", [(600, 8), (65, 90)])
+def test_every_part_is_filled_once(shape):
+    """A loop whose steps are too small fills parts twice: right, and slow."""
+
+    def count(part, omega, start):
+        part += len(omega) == part.shape[1] // 2
+
+    table = np.zeros(shape)
+    chosen = {"_SMALL": 0, "_BLOCK": 20, "_STRETCH": 50, "_fill_stretch": count}
+    with mock.patch.multiple(_table, **chosen):
+        _table.fill_table(table, np.ones(shape[1] // 2))
+    assert (table == 1).all()
 
 
-@given(st.integers(1, 60), widths, bases)
-def test_gram_matrix_is_the_offset_kernel(seq_len, d_model, base):
-    table = encode(seq_len, d_model, base)
-    k = np.arange(seq_len)
-    kernel = offset_kernel(np.subtract.outer(k, k).ravel(), d_model, base=base)
-    np.testing.assert_allclose((table @ table.T).ravel(), kernel, rtol=0, atol=1e-11)
+def test_results_are_not_shared_and_threads_do_not_meet():
+    first = sinusoidal_encoding(5, 4)
+    first[:] = 7
+    angular_frequencies(4)[:] = 7
+    assert sinusoidal_encoding(5, 4)[1, 2] == np.float32(np.sin(0.01))
+    calls = [(seq_len, d_model) for seq_len in (50, 9000) for d_model in (2, 128)] * 4
+    with ThreadPoolExecutor(8) as pool:
+        together = list(pool.map(lambda call: sinusoidal_encoding(*call), calls))
+    for call, found in zip(calls, together, strict=True):
+        np.testing.assert_array_equal(found, sinusoidal_encoding(*call))
 
 
-@given(st.integers(0, 50), widths, bases)
-def test_a_length_is_its_positions(seq_len, d_model, base):
-    direct = encode(np.arange(seq_len), d_model, base)
-    np.testing.assert_allclose(encode(seq_len, d_model, base), direct, rtol=0, atol=1e-11)
+def test_an_error_of_numpy_is_not_hidden():
+    with np.errstate(all="raise"):
+        sinusoidal_encoding(3000, 8)
+        with pytest.raises(FloatingPointError, match="underflow"):  # too slow a pair for float16
+            sinusoidal_encoding(3000, 8, base=1e12, dtype=np.float16)
 
 
-@given(st.integers(1, 200), widths, bases)
-def test_sines_are_even_columns_cosines_odd_ones(k, d_model, base):
-    row = encode([k], d_model, base)[0]
-    for i, omega in enumerate(angular_frequencies(d_model, base=base)):
-        assert row[2 * i] == pytest.approx(math.sin(omega * k), abs=1e-12)
-        assert row[2 * i + 1] == pytest.approx(math.cos(omega * k), abs=1e-12)
+@pytest.mark.parametrize("d_model", [128, 8192])
+def test_memory_beside_the_result(d_model):
+    tracemalloc.start()
+    try:
+        table = sinusoidal_encoding(2**24 // d_model, d_model)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert peak <= 1.05 * table.nbytes == 1.05 * 2**26
 
 
-@given(st.lists(st.integers(0, 2**63 - 1), min_size=1), st.just(63))
-def test_binary_digits_spell_the_number(where, n_bits):
-    for k, digits in zip(where, binary_encoding(where, n_bits), strict=True):
+@slowly
+@given(st.lists(st.integers(0, 2**63 - 1)))
+def test_binary_digits_spell_the_number(where):
+    table = binary_encoding(where, 63)
+    assert (table.shape, table.dtype) == ((len(where), 63), np.uint8)
+    for k, digits in zip(where, table, strict=True):
         assert "".join(map(str, digits[::-1])) == format(k, "063b")
+    assert np.array_equal(binary_encoding(8, 3), binary_encoding(range(8), 3))
 
 
-def test_binary_table():
-    table = binary_encoding(100, 10)
-    assert table.shape == (100, 10)
-    assert table.dtype == np.uint8
-    assert table[6].tolist() == [0, 1, 1, 0, 0, 0, 0, 0, 0, 0]
-    assert binary_encoding([], 3).shape == (0, 3)
-    assert binary_encoding(0, 3).shape == (0, 3)
-
-
-def test_empty_and_single():
-    assert sinusoidal_encoding(0, 8).shape == (0, 8)
-    assert sinusoidal_encoding([], 8).shape == (0, 8)
-    assert sinusoidal_encoding(1, 2).tolist() == [[0.0, 1.0]]
-
-
+OMEGA, PE, SHIFT = angular_frequencies, sinusoidal_encoding, shift_matrix
 BAD = [
-    (lambda: angular_frequencies(7), ValueError, "d_model must be even.*7"),
-    (lambda: angular_frequencies(0), ValueError, "d_model must be at least 2.*0"),
-    (lambda: angular_frequencies(-2), ValueError, "d_model.*-2"),
-    (lambda: angular_frequencies(8.0), TypeError, "d_model must be an int.*8.0"),
-    (lambda: angular_frequencies(True), TypeError, "d_model must be an int.*True"),
-    (lambda: angular_frequencies("8"), TypeError, "d_model must be an int.*'8'"),
-    (lambda: angular_frequencies(8, base=0), ValueError, "base must be positive.*0"),
-    (lambda: angular_frequencies(8, base=-1.0), ValueError, "base must be positive.*-1.0"),
-    (lambda: angular_frequencies(8, base=math.nan), ValueError, "base must be finite.*nan"),
-    (lambda: angular_frequencies(8, base=math.inf), ValueError, "base must be finite.*inf"),
-    (lambda: angular_frequencies(8, base=-math.inf), ValueError, "base must be finite.*-inf"),
-    (lambda: angular_frequencies(8, base=True), TypeError, "base must be a real number.*True"),
-    (lambda: angular_frequencies(8, base="e"), TypeError, "base must be a real number.*'e'"),
-    (lambda: wavelengths(3), ValueError, "d_model"),
-    (lambda: sinusoidal_encoding(-1, 8), ValueError, "positions must be at least 0.*-1"),
-    (lambda: sinusoidal_encoding(2.5, 8), TypeError, "positions must be an int.*2.5"),
-    (lambda: sinusoidal_encoding(True, 8), TypeError, "positions must be an int.*True"),
-    (lambda: sinusoidal_encoding("10", 8), TypeError, "positions must be an int.*'10'"),
-    (lambda: sinusoidal_encoding([0, math.nan], 8), ValueError, "positions must be finite.*nan"),
-    (lambda: sinusoidal_encoding([math.inf], 8), ValueError, "positions must be finite.*inf"),
-    (lambda: sinusoidal_encoding([[0, 1]], 8), ValueError, "positions.*1-D array, got 2"),
-    (lambda: sinusoidal_encoding([True], 8), TypeError, "positions must hold real numbers"),
-    (lambda: sinusoidal_encoding(["1"], 8), TypeError, "positions must hold real numbers"),
-    (lambda: sinusoidal_encoding([1j], 8), TypeError, "positions must hold real numbers"),
-    (lambda: sinusoidal_encoding(4, 8, dtype=np.int32), TypeError, "dtype must be a floating"),
-    (lambda: sinusoidal_encoding(4, 8, dtype=complex), TypeError, "dtype must be a floating"),
-    (lambda: shift_matrix(math.nan, 8), ValueError, "offset must be finite.*nan"),
-    (lambda: shift_matrix("1", 8), TypeError, "offset must be a real number.*'1'"),
-    (lambda: shift_matrix(1, 9), ValueError, "d_model must be even"),
+    (lambda: OMEGA(7), ValueError, "d_model must be even.*7"),
+    (lambda: OMEGA(0), ValueError, "d_model must be at least 2.*0"),
+    (lambda: OMEGA(8.0), TypeError, "d_model must be an int.*8.0"),
+    (lambda: OMEGA(True), TypeError, "d_model must be an int.*True"),
+    (lambda: OMEGA("8"), TypeError, "d_model must be an int.*'8'"),
+    (lambda: OMEGA(8, base=0), ValueError, "base must be positive.*0"),
+    (lambda: OMEGA(8, base=math.nan), ValueError, "base must be finite.*nan"),
+    (lambda: OMEGA(8, base=math.inf), ValueError, "base must be finite.*inf"),
+    (lambda: OMEGA(8, base=-math.inf), ValueError, "base must be finite.*-inf"),
+    (lambda: OMEGA(8, base=True), TypeError, "base must be a real number.*True"),
+    (lambda: OMEGA(8, base="e"), TypeError, "base must be a real number.*'e'"),
+    (lambda: PE(-1, 8), ValueError, "positions must be at least 0.*-1"),
+    (lambda: PE(2.5, 8), TypeError, "positions must be an int.*2.5"),
+    (lambda: PE("10", 8), TypeError, "positions must be an int.*'10'"),
+    (lambda: PE([math.inf], 8), ValueError, "positions must be finite.*inf"),
+    (lambda: PE([[0, 1]], 8), ValueError, "positions.*1-D array, got 2"),
+    (lambda: PE([True], 8), TypeError, "positions must hold real numbers"),
+    (lambda: PE([1j], 8), TypeError, "positions must hold real numbers"),
+    (lambda: PE(4, 8, dtype=np.int32), TypeError, "dtype must be a floating"),
+    (lambda: SHIFT(math.nan, 8), ValueError, "offset must be finite.*nan"),
+    (lambda: SHIFT("1", 8), TypeError, "offset must be a real number.*'1'"),
     (lambda: offset_kernel([[1]], 8), ValueError, "offsets.*got 2 dimensions"),
     (lambda: offset_kernel(["a"], 8), TypeError, "offsets must hold real numbers"),
     (lambda: binary_encoding(8, 3.0), TypeError, "n_bits must be an int.*3.0"),
@@ -196,10 +216,9 @@ BAD = [
     (lambda: binary_encoding(8, 64), ValueError, "n_bits must be at most 63.*64"),
     (lambda: binary_encoding(9, 3), ValueError, r"positions must be below 2\*\*n_bits = 8, got 8"),
     (lambda: binary_encoding([-1], 3), ValueError, "positions must not be negative, got -1"),
-    (lambda: binary_encoding([0.5], 3), TypeError, "positions must hold whole numbers"),
-    (lambda: binary_encoding([True], 3), TypeError, "positions must hold whole numbers"),
-    (lambda: binary_encoding([[1]], 3), ValueError, "positions.*got 2 dimensions"),
     (lambda: binary_encoding(-1, 3), ValueError, "positions must be at least 0"),
+    (lambda: binary_encoding([0.5], 3), TypeError, "positions must hold whole numbers"),
+    (lambda: binary_encoding([[1]], 3), ValueError, "positions.*got 2 dimensions"),
 ]
 
 
@@ -218,7 +237,5 @@ def test_import_is_light():
 def test_everything_public_has_a_tested_example():
     for name in posenc.__all__:
         doc = inspect.getdoc(getattr(posenc, name))
-        assert ".. math::" in doc
-        for section in ("Parameters", "Returns", "Raises", "Examples"):
-            assert f"{section}\n---" in doc, f"{name} lacks {section}"
-        assert ">>>" in doc
+        sections = [f"{name}\n---" for name in ("Parameters", "Returns", "Raises", "Examples")]
+        assert [part for part in (".. math::", ">>>", *sections) if part not in doc] == [], name

@@ -18,39 +18,30 @@ from posenc.nn import rotate_pairs
 
 ROOT = Path(__file__).parents[1]
 FILE = ROOT / "book" / "vectors.json"
-SCHEMA = ROOT / "book" / "vectors.schema.json"
 VECTORS = json.loads(FILE.read_text(encoding="utf-8"))
+TABLE = VECTORS["tables"][0]
+
+
+def numbers(texts):
+    return np.array(texts, dtype=float)
 
 
 def test_the_files_are_what_the_tool_writes():
-    assert vectors.vectors() == VECTORS
-    assert json.loads(SCHEMA.read_text(encoding="utf-8")) == vectors.schema()
-
-
-def test_the_file_follows_its_schema():
-    schema = vectors.schema()
+    schema = json.loads(FILE.with_suffix(".schema.json").read_text(encoding="utf-8"))
+    assert (vectors.vectors(), vectors.schema()) == (VECTORS, schema)
     jsonschema.validate(VECTORS, schema)
-    for broken in (
-        VECTORS | {"format": 2},
-        VECTORS | {"more": 1},
-        {name: VECTORS[name] for name in VECTORS if name != "tables"},
-        VECTORS | {"tables": [VECTORS["tables"][0] | {"values": [["1e-3"]]}]},
-        VECTORS | {"tables": [VECTORS["tables"][0] | {"layout": "sofa"}]},
-        VECTORS | {"tables": [VECTORS["tables"][0] | {"d_model": 7}]},
-        VECTORS | {"tables": [VECTORS["tables"][0] | {"first": "0"}]},
-    ):
+    tables = ({"values": [["1e-3"]]}, {"layout": "sofa"}, {"d_model": 7}, {"first": "0"})
+    for broken in ({"format": 2}, {"more": 1}, *({"tables": [TABLE | each]} for each in tables)):
         with pytest.raises(jsonschema.ValidationError):
-            jsonschema.validate(broken, schema)
-
-
-def test_every_convention_is_there():
-    tables = {table["convention"] for table in VECTORS["tables"]}
-    rotations = {rotation["convention"] for rotation in VECTORS["rotations"]}
-    assert tables | rotations == set(KNOWN)
+            jsonschema.validate(VECTORS | broken, schema)
+    with pytest.raises(jsonschema.ValidationError, match="'tables' is a required property"):
+        jsonschema.validate({n: VECTORS[n] for n in VECTORS if n != "tables"}, schema)
+    there = {each["convention"] for each in VECTORS["tables"] + VECTORS["rotations"]}
+    assert there == set(KNOWN)
 
 
 @pytest.mark.parametrize(
-    "table", VECTORS["tables"], ids=lambda t: f"{t['convention']}-{t['d_model']}"
+    "table", VECTORS["tables"], ids=lambda table: f"{table['convention']}-{table['d_model']}"
 )
 def test_tables(table):
     known = KNOWN[table["convention"]]
@@ -59,78 +50,60 @@ def test_tables(table):
     assert table["exponent"] == f"i/({known.rule})"
     assert table["step"] in (known.step, f"{known.step:g}" if known.step != "one turn" else "")
     angles = known.angles(table["rows"], table["seq_len"], table["d_model"])
-    found = np.array(table["values"], dtype=float)
-    half = table["d_model"] // 2
-    sin = {"interleaved": np.s_[0::2], "sin, cos": np.s_[:half], "cos, sin": np.s_[half:]}
-    cos = {"interleaved": np.s_[1::2], "sin, cos": np.s_[half:], "cos, sin": np.s_[:half]}
-    atol = {"rtol": 0, "atol": 5e-16}
-    np.testing.assert_allclose(found[:, sin[table["layout"]]], np.sin(angles), **atol)
-    np.testing.assert_allclose(found[:, cos[table["layout"]]], np.cos(angles), **atol)
+    found, half = numbers(table["values"]), table["d_model"] // 2
+    parts = {"interleaved": (found[:, ::2], found[:, 1::2])}
+    parts |= {"sin, cos": (found[:, :half], found[:, half:])}
+    parts |= {"cos, sin": (found[:, half:], found[:, :half])}
+    for part, function in zip(parts[table["layout"]], (np.sin, np.cos), strict=True):
+        np.testing.assert_allclose(part, function(angles), rtol=0, atol=5e-16)
 
 
-@pytest.mark.parametrize("rotation", VECTORS["rotations"])
-def test_rotations(rotation):
-    positions = torch.tensor(rotation["positions"])
-    x = torch.tensor([float(each) for each in rotation["x"]], dtype=torch.float64)
-    layout = rotation["layout"]
-    found = rotate_pairs(
-        x.expand(len(positions), -1), positions, base=float(rotation["base"]), layout=layout
-    )
-    expected = np.array(rotation["values"], dtype=float)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-9)  # angles in float64
+def turned(case, **options):
+    """What the package makes of a case's x at its positions."""
+    positions, x = torch.tensor(case["positions"]), torch.from_numpy(numbers(case["x"]))
+    return rotate_pairs(x.expand(len(positions), -1), positions, **options).numpy()
 
 
-@pytest.mark.parametrize("scaled", VECTORS["frequencies"], ids=lambda each: each["name"])
-def test_frequencies(scaled):
-    found, factor = rotary_frequencies(
-        scaled["d_model"],
-        base=float(scaled["base"]),
-        scaling=scaled["scaling"],
-        max_position_embeddings=scaled["max_position_embeddings"],
-        seq_len=scaled["seq_len"],
-    )
-    np.testing.assert_allclose(found, np.array(scaled["values"], dtype=float), rtol=1e-13, atol=0)
-    assert factor == pytest.approx(float(scaled["attention_factor"]), rel=1e-14)
+@pytest.mark.parametrize("case", VECTORS["rotations"])
+def test_rotations(case):
+    found = turned(case, base=float(case["base"]), layout=case["layout"])
+    np.testing.assert_allclose(found, numbers(case["values"]), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("turned", VECTORS["axes"], ids=lambda each: each["name"])
-def test_axes(turned):
-    places = torch.tensor(turned["positions"])
-    frequencies = torch.zeros(places.shape[1], len(turned["axis"]), dtype=torch.float64)
-    for pair, (axis, exponent) in enumerate(zip(turned["axis"], turned["exponents"], strict=True)):
-        over, under = map(int, exponent.split("/"))
-        frequencies[axis, pair] = float(turned["base"]) ** (-over / under)
-    x = torch.tensor([float(each) for each in turned["x"]], dtype=torch.float64)
-    found = rotate_pairs(x.expand(len(places), -1), places, frequencies=frequencies)
-    expected = np.array(turned["values"], dtype=float)
-    np.testing.assert_allclose(found.numpy(), expected, rtol=0, atol=1e-9)
+@pytest.mark.parametrize("case", VECTORS["axes"], ids=lambda case: case["name"])
+def test_axes(case):
+    powers = [over / under for over, under in (map(int, e.split("/")) for e in case["exponents"])]
+    follows = np.array(case["axis"]) == np.arange(len(case["positions"][0]))[:, None]
+    found = turned(case, frequencies=follows * float(case["base"]) ** -np.array(powers))
+    np.testing.assert_allclose(found, numbers(case["values"]), rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("asked", VECTORS["multipliers"], ids=lambda each: each["name"])
-def test_multipliers(asked):
-    config = {"head_dim": 64, "rope_theta": 1e4, "rope_scaling": asked["scaling"]}
+@pytest.mark.parametrize("case", VECTORS["frequencies"], ids=lambda case: case["name"])
+def test_frequencies(case):
+    names = ("d_model", "scaling", "max_position_embeddings", "seq_len")
+    asked = {name: case[name] for name in names}
+    found, factor = rotary_frequencies(base=float(case["base"]), **asked)
+    np.testing.assert_allclose(found, numbers(case["values"]), rtol=1e-13, atol=0)
+    assert factor == pytest.approx(float(case["attention_factor"]), rel=1e-14)
+
+
+@pytest.mark.parametrize("case", VECTORS["multipliers"], ids=lambda case: case["name"])
+def test_multipliers(case):
+    config = {"head_dim": 64, "rope_theta": 1e4, "rope_scaling": case["scaling"]}
     (layers,) = read_config(config).layers
-    assert layers.attention_factor == pytest.approx(float(asked["attention_factor"]), rel=1e-14)
-    assert (layers.score_factor or 1) == pytest.approx(float(asked["score_factor"]), rel=1e-14)
+    assert layers.attention_factor == pytest.approx(float(case["attention_factor"]), rel=1e-14)
+    assert (layers.score_factor or 1) == pytest.approx(float(case["score_factor"]), rel=1e-14)
 
 
-def test_a_reader_in_another_language():
-    if shutil.which("node") is None:
-        pytest.skip("no Node.js: the reader of the test vectors is left out")
-    command = ["node", str(ROOT / "tests" / "vectors.mjs")]
-    found = subprocess.run([*command, str(FILE)], capture_output=True, text=True)
-    assert found.returncode == 0, found.stderr
-    assert re.fullmatch(r"\d{4,} entries agree\n", found.stdout)
-
-
-def test_the_reader_notices(tmp_path):
-    if shutil.which("node") is None:
-        pytest.skip("no Node.js: the reader of the test vectors is left out")
+@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js: its reader is left out")
+def test_a_reader_in_another_language_agrees_and_notices(tmp_path):
     wrong = json.loads(FILE.read_text(encoding="utf-8"))
     wrong["tables"][0]["values"][1][0] = "0.8415"
     path = tmp_path / "vectors.json"
     path.write_text(json.dumps(wrong), encoding="utf-8")
-    command = ["node", str(ROOT / "tests" / "vectors.mjs"), str(path)]
-    found = subprocess.run(command, capture_output=True, text=True)
+    command = ["node", str(ROOT / "tests" / "vectors.mjs")]
+    right = subprocess.run([*command, FILE], capture_output=True, text=True)
+    found = subprocess.run([*command, path], capture_output=True, text=True)
+    assert re.fullmatch(r"\d{4,} entries agree\n", right.stdout), right.stderr
     assert found.returncode != 0
     assert "paper, row 1, pair 0" in found.stderr
