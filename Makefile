@@ -137,7 +137,7 @@ tools/%/node_modules/installed: tools/%/package-lock.json
 check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=3)
 	@PYTHONPATH=tests $(BIN)/python tools/check_site.py
 
-# What is done is kept in .experiments, which a new build leaves alone: one that was stopped goes on.
+# What is done is kept in .experiments: one that was stopped goes on.
 experiments: export OMP_NUM_THREADS := 1
 experiments: .venv ## train every model of chapters 11 and 15 again (25 minutes on two cores)
 	$(BIN)/python tools/train.py

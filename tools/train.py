@@ -1,56 +1,48 @@
 """Train every model of chapters 11 and 15 again: `make experiments`.
 
-Finished contenders are kept in `.experiments`, one file each, so an interrupted run resumes where
-it stopped. A change to the source that trains or measures them starts them anew; comments and
-docstrings don't count. When all are done, the results are written to `notebooks/data`.
+Finished contenders are kept in `.experiments`, so an interrupted run resumes where it stopped. A
+change to the source that trains or measures them starts them anew. When all are done, the results
+are written to `notebooks/data`.
 """
 
 import argparse
-import ast
 import csv
-import functools
 import hashlib
 import inspect
 import json
-import multiprocessing
-import os
 import platform
-import textwrap
 import time
-from dataclasses import asdict, fields, replace
+from dataclasses import fields, replace
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import torch
+from joblib import Memory, Parallel, delayed
 from scipy import stats
 
+from posenc import experiments
 from posenc.encoding import angular_frequencies, sinusoidal_encoding
 from posenc.experiments import (
     WIDTH,
     Scaled,
     Settings,
     by_depth,
-    encodings,
     examine,
     fine_tune,
     measure,
-    measures,
-    model,
     read,
     records,
-    settings,
     settings_of,
     share,
-    tasks,
     train,
-    training,
 )
 from posenc.nn import alibi_slopes, rotate_pairs
 from posenc.rotary import rotary_frequencies
 
 ROOT = Path(__file__).parents[1]
-PARTS = ROOT / ".experiments"
 DATA = ROOT / "notebooks" / "data"
+KEPT = Memory(ROOT / ".experiments", verbose=0)
 
 SEEDS = range(300, 320)
 """Not used before the design was settled; trials had seeds below 300, or from 1000 on."""
@@ -106,18 +98,10 @@ def grid():
     def job(study, task, encoding="sinusoidal", starts=STARTS, **others):
         return study, Settings(task, encoding, **others), starts
 
-    def main(task, causal=False, encodings=MAIN):
-        return [job("main", task, encoding, causal=causal) for encoding in encodings]
-
-    steps = {"order": 240, "back": 240, "needle": 600}
-    for task in ("needle", "back", "order"):
-        yield job("stretch", task, "rotary", (1.0,), steps=steps[task])
-    yield from main("order")
-    yield from main("back")
-    yield from main("order", causal=True, encodings=MAIN[:2])
+    for task, causal, encoding in product(("order", "back", "local", "count"), (False, True), MAIN):
+        yield job("main", task, encoding, causal=causal)
     for encoding in TABLES:
         yield job("little", "order", encoding, sequences=64)
-    for encoding in TABLES:
         yield job("little", "back", encoding, sequences=16)
     for encoding in ("sinusoidal", "learned", "concatenated"):
         yield job("longer", "order", encoding, seq_len=32)
@@ -126,41 +110,24 @@ def grid():
     for task, causal in (("back", False), ("order", True), ("back", True)):
         for encoding in MAIN[1:3]:
             yield job("again", task, encoding, causal=causal)
-    yield job("join", "order", "concatenated")
-    yield job("join", "back", "concatenated")
-    for task in ("needle", "back"):
-        for base in BASES:
-            yield job("stages", task, "rotary", (1.0,), base=base, steps=steps[task])
-    yield job("spread", "order", spread=128)
-    for start in STARTS:
-        for scale in (1.0, WIDTH**0.5):
-            yield job("scale", "back", starts=(start,), scale=scale)
-    for layers in (1, 2, 3):
-        yield job("depth", "marked", "none", causal=True, layers=layers)
-    yield from main("local")
-    yield from main("count")
-    for base in (10.0, 100.0, 1e6):
-        yield job("base", "order", base=base)
+    for task in ("order", "back"):
+        yield job("join", task, "concatenated")
+    for task, start, scale in product(("back", "order"), STARTS, (1.0, WIDTH**0.5)):
+        yield job("scale", task, starts=(start,), scale=scale)
+    for task, layers in product(("marked", "place", "order", "back"), (1, 2, 3)):
+        if (task, layers) not in (("order", 2), ("back", 2)):  # these are in "main"
+            yield job("depth", task, "none", causal=True, layers=layers)
+    for seq_len, base in product((16, 32, 64), (10.0, 100.0, 1e4, 1e6)):
+        if (seq_len, base) != (16, 1e4):
+            yield job("base", "order", base=base, seq_len=seq_len)
     for residual in (False, True):
         yield job("residual", "back", starts=STARTS[:1], residual=residual, steps=0)
     yield job("residual", "back", residual=False)
-    yield from main("order", causal=True, encodings=MAIN[2:])
-    for layers in (1, 3):
-        yield job("depth", "order", "none", causal=True, layers=layers)
-    yield from main("back", causal=True)
-    for base in (10.0, 100.0, 1e4, 1e6):
-        yield job("base", "order", base=base, seq_len=32)
-    yield from main("local", causal=True)
-    yield from main("count", causal=True)
-    for layers in (1, 3):
-        yield job("depth", "back", "none", causal=True, layers=layers)
-    for layers in (1, 2, 3):
-        yield job("depth", "place", "none", causal=True, layers=layers)
-    for start in STARTS:
-        for scale in (1.0, WIDTH**0.5):
-            yield job("scale", "order", starts=(start,), scale=scale)
-    for base in (10.0, 100.0, 1e4, 1e6):
-        yield job("base", "order", base=base, seq_len=64)
+    yield job("spread", "order", spread=128)
+    for task, steps in {"needle": 600, "back": 240, "order": 240}.items():
+        yield job("stretch", task, "rotary", (1.0,), steps=steps)
+        for base in BASES if task != "order" else ():
+            yield job("stages", task, "rotary", (1.0,), base=base, steps=steps)
 
 
 def seeds_of(study):
@@ -168,52 +135,13 @@ def seeds_of(study):
     return FRESH if study in SECOND else SEEDS
 
 
-MATTERS = (
-    *(settings, tasks, encodings, model, training, measures),
-    *(angular_frequencies, sinusoidal_encoding, alibi_slopes, rotate_pairs, rotary_frequencies),
-)
-"""The source that the results depend on."""
-
-
-def code(part):
-    """Return the code of a module or a function, without comments, docstrings and layout."""
-    tree = ast.parse(textwrap.dedent(inspect.getsource(part)))
-    for node in ast.walk(tree):
-        if isinstance(getattr(node, "body", None), list):
-            node.body = [line for line in node.body if not is_text(line)]
-    return ast.dump(tree)
-
-
-def is_text(line):
-    """Say whether a statement is nothing but a string."""
-    value = line.value if isinstance(line, ast.Expr) else None
-    return isinstance(value, ast.Constant) and isinstance(value.value, str)
-
-
-@functools.cache
 def source():
-    """Return a short hash of the source and of torch's version."""
-    parts = [code(part) for part in MATTERS] + [torch.__version__]
-    return hashlib.sha256("".join(parts).encode()).hexdigest()[:12]
-
-
-def name(job):
-    """Return the name of a contender's file, a hash of everything that it depends on."""
-    made = hashlib.sha256(repr((job, seeds_of(job[0]), SWEEP, RATES, source())).encode())
-    return f"{job[0]}-{made.hexdigest()[:12]}.json"
-
-
-def label(settings):
-    """Return the settings that aren't the defaults, and the task."""
-    usual = asdict(Settings())
-    return ", ".join(
-        f"{k}={v}" for k, v in asdict(settings).items() if v != usual[k] or k == "task"
-    )
-
-
-def cost(settings):
-    """Estimate how long a contender takes, in arbitrary units."""
-    return (settings.steps + 80) * settings.layers * settings.seq_len
+    """Return a digest of the source that the results depend on, and of what holds for all."""
+    parts = [path.read_text("utf-8") for path in sorted(Path(experiments.__path__[0]).glob("*.py"))]
+    used = angular_frequencies, sinusoidal_encoding, alibi_slopes, rotate_pairs, rotary_frequencies
+    parts += map(inspect.getsource, used)
+    parts += map(repr, (SEEDS, FRESH, SECOND, SWEEP, RATES, RULES, STAGES, torch.__version__))
+    return hashlib.sha256("".join(parts).encode()).hexdigest()
 
 
 def choose(settings, starts):
@@ -267,34 +195,31 @@ def in_stages(trained):
         yield f"up to {seq_len}", found
 
 
-def run(job):
-    """Choose rate and start on held-out data, train the models, store what was measured."""
+@KEPT.cache
+def run(job, source):
+    """Choose rate and start on held-out data, and train the models. Return seconds and rows."""
     study, settings, starts = job
-    path, begin = PARTS / name(job), time.process_time()
+    begin = time.process_time()
     chosen, swept = choose(settings, starts)
     made = list(records(study, "sweep", *swept))
     seeds = seeds_of(study)
     trained = train(chosen, seeds)
     if study in CONTEXT:
-        results = list((stretched if study == "stretch" else in_stages)(trained))
+        results = (stretched if study == "stretch" else in_stages)(trained)
     else:
         results = [("test", measure(trained, beyond=study in ("main", "again", "spread")))]
     for role, found in results:
         made += records(study, role, [chosen] * len(seeds), seeds, found)
-    part = {"seconds": time.process_time() - begin, "rows": made}
-    path.with_suffix(".new").write_text(json.dumps(part))
-    path.with_suffix(".new").rename(path)
-    return job, float(results[0][1][str(settings.seq_len)].mean())
+    return time.process_time() - begin, made
 
 
-def write(jobs):
+def write(parts):
     """Write both tables, and beside them what they were made with."""
-    parts = [json.loads((PARTS / name(job)).read_text()) for job in jobs]
-    rows = [row for part in parts for row in part["rows"]]
-    tables = {"experiments": [], "context": []}
-    for row in rows:
-        tables["context" if row["study"] in CONTEXT else "experiments"].append(row)
-    DATA.mkdir(exist_ok=True)
+    rows = [row for _, made in parts for row in made]
+    tables = {
+        "experiments": [row for row in rows if row["study"] not in CONTEXT],
+        "context": [row for row in rows if row["study"] in CONTEXT],
+    }
     for table, chosen in tables.items():
         columns = dict.fromkeys(key for row in chosen for key in row)
         with (DATA / f"{table}.csv").open("w", newline="") as file:
@@ -304,7 +229,7 @@ def write(jobs):
     made = {
         "made on": time.strftime("%Y-%m-%d"),
         "rows": {table: len(chosen) for table, chosen in tables.items()},
-        "minutes of one core": round(sum(part["seconds"] for part in parts) / 60, 1),
+        "minutes of one core": round(sum(seconds for seconds, _ in parts) / 60, 1),
         "seeds": [*SEEDS],
         "seeds of the second round": [*FRESH],
         "seeds of the sweep": [*SWEEP],
@@ -315,25 +240,6 @@ def write(jobs):
         "settings": [field.name for field in fields(Settings)],
     }
     (DATA / "experiments.json").write_text(json.dumps(made, indent=1) + "\n")
-    print(*(f"{len(chosen)} rows in {table}.csv" for table, chosen in tables.items()), sep=", ")
-
-
-def prepare():
-    """Set up a process of the pool: one thread, and Ctrl+C reaches the main process alone."""
-    os.setsid()
-    torch.set_num_threads(1)
-
-
-def train_all(jobs, processes):
-    """Train contenders side by side, and print how far it has come."""
-    total = sum(cost(job[1]) for job in jobs)
-    done, begin = 0, time.perf_counter()
-    with multiprocessing.get_context("spawn").Pool(processes, prepare) as pool:
-        for number, ((study, settings, _), result) in enumerate(pool.imap_unordered(run, jobs), 1):
-            done += cost(settings)
-            seconds = (time.perf_counter() - begin) * (total / done - 1)
-            left_over = f"{number:3} of {len(jobs)}  {seconds / 60:5.1f} min left"
-            print(f"{left_over}  {result:.3f}  {study}  {label(settings)}", flush=True)
 
 
 def sample(number):
@@ -357,27 +263,13 @@ def sample(number):
     return f"{chosen}: {found:.3f}, recorded {stored.mean():.3f} ± {reach:.3f}"
 
 
-def main():
-    """Train what isn't trained yet, then write the tables."""
+if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--partial", action="store_true", help="write what there is, train nothing")
     parser.add_argument("--sample", type=int, metavar="N", help="train one contender again")
     options = parser.parse_args()
     if options.sample is not None:
-        raise SystemExit(sample(options.sample))
-    PARTS.mkdir(parents=True, exist_ok=True)
-    jobs = list(grid())
-    left = [job for job in jobs if not (PARTS / name(job)).exists()]
-    if options.partial:
-        write([job for job in jobs if job not in left])
-        return
-    try:
-        train_all(left, options.processes)
-    except KeyboardInterrupt:
-        raise SystemExit("\nStopped. What is done is kept: the next run goes on.") from None
-    write(jobs)
-
-
-if __name__ == "__main__":
-    main()
+        raise SystemExit(sample(options.sample) or 0)
+    side_by_side = Parallel(options.processes, verbose=50)  # says how far it has come
+    now = source()
+    write(side_by_side(delayed(run)(job, now) for job in grid()))

@@ -1,7 +1,8 @@
-"""Write the test vectors: `book/vectors.json`, exact decimals by mpmath, and its JSON schema.
+"""Write the test vectors, `book/vectors.json`: exact decimals by mpmath.
 
 `.venv/bin/python tools/vectors.py`. The formulas are written out once more here, apart from the
-package, so that each tests the other. `book/vectors.md` explains the format.
+package, so that each tests the other. `book/vectors.md` explains the format, and
+`book/vectors.schema.json` describes it.
 """
 
 import json
@@ -11,7 +12,7 @@ import mpmath
 from mpmath import mpf
 
 DIGITS = 30
-BOOK = Path(__file__).parents[1] / "book"
+FILE = Path(__file__).parents[1] / "book" / "vectors.json"
 WIDTHS = (4, 8, 64)
 ROWS = (0, 1, 2, 3, 63, 1000, 131_071, 999_999)
 SHORT = 64  # the length of tables that depend on it
@@ -34,6 +35,7 @@ LONG = {"rope_type": "longrope", "factor": 4.0, "original_max_position_embedding
 LONG |= {"short_factor": [1.0, 1.125, 1.25, 1.5], "long_factor": [1.0, 2.5, 10.0, 32.0]}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}
 LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
+PROPORTIONAL = {"rope_type": "proportional", "partial_rotary_factor": 0.25, "factor": 1.0}
 # name: d_model, base, scaling, max_position_embeddings, seq_len
 FREQUENCIES = {
     "default": (128, 10_000, {"rope_type": "default"}, None, None),
@@ -45,13 +47,7 @@ FREQUENCIES = {
     "longrope, short": (8, 10_000, LONG, None, 4096),
     "longrope, long": (8, 10_000, LONG, None, 4097),
     "llama3": (128, 500_000, LLAMA3, None, None),
-    "proportional": (
-        16,
-        10_000,
-        {"rope_type": "proportional", "partial_rotary_factor": 0.25, "factor": 1.0},
-        None,
-        None,
-    ),
+    "proportional": (16, 10_000, PROPORTIONAL, None, None),
 }
 # name: frequencies of each pair, and the axis that it follows
 AXES = {
@@ -76,19 +72,14 @@ def text(number):
     return mpmath.nstr(number, DIGITS, strip_zeros=True, min_fixed=-40, max_fixed=40)
 
 
+def texts(numbers):
+    return [text(number) for number in numbers]
+
+
 def geometric(d_model, base, minus=0):
     """Frequencies of all pairs."""
     pairs = d_model // 2
     return [mpmath.power(base, -mpf(i) / (pairs - minus)) for i in range(pairs)]
-
-
-def joined(sines, cosines, layout):
-    """Order the columns of a row."""
-    if layout == "sin, cos":
-        return sines + cosines
-    if layout == "cos, sin":
-        return cosines + sines
-    return [entry for pair in zip(sines, cosines, strict=True) for entry in pair]
 
 
 def table(name, d_model):
@@ -98,13 +89,14 @@ def table(name, d_model):
     seq_len = ROWS[-1] + 1 if fixed else SHORT
     size = 2 * mpmath.pi / seq_len if step == "one turn" else mpf(step)
     omega = geometric(d_model, 10_000, minus=rule.endswith("1"))
-    rows = [row for row in ROWS if row < seq_len]
-    values = []
+    rows, values = [row for row in ROWS if row < seq_len], []
     for row in rows:
         counted = first + (row if direction == "up" else seq_len - 1 - row)
-        angles = [size * counted * each for each in omega]
-        entries = joined([*map(mpmath.sin, angles)], [*map(mpmath.cos, angles)], layout)
-        values.append([text(entry) for entry in entries])
+        sines = [mpmath.sin(size * counted * each) for each in omega]
+        cosines = [mpmath.cos(size * counted * each) for each in omega]
+        pairs = [entry for pair in zip(sines, cosines, strict=True) for entry in pair]
+        columns = {"sin, cos": sines + cosines, "cos, sin": cosines + sines, "interleaved": pairs}
+        values.append(texts(columns[layout]))
     return {
         "convention": name,
         "layout": layout,
@@ -120,28 +112,57 @@ def table(name, d_model):
     }
 
 
+def example(d_model):
+    """A vector that every number type holds exactly."""
+    return [mpf((7 * j) % 11 - 5) / 4 for j in range(d_model)]
+
+
+def turned(x, angles, layout="neighbors"):
+    """Rotate each pair of a vector by its angle."""
+    out = [None] * len(x)
+    for i, angle in enumerate(angles):
+        a, b = (2 * i, 2 * i + 1) if layout == "neighbors" else (i, i + len(angles))
+        cos, sin = mpmath.cos(angle), mpmath.sin(angle)
+        out[a], out[b] = x[a] * cos - x[b] * sin, x[a] * sin + x[b] * cos
+    return texts(out)
+
+
 def rotation(layout, d_model, base):
     """Turn one vector at some positions."""
-    x = [mpf((7 * j) % 11 - 5) / 4 for j in range(d_model)]  # exact in every number type
-    pairs = d_model // 2
-    values = []
-    for position in ROWS:
-        out = [None] * d_model
-        for i, omega in enumerate(geometric(d_model, base)):
-            a, b = (2 * i, 2 * i + 1) if layout == "neighbors" else (i, i + pairs)
-            cos, sin = mpmath.cos(position * omega), mpmath.sin(position * omega)
-            out[a], out[b] = x[a] * cos - x[b] * sin, x[a] * sin + x[b] * cos
-        values.append([text(entry) for entry in out])
+    x, omega = example(d_model), geometric(d_model, base)
     return {
         "convention": f"rotary, {layout}",
         "layout": layout,
         "exponent": "i/(d/2)",
         "base": str(base),
         "d_model": d_model,
-        "x": [text(entry) for entry in x],
+        "x": texts(x),
         "positions": [*ROWS],
-        "values": values,
+        "values": [turned(x, [k * each for each in omega], layout) for k in ROWS],
     }
+
+
+def several(name):
+    """Turn one vector at places with a coordinate for each axis."""
+    pairs, base = AXES[name], 10_000
+    number = len({exponent for exponent, _ in pairs})
+    omega = [(mpmath.power(base, -mpf(exponent) / number), axis) for exponent, axis in pairs]
+    x, axes = example(2 * len(pairs)), 1 + max(axis for _, axis in pairs)
+    places = [place[:axes] for place in PLACES]
+    return {
+        "name": name,
+        "base": str(base),
+        "exponents": [f"{exponent}/{number}" for exponent, _ in pairs],
+        "axis": [axis for _, axis in pairs],
+        "x": texts(x),
+        "positions": places,
+        "values": [turned(x, [place[axis] * each for each, axis in omega]) for place in places],
+    }
+
+
+def ramp(value, low, high):
+    """From 0 at `low` to 1 at `high`."""
+    return min(max((value - low) / (high - low), mpf(0)), mpf(1))
 
 
 def yarn(omega, d_model, base, fields):
@@ -152,22 +173,20 @@ def yarn(omega, d_model, base, fields):
         return d_model * mpmath.log(trained / (turns * 2 * mpmath.pi)) / (2 * mpmath.log(base))
 
     low, high = mpmath.floor(pair_with(32)), mpmath.ceil(pair_with(1))
-    found = []
-    for i, each in enumerate(omega):
-        share = min(max((i - low) / (high - low), mpf(0)), mpf(1))
-        found.append(each / factor * share + each * (1 - share))
-    return found, mpf("0.1") * mpmath.log(factor) + 1
+    slow = [ramp(i, low, high) for i in range(len(omega))]
+    return [
+        each / factor * share + each * (1 - share) for each, share in zip(omega, slow, strict=True)
+    ]
 
 
 def llama3(omega, fields):
     """Llama 3: by the turns that a pair makes over the trained length."""
     low, high, factor = (mpf(fields[n]) for n in ("low_freq_factor", "high_freq_factor", "factor"))
-    found = []
-    for each in omega:
-        turns = fields["original_max_position_embeddings"] * each / (2 * mpmath.pi)
-        kept = min(max((turns - low) / (high - low), mpf(0)), mpf(1))
-        found.append((1 - kept) * each / factor + kept * each)
-    return found, mpf(1)
+    trained = fields["original_max_position_embeddings"]
+    kept = [ramp(trained * each / (2 * mpmath.pi), low, high) for each in omega]
+    return [
+        (1 - share) * each / factor + share * each for each, share in zip(omega, kept, strict=True)
+    ]
 
 
 def frequencies(name):
@@ -182,9 +201,10 @@ def frequencies(name):
         stretch = factor * seq_len / limit - (factor - 1)
         omega = geometric(d_model, base * stretch ** (mpf(d_model) / (d_model - 2)))
     elif kind == "yarn":
-        omega, attention = yarn(omega, d_model, base, fields)
+        omega = yarn(omega, d_model, base, fields)
+        attention = mpf("0.1") * mpmath.log(factor) + 1
     elif kind == "llama3":
-        omega, attention = llama3(omega, fields)
+        omega = llama3(omega, fields)
     elif kind == "proportional":
         turning = int(fields["partial_rotary_factor"] * d_model // 2)
         omega = [each if i < turning else mpf(0) for i, each in enumerate(omega)]
@@ -200,34 +220,8 @@ def frequencies(name):
         "scaling": fields,
         "max_position_embeddings": limit,
         "seq_len": seq_len,
-        "values": [text(each) for each in omega],
+        "values": texts(omega),
         "attention_factor": text(attention),
-    }
-
-
-def several(name):
-    """Turn one vector at places with a coordinate for each axis."""
-    pairs, base = AXES[name], 10_000
-    number = len({exponent for exponent, _ in pairs})
-    x = [mpf((7 * j) % 11 - 5) / 4 for j in range(2 * len(pairs))]
-    axes = 1 + max(axis for _, axis in pairs)
-    places, values = [place[:axes] for place in PLACES], []
-    for place in places:
-        out = []
-        for i, (exponent, axis) in enumerate(pairs):
-            angle = place[axis] * mpmath.power(base, -mpf(exponent) / number)
-            cos, sin = mpmath.cos(angle), mpmath.sin(angle)
-            a, b = x[2 * i], x[2 * i + 1]
-            out += [a * cos - b * sin, a * sin + b * cos]
-        values.append([text(entry) for entry in out])
-    return {
-        "name": name,
-        "base": str(base),
-        "exponents": [f"{exponent}/{number}" for exponent, _ in pairs],
-        "axis": [axis for _, axis in pairs],
-        "x": [text(entry) for entry in x],
-        "positions": places,
-        "values": values,
     }
 
 
@@ -267,93 +261,5 @@ def vectors():
         }
 
 
-def schema():
-    """Describe the file, by JSON Schema."""
-    decimal = {"type": "string", "pattern": r"^-?[0-9]+(\.[0-9]+)?$"}
-    row = {"type": "array", "items": decimal}
-    count = {"type": "integer", "minimum": 0}
-    base = {"type": "string", "pattern": "^[0-9]+$"}
-    width = {"type": "integer", "minimum": 2, "multipleOf": 2}
-    some = {"type": ["integer", "null"], "minimum": 1}
-
-    def record(**fields):
-        return {
-            "type": "object",
-            "properties": fields,
-            "required": [*fields],
-            "additionalProperties": False,
-        }
-
-    common = {
-        "convention": {"type": "string"},
-        "exponent": {"enum": ["i/(d/2)", "i/(d/2 - 1)"]},
-        "base": base,
-        "d_model": width,
-        "values": {"type": "array", "items": row},
-    }
-    tables = record(
-        **common,
-        layout={"enum": ["interleaved", "sin, cos", "cos, sin"]},
-        first=count,
-        step={"enum": ["1", "1000", "one turn"]},
-        direction={"enum": ["up", "down"]},
-        seq_len=count,
-        rows={"type": "array", "items": count},
-    )
-    rotations = record(
-        **common,
-        layout={"enum": ["neighbors", "halves"]},
-        x=row,
-        positions={"type": "array", "items": count},
-    )
-    scaled = record(
-        name={"type": "string"},
-        d_model=width,
-        base=base,
-        scaling={"type": "object", "required": ["rope_type"]},
-        max_position_embeddings=some,
-        seq_len=some,
-        values=row,
-        attention_factor=decimal,
-    )
-    axes = record(
-        name={"type": "string"},
-        base=base,
-        exponents={"type": "array", "items": {"type": "string", "pattern": "^[0-9]+/[0-9]+$"}},
-        axis={"type": "array", "items": count},
-        x=row,
-        positions={"type": "array", "items": {"type": "array", "items": count}},
-        values={"type": "array", "items": row},
-    )
-    multiplied = record(
-        name={"type": "string"},
-        scaling={"type": "object", "required": ["rope_type"]},
-        attention_factor=decimal,
-        score_factor=decimal,
-    )
-    whole = record(
-        format={"const": 1},
-        schema={"const": "vectors.schema.json"},
-        digits={"const": DIGITS},
-        tables={"type": "array", "items": tables},
-        rotations={"type": "array", "items": rotations},
-        frequencies={"type": "array", "items": scaled},
-        axes={"type": "array", "items": axes},
-        multipliers={"type": "array", "items": multiplied},
-    )
-    return {
-        "$schema": "https://json-schema.org/draft/2020-12/schema",
-        "title": "Test vectors of positional encodings",
-        **whole,
-    }
-
-
-def main():
-    """Write both files."""
-    for name, made in {"vectors.json": vectors(), "vectors.schema.json": schema()}.items():
-        written = json.dumps(made, indent=1, ensure_ascii=False)
-        (BOOK / name).write_text(written + "\n", encoding="utf-8")
-
-
 if __name__ == "__main__":
-    main()
+    FILE.write_text(json.dumps(vectors(), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
