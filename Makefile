@@ -134,8 +134,16 @@ tools/%/node_modules/installed: tools/%/package-lock.json
 	npm ci --prefix tools/$* --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=3)
-	@PYTHONPATH=tests $(BIN)/python tools/check_site.py
+# Lighthouse's goals, and its reports in _build/.lighthouseci; then axe in both themes, from a file, and so on.
+PAGES := * book/* notebooks/*
+RUNS := 3
+check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=1)
+	@pages=$$(cd _build/html && ls $(PAGES:%=%.html)); cd _build; failed=0; \
+		lhci="../tools/lighthouse/node_modules/.bin/lhci --config=../tools/lighthouse/lighthouserc.json"; \
+		export CHROME_PATH=$$(../$(BIN)/python ../tools/browser.py); \
+		$$lhci collect --numberOfRuns=$(RUNS) $$(printf -- '--url=http://localhost/%s ' $$pages); \
+		$$lhci assert || failed=1; \
+		../$(BIN)/python ../tools/check_site.py $$(printf 'html/%s ' $$pages) || failed=1; exit $$failed
 
 # What is done is kept in .experiments: one that was stopped goes on.
 experiments: export OMP_NUM_THREADS := 1
