@@ -1,19 +1,19 @@
 """How fast, how large and how exact: posenc beside what people write and install.
 
-Run it with `make bench`. It prints Markdown. Every time is a ratio, taken within one round in
-which all contenders run in turn, so that a machine that is busy or slow is so for all of them.
-`--record FILE` also writes what the chapter on precision and speed shows, as JSON.
+Run it with `make bench`. Every time is a ratio, taken within one round in which all contenders run
+in turn, so that a machine that is busy or slow is so for all of them. `--record FILE` keeps what
+the chapter on precision and speed shows.
 """
 
 import argparse
 import json
+import multiprocessing
 import os
 import platform
-import subprocess
-import sys
-import time
+import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.metadata import version
 from math import log
 from pathlib import Path
@@ -22,7 +22,6 @@ from pathlib import Path
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
 import machine
-import mpmath
 import numpy as np
 import torch
 from diffusers.models.embeddings import get_1d_sincos_pos_embed_from_grid, get_timestep_embedding
@@ -35,17 +34,13 @@ from x_transformers.x_transformers import ScaledSinusoidalEmbedding
 
 from posenc import sinusoidal_encoding
 
-ROUNDS = 30
 THREADS = torch.get_num_threads()
 SHORTEST = 0.005  # seconds that one measurement lasts; quicker calls are repeated in a row
+SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
 SLOW_LIMIT = 2**18  # entries beyond which the Python loops are left out
-
-SMALL = [(4, 4), (32, 16), (128, 64)]
-MIDDLE = [(512, 512), (5000, 512)]
-LARGE = [(131_072, 128), (32_768, 512), (8192, 2048)]  # 64 MiB each
-SUMMARY = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]  # columns of the book's table
 NEAR, FAR = (5000, 512), (131_072, 512)  # tables whose last rows are checked for digits
 WEIGHED = (32_768, 512)  # the table whose memory is counted
+COMPARED = ("numpy", "torch", "positional-encodings", "transformers", "diffusers", "x-transformers")
 
 
 def memory_limit(seq_len, d_model):
@@ -78,7 +73,7 @@ def loop_s2(seq_len, d_model):
     return table
 
 
-def numpy_broadcast(seq_len, d_model, dtype):
+def numpy_broadcast(dtype, seq_len, d_model):
     """Broadcast positions over frequencies, all in `dtype`, into a float32 table."""
     omega = 10_000 ** -(np.arange(0, d_model, 2, dtype=dtype) / dtype(d_model))
     angles = np.arange(seq_len, dtype=dtype)[:, None] * omega
@@ -145,20 +140,18 @@ class Contender:
 
 
 OURS, LIMIT = "posenc", "allocate and fill"
-VECTORIZED = "numpy, float64"
+speech2text = Speech2TextSinusoidalPositionalEmbedding.get_embedding
 CONTENDERS = {
     OURS: Contender(sinusoidal_encoding, threaded=False),
     LIMIT: Contender(memory_limit, threaded=False),
-    VECTORIZED: Contender(lambda *size: numpy_broadcast(*size, np.float64), threaded=False),
-    "numpy, float32": Contender(lambda *size: numpy_broadcast(*size, np.float32), threaded=False),
+    "numpy, float64": Contender(partial(numpy_broadcast, np.float64), threaded=False),
+    "numpy, float32": Contender(partial(numpy_broadcast, np.float32), threaded=False),
     "loops of S0": Contender(loop_s0, slow=True, threaded=False),
     "loops of S2": Contender(loop_s2, slow=True, threaded=False),
     "torch of S3": Contender(torch_s3),
     "torch of S4": Contender(torch_s4),
     "positional-encodings": Contender(positional_encodings),
-    "transformers, Speech2Text": Contender(
-        Speech2TextSinusoidalPositionalEmbedding.get_embedding, halves=True, last=1
-    ),
+    "transformers, Speech2Text": Contender(speech2text, halves=True, last=1),
     "transformers, DistilBERT": Contender(distilbert, slow=True, threaded=False),
     "diffusers, timesteps": Contender(diffusers_timesteps, halves=True, last=1),
     "diffusers, grid": Contender(diffusers_grid, halves=True),
@@ -166,69 +159,30 @@ CONTENDERS = {
 }
 
 
-def duration(make, size, calls=1):
+def seconds(name, size, threads, calls=1):
     """Seconds per call, of some calls in a row."""
-    began = time.perf_counter()
-    for _ in range(calls):
-        make(*size)
-    return (time.perf_counter() - began) / calls
+    torch.set_num_threads(threads)
+    return timeit.timeit(partial(CONTENDERS[name].make, *size), number=calls) / calls
 
 
-def best_threads(contender, size):
-    """Give torch one thread or all: the number that is quicker, and the seconds a call takes."""
-    found = {}
-    for threads in (1, THREADS) if contender.threaded else (1,):
-        torch.set_num_threads(threads)
-        found[threads] = min(duration(contender.make, size) for _ in range(3))
-    return min(found.items(), key=lambda item: item[1])
-
-
-def measure(size, rounds):
-    """Seconds per call of each contender, one entry per round, and the threads that each got."""
-    makers = {
-        name: contender.make
-        for name, contender in CONTENDERS.items()
-        if not contender.slow or size[0] * size[1] <= SLOW_LIMIT
-    }
-    prepared = {name: best_threads(CONTENDERS[name], size) for name in makers}
-    order = np.random.default_rng(0)
-    seconds = {name: [] for name in makers}
+def ratios(size, rounds):
+    """Yield each contender's time in multiples of ours: quartiles of all rounds."""
+    names = [n for n, c in CONTENDERS.items() if not c.slow or size[0] * size[1] <= SLOW_LIMIT]
+    prepared = {}  # torch gets one thread or all: the number that is quicker
+    for name in names:
+        choices = (1, THREADS) if CONTENDERS[name].threaded else (1,)
+        once = {n: min(seconds(name, size, n) for _ in range(3)) for n in choices}
+        threads = min(once, key=once.get)
+        prepared[name] = threads, max(1, round(SHORTEST / once[threads]))
+    order, taken = np.random.default_rng(0), {name: [] for name in names}
     for _ in range(rounds):
-        for name in order.permutation(list(makers)):
-            threads, expected = prepared[name]
-            torch.set_num_threads(threads)
-            calls = max(1, round(SHORTEST / expected))
-            seconds[name].append(duration(makers[name], size, calls))
-    threads = {name: prepared[name][0] for name in makers}
-    return {name: np.array(values) for name, values in seconds.items()}, threads
-
-
-def quartiles(above, below):
-    """Quartiles of the ratio of two contenders, round by round."""
-    return np.percentile(above / below, [25, 50, 75])
-
-
-def ratio(above, below):
-    """Median ratio of two contenders, round by round, with its quartiles."""
-    low, middle, high = quartiles(above, below)
-    return f"{short(middle)} ({short(low)}–{short(high)})"
-
-
-def short(number):
-    """Two or three digits of a ratio."""
-    return f"{number:.{0 if number >= 20 else 1 if number >= 2 else 2}f}"
-
-
-def exact_rows(positions, d_model, last):
-    """Sines and cosines in pairs, with angles counted in 2**-64 of a turn."""
-    table = np.empty((len(positions), d_model))
-    for i in range(d_model // 2):
-        with mpmath.workdps(40):
-            omega = mpmath.power(10_000, -mpmath.mpf(i) / (d_model // 2 - last))
-            step = int(mpmath.nint(omega / (2 * mpmath.pi) * 2**64))
-        angles = (positions.astype(np.uint64) * np.uint64(step)).view(np.int64) * (np.pi / 2**63)
-        table[:, 2 * i], table[:, 2 * i + 1] = np.sin(angles), np.cos(angles)
-    return table
+        for name in order.permutation(names):
+            taken[name].append(seconds(name, size, *prepared[name]))
+    for name in names:
+        quartiles = np.percentile(np.divide(taken[name], taken[OURS]), [25, 50, 75])
+        digits = [round(x, 0 if x >= 20 else 1 if x >= 2 else 2) for x in quartiles.tolist()]
+        where = {"way": name, "seq_len": size[0], "d_model": size[1]}
+        yield where | {"threads": prepared[name][0], "ratios": digits}
 
 
 def largest_error(contender, seq_len, d_model, rows=1000):
@@ -238,8 +192,11 @@ def largest_error(contender, seq_len, d_model, rows=1000):
         table /= np.float64(np.float32(d_model**-0.5))
     if contender.halves:
         table = table.reshape(rows, 2, -1).swapaxes(1, 2).reshape(rows, -1)
-    positions = np.arange(seq_len - rows, seq_len)
-    return np.abs(table - exact_rows(positions, d_model, contender.last)).max()
+    pairs = np.arange(d_model // 2, dtype=np.longdouble)
+    omega = 10_000 ** -(pairs / (d_model // 2 - contender.last))
+    angles = np.arange(seq_len - rows, seq_len)[:, None] * omega
+    exact = np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(rows, -1)
+    return float(np.abs(table - exact).max())
 
 
 def resident(field):
@@ -248,139 +205,46 @@ def resident(field):
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith(field))
 
 
-def peak(name, size):
+def peak(name):
     """Most memory that one call takes, in tables. Run it in a process of its own."""
     CONTENDERS[name].make(4, 4)
     Path("/proc/self/clear_refs").write_text("5")  # forget what was used at most so far
     before = resident("VmRSS")
-    table = CONTENDERS[name].make(*size)
+    table = CONTENDERS[name].make(*WEIGHED)
     used = resident("VmHWM") - before
-    del table
-    return used / (4 * size[0] * size[1])
+    return used / (4 * len(table) * len(table[0]))
 
 
-def versions():
-    """The versions of what is compared."""
-    packages = ["numpy", "torch", "positional-encodings", "transformers", "diffusers"]
-    numbers = {name: version(name).split("+")[0] for name in [*packages, "x-transformers"]}
-    return {"Python": platform.python_version(), **numbers}
-
-
-def described(found):
-    """Say in a sentence what was measured on."""
-    numbers = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
-    return (
-        f"{found['date']}. {found['processor']}, {found['cores']} cores, {found['system']}; "
-        f"{numbers}; torch with huge pages and one thread or {THREADS}, whichever is quicker, "
-        f"everything else with one thread."
-    )
-
-
-def print_table(head, rows):
-    """Print Markdown."""
-    print("\n| " + " | ".join(head) + " |\n|---" + "|--:" * (len(head) - 1) + "|")
-    for row in rows:
-        print("| " + " | ".join(row) + " |", flush=True)
-
-
-def print_times(title, sizes, rounds):
-    """Measure and print the times of all contenders at some sizes; return them, and threads."""
-    measured = {size: measure(size, rounds) for size in sizes}
-    seconds = {size: times for size, (times, _) in measured.items()}
-    print(f"\n{title}, in times that posenc takes: median (quartiles) of {rounds} rounds")
-    rows = [
-        [name, *(ratio(s[name], s[OURS]) if name in s else "–" for s in seconds.values())]
-        for name in CONTENDERS
-        if name != OURS
-    ]
-    print_table(["", *(f"{seq_len} × {d_model}" for seq_len, d_model in sizes)], rows)
-    for (seq_len, d_model), s in seconds.items():
-        quicker = [n for n in s if n != LIMIT and np.median(s[n] / s[OURS]) < 1]
-        print(
-            f"\n{seq_len} × {d_model}: posenc takes {ratio(s[OURS], s[LIMIT])} times as long as "
-            f"allocate and fill, {np.median(s[OURS]) * 1e6:.0f} µs. "
-            f"Quicker than posenc: {', '.join(quicker) or 'none'}."
-        )
-    return measured
-
-
-def digits_and_memory(name):
-    """Errors of a contender in the last rows of two tables, and its memory in tables, or None."""
-    contender = CONTENDERS[name]
-    if name == LIMIT:
-        return None, None, None
-    near = largest_error(contender, *NEAR)
-    if contender.slow:
-        return near, None, None
-    far = largest_error(contender, *FAR)
-    if sys.platform != "linux":
-        return near, far, None
-    used = subprocess.check_output([sys.executable, __file__, "--peak", name])
-    return near, far, float(used)
-
-
-def as_record(found, rounds, measured, exactness):
-    """Choose what the book shows of a run; ratios are low, middle and high quartile."""
-    times = []
-    for (seq_len, d_model), (seconds, threads) in measured.items():
-        if (seq_len, d_model) not in SUMMARY:
-            continue
-        for name, values in seconds.items():
-            ratios = [float(short(x)) for x in quartiles(values, seconds[OURS])]
-            size = {"seq_len": seq_len, "d_model": d_model}
-            times.append({"way": name, **size, "threads": threads[name], "ratios": ratios})
-    digits = [
-        {
-            "way": name,
-            "error_near": near and float(f"{near:.1e}"),
-            "error_far": far and float(f"{far:.1e}"),
-            "memory": used and round(used, 1),
-        }
-        for name, (near, far, used) in exactness.items()
-    ]
-    sizes = {"near": NEAR, "far": FAR, "weighed": WEIGHED}
-    return {
-        "made by": f"tools/bench.py --rounds {rounds}",
-        **found,
-        "rounds": rounds,
-        "unit": OURS,
-        "sizes": sizes,
-        "times": times,
-        "digits": digits,
-    }
+def digits_and_memory(name, contender):
+    """Errors of a contender in the last rows of two tables, and its memory."""
+    near = far = used = None
+    if name != LIMIT:
+        near = float(f"{largest_error(contender, *NEAR):.1e}")
+        if not contender.slow:
+            far = float(f"{largest_error(contender, *FAR):.1e}")
+            with multiprocessing.get_context("spawn").Pool(1) as alone:
+                used = round(alone.apply(peak, [name]), 1)
+    return {"way": name, "error_near": near, "error_far": far, "memory": used}
 
 
 def main():
-    """Print times, errors and memory, and a summary of all."""
+    """Measure, print, and record."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--record", type=Path, help="a file for what the book shows, as JSON")
-    parser.add_argument("--peak", choices=CONTENDERS, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
-    if arguments.peak:
-        print(peak(arguments.peak, WEIGHED))
-        return
-    found = {**machine.describe(), "versions": versions()}
-    print(described(found))
-    measured = print_times("Small tables", SMALL, arguments.rounds)
-    measured |= print_times("Middling tables", MIDDLE, arguments.rounds)
-    measured |= print_times("Tables of 64 MiB", LARGE, arguments.rounds)
-
-    exactness = {name: digits_and_memory(name) for name in CONTENDERS}
-    print("\nIn short: median ratios; the largest error of the last 1000 rows of", end=" ")
-    print(f"{NEAR[0]} × {NEAR[1]} and of\n{FAR[0]} × {FAR[1]};", end=" ")
-    print(f"the most memory at {WEIGHED[0]} × {WEIGHED[1]}, in tables")
-    rows = []
-    for name in CONTENDERS:
-        times = [measured[size][0] for size in SUMMARY]
-        ratios = [short(np.median(s[name] / s[OURS])) if name in s else "–" for s in times]
-        near, far, used = exactness[name]
-        errors = [f"{error:.1e}" if error else "–" for error in (near, far)]
-        rows.append([name, *ratios, *errors, f"{used:.1f}" if used else "–"])
-    sizes = [f"{seq_len} × {d_model}" for seq_len, d_model in SUMMARY]
-    print_table(["", *sizes, "error", "far out", "memory"], rows)
+    versions = {name: version(name).split("+")[0] for name in COMPARED}
+    record = {
+        "made by": f"tools/bench.py --rounds {arguments.rounds}",
+        **machine.describe(),
+        "versions": {"Python": platform.python_version(), **versions},
+        "rounds": arguments.rounds,
+        "times": [row for size in SIZES for row in ratios(size, arguments.rounds)],
+        "digits": [digits_and_memory(*each) for each in CONTENDERS.items()],
+    }
+    for row in record["times"] + record["digits"]:
+        print(*row.values(), sep="\t")
     if arguments.record:
-        record = as_record(found, arguments.rounds, measured, exactness)
         text = json.dumps(record, indent=1, ensure_ascii=False)
         arguments.record.write_text(text + "\n", encoding="utf-8")
 
