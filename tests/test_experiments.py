@@ -8,6 +8,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 import train as tool
+from joblib import Memory
 
 from posenc import experiments, rotary_frequencies, sinusoidal_encoding
 from posenc.experiments import (
@@ -33,6 +34,7 @@ from posenc.experiments import (
     steps_to,
     train,
 )
+from posenc.nn import rotate_pairs
 
 DATA = Path(__file__).parents[1] / "notebooks" / "data"
 SMALL = Settings("back", "sinusoidal", rate=1e-2, steps=4, batch=8)
@@ -87,17 +89,16 @@ def test_stacked_models_are_the_single_ones(encoding):
     positions = torch.arange(16)
     models = stack(settings, [4, 5])
     scores, states = models(tokens, positions), models.inside(tokens, positions)
-    shared = start(replace(settings, encoding="none"), 4).state_dict()
     for index, seed in enumerate([4, 5]):
         model = start(settings, seed)
         torch.testing.assert_close(model(tokens[index], positions), scores[index])
         torch.testing.assert_close(model.inside(tokens[index], positions)[2], states[2][index])
-    assert all(torch.equal(start(settings, 4).state_dict()[n], shared[n]) for n in shared)
-    later = tokens.clone()
-    later[..., 9] = 0
-    seen = models(later, positions)
-    torch.testing.assert_close(seen[..., :9, :], scores[..., :9, :])
-    assert (seen[..., 9:, :] != scores[..., 9:, :]).any()
+    shared = start(replace(settings, encoding="none"), 5).state_dict()
+    assert all(torch.equal(model.state_dict()[name], shared[name]) for name in shared)
+    tokens[..., 9] = 0
+    same = (models(tokens, positions) == scores).all(-1)
+    assert same[..., :9].all()
+    assert not same[..., 9:].all()  # a later letter is masked, an earlier one isn't
 
 
 @pytest.mark.parametrize("spread", [0, 40])
@@ -130,28 +131,30 @@ def test_fine_tuning_leaves_the_models_alone():
     longer = fine_tune(models, scaled, 32, steps=3)
     assert all(torch.equal(before[name], models.weights[name]) for name in before)
     assert not torch.equal(longer.weights["words.weight"], before["words.weight"])
-    assert longer.curve.shape == (3, 2)
-    assert by_depth(longer, 32).shape == (4, 2)
-    queries = torch.randn(4, 9, 8, generator=torch.Generator().manual_seed(0))
-    turned = scaled.turn(queries, torch.arange(9))
-    plain = ENCODINGS["rotary"](models.settings).turn(queries, torch.arange(9) / 2)
-    torch.testing.assert_close(turned, plain)
-    yarn = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
-    asked = rotary_frequencies(8, scaling=yarn, max_position_embeddings=16)
-    assert Scaled(Settings(), yarn, 64).attention_factor == asked[1] > 1
+    assert (longer.curve.shape, by_depth(longer, 32).shape) == ((3, 2), (4, 2))
 
 
 def test_encodings_do_what_their_names_say():
-    x, positions = torch.zeros(2, 9, 32), torch.arange(9)
+    x, positions = torch.randn(2, 9, 32), torch.arange(9)
     made = {name: kind(Settings(encoding=name, base=50.0)) for name, kind in ENCODINGS.items()}
-    waves = torch.from_numpy(sinusoidal_encoding(9, 32, base=50.0))
-    torch.testing.assert_close(made["sinusoidal"].rows(x, positions)[1], waves)
-    halves = made["concatenated"].rows(x + 3, positions)
-    assert torch.equal(halves[..., :16], x[..., :16] + 3)
-    narrow = torch.from_numpy(sinusoidal_encoding(9, 16, base=50.0))
-    torch.testing.assert_close(halves[1, :, 16:], narrow)
+    waves, narrow = (torch.from_numpy(sinusoidal_encoding(9, d, base=50.0)) for d in (32, 16))
+    torch.testing.assert_close(made["sinusoidal"].rows(x, positions), x + waves)
+    halves = torch.cat((x[..., :16], narrow.expand(2, -1, -1)), -1)
+    torch.testing.assert_close(made["concatenated"].rows(x, positions), halves)
     for name in ["none", "rotary", "ALiBi", "T5"]:
         assert torch.equal(made[name].rows(x, positions), x)
+    heads = x.unflatten(-1, (4, 8)).transpose(1, 2)
+    scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 16}
+    omega, factor = rotary_frequencies(8, base=50, scaling=scaling, max_position_embeddings=16)
+    assert factor > 1
+    for encoding, options in (
+        (made["rotary"], {"base": 50}),
+        (
+            Scaled(Settings(base=50.0), scaling, 64),
+            {"frequencies": omega, "attention_factor": factor},
+        ),
+    ):
+        torch.testing.assert_close(encoding.turn(heads, positions), rotate_pairs(heads, **options))
     bias = made["ALiBi"].bias(positions)
     assert torch.equal(bias, bias.mT)
     assert bias[0, 0, 8] == 8 * bias[0, 0, 1] == -2
@@ -161,66 +164,64 @@ def test_encodings_do_what_their_names_say():
 
 
 def test_fixed_tables_differ_only_as_their_names_say():
-    found = {}
+    spread, apart, rising = {}, {}, {}  # from their mean, from row to row, towards the end
     for name in [*tool.TABLES[2:], "sinusoidal"]:
         torch.manual_seed(0)
         rows = ENCODINGS[name](Settings()).rows(torch.zeros(16, 32), torch.arange(16))
         away, steps = rows - rows.mean(0), rows[1:] - rows[:-1]
-        rising = (steps @ (rows[-4:].mean(0) - rows[:4].mean(0)) > 0).double().mean()
-        spread, apart = away.square().sum(1).mean().sqrt(), steps.norm(dim=1).mean()
-        found[name] = spread.item(), apart.item(), rising.item()
+        ahead = steps @ (rows[-4:].mean(0) - rows[:4].mean(0)) > 0
+        spread[name] = away.square().sum(1).mean().sqrt().item()
+        apart[name], rising[name] = steps.norm(dim=1).mean(), ahead.double().mean()
         if name != "widened":
             torch.testing.assert_close(rows.norm(dim=1), torch.full((16,), 4.0))
     for name in ["smooth", "directed", "arc"]:
-        assert found[name][0] == pytest.approx(found[f"shuffled {name}"][0])
-    assert found["smooth"][1] < 0.6 * found["shuffled smooth"][1]
-    assert found["arc"][1] < 0.3 * found["shuffled arc"][1]
-    assert found["arc"][2] == 1
-    assert max(found[n][2] for n in ("frozen", "smooth", "shuffled directed")) < 0.8
-    assert found["widened"][0] == pytest.approx(4, abs=0.01)
-    assert found["narrow"][0] == pytest.approx(found["sinusoidal"][0], abs=0.15)
+        assert spread[name] == pytest.approx(spread[f"shuffled {name}"])
+    assert apart["smooth"] < 0.6 * apart["shuffled smooth"]
+    assert apart["arc"] < 0.3 * apart["shuffled arc"]
+    assert rising["arc"] == 1
+    assert max(rising[name] for name in ("frozen", "smooth", "shuffled directed")) < 0.8
+    assert spread["widened"] == pytest.approx(4, abs=0.01)
+    assert spread["narrow"] == pytest.approx(spread["sinusoidal"], abs=0.15)
 
 
 def test_measures():
     seeds = [1, 2]
     few = train(Settings("order", "learned", sequences=4, steps=60, rate=1e-2), seeds)
-    assert set(measure(few)) == {"16", "known"}
-    assert "to90" in measure(train(Settings("back", "learned", steps=2), seeds))
-    assert measure(few)["known"].min() == 1
-    far = {"gap0", "gap16", "gap32", "gap48", "early", "late"}
-    names = {"32", "64", "128", "x32", "x64", "x128", "moved", "stretched"}
-    probes = {f"{what}{depth}" for what in ("position", "word") for depth in range(3)}
-    untrained = stack(Settings("order", "sinusoidal", steps=0), seeds)
-    found = measure(untrained)
-    assert set(found) == {"16"} | names | probes | far
-    assert found["position0"].min() == found["word0"].min() == 1
-    assert probe(stack(Settings(), seeds), number=32)[0][0].max() < 0.2
-    targets = examine(untrained, 32, number=5)[1]
-    assert (targets[..., :16] == SILENT).all()
+    assert (set(measure(few)), measure(few)["known"].min()) == ({"16", "known"}, 1)
     few.curve = torch.tensor([[1.0, 0.0], [0.8, 0.5], [0.9, 0.9]])
     assert steps_to(few, window=2).tolist() == [2, 3]
+    assert "to90" in measure(train(Settings("back", "learned", steps=2), seeds))
+    untrained = stack(Settings("order", "sinusoidal", steps=0), seeds)
+    found = measure(untrained)
+    names = {"32", "64", "128", "x32", "x64", "x128", "moved", "stretched", "early", "late"}
+    names |= {f"{what}{depth}" for what in ("position", "word") for depth in range(3)}
+    assert set(found) == {"16", "gap0", "gap16", "gap32", "gap48"} | names
+    assert found["position0"].min() == found["word0"].min() == 1
+    assert probe(stack(Settings(), seeds), number=32)[0][0].max() < 0.2
+    assert (examine(untrained, 32, number=5)[1][..., :16] == SILENT).all()
     bags = stack(Settings("order"), range(8))  # where filler is doesn't matter to them
-    assert torch.equal(padded(bags, "early", number=64), padded(bags, "late", number=64))
-    assert padded(bags, "late", number=64).max() == 0.5
+    early, late = (padded(bags, where, number=64) for where in ("early", "late"))
+    assert torch.equal(early, late)
+    assert late.max() == 0.5
 
 
-def test_table_reads_as_it_was_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(tool, "PARTS", tmp_path)
-    monkeypatch.setattr(tool, "DATA", tmp_path / "data")
-    monkeypatch.setattr(tool, "SEEDS", range(2))
-    monkeypatch.setattr(tool, "FRESH", range(2))
+def test_an_interrupted_run_goes_on_and_its_table_reads_as_it_was_written(tmp_path, monkeypatch):
     stages = Settings("back", "rotary", steps=2)
-    monkeypatch.setattr(tool, "STAGES", {32: 1})
     jobs = [("base", SMALL, (0.5, 1.0)), ("stages", stages, (1.0,)), ("stretch", stages, (1.0,))]
-    for job in jobs:
-        assert tool.run(job)[0] == job
-    tool.write(jobs)
-    rows = read(tmp_path / "data" / "experiments.csv")
+    rules = {name: tool.RULES[name] for name in ("as trained", "YaRN")}
+    changed = {"DATA": tmp_path, "STAGES": {32: 1}, "RULES": rules}
+    for name, value in (changed | {"SEEDS": range(2), "FRESH": range(2)}).items():
+        monkeypatch.setattr(tool, name, value)
+    kept = Memory(tmp_path, verbose=0).cache(tool.run.func)
+    tool.write([kept(job, "this source") for job in jobs])
+    assert kept.check_call_in_cache(jobs[0], "this source")
+    assert not kept.check_call_in_cache(jobs[0], "another")
+    rows = read(tmp_path / "experiments.csv")
     assert [row["role"] for row in rows] == ["sweep"] * 18 + ["test"] * 2
-    rows = read(tmp_path / "data" / "context.csv")
-    roles = ["sweep"] * 9 + ["up to 16"] * 2 + ["up to 32"] * 2 + ["sweep"] * 9
-    assert [row["role"] for row in rows][:22] == roles
-    assert len(rows) == 22 + 2 * 2 * len(tool.RULES)
+    roles = [row["role"] for row in read(tmp_path / "context.csv")]
+    staged = ["sweep"] * 9 + ["up to 16"] * 2 + ["up to 32"] * 2
+    assert roles[:22] == staged + ["sweep"] * 9
+    assert roles[22::2] == [f"{rule}, {how}" for rule in rules for how in ("not tuned", "tuned")]
     (made,) = records("main", "test", [SMALL], [7], {"16": torch.tensor([0.12345])})
     assert made == {"study": "main", "role": "test", "seed": 7, **asdict(SMALL), "16": 0.1235}
     assert settings_of(made) == SMALL
