@@ -14,7 +14,7 @@ When it has been read
     that can't run in the page (`unavailable`).
 When all pages have been read
     `cross_references` compares what they state with what is so, `incremental` says which pages are
-    written, and `search_index` which words the search knows.
+    written, and `search_index` which sections and words the search knows.
 When a page is written
     `myst_markup` leads links to places on other pages, `glossary_links` links terms, `line_breaks`
     keeps short formulas and numbers together, `math_renderer` draws formulas, `accessibility`
@@ -44,7 +44,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     """Register everything; at one priority, handlers run in the order of this list."""
     # Imported here, a tool that needs one module doesn't wait for the others.
     from jupyter_client.manager import KernelManager
-    from sphinx.search import languages
+    from sphinx import search
 
     from . import (
         accessibility,
@@ -89,7 +89,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     KernelManager.transport_encryption.default_value = "auto"
     app.add_config_value("html_optimized", True, "html")  # without it, pages as Sphinx writes them
     app.add_config_value("redirects", {}, "html")  # old pages, and where each is now
-    languages["en"] = search_index.Words
+    search.languages["en"] = search_index.Words
+    search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # there is no setting for it
     app.add_lexer("ipython3", highlighting.Python)
     app.add_directive("ledger", claims.Ledger)
     app.setup_extension("myst_nb")
@@ -122,7 +123,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("html-page-context", AFTER, config_page.add_script),
         ("html-page-context", AFTER, page_metadata.describe),
         ("html-page-context", AFTER, browser_files.name_folder),
-        ("html-collect-pages", AFTER, search_index.keep_entries),
         ("build-finished", AFTER, finish),
     ]:
         app.connect(event, handler, priority)

@@ -1,32 +1,73 @@
-"""Which words the search's index knows; `search_scorer.js`, named in `_config.yml`, ranks them."""
+"""Let the search find sections and terms of the glossary; `search_scorer.js` ranks them."""
 
 from __future__ import annotations
 
-from collections import defaultdict
-from typing import Any
+import json
+import re
+from collections.abc import Iterable
+from html import escape
+from typing import IO
 
-from sphinx.application import Sphinx
-from sphinx.search import js_index
+from docutils import nodes
+from sphinx import addnodes
+from sphinx.search import IndexBuilder
 from sphinx.search.en import SearchEnglish
+
+WITHIN = re.compile(r"(?<=\d)[\s,](?=\d{3}(?!\d))|(?<=\w)//(?=\w)")  # one word: 10 000, i//2
+NUMBER = re.compile(r"\b\d+\b")  # of which outputs are full
 
 
 class Words(SearchEnglish):
-    """English, without numbers: the page's script never looks for a word of digits in the index."""
+    """English, in which 10 000 is one word, and a letter is none."""
+
+    def split(self, input: str) -> list[str]:
+        return super().split(WITHIN.sub("", input))
 
     def word_filter(self, word: str) -> bool:
-        return super().word_filter(word) and not word.isdigit()
+        return super().word_filter(word) and not (len(word) == 1 and word.isascii())
 
 
-def keep_entries(app: Sphinx) -> list[Any]:
-    """Give the entries of pages that aren't written back to the index: Sphinx 7.4 forgets them."""
-    path = app.outdir / "searchindex.js"
-    if path.exists():
-        old = js_index.loads(path.read_text(encoding="utf-8"))
-        kept = defaultdict(list)
-        for entry, places in old["indexentries"].items():
-            for number, anchor, is_main in places:
-                kept[old["docnames"][number]].append((entry, anchor, "main" if is_main else ""))
-        indexer = app.builder.indexer
-        entries = {**kept, **indexer._index_entries}
-        indexer._index_entries = {p: entries[p] for p in sorted(entries) if p in indexer._titles}
-    return []  # pages to add
+class Sections(IndexBuilder):
+    """Sphinx's index, in which sections and terms are documents of their own: ``page#anchor``.
+
+    So is the code of a page, with what it prints: ``page#``.
+    """
+
+    def feed(self, docname: str, filename: str, title: str, doctree: nodes.document) -> None:
+        page, code = doctree.deepcopy(), nodes.paragraph()
+        for node in [*page.findall(is_code)]:
+            code += nodes.Text(NUMBER.sub(" ", node.astext()))
+            node.clear()
+        for node in [*page.findall(addnodes.index)]:  # the book's own entries are as good as titles
+            entries = node["entries"] if "inline" in node else []
+            node.replace_self([nodes.title("", entry[1]) for entry in entries])
+        for part in reversed([*page.findall(is_part)]):  # inner ones first
+            part.parent.remove(part)
+            anchor, heading = (part[0]["ids"] or part["ids"])[0], part[0].astext()
+            part[0].replace_self(nodes.title("", heading))
+            if len(part.astext().split()) > len(heading.split()):
+                super().feed(f"{docname}#{anchor}", "", escape(heading), part)
+        super().feed(f"{docname}#", "", "", code)
+        super().feed(docname, "", title, page)
+
+    def dump(self, stream: IO[str], format: object) -> None:
+        index = json.dumps(self.freeze(), sort_keys=True, separators=(",", ":"))
+        stream.write(f"Search.setIndex({index})")
+
+    def prune(self, docnames: Iterable[str]) -> None:
+        kept = set(docnames)
+        super().prune([name for name in self._titles if name.partition("#")[0] in kept])
+
+
+def is_code(node: nodes.Node) -> bool:
+    """Whether a node is code, what code printed, or a formula on lines of its own."""
+    if isinstance(node, nodes.container):
+        return "cell_output" in node["classes"]
+    return isinstance(node, nodes.literal_block | nodes.math_block)
+
+
+def is_part(node: nodes.Node) -> bool:
+    """Whether a node is a section within a page, or a term of the glossary."""
+    if isinstance(node, nodes.definition_list_item):
+        return bool(node[0]["ids"])
+    return isinstance(node, nodes.section) and isinstance(node.parent, nodes.section)
