@@ -142,6 +142,19 @@ def test_bugs_are_hunted_and_models_trained_in_the_page(python):
     assert re.search(r"sinusoidal  0\.\d\d \(0\.\d\d–0\.\d\d\)", trained["text"])
 
 
+def test_a_config_that_is_pasted_is_read_by_python(visit):
+    page = visit("book/config")
+    shown = page.locator("#config-shown")
+    fields = {"rope_theta": 10_000.0, "head_dim": 64, "max_position_embeddings": 1024}
+    linear = {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}
+    page.locator("#config-text").fill(json.dumps(fields | linear))
+    expect(shown).to_contain_text("The scaling, linear, moves 32 of 32 pairs.", timeout=SLOW)
+    page.locator("#config-text").fill(json.dumps(fields | {"rope_scaling": {"type": "new"}}))
+    expect(shown).to_contain_text("rope_scaling.rope_type must be one of")
+    page.locator("#config-text").fill("{")
+    expect(shown).to_contain_text("This can't be read: ")
+
+
 # ---------------------------------------------------------------- buttons, on one chapter
 
 BUSY = re.compile("^(Waiting|Starting|Loading|Running|It needs)")

@@ -27,7 +27,7 @@ ROOT = HERE.parents[2]
 OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
 OFFLINE = "offline.js"  # at the root of the site: it serves all pages below it
-OWN_PAGE = "book/try"
+OWN_PAGES = ("book/config", "book/try")
 SHARED = [HERE / "unavailable.py", HERE / "svg_theme.py"]  # the page's kernel imports these, too
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -72,8 +72,8 @@ def folder() -> str | None:
 def name_folder(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
-    """Tell a page with cells where Python is (see _templates/layout.html)."""
-    if doctree and (page.startswith("notebooks/") or page == OWN_PAGE):
+    """Tell a page that runs Python where it is (see _templates/layout.html)."""
+    if doctree and (page.startswith("notebooks/") or page in OWN_PAGES):
         context["python"] = folder()
 
 

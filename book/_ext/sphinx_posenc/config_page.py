@@ -9,6 +9,8 @@ from typing import Any
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
+from posenc.config import read_config
+
 HERE = Path(__file__).parent
 CHOICE = (
     "meta-llama/Meta-Llama-3.1-8B",
@@ -27,11 +29,13 @@ CHOICE = (
 
 
 def script(data: Path) -> str:
-    """Everything in one plain script: a page that is opened as a file may not load a module."""
+    """Return the script, with each released file and what Python reads in it."""
     released = json.loads(data.read_text(encoding="utf-8"))
-    files = json.dumps({name: released[name]["config"] for name in CHOICE}).replace("<", "\\u003c")
-    parts = [(HERE / f"config_{name}.js").read_text(encoding="utf-8") for name in ("page", "view")]
-    return jsmin(f"(() => {{\nconst RELEASED = {files};\n{''.join(parts)}\n}})();")
+    configs = {name: released[name]["config"] for name in CHOICE}
+    read = {name: [config, read_config(config).as_dict()] for name, config in configs.items()}
+    files = json.dumps(read).replace("<", "\\u003c")
+    view = (HERE / "config_view.js").read_text(encoding="utf-8")
+    return jsmin(f"(() => {{\nconst RELEASED = {files};\n{view}\n}})();")
 
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:

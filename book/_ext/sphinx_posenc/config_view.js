@@ -1,4 +1,7 @@
 // What the page shows of a configuration: controls, a sentence and a picture per kind of layer.
+// What is pasted is read by `posenc.read_config`, in the Python of the site (worker.js).
+const ROTARY = "queries and keys, rotary";
+const some = (x) => x !== null && x !== undefined;
 const UNSAID = "the file doesn't say";
 const digits = (x) => (Number.isInteger(x) ? x : Number(x.toPrecision(4)));
 const number = (x) => (some(x) ? digits(x).toLocaleString("en").replaceAll(",", " ") : UNSAID);
@@ -70,26 +73,57 @@ function kind(layers, found, width) {
   return [title, make("p", {}, sentence(layers, found, seen)), picture(layers, found, seen, width)];
 }
 
+/** A function that hands a text to Python, which is loaded once, and gives what it says of the last. */
+function reader(python, hear) {
+  const worker = new Worker(new URL(`${python}worker.js`, location), { type: "module" });
+  let waiting = 0;
+  let said = "";
+  worker.addEventListener("message", ({ data }) => {
+    said += data.stream ?? "";
+    if (data.total) hear.state(`Loading Python: ${(data.loaded / 1e6).toFixed(1)} of ${(data.total / 1e6).toFixed(1)} MB`);
+    if (data.starting) hear.state("Starting Python …");
+    if (data.broken) hear.state(`Python couldn't be loaded (${data.broken}).`);
+    if (!data.done) return;
+    if (--waiting === 0) data.done.error ? hear.error(data.done.error.says) : hear.found(JSON.parse(said));
+    said = "";
+  });
+  return (text) => {
+    const read = `read_config(json.loads(${JSON.stringify(text)}))`;
+    worker.postMessage({ source: `import json\nfrom posenc import read_config\nprint(json.dumps(${read}.as_dict()))`, name: "file" });
+    waiting++;
+  };
+}
+
 function start() {
   const place = document.getElementById("config-reader");
   const names = Object.keys(RELEASED);
   const choice = make("select", { id: "config-choice" }, ...names.map((name) => make("option", { value: name }, name)));
   const area = make("textarea", { id: "config-text", rows: 12, spellcheck: "false", autocomplete: "off" });
   const shown = make("div", { id: "config-shown", role: "status" });
-  const read = () => {
-    try {
-      const found = readConfig(JSON.parse(area.value));
-      const lengths = `Trained length: ${number(found.trained_length)}. Intended length: ${number(found.intended_length)}.`;
-      const warnings = found.warnings.length ? [make("h3", {}, "Warnings"), make("ul", {}, ...found.warnings.map((each) => make("li", {}, each)))] : [];
-      shown.replaceChildren(make("p", {}, lengths), ...warnings, ...found.layers.flatMap((layers) => kind(layers, found, place.clientWidth || 600)));
-    } catch (error) {
-      shown.replaceChildren(make("p", { class: "config-wrong" }, `This can't be read: ${error.message}`));
-    }
+  const say = (words) => shown.replaceChildren(make("p", {}, words));
+  let last;
+  const show = (found) => {
+    last = found;
+    const lengths = `Trained length: ${number(found.trained_length)}. Intended length: ${number(found.intended_length)}.`;
+    const warnings = found.warnings.length ? [make("h3", {}, "Warnings"), make("ul", {}, ...found.warnings.map((each) => make("li", {}, each)))] : [];
+    shown.replaceChildren(make("p", {}, lengths), ...warnings, ...found.layers.flatMap((layers) => kind(layers, found, place.clientWidth || 600)));
   };
-  const pick = () => ((area.value = JSON.stringify(RELEASED[choice.value], null, 1)), read());
+  const python = document.querySelector("meta[name=python]")?.content;
+  const hear = { state: say, found: show, error: (says) => say(`This can't be read: ${says}`) };
+  let read;
+  const ask = () => {
+    if (!python || location.protocol === "file:") return say("Only a site can read this, not a file: it loads Python.");
+    read ??= reader(python, hear);
+    read(area.value);
+  };
+  const pick = () => {
+    const [config, found] = RELEASED[choice.value];
+    area.value = JSON.stringify(config, null, 1);
+    show(found);
+  };
   choice.addEventListener("change", pick);
-  area.addEventListener("input", read);
-  window.addEventListener("resize", read);
+  area.addEventListener("input", ask);
+  window.addEventListener("resize", () => last && show(last));
   place.replaceChildren(
     make("p", {}, make("label", { for: "config-choice" }, "A released file: "), choice),
     make("p", {}, make("label", { for: "config-text" }, "Or paste your own, in place of this one:")), area, shown);
