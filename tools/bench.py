@@ -10,9 +10,11 @@ import json
 import multiprocessing
 import os
 import platform
+import re
 import timeit
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import date
 from functools import partial
 from importlib.metadata import version
 from math import log
@@ -21,7 +23,6 @@ from pathlib import Path
 # Before torch is loaded: let it have huge pages, as numpy has them by itself.
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
-import machine
 import numpy as np
 import torch
 from diffusers.models.embeddings import get_1d_sincos_pos_embed_from_grid, get_timestep_embedding
@@ -227,6 +228,19 @@ def digits_and_memory(name, contender):
     return {"way": name, "error_near": near, "error_far": far, "memory": used}
 
 
+def machine():
+    """What is measured on, without its name, and how busy it is."""
+    info = Path("/proc/cpuinfo")
+    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
+    return {
+        "date": str(date.today()),
+        "processor": found[1] if found else platform.processor() or platform.machine(),
+        "cores": os.cpu_count(),
+        "load": [round(load, 1) for load in os.getloadavg()],
+        "system": platform.system(),
+    }
+
+
 def main():
     """Measure, print, and record."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -236,7 +250,7 @@ def main():
     versions = {name: version(name).split("+")[0] for name in COMPARED}
     record = {
         "made by": f"tools/bench.py --rounds {arguments.rounds}",
-        **machine.describe(),
+        **machine(),
         "versions": {"Python": platform.python_version(), **versions},
         "rounds": arguments.rounds,
         "times": [row for size in SIZES for row in ratios(size, arguments.rounds)],

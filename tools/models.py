@@ -1,27 +1,21 @@
 """Record what configurations say of positions, of classes and of released models.
 
 `python tools/models.py` makes every configuration class of the installed transformers with its
-defaults, and writes the fields that tell how positions enter to ``notebooks/data/models.json``.
-What is made of several parts counts once; the parts have classes of their own, as a rule.
-`make bench` installs transformers in ``.venv/bench``.
+defaults, and writes the fields that tell how positions enter to ``notebooks/data/models.json``;
+and what transformers computes for the released files. `make bench` installs it in ``.venv/bench``.
 
 `python tools/models.py NAME REPOSITORY@COMMIT:PATH FILE [NOTE]` adds a released ``config.json`` to
 ``notebooks/data/released.json``: the model's name, the public copy that FILE was read from (always
 one at a commit), and what that copy is where it isn't the file itself.
 """
 
-from __future__ import annotations
-
 import copy
-import datetime
 import importlib
 import json
-import logging
 import re
 import sys
-import warnings
+from datetime import date
 from pathlib import Path
-from typing import Any
 
 DATA = Path(__file__).parents[1] / "notebooks" / "data"
 TELLING = re.compile(
@@ -30,54 +24,45 @@ TELLING = re.compile(
 RELEASED = re.compile(
     TELLING.pattern
     + r"|pos_emb|head_dim|heads|n_head|n_embd|n_ctx|d_model|d_kv|model_type|layer|window"
-    r"|seq_len|attention_chunk|pattern|interval|pos_att|pad_token_id|transformers_version|version"
+    r"|seq_len|attention_chunk|pattern|interval|pos_att|pad_token_id|version"
 )
+UNTOLD = re.compile("norm|drop|moe|mlp|linear_|vision")
 
 
-def fields(config: Any) -> dict[str, Any]:
-    """The fields of a configuration that have to do with positions, and the width of its heads."""
-    found = sorted(config.to_dict().items())
-    return {
-        name: value
-        for name, value in found
-        if TELLING.search(name) and value is not None and not isinstance(value, (list, str))
-    }
-
-
-def configurations() -> dict[str, dict[str, Any]]:
-    """The fields of every model type."""
+def configurations():
+    """The fields of every model type that have to do with positions, and the width of its heads."""
     import transformers
 
     found = {}
-    for name in transformers.CONFIG_MAPPING:
+    for name in sorted(transformers.CONFIG_MAPPING):
         try:
-            found[name] = fields(transformers.CONFIG_MAPPING[name]())
+            said = sorted(transformers.CONFIG_MAPPING[name]().to_dict().items())
         except Exception as error:  # a class that can't be made without arguments
             print(f"{name}: {type(error).__name__}")
-    return {name: telling for name, telling in sorted(found.items()) if telling}
+            continue
+        kept = {key: value for key, value in said if TELLING.search(key)}
+        found[name] = {k: v for k, v in kept.items() if not isinstance(v, list | str | type(None))}
+    return {name: kept for name, kept in found.items() if kept}
 
 
-def telling(config: dict[str, Any]) -> dict[str, Any]:
+def telling(config):
     """What a released file says of positions and of the width of heads."""
-    kept = {}
-    for name, value in config.items():
-        if name in ("text_config", "attn_config"):
-            kept[name] = telling(value)
-        elif RELEASED.search(name) and not re.search(r"norm|drop|moe|mlp|linear_|vision", name):
-            kept[name] = value
-    return kept
+    nested = {n: telling(config[n]) for n in ("text_config", "attn_config") if n in config}
+    kept = {n for n in config if RELEASED.search(n) and not UNTOLD.search(n)}
+    return {n: nested.get(n, config[n]) for n in config if n in kept | {*nested}}
 
 
-def rotation(config: Any) -> dict[str, dict[str, Any]]:
+def rotation(config):
     """What the model's own code computes: for each kind of layer its frequencies and factor."""
     module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
-    found: dict[str, dict[str, Any]] = {}
-    for name, kind in vars(module).items():
-        if "Rotary" not in name or not hasattr(kind, "compute_default_rope_parameters"):
-            continue
-        if "Vision" in name or kind.__module__ != module.__name__:
-            continue
-        layer = kind(config=config)
+    kinds = [
+        kind
+        for name, kind in vars(module).items()
+        if "Rotary" in name and "Vision" not in name and kind.__module__ == module.__name__
+        if hasattr(kind, "compute_default_rope_parameters")
+    ]
+    found = {}
+    for layer in (kind(config=config) for kind in kinds[:1]):
         for buffer, frequencies in layer.named_buffers():
             if buffer.endswith("inv_freq") and "original" not in buffer:
                 label = buffer.removesuffix("inv_freq")
@@ -88,68 +73,49 @@ def rotation(config: Any) -> dict[str, dict[str, Any]]:
                         layer.attention_scaling if factor is None else factor
                     ),
                 }
-        break
     return found
 
 
-def released() -> dict[str, Any]:
+def released():
     """The released files, each with some frequencies and the factor that transformers computes."""
-    import transformers
+    from transformers import CONFIG_MAPPING
 
-    record: dict[str, Any] = json.loads((DATA / "released.json").read_text(encoding="utf-8"))
+    record = json.loads((DATA / "released.json").read_text(encoding="utf-8"))
     for entry in record.values():
         config = copy.deepcopy(entry["config"])
         entry.pop("transformers", None)
-        if config["model_type"] in transformers.CONFIG_MAPPING and "cut down" not in entry.get(
-            "note", ""
-        ):
-            made = transformers.CONFIG_MAPPING[config.pop("model_type")](**config)
-            kinds = rotation(made.get_text_config())
-            for values in kinds.values():
+        kind = config.pop("model_type")
+        if kind in CONFIG_MAPPING and "cut down" not in entry.get("note", ""):
+            layers = rotation(CONFIG_MAPPING[kind](**config).get_text_config())
+            for values in layers.values():
                 omega = values["frequencies"]
                 values["frequencies"] = [omega[0], omega[1], omega[len(omega) // 2], omega[-1]]
-            if kinds:
-                entry["transformers"] = kinds
+            entry |= {"transformers": layers} if layers else {}
     return record
 
 
-def write(name: str, record: dict[str, Any]) -> None:
+def write(name, record):
     """Write a file of the folder, with lists of numbers or words on one line."""
     text = json.dumps(record, indent=1, default=str, ensure_ascii=False)
-    flat = re.compile(r"\[[^\[\]{}]*\]")
-    text = flat.sub(lambda found: re.sub(r"\s+", " ", found[0]), text)
+    text = re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text)
     (DATA / name).write_text(text + "\n", encoding="utf-8")
 
 
-def add(name: str, source: str, file: str, note: str = "") -> None:
+def add(name, source, file, note=None):
     """Add a released file."""
     record = json.loads((DATA / "released.json").read_text(encoding="utf-8"))
-    config = json.loads(Path(file).read_text(encoding="utf-8"))
-    today = datetime.date.today().isoformat()
-    record[name] = {"source": source, "read": today} | ({"note": note} if note else {})
-    record[name]["config"] = telling(config)
+    said = {"source": source, "read": str(date.today())} | ({"note": note} if note else {})
+    record[name] = said | {"config": telling(json.loads(Path(file).read_text(encoding="utf-8")))}
     write("released.json", dict(sorted(record.items(), key=lambda each: each[0].casefold())))
 
 
-def main() -> None:
-    """Write a file."""
+if __name__ == "__main__":
     if len(sys.argv) > 1:
-        return add(*sys.argv[1:])
+        sys.exit(add(*sys.argv[1:]))
     import transformers
 
-    warnings.simplefilter("ignore")
-    logging.disable(logging.CRITICAL)
-    record = {
-        "made by": "tools/models.py",
-        "transformers": transformers.__version__,
-        "date": datetime.date.today().isoformat(),
-        "models": configurations(),
-    }
-    write("models.json", record)
+    made = {"made by": "tools/models.py", "transformers": transformers.__version__}
+    made |= {"date": str(date.today()), "models": configurations()}
+    write("models.json", made)
     write("released.json", released())
-    print(f"{len(record['models'])} configurations of transformers {transformers.__version__}")
-    return None
-
-
-if __name__ == "__main__":
-    main()
+    print(f"{len(made['models'])} configurations of transformers {transformers.__version__}")
