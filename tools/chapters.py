@@ -11,6 +11,7 @@ that readers may have kept lead on.
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -31,9 +32,9 @@ CLAIM = """- id: S0-{label}
 
 
 def stems() -> list[str]:
-    """The numbered chapters, in order."""
+    """The numbered chapters, in order; the page before chapter 1 isn't one."""
     found = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-    return [stem for stem in found if not stem.startswith("00_")]  # the page before chapter 1
+    return [stem for stem in found if not stem.startswith("00_")]
 
 
 def find(path: str) -> str:
@@ -44,33 +45,37 @@ def find(path: str) -> str:
     return stem
 
 
-def lines(path: Path) -> list[str]:
-    """The lines of a file, with their ends."""
-    return path.read_text(encoding="utf-8").splitlines(keepends=True)
+def take(listed: Path, stem: str) -> str:
+    """Take the line of a chapter off a list."""
+    rows = listed.read_text(encoding="utf-8").splitlines(keepends=True)
+    (row,) = (line for line in rows if f"notebooks/{stem}" in line)
+    rows.remove(row)
+    listed.write_text("".join(rows), encoding="utf-8")
+    return row
 
 
-def place(rows: list[str], row: str, before: str | None) -> list[str]:
-    """The lines with one put above the line of a chapter, or below the last line of any."""
+def put(listed: Path, row: str, before: str | None = None) -> None:
+    """Put a line on a list, above that of a chapter, or below all."""
+    rows = listed.read_text(encoding="utf-8").splitlines(keepends=True)
     named = [n for n, line in enumerate(rows) if re.search(r"notebooks/\d\d_", line)]
     here = [n for n in named if before and f"notebooks/{before}" in rows[n]]
-    at = here[0] if here else named[-1] + 1
-    return [*rows[:at], row, *rows[at:]]
+    rows.insert(here[0] if here else named[-1] + 1, row)
+    listed.write_text("".join(rows), encoding="utf-8")
 
 
 def new(name: str) -> None:
     """Write the chapter, and list it as the last."""
     if not re.fullmatch("[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
         sys.exit("Which name? Small letters, digits and _, such as: make new NAME=relative_bias")
-    taken = [stem for stem in stems() if stem[3:] == name]
-    if taken:
+    if taken := [stem for stem in stems() if stem[3:] == name]:
         sys.exit(f"notebooks/{taken[0]}.ipynb has that name: take another, or remove that one")
-    number = len(stems()) + 1
-    stem, label = f"{number:02}_{name}", name.replace("_", "-")
-    path = ROOT / "notebooks" / f"{stem}.ipynb"
-    path.write_text(TEMPLATE.read_text("utf-8").replace("NAME", label), encoding="utf-8")
+    number, label = len(stems()) + 1, name.replace("_", "-")
+    stem = f"{number:02}_{name}"
+    text = TEMPLATE.read_text(encoding="utf-8").replace("NAME", label)
+    (ROOT / "notebooks" / f"{stem}.ipynb").write_text(text, encoding="utf-8")
     row = f"| {number} | [](notebooks/{stem}.ipynb): what it shows, in one sentence. |\n"
     for listed, line in zip(LISTS, (f"      - file: notebooks/{stem}\n", row), strict=True):
-        listed.write_text("".join(place(lines(listed), line, None)), encoding="utf-8")
+        put(listed, line)
     with LEDGER.open("a", encoding="utf-8") as ledger:
         ledger.write(CLAIM.format(label=label))
     print(f"notebooks/{stem}.ipynb is there, listed in _toc.yml, index.md and book/claims.yml.")
@@ -82,8 +87,7 @@ def remove(path: str) -> None:
     stem = find(path)
     gone = {claim for claim, (chapter, _) in asserting_cells(ROOT).items() if chapter == stem}
     for listed in LISTS:
-        kept = [line for line in lines(listed) if f"notebooks/{stem}" not in line]
-        listed.write_text("".join(kept), encoding="utf-8")
+        take(listed, stem)
     rows = re.split(r"(?m)^(?=- id: )", LEDGER.read_text(encoding="utf-8"))
     kept = [row for row in rows if row.partition("\n")[0].removeprefix("- id: ") not in gone]
     LEDGER.write_text("".join(kept), encoding="utf-8")
@@ -101,10 +105,7 @@ def move(path: str, to: str) -> None:
     before = order[int(to) - 1] if int(to) <= len(order) else None
     order.insert(int(to) - 1, stem)
     for listed in LISTS:
-        rows = lines(listed)
-        (row,) = (line for line in rows if f"notebooks/{stem}" in line)
-        rows.remove(row)
-        listed.write_text("".join(place(rows, row, before)), encoding="utf-8")
+        put(listed, take(listed, stem), before)
     rename(order)
 
 
@@ -114,53 +115,42 @@ def rename(order: list[str]) -> None:
     names = {old: now for old, now in names.items() if old != now}
     if not names:
         return
-    folder, tracked = ROOT / "notebooks", files("-c")
+    folder, published = ROOT / "notebooks", files("-c", "notebooks/*.ipynb")
     for old in names:
         (folder / f"{old}.ipynb").rename(folder / f".{old}")
     for old, now in names.items():
         (folder / f".{old}").rename(folder / f"{now}.ipynb")
         print(f"{old} is now {now}")
     word = re.compile(rf"\b({'|'.join(names)})\b")
-    published = {old: now for old, now in names.items() if folder / f"{old}.ipynb" in tracked}
-    for path in files("-c", "-o", "--exclude-standard"):
+    row = re.compile(r"^\| \d+ (?=\| \[.*?\]\(notebooks/(\d\d))", re.MULTILINE)
+    for path in files("-c", "-o", "--exclude-standard", "*.md", "*.yml", "*.py", "*.ipynb"):
         if path.exists():
             before = path.read_text(encoding="utf-8")
             after = word.sub(lambda found: names[found[1]], before)
             if path.name == "_config.yml":
-                after = redirect(before, names, published)
-            if path.name == "index.md":  # the numbers of its rows
-                after = re.sub(
-                    r"^\| \d+ (\| \[.*?\]\(notebooks/)(\d\d)",
-                    lambda row: f"| {int(row[2])} {row[1]}{row[2]}",
-                    after,
-                    flags=re.MULTILINE,
-                )
+                after = redirect(before, names, {path.stem for path in published})
+            if path.name == "index.md":
+                after = row.sub(lambda found: f"| {int(found[1])} ", after)
             if after != before:
                 path.write_text(after, encoding="utf-8")
     subprocess.run([sys.executable, ROOT / "tools" / "references.py"], check=True)
 
 
 def files(*which: str) -> set[Path]:
-    """The text files of the repository that git lists."""
-    command = ["git", "ls-files", *which, "*.md", "*.yml", "*.py", "*.ipynb"]
-    found = subprocess.run(command, cwd=ROOT, check=True, capture_output=True, text=True)
-    return {ROOT / name for name in found.stdout.split()}
+    """Files of the repository that git lists."""
+    found = subprocess.check_output(["git", "ls-files", *which], cwd=ROOT, text=True)
+    return {ROOT / name for name in found.splitlines()}
 
 
-def redirect(config: str, names: dict[str, str], published: dict[str, str]) -> str:
+def redirect(config: str, names: dict[str, str], published: set[str]) -> str:
     """The settings with a page at each old address that leads to the new one."""
-    found = re.search(r"^    redirects:.*\n((?:      \S.*\n)*)", config, re.MULTILINE)
-    known = dict(re.findall(r"      (\S+): (\S+)\n", found[1]))
-    new, lead = (
-        {f"notebooks/{old}": f"notebooks/{now}" for old, now in some.items()}
-        for some in (names, published)
-    )
-    known = {old: new.get(now, now) for old, now in known.items()} | lead
-    rows = [
-        f"      {old}: {now}\n" for old, now in sorted(known.items()) if old not in new.values()
-    ]
-    head = "    redirects:\n" if rows else "    redirects: {}\n"
-    return config.replace(found[0], "".join([head, *rows]))
+    setting = re.search(r"(?m)^    redirects: (.*)$", config)
+    known = {old: now.partition("/")[2] for old, now in json.loads(setting[1]).items()}
+    known = {old: names.get(now, now) for old, now in known.items()}
+    known |= {f"notebooks/{old}": now for old, now in names.items() if old in published}
+    there = {f"notebooks/{now}" for now in names.values()}
+    kept = {old: f"notebooks/{now}" for old, now in sorted(known.items()) if old not in there}
+    return config.replace(setting[0], f"    redirects: {json.dumps(kept)}")
 
 
 if __name__ == "__main__":
