@@ -39,48 +39,24 @@ TRAITLETS = (
 )
 
 # What chapters and `posenc` import, and what that needs in turn.
-PACKAGES = {
-    "numpy": [],
-    "matplotlib": [
-        "contourpy",
-        "cycler",
-        "kiwisolver",
-        "numpy",
-        "packaging",
-        "pillow",
-        "pyparsing",
-        "python-dateutil",
-    ],
-    "scikit-learn": ["joblib", "scipy", "threadpoolctl"],
-    "scipy": ["numpy"],
-    "sympy": ["mpmath"],
-    "python-dateutil": ["six"],
-    "contourpy": [],
-    "cycler": [],
-    "joblib": [],
-    "kiwisolver": [],
-    "mpmath": [],
-    "packaging": [],
-    "pillow": [],
-    "pyparsing": [],
-    "six": [],
-    "threadpoolctl": [],
+NEEDS = {
+    "matplotlib": "contourpy cycler kiwisolver numpy packaging pillow pyparsing python-dateutil",
+    "scikit-learn": "joblib scipy threadpoolctl",
+    "scipy": "numpy",
+    "sympy": "mpmath",
+    "python-dateutil": "six",
 }
 # matplotlib asks for fontTools where it writes PDF, and pandas for pytz. Both stay away. Besides:
-LEFT_OUT = [
-    *("*.pyi", "*.pxd", "*.pyx", "*.a", "*.h", "*.c"),  # for those who compile
-    *("*/tests/*", "sympy/benchmarks/*"),
-    *("matplotlib/mpl-data/sample_data/*", "matplotlib/mpl-data/images/*"),
-    *("matplotlib/mpl-data/fonts/afm/*", "matplotlib/mpl-data/fonts/pdfcorefonts/*"),
-    *("matplotlib/mpl-data/fonts/ttf/STIX*", "matplotlib/mpl-data/fonts/ttf/cm*"),
-    *(
-        "matplotlib/mpl-data/fonts/ttf/DejaVuSerif*",
-        "matplotlib/mpl-data/fonts/ttf/DejaVuSansMono*",
-    ),
-    "matplotlib/mpl-data/stylelib/*",
-    *("sklearn/datasets/data/*", "sklearn/datasets/descr/*", "sklearn/datasets/images/*"),
-    *("scipy/io/*", "scipy/odr/*", "scipy/signal/*", "scipy/datasets/*", "scipy/fftpack/*"),
-]
+LEFT_OUT = """
+    *.pyi *.pxd *.pyx *.a *.h *.c
+    */tests/* sympy/benchmarks/*
+    matplotlib/mpl-data/sample_data/* matplotlib/mpl-data/images/* matplotlib/mpl-data/stylelib/*
+    matplotlib/mpl-data/fonts/afm/* matplotlib/mpl-data/fonts/pdfcorefonts/*
+    matplotlib/mpl-data/fonts/ttf/STIX* matplotlib/mpl-data/fonts/ttf/cm*
+    matplotlib/mpl-data/fonts/ttf/DejaVuSerif* matplotlib/mpl-data/fonts/ttf/DejaVuSansMono*
+    sklearn/datasets/data/* sklearn/datasets/descr/* sklearn/datasets/images/*
+    scipy/io/* scipy/odr/* scipy/signal/* scipy/datasets/* scipy/fftpack/*
+"""
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -88,10 +64,11 @@ def digest(data):
     return hashlib.sha256(data).hexdigest()
 
 
-def download(folder, file, total, *command):
-    """Let a client of the registry write a file, and hold it to its sum."""
-    subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
-    data = (folder / file).read_bytes()
+def download(file, total, *command):
+    """Let a client of the registry fetch a file, and hold it to its sum."""
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        data = (Path(folder) / file).read_bytes()
     if digest(data) != total:
         sys.exit(f"{file} has the sum {digest(data)}, not {total}")
     return data
@@ -102,7 +79,7 @@ def smaller(wheel):
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as old, zipfile.ZipFile(out, "w") as new:
         for name in sorted(old.namelist()):
-            if not name.endswith("/") and not any(fnmatch(name, each) for each in LEFT_OUT):
+            if not name.endswith("/") and not any(fnmatch(name, each) for each in LEFT_OUT.split()):
                 entry = zipfile.ZipInfo(name, NO_TIME)
                 entry.compress_type = zipfile.ZIP_DEFLATED
                 new.writestr(entry, old.read(name), compresslevel=9)
@@ -110,12 +87,10 @@ def smaller(wheel):
 
 
 def main():
-    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", ".")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
-        core = download(folder, *PYODIDE, "npm", "pack", "--silent", f"pyodide@{VERSION}")
-        wheels = download(folder, *WHEELS, *pip, "--only-binary=:all:", "open-webui==0.12.4")
-        traitlets = download(folder, *TRAITLETS, *pip, "traitlets==5.14.3")
+    pip = (sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:")
+    core = download(*PYODIDE, "npm", "pack", "--silent", f"pyodide@{VERSION}")
+    wheels = download(*WHEELS, *pip, "open-webui==0.12.4")
+    traitlets = download(*TRAITLETS, *pip, "traitlets==5.14.3")
     HERE.mkdir(parents=True, exist_ok=True)
     for path in HERE.iterdir():
         if path.name != "LICENSES.txt":
@@ -126,20 +101,20 @@ def main():
             (HERE / name).write_bytes(read(name))
         (HERE / f"{WASM}.packed").write_bytes(gzip.compress(read(WASM), 9, mtime=0))
         lock = json.loads(read("pyodide-lock.json"))
-    kept = {}
+    kept, names = {}, {*NEEDS, *" ".join(NEEDS.values()).split()}
     with zipfile.ZipFile(io.BytesIO(wheels)) as shipped:
-        for name, depends in PACKAGES.items():
-            entry = lock["packages"][name]
-            wheel = shipped.read(f"open_webui/frontend/pyodide/{entry['file_name']}")
-            if digest(wheel) != entry["sha256"]:
-                sys.exit(f"{entry['file_name']} isn't the one that Pyodide lists")
-            kept[name] = entry | {"depends": depends}, smaller(wheel)
-    entry = lock["packages"]["traitlets"] | {"depends": [], "unvendored_tests": False}
-    kept["traitlets"] = entry, smaller(traitlets)
-    for name, (entry, wheel) in kept.items():
-        (HERE / entry["file_name"]).write_bytes(wheel)
-        kept[name] = entry | {"sha256": digest(wheel)}
-    lock["packages"] = dict(sorted(kept.items()))
+        for name in sorted({*names, "traitlets"}):
+            entry = lock["packages"][name] | {"depends": NEEDS.get(name, "").split()}
+            if name == "traitlets":
+                wheel, entry["unvendored_tests"] = traitlets, False
+            else:
+                wheel = shipped.read(f"open_webui/frontend/pyodide/{entry['file_name']}")
+                if digest(wheel) != entry["sha256"]:
+                    sys.exit(f"{entry['file_name']} isn't the one that Pyodide lists")
+            wheel = smaller(wheel)
+            (HERE / entry["file_name"]).write_bytes(wheel)
+            kept[name] = entry | {"sha256": digest(wheel)}
+    lock["packages"] = kept
     text = json.dumps(lock, indent=1, sort_keys=True) + "\n"
     (HERE / "pyodide-lock.json").write_text(text, encoding="utf-8")
     size = sum(path.stat().st_size for path in HERE.iterdir())
