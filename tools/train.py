@@ -23,20 +23,7 @@ from scipy import stats
 
 from posenc import experiments
 from posenc.encoding import angular_frequencies, sinusoidal_encoding
-from posenc.experiments import (
-    WIDTH,
-    Scaled,
-    Settings,
-    by_depth,
-    examine,
-    fine_tune,
-    measure,
-    read,
-    records,
-    settings_of,
-    share,
-    train,
-)
+from posenc.experiments import WIDTH, Scaled, Settings, by_depth, examine, fine_tune, share, train
 from posenc.nn import alibi_slopes, rotate_pairs
 from posenc.rotary import rotary_frequencies
 
@@ -156,30 +143,28 @@ def choose(settings, starts):
     return best, (each, seeds, {str(settings.seq_len): found})
 
 
-def stretched(trained):
-    """Yield role and measures: models under each rule, without and with fine-tuning at 64."""
-    for name, rule in RULES.items():
-        short, long = (Scaled(trained.settings, rule, seq_len) for seq_len in (16, 64))
-        yield f"{name}, not tuned", both_lengths(trained, trained, short, long)
-        yield f"{name}, tuned", both_lengths(trained, fine_tune(trained, long, 64), short, long)
-
-
-def both_lengths(trained, models, short, long):
-    """Return accuracy at 16 and 64 letters, and by the needle's depth."""
-    found = {}
-    for encoding, seq_len in ((short, 16), (long, 64)):
-        there = models.with_encoding(encoding)
-        found[f"{seq_len}"] = accuracy(there, seq_len)
-        if trained.settings.task == "needle":
-            for part, shares in enumerate(by_depth(there, seq_len)):
-                found[f"depth{part}of{seq_len}"] = shares
-    return found
-
-
 def accuracy(models, seq_len):
     """Return the share of right answers on new sequences, one per model."""
     _, targets, answers = examine(models, seq_len, number=128)
     return share(targets, answers)
+
+
+def found_at(models, seq_len):
+    """Return accuracy at a length, and by the needle's depth."""
+    found = {f"{seq_len}": accuracy(models, seq_len)}
+    if models.settings.task == "needle":
+        parts = enumerate(by_depth(models, seq_len))
+        found |= {f"depth{part}of{seq_len}": shares for part, shares in parts}
+    return found
+
+
+def stretched(trained):
+    """Yield role and measures: models under each rule, without and with fine-tuning at 64."""
+    for name, rule in RULES.items():
+        short, long = (Scaled(trained.settings, rule, seq_len) for seq_len in (16, 64))
+        for how, models in (("not tuned", trained), ("tuned", fine_tune(trained, long, 64))):
+            at_64 = found_at(models.with_encoding(long), 64)
+            yield f"{name}, {how}", found_at(models.with_encoding(short), 16) | at_64
 
 
 def in_stages(trained):
@@ -188,11 +173,7 @@ def in_stages(trained):
     models = trained
     for seq_len, steps in STAGES.items():
         models = fine_tune(models, Scaled(trained.settings, {}, seq_len), seq_len, steps=steps)
-        found = {f"{length}": accuracy(models, length) for length in (16, seq_len)}
-        if trained.settings.task == "needle":
-            for part, shares in enumerate(by_depth(models, seq_len)):
-                found[f"depth{part}of{seq_len}"] = shares
-        yield f"up to {seq_len}", found
+        yield f"up to {seq_len}", {"16": accuracy(models, 16)} | found_at(models, seq_len)
 
 
 @KEPT.cache
@@ -201,15 +182,17 @@ def run(job, source):
     study, settings, starts = job
     begin = time.process_time()
     chosen, swept = choose(settings, starts)
-    made = list(records(study, "sweep", *swept))
+    made = list(experiments.records(study, "sweep", *swept))
     seeds = seeds_of(study)
     trained = train(chosen, seeds)
     if study in CONTEXT:
         results = (stretched if study == "stretch" else in_stages)(trained)
     else:
-        results = [("test", measure(trained, beyond=study in ("main", "again", "spread")))]
+        results = [
+            ("test", experiments.measure(trained, beyond=study in ("main", "again", "spread")))
+        ]
     for role, found in results:
-        made += records(study, role, [chosen] * len(seeds), seeds, found)
+        made += experiments.records(study, role, [chosen] * len(seeds), seeds, found)
     return time.process_time() - begin, made
 
 
@@ -248,13 +231,13 @@ def sample(number):
     Processors round differently and training amplifies it, so single models may differ. Their
     mean has to lie where that of six new seeds would, in 999 of 1000 cases.
     """
-    tested = [row for row in read(DATA / "experiments.csv") if row["role"] == "test"]
+    tested = [row for row in experiments.read(DATA / "experiments.csv") if row["role"] == "test"]
     short = [row for row in tested if row["seq_len"] == 16]
-    contenders = sorted({(row["study"], repr(settings_of(row))) for row in short})
+    contenders = sorted({(row["study"], repr(experiments.settings_of(row))) for row in short})
     chosen = contenders[number * 37 % len(contenders)]
-    rows = [row for row in short if (row["study"], repr(settings_of(row))) == chosen]
-    models = train(settings_of(rows[0]), [row["seed"] for row in rows[:6]])
-    found = measure(models, beyond=False)["16"].mean().item()
+    rows = [row for row in short if (row["study"], repr(experiments.settings_of(row))) == chosen]
+    models = train(experiments.settings_of(rows[0]), [row["seed"] for row in rows[:6]])
+    found = experiments.measure(models, beyond=False)["16"].mean().item()
     stored = np.array([row["16"] for row in rows])
     error = stored.std(ddof=1) * (1 / 6 + 1 / len(stored)) ** 0.5
     reach = max(0.02, stats.t.ppf(0.9995, len(stored) - 1) * error)

@@ -12,9 +12,8 @@ from pathlib import Path
 from jupyter_server.services.contents.largefilemanager import AsyncLargeFileManager
 
 sys.path.append(str(Path(__file__).parents[2] / "book" / "_ext"))
-from sphinx_posenc.claims import asserting_cells, ledger
+from sphinx_posenc.claims import as_markdown
 
-LEDGER = re.compile(r"^```\{ledger\}\n(?::document: (S\d)\n)?```$", re.MULTILINE)
 MODULE = re.compile(
     r"^```\{eval-rst\}\n\.\. automodule:: ([\w.]+)\n.*?^```$", re.MULTILINE | re.DOTALL
 )
@@ -23,27 +22,9 @@ BOXES = re.compile(r"^:{4,}(\{container\}.*)?\n", re.MULTILINE)  # of cells, for
 GLOSSARY = re.compile(r"(?<=^:::\{glossary\}\n).*?(?=^:::$)", re.MULTILINE | re.DOTALL)
 
 
-def table(root, document):
-    """The rows of the ledger, or what one document gets wrong."""
-    claims, cells = ledger(root), asserting_cells(root)
-    lines = ["| Document | Claim | Verdict | Asserted in |", "|---|---|---|---|"]
-    if document:
-        lines = ["| The document says | Right is | Shown in |", "|---|---|---|"]
-        claims = [c for c in claims if c["id"].startswith(document) and c["verdict"] != "holds"]
-    for claim in claims:
-        chapter, _ = cells[claim["id"]]
-        there = f"[chapter {int(chapter[:2])}](../notebooks/{chapter}.ipynb#claim-{claim['id']})"
-        row = [claim["id"][:2], claim["claim"], claim["verdict"], there]
-        if document:
-            row = [claim["claim"], claim["truth"], there]
-        row = [cell.replace("|", r"\|") for cell in row]
-        lines.append(f"| {' | '.join(row)} |")
-    return "\n".join(lines)
-
-
 def resolve(text, root):
     """The text of a page without the site's own directives."""
-    text = BOXES.sub("", LEDGER.sub(lambda found: table(root, found[1]), text))
+    text = BOXES.sub("", as_markdown(text, root))
     text = MODULE.sub(
         r"In a cell of a notebook, `import \1; help(\1)` shows all that it has.", text
     )

@@ -24,6 +24,7 @@ from sphinx.environment import BuildEnvironment
 from sphinx.util.docutils import SphinxDirective
 
 CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
+DIRECTIVE = re.compile(r"^```\{ledger\}\n(?::document: (\w+)\n)?```$", re.MULTILINE)
 CHOICES = {
     "document": ["S0", "S1", "S2", "S3", "S4", "S5"],
     "verdict": ["holds", "within limits", "fails"],
@@ -57,17 +58,22 @@ def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
     return found
 
 
-def rows_as_markdown(root: Path, document: str | None) -> str:
-    """The table of the directive, for readers of text."""
-    cells = asserting_cells(root)
-    head = ["| Claim | Says | Verdict | Instead | Shown in |", "|---|---|---|---|---|"]
-    body = [
-        f"| {row['id']} | {row['claim']} | {row['verdict']} | {row.get('truth', '')} | "
-        f"[{cells[row['id']][0]}](../notebooks/{cells[row['id']][0]}.md) |"
-        for row in ledger(root)
-        if document is None or (row["id"].startswith(document) and row["verdict"] != "holds")
-    ]
-    return "\n".join([*head, *body])
+def as_markdown(text: str, root: Path) -> str:
+    """A page with tables in the place of its directives, for readers of text and in JupyterLab."""
+    rows, cells = ledger(root), asserting_cells(root)
+
+    def table(found: re.Match[str]) -> str:
+        lines = ["| Claim | Says | Verdict | Instead | Shown in |", "|---|---|---|---|---|"]
+        for row in rows:
+            if not found[1] or (row["id"].startswith(found[1]) and row["verdict"] != "holds"):
+                chapter, _ = cells[row["id"]]
+                there = f"../notebooks/{chapter}.ipynb#claim-{row['id']}"
+                says = [row["id"], row["claim"], row["verdict"], row.get("truth", "")]
+                says = [cell.replace("|", r"\|") for cell in says]
+                lines.append(f"| {' | '.join(says)} | [chapter {int(chapter[:2])}]({there}) |")
+        return "\n".join(lines)
+
+    return DIRECTIVE.sub(table, text)
 
 
 def write_json(root: Path, site: Path, address: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 
 from sphinx.application import Sphinx
 
-from .claims import rows_as_markdown
+from .claims import as_markdown
 from .cross_references import LINK, Book, book_of
 from .downloads import boxes
 
@@ -59,12 +59,7 @@ def twin(book: Book, page: str) -> str:
     source = (book.root / page).read_text(encoding="utf-8")
     if page in book.places:
         return "\n\n".join(notebook(book.cells(page, json.loads(source)["cells"]))) + "\n"
-    source = re.sub(
-        r"^```\{ledger\}\n(?::document: (\w+)\n)?```$",
-        lambda ledger: rows_as_markdown(book.root, ledger[1]),
-        source,
-        flags=re.MULTILINE,
-    )
+    source = as_markdown(source, book.root)
     source = re.sub(
         r"^```\{figure\}.*?^:alt: (.*?)$.*?^```$", r"*Picture: \1*", source, flags=re.M | re.S
     )
