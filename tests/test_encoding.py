@@ -132,20 +132,6 @@ def test_rows_agree_at_full_size(seq_len, d_model):
     agree(seq_len, d_model)
 
 
-@pytest.mark.parametrize("shape", [(600, 8), (65, 90)])
-def test_every_part_is_filled_once(shape):
-    """A loop whose steps are too small fills parts twice: right, and slow."""
-
-    def count(part, omega, start):
-        part += len(omega) == part.shape[1] // 2
-
-    table = np.zeros(shape)
-    chosen = {"_SMALL": 0, "_BLOCK": 20, "_STRETCH": 50, "_fill_stretch": count}
-    with mock.patch.multiple(_table, **chosen):
-        _table.fill_table(table, np.ones(shape[1] // 2))
-    assert (table == 1).all()
-
-
 def test_results_are_not_shared_and_threads_do_not_meet():
     first = sinusoidal_encoding(5, 4)
     first[:] = 7

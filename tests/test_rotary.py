@@ -9,10 +9,13 @@ import yaml
 from posenc import angular_frequencies, rotary_frequencies
 
 RECORD = yaml.safe_load(Path(__file__).with_name("rotary.yml").read_text(encoding="utf-8"))
-YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 4096}
-LONG = {"rope_type": "longrope", "factor": 4.0, "original_max_position_embeddings": 4096}
+ORIGINAL = "original_max_position_embeddings"
+YARN = {"rope_type": "yarn", "factor": 4.0, ORIGINAL: 4096}
+UNSTATED = {"rope_type": "yarn", "factor": 4.0}
+LONG = {"rope_type": "longrope", "factor": 4.0, ORIGINAL: 4096}
 LONG |= {"short_factor": [1.0, 1.5], "long_factor": [2.0, 4.0]}
-LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "original_max_position_embeddings": 8192}
+DYNAMIC = {"rope_type": "dynamic", "factor": 2.0}
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, ORIGINAL: 8192}
 LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
 
@@ -42,6 +45,7 @@ SAME = [
     ({"rope_type": "linear", "factor": 2}, {"type": "linear", "factor": 2.0}),
     (YARN, YARN | {"truncate": True}),
     (YARN, YARN | {"factor": None}),
+    (UNSTATED, YARN),  # the length is the original one
     (YARN, YARN | {"mscale": 2.0}),  # both depths, or neither
     (YARN | {"truncate": False}, YARN | {"truncate": False, "beta_fast": 32, "beta_slow": 1}),
 ]
@@ -49,17 +53,11 @@ SAME = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_what_is_left_out_has_a_default(one, other):
-    found, factor = rotary_frequencies(64, scaling=one)
+    limit = 4096 if one == UNSTATED else None
+    found, factor = rotary_frequencies(64, scaling=one, max_position_embeddings=limit)
     same, again = rotary_frequencies(64, scaling=other, max_position_embeddings=16_384)
     np.testing.assert_array_equal(found, same)
     assert factor == again
-
-
-def test_the_original_length_may_be_the_only_one():
-    given = rotary_frequencies(64, scaling=YARN)
-    missing = {"rope_type": "yarn", "factor": 4.0}
-    found = rotary_frequencies(64, scaling=missing, max_position_embeddings=4096)
-    np.testing.assert_array_equal(given[0], found[0])
 
 
 @pytest.mark.parametrize("scaling", [YARN, LLAMA3])
@@ -71,19 +69,16 @@ def test_a_factor_of_one_stretches_nothing(scaling):
 
 @pytest.mark.parametrize(("seq_len", "stretch"), [(None, 1), (500, 1), (1000, 1), (3000, 5)])
 def test_dynamic_keeps_the_first_pair_and_stretches_the_last(seq_len, stretch):
-    scaling = {"rope_type": "dynamic", "factor": 2.0}
-    found, factor = rotary_frequencies(
-        16, scaling=scaling, max_position_embeddings=1000, seq_len=seq_len
-    )
+    lengths = {"max_position_embeddings": 1000, "seq_len": seq_len}
+    found, factor = rotary_frequencies(16, scaling=DYNAMIC, **lengths)
     assert (found[0], factor) == (1, 1)
     np.testing.assert_allclose(angular_frequencies(16)[-1] / found[-1], stretch)
 
 
-@pytest.mark.parametrize(("seq_len", "name"), [(None, "short"), (4096, "short"), (4097, "long")])
-def test_longrope_has_two_lists(seq_len, name):
-    found, _ = rotary_frequencies(4, scaling=LONG, seq_len=seq_len)
-    np.testing.assert_allclose(found, angular_frequencies(4) / LONG[f"{name}_factor"])
-    assert rotary_frequencies(4, scaling=LONG | {"attention_factor": 1.25})[1] == 1.25
+def test_longrope_has_two_lists():
+    for seq_len, name in [(None, "short_factor"), (4096, "short_factor"), (4097, "long_factor")]:
+        found, _ = rotary_frequencies(4, scaling=LONG, seq_len=seq_len)
+        np.testing.assert_allclose(found, angular_frequencies(4) / LONG[name])
 
 
 def test_pairs_jump_where_a_range_is_empty():
@@ -95,8 +90,8 @@ def test_pairs_jump_where_a_range_is_empty():
         assert np.all(np.diff(ratio) >= 0)  # the slow pairs are the ones that are stretched
 
 
-DYNAMIC = {"rope_type": "dynamic", "factor": 2.0}
 LINEAR, UNSCALED = {"rope_type": "linear"}, {"rope_type": "yarn"}
+SHARE, LIMIT = {"rope_type": "proportional"}, {"max_position_embeddings": 9}
 ERRORS = [
     ({"d_model": 7}, ValueError, "d_model must be even"),
     ({"scaling": [1]}, TypeError, r"scaling must be a mapping, got \[1\]"),
@@ -118,32 +113,16 @@ ERRORS = [
     ({"seq_len": 1.5}, TypeError, "seq_len must be an int"),
     ({"scaling": DYNAMIC}, ValueError, "^scaling of type 'dynamic' needs max_position_embeddings$"),
     ({"scaling": DYNAMIC | {"factor": 0.5}}, ValueError, r"'factor'\] must be at least 1"),
-    (
-        {"scaling": DYNAMIC, "d_model": 2, "max_position_embeddings": 9},
-        ValueError,
-        "^scaling of type 'dynamic' needs two pairs or more, got one$",
-    ),
-    (
-        {"scaling": {"rope_type": "proportional", "factor": 0.5}},
-        ValueError,
-        r"'factor'\] must be at least 1",
-    ),
-    ({"scaling": UNSCALED | {"factor": 4.0}}, ValueError, "'original_max_position_emb"),
-    ({"scaling": UNSCALED, "max_position_embeddings": 9}, ValueError, "'factor', or 'original_max"),
-    (
-        {"scaling": YARN | {"original_max_position_embeddings": 1}},
-        ValueError,
-        r"scaling\['original_max_position_embeddings'\] must be at least 2",
-    ),
+    ({"scaling": DYNAMIC, "d_model": 2, **LIMIT}, ValueError, "^scaling of .* two pairs or more"),
+    ({"scaling": SHARE | {"factor": 0.5}}, ValueError, r"'factor'\] must be at least 1"),
+    ({"scaling": UNSTATED}, ValueError, "'original_max_position_emb"),
+    ({"scaling": UNSCALED, **LIMIT}, ValueError, "'factor', or 'original_max"),
+    ({"scaling": YARN | {ORIGINAL: 1}}, ValueError, rf"g\['{ORIGINAL}'\] must be at least 2"),
     ({"scaling": YARN | {"beta_fast": 1, "beta_slow": 2}}, ValueError, "must not be below beta_s"),
     ({"scaling": YARN | {"truncate": "no"}}, TypeError, "truncate.* must be a bool"),
     ({"scaling": YARN | {"factor": None}}, ValueError, "needs the field 'factor'"),
     ({"scaling": YARN | {"factor": 0.9}}, ValueError, r"'factor'\] must be at least 1"),
-    (
-        {"scaling": YARN | {"factor": None}, "max_position_embeddings": 2048},
-        ValueError,
-        "at least original_max_position_embeddings = 4096, got 2048",
-    ),
+    ({"scaling": YARN | {"factor": None}, **LIMIT}, ValueError, f"{ORIGINAL} = 4096, got 9"),
     ({"base": 1.0, "scaling": YARN}, ValueError, "base must be above 1"),
     ({"scaling": LONG}, ValueError, "'short_factor'.* each of the 4 pairs"),
     ({"scaling": LONG | {"short_factor": None}}, ValueError, "needs the field 'short_factor'"),
