@@ -78,7 +78,8 @@ def test_buffer_and_dropout():
 def test_a_cast_layer_keeps_its_digits_and_gives_one_answer():
     x, where = torch.zeros(1, 300, 8), torch.arange(300)
     layer = Layer(8, max_len=300, dropout=0.0)
-    for cast in (layer.bfloat16(), layer.half(), layer.float(), layer.double()):
+    for kind in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
+        cast = layer.to(kind)
         np.testing.assert_array_equal(cast.pe.float().numpy(), sinusoidal_encoding(300, 8))
         for dtype in (torch.float32, torch.float64, torch.bfloat16):
             whole = cast(x.to(dtype))
