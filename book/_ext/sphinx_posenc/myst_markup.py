@@ -37,7 +37,7 @@ CAPTION = re.compile(
 )
 TABLE = re.compile(
     r'^<a id="(?P<name>tab-[\w-]+)"></a>\*\*Table (?P<number>[\d.]*\d|\?)\.\*\*\s+(?P<text>.+?)\n\n'
-    r"(?P<rows>(?:\|[^\n]*(?:\n|\Z))+)",
+    r"(?P<rows>\|[^\n]*(?:\n\|[^\n]*)*)",
     re.MULTILINE | re.DOTALL,
 )
 EQUATION = re.compile(
@@ -72,21 +72,12 @@ def lift_figure(cell: Cell) -> None:
             cell["metadata"]["figure"] = figure
 
 
-def equation(found: re.Match[str]) -> str:
-    return f"{found['before']}\n$$\n{found['text']}\n$$ ({found['name']})"
-
-
-def table(found: re.Match[str]) -> str:
-    return (
-        f":::{{table}} {found['text']}\n:name: {found['name']}\n\n{found['rows'].rstrip()}\n:::\n"
-    )
-
-
 def pieces(cell: Cell) -> Iterator[tuple[bool, str]]:
     """The text of a cell, split at the boxes of solutions, and whether each part is one."""
     text, end = cell["source"], 0
     if cell["cell_type"] == "markdown":
-        text = TABLE.sub(table, EQUATION.sub(equation, text))
+        text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
+        text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
         for box in SOLUTION.finditer(text):
             yield False, text[end : box.start()]
             start = f":::{{solution-start}} {box['label']}\n{box['options']}:::\n"
