@@ -368,7 +368,7 @@ class Rotary(Turning):
         asked = len(self.omega)
         one, two = self.at[self.widths[0], self.layout]
         apart = int(two[0] - one[0]) if self.layout == "halves" else len(one)
-        if self.layout == "neighbors" and not self.omega[apart:].any():
+        if self.layout == "neighbors" and apart < asked and not self.omega[apart:].any():
             apart = asked  # those at the end that stand still don't show
         if apart != asked:
             raise Broken(
