@@ -9,16 +9,14 @@ What an adapter makes impossible, such as torch.compile around a wrapper of ours
 """
 
 import argparse
-import contextlib
+import importlib
 import importlib.util
-import io
 import json
 import math
 import os
 import sys
-import time
-from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -31,168 +29,16 @@ from posenc import checks
 
 SHOWN = (1000, 4095, 131_071, 999_999)
 OURS = ("compile", "device")  # of an adapter, these say nothing about what it adapts
+LONGEST = 131_072  # of those that make a table first
+TABLED = {"longest": LONGEST}
+BARE = ("timm", "timm.layers", "vit_pytorch", "torchtune", "torchtune.modules")
 
 
-@dataclass
-class Entry:
-    """An implementation: its package, its name there, and what makes it a subject."""
-
-    package: str
-    name: str
-    kind: str
-    make: object
-    options: dict | None = None
-    leave: tuple = OURS
-
-
-ENTRIES = []
-
-
-def entry(package, name, kind, leave=OURS, **options):
-    """List the function below as an implementation."""
-
-    def add(make):
-        ENTRIES.append(Entry(package, name, kind, make, options, leave))
-        return make
-
-    return add
-
-
-def alone(package, path):
-    """Load one file of a package whose `__init__` asks for more than the file needs."""
-    found = importlib.util.find_spec(package)
-    where = Path(found.submodule_search_locations[0]) / path
-    spec = importlib.util.spec_from_file_location(where.stem, where)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-# Tables
-
-
-@entry("transformers", "MarianSinusoidalPositionalEmbedding", "table")
-def marian():
-    from transformers.models.marian.modeling_marian import MarianSinusoidalPositionalEmbedding as M
-
-    def encode(seq_len, d_model):
-        layer = M(max(seq_len, 1), d_model)
-        made = layer.create_weight()
-        return made[:seq_len]
-
-    return encode
-
-
-@entry("transformers", "Speech2TextSinusoidalPositionalEmbedding", "table")
-def speech():
-    from transformers.models.speech_to_text import modeling_speech_to_text as s
-
-    return s.Speech2TextSinusoidalPositionalEmbedding.get_embedding
-
-
-@entry("transformers", "create_sinusoidal_embeddings (DistilBERT)", "table", longest=20_000)
-def distilbert():
-    from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings
-
-    def encode(seq_len, d_model):
-        out = torch.empty(seq_len, d_model)
-        return create_sinusoidal_embeddings(seq_len, d_model, out)
-
-    return encode
-
-
-@entry("diffusers", "get_timestep_embedding", "table")
-def timesteps():
-    from diffusers.models.embeddings import get_timestep_embedding
-
-    return lambda seq_len, d_model: get_timestep_embedding(torch.arange(seq_len), d_model)
-
-
-@entry("diffusers", "get_1d_sincos_pos_embed_from_grid", "table")
-def grid():
-    from diffusers.models.embeddings import get_1d_sincos_pos_embed_from_grid as make
-
-    return lambda seq_len, d_model: make(d_model, torch.arange(seq_len), output_type="pt")
-
-
-@entry("diffusers", "SinusoidalPositionalEmbedding", "module", leave=())
-def diffusers_layer():
-    from diffusers.models.embeddings import SinusoidalPositionalEmbedding
-
-    return lambda d_model: SinusoidalPositionalEmbedding(d_model, max_seq_length=5000)
-
-
-@entry("positional-encodings", "PositionalEncoding1D", "table")
-def positional_encodings():
-    from positional_encodings.torch_encodings import PositionalEncoding1D
-
-    def encode(seq_len, d_model):
-        return PositionalEncoding1D(d_model)(torch.zeros(1, 1, 1).expand(1, seq_len, d_model))
-
-    return encode
-
-
-@entry("x-transformers", "ScaledSinusoidalEmbedding", "table")
-def x_table():
-    from x_transformers.x_transformers import ScaledSinusoidalEmbedding
-
-    @torch.no_grad()
-    def encode(seq_len, d_model):
-        return ScaledSinusoidalEmbedding(d_model)(torch.empty(1, seq_len, 0))
-
-    return encode
-
-
-@entry("vit-pytorch", "posemb_sincos_1d", "table")
-def vit():
-    from vit_pytorch.simple_vit_1d import posemb_sincos_1d
-
-    return lambda seq_len, d_model: posemb_sincos_1d(torch.empty(1, seq_len, d_model))
-
-
-@entry("timm", "build_sincos2d_pos_embed (one axis)", "table")
-def timm_table():
-    from timm.layers.pos_embed_sincos import build_sincos2d_pos_embed
-
-    def encode(seq_len, d_model):
-        made = build_sincos2d_pos_embed([seq_len, 1], 2 * d_model)  # y sin, y cos or sin, sin
-        parts = made.reshape(seq_len, 2, 2, d_model // 2)  # sin and cos, y and x
-        return parts[:, :, 0].reshape(seq_len, d_model)
-
-    return encode
-
-
-@entry("keras-hub", "SinePositionEncoding", "table")
-def keras_table():
-    from keras_hub.layers import SinePositionEncoding
-
-    layer = SinePositionEncoding()
-    return lambda seq_len, d_model: layer(torch.zeros(1, 1, 1).expand(1, seq_len, d_model))
-
-
-@entry("speechbrain", "PositionalEncoding", "table")
-def speechbrain_table():
-    from speechbrain.lobes.models.transformer.Transformer import PositionalEncoding
-
-    def encode(seq_len, d_model):
-        layer = PositionalEncoding(d_model, max_len=max(seq_len, 1))
-        return layer(torch.zeros(1, 1, 1).expand(1, seq_len, d_model))
-
-    return encode
-
-
-@entry("gluonts", "SinusoidalPositionalEmbedding (PatchTST)", "table", longest=20_000)
-def gluonts():
-    from gluonts.torch.model.patch_tst.module import SinusoidalPositionalEmbedding
-
-    def encode(seq_len, d_model):
-        made = SinusoidalPositionalEmbedding(max(seq_len, 1), d_model)
-        return made.weight.detach()[:seq_len]
-
-    return encode
-
-
-# Rotations
+def bare(names):
+    """Let files be imported without their package's `__init__`, which asks for torchvision."""
+    for name in names:
+        if importlib.util.find_spec(name.partition(".")[0]):
+            sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
 
 
 def four_axes(x):
@@ -200,173 +46,191 @@ def four_axes(x):
     return x.reshape(1, math.prod(x.shape[:-2]), *x.shape[-2:])
 
 
-@entry("transformers", "LlamaRotaryEmbedding", "rotary")
-def llama():
-    from transformers import LlamaConfig
-    from transformers.models.llama.modeling_llama import LlamaRotaryEmbedding, apply_rotary_pos_emb
+def heads_last(turn):
+    """Adapt what takes (batch, seq_len, heads, d)."""
 
+    def rotate(x, positions):
+        return turn(four_axes(x).transpose(1, 2), positions).transpose(1, 2).reshape(x.shape)
+
+    return rotate
+
+
+# Adapters: from a module of the package to a subject
+
+
+def marian(m):
+    make = m.MarianSinusoidalPositionalEmbedding
+    return lambda n, d: make(max(n, 1), d).create_weight()[:n]
+
+
+def grid(m):
+    make = m.get_1d_sincos_pos_embed_from_grid
+    return lambda n, d: make(d, torch.arange(n), output_type="pt")
+
+
+def distilbert(m):
+    return lambda n, d: m.create_sinusoidal_embeddings(n, d, torch.empty(n, d))
+
+
+def timm(m):
+    def encode(n, d):
+        made = m.build_sincos2d_pos_embed([n, 1], 2 * d)
+        parts = made.reshape(n, 2, 2, d // 2)  # sin and cos, y and x
+        return parts[:, :, 0].reshape(n, d)
+
+    return encode
+
+
+def of_zeros(make):
+    """Adapt what takes embeddings, and returns rows for them."""
+    return lambda n, d: make(n, d)(torch.zeros(1, 1, 1).expand(1, n, d))
+
+
+def x_table(m):
+    return torch.no_grad()(lambda n, d: m.ScaledSinusoidalEmbedding(d)(torch.empty(1, n, 0)))
+
+
+def llama(m):
     def rotate(x, positions):
         d = x.shape[-1]
-        config = LlamaConfig(hidden_size=2 * d, num_attention_heads=2, head_dim=d)
-        cos, sin = LlamaRotaryEmbedding(config)(x, positions[None])
-        four = four_axes(x)
-        return apply_rotary_pos_emb(four, four, cos, sin)[0].reshape(x.shape)
+        config = m.LlamaConfig(hidden_size=2 * d, num_attention_heads=2, head_dim=d)
+        cos, sin = m.LlamaRotaryEmbedding(config)(x, positions[None])
+        return m.apply_rotary_pos_emb(four_axes(x), four_axes(x), cos, sin)[0].reshape(x.shape)
 
     return rotate
 
 
-@entry("transformers", "GPT-J", "rotary", longest=131_072)
-def gptj():
-    from transformers.models.gptj import modeling_gptj as gptj
+def gptj(m):
+    tables = cache(lambda d: m.create_sinusoidal_positions(LONGEST, d))
 
-    tables = {}
+    def turn(x, positions):
+        sin, cos = tables(x.shape[-1])[positions][None].to(x.dtype).chunk(2, dim=-1)
+        return m.apply_rotary_pos_emb(x, sin, cos)
+
+    return heads_last(turn)
+
+
+def roformer(m):
+    tables = cache(lambda d: m.RoFormerSinusoidalPositionalEmbedding(20_000, d).create_weight())
 
     def rotate(x, positions):
-        d = x.shape[-1]
-        if d not in tables:
-            tables[d] = gptj.create_sinusoidal_positions(131_072, d)
-        sin, cos = tables[d][positions][None].chunk(2, dim=-1)
-        four = four_axes(x).transpose(0, 1).transpose(1, 2)  # (batch, seq, heads, d)
-        out = gptj.apply_rotary_pos_emb(four, sin.to(x.dtype), cos.to(x.dtype))
-        return out.transpose(1, 2).reshape(x.shape)
+        table, four = tables(x.shape[-1])[positions][None, None].to(x.dtype), four_axes(x)
+        turn = m.RoFormerSelfAttention.apply_rotary_position_embeddings
+        return turn(table, four, four)[0].reshape(x.shape)
 
     return rotate
 
 
-@entry(
-    "transformers",
-    "RoFormerSelfAttention.apply_rotary_position_embeddings",
-    "rotary",
-    longest=20_000,
-)
-def roformer():
-    from transformers.models.roformer import modeling_roformer as r
-
-    tables = {}
-
+def diffusers_rotary(m):
     def rotate(x, positions):
-        d = x.shape[-1]
-        if d not in tables:
-            layer = r.RoFormerSinusoidalPositionalEmbedding(20_000, d)
-            tables[d] = layer.create_weight()
-        sinusoidal = tables[d][positions][None, None].to(x.dtype)
-        four = four_axes(x)
-        turn = r.RoFormerSelfAttention.apply_rotary_position_embeddings
-        return turn(sinusoidal, four, four)[0].reshape(x.shape)
+        table = m.get_1d_rotary_pos_embed(x.shape[-1], positions, use_real=True)
+        return m.apply_rotary_emb(four_axes(x), table).reshape(x.shape)
 
     return rotate
 
 
-@entry("diffusers", "get_1d_rotary_pos_embed", "rotary")
-def diffusers_rotary():
-    from diffusers.models.embeddings import apply_rotary_emb, get_1d_rotary_pos_embed
-
-    def rotate(x, positions):
-        table = get_1d_rotary_pos_embed(x.shape[-1], positions, use_real=True)
-        four = four_axes(x)
-        return apply_rotary_emb(four, table).reshape(x.shape)
-
-    return rotate
-
-
-@entry("x-transformers", "RotaryEmbedding", "rotary")
-def x_rotary():
-    from x_transformers.x_transformers import RotaryEmbedding, apply_rotary_pos_emb
-
+def x_rotary(m):
     def rotate(x, positions):
         if not len(positions):
             return x.clone()
-        freqs, scale = RotaryEmbedding(x.shape[-1])(positions)
-        four = four_axes(x)
-        return apply_rotary_pos_emb(four, freqs, scale).reshape(x.shape)
+        freqs, scale = m.RotaryEmbedding(x.shape[-1])(positions)
+        return m.apply_rotary_pos_emb(four_axes(x), freqs, scale).reshape(x.shape)
 
     return rotate
 
 
-@entry("rotary-embedding-torch", "rotate_queries_or_keys", "rotary")
-def lucidrains():
-    from rotary_embedding_torch import RotaryEmbedding
-
-    layers = {}
+def lucidrains(m):
+    layers = cache(m.RotaryEmbedding)
 
     def rotate(x, positions):
-        d = x.shape[-1]
-        layer = layers.setdefault(d, RotaryEmbedding(d))
-        rows = [
-            layer.rotate_queries_or_keys(x[..., row : row + 1, :], offset=int(k))
-            for row, k in enumerate(positions)
-        ]
+        turn = layers(x.shape[-1]).rotate_queries_or_keys
+        rows = [turn(x[..., n : n + 1, :], offset=int(k)) for n, k in enumerate(positions)]
         return torch.cat(rows, dim=-2) if rows else x.clone()
 
     return rotate
 
 
-@entry("litgpt", "build_rope_cache, apply_rope", "rotary", longest=131_072)
-def litgpt():
-    from litgpt.model import apply_rope, build_rope_cache
-
-    tables = {}
+def litgpt(m):
+    tables = cache(lambda d: m.build_rope_cache(LONGEST, d))
 
     def rotate(x, positions):
-        d = x.shape[-1]
-        if d not in tables:
-            tables[d] = build_rope_cache(131_072, d)
-        cos, sin = (table[positions][None] for table in tables[d])
-        return apply_rope(x[None], cos, sin)[0]
+        cos, sin = (table[positions][None] for table in tables(x.shape[-1]))
+        return m.apply_rope(x[None], cos, sin)[0]
 
     return rotate
 
 
-@entry("torchtune", "RotaryPositionalEmbeddings", "rotary", longest=131_072)
-def torchtune():
-    module = alone("torchtune", "modules/position_embeddings.py")
-    layers = {}
-
-    def rotate(x, positions):
-        d = x.shape[-1]
-        if d not in layers:
-            layers[d] = module.RotaryPositionalEmbeddings(d, max_seq_len=131_072)
-        four = four_axes(x).transpose(1, 2)  # (batch, seq, heads, d)
-        return layers[d](four, input_pos=positions[None]).transpose(1, 2).reshape(x.shape)
-
-    return rotate
+def torchtune(m):
+    layers = cache(lambda d: m.RotaryPositionalEmbeddings(d, max_seq_len=LONGEST))
+    return heads_last(lambda x, positions: layers(x.shape[-1])(x, input_pos=positions[None]))
 
 
-@entry("keras-hub", "RotaryEmbedding", "rotary")
-def keras_rotary():
-    from keras_hub.layers import RotaryEmbedding
-
-    layers = {}
-
-    def rotate(x, positions):
-        layer = layers.setdefault(x.dtype, RotaryEmbedding(dtype=str(x.dtype)[6:]))
-        three = four_axes(x)[0]
-        return layer(three, positions=positions).reshape(x.shape)
-
-    return rotate
+def keras_rotary(m):
+    layers = cache(lambda dtype: m.RotaryEmbedding(dtype=str(dtype)[6:]))
+    return lambda x, k: layers(x.dtype)(four_axes(x)[0], positions=k).reshape(x.shape)
 
 
-def checked(each):
-    """Check one implementation: a row of the record, or the reason why there is none."""
+MODELS, EMBEDDINGS = "transformers.models.", "diffusers.models.embeddings"
+X = "x_transformers.x_transformers"
+# fmt: off
+ENTRIES = (  # package, name there, kind, module, what makes it a subject, options
+    ("transformers", "MarianSinusoidalPositionalEmbedding", "table",
+     MODELS + "marian.modeling_marian", marian),
+    ("transformers", "Speech2TextSinusoidalPositionalEmbedding", "table",
+     MODELS + "speech_to_text.modeling_speech_to_text",
+     lambda m: m.Speech2TextSinusoidalPositionalEmbedding.get_embedding),
+    ("transformers", "create_sinusoidal_embeddings (DistilBERT)", "table",
+     MODELS + "distilbert.modeling_distilbert", distilbert, {"longest": 20_000}),
+    ("diffusers", "get_timestep_embedding", "table", EMBEDDINGS,
+     lambda m: lambda n, d: m.get_timestep_embedding(torch.arange(n), d)),
+    ("diffusers", "get_1d_sincos_pos_embed_from_grid", "table", EMBEDDINGS, grid),
+    ("diffusers", "SinusoidalPositionalEmbedding", "module", EMBEDDINGS,
+     lambda m: lambda d: m.SinusoidalPositionalEmbedding(d, max_seq_length=5000)),
+    ("positional-encodings", "PositionalEncoding1D", "table",
+     "positional_encodings.torch_encodings",
+     lambda m: of_zeros(lambda n, d: m.PositionalEncoding1D(d))),
+    ("x-transformers", "ScaledSinusoidalEmbedding", "table", X, x_table),
+    ("vit-pytorch", "posemb_sincos_1d", "table", "vit_pytorch.simple_vit_1d",
+     lambda m: lambda n, d: m.posemb_sincos_1d(torch.empty(1, n, d))),
+    ("timm", "build_sincos2d_pos_embed (one axis)", "table", "timm.layers.pos_embed_sincos", timm),
+    ("keras-hub", "SinePositionEncoding", "table", "keras_hub.layers",
+     lambda m: of_zeros(lambda n, d: m.SinePositionEncoding())),
+    ("gluonts", "SinusoidalPositionalEmbedding (PatchTST)", "table",
+     "gluonts.torch.model.patch_tst.module",
+     lambda m: lambda n, d: m.SinusoidalPositionalEmbedding(max(n, 1), d).weight.detach()[:n],
+     {"longest": 20_000}),
+    ("transformers", "LlamaRotaryEmbedding", "rotary", MODELS + "llama.modeling_llama", llama),
+    ("transformers", "GPT-J", "rotary", MODELS + "gptj.modeling_gptj", gptj, TABLED),
+    ("transformers", "RoFormerSelfAttention.apply_rotary_position_embeddings", "rotary",
+     MODELS + "roformer.modeling_roformer", roformer, {"longest": 20_000}),
+    ("diffusers", "get_1d_rotary_pos_embed", "rotary", EMBEDDINGS, diffusers_rotary),
+    ("x-transformers", "RotaryEmbedding", "rotary", X, x_rotary),
+    ("rotary-embedding-torch", "rotate_queries_or_keys", "rotary", "rotary_embedding_torch",
+     lucidrains),
+    ("litgpt", "build_rope_cache, apply_rope", "rotary", "litgpt.model", litgpt, TABLED),
+    ("torchtune", "RotaryPositionalEmbeddings", "rotary", "torchtune.modules.position_embeddings",
+     torchtune, TABLED),
+    ("keras-hub", "RotaryEmbedding", "rotary", "keras_hub.layers", keras_rotary),
+)
+# fmt: on
+
+
+def checked(package, name, kind, module, adapt, options=None):
+    """Check one implementation: a row of the record, or nothing, and why."""
     try:
-        number = version(each.package)
-        said = io.StringIO()
-        with contextlib.redirect_stdout(said):
-            subject = each.make()
-    except (PackageNotFoundError, ImportError, LookupError, OSError) as error:
-        print(f"left out: {each.package}, {each.name}: {str(error).splitlines()[0]}")
+        number = version(package)
+        subject = adapt(importlib.import_module(module))
+    except (PackageNotFoundError, ImportError, LookupError, OSError, RuntimeError) as error:
+        print(f"left out: {package}, {name}: {str(error).splitlines()[0]}")
         return None
-    laws = [law for law in checks.laws_of(each.kind) if law not in each.leave]
-    began = time.perf_counter()
-    report = checks.check(subject, each.kind, laws=laws, **each.options)
-    took = time.perf_counter() - began
-    print(f"\n{each.package} {number}, {each.name}, {took:.0f} s\n{report!r}", flush=True)
-    errors = {k: float(f"{report.errors[k]:.1e}") for k in SHOWN if k in report.errors}
+    laws = [law for law in checks.laws_of(kind) if kind == "module" or law not in OURS]
+    report = checks.check(subject, kind, laws=laws, **options or {})
+    print(f"\n{package} {number}, {name}\n{report!r}", flush=True)
     return {
-        "package": each.package,
+        "package": package,
         "version": number.partition("+")[0],
-        "name": each.name,
-        "kind": each.kind,
+        "name": name,
+        "kind": kind,
         "convention": report.known(),
         "passed": [row.law for row in report if row.status == "passed"],
         "failed": {
@@ -374,7 +238,7 @@ def checked(each):
             for row in report
             if row.status == "failed"
         },
-        "errors": errors,
+        "errors": {k: float(f"{report.errors[k]:.1e}") for k in SHOWN if k in report.errors},
     }
 
 
@@ -382,18 +246,11 @@ def main():
     """Check all, print all, and record it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", type=Path, help="a file for what the book shows, as JSON")
-    parser.add_argument("--only", help="check these alone: a kind, or a package; keep other rows")
     arguments = parser.parse_args()
-    only = arguments.only or ""
-    wanted = [each for each in ENTRIES if only in each.package or only == each.kind]
-    rows = [row for row in map(checked, wanted) if row]
-    packages = len({row["package"] for row in rows})
-    print(f"\n{len(rows)} implementations of {packages} packages")
+    bare(BARE)
+    rows = [row for row in (checked(*each) for each in ENTRIES) if row]
+    print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
     if arguments.record:
-        if only and arguments.record.exists():
-            done = {(row["package"], row["name"]) for row in rows}
-            kept = json.loads(arguments.record.read_text(encoding="utf-8"))["implementations"]
-            rows = [row for row in kept if (row["package"], row["name"]) not in done] + rows
         record = {
             "made by": "tools/checks_world.py",
             "date": str(date.today()),
