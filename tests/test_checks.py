@@ -23,7 +23,7 @@ from posenc.checks import __main__ as shell
 from posenc.checks import hunt, recall
 from posenc.checks._exact import geometric, reduced_angles
 from posenc.checks._torch import RoundedProducts
-from posenc.checks.conventions import Convention
+from posenc.checks.conventions import Convention, rounding
 from posenc.checks.subjects import Library, library_of, values, worst
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
@@ -449,3 +449,16 @@ def test_the_module_runs(monkeypatch, capsys):
         runpy.run_path(shell.__file__, run_name="__main__")
     assert end.value.code == 0
     assert "1 passed" in capsys.readouterr().out
+
+
+def test_what_float32_explains_is_not_exceeded_by_float32():
+    """The bound of the law is derived; here it is tried, in the worst order of operations."""
+    d_model, k = 64, np.arange(0, 2**20, 997, dtype=np.float32)
+    logarithm = np.float32(-np.log(10_000.0)) / np.float32(d_model)
+    omega = np.float32(1) / np.exp(-(np.arange(0, d_model, 2, dtype=np.float32) * logarithm))
+    found = np.sin(k[:, None] * omega)
+    exact = np.sin(checks.KNOWN["paper"].angles(k.astype(int).tolist(), 1, d_model))
+    made = checks.KNOWN["paper"].speeds(d_model)
+    allowed = rounding(k[:, None] * made, made)
+    assert (np.abs(found - exact) <= allowed).all()
+    assert np.abs(found - exact).max() > allowed.min()
