@@ -131,6 +131,13 @@ def test_rotations_have_the_angles_of_float64():
     np.testing.assert_allclose(rotate_pairs(x, far).numpy(), expected, rtol=0, atol=1e-8)
 
 
+def test_a_pair_turns_by_the_sum_over_its_axes():
+    x, here = torch.rand(1, 1, 4, dtype=torch.float64), torch.tensor([[2, 3]])
+    found = rotate_pairs(x, here, frequencies=np.array([[0.1, 0.2], [0.3, 0.4]]))
+    once = rotate_pairs(x, torch.tensor([1]), frequencies=np.array([1.1, 1.6]))
+    torch.testing.assert_close(found, once)
+
+
 @pytest.mark.parametrize("length", [1, 20, 70])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_an_old_checkpoint_loads(length, axis):
