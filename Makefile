@@ -135,8 +135,8 @@ tools/%/node_modules/installed: tools/%/package-lock.json
 	@touch $@
 
 # Lighthouse's goals, and its reports in _build/.lighthouseci; then axe in both themes, from a file, and so on.
-PAGES := * book/* notebooks/*
-RUNS := 3
+PAGES ?= * book/* notebooks/*
+RUNS ?= 3
 check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=1)
 	@pages=$$(cd _build/html && ls $(PAGES:%=%.html)); cd _build; failed=0; \
 		lhci="../tools/lighthouse/node_modules/.bin/lhci --config=../tools/lighthouse/lighthouserc.json"; \
