@@ -1,12 +1,13 @@
-"""What several tests need: a browser, the one that is named or installed, and a small site."""
+"""What several tests need: the built site, a browser (named or installed), and windows in it."""
 
 import os
+import re
 import shutil
 
 import pytest
-import small_site
+from addresses import SITE
+from browser import NAMES
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 FLAGS = (
     "--no-sandbox",
     "--disable-gpu",
@@ -17,6 +18,7 @@ FLAGS = (
     "--disable-sync",
 )
 MISSING = "no Chromium: install one, or name it in PLAYWRIGHT_CHROMIUM"
+OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)[:/]")
 
 
 def chromium():
@@ -30,23 +32,33 @@ def pytest_report_header():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Name what needs a browser; what has a target of its own runs there alone."""
+    """Mark what needs the site or a browser; what measures times runs in `make bench` alone."""
     for item in items:
-        if "browser" in getattr(item, "fixturenames", ()):
+        if {"browser", "site"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker("browser")
-    for name, target in {"timing": "make bench"}.items():
-        if name not in config.option.markexpr:
-            for item in filter(lambda item: item.get_closest_marker(name), items):
-                item.add_marker(pytest.mark.skip(reason=f"run by `{target}`"))
+        if item.get_closest_marker("timing") and "timing" not in config.option.markexpr:
+            item.add_marker(pytest.mark.skip(reason="run by `make bench`"))
 
 
-@pytest.fixture(scope="module")
+def absent(message):
+    """Skip where something isn't installed; in CI everything is."""
+    (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
+
+
+@pytest.fixture(scope="session")
+def site():
+    """The folder of the built site."""
+    if not (SITE / "index.html").exists():
+        absent("no site was built: run `make book` first")
+    return SITE
+
+
+@pytest.fixture(scope="session")
 def browser():
+    """One browser for all tests of a worker."""
     path = chromium()
-    if path is None and os.environ.get("CI"):
-        pytest.fail(MISSING)
     if path is None:
-        pytest.skip(MISSING)
+        absent(MISSING)
     playwright = pytest.importorskip("playwright.sync_api")
     with playwright.sync_playwright() as engine:
         running = engine.chromium.launch(executable_path=path, args=FLAGS)
@@ -54,8 +66,29 @@ def browser():
         running.close()
 
 
-@pytest.fixture(scope="session")
-def site(tmp_path_factory):
-    """The pages of the small site, made light."""
-    folder = tmp_path_factory.mktemp("site")
-    return small_site.build(small_site.write(folder / "source"), folder / "html")
+def windows(browser):
+    """Give a function that opens a window; no script may fail, and no other host be asked."""
+    opened, wrong = [], []
+
+    def visit(address="about:blank", **options):
+        usual = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
+        page = browser.new_context(**usual | options).new_page()
+        page.set_default_timeout(60_000)
+        page.wrong = wrong
+        page.on("pageerror", lambda error: wrong.append(error.message))
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
+        page.on("request", lambda made: OURS.match(made.url) or wrong.append(f"asks {made.url}"))
+        opened.append(page.context)
+        page.goto(address)
+        return page
+
+    yield visit
+    for context in opened:
+        context.close()
+    assert wrong == [], "scripts of the page fail, its policy is broken, or another host is asked"
+
+
+visit = pytest.fixture(windows)
+visit_all = pytest.fixture(windows, scope="module")
+visit_all.__doc__ = "As `visit`, for windows that several tests look into."

@@ -1,109 +1,171 @@
-"""Pages that were made light look as they did before, and a build of one change as a fresh one."""
+"""Pages that were made light look as they did before, and a build of one change as a fresh one.
+
+Both are tried on two pages of each thing that the book has, with the book's own settings.
+"""
 
 import io
+import os
+import subprocess
+import sys
+from pathlib import Path
 
 import pytest
-import small_site
+import yaml
 from PIL import Image, ImageChops
 
-# Nothing blinks or fades while a picture is taken.
-CALM = "* { caret-color: transparent !important; transition: none !important }"
+from posenc import plots
+
+ROOT = Path(__file__).parents[1]
+LEFT_OUT = {"jupyter_book", "sphinx_comments"}  # they need more than these pages
+# Formulas in most of KaTeX's fonts, a figure, a picture, a table, code and notes.
+INDEX = r"""# A page
+
+Text with a [link](plain.md), `code`, **bold** and a formula, $\omega_i = n^{-2i/d}$.
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+$$
+\left\|\sum_{i=0}^{d/2-1} \mathbf{x}_i\right\| \le \sqrt{\left(\frac{\mathcal{L}}
+{\int_0^\infty f}\right)} \in \mathbb{R}
+$$ (eq-one)
+
+```{figure} squares.svg
+:name: fig-landing
+:class: live-heatmap
+:alt: The encoding of 64 positions as a heatmap.
+
+A heatmap with its **caption**.
+```
+
+```python
+for i in range(3):  # three
+    print("i", i)
+```
+
+:::{admonition} Folded
+:class: dropdown
+Unfolded.
+:::
+
+## A section
+
+![squares](squares.svg)
+
+:::{exercise}
+:label: one
+Do it.
+:::
+"""
+SQUARES = f"""<svg xmlns="http://www.w3.org/2000/svg" width="300pt" height="150pt"><defs></defs>
+<path d="M0 0h200v100h200v100h-200z" style="fill: {plots.INK}; stroke: {plots.COLORS[0]}"/></svg>"""
+PLAIN = "# A page without figures\n\nA long sentence, as descriptions of pages need one, ends.\n"
+TOC = "{format: jb-book, root: index, chapters: [{file: plain}]}"
+
+
+def settings():
+    """The text of conf.py."""
+    book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
+    own = book["sphinx"]["config"]
+    own |= {
+        "html_title": "A small site",
+        "html_theme": "sphinx_book_theme",
+        "extensions": [name for name in own["extensions"] if name not in LEFT_OUT],
+        "myst_enable_extensions": book["parse"]["myst_enable_extensions"],
+        "nb_execution_mode": "off",
+        "html_search_scorer": str(ROOT / own["html_search_scorer"]),
+    }
+    for name in ("html_static_path", "templates_path"):
+        own[name] = [str(ROOT / path) for path in own[name]]
+    folders = {str(ROOT / path) for path in book["sphinx"]["local_extensions"].values()}
+    lines = ["import sys", f"sys.path[:0] = {sorted(folders)!r}"]
+    return "\n".join([*lines, *(f"{name} = {value!r}" for name, value in own.items()), ""])
 
 
 @pytest.fixture(scope="module")
-def sites(site):
-    """The pages as Sphinx writes them, and those that were made light."""
-    raw = site.with_name("raw")
-    return small_site.build(site.with_name("source"), raw, "-D", "html_optimized=0"), site
+def build(tmp_path_factory):
+    """Write the pages, and build them in a process of its own into a folder that is named."""
+    folder = tmp_path_factory.mktemp("small")
+    texts = {"conf.py": settings(), "_toc.yml": TOC, "squares.svg": SQUARES, "plain.md": PLAIN}
+    for name, text in (texts | {"index.md": INDEX}).items():
+        (folder / name).write_text(text, encoding="utf-8")
+
+    def build(name, *options, **changes):
+        for page, (old, new) in changes.items():
+            path = folder / f"{page}.md"
+            path.write_text(path.read_text("utf-8").replace(old, new, 1), encoding="utf-8")
+        built = folder.parent / f"{folder.name}-{name}"
+        command = [sys.executable, "-m", "sphinx", "-q", "-W", "-d", f"{built}-trees", *options]
+        environment = os.environ | {"PAGES_URL": "https://example.org/the-book"}
+        subprocess.run([*command, folder, built], env=environment, check=True)
+        return built
+
+    return build
 
 
-def as_it_is(page):
-    pass
-
-
-def without_glyphs(page):
-    page.add_style_tag(content=".katex, [class*=fa-] { visibility: hidden }")
+@pytest.fixture(scope="module")
+def sites(build):
+    """The pages as Sphinx writes them; those that were made light; and those changed since."""
+    build("light")
+    changed = build("light", plain=("ends", "goes on"), index=("# A page", "# Another"))
+    return build("raw", "-D", "html_optimized=0"), changed, build("fresh")
 
 
 def menu(page):
-    without_glyphs(page)
     page.click('[data-bs-toggle="dropdown"]')
 
 
 def search(page):
-    without_glyphs(page)
     page.keyboard.press("Control+k")
 
 
 def sidebar(page):
-    without_glyphs(page)
     page.click(".primary-toggle")
 
 
-def picture(browser, site, name, scheme, width, act):
+def picture(visit, site, act, glyphs, **options):
     """A page as it looks, from top to bottom, after a reader did something."""
-    page = browser.new_page(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    errors = []
-    page.on("pageerror", lambda error: errors.append(str(error)))
-    page.on("console", lambda message: message.type == "error" and errors.append(message.text))
-    page.goto((site / f"{name}.html").as_uri())
-    page.add_style_tag(content=CALM)
+    page = visit((site / "index.html").as_uri(), **options)
+    # Nothing blinks or fades while a picture is taken.
+    page.add_style_tag(
+        content="* { caret-color: transparent !important; transition: none !important }"
+    )
+    if not glyphs:
+        page.add_style_tag(content=".katex, [class*=fa-] { visibility: hidden }")
     page.evaluate("for (const image of document.images) image.loading = 'eager'")
     page.wait_for_function("[...document.images].every((image) => image.complete)")
     page.evaluate("document.fonts.ready")
-    act(page)
-    shot = Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
-    page.close()
-    assert errors == []
-    return shot
-
-
-def apart(browser, sites, *view):
-    """The greatest difference of a color, 0 to 255, between pictures at a quarter of their size.
-
-    A glyph of a smaller font may differ by part of a pixel, by how the browser hints it.
-    """
-    before, after = (picture(browser, site, *view) for site in sites)
-    assert before.size == after.size
-    difference = ImageChops.difference(before.reduce(4), after.reduce(4))
-    return max(high for _, high in difference.getextrema())
+    if act:
+        act(page)
+    return Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width", "act"),
+    ("scheme", "width", "act", "glyphs", "limit"),
     [
-        ("light", 1280, without_glyphs),
-        ("dark", 1280, menu),
-        ("light", 390, sidebar),
-        ("dark", 390, search),
+        ("light", 1280, None, True, 40),  # a missing glyph, or one of another font, is over 100
+        ("dark", 1280, menu, False, 16),
+        ("light", 390, sidebar, False, 16),
+        ("dark", 390, search, False, 16),
     ],
 )
-def test_pages_look_the_same(browser, sites, width, act, scheme):
-    assert apart(browser, sites, "index", scheme, width, act) <= 16
+def test_pages_look_the_same(visit, sites, scheme, width, act, glyphs, limit):
+    """Colors, at a quarter of the size: a font's hints differ by part of a pixel."""
+    size = {"width": width, "height": 800}
+    before, after = (
+        picture(visit, site, act, glyphs, viewport=size, color_scheme=scheme) for site in sites[:2]
+    )
+    assert before.size == after.size
+    difference = ImageChops.difference(before.reduce(4), after.reduce(4))
+    assert max(high for _, high in difference.getextrema()) <= limit
 
 
-def test_formulas_and_icons_look_the_same(browser, sites):
-    """A glyph that is missing, or of another font, differs by more than 100."""
-    assert apart(browser, sites, "index", "light", 1280, as_it_is) <= 40
-
-
-def contents(folder):
-    return {
-        path.relative_to(folder): path.read_bytes()
-        for path in folder.rglob("*.*")
-        if path.is_file()
-    }
-
-
-def test_a_build_of_one_change_is_a_fresh_one_to_the_byte(tmp_path):
+def test_a_build_of_one_change_is_a_fresh_one_to_the_byte(sites):
     """A sentence, a title that other pages show: nothing is left of what was before."""
-    source, built = small_site.write(tmp_path / "source"), tmp_path / "built"
-    small_site.build(source, built)
-    for page, old, new in (("plain.md", "never", "ever"), ("index.md", "# A page", "# Another")):
-        path = source / page
-        path.write_text(path.read_text("utf-8").replace(old, new, 1), encoding="utf-8")
-        small_site.build(source, built)
-    fresh = small_site.build(source, tmp_path / "fresh", PYTHONHASHSEED="1")
-    one, other = contents(built), contents(fresh)
-    assert sorted(one) == sorted(other)
-    assert [path for path, content in one.items() if other[path] != content] == []
+    changed, fresh = (
+        {path.relative_to(site): path.read_bytes() for path in site.rglob("*.*") if path.is_file()}
+        for site in sites[1:]
+    )
+    assert sorted(changed) == sorted(fresh)
+    assert [path for path, content in changed.items() if fresh[path] != content] == []

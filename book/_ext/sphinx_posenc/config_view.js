@@ -66,7 +66,7 @@ function picture(layers, found, seen, width) {
 
 function kind(layers, found, width) {
   const many = some(layers.count) ? ` (${layers.count})` : "";
-  const title = make("h3", {}, `${layers.name}${many}: ${layers.where ?? UNSAID}`);
+  const title = make("h2", {}, `${layers.name}${many}: ${layers.where ?? UNSAID}`);
   if (layers.where !== ROTARY) return [title];
   if (!layers.frequencies) return [title, make("p", {}, `Base: ${number(layers.base)}. What is missing for the frequencies, only the code says.`)];
   const seen = counts(layers, found);
@@ -105,7 +105,7 @@ function start() {
   const show = (found) => {
     last = found;
     const lengths = `Trained length: ${number(found.trained_length)}. Intended length: ${number(found.intended_length)}.`;
-    const warnings = found.warnings.length ? [make("h3", {}, "Warnings"), make("ul", {}, ...found.warnings.map((each) => make("li", {}, each)))] : [];
+    const warnings = found.warnings.length ? [make("h2", {}, "Warnings"), make("ul", {}, ...found.warnings.map((each) => make("li", {}, each)))] : [];
     shown.replaceChildren(make("p", {}, lengths), ...warnings, ...found.layers.flatMap((layers) => kind(layers, found, place.clientWidth || 600)));
   };
   const python = document.querySelector("meta[name=python]")?.content;

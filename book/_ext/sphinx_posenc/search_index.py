@@ -57,6 +57,9 @@ class Sections(IndexBuilder):
     def prune(self, docnames: Iterable[str]) -> None:
         kept = set(docnames)
         super().prune([name for name in self._titles if name.partition("#")[0] in kept])
+        for words in (self._mapping, self._title_mapping):  # Sphinx keeps those of no page
+            for word in [word for word, pages in words.items() if not pages]:
+                del words[word]
 
 
 def is_code(node: nodes.Node) -> bool:
