@@ -6,9 +6,6 @@ import pytest
 from sphinx_posenc import browser_cells, deployment, line_breaks
 from sphinx_posenc.citations import labels, listing
 from sphinx_posenc.cross_references import Book, unknown_keys
-from sphinx_posenc.downloads import resolve
-from sphinx_posenc.myst_markup import to_myst
-from sphinx_posenc.optimization import used_rules
 
 HERE = "notebooks/01_first.ipynb"
 REFERENCES = "../book/references.md"
@@ -84,32 +81,6 @@ def test_references_are_listed_with_their_labels(book):
     assert dict(found)["zero"] == "A title, n.d."
 
 
-def test_a_download_needs_nothing_beside_it(book):
-    box = "::::{admonition} In the documents\n:class: dropdown\n\nSo.\n::::\n"
-    assert resolve(box, HERE, SITE, book) == "> **In the documents**\n>\n> So.\n"
-    link = "[chapter 2](02_second.ipynb#fig-b) [a](#fig-a)"
-    there = f"[chapter 2]({SITE}/notebooks/02_second.html#fig-b) [a](#fig-a)"
-    assert resolve(link, HERE, SITE, book) == there
-    assert resolve(link, HERE, "", book) == "chapter 2 [a](#fig-a)"
-
-
-def cell(text, kind="markdown", *tags, **more):
-    return {"cell_type": kind, "metadata": {"tags": list(tags)}, "source": text} | more
-
-
-def test_a_solution_is_its_box_and_the_cells_below_it():
-    box = ":::{solution} ex-a\n:class: dropdown\n\nSo:\n:::"
-    cells = [cell(box), cell("1", "code", "solution"), cell("2", "code")]
-    made = [each["source"].split("\n")[0] for each in to_myst(cells)]
-    assert made == [":::{solution-start} ex-a", "1", ":::{solution-end}", "2"]
-
-
-def test_a_caption_goes_to_its_picture():
-    picture = cell("draw()", "code", outputs=[{"data": {"image/svg+xml": ""}}])
-    (made,) = to_myst([picture, cell(FIRST[1])])
-    assert made["metadata"]["mystnb"]["figure"] == {"name": "fig-a", "caption": "What it shows."}
-
-
 @pytest.mark.parametrize(
     ("text", "kept"),
     [
@@ -145,25 +116,6 @@ def test_cells_that_need_torch_have_no_button():
     }
     assert dict(zip(cells, browser_cells.needing_torch(cells), strict=True)) == cells
     assert [*browser_cells.needing_torch(["x = 1", "y = x"], [0])] == [True, True]
-
-
-@pytest.mark.parametrize(
-    ("css", "kept"),
-    [
-        (".a{color:red}.b{color:red}.a .b,p.b{top:0}", ".a{color:red}"),
-        (".a .b, .a > p,#i{top:0}#j{top:0}", ".a > p,#i{top:0}"),
-        ("p:not(.b),[data-x=b] p{top:0}", "p:not(.b),[data-x=b] p{top:0}"),
-        ("@media  print{.b{top:0}p{top:0}}", "@media print{p{top:0}}"),
-        ("p{--x:1;--z:1;top:var(--x)}p{--y:1}", "p{--x:1;top:var(--x)}p{--y:1}"),
-        (
-            "@keyframes k{a{top:0}}@keyframes l{a{top:0}}a{animation:k 1s}",
-            "@keyframes k{a{top:0}}a{animation:k 1s}",
-        ),
-    ],
-)
-def test_rules_stay_that_match_something(css, kept):
-    found = used_rules(css, {"a", "p", "i"}, {"--y"})
-    assert re.sub(r"; ?(?=})", "", found).replace("} ", "}") == kept
 
 
 def test_the_page_of_no_address_works_at_any_depth():
