@@ -148,7 +148,7 @@ check-site: book tools/lighthouse/node_modules/installed ## measure every page (
 
 # What is done is kept in .experiments: one that was stopped goes on.
 experiments: export OMP_NUM_THREADS := 1
-experiments: .venv ## train every model of chapters 11 and 15 again (25 minutes on two cores)
+experiments: .venv ## train every model of chapters 11 and 15 again (22 minutes on two cores)
 	$(BIN)/python tools/train.py
 
 bench: book .venv/bench/installed ## measure speed beside other libraries, and in a browser (RECORD=notebooks/data/speed.json)
