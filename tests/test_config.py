@@ -72,6 +72,7 @@ FIELDS = [
     (PLAIN | {"rotary_pct": 0.25}, "rotated", [16]),
     (PLAIN | {"rope_interleave": True}, "pairing", ["neighbors"]),
     (PLAIN | {"sliding_window": 128}, "window", [128]),
+    (PLAIN | {"sliding_window": 128, "use_sliding_window": False}, "window", [None]),
     ({"thinker_config": {"text_config": PLAIN}}, "base", [10_000]),
     ({"rope_theta": 10_000.0}, "frequencies", [None]),
     (HEADS | {"alibi": True}, "where", [BIAS]),

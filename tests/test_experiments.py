@@ -69,6 +69,15 @@ def test_tasks_ask_what_they_say(task):
         assert targets[targets != SILENT].double().mean() == pytest.approx(0.5, abs=0.08)
 
 
+def test_a_layer_passes_its_input_on_unless_it_is_told_not_to():
+    for residual in (True, False):
+        model = start(Settings(residual=residual), 0)
+        for weight in model.layers.parameters():
+            torch.nn.init.zeros_(weight)
+        x = torch.randn(1, 5, experiments.WIDTH)
+        assert torch.equal(model.layers[0](x, torch.arange(5), model.encoding), x * residual)
+
+
 def test_data_follow_seed_and_settings():
     words, targets, positions = data(SMALL, 7)
     assert words.shape == targets.shape == (4, 8, 16)
@@ -203,6 +212,26 @@ def test_measures():
     early, late = (padded(bags, where, number=64) for where in ("early", "late"))
     assert torch.equal(early, late)
     assert late.max() == 0.5
+
+
+def test_texts_are_asked_at_the_places_that_measures_name(monkeypatch):
+    untrained, asked = stack(Settings("order", "sinusoidal", steps=0), [1]), []
+
+    def answers(models, tokens, at=None):
+        asked.append((tokens, at))
+        return tokens
+
+    monkeypatch.setattr(experiments.measures, "_answers", answers)
+    measure(untrained)
+    stretched = [at for _, at in asked if at is not None and at.numel() == 64]
+    assert [at[[1, 63]].tolist() for at in stretched] == [[0.25, 15.75]]  # within the trained 16
+    asked.clear()
+    tokens = examine(untrained, 16, number=128, exam=4)[0]
+    for where in ("early", "late"):
+        padded(untrained, where)
+    early, late = (given for given, _ in asked if given.shape[-1] == 64)
+    assert torch.equal(late[..., -16:], tokens)
+    assert torch.equal(torch.cat((early[..., :15], early[..., -1:]), -1), tokens)
 
 
 def test_an_interrupted_run_goes_on_and_its_table_reads_as_it_was_written(tmp_path, monkeypatch):

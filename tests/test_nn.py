@@ -131,6 +131,12 @@ def test_rotations_have_the_angles_of_float64():
     np.testing.assert_allclose(rotate_pairs(x, far).numpy(), expected, rtol=0, atol=1e-8)
 
 
+def test_each_text_of_a_batch_has_positions_for_all_its_heads():
+    x, positions = random(3, 2, 5, 8), torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 1, 2], [4] * 5])
+    alone = [rotate_pairs(text, at) for text, at in zip(x, positions, strict=True)]
+    torch.testing.assert_close(rotate_pairs(x, positions), torch.stack(alone))
+
+
 def test_a_pair_turns_by_the_sum_over_its_axes():
     x, here = torch.rand(1, 1, 4, dtype=torch.float64), torch.tensor([[2, 3]])
     found = rotate_pairs(x, here, frequencies=np.array([[0.1, 0.2], [0.3, 0.4]]))

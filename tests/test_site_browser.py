@@ -141,3 +141,36 @@ def test_what_was_typed_is_marked_where_a_result_leads_and_nowhere_else(browser)
         tab.wait_for_timeout(500)  # Sphinx's script marks a little later
         assert {word.lower() for word in marked.all_text_contents()} == words
     tab.close()
+
+
+def test_a_term_says_what_it_means_to_a_keyboard_and_at_the_first_tap(browser):
+    tab = browser.new_context(has_touch=True, viewport={"width": 390, "height": 800}).new_page()
+    tab.goto((SITE / "notebooks" / "07_linearity.html").as_uri())
+    link = tab.locator("article a:has(.std-term)").first
+    beside = "link => getComputedStyle(link, '::after').content"
+    link.focus()
+    assert "weighted mean over all words." in link.evaluate(beside)
+    assert "weighted mean" in link.get_attribute("aria-description")
+    link.blur()
+    assert link.evaluate(beside) == "none"
+    link.tap()
+    assert "weighted mean" in link.evaluate(beside)
+    assert "linearity" in tab.url
+    link.press("Escape")
+    assert link.evaluate(beside) == "none"
+    link.tap()
+    tab.wait_for_url("**/glossary.html#term-attention")
+    tab.close()
+
+
+def test_the_contents_show_the_question_that_is_being_read(browser):
+    tab = browser.new_page(viewport={"width": 1280, "height": 800})
+    tab.goto((SITE / "book" / "questions.html").as_uri())
+    tab.evaluate("document.querySelector('#what-is-position-interpolation').scrollIntoView()")
+    marked = tab.locator(".bd-toc-nav a.active[href='#what-is-position-interpolation']")
+    marked.wait_for()
+    box = marked.bounding_box()
+    assert 0 < box["y"] < 800 - box["height"]
+    top = tab.locator("#what-is-position-interpolation").bounding_box()["y"]
+    assert abs(top) < 200  # the page itself stays where it was
+    tab.close()

@@ -58,6 +58,9 @@ def test_a_decoder_keeps_the_laws(encoding):
     given = {name: torch.from_numpy(each) for name, each in decoder.model.weights.items()}
     there = torch.func.functional_call(causal, given, (torch.from_numpy(tokens), torch.arange(9)))
     np.testing.assert_allclose(decoder.full(tokens), there.detach(), rtol=0, atol=2e-5)
+    _, cache = decoder.step(tokens[:, :4])
+    last, _ = decoder.step(tokens[:, 4:], cache)  # positions go on by themselves
+    np.testing.assert_allclose(last, there[:, 4:].detach(), rtol=0, atol=2e-5)
 
 
 def test_the_question_is_asked_as_in_the_experiments():

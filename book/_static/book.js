@@ -52,13 +52,31 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
+  // What a term or a citation leads to is shown at the first tap, and the second one goes there.
+  let shown;
+  for (const link of document.querySelectorAll("article .internal[title]:not(:has(.py))")) {
+    link.ariaDescription = link.title;
+    link.removeAttribute("title");
+    link.addEventListener("click", (event) => {
+      if (event.pointerType !== "touch" || shown === link) return;
+      event.preventDefault();
+      shown = link;
+      link.focus();
+    });
+    link.addEventListener("blur", () => (shown = undefined));
+    link.addEventListener("keydown", ({ key }) => {
+      if (key === "Escape") link.ariaDescription = null;
+    });
+  }
+
   const links = [...document.querySelectorAll(".bd-toc-nav a[href^='#']")];
   const sections = links.map((link) => document.getElementById(link.hash.slice(1)));
   const seen = new Set();
   const mark = () => {
     const last = sections.findLastIndex((section) => seen.has(section));
     for (const link of links) link.classList.remove("active");
-    for (let item = links[last]?.closest("li"); item; item = item.parentElement.closest("li")) {
+    links[last].scrollIntoView({ block: "nearest" }); // contents may be longer than the screen
+    for (let item = links[last].closest("li"); item; item = item.parentElement.closest("li")) {
       item.querySelector("a").classList.add("active");
     }
   };
@@ -68,9 +86,9 @@ document.addEventListener("DOMContentLoaded", () => {
         if (isIntersecting) seen.add(target);
         else seen.delete(target);
       }
-      mark();
+      if (seen.size) mark(); // between two sections, the one before
     },
-    { rootMargin: "0px 0px -60%" },
+    { rootMargin: "-15% 0px -80%" }, // a line that eyes are on, and where a link leads to
   );
   for (const section of sections) observer.observe(section);
 });

@@ -15,6 +15,7 @@ function element(name, attributes = {}, ...children) {
   return made;
 }
 
+const address = (svg) => `data:image/svg+xml,${encodeURIComponent(svg)}`;
 const button = (words, click) => element("button", { type: "button", click }, words);
 
 // ---------------------------------------------------------------- what is said, to all readers
@@ -228,7 +229,7 @@ class Cell {
   }
 
   showPicture(svg) {
-    const src = `data:image/svg+xml,${encodeURIComponent(svg)}`;
+    const src = address(svg);
     const alt = this.edited ? `The picture that ${this.name} draws now` : this.alt;
     this.show(element("div", { class: "picture" }, element("img", { src, alt })));
   }
@@ -239,7 +240,7 @@ class Cell {
     const { default: figures } = await import(`${here}figures.js`);
     models.set(number, new Model(number, state));
     figures.render({ model: models.get(number), el: place });
-    place.firstChild.append(element("img", { src: `data:image/svg+xml,${encodeURIComponent(svg)}`, alt: "" }));
+    place.firstChild.append(element("img", { src: address(svg), alt: "" }));
   }
 
   finish({ error }) {
@@ -253,21 +254,13 @@ class Cell {
 
   /** A stripe behind the line where it went wrong. */
   mark(line) {
-    this.stripe?.remove();
-    this.stripe = undefined;
-    if (!line) return;
     const code = this.editor ?? this.box.querySelector("pre");
-    const style = getComputedStyle(code);
-    const top = code.offsetTop + parseFloat(style.paddingTop) + (line - 1) * parseFloat(style.lineHeight);
-    this.stripe = element("div", { class: "stripe", "aria-hidden": "true" });
-    Object.assign(this.stripe.style, { top: `${top}px`, height: style.lineHeight });
-    code.after(this.stripe);
+    code.classList.toggle("wrong", Boolean(line));
+    code.style.setProperty("--line", line);
   }
 
   /** A text area in the place of the code. */
   write(text, label) {
-    const fit = () => (this.editor.rows = this.editor.value.split("\n").length);
-    this.fit = fit;
     this.editor = element("textarea", {
       "aria-label": `${label}. Control and Enter run it`,
       autocapitalize: "off",
@@ -275,15 +268,19 @@ class Cell {
       spellcheck: "false",
       wrap: "off",
       input: () => {
-        fit();
+        this.fit();
         this.mark();
         keep(this);
       },
       keydown: (event) => this.press(event),
     });
     this.editor.value = text;
-    fit();
+    this.fit();
     return this.editor;
+  }
+
+  fit() {
+    this.editor.rows = this.editor.value.split("\n").length;
   }
 
   /** Enter goes on as deep as the line before, and deeper after a colon. */

@@ -16,11 +16,11 @@ When all pages have been read
     `cross_references` compares what they state with what is so, `incremental` says which pages are
     written, and `search_index` which sections and words the search knows.
 When a page is written
-    `myst_markup` leads links to places on other pages, `glossary_links` links terms, `line_breaks`
-    keeps short formulas and numbers together, `math_renderer` draws formulas, `accessibility`
-    repairs tables and pictures, `live_figures` and `config_page` add their scripts, `page_metadata`
-    describes and dates the page, and `browser_files` says where its Python is. Then the theme's
-    layout and ``_templates`` put it together.
+    `myst_markup` leads links to places on other pages, `glossary_links` links terms and says what
+    they mean, `line_breaks` keeps short formulas and numbers together, `math_renderer` draws
+    formulas, `accessibility` repairs tables and pictures, `live_figures` and `config_page` add
+    their scripts, `page_metadata` describes and dates the page, and `browser_files` says where its
+    Python is. Then the theme's layout and ``_templates`` put it together.
 When all pages are written
     `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
     writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
@@ -115,6 +115,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("env-updated", BEFORE, cross_references.check),
         ("env-get-updated", AFTER, incremental.pages_to_write),
         ("doctree-resolved", AFTER, glossary_links.link_terms),
+        ("doctree-resolved", AFTER, glossary_links.tell),
         ("doctree-resolved", AFTER, line_breaks.keep_formulas),
         ("html-collect-pages", BEFORE, deployment.redirect),
         ("html-page-context", AFTER, accessibility.repair_body),

@@ -31,38 +31,14 @@ def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
     return bound, read
 
 
-def items_put(tree: ast.AST) -> set[tuple[str, str]]:
-    """What a cell puts into a dict: the dict's name, and the key as it is written."""
-    put = set()
-    for node in ast.walk(tree):
-        match node:
-            case ast.Subscript(ast.Name(name), ast.Constant(str(key)), ast.Store()):
-                put.add((name, key))
-    return put
-
-
-def asks_for(tree: ast.AST, items: set[tuple[str, str]]) -> bool:
-    """Whether a cell names a key of these, or reads a dict that misses one of them as a whole."""
-    nodes = list(ast.walk(tree))
-    of_items = [n for n in nodes if isinstance(n, ast.Subscript)]
-    known = {id(n.value) for n in of_items}
-    known |= {id(n.slice) for n in of_items if isinstance(n.ctx, ast.Store)}
-    others = [n for n in nodes if id(n) not in known]
-    named = {n.value for n in others if isinstance(n, ast.Constant)}
-    whole = {n.id for n in others if isinstance(n, ast.Name)}
-    return any(key in named or name in whole for name, key in items)
-
-
 def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterator[bool]:
     """For each cell of a chapter, whether it needs torch, or what a cell made that needs it.
 
     A cell that merely imports torch beside other things doesn't: in the page, ``kernel.py`` leaves
-    that import out, and what is set for torch. What a cell without a button would put into a
-    dict is missing there: what asks for it, or for all of the dict, needs torch, too. Where none of
-    this tells, as with a dict that a function fills, a cell is tagged `needs-torch`.
+    that import out, and what is set for torch. Where names don't tell, as with a dict that other
+    cells fill, a cell is tagged `needs-torch`.
     """
     absent: set[str] = set()
-    missing: set[tuple[str, str]] = set()
     for number, source in enumerate(sources):
         inner, bound, read = False, set[str](), set[str]()
         tree = ast.parse(source)
@@ -75,10 +51,8 @@ def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterat
                 read |= reads - bound
                 bound |= binds
         executes = "exec" in read and re.search(r"\btorch\.", source)
-        needs = bool(read & absent or executes or inner or asks_for(tree, missing))
-        needs = needs or number in tagged
+        needs = bool(read & absent or executes or inner) or number in tagged
         absent = absent | bound if needs else absent - bound
-        missing = missing | items_put(tree) if needs else missing - items_put(tree)
         yield needs
 
 

@@ -1,8 +1,13 @@
-"""Link each term of the glossary where a chapter first uses it in running text."""
+"""Link each term of the glossary where a chapter first uses it, and say what a link leads to.
+
+Terms and citations have what they lead to as a title: `book.js` shows it beside the text.
+"""
 
 from __future__ import annotations
 
+import posixpath
 import re
+from functools import cache
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -25,3 +30,34 @@ def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 before, after = text[: found.start()], text[found.end() :]
                 text.parent.replace(text, [nodes.Text(before), link, nodes.Text(after)])
                 break
+
+
+def is_entry(node: nodes.Node) -> bool:
+    """Whether a node is a term with its explanation, or one of the references."""
+    return isinstance(node, nodes.definition_list_item | nodes.list_item)
+
+
+@cache
+def said(app: Sphinx) -> dict[str, str]:
+    """What links to terms and references lead to: a term's first sentence, or the reference."""
+    found = {}
+    for page in sorted({"book/glossary", "book/references"} & app.env.found_docs):
+        for item in app.env.get_doctree(page).findall(is_entry):
+            text = next(item.findall(nodes.paragraph), nodes.paragraph()).astext()
+            if isinstance(item, nodes.definition_list_item):
+                anchors = item[0]["ids"]
+                sentence = re.split(r"(?<=\.)\s", text)[0]
+                text = re.sub(r"[;,][^;,]*\\.*", ".", sentence)  # without a formula
+            else:
+                anchors = [id for target in item.findall(nodes.target) for id in target["ids"]]
+                text = text.partition(" URL: ")[0]
+            found |= {f"{page}.html#{anchor}": " ".join(text.split()) for anchor in anchors}
+    return found
+
+
+def tell(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Give links to terms and references their titles."""
+    for link in doctree.findall(nodes.reference):
+        place = posixpath.normpath(posixpath.join(docname, "..", link.get("refuri", "")))
+        if place in said(app):
+            link["reftitle"] = said(app)[place]

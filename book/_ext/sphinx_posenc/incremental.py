@@ -15,6 +15,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from . import browser_files, deployment, optimization, page_metadata, security_policy
+from .glossary_links import said
 
 
 def shared(app: Sphinx, env: BuildEnvironment) -> str:
@@ -27,7 +28,7 @@ def shared(app: Sphinx, env: BuildEnvironment) -> str:
     order = sorted(env.toctree_includes.items())
     static = [path for path in (app.srcdir / "book" / "_static").glob("*.*") if path.is_file()]
     files = [(path.name, path.read_bytes()) for path in sorted(static)]
-    everything = [titles, numbers, places, order, files, browser_files.folder()]
+    everything = [titles, numbers, places, order, files, browser_files.folder(), said(app)]
     return hashlib.sha256(repr(everything).encode()).hexdigest()
 
 

@@ -14,7 +14,10 @@ DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that words in it can be read on either page
 THEME = f"""<style>
 :root {{ --ink: {INK}; color-scheme: light dark }}
-@media (prefers-color-scheme: dark) {{ :root {{ --ink: {DARK_INK} }} }}
+@media (prefers-color-scheme: dark) {{
+:root {{ --ink: {DARK_INK} }}
+image {{ filter: brightness(0.8) }} /* the white of a matrix */
+}}
 </style>"""
 
 

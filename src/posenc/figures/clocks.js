@@ -10,22 +10,23 @@ FIGURES.clocks = {
     const { draw } = drawing(picture, label, 140, { class: "clocks" });
     return (_, { row }, width) => {
       const step = width / (width < 560 ? 4 : 8);
-      const radius = Math.min(38, step * 0.42);
+      const radius = Math.min(width < 900 ? 38 : 54, step * 0.42);
+      const foot = width < 900 ? 106 : 138;
       const clocks = Array.from({ length: row.length / 2 }, (_, pair) => {
         const [down, right] = width < 560 ? [pair >> 2, pair % 4] : [0, pair];
-        const [cx, cy] = [(right + 0.5) * step, 140 * down + 62];
+        const [cx, cy] = [(right + 0.5) * step, 140 * down + (foot + 18) / 2];
         const tip = [row[2 * pair + 1], row[2 * pair]];
         const cells = [0, 1].map((cosine) => [
           shape("rect", {
             x: cx + (cosine - 1) * radius,
-            y: 140 * down + 106,
+            y: 140 * down + foot,
             width: radius,
             height: 10,
             fill: shade(row[2 * pair + cosine]),
           }),
           text(
             cx + (cosine - 0.5) * radius,
-            140 * down + 132,
+            140 * down + foot + 26,
             show(row[2 * pair + cosine], 2),
             middle,
           ),
