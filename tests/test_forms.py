@@ -1,9 +1,11 @@
 """What can be taken along: text for programs, the ledger as data, figures, and what is cited."""
 
 import json
+import os
 import re
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import urlencode
 
 import jsonschema
 import pytest
@@ -17,11 +19,8 @@ pytestmark = pytest.mark.skipif(not SITE.exists(), reason="no site was built: ru
 
 
 def test_every_page_has_a_twin_in_markdown_that_llms_txt_lists():
-    listed = re.findall(
-        r"^- \[.+?\]\((?:https?://[^)]*?/)?([\w/.-]+\.md)\): \S",
-        (SITE / "llms.txt").read_text(),
-        re.M,
-    )
+    listed = re.findall(r"^- \[.+?\]\((.+?\.md)\): \S", (SITE / "llms.txt").read_text(), re.M)
+    listed = [address.removeprefix(listed[0].removesuffix("index.md")) for address in listed]
     pages = [p for p in SITE.rglob("*.html") if 'rel="alternate"' in p.read_text("utf-8")]
     twins = sorted(p.relative_to(SITE).with_suffix(".md").as_posix() for p in pages)
     assert sorted(listed) == twins
@@ -56,6 +55,14 @@ def test_a_bibtex_entry_says_what_citation_cff_says():
     assert "  year    = {2026},\n" in said
 
 
+def test_colab_opens_what_a_page_offers_to_download_where_there_is_a_repository():
+    page = (SITE / "notebooks" / "07_linearity.html").read_text("utf-8")
+    opened = re.findall(r'href="https://colab.research.google.com/[^"]+/blob/([^"]+)"', page)
+    path = "notebooks/07_linearity.ipynb"
+    assert (SITE / "_sources" / path).exists()
+    assert opened == ([f"notebooks/{path}"] if "GITHUB_REPOSITORY" in os.environ else [])
+
+
 def test_a_download_installs_the_package_where_it_is_missing(monkeypatch):
     home, code = "https://github.com/who/book", 'read("data/models.json")'
     cell = TransformerManager().transform_cell(downloads.preparation(home, "abc", code)["source"])
@@ -73,24 +80,30 @@ def test_a_download_installs_the_package_where_it_is_missing(monkeypatch):
     "path", sorted((SITE / "embed").glob("*.html")), ids=lambda path: path.stem
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_another_site_can_put_a_figure_in_a_frame(browser, path, scheme):
-    """It is drawn, in either scheme, and asks no other host for anything."""
-    tab = browser.new_page(color_scheme=scheme)
+def test_another_site_can_put_a_view_in_a_frame(browser, path, scheme):
+    """The line that a figure gives draws it there as it was, in either scheme, from no other host."""
+    tab = browser.new_page(color_scheme=scheme, permissions=["clipboard-read", "clipboard-write"])
     asked, errors = [], []
     tab.on("pageerror", lambda error: errors.append(error))
     tab.on("console", lambda message: message.type == "error" and errors.append(message.text))
     tab.on("request", lambda request: asked.append(request.url))
-    address = f"https://book.test/embed/{path.name}"
-    frame = f'<html style="color-scheme: {scheme}"><iframe src="{address}" height="600"></iframe>'
-    pages = {"https://other.test/": frame, address: path.read_text("utf-8")}
+    embed = path.read_text("utf-8")
+    here = embed.replace("<html", '<html data-content_root="../"').replace("<body", '<body id="a"')
+    pages = {"https://book.test/book/notebooks/a.html": here}
     tab.route("**/*", lambda to: to.fulfill(body=pages[to.request.url], content_type="text/html"))
+    tab.goto(*pages)
+    figure = tab.locator("posenc-figure")
+    figure.locator("input").first.press("ArrowLeft")
+    view = figure.evaluate("figure => figure.figure.state")
+    figure.get_by_role("button", name="Embed").click()
+    figure.get_by_role("button", name="Line copied").wait_for()
+    line = tab.evaluate("navigator.clipboard.readText()")
+    address = f"https://book.test/book/embed/{path.name}?figure=&{urlencode(view)}"
+    pages |= {"https://other.test/": f'<html style="color-scheme: {scheme}">{line}', address: embed}
     tab.goto("https://other.test/")
     figure = tab.frame_locator("iframe").locator("posenc-figure")
     figure.locator(".picture :is(svg, canvas)").first.wait_for()
-    slider = figure.locator("input").first
-    before = slider.get_attribute("aria-valuetext")
-    slider.press("ArrowLeft")
-    assert slider.get_attribute("aria-valuetext") != before
+    assert figure.evaluate("figure => figure.figure.state") == view
     assert asked == [*pages]
     assert errors == []
     tab.close()

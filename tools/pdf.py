@@ -21,7 +21,7 @@ from bs4 import BeautifulSoup
 SITE = Path(__file__).parents[1] / "_build" / "html"
 OUT = SITE / "pdf"
 LEFT_OUT = {"book/try", "book/vectors"}  # lists for looking things up, on paper of little use
-LISTED = re.compile(r"^- \[(.+?)\]\((?:https?://.*?/)??([\w/]+)\.md\): ", re.MULTILINE)
+LISTED = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): ", re.MULTILINE)
 PRINT_BUTTON = re.compile(
     r'<button onclick="window\.print\(\)"(.*?)Print to PDF(.*?)</button>', re.S
 )
@@ -91,10 +91,8 @@ class Page:
         return str(article)
 
 
-def document(chosen, front=""):
-    """The HTML of some pages."""
-    canonical = read(SITE / "index.html").select_one("link[rel=canonical]")
-    address = canonical["href"].removesuffix("index.html") if canonical else ""
+def document(chosen, address, front=""):
+    """The HTML of some pages of the site at an address, if it has one."""
     names = {page.name for page in chosen}
     heads = "\n".join(
         f'@page {p.slug} {{ @top-right {{ content: "{p.head}"; font: 8pt sans-serif }} }}'
@@ -158,13 +156,15 @@ def main(*only):
     OUT.mkdir()
     cover = Path(shutil.copy(SITE.parents[1] / "book" / "_static" / "cover.svg", OUT))
     listed = LISTED.findall((SITE / "llms.txt").read_text(encoding="utf-8"))
+    address = listed[0][1].removesuffix("index")
+    listed = [(title, page.removeprefix(address)) for title, page in listed]
     chosen = [Page(*each) for each in listed if each[1] in (only or {each[1]} - LEFT_OUT)]
     book = OUT / "book.pdf"
     with chromium() as browser:
-        starts = write(browser, document(chosen, front(chosen, {})), book)
-        write(browser, document(chosen, front(chosen, starts)), book)
+        starts = write(browser, document(chosen, address, front(chosen, {})), book)
+        write(browser, document(chosen, address, front(chosen, starts)), book)
         for page in chosen:
-            write(browser, document([page]), OUT / f"{page.slug}.pdf")
+            write(browser, document([page], address), OUT / f"{page.slug}.pdf")
     cover.unlink()
     for path in SITE.rglob("*.html"):
         offer(path)

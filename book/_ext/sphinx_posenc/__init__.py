@@ -19,8 +19,9 @@ When a page is written
     `myst_markup` leads links to places on other pages, `glossary_links` links terms and says what
     they mean, `line_breaks` keeps short formulas and numbers together, `math_renderer` draws
     formulas, `accessibility` repairs tables and pictures, `live_figures` and `config_page` add
-    their scripts, `page_metadata` describes and dates the page, and `browser_files` says where its
-    Python is. Then the theme's layout and ``_templates`` put it together.
+    their scripts, `deployment` leads Colab to its notebook, `page_metadata` describes and dates the
+    page, and `browser_files` says where its Python is. Then the theme's layout and ``_templates``
+    put it together.
 When all pages are written
     `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
     writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
@@ -104,7 +105,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("config-inited", BEFORE, deployment.read_environment),
         ("env-before-read-docs", BEFORE, toc_check.require_all),
         ("source-read", BEFORE, cross_references.write_myst),
-        ("source-read", AFTER, live_figures.name_site),
         ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
         ("doctree-read", AFTER, accessibility.require_alt),
         ("doctree-read", AFTER, folded_cells.name_folds),
@@ -122,6 +122,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("html-page-context", AFTER, line_breaks.bind_body),
         ("html-page-context", AFTER, live_figures.add_script),
         ("html-page-context", AFTER, config_page.add_script),
+        ("html-page-context", AFTER, deployment.lead_colab),
         ("html-page-context", AFTER, page_metadata.describe),
         ("html-page-context", AFTER, browser_files.name_folder),
         ("build-finished", AFTER, finish),

@@ -2,7 +2,7 @@
 
 ``PAGES_URL`` is the address of the site: publishing sets it. ``GITHUB_SERVER_URL`` and
 ``GITHUB_REPOSITORY`` are set by GitHub's own runners. Anywhere else they are absent, and so are
-canonical links, the sitemap and the buttons for the source: no dead links.
+canonical links, the sitemap and the buttons for the source, Binder and Colab: no dead links.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import os
 import re
 from collections.abc import Iterator
 from html import escape
+from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
@@ -27,6 +28,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
     config.html_baseurl = url and f"{url}/"
     server, repository = map(os.environ.get, ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"))
     if server and repository:
+        github = "github.com" in server
         config.html_theme_options |= {
             "repository_url": f"{server}/{repository}",
             "repository_branch": "main",
@@ -34,10 +36,20 @@ def read_environment(app: Sphinx, config: Config) -> None:
             "use_issues_button": True,
             "use_source_button": True,
             "launch_buttons": {
-                "binderhub_url": "https://mybinder.org" if "github.com" in server else "",
+                "binderhub_url": "https://mybinder.org" if github else "",
+                "colab_url": "https://colab.research.google.com" if github else "",
                 "notebook_interface": "jupyterlab",
             },
         }
+
+
+def lead_colab(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    """Colab opens what a page offers to download, which publishing puts on a branch of its own."""
+    for button in (
+        each for group in context["header_buttons"] for each in group.get("buttons", [])
+    ):
+        if button["text"] == "Colab":
+            button["url"] = button["url"].replace("/blob/main/", "/blob/notebooks/")
 
 
 def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:

@@ -101,10 +101,3 @@ def write_embeds(app: Sphinx) -> None:
             kind=kind, name=name, book=escape(app.config.html_title), script=script(kind)
         )
         (folder / f"{name}.html").write_text(guard(html), encoding="utf-8")
-
-
-def name_site(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Write the site's address, where it is known, into the lines that embed a figure."""
-    if app.config.html_baseurl:
-        embed = f"{app.config.html_baseurl}embed/"
-        source[0] = source[0].replace("https://example.org/embed/", embed)

@@ -118,10 +118,24 @@ async function copyLink(id, state, say) {
   }
 }
 
-/** The state that the page's address holds for the figure `id`. */
+/** Copy the line that puts the view into a page elsewhere, or show it. */
+async function copyFrame(kind, state, say) {
+  const root = document.documentElement.dataset.content_root;
+  const url = new URL(`${root}embed/${kind}.html`, location.href);
+  url.search = new URLSearchParams({ figure: "", ...state });
+  const frame = element("iframe", { src: url, title: document.title, width: "100%", height: 560 });
+  try {
+    await navigator.clipboard.writeText(frame.outerHTML);
+    say("Line copied.");
+  } catch {
+    prompt("The line for your page:", frame.outerHTML);
+  }
+}
+
+/** The state that the page's address holds for the figure `id`; one alone on its page has none. */
 function linked(id) {
   const query = new URLSearchParams(location.search);
-  return id && query.get("figure") === id ? Object.fromEntries(query) : {};
+  return query.get("figure") === id ? Object.fromEntries(query) : {};
 }
 
 /** Start a figure when it comes into view, and stop it beyond, until the reader takes it over. */
@@ -184,6 +198,11 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
       copyLink(id, figure.state, (words) => (spoken.value = copy.textContent = words)),
     );
     buttons.append(copy);
+    const embed = element("button", { type: "button" }, "Embed this view");
+    embed.addEventListener("click", () =>
+      copyFrame(kind, figure.state, (words) => (spoken.value = embed.textContent = words)),
+    );
+    if (location.protocol !== "file:") buttons.append(embed);
   }
   const rows = element("div", { class: "fields" }, ...controls.map(([row]) => row));
   const live = element("div", { class: "live" }, picture, said, spoken, rows, buttons);
@@ -206,7 +225,7 @@ function define() {
     connectedCallback() {
       const kind = this.getAttribute("kind");
       if (this.figure || !Object.hasOwn(FIGURES, kind)) return;
-      const id = this.closest("[id]")?.id;
+      const id = this.closest("[id]")?.id ?? "";
       const given = linked(id);
       for (const [name, field] of Object.entries(FIELDS[kind])) {
         if (parse(field, given[name]) === undefined)
