@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test text chapter new move remove notebooks references lab pyodide serve pdf addresses lint check-site bench mutants audit links lock clean experiments .venv
+.PHONY: always help book site test text chapter new move remove notebooks references lab pyodide serve pdf slides addresses lint check-site bench mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -120,6 +120,9 @@ serve: book ## build the site and show it on localhost (PORT=8000)
 pdf: book ## print the book, and each page, into _build/html/pdf
 	@$(BIN)/python tools/pdf.py
 
+slides: book tools/slides/node_modules/installed ## make slides of two pages in _build/html/slides (needs npm)
+	@$(BIN)/python tools/slides.py
+
 addresses: book ## record the addresses that a release promises to keep
 	@$(BIN)/python tests/addresses.py > tests/addresses.txt
 
@@ -129,7 +132,7 @@ lint: .venv ## check style, format, types and spelling
 	$(BIN)/mypy
 	$(BIN)/codespell
 
-# Lighthouse comes from npm, the only part of the book that does.
+# Lighthouse and reveal.js come from npm, the only parts of the book that do.
 tools/%/node_modules/installed: tools/%/package-lock.json
 	@command -v npm >/dev/null || { echo "Node.js 20 or later is needed, https://nodejs.org"; exit 1; }
 	npm ci --prefix tools/$* --ignore-scripts --no-audit --no-fund

@@ -81,7 +81,7 @@ def test_a_download_installs_the_package_where_it_is_missing(monkeypatch):
 )
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_another_site_can_put_a_view_in_a_frame(browser, path, scheme):
-    """The line that a figure gives draws it there as it was, in either scheme, from no other host."""
+    """Its line draws it there as it was, in either scheme, and asks no other host for anything."""
     tab = browser.new_page(color_scheme=scheme, permissions=["clipboard-read", "clipboard-write"])
     asked, errors = [], []
     tab.on("pageerror", lambda error: errors.append(error))

@@ -23,7 +23,9 @@ from posenc import plots
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # it needs the site
-PAGES = sorted(path for path in SITE.rglob("*.html") if not {"_static", "embed"} & {*path.parts})
+PAGES = sorted(
+    path for path in SITE.rglob("*.html") if not {"_static", "embed", "slides"} & {*path.parts}
+)
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 POLICY = {
     "default-src": "'none'",

@@ -1,0 +1,99 @@
+"""Make slides of two pages, with figures that move, in `_build/html/slides`: `make slides`.
+
+reveal.js shows them. A slide has the heading of its section and one thing to look at (a figure, a
+formula, code with its output, a list), with the paragraph before it where that is short. All that
+the page says there is in the speaker's notes, which S opens. Boxes, exercises and what goes further
+are left out. The page for teachers then leads to them.
+"""
+
+import re
+import shutil
+from pathlib import Path
+
+from pdf import SITE, Page
+
+OUT = SITE / "slides"
+REVEAL = Path(__file__).parent / "slides" / "node_modules" / "reveal.js"
+FILES = ["dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE"]
+PAGES = ["notebooks/00_in_ten_minutes", "notebooks/07_linearity"]
+BEYOND = "[id^=going-further], #exercises, #what-comes-next, #what-you-ll-do, .reading-time"
+MENTION = '<span class="pre">slides</span></code>'  # of the command, on the page for teachers
+SHOWN = {"ul", "ol", "blockquote", "table"}
+SHORT = 300  # characters that a slide has room for, above a figure
+DECK = """<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">
+<title>{title}</title><link rel="stylesheet" href="reveal.css">
+<link rel="stylesheet" href="../{style}"><style>
+.reveal .slides section {{ font-size: 26px; line-height: 1.4; padding: 0; text-align: left }}
+.reveal :is(h1, h2, h3) {{ font-size: 40px; margin: 0 0 16px }}
+.reveal pre {{ font-size: 22px !important; line-height: 1.4 }}
+.reveal posenc-figure {{ margin: auto; max-width: 800px; zoom: 1.4 }}
+.reveal img {{ display: block; margin: auto; min-width: 60% }}
+</style>{script}</head><body><div class="reveal"><div class="slides">{slides}</div></div>
+<script src="reveal.js"></script><script src="notes.js"></script><script>
+const fit = ({{ currentSlide }}) => {{
+  const box = currentSlide.firstElementChild;
+  box.style.zoom = Math.min(1, 660 / box.scrollHeight);
+}};
+for (const when of ["ready", "slidechanged"]) Reveal.on(when, fit);
+Reveal.initialize({{ width: 1200, height: 660, center: false, hash: true, transition: "none",
+  plugins: [RevealNotes] }});
+</script></body></html>"""
+
+
+def slide(shown, notes):
+    """What is shown, and what is said."""
+    return (
+        f'<section class="bd-article"><div>{"".join(map(str, shown))}</div>'
+        f'<aside class="notes">{"".join(map(str, notes))}</aside></section>'
+    )
+
+
+def slides(section):
+    """The slides of one section, without those below it."""
+    heading, *parts = section.find_all(True, recursive=False)
+    said, made = [], []
+    for part in parts:
+        drawn = part.name == "div" and part.select_one("pre, img, .katex-display")
+        if part.name == "p":
+            said.append(part)
+        elif drawn or part.name in SHOWN:
+            before = [each for each in said[-1:] if len(each.get_text()) < SHORT]
+            made.append(slide([heading, *before, part], said))
+            said = []
+    return [*made, slide([heading, *said], [])] if said or not made else made
+
+
+def deck(name):
+    """The page of one chapter's slides, and its title."""
+    page, html = Page("", name), (SITE / f"{name}.html").read_text(encoding="utf-8")
+    for part in page.article.select(f"details, .admonition, .tag_solution, {BEYOND}"):
+        part.decompose()
+    for part in page.article.select("a"):
+        part.unwrap()
+    for part in page.article.select("[id]"):
+        del part["id"]
+    shown = "".join(slide for part in page.article.select("section") for slide in slides(part))
+    title = page.article.h1.text
+    script = re.search(r"<script[^>]*>\(\(\) ?=>.*?</script>", html, re.S)[0]
+    return DECK.format(title=title, style=page.style, script=script, slides=shown), title
+
+
+def main():
+    OUT.mkdir(exist_ok=True)
+    for name in FILES:
+        shutil.copy(REVEAL / name, OUT)
+    links = []
+    for name in PAGES:
+        path = OUT / f"{Path(name).name}.html"
+        html, title = deck(name)
+        path.write_text(html, encoding="utf-8")
+        links.append(f'<a href="../slides/{path.name}">{title}</a>')
+    teach = SITE / "book" / "teach.html"
+    html = teach.read_text(encoding="utf-8")
+    html = re.sub(rf"({MENTION})( \(.*?\))?", rf"\1 ({', '.join(links)})", html)
+    teach.write_text(html, encoding="utf-8")
+    print(f"{OUT}: {len(PAGES)} pages of slides")
+
+
+if __name__ == "__main__":
+    main()
