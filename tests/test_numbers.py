@@ -23,7 +23,6 @@ from test_book import rule
 
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = yaml.safe_load((ROOT / "tests" / "numbers.yml").read_text(encoding="utf-8"))
-LATER = ELSEWHERE.pop("later")
 ANYWHERE = {"What you'll do", "Summary", "What comes next"}
 
 NUMBER = re.compile(r"(?<![\w.,/^{-])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|,\d)")
@@ -137,18 +136,13 @@ def is_shown(number, shown):
 def test_numbers_in_the_text_are_printed_or_asserted(chapter):
     said, shown = look_at(chapter.cells)
     known = ELSEWHERE.get(chapter.path.stem, {})
-    later = {str(number) for number in LATER.get(chapter.path.stem, [])}
-    missing, stated = set(), {number for _, title, number in said if title}
+    stated = {number for _, title, number in said if title}
     for cell, title, number in said:
         if number in known or (is_shown(number, shown[title]) if title else number in stated):
             continue
-        missing.add(number)
-        if number not in later or not is_shown(number, shown[None]):
-            cure = f"print or assert it in a cell below “{title}”, or list it in tests/numbers.yml"
-            cure = cure if title else "say it in a section that shows it"
-            yield cell, f"no cell of this section shows {number}: {cure}"
-    for number in later - missing:
-        yield None, f"{number} is shown where it is said: take it from `later` in tests/numbers.yml"
+        cure = f"print or assert it in a cell below “{title}”, or list it in tests/numbers.yml"
+        cure = cure if title else "say it in a section that shows it"
+        yield cell, f"no cell of this section shows {number}: {cure}"
     for number in known:
         if number not in {n for *_, n in said} or is_shown(number, shown[None]):
             yield None, f"{number} isn't needed in tests/numbers.yml any more"
