@@ -27,8 +27,10 @@ def test_every_page_has_a_twin_in_markdown_that_llms_txt_lists():
     for page in listed:
         text = (SITE / page).read_text("utf-8")
         assert text.startswith("# ")
-        for target in re.findall(r"\]\(([\w./-]+\.md)", text):
-            assert (SITE / page).parent.joinpath(target).exists(), f"{page} leads to {target}"
+        for target, place in re.findall(r"\]\(([\w./-]+\.md)(?:#([\w-]+))?", text):
+            there = (SITE / page).parent.joinpath(target).read_text("utf-8")
+            if re.match("(claim|eq|ex|fig|tab)-", place):
+                assert f'id="{place}"' in there, f"{page} leads to {target}#{place}"
 
 
 def test_the_ledger_as_data_follows_its_schema_and_leads_to_its_places():

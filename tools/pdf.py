@@ -47,10 +47,6 @@ pre { white-space: pre-wrap; overflow-wrap: anywhere }
 """
 
 
-def read(path):
-    return BeautifulSoup(path.read_text(encoding="utf-8"), "html.parser")
-
-
 def slug(name):
     return name.replace("/", "-")
 
@@ -59,7 +55,7 @@ class Page:
     """A page of the site, as it is printed."""
 
     def __init__(self, title, name):
-        html = read(SITE / f"{name}.html")
+        html = BeautifulSoup((SITE / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
         self.name, self.slug, self.article = name, slug(name), html.select_one("article.bd-article")
         self.style = html.select_one("link[rel=stylesheet]")["href"].removeprefix("../")
         for part in self.article.select(".headerlink, script, .choices, .start, .run"):

@@ -18,7 +18,7 @@ FILES = ["dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE"
 PAGES = ["notebooks/00_in_ten_minutes", "notebooks/07_linearity"]
 BEYOND = "[id^=going-further], #exercises, #what-comes-next, #what-you-ll-do, .reading-time"
 MENTION = '<span class="pre">slides</span></code>'  # of the command, on the page for teachers
-SHOWN = {"ul", "ol", "blockquote", "table"}
+SHOWN = "pre, img, li, td, blockquote p, .katex-display"
 SHORT = 300  # characters that a slide has room for, above a figure
 DECK = """<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">
 <title>{title}</title><link rel="stylesheet" href="reveal.css">
@@ -53,10 +53,9 @@ def slides(section):
     heading, *parts = section.find_all(True, recursive=False)
     said, made = [], []
     for part in parts:
-        drawn = part.name == "div" and part.select_one("pre, img, .katex-display")
         if part.name == "p":
             said.append(part)
-        elif drawn or part.name in SHOWN:
+        elif part.name != "section" and part.select_one(SHOWN):
             before = [each for each in said[-1:] if len(each.get_text()) < SHORT]
             made.append(slide([heading, *before, part], said))
             said = []

@@ -37,12 +37,15 @@ def boxes(lines: list[str]) -> Iterator[str]:
             if inner.strip() == fence:
                 break
             body.append(inner)
+        label = re.search(r"^:label: (ex-\S+)", "\n".join(body), re.MULTILINE)
         while body and (OPTION.match(body[0]) or not body[0].strip()):
             body.pop(0)
         if kind in SILENT:
             continue
         if kind in {"exercise", "solution"}:
             title = kind.capitalize()
+        if label:
+            yield f'<a id="{label[1]}"></a>\n'
         yield f"> **{title or kind.capitalize()}**"
         for inner in ["", *boxes(body)]:
             yield f"> {inner}".rstrip()

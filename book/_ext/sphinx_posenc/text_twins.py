@@ -47,6 +47,8 @@ def output(cell: dict[str, Any]) -> Iterator[str]:
 def notebook(cells: list[dict[str, Any]]) -> Iterator[str]:
     """The parts of a chapter's twin."""
     for cell in cells:
+        claims = [tag for tag in cell["metadata"].get("tags", []) if re.match(r"S\d-", tag)]
+        yield from (f'<a id="claim-{claim}"></a>' for claim in claims)
         if cell["cell_type"] == "code":
             yield f"```python\n{cell['source']}\n```"
             yield from output(cell)
