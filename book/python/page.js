@@ -231,7 +231,9 @@ class Cell {
   showPicture(svg) {
     const src = address(svg);
     const alt = this.edited ? `The picture that ${this.name} draws now` : this.alt;
-    this.show(element("div", { class: "picture" }, element("img", { src, alt })));
+    const label = "Figure, scrolls sideways if it is wide"; // as around the stored ones
+    const scrolls = { class: "picture", role: "group", "aria-label": label, tabindex: "0" };
+    this.show(element("div", scrolls, element("img", { src, alt })));
   }
 
   async showFigure({ widget: { number, state }, svg }) {

@@ -60,9 +60,9 @@ def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
 
 def as_markdown(text: str, root: Path) -> str:
     """A page with tables in the place of its directives, for readers of text and in JupyterLab."""
-    rows, cells = ledger(root), asserting_cells(root)
 
     def table(found: re.Match[str]) -> str:
+        rows, cells = ledger(root), asserting_cells(root)
         lines = ["| Claim | Says | Verdict | Instead | Shown in |", "|---|---|---|---|---|"]
         for row in rows:
             if not found[1] or (row["id"].startswith(found[1]) and row["verdict"] != "holds"):
