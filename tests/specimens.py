@@ -349,6 +349,13 @@ WRONG = [
           {"widths": [16]}),
     Wrong("rotary", "steps token far empty", lambda x, p: rotate_pairs(
         x, p, layout="halves" if x.shape[-2] == 1 else "neighbors"), "exhibit C,"),
+    # wrong by little: a bound that is too loose lets them through
+    Wrong("rotary", "norm shift identity frequencies …", lambda x, p: rotate_pairs(x, p)
+          + 1e-5 * torch.sin(17.0 * p[..., None] + torch.arange(x.shape[-1])), ""),
+    Wrong("rotary", "norm shift offset identity frequencies start steps batch …", lambda x, p:
+          rotate_pairs(x, p) + 1e-4 * torch.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1)), ""),
+    Wrong("table", "norm offset …", lambda n, d: table(n, d)
+          + 1e-5 * np.sin(17 * np.arange(n)[:, None] + np.arange(d)).astype("f4"), ""),
     Wrong("rotary", "norm …", recall.yarn(power=2), "exhibit F,", OF_YARN),
     Wrong("rotary", "frequencies float32 half", recall.yarn(), "exhibit E,", OTHER),
     Wrong("rotary", "frequencies …", turn(), "8 pairs turn, 8 are paired, where 2 are asked for",
