@@ -354,6 +354,7 @@ WRONG = [
           + 1e-5 * torch.sin(17.0 * p[..., None] + torch.arange(x.shape[-1])), ""),
     Wrong("rotary", "norm shift offset identity frequencies start steps batch …", lambda x, p:
           rotate_pairs(x, p) + 1e-4 * torch.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1)), ""),
+    Wrong("module", "adds gradient", made(LAYER, ADD, f"{ADD} + 1e-3 * x * x"), ""),
     Wrong("table", "norm offset …", lambda n, d: table(n, d)
           + 1e-5 * np.sin(17 * np.arange(n)[:, None] + np.arange(d)).astype("f4"), ""),
     Wrong("rotary", "norm …", recall.yarn(power=2), "exhibit F,", OF_YARN),
