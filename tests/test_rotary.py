@@ -79,6 +79,7 @@ def test_longrope_has_two_lists():
     for seq_len, name in [(None, "short_factor"), (4096, "short_factor"), (4097, "long_factor")]:
         found, _ = rotary_frequencies(4, scaling=LONG, seq_len=seq_len)
         np.testing.assert_allclose(found, angular_frequencies(4) / LONG[name])
+    assert rotary_frequencies(4, scaling=LONG | {"attention_factor": 1.5})[1] == 1.5
 
 
 def test_pairs_jump_where_a_range_is_empty():
