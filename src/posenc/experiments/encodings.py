@@ -103,6 +103,14 @@ class Fixed(Encoding):
         return x + self.table[positions]
 
 
+class _InRandomOrder(Fixed):
+    """Mixed into a table: its rows, in an order that tells nothing."""
+
+    def draw(self, seq_len: int) -> Tensor:
+        """Return the rows."""
+        return super().draw(seq_len)[torch.randperm(seq_len)]
+
+
 class Waves(Fixed):
     """The sinusoidal rows, as a table that ends: what the variants below start from."""
 
@@ -111,12 +119,8 @@ class Waves(Fixed):
         return torch.from_numpy(sinusoidal_encoding(seq_len, WIDTH))
 
 
-class Shuffled(Waves):
+class Shuffled(_InRandomOrder, Waves):
     """The sinusoidal rows in random order."""
-
-    def draw(self, seq_len: int) -> Tensor:
-        """Return the rows."""
-        return super().draw(seq_len)[torch.randperm(seq_len)]
 
 
 class Smooth(Fixed):
@@ -252,28 +256,16 @@ class Narrow(Fixed):
         return common + 0.55 * noise
 
 
-class ShuffledSmooth(Smooth):
+class ShuffledSmooth(_InRandomOrder, Smooth):
     """The rows of `Smooth` in random order, so that neighbors aren't similar."""
 
-    def draw(self, seq_len: int) -> Tensor:
-        """Return the rows."""
-        return super().draw(seq_len)[torch.randperm(seq_len)]
 
-
-class ShuffledDirected(Directed):
+class ShuffledDirected(_InRandomOrder, Directed):
     """The rows of `Directed` in random order, so that they don't rise."""
 
-    def draw(self, seq_len: int) -> Tensor:
-        """Return the rows."""
-        return super().draw(seq_len)[torch.randperm(seq_len)]
 
-
-class ShuffledArc(Arc):
+class ShuffledArc(_InRandomOrder, Arc):
     """The rows of `Arc` in random order, so that they neither rise nor have similar neighbors."""
-
-    def draw(self, seq_len: int) -> Tensor:
-        """Return the rows."""
-        return super().draw(seq_len)[torch.randperm(seq_len)]
 
 
 ENCODINGS: dict[str, type[Encoding]] = {
