@@ -1,11 +1,6 @@
-"""The functions of numpy: laws, identities, digits, and every error."""
+"""The functions of numpy: identities, digits, and every error; `test_checks` has the laws."""
 
-import inspect
 import math
-import subprocess
-import sys
-import tracemalloc
-from concurrent.futures import ThreadPoolExecutor
 from unittest import mock
 
 import mpmath
@@ -14,12 +9,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-import posenc
 from posenc import (
     _table,
     angular_frequencies,
     binary_encoding,
-    checks,
     offset_kernel,
     shift_matrix,
     sinusoidal_encoding,
@@ -52,16 +45,6 @@ def exact(positions, d_model, base=10_000, rounded=False):
         return np.array(rows)
 
 
-def test_a_table_keeps_the_laws():
-    paper = {"base": 10_000, "convention": "paper"}
-    assert checks.check_table(sinusoidal_encoding, **paper).counts() == "15 passed"
-
-    def each_by_itself(seq_len, d_model):
-        return sinusoidal_encoding(np.arange(seq_len), d_model)
-
-    checks.check_table(each_by_itself, **paper).raise_if_failed()
-
-
 def test_defaults_and_types():
     assert angular_frequencies(4).tolist() == [1, 0.01]
     assert wavelengths(8, base=16).tolist() == [2 * math.pi * n for n in (1, 2, 4, 8)]
@@ -72,16 +55,11 @@ def test_defaults_and_types():
 
 
 @slowly
-@given(st.lists(st.floats(-1e3, 1e3), min_size=1), widths, st.floats(1.5, 1e6), offsets, offsets)
-def test_identities(where, d_model, base, one, two):
-    """A shift is a matrix, matrices are orthogonal and compose, products are the kernel."""
-    table = encode(where, d_model, base)
-    first, second = (shift_matrix(offset, d_model, base=base) for offset in (one, two))
-    there = encode(np.array(where) + one, d_model, base)
-    np.testing.assert_allclose(table @ first.T, there, rtol=0, atol=1e-11)
-    np.testing.assert_allclose(first @ first.T, np.eye(d_model), rtol=0, atol=1e-12)
-    both = shift_matrix(one + two, d_model, base=base)
-    np.testing.assert_allclose(second @ first, both, rtol=0, atol=1e-11)
+@given(st.lists(st.floats(-1e3, 1e3), min_size=1), widths, st.floats(1.5, 1e6), offsets)
+def test_a_shift_is_a_matrix_and_products_are_the_kernel(where, d_model, base, offset):
+    table, there = (encode(np.array(where) + more, d_model, base) for more in (0, offset))
+    matrix = shift_matrix(offset, d_model, base=base)
+    np.testing.assert_allclose(table @ matrix.T, there, rtol=0, atol=1e-11)
     kernel = offset_kernel(np.array(where) - where[0], d_model, base=base)
     np.testing.assert_allclose(table @ table[0], kernel, rtol=0, atol=1e-11)
 
@@ -132,34 +110,9 @@ def test_rows_agree_at_full_size(seq_len, d_model):
     agree(seq_len, d_model)
 
 
-def test_results_are_not_shared_and_threads_do_not_meet():
-    first = sinusoidal_encoding(5, 4)
-    first[:] = 7
-    angular_frequencies(4)[:] = 7
+def test_results_are_not_shared():
+    sinusoidal_encoding(5, 4)[:] = angular_frequencies(4)[:] = 7
     assert sinusoidal_encoding(5, 4)[1, 2] == np.float32(np.sin(0.01))
-    calls = [(seq_len, d_model) for seq_len in (50, 9000) for d_model in (2, 128)] * 4
-    with ThreadPoolExecutor(8) as pool:
-        together = list(pool.map(lambda call: sinusoidal_encoding(*call), calls))
-    for call, found in zip(calls, together, strict=True):
-        np.testing.assert_array_equal(found, sinusoidal_encoding(*call))
-
-
-def test_an_error_of_numpy_is_not_hidden():
-    with np.errstate(all="raise"):
-        sinusoidal_encoding(3000, 8)
-        with pytest.raises(FloatingPointError, match="underflow"):  # too slow a pair for float16
-            sinusoidal_encoding(3000, 8, base=1e12, dtype=np.float16)
-
-
-@pytest.mark.parametrize("d_model", [128, 8192])
-def test_memory_beside_the_result(d_model):
-    tracemalloc.start()
-    try:
-        table = sinusoidal_encoding(2**24 // d_model, d_model)
-        peak = tracemalloc.get_traced_memory()[1]
-    finally:
-        tracemalloc.stop()
-    assert peak <= 1.05 * table.nbytes == 1.05 * 2**26
 
 
 @slowly
@@ -178,26 +131,18 @@ BAD = [
     (lambda: OMEGA(0), ValueError, "d_model must be at least 2.*0"),
     (lambda: OMEGA(8.0), TypeError, "d_model must be an int.*8.0"),
     (lambda: OMEGA(True), TypeError, "d_model must be an int.*True"),
-    (lambda: OMEGA("8"), TypeError, "d_model must be an int.*'8'"),
     (lambda: OMEGA(8, base=0), ValueError, "base must be positive.*0"),
     (lambda: OMEGA(8, base=math.nan), ValueError, "base must be finite.*nan"),
     (lambda: OMEGA(8, base=math.inf), ValueError, "base must be finite.*inf"),
     (lambda: OMEGA(8, base=-math.inf), ValueError, "base must be finite.*-inf"),
-    (lambda: OMEGA(8, base=True), TypeError, "base must be a real number.*True"),
     (lambda: OMEGA(8, base="e"), TypeError, "base must be a real number.*'e'"),
     (lambda: PE(-1, 8), ValueError, "positions must be at least 0.*-1"),
-    (lambda: PE(2.5, 8), TypeError, "positions must be an int.*2.5"),
-    (lambda: PE("10", 8), TypeError, "positions must be an int.*'10'"),
     (lambda: PE([math.inf], 8), ValueError, "positions must be finite.*inf"),
     (lambda: PE([[0, 1]], 8), ValueError, "positions.*1-D array, got 2"),
     (lambda: PE([True], 8), TypeError, "positions must hold real numbers"),
-    (lambda: PE([1j], 8), TypeError, "positions must hold real numbers"),
     (lambda: PE(4, 8, dtype=np.int32), TypeError, "dtype must be a floating"),
-    (lambda: SHIFT(math.nan, 8), ValueError, "offset must be finite.*nan"),
     (lambda: SHIFT("1", 8), TypeError, "offset must be a real number.*'1'"),
     (lambda: offset_kernel([[1]], 8), ValueError, "offsets.*got 2 dimensions"),
-    (lambda: offset_kernel(["a"], 8), TypeError, "offsets must hold real numbers"),
-    (lambda: binary_encoding(8, 3.0), TypeError, "n_bits must be an int.*3.0"),
     (lambda: binary_encoding(8, 0), ValueError, "n_bits must be at least 1.*0"),
     (lambda: binary_encoding(8, 64), ValueError, "n_bits must be at most 63.*64"),
     (lambda: binary_encoding(9, 3), ValueError, r"positions must be below 2\*\*n_bits = 8, got 8"),
@@ -212,16 +157,3 @@ BAD = [
 def test_bad_input_is_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
-
-
-def test_import_is_light():
-    code = "import sys, posenc; print(*{'torch', 'matplotlib', 'sklearn'} & set(sys.modules))"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert found.stdout.strip() == ""
-
-
-def test_everything_public_has_a_tested_example():
-    for name in posenc.__all__:
-        doc = inspect.getdoc(getattr(posenc, name))
-        sections = [f"{name}\n---" for name in ("Parameters", "Returns", "Raises", "Examples")]
-        assert [part for part in (".. math::", ">>>", *sections) if part not in doc] == [], name
