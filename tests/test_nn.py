@@ -78,8 +78,10 @@ def test_each_text_of_a_batch_has_positions_for_all_its_heads():
     torch.testing.assert_close(rotate_pairs(x, positions), torch.stack(alone))
 
 
-def test_an_attention_factor_multiplies_what_turns():
+def test_turns_are_made_once_and_multiplied_by_the_attention_factor():
     x, some = random(5, 8), {"frequencies": angular_frequencies(4)}
+    turns = rotary_turns(torch.arange(5), 8, base=50)
+    assert torch.equal(rotate_pairs(x, turns=turns), rotate_pairs(x, base=50))
     turned = rotate_pairs(x, **some)
     found = rotate_pairs(x, **some, attention_factor=1.5)
     torch.testing.assert_close(found, torch.cat((1.5 * turned[:, :4], x[:, 4:]), dim=-1))
