@@ -92,7 +92,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value("redirects", {}, "html")  # old pages, and where each is now
     search.languages["en"] = search_index.Words
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # there is no setting for it
-    app.add_lexer("ipython3", highlighting.Python)
+    app.add_lexer("python", highlighting.Python)
     app.add_directive("ledger", claims.Ledger)
     app.setup_extension("myst_nb")
     fold = folded_cells.visit, folded_cells.depart

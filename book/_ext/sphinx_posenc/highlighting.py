@@ -15,8 +15,8 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}
 
 
-class Python(find_lexer_class_by_name("ipython3")):  # type: ignore[misc]
-    """The Python of notebooks, as Jupyter highlights it; what isn't colored is text."""
+class Python(find_lexer_class_by_name("python")):  # type: ignore[misc]
+    """The Python of notebooks and pages; what isn't colored is text."""
 
     def get_tokens_unprocessed(self, *arguments: Any) -> Iterator[tuple[int, Any, str]]:
         for index, kind, value in super().get_tokens_unprocessed(*arguments):
