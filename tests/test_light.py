@@ -4,14 +4,14 @@ Both are tried on two pages of each thing that the book has, with the book's own
 """
 
 import io
-import os
-import subprocess
-import sys
+import warnings
 from pathlib import Path
 
 import pytest
 import yaml
 from PIL import Image, ImageChops
+from sphinx.application import Sphinx
+from sphinx.util.docutils import docutils_namespace
 
 from posenc import plots
 
@@ -65,7 +65,7 @@ TOC = "{format: jb-book, root: index, chapters: [{file: plain}]}"
 
 
 def settings():
-    """The text of conf.py."""
+    """What conf.py would say."""
     book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     own = book["sphinx"]["config"]
     own |= {
@@ -78,83 +78,71 @@ def settings():
     }
     for name in ("html_static_path", "templates_path"):
         own[name] = [str(ROOT / path) for path in own[name]]
-    folders = {str(ROOT / path) for path in book["sphinx"]["local_extensions"].values()}
-    lines = ["import sys", f"sys.path[:0] = {sorted(folders)!r}"]
-    return "\n".join([*lines, *(f"{name} = {value!r}" for name, value in own.items()), ""])
+    return own
 
 
 @pytest.fixture(scope="module")
-def build(tmp_path_factory):
-    """Write the pages, and build them in a process of its own into a folder that is named."""
+def sites(tmp_path_factory):
+    """The pages as Sphinx writes them; those that were made light, and changed; and built anew."""
     folder = tmp_path_factory.mktemp("small")
-    texts = {"conf.py": settings(), "_toc.yml": TOC, "squares.svg": SQUARES, "plain.md": PLAIN}
-    for name, text in (texts | {"index.md": INDEX}).items():
-        (folder / name).write_text(text, encoding="utf-8")
+    texts = {"_toc.yml": TOC, "squares.svg": SQUARES, "plain.md": PLAIN, "index.md": INDEX}
 
-    def build(name, *options, **changes):
-        for page, (old, new) in changes.items():
-            path = folder / f"{page}.md"
-            path.write_text(path.read_text("utf-8").replace(old, new, 1), encoding="utf-8")
-        built = folder.parent / f"{folder.name}-{name}"
-        command = [sys.executable, "-m", "sphinx", "-q", "-W", "-d", f"{built}-trees", *options]
-        environment = os.environ | {"PAGES_URL": "https://example.org/the-book"}
-        subprocess.run([*command, folder, built], env=environment, check=True)
-        return built
+    def write():
+        for name, text in texts.items():
+            (folder / name).write_text(text, encoding="utf-8")
 
-    return build
+    def build(name, fresh=False, **options):
+        site, trees = (folder.with_name(f"{folder.name}-{each}") for each in (name, "trees"))
+        with docutils_namespace(), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            given = settings() | options
+            app = Sphinx(folder, None, site, trees, "html", given, None, freshenv=fresh)
+            app.warningiserror = True  # but not where an extension is loaded for the second time
+            app.build()
+        return site
 
-
-@pytest.fixture(scope="module")
-def sites(build):
-    """The pages as Sphinx writes them; those that were made light; and those changed since."""
-    build("light")
-    changed = build("light", plain=("ends", "goes on"), index=("# A page", "# Another"))
-    return build("raw", "-D", "html_optimized=0"), changed, build("fresh")
-
-
-def menu(page):
-    page.click('[data-bs-toggle="dropdown"]')
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PAGES_URL", "https://example.org/the-book")
+        write()
+        build("light")
+        texts["plain.md"] = PLAIN.replace("ends", "goes on")
+        texts["index.md"] = INDEX.replace("# A page", "# Another", 1)
+        write()
+        changed = build("light")
+        return build("raw", html_optimized=False), changed, build("fresh", fresh=True)
 
 
-def search(page):
-    page.keyboard.press("Control+k")
-
-
-def sidebar(page):
-    page.click(".primary-toggle")
-
-
-def picture(visit, site, act, glyphs, **options):
-    """A page as it looks, from top to bottom, after a reader did something."""
+def picture(visit, site, press, glyphs, **options):
+    """A page as it looks, from top to bottom, after a reader pressed something."""
     page = visit((site / "index.html").as_uri(), **options)
     # Nothing blinks or fades while a picture is taken.
-    page.add_style_tag(
-        content="* { caret-color: transparent !important; transition: none !important }"
-    )
+    still = "* { caret-color: transparent !important; transition: none !important }"
+    page.add_style_tag(content=still)
     if not glyphs:
         page.add_style_tag(content=".katex, [class*=fa-] { visibility: hidden }")
     page.evaluate("for (const image of document.images) image.loading = 'eager'")
     page.wait_for_function("[...document.images].every((image) => image.complete)")
     page.evaluate("document.fonts.ready")
-    if act:
-        act(page)
+    if press:
+        page.click(press)
     return Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width", "act", "glyphs", "limit"),
+    ("scheme", "width", "press", "glyphs", "limit"),
     [
         ("light", 1280, None, True, 40),  # a missing glyph, or one of another font, is over 100
-        ("dark", 1280, menu, False, 16),
-        ("light", 390, sidebar, False, 16),
-        ("dark", 390, search, False, 16),
+        ("dark", 1280, '[data-bs-toggle="dropdown"]', False, 16),
+        ("light", 390, ".primary-toggle", False, 16),
+        ("dark", 390, ".search-button", False, 16),
     ],
 )
-def test_pages_look_the_same(visit, sites, scheme, width, act, glyphs, limit):
+def test_pages_look_the_same(visit, sites, scheme, width, press, glyphs, limit):
     """Colors, at a quarter of the size: a font's hints differ by part of a pixel."""
     size = {"width": width, "height": 800}
     before, after = (
-        picture(visit, site, act, glyphs, viewport=size, color_scheme=scheme) for site in sites[:2]
+        picture(visit, site, press, glyphs, viewport=size, color_scheme=scheme)
+        for site in sites[:2]
     )
     assert before.size == after.size
     difference = ImageChops.difference(before.reduce(4), after.reduce(4))
