@@ -80,6 +80,7 @@ notebooks: .venv ## execute the notebooks and store their outputs in place
 	@printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/python tools/execute.py
 
 text: .venv ## check what the text says: rules, numbers, references, spelling (seconds)
+	$(BIN)/python tools/references.py
 	$(BIN)/codespell
 	$(BIN)/python -m pytest --quiet --numprocesses=2 tests/test_book.py tests/test_numbers.py
 
@@ -92,7 +93,7 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/07_lin
 	$(BIN)/codespell $(NOTEBOOK)
 	$(BIN)/python tools/execute.py $(NOTEBOOK)
 	$(BIN)/python -m pytest --quiet $(NOTEBOOK) tests/test_book.py tests/test_numbers.py \
-		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger or landing"
+		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger"
 
 new: ## begin a chapter from a template (NAME=relative_bias)
 	@$(PYTHON) tools/chapters.py new "$(NAME)"

@@ -18,7 +18,7 @@ from pathlib import Path
 import nbformat
 import pytest
 import yaml
-from sphinx_posenc.claims import asserting_cells
+from sphinx_posenc.claims import asserting_cells, ledger
 from test_book import rule
 
 ROOT = Path(__file__).parents[1]
@@ -67,8 +67,7 @@ def numbers(text):
 
 def constants(source):
     """The numbers of a cell's code, with those that its constant expressions make."""
-    tree = ast.parse(source)
-    for node in ast.walk(tree):
+    for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             yield float(node.value)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
@@ -86,23 +85,15 @@ def printed(output):
     yield from map(float, re.findall(pattern, spelled(text)))
 
 
-def titles(cells):
-    """The heading that each cell stands under; None for what repeats the sections."""
-    title = None
-    for cell in cells:
-        if cell.cell_type == "markdown":
-            for level, name in re.findall(r"^(#+) (.+)$", cell.source, re.MULTILINE):
-                title = None if len(level) == 1 or name in ANYWHERE else name
-        yield title
-
-
 def look_at(cells):
     """The numbers that a chapter says, each with its cell and section; what each section shows."""
-    said, shown = [], defaultdict(set)
-    for cell, title in zip(cells, titles(cells), strict=True):
+    said, shown, title = [], defaultdict(set), None  # None for what repeats the sections
+    for cell in cells:
         texts = [cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")]
         if cell.cell_type == "markdown":
             texts.append(cell.source)
+            for level, name in re.findall(r"^(#+) (.+)$", cell.source, re.MULTILINE):
+                title = None if len(level) == 1 or name in ANYWHERE else name
         else:
             found = {*constants(cell.source)}.union(*map(printed, cell.outputs))
             shown[title] |= found
@@ -112,11 +103,10 @@ def look_at(cells):
 
 
 @cache
-def chapter(name):
-    """All numbers that a chapter says, and that it shows."""
-    cells = nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells
-    said, shown = look_at(cells)
-    return {number for *_, number in said}, shown[None]
+def shown_by(name):
+    """All numbers that a chapter shows."""
+    _, shown = look_at(nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells)
+    return shown[None]
 
 
 def is_shown(number, shown):
@@ -143,46 +133,30 @@ def test_numbers_in_the_text_are_printed_or_asserted(chapter):
         cure = f"print or assert it in a cell below “{title}”, or list it in tests/numbers.yml"
         cure = cure if title else "say it in a section that shows it"
         yield cell, f"no cell of this section shows {number}: {cure}"
-    for number in known:
-        if number not in {n for *_, n in said} or is_shown(number, shown[None]):
-            yield None, f"{number} isn't needed in tests/numbers.yml any more"
 
 
-PAGES = {
-    path.stem: path
-    for path in [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
-    # Numbers of references are years and pages; those of `try` are sizes of files and counts that
-    # the page itself prints.
-    if path.stem not in ("references", "try")
-}
+PAGES = [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
+# Numbers of references are years and pages; those of `try` are sizes of files and counts that the
+# page itself prints.
+PAGES = [page for page in PAGES if page.stem not in ("references", "try")]
 
 
-def sections(path):
-    """The parts of a page, each with the chapters that it links to."""
-    text = path.read_text(encoding="utf-8")
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_numbers_of_a_page_are_shown_by_the_chapters_it_links_to(page):
+    known, text = ELSEWHERE.get(page.stem, {}), page.read_text(encoding="utf-8")
     for part in re.split(r"^(?=#|- \"|\* - )", text, flags=re.MULTILINE):
-        yield part, set(re.findall(r"(\d\d_\w+)\.ipynb", part))
-
-
-@pytest.mark.parametrize("name", PAGES)
-def test_numbers_of_a_page_are_shown_by_the_chapters_it_links_to(name):
-    known, used, missing = ELSEWHERE.get(name, {}), set(), []
-    for part, links in sections(PAGES[name]):
-        shown = {n for link in links for n in chapter(link)[1]}
-        unseen = {n for n in numbers(part) if not is_shown(n, shown)}
-        missing += [(n, part.partition("\n")[0]) for n in unseen - known.keys()]
-        used |= unseen
-    assert not missing, f"{name}: no cell of a chapter linked beside it shows {missing}"
-    assert used >= known.keys(), f"{name}: not needed in numbers.yml: {known.keys() - used}"
-    assert all(len(reason) > 10 for reason in known.values())
+        shown = set().union(*map(shown_by, re.findall(r"(\d\d_\w+)\.ipynb", part)))
+        missing = {n for n in numbers(part) if n not in known and not is_shown(n, shown)}
+        where = f"{page.name}, {part.partition(chr(10))[0]}"
+        assert not missing, f"{where}: link to a chapter that shows {missing}, or mend them"
 
 
 def test_numbers_of_the_ledger_are_shown_by_the_chapter_that_judges():
-    rows = yaml.safe_load((ROOT / "book" / "claims.yml").read_text(encoding="utf-8"))
     cells = asserting_cells(ROOT)
-    for row in rows:
+    for row in ledger(ROOT):
         judge, _ = cells[row["id"]]
-        _, shown = chapter(judge)
-        said = {n for field in ("claim", "truth") for n in numbers(row.get(field, ""))}
-        missing = {n for n in said if not is_shown(n, shown)}
-        assert not missing, f"{row['id']}: {judge} doesn't show {missing}"
+        said = numbers(f"{row['claim']} {row.get('truth', '')}")
+        missing = {n for n in said if not is_shown(n, shown_by(judge))}
+        assert not missing, (
+            f"book/claims.yml, {row['id']}: let {judge} show {missing}, or mend them"
+        )
