@@ -1,10 +1,10 @@
 """Encodings that are right, and wrong ones with the laws that they break.
 
-The public bugs of `posenc.checks.recall`, each beside what is right, and the tables of the bug
-hunt are specimens, too.
+The tables of the bug hunt are among them; the public bugs of `posenc.checks.recall`, each beside
+what is right, aren't: they know their laws themselves.
 """
 
-from types import ModuleType
+from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +13,7 @@ from torch import nn
 
 from posenc import checks, rotary_frequencies, sinusoidal_encoding, tiny
 from posenc.checks import hunt, recall
+from posenc.checks.conventions import EXTENTS, ROTARY_LAYOUTS
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
 # What is right
@@ -84,8 +85,10 @@ def in_torch(seq_len, d_model, dtype=torch.float32):
 
 
 def tensor2tensor(length, channels):
-    omega = 10_000.0 ** (-np.arange(channels // 2) / (channels // 2 - 1))
-    angles = np.outer(np.arange(length), omega)
+    """All in float32, with an inverse: the order of operations that rounds most."""
+    steps = np.arange(channels // 2, dtype=np.float32) / np.float32(channels // 2 - 1)
+    omega = 1 / np.exp(steps * np.log(np.float32(10_000)))
+    angles = np.arange(length, dtype=np.float32)[:, None] * omega
     signal = np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
     return np.pad(signal, [[0, 0], [0, channels % 2]])[None]
 
@@ -117,38 +120,58 @@ def distance(seq_len):
     return np.abs(k[:, None] - k)
 
 
+DECODER = recall.DECODER
+OTHERS = [tiny.Decoder(DECODER.model.weights, name) for name in ("sinusoidal", "none", "ALiBi")]
+ABSOLUTE, UNTURNED, _ = OTHERS
+
+
+def counted(step, base, first):
+    """Count from somewhere, in steps of something."""
+    return lambda n, d: sinusoidal_encoding((np.arange(n) + first) * step, d, base=base)
+
+
 turn = recall.turn
 LAYERS, ROTATIONS = ({"laws": checks.laws_of(kind)} for kind in ("module", "rotary"))
 ADD, STORE = "x + rows.to(x.dtype)", 'self.register_buffer("pe", table, persistent=False)'
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
-SHARE = {"rope_type": "proportional", "partial_rotary_factor": 0.5}
-SHARED = rotary_frequencies(16, scaling=SHARE)[0]
+SHARED = {"widths": [16], "frequencies": rotary_frequencies(16)[0] * (np.arange(8) < 4)}
 AXES = {"axes": 2, "widths": [16]}
-RIGHT = [
-    ("table", made(TABLE), {}),
-    ("table", in_torch, {}),
-    ("table", tensor2tensor, {}),
-    ("table", lambda n, d: table(n, d)[:, None] * np.float32(d**-0.5), {}),
-    *(("table", encode, {"longest": 600, "length": 600}) for encode in hunt.RIGHT.values()),
-    ("module", made(LAYER), {}),
-    ("module", made(LAYER, ADD, "(x * x.size(-1) ** 0.5 + rows.to(x.dtype), None)"), {}),
-    ("module", recall.Refilled, {}),
-    ("module", SinusoidalPositionalEncoding(32, batch_first=False), {}),
-    ("module", SinusoidalPositionalEncoding, LAYERS),  # compiled, too
-    ("rotary", made(ROTARY), {}),
-    ("rotary", rotate_half, {}),
-    ("rotary", in_numpy, {}),
-    ("rotary", rotate_pairs, ROTATIONS),
-    ("rotary", lambda x, p: rotate_pairs(x, -p / 4, base=5e5), {}),
-    ("rotary", last_part, {}),
-    ("rotary", turn(frequencies=AXIAL), AXES),
-    ("rotary", turn(frequencies=AXIAL), AXES | {"frequencies": AXIAL}),
-    ("rotary", recall.part("proportional", "neighbors"), {"widths": [16], "frequencies": SHARED}),
-    ("bias", lambda n: -alibi_slopes(8)[:, None, None] * torch.from_numpy(distance(n)), {}),
-    ("bias", lambda n: -0.5 * np.minimum(distance(n), 8), {}),
-    ("bias", lambda n: np.subtract.outer(-np.arange(n), -np.arange(n)), {"causal": True}),
-    *((bug.kind, bug.right, bug.options) for bug in recall.BUGS),
-]
+SHORT = {"length": 300, "longest": 50_000}
+RIGHT = [  # kind, subject, what is said of its convention, options
+    ("table", made(TABLE), "", {}),
+    ("table", in_torch, "", {}),
+    ("table", tensor2tensor, "sin, cos; exponent i/(d/2 - 1)", {"longest": 1_000_000}),
+    ("table", lambda n, d: table(n, d)[:, None] * np.float32(d**-0.5), "", {}),
+    *(("table", encode, "", {"longest": 600, "length": 600}) for encode in hunt.RIGHT.values()),
+    *(("table", known.table, f"{known}", {"convention": name})
+      for name, known in checks.KNOWN.items() if not name.startswith("rotary")),
+    ("table", counted(1 / 3, 12.5, 0), "base 12.5; counted from 0 up in steps of 0.33333", SHORT),
+    ("table", counted(0.1234567891, 500_042.25, 1 / 3), "base 50004", SHORT),
+    ("table", counted(2.5, 1e8, 20), "base 100000000; counted from 20 up in steps of 2.5", SHORT),
+    ("module", made(LAYER), "", {}),
+    ("module", made(LAYER, ADD, "(x * x.size(-1) ** 0.5 + rows.to(x.dtype), None)"), "", {}),
+    ("module", recall.Refilled, "", {}),
+    ("module", SinusoidalPositionalEncoding(32, batch_first=False), "", {}),
+    ("module", SinusoidalPositionalEncoding, "(paper)", LAYERS),  # compiled, too
+    ("rotary", made(ROTARY), "(rotary, halves)", {}),
+    ("rotary", rotate_half, "", {}),
+    ("rotary", in_numpy, "", {}),
+    ("rotary", rotate_pairs, "(rotary, neighbors)", ROTATIONS),
+    ("rotary", lambda x, p: rotate_pairs(x, -p / 4), "turned backwards in steps of 0.25", {}),
+    ("rotary", last_part, "", {}),
+    ("rotary", turn(frequencies=AXIAL), "", AXES),
+    ("rotary", turn(frequencies=AXIAL), "", AXES | {"frequencies": AXIAL}),
+    ("rotary", recall.part("proportional", "neighbors"), "", SHARED),
+    *(("rotary", recall.part(extent, layout, share),
+       f"{layout}; exponent i/(d/2); base 10000; turned forwards; {extent}, {share} of the width",
+       {"widths": [16, 32]})
+      for extent, layout, share in product(EXTENTS[1:], ROTARY_LAYOUTS, (0.25, 0.75))),
+    ("bias", lambda n: -alibi_slopes(8)[:, None, None] * torch.from_numpy(distance(n)), "", {}),
+    ("bias", lambda n: -0.5 * np.minimum(distance(n), 8), "", {}),
+    ("bias", lambda n: np.subtract.outer(-np.arange(n), -np.arange(n)), "", {"causal": True}),
+    *(("decoder", recall.pair(each.full, each.step), "", {"relative": each is not ABSOLUTE})
+      for each in OTHERS),
+]  # fmt: skip
 
 
 # What is wrong
@@ -177,34 +200,22 @@ def changed(kind, text, *rows):
 ANGLES, RETURN, ODD = "position * omega", "return table", 'raise ValueError("odd")'
 PLACES, HALVES = "positions.double()", "x.chunk(2, dim=-1)"
 LEAF = "torch.zeros((), requires_grad=True)"  # what else a gradient may arrive at
-NEVER = "norm shift offset frequencies"  # the pairs of no layout stay on their circles
 TABLES = (
     ("shape …", "_model), dtype)", "_model), np.int32)", "int32, which is no floating-point type"),
     ("shape …", RETURN, "return np.tile(table, 2)", "exhibit 12,"),
-    (NEVER, "np.sin(angles)", "np.cos(angles)"),
-    (NEVER, RETURN, "table[100:101] = 0; return table", "shift: exhibit 7,"),
-    ("norm offset frequencies", "np.sin(angles)", "0.9 * np.sin(angles)"),
+    ("norm shift offset frequencies", RETURN, "table[100:101] = 0; return table",
+     "shift: exhibit 7,"),
     ("norm", RETURN, "return table / d_model", "multiplied by 0.0625 and 0.04167"),
-    ("shift offset float32", ANGLES, "np.sqrt(position) * omega"),
     ("shift offset unique float32", RETURN, "return table[np.arange(seq_len) // 2]", "exhibit G,"),
     ("identity start steps float32 empty", ANGLES, "position * omega + 0.1"),
-    ("frequencies", "/ d_model)", "/ (d_model - 1))", "exhibit 4,"),
-    ("frequencies", "/ d_model)", "/ (2 * d_model))", "exhibit E,"),
     ("frequencies", "(-np.arange(0", "(-np.arange(1"),
-    ("frequencies", "10_000.0 ** (-np", "1e-4 ** (-np", "exhibit 10,"),
     ("frequencies", ANGLES, "position + omega", "exhibit 3,"),
-    ("frequencies", ANGLES, "position * omega * np.where(omega == omega[3], 1.01, 1)"),
     ("frequencies unique", ANGLES, "0 * position * omega", "no pair turns"),
-    ("frequencies", RETURN, "return table[:, [2, 0, 1, *range(3, d_model)]]", "no pair of columns"),
     ("shape …", RETURN, "return table[:, :-1]", "shape (257, 15) for (257, 16)"),
-    ("unique float32", ANGLES, "position % 512 * omega"),
-    ("start steps float32", ANGLES, "position / max(seq_len, 1) * omega"),
     ("empty", RETURN, "return np.repeat(table, 1 + (seq_len == 1), 0)", "shapes (2, 16) and (1,"),
     ("float32", "omega = ", "omega = (1 + 1e-6) * "),
-    ("half", "_model), dtype)", "_model), np.float32)", "float32 for float16"),
     ("half", RETURN, "return np.tile(table, 1 + (dtype != np.float32))", "shapes (1024, 32) and"),
     ("odd", ODD, "return np.zeros((seq_len, d_model))", "exhibit 6,"),
-    ("empty", RETURN, "return table if seq_len else np.zeros((1, d_model))", "(1, 16) for (0, 16)"),
     ("half repeat", "np.zeros((seq_len, d_model), dtype)", "memory[: seq_len * d_model].reshape("
      "seq_len, d_model)", "repeat: a later call wrote over"),
 )  # fmt: skip
@@ -215,11 +226,8 @@ LAYERS_CHANGED = (
     ("frequencies unique start steps batch …", "[: x.size(1)]", "[: x.size(0), None]",
      "batch: exhibit 1,"),
     ("unique far float32", "persistent=False)", "persistent=False); table[300:] = 0"),
-    ("start steps rows", ADD, "x + rows.flip(0)", "steps: exhibit G,"),
-    ("start steps rows far", "self.pe[positions]", "self.pe[positions - positions[0]]"),
     ("steps token reduced strided repeat gradient", ADD, "x.add_(rows)", "repeat: the input was"),
     ("masked", ADD, "x + rows + x.sum() * 0", "rows changed whose input didn't"),
-    ("far", "self.pe[positions]", "self.pe[positions % 2048]", "positions wrap"),
     ("far", "self.pe[positions]", "self.pe[positions] + 0 / (positions < 1000)[..., None]"),
     ("half device", ADD, "(x + rows).float()", "device: float32 for float64"),
     ("strided", ADD, "x.view(-1, x.size(-1)).view(x.shape) + rows.to(x.dtype)"),
@@ -233,21 +241,16 @@ LAYERS_CHANGED = (
     ("device", ADD, f"{ADD} if not x.is_meta else torch.zeros(x.shape)", "on another device"),
     ("steps batch …", ADD, f"torch.from_numpy(memory)[: x.numel()].view(x.shape).copy_({ADD})",
      "repeat: a later call wrote over"),
-    ("adds gradient", ADD, f"{ADD} - 0.9 * x"),
-    ("empty device", ADD, "x + rows.to(x.dtype) * float(rows.amax() <= 1)"),
     ("compile", ADD, "(x + rows.to(x.dtype), print(end=''))[0]"),
 )  # fmt: skip
 ROTATIONS_CHANGED = (
     ("shape …", "second * cos), dim=-1)", "second * cos), dim=-2)"),
-    ("norm half", "angles.cos().to(x.dtype)", "angles.to(x.dtype).cos()", "half: exhibit A,"),
     ("shift offset unique float32 half", PLACES, "(positions // 2).double()", "exhibit D,"),
+    ("norm half", "angles.cos().to(x.dtype)", "angles.to(x.dtype).cos()", "half: exhibit A,"),
     ("identity float32 half", PLACES, "(positions + 1).double()"),
-    ("start", PLACES, "positions.sort().values.double()"),
     ("start steps …", PLACES, "kept.setdefault(len(positions), positions).double()", "exhibit B,"),
     ("start strided", "cos), dim=-1)", "cos), dim=-1)[..., : 3 if x.shape[-2] == 4 else None, :]",
      "shapes (2, 3, 16) and (2, 4, 16)"),
-    ("start steps batch …", "None] * omega", "None] * omega / max(len(positions), 1)"),
-    ("half", PLACES, "positions.to(x.dtype)", "exhibit A,"),
     ("masked …", HALVES, "(x + 0 * x.sum()).chunk(2, dim=-1)"),
     ("gradient", HALVES, f"(x.detach() + {LEAF}).chunk(2, dim=-1)", "no gradient arrives at x"),
     ("repeat …", HALVES, "x.mul_(1.0).add_(1e-9).chunk(2, dim=-1)", "the input was changed"),
@@ -255,7 +258,6 @@ ROTATIONS_CHANGED = (
      "repeat: a later call wrote over"),
     ("odd", ODD, "x = x[..., :-1]; d -= 1", "shape (3, 14)"),
     ("empty", "return torch", "return x[:1] if not x.numel() else torch", "shape "),
-    ("device", ", device=x.device", ""),
     ("compile", PLACES, "(positions, print(end=''))[0].double()"),
 )  # fmt: skip
 BIASES = (
@@ -264,7 +266,6 @@ BIASES = (
     ("start", "np.arange(seq_len)", "np.arange(seq_len) / seq_len"),
     ("mirror penalty", "np.abs(k[:, None] - k)", "(k[:, None] - k)", "exhibit H,"),
     ("penalty", "-0.25", "-0.0", "one penalty for all"),
-    ("penalty", "np.abs(k[:, None] - k)", "np.abs(12 - abs(k[:, None] - k))", "a farther word"),
 )
 
 
@@ -272,10 +273,6 @@ def early(seq_len, d_model, dtype=torch.float32):
     """Cast positions before the sine."""
     where = torch.arange(seq_len).to(dtype).double().numpy()
     return torch.from_numpy(sinusoidal_encoding(where, d_model)).to(dtype)
-
-
-DECODER = recall.DECODER
-ABSOLUTE, UNTURNED = (tiny.Decoder(DECODER.model.weights, x) for x in ("sinusoidal", "none"))
 
 
 def at(place):
@@ -334,13 +331,10 @@ WRONG = [
     *changed("rotary", ROTARY, *ROTATIONS_CHANGED),
     *changed("bias", BIAS, *BIASES),
     *(Wrong("decoder", *fault) for fault in FAULTS),
-    *(Wrong(b.kind, f"{b.law} …", b.wrong, "", b.options) for b in recall.BUGS if b.law),
-    *(
-        Wrong("table", f"{bug.law} …", hunt.BUGS[name], f"exhibit {bug.number},")
-        for name, bug in checks.MUSEUM.items()
-        if name in hunt.BUGS
-    ),
+    *(Wrong("table", f"{bug.law} …", hunt.BUGS[name], f"exhibit {bug.number},")
+      for name, bug in checks.MUSEUM.items() if name in hunt.BUGS),
     Wrong("table", "convention", table, "where sin, cos", {"convention": "Marian"}),
+    Wrong("table", "frequencies", table, "exhibit E,", {"base": 10_010}),
     Wrong("table", "norm …", lambda n, d: -(table(n, d) ** 2), "convention: none known",
           {"convention": "paper"}),
     Wrong("table", "half", early, "exhibit 8,"),
@@ -363,7 +357,6 @@ WRONG = [
           {"widths": [16], "frequencies": [1.0, 0.5]}),
     Wrong("rotary", "device", lambda x, p: torch.zeros(x.shape) if x.is_meta
           else rotate_pairs(x, p), "the result is on another device"),
-    Wrong("rotary", "half device", lambda x, p: rotate_pairs(x.float(), p), "device: float32 for"),
     Wrong("rotary", "shape …", lambda x, p: x.flatten(), "norm: shape (65792,) for (16, 257, 16)"),
     Wrong("rotary", "axes", turn(frequencies=AXIAL), "", AXES | {"frequencies": AXIAL[::-1]}),
     Wrong("rotary", "axes", turn(frequencies=AXIAL), "8 pairs, where 2", AXES | {"axes": [0, 1]}),
@@ -387,47 +380,28 @@ class Still(nn.Module):
         return x.clone()
 
 
-def shuffled(seq_len, d_model):
-    return table(seq_len, d_model)[:, np.random.default_rng(0).permutation(d_model)]
+def full_of_torch(tokens):
+    return torch.from_numpy(DECODER.full(tokens.numpy()))
 
 
 UNFILLED = recall.Rotary()
 UNFILLED.reset_parameters = None
-PLAIN = ModuleType("plain")
-PLAIN.asarray = np.asarray
-PART = recall.part("partial")
-NO_RULE = {"frequencies": 1 / (1 + np.arange(8.0))}
 NOTED = [
-    ("table", "half", table, "no argument `dtype`", {}),
     ("table", "half", lambda n, d: in_torch(n, d).bfloat16(), "is in half precision", {}),
-    ("table", "float32", made(TABLE, "d_model % 2", "d_model % 2 or seq_len > 40"), "of 32", {}),
     ("table", "float32", lambda n, d: table(min(n, 40), d), "of 32", {}),
-    ("table", "float32", shuffled, "no convention to compare with", {}),
-    ("table", "convention", table, "none was asked for", {}),
     ("table", "start", checks.KNOWN["DETR, one axis"].table, "the rows share one turn", {}),
     ("module", "odd", made(LAYER, STORE, f"{STORE}; self.d_model = d_model")(16), "one width", {}),
-    ("module", "rows", recall.Added, "no positions of shape (batch, seq_len)", {}),
     ("module", "rows", made(LAYER, ADD, f"({ADD})[:2]"), "no positions of shape", {}),
     ("module", "far", made(LAYER)(16, 260), "far positions are refused", {}),
-    ("module", "far", made(LAYER, ADD, "x + rows.abs()"), "or no convention to compare with", {}),
-    ("module", "meta", recall.Refilled, "reset_parameters", {}),
     ("module", "meta", ReadsNumbers, "not made on meta: ", {}),
-    ("module", "meta", recall.Added, "nothing fills", {"laws": ["meta", "norm"]}),
     ("rotary", "meta", UNFILLED, "nothing fills", {"laws": ["meta", "norm"], "widths": [16]}),
-    ("rotary", "far", last_part, "no position beyond 64", {}),
-    ("rotary", "rows", lambda x, p: rotate_pairs(x, p)[..., :-1, :], "positions of shape", {}),
     ("rotary", "gradient", in_numpy, "numpy arrays", {}),
-    ("rotary", "frequencies", PART, "2 pairs turn at width 8; a base shows from 3 on, such as with "
-     "widths=[16]", {"widths": [8]}),
+    ("rotary", "frequencies", recall.part("partial"), "2 pairs turn at width 8; a base shows from "
+     "3 on, such as with widths=[16]", {"widths": [8]}),
     ("rotary", "frequencies", turn(frequencies=AXIAL[:, ::4]), "turns 1 pairs", {"axes": 2}),
-    ("rotary", "float32", PART, "no convention to compare with", NO_RULE),
-    ("rotary", "float32", Still(), "no convention to compare with", {}),
-    ("rotary", "half", Still(), "no convention to compare with", {}),
+    ("rotary", "float32", recall.part("partial"), "no convention to compare with",
+     {"frequencies": 1 / (1 + np.arange(8.0))}),
     ("rotary", "cast", Still(), "no convention to compare with", {}),
-    ("rotary", "reduced", Still(), "no pairs to read", {}),
-    ("rotary", "half", in_numpy, "plain has no half precision", {"library": PLAIN}),
-    ("rotary", "strided", in_numpy, "plain shows no strides", {"library": PLAIN}),
-    ("bias", "mirror", lambda n: -distance(n), "a causal mask hides", {"causal": True}),
-    ("decoder", "steps", plain, "no step", {}),
+    ("decoder", "shape", whole(full_of_torch), "torch, ", {}),
     ("decoder", "padded", plain, "no argument for mask", {}),
 ]  # fmt: skip

@@ -95,12 +95,12 @@ def upcast(x: Tensor, positions: Tensor) -> Tensor:
     return rotate_pairs(x.float(), positions)
 
 
-def part(extent: str, layout: str = "halves") -> Rotation:
-    """Turn a half of each head, as a partial or a proportional rotation."""
+def part(extent: str, layout: str = "halves", share: float = 0.5) -> Rotation:
+    """Turn a share of each head, as a partial or a proportional rotation."""
 
     def rotate(x: Tensor, positions: Tensor) -> Tensor:
         kind = "proportional" if extent == "proportional" else "default"
-        scaling = {"rope_type": kind, "partial_rotary_factor": 0.5}
+        scaling = {"rope_type": kind, "partial_rotary_factor": share}
         omega = rotary_frequencies(x.shape[-1], scaling=scaling)[0]
         return rotate_pairs(x, positions, frequencies=omega, layout=layout)
 
