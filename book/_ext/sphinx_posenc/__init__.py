@@ -18,14 +18,14 @@ When all pages have been read
 When a page is written
     `myst_markup` leads links to places on other pages, `glossary_links` links terms and says what
     they mean, `line_breaks` keeps short formulas and numbers together, `math_renderer` draws
-    formulas, `accessibility` repairs tables and pictures, `live_figures` and `config_page` add
-    their scripts, `deployment` leads Colab to its notebook, `page_metadata` describes and dates the
-    page, and `browser_files` says where its Python is. Then the theme's layout and ``_templates``
-    put it together.
+    formulas, `accessibility` repairs tables and pictures, whose places `optimization` reserves,
+    `live_figures` and `config_page` add their scripts, `deployment` leads Colab to its notebook,
+    `page_metadata` describes and dates the page, and `browser_files` says where its Python is. Then
+    the theme's layout and ``_templates`` put it together.
 When all pages are written
     `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
     writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
-    `incremental` has `optimization` make pages light and `security_policy` say what they may load,
+    `incremental` has `optimization` merge what they load and `security_policy` say what they may,
     `live_figures` writes pages to embed, `deployment` lists the pages, and `browser_files` copies
     Python beside them.
 """
@@ -64,6 +64,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         live_figures,
         math_renderer,
         myst_markup,
+        optimization,
         page_metadata,
         reading_time,
         search_index,
@@ -118,8 +119,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, glossary_links.tell),
         ("doctree-resolved", AFTER, line_breaks.keep_formulas),
         ("html-collect-pages", BEFORE, deployment.redirect),
+        ("html-page-context", AFTER, optimization.load_merged),
         ("html-page-context", AFTER, accessibility.repair_body),
         ("html-page-context", AFTER, line_breaks.bind_body),
+        ("html-page-context", AFTER, optimization.size_images),
         ("html-page-context", AFTER, live_figures.add_script),
         ("html-page-context", AFTER, config_page.add_script),
         ("html-page-context", AFTER, deployment.lead_colab),

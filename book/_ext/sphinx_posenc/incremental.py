@@ -2,20 +2,19 @@
 
 Sphinx looks at the files of a page. But pages also show each other's titles and numbers, link terms
 and claims wherever they are, name the scripts of the site, and are dated by their last commit.
-And a page that is light can't be made light again: what Sphinx wrote is kept beside its doctrees.
 """
 
 from __future__ import annotations
 
 import hashlib
-from pathlib import Path
 
-from joblib import Memory
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
 from . import browser_files, deployment, optimization, page_metadata, security_policy
 from .glossary_links import said
+
+OTHERS = {"_static", "embed", "slides"}  # folders of pages that aren't Sphinx's
 
 
 def shared(app: Sphinx, env: BuildEnvironment) -> str:
@@ -43,22 +42,12 @@ def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
 
 def finish(app: Sphinx) -> None:
     """Make the pages light, and say in each what it may load."""
-    site, kept = app.outdir.resolve(), Path(app.doctreedir) / "light"
-    pages, is_new = {}, False
-    for path in sorted(site.rglob("*.html")):
-        if path.relative_to(site).parts[0] not in ("_static", "embed"):
-            html, copy = path.read_text(encoding="utf-8"), kept / path.relative_to(site)
-            if security_policy.is_guarded(html):  # an earlier build made it light
-                html = copy.read_text(encoding="utf-8")
-            else:
-                copy.parent.mkdir(parents=True, exist_ok=True)
-                copy.write_text(html, encoding="utf-8")
-                is_new = True
-            pages[path] = html
-    if is_new:
-        if app.config.html_optimized:
-            optimization.lighten(pages, site, Memory(kept, verbose=0))
-        for path, html in pages.items():
-            if path.name == "404.html" and app.config.html_baseurl:
-                html = deployment.from_anywhere(html, app.config.html_baseurl)
-            path.write_text(security_policy.guard(html), encoding="utf-8")
+    site = app.outdir.resolve()
+    paths = [path for path in sorted(site.rglob("*.html")) if not OTHERS & {*path.parts}]
+    pages = {path: path.read_text(encoding="utf-8") for path in paths}
+    if app.config.html_optimized:
+        optimization.merge(app, pages)
+    for path, html in pages.items():
+        if path.name == "404.html" and app.config.html_baseurl:
+            html = deployment.from_anywhere(html, app.config.html_baseurl)
+        path.write_text(security_policy.guard(html), encoding="utf-8")

@@ -18,13 +18,10 @@ POLICY = (
 )
 
 
-def is_guarded(html: str) -> bool:
-    """Whether a page has its policy."""
-    return 'http-equiv="Content-Security-Policy"' in html
-
-
 def guard(html: str) -> str:
-    """A page with its policy."""
+    """A page with its policy, unless it has one."""
+    if 'http-equiv="Content-Security-Policy"' in html:
+        return html
     code = SCRIPT.findall(html) + [unescape(handler) for handler in HANDLER.findall(html)]
     hashes = sorted({b64encode(hashlib.sha256(c.encode()).digest()).decode() for c in code})
     policy = POLICY.format(scripts=" ".join(f"'sha256-{value}'" for value in hashes))
