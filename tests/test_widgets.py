@@ -3,17 +3,13 @@
 import inspect
 import json
 import re
-from pathlib import Path
 
-import nbformat
 import numpy as np
-import pictures
 import pytest
 
-from posenc import angular_frequencies, plots, rotary_frequencies, widgets
+from posenc import widgets
 from posenc.widgets import Curves, Heatmap, Kernel, Rotation, Switch
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 VIEW = "application/vnd.jupyter.widget-view+json"
 
 
@@ -79,14 +75,13 @@ def test_a_cell_stays_in_a_table_that_shrinks():
         heatmap.position = 10
 
 
-def controls(kind):
-    return {name: trait.control(kind) for name, trait in kind._arguments().items()}
-
-
-def test_limits_are_those_of_the_docstring(kind):
+def test_limits_are_those_of_the_docstring_and_of_the_script(kind):
+    controls = {name: trait.control(kind) for name, trait in kind._arguments().items()}
+    given = re.search(r"^const FIELDS = (.*);$", kind()._esm, re.MULTILINE)[1]
+    assert json.loads(given) == {kind.__name__.lower(): controls}
     said = inspect.getdoc(kind).partition("Parameters\n")[2]
     said = re.sub(r"(?<=\d) (?=\d)", "", said)
-    for name, control in controls(kind).items():
+    for name, control in controls.items():
         text = re.search(rf"^(?:\w+, )*{name}\b.* : .*\n((?:    .*\n)+)", said, re.MULTILINE)[1]
         if found := re.search(r"from (-?\d+) to (\d+)", text):
             limits = [int(limit) for limit in found.groups()]
@@ -94,61 +89,6 @@ def test_limits_are_those_of_the_docstring(kind):
             assert [kind(**{name: limit}).state()[name] for limit in limits] == limits
         else:
             assert "options" in control or control["below"] in text or "within" in text, name
-
-
-def test_the_script_knows_what_python_knows(kind):
-    name = kind.__name__.lower()
-    assert kind().get_state("_kind") == {"_kind": name}
-    given = dict(re.findall(r"^const (\w+) = (.*);$", kind()._esm, re.MULTILINE)[:4])
-    assert json.loads(given["FIELDS"]) == {name: controls(kind)}
-    assert json.loads(given["LINES"]) == [*plots.COLORS]
-    assert [f"{color:06x}" for color in json.loads(given["MAP"])[::5]] == [
-        "2d004b",
-        "f7f7f7",
-        "7f3b08",
-    ]
-    assert given["STYLE"].startswith('":host')
-    assert re.findall(r"^FIGURES\.(\w+) = ", kind()._esm, re.MULTILINE) == [name]
-
-
-def test_controls_have_labels_limits_and_steps():
-    found = controls(Rotation)
-    width = {"label": "width d", "initial": 16, "min": 2, "max": 256, "step": 2}
-    base = {"label": "base n", "initial": 10_000, "min": 1, "max": 1_000_000}
-    pair = {"label": "pair i", "initial": 1, "min": 0, "max": 127, "step": 1}
-    assert (found["d_model"], found["base"]) == (width, base | {"step": 0.25, "log": True})
-    assert found["pair"] == pair | {"below": "d_model", "parts": 2}
-    variant = {"label": "variant", "initial": "halves", "options": widgets.VARIANTS}
-    assert controls(Switch)["variant"] == variant
-
-
-def test_draws_what_a_chapter_stores(kind):
-    """The picture that a reader of the chapter sees is the one of the state it names."""
-    stored = {}
-    for path in NOTEBOOKS.glob("*.ipynb"):
-        for cell in nbformat.read(path, as_version=4).cells:
-            for output in cell.get("outputs", []):
-                data = output.get("data", {})
-                stored[data.get("text/plain", "").partition("(")[0]] = data
-    assert kind.__name__ in stored, f"no chapter shows widgets.{kind.__name__}(): add a cell"
-    data = stored[kind.__name__]
-    again = eval(data["text/plain"], vars(widgets))
-    if pictures.is_comparable(data[pictures.SVG]):
-        assert pictures.differences(data[pictures.SVG], again.picture()) == []
-
-
-def test_a_stretch_follows_its_rule():
-    own = angular_frequencies(8, base=500)
-    lengths = {"factor": 3, "original_max_position_embeddings": 64}
-    llama3 = {"rope_type": "llama3", "low_freq_factor": 1, "high_freq_factor": 4, **lengths}
-    yarn = {"rope_type": "yarn", **lengths}
-    omega = {"none": own, "interpolation": own / 3}
-    omega["raised base"] = angular_frequencies(8, base=500 * 3 ** (8 / 6))
-    omega["llama3"] = rotary_frequencies(8, base=500, scaling=llama3)[0]
-    omega["YaRN"] = rotary_frequencies(8, base=500, scaling=yarn)[0]
-    for rule in widgets.RULES:
-        found = widgets._stretched(8, 500, 64, 3, rule)
-        np.testing.assert_allclose(found, omega[rule], rtol=1e-12)
 
 
 def test_wrong_tables_are_wrong_as_named():
