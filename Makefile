@@ -150,7 +150,6 @@ check-site: book tools/lighthouse/node_modules/installed ## measure every page (
 		$$lhci assert || failed=1; \
 		../$(BIN)/python ../tools/check_site.py $$(printf 'html/%s ' $$pages) || failed=1; exit $$failed
 
-# What is done is kept in .experiments: one that was stopped goes on.
 experiments: export OMP_NUM_THREADS := 1
 experiments: .venv ## train every model of chapters 11 and 15 again (22 minutes on two cores)
 	$(BIN)/python tools/train.py
@@ -185,4 +184,4 @@ lock: .venv ## compile requirements.txt from pyproject.toml
 		--python-version 3.11 --fork-strategy fewest --output-file requirements.txt --quiet
 
 clean: ## remove what was built and installed
-	rm -rf _build .experiments .venv mutants tools/*/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf _build .venv mutants tools/*/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
