@@ -1,16 +1,15 @@
 """The book's own Sphinx extension: its modules, in the order in which pages pass them.
 
 Before a page is read
-    `deployment` asks the environment where the site will be; `toc_check` looks for a chapter that
-    ``_toc.yml`` forgot, or that is cut off.
+    `deployment` asks the environment where the site will be.
 While it is read
     `cross_references` fills in the numbers, titles and labels (`citations`) of links, and
-    `myst_markup` exchanges the Markdown that every viewer shows for MyST's. `claims` has the
-    directive for the ledger. `highlighting` colors code.
+    `myst_markup` exchanges the Markdown that every viewer shows for MyST's. `claims` writes the
+    tables of the ledger. `highlighting` colors code.
 When it has been read
     `live_figures` exchanges widgets for figures that a reader moves, `accessibility` asks for alt
     texts, `folded_cells` names folded code by its first comment, `claims` ties what a chapter
-    judges to the ledger, `reading_time` counts the minutes, and `browser_cells` marks the cells
+    judges to its row, `reading_time` counts the minutes, and `browser_cells` marks the cells
     that can't run in the page (`unavailable`).
 When all pages have been read
     `cross_references` compares what they state with what is so, `incremental` says which pages are
@@ -70,7 +69,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         search_index,
         svg_theme,
         text_twins,
-        toc_check,
     )
 
     def finish(app: Sphinx, error: Exception | None) -> None:
@@ -94,7 +92,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     search.languages["en"] = search_index.Words
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # there is no setting for it
     app.add_lexer("python", highlighting.Python)
-    app.add_directive("ledger", claims.Ledger)
     app.setup_extension("myst_nb")
     fold = folded_cells.visit, folded_cells.depart
     app.add_node(folded_cells.HideCodeCellNode, override=True, html=fold)
@@ -104,16 +101,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(myst_markup.Places)
     for event, priority, handler in [
         ("config-inited", BEFORE, deployment.read_environment),
-        ("env-before-read-docs", BEFORE, toc_check.require_all),
         ("source-read", BEFORE, cross_references.write_myst),
         ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
         ("doctree-read", AFTER, accessibility.require_alt),
         ("doctree-read", AFTER, folded_cells.name_folds),
+        ("doctree-read", AFTER, claims.finish_tables),
         ("doctree-read", AFTER, claims.tie),
         ("doctree-read", AFTER, page_metadata.summarize),
         ("doctree-read", AFTER, reading_time.add_times),
         ("doctree-read", AFTER, browser_cells.mark_cells),
-        ("env-updated", BEFORE, cross_references.check),
+        ("env-check-consistency", BEFORE, cross_references.check),
         ("env-get-updated", AFTER, incremental.pages_to_write),
         ("doctree-resolved", AFTER, glossary_links.link_terms),
         ("doctree-resolved", AFTER, glossary_links.tell),

@@ -1,9 +1,9 @@
 """The ledger of claims: its tables, and the places in chapters that they lead to.
 
-The directive ``{ledger}`` renders ``book/claims.yml``. A box "In the documents" of a chapter names
-each claim that it judges by its id, as code: that is the place the ledger leads to, and it leads to
-the row of the ledger. A claim that no box names has its place at the cell that asserts it, the one
-whose tag is the id.
+Where a page says ``{ledger}``, the site, its twins and JupyterLab show ``book/claims.yml`` as a
+table. A box "In the documents" of a chapter names each claim that it judges by its id, as code:
+that is the place the ledger leads to, and it leads to the row of the ledger. A claim that no box
+names has its place at the cell that asserts it, the one whose tag is the id.
 """
 
 from __future__ import annotations
@@ -13,15 +13,12 @@ import re
 import shutil
 from collections import Counter
 from pathlib import Path
-from typing import ClassVar
 
 import yaml
 from docutils import nodes
-from docutils.statemachine import StringList
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
-from sphinx.util.docutils import SphinxDirective
 
 CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
 DIRECTIVE = re.compile(r"^```\{ledger\}\n(?::document: (\w+)\n)?```$", re.MULTILINE)
@@ -59,19 +56,23 @@ def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
 
 
 def as_markdown(text: str, root: Path) -> str:
-    """A page with tables in the place of its directives, for readers of text and in JupyterLab."""
+    """A page with tables in the place of ``{ledger}``: all claims, or a document's mistakes."""
 
     def table(found: re.Match[str]) -> str:
-        rows, cells = ledger(root), asserting_cells(root)
-        lines = ["| Claim | Says | Verdict | Instead | Shown in |", "|---|---|---|---|---|"]
-        for row in rows:
-            if not found[1] or (row["id"].startswith(found[1]) and row["verdict"] != "holds"):
-                chapter, _ = cells[row["id"]]
-                there = f"../notebooks/{chapter}.ipynb#claim-{row['id']}"
-                says = [row["id"], row["claim"], row["verdict"], row.get("truth", "")]
-                says = [cell.replace("|", r"\|") for cell in says]
-                lines.append(f"| {' | '.join(says)} | [chapter {int(chapter[:2])}]({there}) |")
-        return "\n".join(lines)
+        cells, document = asserting_cells(root), found[1]
+        lines = [["Verdict", "Claim", "Document", "Asserted in"], ["---"] * 4]
+        if document:
+            lines = [["The document says", "Right is", "Shown in"], ["---"] * 3]
+        for row in ledger(root):
+            chapter, _ = cells[row["id"]]
+            there = f"../notebooks/{chapter}.ipynb#claim-{row['id']}"
+            place = f"[chapter {int(chapter[:2])}]({there})"  # 02_formula is chapter 2
+            if not document:
+                lines.append([row["verdict"], row["claim"], row["id"][:2], place])
+            elif row["id"].startswith(document) and row["verdict"] != "holds":
+                lines.append([row["claim"], row["truth"], place])
+        escaped = (" | ".join(cell.replace("|", r"\|") for cell in line) for line in lines)
+        return "\n".join(f"| {line} |" for line in escaped)
 
     return DIRECTIVE.sub(table, text)
 
@@ -95,68 +96,6 @@ def write_json(root: Path, site: Path, address: str) -> None:
     shutil.copy(root / "book" / "claims.schema.json", site / "book")
 
 
-class Ledger(SphinxDirective):
-    """A table with one row per claim: of all of them, or of one document's mistakes."""
-
-    option_spec: ClassVar = {"document": str}
-
-    def run(self) -> list[nodes.Node]:
-        root = Path(self.env.srcdir)
-        for path in (root / "book" / "claims.yml", *(root / "notebooks").glob("*.ipynb")):
-            self.env.note_dependency(str(path))
-        rows = ledger(root)
-        self.cells = asserting_cells(root)
-        if document := self.options.get("document"):
-            body = [
-                self.row(row["claim"], row["truth"], self.place(row))
-                for row in rows
-                if row["id"].startswith(document) and row["verdict"] != "holds"
-            ]
-            mistakes = self.table(["The document says", "Right is", "Shown in"], body)
-            mistakes["classes"].append("mistakes")
-            return [mistakes]
-        body = []
-        for row in rows:
-            body.append(self.row(row["verdict"], row["claim"], row["id"][:2], self.place(row)))
-            verdict = row["verdict"].replace(" ", "-")
-            body[-1]["classes"] += [f"document-{row['id'][:2]}", f"verdict-{verdict}"]
-            place(self.env, body[-1], f"row-{row['id']}")
-        found = Counter(row["verdict"] for row in rows)
-        count = (
-            f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "
-            f"within limits, and {found['fails']} fail. Choose a document or a verdict to see its "
-            "rows alone."
-        )
-        fields = "".join(choices(name, values) for name, values in CHOICES.items())
-        table = self.table(["Verdict", "Claim", "Document", "Asserted in"], body)
-        return [nodes.paragraph("", count), nodes.raw("", fields, format="html"), table]
-
-    def place(self, row: dict[str, str]) -> nodes.Node:
-        """A link to where a chapter judges the claim; 02_formula is chapter 2."""
-        chapter, _ = self.cells[row["id"]]
-        text = nodes.Text(f"chapter {int(chapter.partition('_')[0])}")
-        return link(f"claim-{row['id']}", self.env.docname, text)
-
-    def row(self, *cells: str | nodes.Node) -> nodes.row:
-        """A table row of texts, which may hold inline markup, and nodes."""
-        row = nodes.row()
-        for cell in cells:
-            entry = nodes.entry()
-            if isinstance(cell, str):
-                self.state.nested_parse(StringList([cell]), 0, entry)
-            else:
-                entry += nodes.paragraph("", "", cell)
-            row += entry
-        return row
-
-    def table(self, columns: list[str], rows: list[nodes.row]) -> nodes.table:
-        head, body = nodes.thead("", self.row(*columns)), nodes.tbody("", *rows)
-        widths = [nodes.colspec(colwidth=1) for _ in columns]
-        return nodes.table(
-            "", nodes.tgroup("", *widths, head, body, cols=len(columns)), classes=["ledger"]
-        )
-
-
 def link(target: str, docname: str, *content: nodes.Node, **attributes: object) -> nodes.Node:
     """A link to a place that `place` named, anywhere in the book."""
     options = {"refdomain": "std", "reftype": "ref", "reftarget": target.lower(), "refdoc": docname}
@@ -168,6 +107,32 @@ def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
     """Make a node the place of that name."""
     node["ids"].append(name)
     env.get_domain("std").anonlabels[name.lower()] = env.docname, name
+
+
+def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
+    """Give the ledger its places and its choices, and its tables their style."""
+    env, root = app.env, Path(app.srcdir)
+    if env.docname not in ("book/claims", "book/errata"):
+        return
+    for path in (root / "book" / "claims.yml", *(root / "notebooks").glob("*.ipynb")):
+        env.note_dependency(str(path))
+    for table in doctree.findall(nodes.table):
+        table["classes"] = ["ledger", "mistakes"][: 1 + (env.docname == "book/errata")]
+    if env.docname == "book/claims":
+        rows = ledger(root)
+        for row, shown in zip(rows, list(table.findall(nodes.row))[1:], strict=True):
+            verdict = row["verdict"].replace(" ", "-")
+            shown["classes"] += [f"document-{row['id'][:2]}", f"verdict-{verdict}"]
+            place(env, shown, f"row-{row['id']}")
+        found = Counter(row["verdict"] for row in rows)
+        count = (
+            f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "
+            f"within limits, and {found['fails']} fail. Choose a document or a verdict to see its "
+            "rows alone."
+        )
+        fields = "".join(choices(name, values) for name, values in CHOICES.items())
+        above = [nodes.paragraph("", count), nodes.raw("", fields, format="html")]
+        table.parent.insert(table.parent.index(table), above)
 
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:

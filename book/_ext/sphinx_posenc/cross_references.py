@@ -13,15 +13,16 @@ from __future__ import annotations
 import json
 import posixpath
 import re
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import yaml
 from sphinx.application import Sphinx
+from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from .citations import labels
+from .claims import as_markdown
 from .myst_markup import PLACES, to_myst
 
 logger = logging.getLogger(__name__)
@@ -63,15 +64,17 @@ class Book:
         self.places: dict[str, dict[str, tuple[str, str]]] = {}
         for page in (f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")):
             if (root / page).exists():
-                with suppress(ValueError):  # a notebook is cut off: `toc_check` says so
-                    self.add(page, self.texts(page))
+                self.add(page, self.texts(page))
 
     def texts(self, page: str) -> list[str]:
         """The Markdown of a page: in a notebook, that of each cell."""
         source = (self.root / page).read_text(encoding="utf-8")
         if page.endswith(".md"):
             return [source]
-        cells = json.loads(source)["cells"]
+        try:
+            cells = json.loads(source)["cells"]
+        except ValueError as error:
+            raise ValueError(f"{page} is cut off ({error}): restore it, say with git") from error
         return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
 
     def add(self, page: str, texts: list[str]) -> None:
@@ -93,8 +96,8 @@ class Book:
     def text(self, here: str, text: str, path: str, anchor: str | None) -> str:
         """What the text of a link must be."""
         page = self.path(here, path)
-        if page == REFERENCES and anchor in self.labels:
-            label = self.labels[anchor]
+        if page == REFERENCES and anchor:
+            label = self.labels.get(anchor, f"?{anchor}: add it to book/references.bib")
             told = re.sub(r", (\d{4}\w?)$", r" (\1)", label)  # Vaswani et al. (2017)
             return text if text in (label, told) or is_free(text) else label
         if anchor in self.places.get(page, ()):
@@ -164,18 +167,6 @@ def differences(book: Book) -> list[tuple[str, str, str]]:
     return found
 
 
-def unknown_keys(book: Book) -> list[tuple[str, str]]:
-    """Citations of what isn't in the list of references: page, and key."""
-    return [
-        (page, link["anchor"])
-        for page in book.titles
-        for text in book.texts(page)
-        for link in LINK.finditer(text)
-        if link["anchor"] and book.path(page, link["path"]) == REFERENCES
-        if page != REFERENCES and link["anchor"] not in book.labels
-    ]
-
-
 def book_of(app: Sphinx) -> Book:
     """The book that is built, read once."""
     if not hasattr(app, "book"):
@@ -193,12 +184,18 @@ def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
         notebook["cells"] = [cell | {"id": f"cell-{n}"} for n, cell in enumerate(cells)]
         source[0] = json.dumps(notebook)
     elif page in book_of(app).titles:
-        source[0] = book_of(app).restate(page, source[0])
+        source[0] = as_markdown(book_of(app).restate(page, source[0]), Path(app.srcdir))
 
 
-def check(app: Sphinx, *args: Any) -> None:
-    """Warn of what the text states and isn't so, and of keys that no reference has."""
-    for page, key in unknown_keys(book_of(app)):
-        logger.warning("%s cites %r, no such key in book/references.bib: add it there", page, key)
-    for page, is_now, should in differences(book_of(app)):
+def check(app: Sphinx, env: BuildEnvironment) -> None:
+    """Warn of what the text states and isn't so, and where Sphinx counts otherwise."""
+    book = book_of(app)
+    for page, is_now, should in differences(book):
         logger.warning("%s states %r, and it is %r: run make references", page, is_now, should)
+    for page, places in book.places.items():
+        counted = env.toc_fignumbers.get(page.removesuffix(".ipynb"), {})
+        numbers = {id: n for kind in counted.values() for id, n in kind.items()}
+        for name, (kind, number) in places.items():
+            shown = numbers.get(f"equation-{name}" if kind == "equation" else name, ())
+            if ".".join(map(str, shown)) != number:
+                logger.warning("%s: %s is %s, and Sphinx counts %s", page, name, number, shown)

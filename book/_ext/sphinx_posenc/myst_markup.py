@@ -11,7 +11,7 @@ cell's metadata. So a chapter says in plain text what MyST has markup for:
 
 `to_myst` writes the first four as myst-nb and sphinx-exercise want them. Links find their places by
 themselves, except for places on other pages, which `Anchors` and `Places` know. Numbers in the text
-are the ones that Sphinx counts: `cross_references` counts in the same way, and `Places` compares.
+are the ones that Sphinx counts: `cross_references` counts in the same way, and compares.
 """
 
 from __future__ import annotations
@@ -24,10 +24,7 @@ from docutils import nodes
 from docutils.transforms import Transform
 from sphinx import addnodes
 from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util import logging
 from sphinx.util.nodes import make_refnode
-
-logger = logging.getLogger(__name__)
 
 Cell = dict[str, Any]
 
@@ -130,20 +127,15 @@ class Anchors(Transform):
 class Places(SphinxPostTransform):
     """Let links with an anchor lead to any place of another page, and to equations.
 
-    MyST looks for headings only. And a number that a link states must be the one that Sphinx gives
-    the place.
+    MyST looks for headings only.
     """
 
     default_priority = 8  # before MyST resolves its links
 
     def run(self, **kwargs: Any) -> None:
-        for link in list(self.document.findall(nodes.reference)):
-            if "refid" in link:
-                self.compare(link, self.env.docname, link["refid"])
         for link in list(self.document.findall(addnodes.pending_xref)):
             found = self.find(link) if link["reftype"] == "myst" else None
             if found:
-                self.compare(link, *found)
                 text = link[0].deepcopy()
                 link.replace_self(make_refnode(self.app.builder, link["refdoc"], *found, text))
 
@@ -155,12 +147,3 @@ class Places(SphinxPostTransform):
         if name in equations:
             return equations[name][0], f"equation-{name}"
         return anchors.get(name.lower()) if name and link["refdomain"] == "doc" else None
-
-    def compare(self, link: nodes.Element, docname: str, id: str) -> None:
-        """Warn where a link states another number than its place has."""
-        stated = re.search(r"\d+\.\d+", link.astext())
-        for places in self.env.toc_fignumbers.get(docname, {}).values():
-            number = ".".join(map(str, places.get(id, ())))
-            if stated and number and stated[0] != number:
-                text = link.astext()
-                logger.warning("%r leads to %s: run make references", text, number, location=link)

@@ -15,21 +15,14 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from .claims import as_markdown
-from .cross_references import LINK, Book, book_of
+from .cross_references import Book, book_of
 from .downloads import boxes
 
 
-def links(text: str) -> str:
-    """The text with its links to other twins."""
-
-    def twin(found: re.Match[str]) -> str:
-        if found["code"] or not found["path"]:
-            return found[0]
-        anchor = f"#{found['anchor']}" if found["anchor"] else ""
-        page = re.sub(r"\.ipynb$", ".md", found["path"])
-        return f"[{found['text']}]({page}{anchor})"
-
-    return LINK.sub(twin, text)
+def text_of(source: str) -> str:
+    """A text with boxes as quotations, and links to other twins."""
+    text = "\n".join(boxes(source.split("\n")))
+    return re.sub(r"(\]\([\w./-]+)\.ipynb(?=[#)])", r"\1.md", text)
 
 
 def output(cell: dict[str, Any]) -> Iterator[str]:
@@ -53,7 +46,7 @@ def notebook(cells: list[dict[str, Any]]) -> Iterator[str]:
             yield f"```python\n{cell['source']}\n```"
             yield from output(cell)
         else:
-            yield links("\n".join(boxes(cell["source"].split("\n"))))
+            yield text_of(cell["source"])
 
 
 def twin(book: Book, page: str) -> str:
@@ -65,7 +58,7 @@ def twin(book: Book, page: str) -> str:
     source = re.sub(
         r"^```\{figure\}.*?^:alt: (.*?)$.*?^```$", r"*Picture: \1*", source, flags=re.M | re.S
     )
-    return links("\n".join(boxes(book.restate(page, source).split("\n"))))
+    return text_of(book.restate(page, source))
 
 
 def write_twins(app: Sphinx) -> None:
