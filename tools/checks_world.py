@@ -4,8 +4,9 @@
 isn't installed is left out, and named. Alone:
 `PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py`, with `--record` and a file.
 
-Each entry adapts an implementation to one of the three signatures, as its own package calls it.
-What an adapter makes impossible, such as torch.compile around a wrapper of ours, isn't tried.
+Each entry calls an implementation as its own package does, given its module m and what its kind
+takes: n and d, d alone, or x and the positions k. What that makes impossible, such as torch.compile
+around a function of ours, isn't tried.
 """
 
 import argparse
@@ -16,7 +17,7 @@ import math
 import os
 import sys
 from datetime import date
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
@@ -30,187 +31,128 @@ from posenc import checks
 SHOWN = (1000, 4095, 131_071, 999_999)
 OURS = ("compile", "device")  # of an adapter, these say nothing about what it adapts
 LONGEST = 131_072  # of those that make a table first
-TABLED = {"longest": LONGEST}
+TABLED, SHORT = {"longest": LONGEST}, {"longest": 20_000}
 BARE = ("timm", "timm.layers", "vit_pytorch", "torchtune", "torchtune.modules")
 
 
-def bare(names):
+def bare(name):
     """Let files be imported without their package's `__init__`, which asks for torchvision."""
-    for name in names:
-        if importlib.util.find_spec(name.partition(".")[0]):
-            sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
+    if importlib.util.find_spec(name.partition(".")[0]):
+        sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
 
 
-def four_axes(x):
-    """Shape (1, heads, seq_len, d), as most of them take it."""
-    return x.reshape(1, math.prod(x.shape[:-2]), *x.shape[-2:])
-
-
-def heads_last(turn):
-    """Adapt what takes (batch, seq_len, heads, d)."""
+def rotation(turn, m):
+    """Give a rotation x of shape (1, heads, seq_len, d), as most of them take it."""
 
     def rotate(x, positions):
-        return turn(four_axes(x).transpose(1, 2), positions).transpose(1, 2).reshape(x.shape)
+        four = x.reshape(1, math.prod(x.shape[:-2]), *x.shape[-2:])
+        return turn(m, four, positions).reshape(x.shape)
 
     return rotate
 
 
-# Adapters: from a module of the package to a subject
+@cache
+def made(make, *given, **named):
+    """Make a layer, or a table, once."""
+    return make(*given, **named)
 
 
-def marian(m):
-    make = m.MarianSinusoidalPositionalEmbedding
-    return lambda n, d: make(max(n, 1), d).create_weight()[:n]
+def zeros(n, d):
+    return torch.zeros(1, 1, 1).expand(1, n, d)
 
 
-def grid(m):
-    make = m.get_1d_sincos_pos_embed_from_grid
-    return lambda n, d: make(d, torch.arange(n), output_type="pt")
+def timm(m, n, d):
+    parts = m.build_sincos2d_pos_embed([n, 1], 2 * d).reshape(n, 2, 2, d // 2)
+    return parts[:, :, 0].reshape(n, d)  # of sin and cos, y and x
 
 
-def distilbert(m):
-    return lambda n, d: m.create_sinusoidal_embeddings(n, d, torch.empty(n, d))
+def llama(m, x, k):
+    d = x.shape[-1]
+    config = m.LlamaConfig(hidden_size=2 * d, num_attention_heads=2, head_dim=d)
+    return m.apply_rotary_pos_emb(x, x, *m.LlamaRotaryEmbedding(config)(x, k[None]))[0]
 
 
-def timm(m):
-    def encode(n, d):
-        made = m.build_sincos2d_pos_embed([n, 1], 2 * d)
-        parts = made.reshape(n, 2, 2, d // 2)  # sin and cos, y and x
-        return parts[:, :, 0].reshape(n, d)
-
-    return encode
+def gptj(m, x, k):
+    table = made(m.create_sinusoidal_positions, LONGEST, x.shape[-1])[k][None].to(x.dtype)
+    return m.apply_rotary_pos_emb(x.transpose(1, 2), *table.chunk(2, dim=-1)).transpose(1, 2)
 
 
-def of_zeros(make):
-    """Adapt what takes embeddings, and returns rows for them."""
-    return lambda n, d: make(n, d)(torch.zeros(1, 1, 1).expand(1, n, d))
+@cache
+def roformer_table(m, d):
+    return m.RoFormerSinusoidalPositionalEmbedding(20_000, d).create_weight()
 
 
-def x_table(m):
-    return torch.no_grad()(lambda n, d: m.ScaledSinusoidalEmbedding(d)(torch.empty(1, n, 0)))
+def roformer(m, x, k):
+    table = roformer_table(m, x.shape[-1])[k][None, None].to(x.dtype)
+    return m.RoFormerSelfAttention.apply_rotary_position_embeddings(table, x, x)[0]
 
 
-def llama(m):
-    def rotate(x, positions):
-        d = x.shape[-1]
-        config = m.LlamaConfig(hidden_size=2 * d, num_attention_heads=2, head_dim=d)
-        cos, sin = m.LlamaRotaryEmbedding(config)(x, positions[None])
-        return m.apply_rotary_pos_emb(four_axes(x), four_axes(x), cos, sin)[0].reshape(x.shape)
-
-    return rotate
+def x_rotary(m, x, k):
+    if not len(k):
+        return x.clone()
+    return m.apply_rotary_pos_emb(x, *m.RotaryEmbedding(x.shape[-1])(k))
 
 
-def gptj(m):
-    tables = cache(lambda d: m.create_sinusoidal_positions(LONGEST, d))
-
-    def turn(x, positions):
-        sin, cos = tables(x.shape[-1])[positions][None].to(x.dtype).chunk(2, dim=-1)
-        return m.apply_rotary_pos_emb(x, sin, cos)
-
-    return heads_last(turn)
+def lucidrains(m, x, k):
+    turn = made(m.RotaryEmbedding, x.shape[-1]).rotate_queries_or_keys
+    rows = [turn(x[..., n : n + 1, :], offset=int(each)) for n, each in enumerate(k)]
+    return torch.cat(rows, dim=-2) if rows else x.clone()
 
 
-def roformer(m):
-    tables = cache(lambda d: m.RoFormerSinusoidalPositionalEmbedding(20_000, d).create_weight())
-
-    def rotate(x, positions):
-        table, four = tables(x.shape[-1])[positions][None, None].to(x.dtype), four_axes(x)
-        turn = m.RoFormerSelfAttention.apply_rotary_position_embeddings
-        return turn(table, four, four)[0].reshape(x.shape)
-
-    return rotate
+def litgpt(m, x, k):
+    return m.apply_rope(x, *(t[k][None] for t in made(m.build_rope_cache, LONGEST, x.shape[-1])))
 
 
-def diffusers_rotary(m):
-    def rotate(x, positions):
-        table = m.get_1d_rotary_pos_embed(x.shape[-1], positions, use_real=True)
-        return m.apply_rotary_emb(four_axes(x), table).reshape(x.shape)
-
-    return rotate
-
-
-def x_rotary(m):
-    def rotate(x, positions):
-        if not len(positions):
-            return x.clone()
-        freqs, scale = m.RotaryEmbedding(x.shape[-1])(positions)
-        return m.apply_rotary_pos_emb(four_axes(x), freqs, scale).reshape(x.shape)
-
-    return rotate
-
-
-def lucidrains(m):
-    layers = cache(m.RotaryEmbedding)
-
-    def rotate(x, positions):
-        turn = layers(x.shape[-1]).rotate_queries_or_keys
-        rows = [turn(x[..., n : n + 1, :], offset=int(k)) for n, k in enumerate(positions)]
-        return torch.cat(rows, dim=-2) if rows else x.clone()
-
-    return rotate
-
-
-def litgpt(m):
-    tables = cache(lambda d: m.build_rope_cache(LONGEST, d))
-
-    def rotate(x, positions):
-        cos, sin = (table[positions][None] for table in tables(x.shape[-1]))
-        return m.apply_rope(x[None], cos, sin)[0]
-
-    return rotate
-
-
-def torchtune(m):
-    layers = cache(lambda d: m.RotaryPositionalEmbeddings(d, max_seq_len=LONGEST))
-    return heads_last(lambda x, positions: layers(x.shape[-1])(x, input_pos=positions[None]))
-
-
-def keras_rotary(m):
-    layers = cache(lambda dtype: m.RotaryEmbedding(dtype=str(dtype)[6:]))
-    return lambda x, k: layers(x.dtype)(four_axes(x)[0], positions=k).reshape(x.shape)
+def torchtune(m, x, k):
+    layer = made(m.RotaryPositionalEmbeddings, x.shape[-1], max_seq_len=LONGEST)
+    return layer(x.transpose(1, 2), input_pos=k[None]).transpose(1, 2)
 
 
 MODELS, EMBEDDINGS = "transformers.models.", "diffusers.models.embeddings"
-X = "x_transformers.x_transformers"
+X, GLUON = "x_transformers.x_transformers", "gluonts.torch.model.patch_tst.module"
 # fmt: off
-ENTRIES = (  # package, name there, kind, module, what makes it a subject, options
+ENTRIES = (  # package, name there, kind, module, what it makes of it and its arguments, options
     ("transformers", "MarianSinusoidalPositionalEmbedding", "table",
-     MODELS + "marian.modeling_marian", marian),
+     MODELS + "marian.modeling_marian",
+     lambda m, n, d: m.MarianSinusoidalPositionalEmbedding(max(n, 1), d).create_weight()[:n]),
     ("transformers", "Speech2TextSinusoidalPositionalEmbedding", "table",
      MODELS + "speech_to_text.modeling_speech_to_text",
-     lambda m: m.Speech2TextSinusoidalPositionalEmbedding.get_embedding),
+     lambda m, n, d: m.Speech2TextSinusoidalPositionalEmbedding.get_embedding(n, d)),
     ("transformers", "create_sinusoidal_embeddings (DistilBERT)", "table",
-     MODELS + "distilbert.modeling_distilbert", distilbert, {"longest": 20_000}),
+     MODELS + "distilbert.modeling_distilbert",
+     lambda m, n, d: m.create_sinusoidal_embeddings(n, d, torch.empty(n, d)), SHORT),
     ("diffusers", "get_timestep_embedding", "table", EMBEDDINGS,
-     lambda m: lambda n, d: m.get_timestep_embedding(torch.arange(n), d)),
-    ("diffusers", "get_1d_sincos_pos_embed_from_grid", "table", EMBEDDINGS, grid),
+     lambda m, n, d: m.get_timestep_embedding(torch.arange(n), d)),
+    ("diffusers", "get_1d_sincos_pos_embed_from_grid", "table", EMBEDDINGS,
+     lambda m, n, d: m.get_1d_sincos_pos_embed_from_grid(d, torch.arange(n), output_type="pt")),
     ("diffusers", "SinusoidalPositionalEmbedding", "module", EMBEDDINGS,
-     lambda m: lambda d: m.SinusoidalPositionalEmbedding(d, max_seq_length=5000)),
+     lambda m, d: m.SinusoidalPositionalEmbedding(d, max_seq_length=5000)),
     ("positional-encodings", "PositionalEncoding1D", "table",
      "positional_encodings.torch_encodings",
-     lambda m: of_zeros(lambda n, d: m.PositionalEncoding1D(d))),
-    ("x-transformers", "ScaledSinusoidalEmbedding", "table", X, x_table),
+     lambda m, n, d: m.PositionalEncoding1D(d)(zeros(n, d))),
+    ("x-transformers", "ScaledSinusoidalEmbedding", "table", X,
+     lambda m, n, d: m.ScaledSinusoidalEmbedding(d)(torch.empty(1, n, 0)).detach()),
     ("vit-pytorch", "posemb_sincos_1d", "table", "vit_pytorch.simple_vit_1d",
-     lambda m: lambda n, d: m.posemb_sincos_1d(torch.empty(1, n, d))),
+     lambda m, n, d: m.posemb_sincos_1d(torch.empty(1, n, d))),
     ("timm", "build_sincos2d_pos_embed (one axis)", "table", "timm.layers.pos_embed_sincos", timm),
     ("keras-hub", "SinePositionEncoding", "table", "keras_hub.layers",
-     lambda m: of_zeros(lambda n, d: m.SinePositionEncoding())),
-    ("gluonts", "SinusoidalPositionalEmbedding (PatchTST)", "table",
-     "gluonts.torch.model.patch_tst.module",
-     lambda m: lambda n, d: m.SinusoidalPositionalEmbedding(max(n, 1), d).weight.detach()[:n],
-     {"longest": 20_000}),
+     lambda m, n, d: m.SinePositionEncoding()(zeros(n, d))),
+    ("gluonts", "SinusoidalPositionalEmbedding (PatchTST)", "table", GLUON,
+     lambda m, n, d: m.SinusoidalPositionalEmbedding(max(n, 1), d).weight.detach()[:n], SHORT),
     ("transformers", "LlamaRotaryEmbedding", "rotary", MODELS + "llama.modeling_llama", llama),
     ("transformers", "GPT-J", "rotary", MODELS + "gptj.modeling_gptj", gptj, TABLED),
     ("transformers", "RoFormerSelfAttention.apply_rotary_position_embeddings", "rotary",
-     MODELS + "roformer.modeling_roformer", roformer, {"longest": 20_000}),
-    ("diffusers", "get_1d_rotary_pos_embed", "rotary", EMBEDDINGS, diffusers_rotary),
+     MODELS + "roformer.modeling_roformer", roformer, SHORT),
+    ("diffusers", "get_1d_rotary_pos_embed", "rotary", EMBEDDINGS, lambda m, x, k:
+     m.apply_rotary_emb(x, m.get_1d_rotary_pos_embed(x.shape[-1], k, use_real=True))),
     ("x-transformers", "RotaryEmbedding", "rotary", X, x_rotary),
     ("rotary-embedding-torch", "rotate_queries_or_keys", "rotary", "rotary_embedding_torch",
      lucidrains),
     ("litgpt", "build_rope_cache, apply_rope", "rotary", "litgpt.model", litgpt, TABLED),
     ("torchtune", "RotaryPositionalEmbeddings", "rotary", "torchtune.modules.position_embeddings",
      torchtune, TABLED),
-    ("keras-hub", "RotaryEmbedding", "rotary", "keras_hub.layers", keras_rotary),
+    ("keras-hub", "RotaryEmbedding", "rotary", "keras_hub.layers", lambda m, x, k:
+     made(m.RotaryEmbedding, dtype=str(x.dtype)[6:])(x[0], positions=k)),
 )
 # fmt: on
 
@@ -219,10 +161,11 @@ def checked(package, name, kind, module, adapt, options=None):
     """Check one implementation: a row of the record, or nothing, and why."""
     try:
         number = version(package)
-        subject = adapt(importlib.import_module(module))
+        imported = importlib.import_module(module)
     except (PackageNotFoundError, ImportError, LookupError, OSError, RuntimeError) as error:
         print(f"left out: {package}, {name}: {str(error).splitlines()[0]}")
         return None
+    subject = rotation(adapt, imported) if kind == "rotary" else partial(adapt, imported)
     laws = [law for law in checks.laws_of(kind) if kind == "module" or law not in OURS]
     report = checks.check(subject, kind, laws=laws, **options or {})
     print(f"\n{package} {number}, {name}\n{report!r}", flush=True)
@@ -246,11 +189,12 @@ def main():
     """Check all, print all, and record it."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--record", type=Path, help="a file for what the book shows, as JSON")
-    arguments = parser.parse_args()
-    bare(BARE)
+    file = parser.parse_args().record
+    for name in BARE:
+        bare(name)
     rows = [row for row in (checked(*each) for each in ENTRIES) if row]
     print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
-    if arguments.record:
+    if file:
         record = {
             "made by": "tools/checks_world.py",
             "date": str(date.today()),
@@ -259,7 +203,7 @@ def main():
             "implementations": rows,
         }
         text = json.dumps(record, indent=1, ensure_ascii=False)
-        arguments.record.write_text(text + "\n", encoding="utf-8")
+        file.write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
