@@ -1,9 +1,6 @@
 """Records and frequencies are those of transformers, which `make bench` installs."""
 
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,26 +11,13 @@ from posenc import read_config
 
 transformers = pytest.importorskip("transformers", reason="run by `make bench`")
 
-ROOT = Path(__file__).parents[1]
-RECORD = yaml.safe_load((ROOT / "tests" / "rotary.yml").read_text(encoding="utf-8"))
+import models  # noqa: E402
+from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding  # noqa: E402
 
-
-def frequencies(width, fields, limit, seq_len):
-    """The frequencies and the attention factor that transformers computes."""
-    config = transformers.LlamaConfig(
-        hidden_size=4 * width,
-        num_attention_heads=4,
-        head_dim=width,
-        max_position_embeddings=limit,
-        rope_parameters={"factor": None} | fields if "yarn" in fields.values() else dict(fields),
-    )
-    kind = fields["rope_type"]
-    if kind == "default":
-        from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding as Layer
-
-        return Layer.compute_default_rope_parameters(config)
-    compute = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS[kind]
-    return compute(config, "cpu", seq_len=seq_len)
+RECORD = yaml.safe_load((models.DATA.parents[1] / "tests" / "rotary.yml").read_text("utf-8"))
+MODELS, RELEASED = (
+    json.loads((models.DATA / f"{name}.json").read_text("utf-8")) for name in ("models", "released")
+)
 
 
 @pytest.mark.parametrize("recorded", RECORD, ids=lambda recorded: recorded[1]["rope_type"])
@@ -41,8 +25,20 @@ def test_the_record_is_what_transformers_computes(recorded, monkeypatch):
     # Theirs subtracts float32 numbers that are nearly equal; its formulas are what is held to.
     monkeypatch.setattr(torch, "float", torch.float64)
     monkeypatch.setattr(torch, "float32", torch.float64)
-    *asked, expected, attention = recorded
-    found, factor = frequencies(*asked)
+    width, fields, limit, seq_len, expected, attention = recorded
+    kind = fields["rope_type"]
+    config = transformers.LlamaConfig(
+        hidden_size=4 * width,
+        num_attention_heads=4,
+        head_dim=width,
+        max_position_embeddings=limit,
+        rope_parameters=({"factor": None} if kind == "yarn" else {}) | fields,
+    )
+    if kind == "default":
+        found, factor = StableLmRotaryEmbedding.compute_default_rope_parameters(config)
+    else:
+        compute = transformers.modeling_rope_utils.ROPE_INIT_FUNCTIONS[kind]
+        found, factor = compute(config, "cpu", seq_len=seq_len)
     np.testing.assert_allclose(found.double().numpy(), expected, rtol=1e-6, atol=0)
     assert factor == attention
 
@@ -59,42 +55,28 @@ UNTOLD = {
 }
 
 
-def rotating():
-    """Every configuration class that rotates, with what its own layer computes."""
-    sys.path.append(str(ROOT / "tools"))
-    models = importlib.import_module("models")
+def test_every_class_that_rotates_is_read_as_its_code_does():
+    compared = set()
     for name in transformers.CONFIG_MAPPING:
         try:
             config = transformers.CONFIG_MAPPING[name]()
-            if getattr(config, "rope_parameters", None):
-                yield name, config, models.rotation(config)
+            theirs = models.rotation(config) if getattr(config, "rope_parameters", None) else {}
         except Exception:  # needs arguments, or packages that aren't here
             continue
-
-
-def test_every_class_that_rotates_is_read_as_its_code_does():
-    compared = set()
-    for name, config, theirs in rotating():
-        if name in UNTOLD or "vision" in name:  # images have axes of their own
+        if name in UNTOLD or "vision" in name or not theirs:  # images have axes of their own
             continue
         found = read_config(json.loads(json.dumps(config.to_dict(), default=str)))
-        for label, values in theirs.items():
-            for layers in found.layers:
-                if layers.frequencies and label in ("all layers", layers.name):
-                    np.testing.assert_allclose(
-                        layers.frequencies, values["frequencies"], rtol=1e-4, err_msg=name
-                    )
-                    assert abs(layers.attention_factor - values["attention_factor"]) < 1e-6
-                    compared.add(name)
+        for layers in (each for each in found.layers if each.frequencies):
+            for label in theirs.keys() & {"all layers", layers.name}:
+                expected = theirs[label]["frequencies"]
+                np.testing.assert_allclose(layers.frequencies, expected, rtol=1e-4, err_msg=name)
+                assert abs(layers.attention_factor - theirs[label]["attention_factor"]) < 1e-6
+                compared.add(name)
     assert len(compared) > 180
 
 
-def test_the_records_are_what_the_classes_say(monkeypatch):
-    sys.path.append(str(ROOT / "tools"))
-    models = importlib.import_module("models")
-    record = json.loads((models.DATA / "models.json").read_text(encoding="utf-8"))
-    if record["transformers"] != transformers.__version__:
-        pytest.skip(f"the record is of {record['transformers']}: run tools/models.py")
-    assert json.loads(json.dumps(models.configurations(), default=str)) == record["models"]
-    released = json.loads((models.DATA / "released.json").read_text(encoding="utf-8"))
-    assert models.released() == released
+def test_the_records_are_what_the_classes_say():
+    if MODELS["transformers"] != transformers.__version__:
+        pytest.skip(f"the record is of {MODELS['transformers']}: run tools/models.py")
+    assert json.loads(json.dumps(models.configurations(), default=str)) == MODELS["models"]
+    assert models.released() == RELEASED
