@@ -5,8 +5,8 @@ defaults, and writes the fields that tell how positions enter to ``notebooks/dat
 and what transformers computes for the released files. `make bench` installs it in ``.venv/bench``.
 
 `python tools/models.py NAME REPOSITORY@COMMIT:PATH FILE [NOTE]` adds a released ``config.json`` to
-``notebooks/data/released.json``: the model's name, the public copy that FILE was read from (always
-one at a commit), and what that copy is where it isn't the file itself.
+``notebooks/data/released.json``: the model's name, the public copy at a commit that FILE was read
+from, and what that copy is where it isn't the file itself.
 """
 
 import copy
@@ -15,6 +15,7 @@ import json
 import re
 import sys
 from datetime import date
+from importlib.metadata import version
 from pathlib import Path
 
 DATA = Path(__file__).parents[1] / "notebooks" / "data"
@@ -31,47 +32,43 @@ UNTOLD = re.compile("norm|drop|moe|mlp|linear_|vision")
 
 def configurations():
     """The fields of every model type that have to do with positions, and the width of its heads."""
-    import transformers
+    from transformers import CONFIG_MAPPING
 
     found = {}
-    for name in sorted(transformers.CONFIG_MAPPING):
+    for name in sorted(CONFIG_MAPPING):
         try:
-            said = sorted(transformers.CONFIG_MAPPING[name]().to_dict().items())
+            said = sorted(CONFIG_MAPPING[name]().to_dict().items())
         except Exception as error:  # a class that can't be made without arguments
             print(f"{name}: {type(error).__name__}")
             continue
         kept = {key: value for key, value in said if TELLING.search(key)}
-        found[name] = {k: v for k, v in kept.items() if not isinstance(v, list | str | type(None))}
+        found[name] = {k: v for k, v in kept.items() if not isinstance(v, list | str | None)}
     return {name: kept for name, kept in found.items() if kept}
 
 
 def telling(config):
     """What a released file says of positions and of the width of heads."""
     nested = {n: telling(config[n]) for n in ("text_config", "attn_config") if n in config}
-    kept = {n for n in config if RELEASED.search(n) and not UNTOLD.search(n)}
-    return {n: nested.get(n, config[n]) for n in config if n in kept | {*nested}}
+    kept = {n: config[n] for n in config if RELEASED.search(n) and not UNTOLD.search(n)}
+    return {n: (kept | nested)[n] for n in config if n in kept | nested}
 
 
 def rotation(config):
     """What the model's own code computes: for each kind of layer its frequencies and factor."""
     module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
-    kinds = [
-        kind
-        for name, kind in vars(module).items()
-        if "Rotary" in name and "Vision" not in name and kind.__module__ == module.__name__
-        if hasattr(kind, "compute_default_rope_parameters")
-    ]
     found = {}
-    for layer in (kind(config=config) for kind in kinds[:1]):
+    for name, kind in vars(module).items():
+        ours = "Rotary" in name and "Vision" not in name and kind.__module__ == module.__name__
+        if found or not ours or not hasattr(kind, "compute_default_rope_parameters"):
+            continue
+        layer = kind(config=config)
         for buffer, frequencies in layer.named_buffers():
-            if buffer.endswith("inv_freq") and "original" not in buffer:
-                label = buffer.removesuffix("inv_freq")
+            label = buffer.removesuffix("inv_freq")
+            if buffer.endswith("inv_freq") and "original" not in label:
                 factor = getattr(layer, f"{label}attention_scaling", None)
                 found[label.rstrip("_") or "all layers"] = {
                     "frequencies": frequencies.tolist(),
-                    "attention_factor": float(
-                        layer.attention_scaling if factor is None else factor
-                    ),
+                    "attention_factor": float(factor or layer.attention_scaling),
                 }
     return found
 
@@ -82,15 +79,15 @@ def released():
 
     record = json.loads((DATA / "released.json").read_text(encoding="utf-8"))
     for entry in record.values():
-        config = copy.deepcopy(entry["config"])
-        entry.pop("transformers", None)
+        config, layers = copy.deepcopy(entry["config"]), {}
         kind = config.pop("model_type")
         if kind in CONFIG_MAPPING and "cut down" not in entry.get("note", ""):
             layers = rotation(CONFIG_MAPPING[kind](**config).get_text_config())
-            for values in layers.values():
-                omega = values["frequencies"]
-                values["frequencies"] = [omega[0], omega[1], omega[len(omega) // 2], omega[-1]]
-            entry |= {"transformers": layers} if layers else {}
+        for values in layers.values():
+            omega = values["frequencies"]
+            values["frequencies"] = [omega[0], omega[1], omega[len(omega) // 2], omega[-1]]
+        entry.pop("transformers", None)
+        entry |= {"transformers": layers} if layers else {}
     return record
 
 
@@ -112,10 +109,6 @@ def add(name, source, file, note=None):
 if __name__ == "__main__":
     if len(sys.argv) > 1:
         sys.exit(add(*sys.argv[1:]))
-    import transformers
-
-    made = {"made by": "tools/models.py", "transformers": transformers.__version__}
-    made |= {"date": str(date.today()), "models": configurations()}
-    write("models.json", made)
+    made = {"made by": "tools/models.py", "transformers": version("transformers")}
+    write("models.json", made | {"date": str(date.today()), "models": configurations()})
     write("released.json", released())
-    print(f"{len(made['models'])} configurations of transformers {transformers.__version__}")
