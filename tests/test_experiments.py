@@ -42,13 +42,12 @@ def test_tasks_ask_what_they_say(task):
         assert targets[targets != SILENT].double().mean() == pytest.approx(0.5, abs=0.08)
 
 
-def test_a_layer_passes_its_input_on_unless_it_is_told_not_to():
-    for residual in (True, False):
-        model = start(Settings(residual=residual), 0)
-        for weight in model.layers.parameters():
-            torch.nn.init.zeros_(weight)
-        x = torch.randn(1, 5, ex.WIDTH)
-        assert torch.equal(model.layers[0](x, torch.arange(5), model.encoding), x * residual)
+@pytest.mark.parametrize("residual", [True, False])
+def test_a_layer_passes_its_input_on_unless_it_is_told_not_to(residual):
+    model, x = start(Settings(residual=residual), 0), torch.randn(1, 5, ex.WIDTH)
+    for weight in model.layers.parameters():
+        torch.nn.init.zeros_(weight)
+    assert torch.equal(model.layers[0](x, torch.arange(5), model.encoding), x * residual)
 
 
 def test_data_follow_seed_and_settings():

@@ -27,16 +27,15 @@ def test_buffer_and_dropout():
 def test_a_cast_layer_keeps_its_digits_and_gives_one_answer():
     x, where = torch.zeros(1, 300, 8), torch.arange(300)
     layer = Layer(8, max_len=300, dropout=0.0, base=50)
+    exact = sinusoidal_encoding(300, 8, base=50, dtype=np.float64)
     for kind in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
         cast = layer.to(kind)
-        table = sinusoidal_encoding(300, 8, base=50)
-        np.testing.assert_array_equal(cast.pe.float().numpy(), table)
+        np.testing.assert_array_equal(cast.pe.numpy(), exact.astype(cast.pe.numpy().dtype))
+        assert cast.pe.dtype == (kind if kind == torch.float64 else torch.float32)
         for dtype in (torch.float32, torch.float64, torch.bfloat16):
             whole = cast(x.to(dtype))
             assert whole.dtype == dtype
             torch.testing.assert_close(cast(x.to(dtype), where), whole, rtol=0, atol=2e-13)
-    exact = sinusoidal_encoding(300, 8, base=50, dtype=np.float64)
-    np.testing.assert_array_equal(layer.double().pe.numpy(), exact)
 
 
 def test_made_on_meta_and_filled_later():
@@ -109,44 +108,18 @@ def test_an_old_checkpoint_loads_if_its_table_is_this_one(length, axis):
             model.load_state_dict({"0.pe": torch.as_tensor(wrong)})
 
 
-class Model(torch.nn.Module):
-    """Both ways to use positions."""
-
-    def __init__(self):
-        super().__init__()
-        self.encode = Layer(8, max_len=64, dropout=0.0)
-
-    def forward(self, x, positions):
-        rows = self.encode(x, positions)
-        return self.encode(x), rows, rotate_pairs(rows, positions)
-
-
-def test_exports():
-    model, seq_len = Model().eval(), torch.export.Dim("seq_len", min=2, max=64)
-    shapes = {"x": {1: seq_len}, "positions": {0: seq_len}}
-    given = random(2, 6, 8), torch.arange(6)
-    exported = torch.export.export(model, given, dynamic_shapes=shapes).module()
-    longer = random(2, 9, 8), torch.arange(100, 109)
-    for found, expected in zip(exported(*longer), model(*longer), strict=True):
-        torch.testing.assert_close(found, expected, rtol=0, atol=1e-6)
-
-
-def test_alibi_slopes(request):
+def test_slopes_are_float32_whatever_the_default(request):
     request.addfinalizer(lambda: torch.set_default_dtype(torch.float32))
-    torch.set_default_dtype(torch.float64)  # the slopes are float32 all the same
-    expected = [2.0**-h for h in (1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5)]
-    torch.testing.assert_close(alibi_slopes(12), torch.tensor(expected, dtype=torch.float32))
+    torch.set_default_dtype(torch.float64)
     assert alibi_slopes(3).tolist() == [2.0**-4, 2.0**-8, 2.0**-2]
+    assert alibi_slopes(3).dtype == torch.float32
 
 
 X, WHOLE, FEW = torch.ones(2, 4), torch.full((2, 2), 10), torch.ones(2) > 0
 BAD = [
-    (lambda: Layer(7), ValueError, "d_model must be even"),
     (lambda: Layer(8, 0), ValueError, "max_len must be at least 1, got 0"),
     (lambda: Layer(8, dropout=1.0), ValueError, r"dropout must be in \[0, 1\), got 1.0"),
     (lambda: Layer(8, dropout=-0.1), ValueError, r"dropout must be in \[0, 1\), got -0.1"),
-    (lambda: Layer(8, dropout="0"), TypeError, "dropout must be a real number"),
-    (lambda: Layer(8, base=0), ValueError, "base must be positive"),
     (lambda: Layer(8, batch_first=1), TypeError, "batch_first must be a bool, got 1"),
     (lambda: Layer(4)(np.zeros((1, 4, 4))), TypeError, "x must be a floating-point"),
     (lambda: Layer(4)(X), ValueError, "x must have 3 dimensions"),
@@ -157,19 +130,15 @@ BAD = [
     (lambda: rotate_pairs(X, "a"), TypeError, "positions must be a tensor .* 'a'"),
     (lambda: rotate_pairs(X, FEW), TypeError, "positions .* torch.bool"),
     (lambda: rotate_pairs(X, frequencies=FEW), TypeError, "frequencies must be a float"),
-    (lambda: rotate_pairs(X, attention_factor="1"), TypeError, "attention_factor must be"),
     (lambda: rotate_pairs(X, attention_factor=0), ValueError, "attention_factor must be positive"),
     (lambda: rotate_pairs(X[0]), ValueError, r"x must have at least 2 dimensions, got shape \(4,"),
-    (lambda: rotate_pairs(X, base=-1), ValueError, "base must be positive"),
     (lambda: rotate_pairs(X, layout="interleaved"), ValueError, "is called 'neighbors' now"),
     (lambda: rotate_pairs(X, layout="thirds"), ValueError, "layout must be 'neighbors' or 'h"),
     (lambda: rotate_pairs(X, FEW * 1.0, turns=(X, X)), ValueError, "not be given beside turns"),
-    (lambda: rotate_pairs(X, X[0]), ValueError, r"positions must have shape \(2,\), got \(4,\)"),
     (lambda: rotate_pairs(X[None], X), ValueError, r"shape \(2,\) or \(1, 2\), got \(2, 4\)"),
     (lambda: rotate_pairs(X, frequencies=X[:, :2]), ValueError, r"shape \(2, 2\), got \(2,\)"),
     (lambda: rotate_pairs(X, frequencies=X[0]), ValueError, "at most 2 pairs, got 4"),
     (lambda: rotate_pairs(X, frequencies=X[0, :0]), ValueError, "1 pair at least"),
-    (lambda: rotate_pairs(X, frequencies=X[0, 0]), ValueError, r"frequencies .* got \(\)"),
     (lambda: rotary_turns(X[0]), ValueError, "d_model must be given, or frequencies"),
     (lambda: rotary_turns(X[0], frequencies=X), ValueError, "a coordinate for each of 2 axes, got"),
     (lambda: alibi_slopes(0), ValueError, "^n_heads must be at least 1"),

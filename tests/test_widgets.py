@@ -38,14 +38,10 @@ def test_shown_live_or_as_a_picture_of_what_it_says(kind, monkeypatch):
 
 
 BAD = [
-    (None, {"d_model": 7}, ValueError, "d_model must be even"),
     (None, {"d_model": 0}, ValueError, "d_model must be at least"),
     (None, {"d_model": 1024}, ValueError, "d_model must be at most"),
-    (None, {"d_model": True}, TypeError, "d_model must be an int, got True"),
     (None, {"base": 0.5}, ValueError, "base must be at least 10?, got 0.5"),
     (None, {"base": 2e6}, ValueError, "base must be at most 1000000, got 2000000.0"),
-    (None, {"base": float("nan")}, ValueError, "base must be finite, got nan"),
-    (None, {"base": None}, TypeError, "base must be a real number, got None"),
     (Heatmap, {"seq_len": 10, "position": 10}, ValueError, "position must be at most 9, got 10"),
     (Curves, {"d_model": 8, "pair": 4}, ValueError, "pair must be at most 3, got 4"),
     (Rotation, {"offset": -65}, ValueError, "offset must be at least -64, got -65"),

@@ -1,9 +1,12 @@
-"""Train every model of chapters 11 and 15 again, into `notebooks/data`: `make experiments`."""
+"""Train every model of chapters 11 and 15 again, into `notebooks/data`: `make experiments`.
 
-import argparse
+`python tools/train.py --sample N` trains one contender again, and compares.
+"""
+
 import csv
 import json
 import platform
+import sys
 import time
 from dataclasses import replace
 from itertools import product
@@ -206,17 +209,11 @@ def sample(number):
     stored = np.array([row["16"] for row in rows])
     error = stored.std(ddof=1) * (1 / 6 + 1 / len(stored)) ** 0.5
     reach = max(0.02, stats.t.ppf(0.9995, len(stored) - 1) * error)
-    if abs(found - stored.mean()) <= reach:
-        return ""
-    return f"{chosen}: {found:.3f}, recorded {stored.mean():.3f} ± {reach:.3f}"
+    said = f"{chosen}: {found:.3f}, recorded {stored.mean():.3f} ± {reach:.3f}"
+    return None if abs(found - stored.mean()) <= reach else said
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--processes", type=int, default=2)
-    parser.add_argument("--sample", type=int, metavar="N", help="train one contender again")
-    options = parser.parse_args()
-    if options.sample is not None:
-        raise SystemExit(sample(options.sample) or 0)
-    side_by_side = Parallel(options.processes, verbose=50)  # says how far it has come
-    write(side_by_side(map(delayed(run), grid())))
+    if sys.argv[1:2] == ["--sample"]:
+        sys.exit(sample(int(sys.argv[2])))
+    write(Parallel(2, verbose=50)(map(delayed(run), grid())))  # says how far it has come
