@@ -287,7 +287,6 @@ sys.path[:0] = ["book/python", "book/_ext/sphinx_posenc"]
 sys.modules["page"] = types.ModuleType("page")
 sys.modules["page"].send = lambda text: None
 import kernel
-sys.meta_path.insert(0, kernel.Finder)  # no torch, and no Jupyter, as in the page
 os.chdir("notebooks")
 for line in sys.stdin:
     done = [json.loads(kernel.run(cell, "cell")) for cell in json.loads(line)]

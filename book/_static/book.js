@@ -41,9 +41,8 @@ document.addEventListener("DOMContentLoaded", () => {
       menu.classList.toggle("show", open);
       button.setAttribute("aria-expanded", open);
     };
-    button.addEventListener("click", () => show(!menu.classList.contains("show")));
-    document.addEventListener("click", (event) => {
-      if (!button.parentElement.contains(event.target)) show(false);
+    document.addEventListener("click", ({ target }) => {
+      show(button.contains(target) && !menu.classList.contains("show"));
     });
     button.parentElement.addEventListener("keydown", (event) => {
       if (event.key !== "Escape") return;
@@ -91,13 +90,12 @@ document.addEventListener("DOMContentLoaded", () => {
     { rootMargin: "-15% 0px -80%" }, // a line that eyes are on, and where a link leads to
   );
   for (const section of sections) observer.observe(section);
-});
 
-// A button on each cell that can run in the page. All else comes when one is pressed (book/python).
-// The list of chapters says how many exercises were answered there: this browser alone knows.
-document.addEventListener("DOMContentLoaded", () => {
-  const python = document.querySelector("meta[name=python]");
+  // A button on each cell that can run in the page, and a box for the answer to each exercise, above
+  // the cell that checks it. All else comes when one is used (book/python).
   if (location.protocol === "file:") return;
+  const python = document.querySelector("meta[name=python]");
+  const load = () => import(new URL(`${python.content}page.js`, location));
   const make = (words, click, parent) => {
     const button = document.createElement("button");
     button.type = "button";
@@ -107,26 +105,36 @@ document.addEventListener("DOMContentLoaded", () => {
     parent.append(button);
     return button;
   };
-  const load = () => import(new URL(`${python.content}page.js`, location));
-  const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
-  const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
-  // An exercise has its answer box when a reader comes near.
-  const near = new IntersectionObserver(
-    (changes) => {
-      if (!changes.some(({ isIntersecting }) => isIntersecting)) return;
-      near.disconnect();
-      load();
-    },
-    { rootMargin: "800px" },
-  );
+  const runs = (cell, name) => {
+    const press = async () => (await load()).press(cell);
+    make("Run", press, cell.querySelector(".cell_input")).ariaLabel = `Run ${name}`;
+  };
+  const ask = (cell, check, given) => {
+    const names = given.split(/, */).filter((name) => !name.includes("="));
+    const lines = names.map((name) => name + " = ..."); // no nested `: jsmin
+    const box = document.createElement("div");
+    box.className = "cell answer";
+    box.dataset.check = check;
+    box.innerHTML = `<p>Your answer</p><div class="cell_input"><textarea rows="${lines.length + 2}"
+      aria-label="Your answer to ${check}. Control and Enter run it" autocapitalize="off"
+      autocomplete="off" spellcheck="false" wrap="off">${lines.join("\n")}\n
+${check}(${names.join(", ")})</textarea></div>`;
+    box.addEventListener("focusin", load, { once: true });
+    cell.before(box);
+    runs(box, `your answer to ${check}`);
+  };
   document.querySelectorAll("div.cell").forEach((cell, n) => {
     if (!python || cell.matches(".needs-torch")) return;
-    const press = async () => (await load()).press(cell);
     const first = !document.querySelector(".runs") && !cell.matches(".tag_hide-input");
     cell.classList.toggle("runs", first);
-    make("Run", press, cell.querySelector(".cell_input")).ariaLabel = `Run cell ${n + 1}`;
-    if (cell.textContent.includes("def check_")) near.observe(cell);
+    runs(cell, `cell ${n + 1}`);
+    const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
+    for (const [, check, given] of checks) ask(cell, check, given);
   });
+
+  // The list of chapters says how many exercises were answered there: this browser alone knows.
+  const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
+  const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
   if (python && chapter in kept("typed")) load(); // what was typed is there again
   const list = document.querySelector(".bd-links");
   const show = () => {
@@ -135,7 +143,8 @@ document.addEventListener("DOMContentLoaded", () => {
     for (const [chapter, { right: found, of }] of right) {
       const links = [...(list?.querySelectorAll("a") ?? [])];
       const link = links.find(({ pathname }) => pathname.endsWith(`/${chapter}.html`));
-      link?.insertAdjacentHTML("beforeend", ` <span class="right">✓ ${found.length} of ${of}</span>`);
+      const words = `✓ ${found.length} of ${of}`;
+      link?.insertAdjacentHTML("beforeend", ` <span class="right">${words}</span>`);
     }
     const forget = () => {
       for (const name of ["right", "typed"]) localStorage.removeItem(name);

@@ -3,28 +3,28 @@
 const here = new URL(".", import.meta.url).href;
 const root = new URL("../../", here);
 const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
-const MEGA = 1e6;
 
 function element(name, attributes = {}, ...children) {
   const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) {
-    if (typeof value === "function") made.addEventListener(key, value);
-    else made.setAttribute(key, value);
-  }
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
   return made;
 }
 
+function button(words, click) {
+  const made = element("button", { type: "button" }, words);
+  made.addEventListener("click", click);
+  return made;
+}
+
 const address = (svg) => `data:image/svg+xml,${encodeURIComponent(svg)}`;
-const button = (words, click) => element("button", { type: "button", click }, words);
-
-// ---------------------------------------------------------------- what is said, to all readers
-
+const mega = (bytes) => (bytes / 1e6).toFixed(1);
 const spoken = element("p", { class: "spoken", role: "status" });
 
-function say(cell, words, { quietly = false } = {}) {
+/** To all readers; what is only on the way is shown, and not spoken. */
+function say(cell, words) {
   cell.state.textContent = words;
-  if (!quietly) spoken.textContent = `${cell.name}: ${words}`;
+  spoken.textContent = `${cell.name}: ${words}`;
 }
 
 // ---------------------------------------------------------------- the worker
@@ -34,35 +34,26 @@ let running; // the cell whose outputs come in, and what to call when it is done
 let queue = Promise.resolve();
 let stops = 0;
 
-const hear = {
-  loaded({ loaded, total }) {
-    const [is, of] = [loaded, total].map((bytes) => (bytes / MEGA).toFixed(1));
-    if (running) say(running.cell, `Loading Python: ${is} of ${of} MB`, { quietly: true });
-  },
-  starting: () => running && say(running.cell, "Starting Python …", { quietly: true }),
-  running: () => running && say(running.cell, "Running", { quietly: true }),
-  done({ done }) {
-    running?.resolve(done);
-    running = undefined;
-  },
-  broken({ broken }) {
-    stop(`Python couldn't be loaded (${broken}).`);
-  },
-  stream: (message) => running?.cell.print(message),
-  text: (message) => running?.cell.show(element("pre", {}, message.text)),
-  widget: (message) => running?.cell.showFigure(message),
-  svg: (message) => running?.cell.showPicture(message.svg),
-  state: ({ number, state }) => models.get(number)?.follow(state),
-};
+function hear({ data }) {
+  if (data.broken) return stop(`Python couldn't be loaded (${data.broken}).`);
+  if (!running) return;
+  const { cell, resolve } = running;
+  const { total, loaded, done, stream, text, svg, figure } = data;
+  if (total) cell.state.textContent = `Loading Python: ${mega(loaded)} of ${mega(total)} MB`;
+  if (data.starting) cell.state.textContent = "Starting Python …";
+  if (data.running) cell.state.textContent = "Running";
+  if (stream) cell.print(stream, data.name);
+  if (text) cell.show(element("pre", {}, text));
+  if (figure) cell.showFigure(figure, svg);
+  else if (svg) cell.showPicture(svg);
+  if (done) resolve(done);
+}
 
 /** A worker with Python in it; what it loads is kept for a plane, where the browser can. */
 async function begin() {
   await keepForOffline();
   worker = new Worker(`${here}worker.js`, { type: "module" });
-  worker.addEventListener("message", ({ data }) => {
-    const kind = Object.keys(hear).find((name) => name in data);
-    hear[kind](data);
-  });
+  worker.addEventListener("message", hear);
   worker.addEventListener("error", () => stop("Python couldn't be loaded. Is there a network?"));
 }
 
@@ -89,24 +80,23 @@ function stop(words) {
   stops++;
   worker?.terminate();
   worker = undefined;
-  models.clear();
   for (const cell of cells) cell.ran = undefined;
-  const { cell, resolve } = running ?? {};
-  running = undefined;
-  if (cell) say(cell, words);
-  resolve?.({ stopped: true });
+  if (running) say(running.cell, words);
+  running?.resolve({ stopped: words });
 }
 
 /** Hand a cell to Python; the promise of what became of it. */
 async function execute(cell) {
-  cell.clear();
   const done = new Promise((resolve) => (running = { cell, resolve }));
+  cell.mark();
+  cell.box.classList.add("stale"); // what was shown stays, dimmed, until something new is there
   if (!worker) {
     say(cell, "Loading Python");
     await begin();
   }
   worker?.postMessage({ source: cell.source, name: cell.name });
   const result = await done;
+  running = undefined;
   cell.ran = result.error || result.stopped ? undefined : cell.source;
   return result;
 }
@@ -114,31 +104,25 @@ async function execute(cell) {
 /** Run cells, one after the other, until one fails; `asked` is the one that a reader pressed. */
 async function runEach(list, asked) {
   for (const [n, cell] of list.entries()) {
-    if (cell !== asked) say(asked, `Running ${cell.name}, ${n + 1} of ${list.length}`, { quietly: true });
-    cell.busy(true);
+    const share = `${n + 1} of ${list.length}`;
+    if (cell !== asked) asked.state.textContent = `Running ${cell.name}, ${share}`;
     const result = await execute(cell);
-    cell.busy(false);
-    if (result.stopped) return false;
-    cell.finish(result);
-    if (result.error) {
-      if (cell !== asked) say(asked, `It stopped at ${cell.name}: ${result.error.says}`);
-      return false;
-    }
+    if (!result.stopped) cell.finish(result);
+    const why = result.stopped ?? result.error?.says;
+    if (why && cell !== asked) say(asked, `It stopped at ${cell.name}: ${why}`);
+    if (why) return false;
   }
   return true;
 }
 
 /** Run a cell; if it misses a name, run what stands above and didn't run yet, and try again. */
 async function runOne(cell) {
-  cell.busy(true);
   const result = await execute(cell);
   const missed = above(cell).filter((other) => other.ran !== other.source);
   if (result.error?.type === "NameError" && missed.length) {
-    cell.clear();
     say(cell, "It needs what stands above, which runs first.");
-    if (await runEach(missed, cell)) await runEach([cell], cell);
+    await runEach([...missed, cell], cell);
   } else if (!result.stopped) cell.finish(result);
-  cell.busy(false);
 }
 
 async function runAbove(cell) {
@@ -147,7 +131,10 @@ async function runAbove(cell) {
 
 /** The cells that a cell may build on; a solution stands in for nobody's answer. */
 function above(cell) {
-  const before = cells.slice(0, cells.indexOf(cell.after ?? cell) + Boolean(cell.after));
+  const follows = Node.DOCUMENT_POSITION_FOLLOWING;
+  const precedes = ({ box }) => box.compareDocumentPosition(cell.box) & follows;
+  const checks = ({ published }) => published.includes(`def ${cell.check}(`);
+  const before = cells.filter((other) => precedes(other) || checks(other));
   return before.filter((other) => cell.isSolution || !other.isSolution);
 }
 
@@ -155,65 +142,73 @@ function above(cell) {
 function enqueue(cell, work) {
   const before = stops;
   cell.open();
-  say(cell, "Waiting", { quietly: true });
-  queue = queue.then(() => (stops === before ? work(cell) : say(cell, "Stopped.")));
-  return queue;
+  cell.state.textContent = "Waiting";
+  queue = queue.then(async () => {
+    if (stops !== before) return say(cell, "Stopped.");
+    cell.busy(true);
+    await work(cell);
+    cell.busy(false);
+  });
 }
 
 // ---------------------------------------------------------------- cells
 
+/** A cell of the chapter, or the box that book.js made for the answer to a check. */
 class Cell {
-  constructor(box, name) {
-    Object.assign(this, { box, name, ran: undefined }); // `ran`: the code that Python has seen
+  constructor(box, name, check) {
+    Object.assign(this, { box, name, check });
+    this.ran = undefined; // the code that Python has seen
+    this.input = box.querySelector(".cell_input");
+    this.code = box.querySelector("pre");
+    this.editor = box.querySelector("textarea");
+    this.published = this.editor?.defaultValue ?? this.code.textContent.replace(/\n$/, "");
+    this.isSolution = box.matches(".tag_solution");
+    this.alt = box.querySelector("img")?.alt || `The picture that ${name} draws`;
     this.state = element("span", { class: "state" });
+    this.output = element("div", { class: "cell_output ran" });
+    if (check) this.watch();
   }
 
-  /** Below the code: what can be done with it, and what Python said. Cells that run for another's
-      sake get none, so that the page stays where it was. */
-  open(asked = true) {
-    if (asked) this.box.querySelector(".cell_input .run")?.remove();
-    if (this.bar) {
-      this.bar.hidden &&= !asked;
-      return;
-    }
+  get source() {
+    return this.editor?.value ?? this.published;
+  }
+
+  /** Below the code: what can be done with it, and what Python said. */
+  open() {
+    this.box.querySelector(".run")?.remove();
+    if (this.bar) return;
     this.stopping = button("Stop", () =>
       stop("Stopped. The variables are gone: Run all above makes them again."),
     );
     this.stopping.hidden = true;
-    this.editing = button("Edit", () => this.edit());
+    const edit = () => {
+      this.edit(this.source);
+      this.editor.focus();
+    };
     this.bar = element(
       "div",
       { class: "bar", role: "group", "aria-label": this.name },
       button("Run", () => enqueue(this, runOne)),
       button("Run all above", () => enqueue(this, runAbove)),
-      this.editing,
+      ...(this.check ? [] : [button("Edit", edit)]),
       button("Reset", () => this.reset()),
       this.stopping,
       this.state,
     );
-    this.bar.hidden = !asked;
-    this.output = element("div", { class: "cell_output ran" });
-    this.place();
+    this.input.after(this.bar);
   }
 
   busy(is) {
-    this.open(false);
     this.stopping.hidden = !is;
     this.box.setAttribute("aria-busy", is);
   }
 
-  /** What was shown stays, dimmed, until something new takes its place. */
-  clear() {
-    this.open(false);
-    this.mark();
-    this.box.classList.add("stale");
-  }
-
+  /** Something new takes the place of what was shown. */
   replace() {
     if (!this.box.classList.contains("stale")) return;
     this.output.replaceChildren();
-    this.box.classList.remove("stale");
-    this.box.classList.add("has-run");
+    (this.input.closest("details") ?? this.bar ?? this.input).after(this.output);
+    this.box.classList.replace("stale", "has-run");
   }
 
   show(...nodes) {
@@ -221,68 +216,81 @@ class Cell {
     this.output.append(...nodes);
   }
 
-  print({ stream, name }) {
+  print(text, stream) {
     this.replace();
     const last = this.output.lastChild;
-    if (last?.className === name) last.append(stream);
-    else this.show(element("pre", { class: name }, stream));
+    if (last?.className === stream) last.append(text);
+    else this.show(element("pre", { class: stream }, text));
   }
 
   showPicture(svg) {
-    const src = address(svg);
-    const alt = this.edited ? `The picture that ${this.name} draws now` : this.alt;
+    const edited = this.source !== this.published;
+    const alt = edited ? `The picture that ${this.name} draws now` : this.alt;
     const label = "Figure, scrolls sideways if it is wide"; // as around the stored ones
     const scrolls = { class: "picture", role: "group", "aria-label": label, tabindex: "0" };
-    this.show(element("div", scrolls, element("img", { src, alt })));
+    this.show(element("div", scrolls, element("img", { src: address(svg), alt })));
   }
 
-  async showFigure({ widget: { number, state }, svg }) {
-    const place = element("div");
-    this.show(place);
+  async showFigure({ kind, state }, svg) {
+    const el = element("div");
+    this.show(el);
     const { default: figures } = await import(`${here}figures.js`);
-    models.set(number, new Model(number, state));
-    figures.render({ model: models.get(number), el: place });
-    place.firstChild.append(element("img", { src: address(svg), alt: "" }));
+    const shown = { ...state, _kind: kind.toLowerCase() };
+    const ignore = () => {};
+    const model = { get: (name) => shown[name], set: ignore, save_changes: ignore, on: ignore };
+    figures.render({ model, el });
+    el.firstChild.append(element("img", { src: address(svg), alt: "" })); // for print
   }
 
   finish({ error }) {
     this.replace();
-    if (error) {
+    if (this.check && error?.type === "AssertionError") {
+      say(this, `Not yet: ${error.says.replace(/^AssertionError: /, "")}`);
+    } else if (error) {
       this.show(element("pre", { class: "error" }, error.text));
       this.mark(error.line);
       say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says);
+    } else if (this.check && this.source.includes(`${this.check}(`)) {
+      if (this.output.textContent === "Right.\n") this.output.replaceChildren(); // said once
+      say(this, "Right.");
+      remember(this.check);
     } else say(this, this.output.lastChild ? "Done." : "Done: it showed nothing.");
   }
 
   /** A stripe behind the line where it went wrong. */
   mark(line) {
-    const code = this.editor ?? this.box.querySelector("pre");
+    const code = this.editor ?? this.code;
     code.classList.toggle("wrong", Boolean(line));
     code.style.setProperty("--line", line);
   }
 
   /** A text area in the place of the code. */
-  write(text, label) {
-    this.editor = element("textarea", {
-      "aria-label": `${label}. Control and Enter run it`,
-      autocapitalize: "off",
-      autocomplete: "off",
-      spellcheck: "false",
-      wrap: "off",
-      input: () => {
-        this.fit();
-        this.mark();
-        keep(this);
-      },
-      keydown: (event) => this.press(event),
-    });
+  edit(text) {
+    if (!this.editor) {
+      this.editor = element("textarea", {
+        "aria-label": `Code of ${this.name}. Control and Enter run it`,
+        autocapitalize: "off",
+        autocomplete: "off",
+        spellcheck: "false",
+        wrap: "off",
+      });
+      this.code.hidden = true;
+      this.code.after(this.editor);
+      this.watch();
+    }
     this.editor.value = text;
-    this.fit();
-    return this.editor;
+    this.changed();
   }
 
-  fit() {
+  watch() {
+    this.editor.addEventListener("input", () => this.changed());
+    this.editor.addEventListener("keydown", (event) => this.press(event));
+  }
+
+  changed() {
     this.editor.rows = this.editor.value.split("\n").length;
+    this.mark();
+    keep(this);
   }
 
   /** Enter goes on as deep as the line before, and deeper after a colon. */
@@ -294,121 +302,32 @@ class Cell {
       const line = value.slice(value.lastIndexOf("\n", at - 1) + 1, at);
       const deeper = line.trimEnd().endsWith(":") ? "    " : "";
       this.editor.setRangeText(`\n${line.match(/^ */)[0]}${deeper}`, at, end, "end");
-      this.editor.dispatchEvent(new Event("input"));
+      this.changed();
     } else return;
     event.preventDefault();
   }
-}
-
-class Printed extends Cell {
-  constructor(box, number) {
-    super(box, `cell ${number}`);
-    this.code = box.querySelector("pre");
-    this.isSolution = box.matches(".tag_solution");
-    this.published = this.code.textContent.replace(/\n$/, "");
-    this.alt = box.querySelector("img")?.alt || `The picture that ${this.name} draws`;
-  }
-
-  get source() {
-    return this.editor ? this.editor.value : this.published;
-  }
-
-  get edited() {
-    return this.source !== this.published;
-  }
-
-  place() {
-    const input = this.box.querySelector(".cell_input");
-    input.after(this.bar);
-    (this.bar.closest("details") ?? this.bar).after(this.output);
-  }
-
-  edit(text = this.published) {
-    this.open();
-    if (this.editor) return this.editor.focus();
-    this.code.hidden = true;
-    this.code.after(this.write(text, `Code of ${this.name}`));
-    this.editing.hidden = true;
-    if (text === this.published) this.editor.focus();
-  }
 
   reset() {
-    this.mark();
-    this.output.replaceChildren();
+    this.output.remove();
     this.box.classList.remove("has-run", "stale");
-    this.editor?.remove();
-    this.editor = undefined;
-    this.code.hidden = this.editing.hidden = false;
-    keep(this);
+    if (this.editor) this.edit(this.published);
+    if (!this.check) {
+      this.editor?.remove();
+      this.editor = undefined;
+      this.code.hidden = false;
+    }
+    this.mark();
     say(this, "As it was published.");
   }
 }
 
-/** Where a reader answers an exercise, below the cell with its check. */
-class Answer extends Cell {
-  constructor(after, check, names) {
-    super(element("div", { class: "cell answer" }), `your answer to ${check}`);
-    Object.assign(this, { after, check, edited: true });
-    const answers = names.map((name) => name + " = ...");
-    this.start = [...answers, "", `${check}(${names.join(", ")})`].join("\n"); // no nested `: jsmin
-    this.box.append(
-      element("p", {}, "Your answer"),
-      element("div", { class: "cell_input" }, this.write(this.start, `Your answer to ${check}`)),
-    );
-    after.box.before(this.box);
-    this.open();
-  }
-
-  get published() {
-    return this.start;
-  }
-
-  edit(text) {
-    this.editor.value = text;
-    this.fit();
-  }
-
-  get source() {
-    return this.editor.value;
-  }
-
-  place() {
-    this.editing.remove();
-    this.box.append(this.bar, this.output);
-  }
-
-  reset() {
-    this.output.replaceChildren();
-    this.editor.value = this.start;
-    this.editor.dispatchEvent(new Event("input"));
-    say(this, "Empty again.");
-  }
-
-  /** What the check says is said once: beside the buttons. */
-  print(message) {
-    if (message.stream.trim() !== "Right.") super.print(message);
-  }
-
-  finish({ error, right }) {
-    if (error?.type === "AssertionError") {
-      this.replace();
-      say(this, `Not yet: ${error.says.replace(/^AssertionError: /, "")}`);
-    } else super.finish({ error });
-    if (error || !right.includes(this.check)) return;
-    say(this, "Right.");
-    remember(this.check);
-  }
-}
-
-const cells = [...document.querySelectorAll("div.cell")]
-  .map((box, n) => new Printed(box, n + 1))
+const cells = [...document.querySelectorAll("div.cell:not(.answer)")]
+  .map((box, n) => new Cell(box, `cell ${n + 1}`))
   .filter(({ box }) => !box.matches(".needs-torch"));
-const answers = [];
-for (const cell of cells) {
-  for (const [, check, given] of cell.published.matchAll(/^def (check_\w+)\((.*)\):/gm)) {
-    answers.push(new Answer(cell, check, given.split(/, */)));
-  }
-}
+const answers = [...document.querySelectorAll("div.answer")].map((box) => {
+  const { check } = box.dataset;
+  return new Cell(box, `your answer to ${check}`, check);
+});
 document.querySelector("article").append(spoken);
 document.head.append(element("link", { rel: "stylesheet", href: `${here}page.css` }));
 
@@ -428,8 +347,9 @@ function keep({ name, published, source }) {
 for (const cell of [...cells, ...answers]) {
   const { of, text } = kept("typed")[chapter]?.[cell.name] ?? {};
   if (of === cell.published) {
+    cell.open();
     cell.edit(text);
-    say(cell, "As you left it.", { quietly: true });
+    cell.state.textContent = "As you left it.";
   }
 }
 
@@ -442,46 +362,9 @@ function remember(check) {
   dispatchEvent(new Event("right"));
 }
 
-// ---------------------------------------------------------------- figures that move
-
-/** What a figure shares with its widget in Python. */
-class Model {
-  constructor(number, state) {
-    Object.assign(this, { number, state, changed: {} });
-  }
-
-  get(name) {
-    return this.state[name];
-  }
-
-  set(values) {
-    Object.assign(this.state, values);
-    Object.assign(this.changed, values);
-  }
-
-  save_changes() {
-    worker?.postMessage({ number: this.number, state: this.changed });
-    this.changed = {};
-  }
-
-  on(names, call) {
-    this.call = call;
-  }
-
-  off() {}
-
-  follow(state) {
-    Object.assign(this.state, state);
-    this.call?.();
-  }
-}
-
-const models = new Map();
-
 /** Called by the small button of a cell. */
 export function press(box) {
   const cell = [...cells, ...answers].find((each) => each.box === box);
-  cell.open();
+  enqueue(cell, runOne);
   cell.bar.querySelector("button").focus();
-  return enqueue(cell, runOne);
 }

@@ -9,7 +9,6 @@ names the folder, and nothing is loaded from it before a reader presses Run.
 from __future__ import annotations
 
 import hashlib
-import json
 import shutil
 import zipfile
 from functools import cache
@@ -38,10 +37,7 @@ def own_files() -> dict[str, bytes]:
     scripts = {p.name: jsmin(p.read_text("utf-8")).encode() for p in sorted(OWN.glob("*.js"))}
     style = (OWN / "page.css").read_bytes()
     figures = jsmin(widgets.script(*widgets.FIGURES)).encode()
-    files = {**scripts, "page.css": style, "figures.js": figures, "posenc.zip": package()}
-    sizes = {p.name: p.stat().st_size for p in sorted(PYODIDE.iterdir())}
-    sizes |= {name: len(content) for name, content in files.items()}
-    return files | {"files.json": json.dumps(sizes).encode()}
+    return {**scripts, "page.css": style, "figures.js": figures, "posenc.zip": package()}
 
 
 def package() -> bytes:
