@@ -60,7 +60,7 @@ def test_results_of_a_search_show_excerpts_of_the_text(site, browser):
     home = "https://book.test/"
     tab.route(f"{home}**", lambda to: to.fulfill(path=SITE / urlsplit(to.request.url).path[1:]))
     tab.goto(f"{home}search.html?q=wavelength")
-    tab.wait_for_function("document.querySelectorAll('#search-results .context').length >= 5")
+    tab.locator("#search-results .context").nth(4).wait_for()
     found = tab.locator("#search-results li:has(.context)").first
     _, *words, _ = re.findall("[A-Za-z]{4,}", found.locator(".context").inner_text())
     found.locator("a").first.click()
