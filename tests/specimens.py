@@ -60,12 +60,6 @@ def subject(x, positions):
     return torch.cat((first * cos - second * sin, first * sin + second * cos), dim=-1)
 """
 
-BIAS = """
-def subject(seq_len):
-    k = np.arange(seq_len)
-    return -0.25 * np.abs(k[:, None] - k)
-"""
-
 
 def made(text, old="", new=""):
     """Run the text of a program, with one place changed, and return its `subject`."""
@@ -131,7 +125,6 @@ def counted(step, base, first):
 
 
 turn = recall.turn
-LAYERS, ROTATIONS = ({"laws": checks.laws_of(kind)} for kind in ("module", "rotary"))
 ADD, STORE = "x + rows.to(x.dtype)", 'self.register_buffer("pe", table, persistent=False)'
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
 SHARED = {"widths": [16], "frequencies": rotary_frequencies(16)[0] * (np.arange(8) < 4)}
@@ -152,11 +145,11 @@ RIGHT = [  # kind, subject, what is said of its convention, options
     ("module", made(LAYER, ADD, "(x * x.size(-1) ** 0.5 + rows.to(x.dtype), None)"), "", {}),
     ("module", recall.Refilled, "", {}),
     ("module", SinusoidalPositionalEncoding(32, batch_first=False), "", {}),
-    ("module", SinusoidalPositionalEncoding, "(paper)", LAYERS),  # compiled, too
+    ("module", SinusoidalPositionalEncoding, "(paper)", {"laws": None}),  # compiled, too
     ("rotary", made(ROTARY), "(rotary, halves)", {}),
     ("rotary", rotate_half, "", {}),
     ("rotary", in_numpy, "", {}),
-    ("rotary", rotate_pairs, "(rotary, neighbors)", ROTATIONS),
+    ("rotary", rotate_pairs, "(rotary, neighbors)", {"laws": None}),
     ("rotary", lambda x, p: rotate_pairs(x, -p / 4), "turned backwards in steps of 0.25", {}),
     ("rotary", last_part, "", {}),
     ("rotary", turn(frequencies=AXIAL), "", AXES),
@@ -190,17 +183,16 @@ class Wrong(NamedTuple):
     options: dict = {}  # noqa: RUF012 - it is only read
 
 
-def changed(kind, text, *rows):
+def changed(kind, text, rows):
     """Change a right program in one place: laws, the old text, the new one, and what is said."""
-    options = {} if kind == "bias" else {"base": 10_000}
     for laws, old, new, *says in rows:
-        yield Wrong(kind, laws, made(text, old, new), says[0] if says else "", options)
+        yield Wrong(kind, laws, made(text, old, new), "".join(says), {"base": 10_000})
 
 
 ANGLES, RETURN, ODD = "position * omega", "return table", 'raise ValueError("odd")'
 PLACES, HALVES = "positions.double()", "x.chunk(2, dim=-1)"
 LEAF = "torch.zeros((), requires_grad=True)"  # what else a gradient may arrive at
-TABLES = (
+TABLES = changed("table", TABLE, [
     ("shape …", "_model), dtype)", "_model), np.int32)", "int32, which is no floating-point type"),
     ("shape …", RETURN, "return np.tile(table, 2)", "exhibit 12,"),
     ("norm shift offset frequencies", RETURN, "table[100:101] = 0; return table",
@@ -218,8 +210,8 @@ TABLES = (
     ("odd", ODD, "return np.zeros((seq_len, d_model))", "exhibit 6,"),
     ("half repeat", "np.zeros((seq_len, d_model), dtype)", "memory[: seq_len * d_model].reshape("
      "seq_len, d_model)", "repeat: a later call wrote over"),
-)  # fmt: skip
-LAYERS_CHANGED = (
+])  # fmt: skip
+LAYERS = changed("module", LAYER, [
     ("shape …", "x.size(1)", "x.size(0)"),
     ("norm frequencies unique", ADD, "x", "exhibit 5,"),
     ("norm steps batch token rows far half reduced", ADD, "x + rows / x.size(0)"),
@@ -242,8 +234,8 @@ LAYERS_CHANGED = (
     ("steps batch …", ADD, f"torch.from_numpy(memory)[: x.numel()].view(x.shape).copy_({ADD})",
      "repeat: a later call wrote over"),
     ("compile", ADD, "(x + rows.to(x.dtype), print(end=''))[0]"),
-)  # fmt: skip
-ROTATIONS_CHANGED = (
+])  # fmt: skip
+ROTATIONS = changed("rotary", ROTARY, [
     ("shape …", "second * cos), dim=-1)", "second * cos), dim=-2)"),
     ("shift offset unique float32 half", PLACES, "(positions // 2).double()", "exhibit D,"),
     ("norm half", "angles.cos().to(x.dtype)", "angles.to(x.dtype).cos()", "half: exhibit A,"),
@@ -259,14 +251,7 @@ ROTATIONS_CHANGED = (
     ("odd", ODD, "x = x[..., :-1]; d -= 1", "shape (3, 14)"),
     ("empty", "return torch", "return x[:1] if not x.numel() else torch", "shape "),
     ("compile", PLACES, "(positions, print(end=''))[0].double()"),
-)  # fmt: skip
-BIASES = (
-    ("shape …", "k[:, None] - k", "k[1:, None] - k", "shape (23, 24) for (24, 24)"),
-    ("offset penalty", "np.abs(k[:, None] - k)", "np.sqrt(k[:, None] * k)"),
-    ("start", "np.arange(seq_len)", "np.arange(seq_len) / seq_len"),
-    ("mirror penalty", "np.abs(k[:, None] - k)", "(k[:, None] - k)", "exhibit H,"),
-    ("penalty", "-0.25", "-0.0", "one penalty for all"),
-)
+])  # fmt: skip
 
 
 def early(seq_len, d_model, dtype=torch.float32):
@@ -295,42 +280,32 @@ def sticky():
     return recall.pair(ABSOLUTE.full, step)
 
 
-def other(tokens, cache):
-    return (ABSOLUTE if cache else DECODER).step(tokens, cache)
-
-
 def whole(full):
     return {"full": full, "step": None}
 
 
-def padding_seen(tokens, positions=None, mask=None):
-    return DECODER.full(tokens, positions)
-
-
 plain = whole(lambda tokens: DECODER.full(tokens))
-FAULTS = (
+FAULTS = [Wrong("decoder", *fault) for fault in [
     ("steps chunks", at(lambda n, _: n + (n > 0)), "one too far"),
     ("steps", at(lambda n, _: n % 16), "wrap or are clamped, at 16"),
     ("steps chunks ragged", recall.pair(plain["full"], UNTURNED.step), "doesn't arrive; or a step"),
-    ("steps chunks", recall.pair(step=other), "a step doesn't compute what the whole does"),
+    ("steps chunks", recall.pair(step=lambda t, cache: (ABSOLUTE if cache else DECODER).step(
+        t, cache)), "a step doesn't compute what the whole does"),
     ("chunks", at(lambda n, more: n * (more == 1)), "in a chunk, the mask"),
-    ("padded", whole(padding_seen), "padding is looked at"),
+    ("padded", whole(lambda t, positions=None, mask=None: DECODER.full(t, positions)),
+     "padding is looked at"),
     ("moved", recall.pair(ABSOLUTE.full, ABSOLUTE.step), "relative=False"),
     ("steps chunks repeat", sticky(), "repeat: something is kept", {"relative": False}),
     ("causal", whole(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None]), "mask is missing"),
     ("batch causal", whole(lambda t: np.repeat(DECODER.full(t[:1]), len(t), axis=0)), "share what"),
     ("order", whole(lambda t: 0 * DECODER.full(t) + np.arange(16.0)), "positions never reach"),
     ("shape …", whole(lambda t: DECODER.full(np.pad(t, [(0, 0), (1, 0)]))), "an axis is missing"),
-)
+]]  # fmt: skip
 OF_YARN = recall.yarn_options()
 OTHER = OF_YARN | {"frequencies": OF_YARN["frequencies"] * 1.01}
 NO_BASE = turn(frequencies=AXIAL * np.array([1, 2.5, 1, 1, 1, 1, 1, 1]))
 WRONG = [
-    *changed("table", TABLE, *TABLES),
-    *changed("module", LAYER, *LAYERS_CHANGED),
-    *changed("rotary", ROTARY, *ROTATIONS_CHANGED),
-    *changed("bias", BIAS, *BIASES),
-    *(Wrong("decoder", *fault) for fault in FAULTS),
+    *TABLES, *LAYERS, *ROTATIONS, *FAULTS,
     *(Wrong("table", f"{bug.law} …", hunt.BUGS[name], f"exhibit {bug.number},")
       for name, bug in checks.MUSEUM.items() if name in hunt.BUGS),
     Wrong("table", "convention", table, "where sin, cos", {"convention": "Marian"}),
@@ -363,6 +338,12 @@ WRONG = [
     Wrong("rotary", "axes", lambda x, p: rotate_pairs(x, p[..., 0]), "coordinate 1 turns", AXES),
     Wrong("rotary", "axes", lambda x, p: rotate_pairs(x, p.amax(-1)), "", AXES),
     Wrong("rotary", "frequencies …", lambda x, p: x.clone(), "axes: no two dimensions turn", AXES),
+    Wrong("bias", "shape …", lambda n: -distance(n)[1:], "shape (23, 24) for (24, 24)"),
+    Wrong("bias", "offset penalty", lambda n: -np.sqrt(np.outer(np.arange(n), np.arange(n)))),
+    Wrong("bias", "start", lambda n: -distance(n) / n),
+    Wrong("bias", "mirror penalty", lambda n: np.subtract.outer(np.arange(n), np.arange(n)) * -0.25,
+          "exhibit H,"),
+    Wrong("bias", "penalty", lambda n: -0.0 * distance(n), "one penalty for all"),
     Wrong("rotary", "frequencies", NO_BASE, "no base and exponent known for the pairs of", AXES),
 ]  # fmt: skip
 
@@ -378,10 +359,6 @@ class ReadsNumbers(recall.Added):
 class Still(nn.Module):
     def forward(self, x, positions):
         return x.clone()
-
-
-def full_of_torch(tokens):
-    return torch.from_numpy(DECODER.full(tokens.numpy()))
 
 
 UNFILLED = recall.Rotary()
@@ -402,6 +379,6 @@ NOTED = [
     ("rotary", "float32", recall.part("partial"), "no convention to compare with",
      {"frequencies": 1 / (1 + np.arange(8.0))}),
     ("rotary", "cast", Still(), "no convention to compare with", {}),
-    ("decoder", "shape", whole(full_of_torch), "torch, ", {}),
+    ("decoder", "shape", whole(lambda t: torch.from_numpy(DECODER.full(t.numpy()))), "torch, ", {}),
     ("decoder", "padded", plain, "no argument for mask", {}),
 ]  # fmt: skip

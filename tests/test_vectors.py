@@ -1,9 +1,6 @@
-"""The test vectors are what their tool computes, what the package does, and what Node reads."""
+"""The test vectors are what their tool computes, and what the package does."""
 
 import json
-import shutil
-import subprocess
-from pathlib import Path
 
 import jsonschema
 import numpy as np
@@ -16,7 +13,6 @@ from posenc.checks import KNOWN
 from posenc.checks.conventions import join
 from posenc.nn import rotate_pairs
 
-SINE = "0.84147098480789650665250232163"
 VECTORS = json.loads(vectors.FILE.read_text(encoding="utf-8"))
 
 
@@ -90,14 +86,3 @@ def test_multipliers(case):
     (layers,) = read_config(config).layers
     near(layers.attention_factor, case["attention_factor"], rtol=1e-14)
     near(layers.score_factor or 1, case["score_factor"], rtol=1e-14)
-
-
-@pytest.mark.skipif(shutil.which("node") is None, reason="no Node.js: its reader is left out")
-@pytest.mark.parametrize(("sine", "said"), [(SINE, ""), ("0.8415", "paper, row 1, pair 0")])
-def test_a_reader_in_another_language_agrees_and_notices(sine, said, tmp_path):
-    path = tmp_path / "vectors.json"
-    path.write_text(vectors.FILE.read_text(encoding="utf-8").replace(SINE, sine))
-    reader = Path(__file__).with_name("vectors.mjs")
-    read = subprocess.run(["node", reader, path], capture_output=True, text=True)
-    assert bool(read.returncode) == bool(said), read.stderr
-    assert said in read.stderr
