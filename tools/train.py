@@ -4,16 +4,12 @@
 """
 
 import csv
-import json
-import platform
 import sys
-import time
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
 import numpy as np
-import torch
 from joblib import Parallel, delayed
 from scipy import stats
 
@@ -107,6 +103,11 @@ def seeds_of(study):
     return FRESH if study in SECOND else SEEDS
 
 
+def table_of(study):
+    """Return the name of the table that a study is in."""
+    return "context" if study in CONTEXT else "experiments"
+
+
 def choose(settings, starts):
     """Train all rates and starts from each seed of the sweep; return the best, and all rows."""
     tried = [replace(settings, start=start, rate=rate) for start in starts for rate in RATES]
@@ -151,44 +152,31 @@ def in_stages(trained):
 
 
 def run(job):
-    """Choose rate and start on held-out data, and train the models. Return seconds and rows."""
+    """Choose rate and start on held-out data, train the models, and return their rows."""
     study, settings, starts = job
-    begin, seeds = time.process_time(), seeds_of(study)
     chosen, swept = choose(settings, starts)
-    made, trained = [*experiments.records(study, "sweep", *swept)], train(chosen, seeds)
+    seeds = seeds_of(study)
+    trained = train(chosen, seeds)
     if study in CONTEXT:
         results = (stretched if study == "stretch" else in_stages)(trained)
     else:
         beyond = study in ("main", "again", "spread")
         results = [("test", experiments.measure(trained, beyond=beyond))]
+    rows = [*experiments.records(study, "sweep", *swept)]
     for role, found in results:
-        made += experiments.records(study, role, [chosen] * len(seeds), seeds, found)
-    return time.process_time() - begin, made
+        rows += experiments.records(study, role, [chosen] * len(seeds), seeds, found)
+    return rows
 
 
 def write(parts):
-    """Write both tables, and beside them what they were made with."""
-    rows = [row for _, made in parts for row in made]
-    tables = {
-        "experiments": [row for row in rows if row["study"] not in CONTEXT],
-        "context": [row for row in rows if row["study"] in CONTEXT],
-    }
-    for table, chosen in tables.items():
+    """Write both tables."""
+    for table in ("experiments", "context"):
+        rows = [row for part in parts for row in part if table_of(row["study"]) == table]
+        columns = dict.fromkeys(key for row in rows for key in row)
         with (DATA / f"{table}.csv").open("w", newline="") as file:
-            columns = dict.fromkeys(key for row in chosen for key in row)
             writer = csv.DictWriter(file, columns, lineterminator="\n")
             writer.writeheader()
-            writer.writerows(chosen)
-    made = {
-        "made on": time.strftime("%Y-%m-%d"),
-        "rows": {table: len(chosen) for table, chosen in tables.items()},
-        "minutes of one core": round(sum(seconds for seconds, _ in parts) / 60, 1),
-        "python": platform.python_version(),
-        "torch": torch.__version__,
-        "numpy": np.__version__,
-        "processor": platform.machine(),
-    }
-    (DATA / "experiments.json").write_text(json.dumps(made, indent=1) + "\n")
+            writer.writerows(rows)
 
 
 def sample(number):
