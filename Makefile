@@ -154,12 +154,11 @@ experiments: export OMP_NUM_THREADS := 1
 experiments: .venv ## train every model of chapters 11 and 15 again (22 minutes on two cores)
 	$(BIN)/python tools/train.py
 
-bench: book .venv/bench/installed ## measure speed beside other libraries, and in a browser (RECORD=notebooks/data/speed.json)
+bench: .venv/bench/installed ## measure speed beside other libraries (RECORD=notebooks/data/speed.json)
 	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD:%=--record %)
 	@PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py \
 		$(RECORD:%=--record $(dir $(RECORD))implementations.json)
 	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= tests/test_transformers.py
-	RECORD=$(RECORD) $(BIN)/python -m pytest -s -m timing tests/test_page.py
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.
 mutants: export OMP_NUM_THREADS := 1

@@ -2,42 +2,19 @@
 
 import os
 import re
-import shutil
 
 import pytest
 from addresses import SITE
-from browser import NAMES
+from browser import chromium, path
 
-FLAGS = (
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-)
-MISSING = "no Chromium: install one, or name it in PLAYWRIGHT_CHROMIUM"
 OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)[:/]")
 
 
-def chromium():
-    """Path of the browser, or None."""
-    named = os.environ.get("PLAYWRIGHT_CHROMIUM")
-    return named or next(filter(None, map(shutil.which, NAMES)), None)
-
-
-def pytest_report_header():
-    return f"browser: {chromium() or MISSING}"
-
-
-def pytest_collection_modifyitems(config, items):
-    """Mark what needs the site or a browser; what measures times runs in `make bench` alone."""
+def pytest_collection_modifyitems(items):
+    """Mark what needs the site or a browser."""
     for item in items:
         if {"browser", "site"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker("browser")
-        if item.get_closest_marker("timing") and "timing" not in config.option.markexpr:
-            item.add_marker(pytest.mark.skip(reason="run by `make bench`"))
 
 
 def absent(message):
@@ -56,14 +33,19 @@ def site():
 @pytest.fixture(scope="session")
 def browser():
     """One browser for all tests of a worker."""
-    path = chromium()
-    if path is None:
-        absent(MISSING)
-    playwright = pytest.importorskip("playwright.sync_api")
-    with playwright.sync_playwright() as engine:
-        running = engine.chromium.launch(executable_path=path, args=FLAGS)
-        yield running
-        running.close()
+    try:
+        with chromium() as running:
+            yield running
+    except SystemExit as missing:
+        absent(str(missing))
+
+
+def pytest_report_header():
+    """Say which browser it is."""
+    try:
+        return f"browser: {path()}"
+    except SystemExit as missing:
+        return f"browser: {missing}"
 
 
 def windows(browser):

@@ -33,10 +33,11 @@ Heatmap of the encoding
 0 position 39 0 dimension 7 −1 1
 Position 20, dimension 7: cos(20 / 12.3456^(6/8)) = −0.9945
 
-Curves(d_model=8, seq_len=12, pair=1, stride=2)
+Curves(d_model=8, seq_len=14, pair=1, stride=2)
 width d, base n, length L, first pair i, pairs apart
 Sine and cosine of each pair, over positions
-0 2 4 6 8 10 −1 0 1 position pair 1: wavelength 62.83 positions pair 3: wavelength 6283.19 positions
+0 2 4 6 8 10 12 −1 0 1 position pair 1: wavelength 62.83 positions
+    pair 3: wavelength 6283.19 positions
 Pair 1 turns once in 62.83 positions. Pair 3 turns once in 6283.19 positions.
     Solid lines are sines, dashed ones cosines.
 
@@ -403,12 +404,8 @@ def test_a_swipe_scrolls_the_page_and_changes_nothing(visit, start):
     box = place.bounding_box()
     before, top = state_of(page), page.evaluate("scrollY")
     x, y = box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.7
-    touch = page.context.new_cdp_session(page)
-    for step in range(13):
-        kind = "touchMove" if step else "touchStart"
-        points = [{"x": x, "y": y - 10 * step}]
-        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
-    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
+    swipe = {"x": x, "y": y, "yDistance": -130, "gestureSourceType": "touch"}
+    page.context.new_cdp_session(page).send("Input.synthesizeScrollGesture", swipe)
     page.wait_for_function(f"scrollY > {top + 50}")
     assert state_of(page) == before
     place.tap(position={"x": box["width"] * 0.3, "y": box["height"] * 0.5})
