@@ -397,15 +397,19 @@ def test_a_bad_link_opens_the_usual_view(visit):
 @pytest.mark.parametrize("start", ["canvas", "input"])
 def test_a_swipe_scrolls_the_page_and_changes_nothing(visit, start):
     """One that begins on a figure, as a thumb's often does; a tap still picks."""
-    phone = {"viewport": {"width": 390, "height": 500}, "has_touch": True, "is_mobile": True}
-    page = chapter(visit, **phone)
+    size = {"width": 390, "height": 500}
+    page = chapter(visit, viewport=size, has_touch=True, is_mobile=True, bypass_csp=True)
     place = page.figure.locator(start).first
     place.scroll_into_view_if_needed()
     box = place.bounding_box()
     before, top = state_of(page), page.evaluate("scrollY")
     x, y = box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.7
-    swipe = {"x": x, "y": y, "yDistance": -130, "gestureSourceType": "touch"}
-    page.context.new_cdp_session(page).send("Input.synthesizeScrollGesture", swipe)
+    touch = page.context.new_cdp_session(page)
+    for step in range(13):
+        kind = "touchMove" if step else "touchStart"
+        points = [{"x": x, "y": y - 10 * step}]
+        touch.send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     page.wait_for_function(f"scrollY > {top + 50}")
     assert state_of(page) == before
     place.tap(position={"x": box["width"] * 0.3, "y": box["height"] * 0.5})
