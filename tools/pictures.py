@@ -7,10 +7,11 @@ Both are SVG by matplotlib, so a difference can be named: "axes_1 text_5: 'posit
 import base64
 import io
 import re
-from xml.etree import ElementTree
+from itertools import pairwise
 
 import matplotlib as mpl
 import numpy as np
+from lxml import etree
 from PIL import Image
 
 SVG = "image/svg+xml"
@@ -32,34 +33,33 @@ ROUGH = {
 """Figures whose curves and points, not axes and words, may lie elsewhere on another CPU."""
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+NAMED = re.compile("axes|matplotlib|.?tick|legend|text|line2d|patch|.*Collection")
+LINE = re.compile(r"path (.* )?d=M _ _( L _ _)+( style=.*)?")
 PNG = "data:image/png;base64,"
 
 
-def version(svg):
-    """The matplotlib that drew it. Another one may place words elsewhere."""
-    found = re.search(r"Matplotlib v(\d+\.\d+)", svg)
-    return found and found[1]
-
-
 def is_comparable(svg):
-    return version(svg) == ".".join(mpl.__version__.split(".")[:2])
+    """Whether the matplotlib that drew it is this one: another may place words elsewhere."""
+    return f"Matplotlib v{'.'.join(mpl.__version__.split('.')[:2])}." in svg
 
 
 def elements(svg):
-    """Of each element and word, in drawing order: where, what, numbers by attribute, pixels."""
-    builder = ElementTree.TreeBuilder(insert_comments=True)
-    root = ElementTree.fromstring(svg, ElementTree.XMLParser(target=builder))
-    ids = {}
-
-    def visit(element, where):
-        if element.tag is ElementTree.Comment:
-            yield where, repr(element.text.strip()), {}, None
-            return
-        what, numbers, pixels = [element.tag.rpartition("}")[2]], {}, None
-        for key, value in sorted(element.items()):
+    """Of each element and word, in drawing order: where, what, and its numbers by attribute."""
+    ids, places = {}, {None: ""}
+    for node in etree.fromstring(svg.encode()).iter():
+        where = places.get(node.getparent())
+        if where is None or str(node.tag).endswith("metadata"):
+            continue
+        if node.tag is etree.Comment:
+            yield where, repr(node.text.strip()), {}
+            continue
+        if not re.search(r"text_\d+$", where):  # letters; the word itself is a comment
+            places[node] = " ".join([where, *filter(NAMED.match, [node.get("id", "")])]).strip()
+        what, numbers = [etree.QName(node).localname], {}
+        for key, value in sorted(node.items()):
             if value.startswith(PNG):
                 picture = Image.open(io.BytesIO(base64.b64decode(value.removeprefix(PNG))))
-                pixels = np.asarray(picture.convert("RGBA"), dtype=int)
+                numbers["pixels"] = np.asarray(picture.convert("RGBA"), dtype=int)
                 continue
             # An id may hold a hash of coordinates. What counts is who shares one.
             value = re.sub(r"[0-9a-f]{10}\b", lambda m: f"{ids.setdefault(m[0], len(ids))}", value)
@@ -67,17 +67,7 @@ def elements(svg):
                 numbers[key] = np.array(NUMBER.findall(value), dtype=float)
                 value = " ".join(NUMBER.sub("_", value).split())
             what.append(f"{key.rpartition('}')[2]}={value}")
-        yield where, " ".join(what), numbers, pixels
-        if re.search(r"text_\d+$", where):
-            return  # letters; the word itself was the comment before them
-        name = element.get("id", "")
-        if re.match("axes|matplotlib|.?tick|legend|text|line2d|patch|.*Collection", name):
-            where = f"{where} {name}".strip()
-        for child in element:
-            if not str(child.tag).endswith("metadata"):
-                yield from visit(child, where)
-
-    return list(visit(root, ""))
+        yield where, " ".join(what), numbers
 
 
 def apart(points, line):
@@ -89,45 +79,36 @@ def apart(points, line):
     return np.linalg.norm(to - foot, axis=2).min(axis=1).max()
 
 
-def is_line(what):
-    return re.fullmatch(r"path (.* )?d=M _ _( L _ _)+( style=.*)?", what) is not None
-
-
 def unlike(old, new, rough):
     """What differs between two elements, or None; `rough` is the tolerance of what axes hold."""
-    (where, what, numbers, pixels), (_, what_now, numbers_now, pixels_now) = old, new
-    shapes = [re.sub("( L _ _)+", " L", w) if is_line(w) else w for w in (what, what_now)]
-    if shapes[0] != shapes[1] or numbers.keys() != numbers_now.keys():
+    (where, what, numbers), (_, what_now, numbers_now) = old, new
+    shape, shape_now = (re.sub("( L _ _)+", " L", each) for each in (what, what_now))
+    if shape != shape_now or numbers.keys() != numbers_now.keys():
         return f"{where}: {what[:80]} became {what_now[:80]}"
-    if pixels is not None:
-        if pixels.shape != pixels_now.shape:
-            return f"{where}: image of {pixels.shape[:2]} became {pixels_now.shape[:2]}"
-        levels = np.abs(pixels - pixels_now).max()
-        if levels > LEVELS:
-            return f"{where}: colors of the image differ by {levels} of 255"
     is_data = "axes" in where and "matplotlib.axis" not in where
-    tolerance = rough if is_data else POINTS
     for key, was in numbers.items():
-        now = numbers_now[key]
-        far = np.abs(was - now).max(initial=0) if was.size == now.size else np.inf
-        if far > tolerance and key == "d" and is_line(what):
+        now, tolerance = numbers_now[key], rough if is_data else POINTS
+        if key == "pixels":
+            tolerance = LEVELS
+        far = np.abs(was - now).max(initial=0) if was.shape == now.shape else np.inf
+        if far > tolerance and key == "d" and LINE.fullmatch(what):
             # Rounding decides which points of a curve matplotlib leaves out.
             a, b = was.reshape(-1, 2), now.reshape(-1, 2)
             far = max(apart(a, b), apart(b, a))
         if far > tolerance:
-            return f"{where}: {what[:40]}: {key} differs by {far:.2f} points"
+            return f"{where}: {what[:40]}: {key} differ by {far:.2f}"
     return None
 
 
 def differences(stored, fresh, name=""):
     """The first differences between two SVG of the figure of that name, in words."""
-    old, new = elements(stored), elements(fresh)
-    found = [unlike(a, b, ROUGH.get(name, POINTS)) for a, b in zip(old, new, strict=False)]
+    old, new = [*elements(stored)], [*elements(fresh)]
+    found = [unlike(*both, ROUGH.get(name, POINTS)) for both in zip(old, new, strict=False)]
     found = [text for text in found if text]
     if len(old) != len(new):
         found.append(f"{len(old)} elements became {len(new)}")
     # Words, colors and shapes first: a word of another length moves much else.
-    return sorted(found, key=lambda text: "differs by" in text)[:5]
+    return sorted(found, key=lambda text: "differ by" in text)[:5]
 
 
 def labels(svg):
@@ -138,8 +119,7 @@ def labels(svg):
 
 def name(cells, cell):
     """The name of a cell's figure, which stands in the caption: in the cell below it."""
-    number = next(i for i, other in enumerate(cells) if other is cell)
-    below = cells[number + 1].source if number + 1 < len(cells) else ""
+    below = next((after.source for before, after in pairwise(cells) if before is cell), "")
     found = re.match(r'<a id="(fig-[\w-]+)"></a>', below)
     return found[1] if found else ""
 
