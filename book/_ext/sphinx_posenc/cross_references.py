@@ -122,7 +122,11 @@ class Book:
             anchor = f"#{found['anchor']}" if found["anchor"] else ""
             if not found["path"] and not anchor:
                 return found[0]
-            words = self.text(here, found["text"], found["path"], found["anchor"])
+            text = " ".join(found["text"].split())  # it may be broken over lines
+            words = self.text(here, text, found["path"], found["anchor"])
+            if words == text:
+                return found[0]
+            words = words.replace(" ", "\n", found["text"].count("\n"))
             return f"[{words}]({found['path']}{anchor})"
 
         def place(found: re.Match[str]) -> str:
@@ -162,7 +166,7 @@ def differences(book: Book) -> list[tuple[str, str, str]]:
     found = []
     for page in book.titles:
         for text in book.texts(page):
-            pairs = zip(text.split("\n"), book.restate(page, text).split("\n"), strict=True)
+            pairs = zip(text.split("\n"), book.restate(page, text).split("\n"), strict=False)
             found += [(page, is_now, should) for is_now, should in pairs if is_now != should]
     return found
 
