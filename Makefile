@@ -11,8 +11,9 @@ BIN := .venv/bin
 NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # So many mutants change nothing: a `<=` at a threshold where both ways are right, an argument at its default.
 HARMLESS := 39
-# Two of these at once would spoil each other's work.
-ALONE := $(PYTHON) tools/alone.py
+# Two of these at once would spoil each other's work; macOS has no flock, and takes no care.
+ALONE := $(if $(shell command -v flock),flock --nonblock --conflict-exit-code 75 .lock)
+BUSY := { [ $$? != 75 ] || echo "Another make is at work in this directory: wait for its end."; exit 1; }
 # Take the kernel of this .venv, not one that the user installed elsewhere.
 export JUPYTER_PREFER_ENV_PATH := 1
 
@@ -33,7 +34,7 @@ $(shell .venv/bin/python -c '' 2>/dev/null || rm -f .venv/installed)
 	@touch $@
 
 book: .venv ## build the site from the stored notebooks
-	@$(ALONE) $(MAKE) --no-print-directory site
+	@$(ALONE) $(MAKE) --no-print-directory site || $(BUSY)
 
 site: _build/complete
 	@echo "The book: $(CURDIR)/_build/html/index.html"
@@ -111,7 +112,7 @@ lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/tools/lab
 lab: .venv ## open the book in JupyterLab (LAB="--no-browser --port 9000")
 	$(BIN)/jupyter lab $(LAB)
 
-pyodide: .venv ## take Python for the pages from its sources again (needs a network, npm)
+pyodide: .venv tools/pyodide/node_modules/installed ## take Python for the pages from its sources again (needs a network, npm)
 	@$(BIN)/python tools/pyodide.py
 
 serve: book ## build the site and show it on localhost (PORT=8000)
@@ -133,22 +134,21 @@ lint: .venv ## check style, format, types and spelling
 	$(BIN)/mypy
 	$(BIN)/codespell
 
-# Lighthouse and reveal.js come from npm, the only parts of the book that do.
+# Lighthouse, reveal.js and Pyodide come from npm, the only parts of the book that do.
 tools/%/node_modules/installed: tools/%/package-lock.json
 	@command -v npm >/dev/null || { echo "Node.js 20 or later is needed, https://nodejs.org"; exit 1; }
 	npm ci --prefix tools/$* --ignore-scripts --no-audit --no-fund
 	@touch $@
 
-# Lighthouse's goals, and its reports in _build/.lighthouseci; then axe in both themes, from a file, and so on.
+# Lighthouse's goals, and its reports in _build/.lighthouseci.
 PAGES ?= * book/* notebooks/*
 RUNS ?= 3
 check-site: book tools/lighthouse/node_modules/installed ## measure every page (PAGES="book/* search", RUNS=1)
-	@pages=$$(cd _build/html && ls $(PAGES:%=%.html)); cd _build; failed=0; \
+	@pages=$$(cd _build/html && ls $(PAGES:%=%.html)); cd _build; \
 		lhci="../tools/lighthouse/node_modules/.bin/lhci --config=../tools/lighthouse/lighthouserc.json"; \
 		export CHROME_PATH=$$(../$(BIN)/python ../tools/browser.py); \
 		$$lhci collect --numberOfRuns=$(RUNS) $$(printf -- '--url=http://localhost/%s ' $$pages); \
-		$$lhci assert || failed=1; \
-		../$(BIN)/python ../tools/check_site.py $$(printf 'html/%s ' $$pages) || failed=1; exit $$failed
+		$$lhci assert
 
 experiments: export OMP_NUM_THREADS := 1
 experiments: .venv ## train every model of chapters 11 and 15 again (22 minutes on two cores)
@@ -176,7 +176,7 @@ audit: .venv/audit/installed ## ask for known vulnerabilities of what is pinned 
 
 links: book ## try the links to other sites (needs a network)
 	@trap 'rm -f _build/html/output.txt _build/html/output.json' EXIT; \
-		$(ALONE) $(BIN)/jupyter-book build . --builder linkcheck
+		$(ALONE) $(BIN)/jupyter-book build . --builder linkcheck || $(BUSY)
 
 lock: .venv ## compile requirements.txt from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group book --group test --group lint --universal \

@@ -5,7 +5,6 @@ import re
 from collections import Counter
 from pathlib import Path
 
-import licenses
 import nbformat
 import numpy as np
 import pytest
@@ -251,8 +250,3 @@ def test_the_page_of_the_package_covers_all_of_it():
     imported -= {"config"}  # what it returns is described there, too
     documented = re.findall(r"automodule:: (\S+)", page)
     assert {*documented} == {"posenc"} | {f"posenc.{name}" for name in modules - imported}
-
-
-def test_licenses_are_those_of_what_is_installed():
-    """After an upgrade: `python tools/licenses.py > book/licenses.txt`."""
-    assert (ROOT / "book" / "licenses.txt").read_text(encoding="utf-8") == licenses.text()

@@ -1,9 +1,9 @@
-"""The book's Sphinx extension: its rules on text, code, styles and addresses, each by itself."""
+"""The book's Sphinx extension: its rules on text, code and addresses, each by itself."""
 
 import re
 
 import pytest
-from sphinx_posenc import browser_cells, deployment, line_breaks
+from sphinx_posenc import browser_cells, deployment
 from sphinx_posenc.citations import labels, listing
 from sphinx_posenc.cross_references import Book
 
@@ -69,21 +69,6 @@ def test_references_are_listed_with_their_labels(book):
     assert found[0] == ("S0", "S0")
     assert dict(found)["moreagain"] == "One et al., 2019b"
     assert dict(found)["zero"] == "A title, n.d."
-
-
-@pytest.mark.parametrize(
-    ("text", "kept"),
-    [
-        ("1 000 000 of 2017 128", "1~000~000 of 2017 128"),
-        ("45 % of 100 × 512", "45~% of 100~×~512"),
-        ("at d = 8, (10, 3, 2), (a, 1)", "at d~=~8, (10,~3,~2), (a, 1)"),
-        ("Document S4, chapter 7", "Document~S4, chapter~7"),
-        ("<pre>d = 8</pre>", "<pre>d = 8</pre>"),
-        ("t-SNE", '<span class="together">t-SNE</span>'),
-    ],
-)
-def test_lines_end_where_they_may(text, kept):
-    assert line_breaks.keep_text(text).replace("&nbsp;", "~") == kept
 
 
 def test_cells_that_need_torch_have_no_button():

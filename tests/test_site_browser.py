@@ -36,6 +36,19 @@ def test_the_policy_lets_a_reader_use_the_page(site, visit):
     assert figure.locator(".say").text_content() != before
 
 
+# Text, formulas and pictures that are not drawn though nothing is folded.
+LOST = """[...document.querySelectorAll("article :is(h1, h2, h3, p, li, pre, td, .katex, img)")]
+    .filter((e) => e.matches("img") ? !(e.complete && e.naturalWidth)
+        : e.textContent.trim() && !e.closest("details, button, template, dialog")
+            && !(e.checkVisibility() && e.getClientRects().length))
+    .map((e) => e.outerHTML.slice(0, 80))"""
+
+
+def test_without_scripts_a_chapter_shows_all_that_it_says(site, visit):
+    tab = visit(address("notebooks/07_linearity"), java_script_enabled=False)
+    assert tab.evaluate(LOST) == []
+
+
 def test_a_dark_page_is_printed_light(site, visit):
     tab = visit(address("notebooks/05_heatmaps"), color_scheme="dark")
     theme = "document.documentElement.dataset.theme"

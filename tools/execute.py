@@ -20,7 +20,7 @@ from traitlets.config import Config
 
 def words(cell):
     """What a cell shows, without pictures, and without numbers where they are times."""
-    shown = []
+    shown = [cell.execution_count]
     for each in cell.outputs:
         data = each.get("data", {})
         drawn = {pictures.SVG: pictures.SVG in data}
@@ -28,15 +28,6 @@ def words(cell):
     text = json.dumps(shown, sort_keys=True)
     timed = "nbval-ignore-output" in cell.metadata.get("tags", [])
     return re.sub(r"[-\d.,\s]|\\n|\b[mµn]?s\b", "", text) if timed else text
-
-
-def is_same(stored, fresh):
-    """Whether two runs of one cell show a reader the same."""
-    return (
-        stored.execution_count == fresh.execution_count
-        and words(stored) == words(fresh)
-        and not pictures.changed(stored, fresh.outputs)
-    )
 
 
 def execute(path):
@@ -47,11 +38,12 @@ def execute(path):
     resources = {"metadata": {"path": str(path.parent)}}
     config = Config(KernelManager={"transport_encryption": "auto"})
     runner = ExecutePreprocessor(timeout=600, record_timing=False, config=config)
-    for preprocessor in (runner, CoalesceStreamsPreprocessor()):
-        fresh, _ = preprocessor.preprocess(fresh, resources)
+    for step in (runner, CoalesceStreamsPreprocessor()):
+        fresh, _ = step.preprocess(fresh, resources)
     fresh.metadata = own  # widgets leave their state there
     for stored, cell in zip(notebook.cells, fresh.cells, strict=True):
-        if cell.cell_type == "code" and is_same(stored, cell):
+        is_same = cell.cell_type == "code" and words(stored) == words(cell)
+        if is_same and not pictures.changed(stored, cell.outputs):
             cell.outputs = stored.outputs
     if fresh == notebook:
         return "as it was"

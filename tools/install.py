@@ -13,11 +13,11 @@ import subprocess
 import sys
 from pathlib import Path
 
-SETTINGS = {  # pip's word: uv's word, and what separates several values
-    "index-url": ("UV_DEFAULT_INDEX", " "),
-    "extra-index-url": ("UV_INDEX", " "),
-    "find-links": ("UV_FIND_LINKS", ","),
-    "cert": ("SSL_CERT_FILE", " "),
+SETTINGS = {  # pip's word: uv's word
+    "index-url": "UV_DEFAULT_INDEX",
+    "extra-index-url": "UV_INDEX",
+    "find-links": "UV_FIND_LINKS",
+    "cert": "SSL_CERT_FILE",
 }
 CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 
@@ -39,17 +39,16 @@ def main(folder, *what):
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check"]
     output(*pip, "--retries=1", "uv>=0.8")
-    uv = next(filter(None, [shutil.which("uv", path=f"{folder}/bin"), shutil.which("uv")]), None)
-    if uv:
+    if uv := shutil.which("uv", path=f"{folder}/bin") or shutil.which("uv"):
         environment = {"UV_INDEX_STRATEGY": "unsafe-best-match"} | os.environ
         for setting in output(python, "-m", "pip", "config", "list").splitlines():
             name, value = re.fullmatch(r"[\w:]+\.([\w-]+)='(.*)'", setting).groups()
             if name in SETTINGS:
-                variable, separator = SETTINGS[name]
-                environment.setdefault(variable, separator.join(value.replace("\\n", " ").split()))
-        command = [uv, "pip", "install", "--python", python]
+                separator = "," if name == "find-links" else " "
+                value = separator.join(value.replace("\\n", " ").split())
+                environment.setdefault(SETTINGS[name], value)
+        command, cpu = [uv, "pip", "install", "--python", python], "--torch-backend=cpu"
         quick = environment | {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
-        cpu = "--torch-backend=cpu"
         if output(*command, "--dry-run", "--no-deps", cpu, "torch", env=quick, timeout=15):
             command.append(cpu)
         if subprocess.run([*command, *what], env=environment, check=False).returncode == 0:

@@ -66,18 +66,15 @@ class Page:
 
     def lead(self, names, address):
         """The article, with addresses that hold in a file of these pages at the site's root."""
-        article, folder = (
-            BeautifulSoup(str(self.article), "html.parser").article,
-            dirname(self.name),
-        )
+        article = BeautifulSoup(str(self.article), "html.parser").article
         for node in article.find_all(id=True):
             node["id"] = f"{self.slug}--{node['id']}"
         article["id"], article["style"] = self.slug, f"page: {self.slug}"
         for image in article.find_all("img", src=re.compile("^(?!data:)")):
-            image["src"] = normpath(join(folder, image["src"]))
+            image["src"] = normpath(join(dirname(self.name), image["src"]))
         for link in article.find_all("a", href=re.compile(r"^(?!\w+:)")):
             page, hash, anchor = link["href"].partition("#")
-            target = normpath(join(folder, page)) if page else f"{self.name}.html"
+            target = normpath(join(dirname(self.name), page)) if page else f"{self.name}.html"
             if (name := target.removesuffix(".html")) in names:
                 link["href"] = f"#{slug(name)}--{anchor}" if anchor else f"#{slug(name)}"
             elif address:

@@ -19,7 +19,7 @@ from sphinx_posenc.cross_references import REFERENCES, Book
 
 
 def rewrite(book: Book, page: str) -> bool:
-    """Write a page with what is true. Return whether that changed it."""
+    """Write what is true into a page. Return whether that changed it."""
     path = book.root / page
     before = path.read_text(encoding="utf-8")
     if page.endswith(".md"):
@@ -39,12 +39,7 @@ def rewrite(book: Book, page: str) -> bool:
     return True
 
 
-def main(only: list[str]) -> None:
-    """Rewrite the pages that are named, or all."""
-    book = Book(ROOT)
+if __name__ == "__main__":
+    book, only = Book(ROOT), sys.argv[1:]
     changed = [page for page in book.titles if (not only or page in only) and rewrite(book, page)]
     print("\n".join(changed) or "Every reference is true.")
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])
