@@ -100,6 +100,11 @@ PALE = """() => {
     }
     return [...found.values()].filter(Boolean);
 }"""
+UNFOLD = """() => {
+    for (const fold of document.querySelectorAll("details")) fold.open = true;
+    for (const solution of document.querySelectorAll(".toggle-hidden > .admonition-title"))
+        solution.click();
+}"""
 CUT = """() => [...document.querySelectorAll("pre, .pst-scrollable-table-container")]
     .filter((box) => box.scrollWidth > box.clientWidth + 1)
     .map((box) => box.textContent.trim().slice(0, 60))"""
@@ -177,11 +182,12 @@ def problems(tab, path):
             found["other folds or solutions than its chapter"] = [counts]
         found["a picture far down that is loaded at once"] = seen["eager"][1:]
         found["cut off on a desk"] = tab.evaluate(CUT)
+    tab.evaluate(UNFOLD)
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
         tab.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
         found[f"hard to read, {scheme}"] = tab.evaluate(PALE)
-    tab.set_viewport_size({"width": 390, "height": 844})
+    tab.set_viewport_size({"width": 320, "height": 844})
     found["wider than a phone"] = tab.evaluate(WIDE)
     found["the browser's own complaint"] = tab.wrong
     return [(what, where) for what, places in found.items() for where in places]
