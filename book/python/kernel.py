@@ -82,6 +82,12 @@ def tell(**message: Any) -> None:
     send(json.dumps(message))
 
 
+def tell_picture(svg: str, figure: Any = None) -> None:
+    from svg_theme import follow_theme
+
+    tell(svg=follow_theme(svg), figure=figure)
+
+
 def display(*values: Any) -> None:
     """Show values as a notebook would: a widget, a picture, or text."""
     for value in values:
@@ -89,7 +95,7 @@ def display(*values: Any) -> None:
         data = bundle() if bundle else {}
         data = data[0] if isinstance(data, tuple) else data or {}
         if "image/svg+xml" in data:
-            tell(svg=themed(data["image/svg+xml"]), figure=data.get(FIGURE))
+            tell_picture(data["image/svg+xml"], data.get(FIGURE))
         elif isinstance(value, list | tuple | dict | set):
             tell(text=pprint.pformat(value, sort_dicts=False))
         else:
@@ -97,12 +103,6 @@ def display(*values: Any) -> None:
 
 
 builtins.display = display  # type: ignore[attr-defined]
-
-
-def themed(svg: str) -> str:
-    from svg_theme import follow_theme
-
-    return follow_theme(svg)
 
 
 def show(*args: Any, **kwargs: Any) -> None:
@@ -113,7 +113,7 @@ def show(*args: Any, **kwargs: Any) -> None:
     for number in pyplot.get_fignums():
         svg = io.StringIO()
         pyplot.figure(number).savefig(svg, format="svg", metadata={"Date": None})
-        tell(svg=themed(svg.getvalue()))
+        tell_picture(svg.getvalue())
     pyplot.close("all")
 
 

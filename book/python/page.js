@@ -64,10 +64,9 @@ async function keepForOffline() {
     const version = here.split("/").at(-2);
     await serviceWorker.register(new URL(`offline.js?version=${version}`, root));
     const { active } = await serviceWorker.ready;
-    if (!serviceWorker.controller) {
-      await new Promise((controlled) =>
-        serviceWorker.addEventListener("controllerchange", controlled, { once: true }),
-      );
+    // It takes the page over in a moment, but not one that was reloaded by force.
+    for (let n = 0; n < 20 && !serviceWorker.controller; n++) {
+      await new Promise((go) => setTimeout(go, 50));
     }
     const files = performance.getEntriesByType("resource").map(({ name }) => name);
     active.postMessage([location.href.split("#")[0], ...files]);
@@ -88,7 +87,6 @@ function stop(words) {
 /** Hand a cell to Python; the promise of what became of it. */
 async function execute(cell) {
   const done = new Promise((resolve) => (running = { cell, resolve }));
-  cell.mark();
   cell.box.classList.add("stale"); // what was shown stays, dimmed, until something new is there
   if (!worker) {
     say(cell, "Loading Python");
@@ -248,20 +246,12 @@ class Cell {
       say(this, `Not yet: ${error.says.replace(/^AssertionError: /, "")}`);
     } else if (error) {
       this.show(element("pre", { class: "error" }, error.text));
-      this.mark(error.line);
       say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says);
     } else if (this.check && this.source.includes(`${this.check}(`)) {
       if (this.output.textContent === "Right.\n") this.output.replaceChildren(); // said once
       say(this, "Right.");
       remember(this.check);
     } else say(this, this.output.lastChild ? "Done." : "Done: it showed nothing.");
-  }
-
-  /** A stripe behind the line where it went wrong. */
-  mark(line) {
-    const code = this.editor ?? this.code;
-    code.classList.toggle("wrong", Boolean(line));
-    code.style.setProperty("--line", line);
   }
 
   /** A text area in the place of the code. */
@@ -289,7 +279,6 @@ class Cell {
 
   changed() {
     this.editor.rows = this.editor.value.split("\n").length;
-    this.mark();
     keep(this);
   }
 
@@ -316,7 +305,6 @@ class Cell {
       this.editor = undefined;
       this.code.hidden = false;
     }
-    this.mark();
     say(this, "As it was published.");
   }
 }
