@@ -16,6 +16,7 @@ sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
 from sphinx_posenc.citations import listing
 from sphinx_posenc.cross_references import REFERENCES, Book
+from sphinx_posenc.myst_markup import read_notebook
 
 
 def rewrite(book: Book, page: str) -> bool:
@@ -28,10 +29,11 @@ def rewrite(book: Book, page: str) -> bool:
             head, _, _ = after.partition("\n- <a id=")
             after = f"{head.rstrip()}\n\n{listing(book.root / 'book' / 'references.bib')}\n"
     else:
-        notebook = json.loads(before)
-        notebook["cells"] = book.cells(page, notebook["cells"])
+        notebook = read_notebook(path)
         for cell in notebook["cells"]:
-            cell["source"] = cell["source"].splitlines(keepends=True)
+            is_text = cell["cell_type"] == "markdown"
+            source = book.restate(page, cell["source"]) if is_text else cell["source"]
+            cell["source"] = source.splitlines(keepends=True)
         after = json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
     if after == before:
         return False

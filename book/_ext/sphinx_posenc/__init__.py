@@ -5,10 +5,9 @@ Before a page is read
 While it is read
     `cross_references` fills in the numbers, titles and labels (`citations`) of links, and
     `myst_markup` exchanges the Markdown that every viewer shows for MyST's. `claims` writes the
-    tables of the ledger. `highlighting` colors code.
+    tables of the ledger. `code_cells` colors code.
 When it has been read
-    `live_figures` exchanges widgets for figures that a reader moves, `accessibility` asks for alt
-    texts, `folded_cells` names folded code by its first comment, `claims` ties what a chapter
+    `live_figures` exchanges widgets for figures that a reader moves, `claims` ties what a chapter
     judges to its row, `reading_time` counts the minutes, and `browser_cells` marks the cells
     that can't run in the page (`unavailable`).
 When all pages have been read
@@ -17,10 +16,11 @@ When all pages have been read
 When a page is written
     `myst_markup` leads links to places on other pages, `glossary_links` links terms and says what
     they mean, `line_breaks` keeps short formulas and numbers together, `math_renderer` draws
-    formulas, `accessibility` repairs tables and pictures, whose places `optimization` reserves,
-    `live_figures` and `config_page` add their scripts, `deployment` leads Colab to its notebook,
-    `page_metadata` describes and dates the page, and `browser_files` says where its Python is. Then
-    the theme's layout and ``_templates`` put it together.
+    formulas, `code_cells` names folded code by its first comment, `accessibility` repairs tables
+    and pictures, whose places `optimization` reserves, `live_figures` and `config_page` add their
+    scripts, `deployment` leads Colab to its notebook, `page_metadata` describes and dates the page,
+    and `browser_files` says where its Python is. Then the theme's layout and ``_templates`` put it
+    together.
 When all pages are written
     `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
     writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
@@ -29,9 +29,6 @@ When all pages are written
     Python beside them.
 """
 
-from __future__ import annotations
-
-import os
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -43,7 +40,6 @@ BEFORE, AFTER = 400, 900
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register everything; at one priority, handlers run in the order of this list."""
     # Imported here, a tool that needs one module doesn't wait for the others.
-    from jupyter_client.manager import KernelManager
     from sphinx import search
 
     from . import (
@@ -51,13 +47,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
         browser_cells,
         browser_files,
         claims,
+        code_cells,
         config_page,
         cross_references,
         deployment,
         downloads,
-        folded_cells,
         glossary_links,
-        highlighting,
         incremental,
         line_breaks,
         live_figures,
@@ -70,6 +65,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
         svg_theme,
         text_twins,
     )
+
+    def change_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+        """Change the HTML of a page; that of searches and the index have none of their own."""
+        if body := context.get("body"):
+            body = line_breaks.keep_text(accessibility.repair(body))
+            context["body"] = optimization.size_images(app, body)
 
     def finish(app: Sphinx, error: Exception | None) -> None:
         """Change the files of a site that is complete, with the theme's own."""
@@ -84,17 +85,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
             deployment.list_pages(app)
             browser_files.copy_python(app.outdir)
 
-    os.environ["POSENC_STATIC"] = "1"  # for the kernels that this build starts
-    # They warn of open lines, and nothing that starts them here hands on a setting.
-    KernelManager.transport_encryption.default_value = "auto"
     app.add_config_value("html_optimized", True, "html")  # without it, pages as Sphinx writes them
     app.add_config_value("redirects", {}, "html")  # old pages, and where each is now
     search.languages["en"] = search_index.Words
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # there is no setting for it
-    app.add_lexer("python", highlighting.Python)
-    app.setup_extension("myst_nb")
-    fold = folded_cells.visit, folded_cells.depart
-    app.add_node(folded_cells.HideCodeCellNode, override=True, html=fold)
+    app.add_lexer("python", code_cells.Python)
+    fold = code_cells.visit_fold, code_cells.depart_fold
+    app.add_node(code_cells.HideCodeCellNode, override=True, html=fold)
     formulas = (math_renderer.visit_inline, None), (math_renderer.visit_block, None)
     app.add_html_math_renderer("katex", *formulas)
     app.add_transform(myst_markup.Anchors)
@@ -103,8 +100,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("config-inited", BEFORE, deployment.read_environment),
         ("source-read", BEFORE, cross_references.write_myst),
         ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
-        ("doctree-read", AFTER, accessibility.require_alt),
-        ("doctree-read", AFTER, folded_cells.name_folds),
         ("doctree-read", AFTER, claims.finish_tables),
         ("doctree-read", AFTER, claims.tie),
         ("doctree-read", AFTER, page_metadata.summarize),
@@ -117,9 +112,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, line_breaks.keep_formulas),
         ("html-collect-pages", BEFORE, deployment.redirect),
         ("html-page-context", AFTER, optimization.load_merged),
-        ("html-page-context", AFTER, accessibility.repair_body),
-        ("html-page-context", AFTER, line_breaks.bind_body),
-        ("html-page-context", AFTER, optimization.size_images),
+        ("html-page-context", AFTER, change_body),
         ("html-page-context", AFTER, live_figures.add_script),
         ("html-page-context", AFTER, config_page.add_script),
         ("html-page-context", AFTER, deployment.lead_colab),

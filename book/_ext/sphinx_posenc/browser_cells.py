@@ -3,8 +3,6 @@
 The others get a button from ``book/python/page.js``.
 """
 
-from __future__ import annotations
-
 import ast
 import re
 import symtable

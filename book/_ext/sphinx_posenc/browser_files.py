@@ -6,8 +6,6 @@ site, whose name tells its content from any other, so that a browser may keep it
 names the folder, and nothing is loaded from it before a reader presses Run.
 """
 
-from __future__ import annotations
-
 import hashlib
 import shutil
 import zipfile
@@ -65,9 +63,7 @@ def folder() -> str | None:
     return f"python/{total.hexdigest()[:10]}/"
 
 
-def name_folder(
-    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
-) -> None:
+def name_folder(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Tell a page that runs Python where it is (see _templates/layout.html)."""
     if doctree and (page.startswith("notebooks/") or page in OWN_PAGES):
         context["python"] = folder()

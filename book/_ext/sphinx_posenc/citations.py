@@ -5,8 +5,6 @@
 S4, and come first.
 """
 
-from __future__ import annotations
-
 import re
 from collections import Counter
 from pathlib import Path

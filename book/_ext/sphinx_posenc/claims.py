@@ -6,8 +6,6 @@ that is the place the ledger leads to, and it leads to the row of the ledger. A 
 names has its place at the cell that asserts it, the one whose tag is the id.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import shutil
@@ -19,6 +17,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+
+from .myst_markup import read_notebook
 
 CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
 DIRECTIVE = re.compile(r"^```\{ledger\}\n(?::document: (\w+)\n)?```$", re.MULTILINE)
@@ -47,7 +47,7 @@ def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
     """For each claim, the chapter and the number of the cell that asserts it."""
     found = {}
     for path in sorted((root / "notebooks").glob("*.ipynb")):
-        cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+        cells = read_notebook(path)["cells"]
         code = [cell for cell in cells if cell["cell_type"] == "code"]
         for number, cell in enumerate(code, 1):
             for tag in filter(CLAIM.fullmatch, cell["metadata"].get("tags", ())):

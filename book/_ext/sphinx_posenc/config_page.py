@@ -1,7 +1,5 @@
 """The page that reads a ``config.json``: its script, with some released files to choose from."""
 
-from __future__ import annotations
-
 import json
 from pathlib import Path
 from typing import Any

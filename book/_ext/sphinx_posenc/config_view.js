@@ -1,132 +1,157 @@
 // What the page shows of a configuration: controls, a sentence and a picture per kind of layer.
 // What is pasted is read by `posenc.read_config`, in the Python of the site (worker.js).
-const ROTARY = "queries and keys, rotary";
-const some = (x) => x !== null && x !== undefined;
 const UNSAID = "the file doesn't say";
+const some = (x) => x !== null && x !== undefined;
 const digits = (x) => (Number.isInteger(x) ? x : Number(x.toPrecision(4)));
 const number = (x) => (some(x) ? digits(x).toLocaleString("en").replaceAll(",", " ") : UNSAID);
 
 function make(name, attributes = {}, ...children) {
-  const svg = ["svg", "line", "circle", "text"].includes(name);
-  const made = svg ? document.createElementNS("http://www.w3.org/2000/svg", name) : document.createElement(name);
+  const kind = ["svg", "line", "circle", "text"].includes(name) ? "2000/svg" : "1999/xhtml";
+  const made = document.createElementNS(`http://www.w3.org/${kind}`, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
   return made;
 }
 
-/** What the pairs of a kind of layer do, in numbers. */
-function counts(layers, found) {
-  const waves = layers.frequencies.filter((w) => w > 0).map((w) => (2 * Math.PI) / w);
-  const within = (length) => waves.filter((wave) => wave <= length).length;
-  const whole = layers.scaling === "proportional" ? 2 * layers.frequencies.length : layers.rotated;
-  const plain = waves.map((_, i) => 2 * Math.PI * layers.base ** ((2 * i) / whole));
-  const moved = waves.filter((wave, i) => Math.abs(wave / plain[i] - 1) > 1e-6).length;
-  const beyond = layers.frequencies_beyond?.map((w) => (2 * Math.PI) / w);
-  const later = beyond?.filter((wave, i) => Math.abs(wave / plain[i] - 1) > 1e-6).length;
-  return { waves, plain, moved, beyond, later, trained: some(found.trained_length) ? within(found.trained_length) : null, intended: some(found.intended_length) ? within(found.intended_length) : null };
+function sentence(layers, { trained_length: trained, intended_length: intended }, waves) {
+  const { scaling, attention_factor: factor, score_factor: score, sections, window } = layers;
+  const of = `of ${waves.now.length} pairs`;
+  const within = (length) => waves.now.filter((wave) => wave <= length).length;
+  const moved = (all) => all.filter((wave, i) => Math.abs(wave / waves.plain[i] - 1) > 1e-6).length;
+  const later = waves.beyond ? `, and ${moved(waves.beyond)} in longer texts` : "";
+  const parts = [
+    `Base ${number(layers.base)}; turned: ${layers.layout}; wavelengths ${range(waves.now)}.`,
+    some(trained) &&
+      `${within(trained)} ${of} finish a turn within the trained length, ${number(trained)}.`,
+    some(intended) &&
+      intended !== trained &&
+      `${within(intended)} ${of} do within the intended length, ${number(intended)}.`,
+    scaling === "default"
+      ? "No scaling."
+      : `The scaling, ${scaling}, moves ${moved(waves.now)} ${of}${later}.`,
+    factor !== 1 && `Cosine and sine are multiplied by ${number(factor)}.`,
+    score && `The file asks for a score multiplied by ${number(score)}.`,
+    sections && `Pairs of each axis: ${sections.join(", ")}.`,
+    window && `A query sees ${number(window)} keys.`,
+  ];
+  return parts.filter(Boolean).join(" ");
 }
 
-function sentence(layers, found, seen) {
-  const of = `of ${seen.waves.length} pairs`;
-  const parts = [`Base ${number(layers.base)}; turned: ${layers.layout}; wavelengths from ${number(seen.waves[0])} to ${number(seen.waves.at(-1))} positions.`];
-  if (some(seen.trained)) parts.push(`${seen.trained} ${of} finish a turn within the trained length, ${number(found.trained_length)}.`);
-  if (some(seen.intended) && found.intended_length !== found.trained_length) parts.push(`${seen.intended} ${of} do within the intended length, ${number(found.intended_length)}.`);
-  const later = seen.beyond ? `, and ${seen.later} in longer texts` : "";
-  parts.push(layers.scaling === "default" ? "No scaling." : `The scaling, ${layers.scaling}, moves ${seen.moved} ${of}${later}.`);
-  if (layers.attention_factor !== 1) parts.push(`Cosine and sine are multiplied by ${number(layers.attention_factor)}.`);
-  if (layers.score_factor) parts.push(`The file asks for a score multiplied by ${number(layers.score_factor)}.`);
-  if (layers.sections) parts.push(`Pairs of each axis: ${layers.sections.join(", ")}.`);
-  if (layers.window) parts.push(`A query sees ${number(layers.window)} keys.`);
-  return parts.join(" ");
-}
+const range = (waves) => `from ${number(waves[0])} to ${number(waves.at(-1))} positions`;
 
 /** Wavelengths, one dot a pair, on a scale of powers of ten; lines at both lengths. */
-function picture(layers, found, seen, width) {
-  const [height, left, bottom] = [260, 96, 34];
-  const both = found.trained_length === found.intended_length;
+function picture(name, { trained_length: trained, intended_length: intended }, waves, width) {
+  const { now, plain, beyond = [] } = waves;
+  const [left, bottom] = [96, 226];
+  const both = trained === intended;
   const lengths = [
-    [both ? "length" : "trained length", found.trained_length, "config-line"],
-    ["intended length", both ? null : found.intended_length, "config-line config-intended"],
-  ].filter(([, x]) => some(x));
-  const top = Math.ceil(Math.log10(Math.max(...seen.waves, ...(seen.beyond ?? []), ...lengths.map(([, x]) => x))));
-  const x = (i) => left + 8 + (i / Math.max(1, seen.waves.length - 1)) * (width - left - 24);
-  const y = (wave) => height - bottom - (Math.log10(wave) / top) * (height - bottom - 14);
-  const dots = (waves, kind) => waves.map((wave, i) => make("circle", { cx: x(i).toFixed(1), cy: y(wave).toFixed(1), r: 2.5, class: kind }));
-  const ticks = Array.from({ length: top + 1 }, (_, n) => n).filter((n) => n % 2 === 0).map((n) => make("text", { x: left - 6, y: y(10 ** n) + 4, "text-anchor": "end" }, number(10 ** n)));
-  const lines = lengths.flatMap(([name, length, kind]) => [
-    make("line", { x1: left, x2: width, y1: y(length), y2: y(length), class: kind }),
-    make("text", { x: left + 4, y: y(length) - 4 }, name),
-  ]);
-  const label = `Wavelengths of ${seen.waves.length} pairs of ${layers.name}, from ${number(seen.waves[0])} to ${number(seen.waves.at(-1))} positions`;
-  return make("svg", { role: "img", "aria-label": label, viewBox: `0 0 ${width} ${height}`, class: "config-picture" },
-    make("line", { x1: left, x2: width, y1: height - bottom, y2: height - bottom, class: "config-line" }), ...ticks, ...lines,
-    ...dots(seen.plain, "config-plain"), ...(seen.beyond ? dots(seen.beyond, "config-beyond") : []), ...dots(seen.waves, "config-dot"),
-    make("text", { x: (left + width) / 2, y: height - 6, "text-anchor": "middle" }, "pair, quick to slow"));
+    [both ? "length" : "trained length", trained, "config-line"],
+    ["intended length", both ? null : intended, "config-line config-intended"],
+  ].filter(([, length]) => some(length));
+  const most = Math.max(...now, ...beyond, ...lengths.map(([, length]) => length));
+  const top = Math.ceil(Math.log10(most));
+  const x = (i) => left + 8 + (i / Math.max(1, now.length - 1)) * (width - left - 24);
+  const y = (wave) => bottom - (Math.log10(wave) / top) * (bottom - 14);
+  const line = (at, kind) => make("line", { x1: left, x2: width, y1: at, y2: at, class: kind });
+  const words = (x, y, text, anchor) => make("text", { x, y, "text-anchor": anchor }, text);
+  const dot = (wave, i) => ({ cx: x(i).toFixed(1), cy: y(wave).toFixed(1), r: 2.5 });
+  const dots = (all, kind) => all.map((wave, i) => make("circle", { ...dot(wave, i), class: kind }));
+  const attributes = {
+    role: "img",
+    "aria-label": `Wavelengths of ${now.length} pairs of ${name}, ${range(now)}`,
+    viewBox: `0 0 ${width} 260`,
+    class: "config-picture",
+  };
+  const drawn = make("svg", attributes, line(bottom, "config-line"));
+  for (let n = 0; n <= top; n += 2) drawn.append(words(left - 6, y(10 ** n) + 4, number(10 ** n), "end"));
+  for (const [name, length, kind] of lengths)
+    drawn.append(line(y(length), kind), words(left + 4, y(length) - 4, name, "start"));
+  drawn.append(...dots(plain, "config-plain"), ...dots(beyond, "config-beyond"));
+  drawn.append(...dots(now, "config-dot"));
+  drawn.append(words((left + width) / 2, 254, "pair, quick to slow", "middle"));
+  return drawn;
 }
 
 function kind(layers, found, width) {
   const many = some(layers.count) ? ` (${layers.count})` : "";
   const title = make("h2", {}, `${layers.name}${many}: ${layers.where ?? UNSAID}`);
-  if (layers.where !== ROTARY) return [title];
-  if (!layers.frequencies) return [title, make("p", {}, `Base: ${number(layers.base)}. What is missing for the frequencies, only the code says.`)];
-  const seen = counts(layers, found);
-  return [title, make("p", {}, sentence(layers, found, seen)), picture(layers, found, seen, width)];
+  if (layers.where !== "queries and keys, rotary") return [title];
+  const { name, base, frequencies, frequencies_beyond: later } = layers;
+  const missing = "What is missing for the frequencies, only the code says.";
+  if (!frequencies) return [title, make("p", {}, `Base: ${number(base)}. ${missing}`)];
+  const whole = layers.scaling === "proportional" ? 2 * frequencies.length : layers.rotated;
+  const wave = (frequency) => (2 * Math.PI) / frequency;
+  const now = frequencies.filter((frequency) => frequency > 0).map(wave);
+  const plain = now.map((_, i) => wave(base ** ((-2 * i) / whole)));
+  const waves = { now, plain, beyond: later?.map(wave) };
+  const says = make("p", {}, sentence(layers, found, waves));
+  return [title, says, picture(name, found, waves, width)];
 }
 
 /** A function that hands a text to Python, which is loaded once, and gives what it says of the last. */
 function reader(python, hear) {
   const worker = new Worker(new URL(`${python}worker.js`, location), { type: "module" });
+  const million = (bytes) => (bytes / 1e6).toFixed(1);
   let waiting = 0;
   let said = "";
   worker.addEventListener("message", ({ data }) => {
+    const { total, loaded, starting, broken, done } = data;
     said += data.stream ?? "";
-    if (data.total) hear.state(`Loading Python: ${(data.loaded / 1e6).toFixed(1)} of ${(data.total / 1e6).toFixed(1)} MB`);
-    if (data.starting) hear.state("Starting Python …");
-    if (data.broken) hear.state(`Python couldn't be loaded (${data.broken}).`);
-    if (!data.done) return;
-    if (--waiting === 0) data.done.error ? hear.error(data.done.error.says) : hear.found(JSON.parse(said));
+    if (total) hear.state(`Loading Python: ${million(loaded)} of ${million(total)} MB`);
+    if (starting) hear.state("Starting Python …");
+    if (broken) hear.state(`Python couldn't be loaded (${broken}).`);
+    if (!done) return;
+    waiting -= 1;
+    if (waiting === 0 && done.error) hear.state(`This can't be read: ${done.error.says}`);
+    else if (waiting === 0) hear.found(JSON.parse(said));
     said = "";
   });
   return (text) => {
-    const read = `read_config(json.loads(${JSON.stringify(text)}))`;
-    worker.postMessage({ source: `import json\nfrom posenc import read_config\nprint(json.dumps(${read}.as_dict()))`, name: "file" });
-    waiting++;
+    const read = `read_config(json.loads(${JSON.stringify(text)})).as_dict()`;
+    const source = `import json\nfrom posenc import read_config\nprint(json.dumps(${read}))`;
+    worker.postMessage({ source, name: "file" });
+    waiting += 1;
   };
 }
 
-function start() {
+document.addEventListener("DOMContentLoaded", () => {
   const place = document.getElementById("config-reader");
-  const names = Object.keys(RELEASED);
-  const choice = make("select", { id: "config-choice" }, ...names.map((name) => make("option", { value: name }, name)));
-  const area = make("textarea", { id: "config-text", rows: 12, spellcheck: "false", autocomplete: "off" });
+  const options = Object.keys(RELEASED).map((name) => make("option", { value: name }, name));
+  const choice = make("select", { id: "config-choice" }, ...options);
+  const off = { spellcheck: "false", autocomplete: "off" };
+  const area = make("textarea", { id: "config-text", rows: 12, ...off });
   const shown = make("div", { id: "config-shown", role: "status" });
-  const say = (words) => shown.replaceChildren(make("p", {}, words));
-  let last;
-  const show = (found) => {
-    last = found;
-    const lengths = `Trained length: ${number(found.trained_length)}. Intended length: ${number(found.intended_length)}.`;
-    const warnings = found.warnings.length ? [make("h2", {}, "Warnings"), make("ul", {}, ...found.warnings.map((each) => make("li", {}, each)))] : [];
-    shown.replaceChildren(make("p", {}, lengths), ...warnings, ...found.layers.flatMap((layers) => kind(layers, found, place.clientWidth || 600)));
-  };
+  const label = (id, text) => make("label", { for: id }, text);
   const python = document.querySelector("meta[name=python]")?.content;
-  const hear = { state: say, found: show, error: (says) => say(`This can't be read: ${says}`) };
-  let read;
-  const ask = () => {
-    if (!python || location.protocol === "file:") return say("Only a site can read this, not a file: it loads Python.");
-    read ??= reader(python, hear);
-    read(area.value);
+  let last, read;
+  const found = (positions) => {
+    last = positions;
+    const { trained_length: trained, intended_length: intended, warnings, layers } = positions;
+    const lengths = `Trained length: ${number(trained)}. Intended length: ${number(intended)}.`;
+    shown.replaceChildren(make("p", {}, lengths));
+    const items = warnings.map((each) => make("li", {}, each));
+    if (items.length) shown.append(make("h2", {}, "Warnings"), make("ul", {}, ...items));
+    for (const each of layers) shown.append(...kind(each, positions, place.clientWidth || 600));
   };
+  const state = (words) => shown.replaceChildren(make("p", {}, words));
   const pick = () => {
-    const [config, found] = RELEASED[choice.value];
+    const [config, positions] = RELEASED[choice.value];
     area.value = JSON.stringify(config, null, 1);
-    show(found);
+    found(positions);
   };
   choice.addEventListener("change", pick);
-  area.addEventListener("input", ask);
-  window.addEventListener("resize", () => last && show(last));
+  area.addEventListener("input", () => {
+    if (!python || location.protocol === "file:")
+      return state("Only a site can read this, not a file: it loads Python.");
+    read ??= reader(python, { state, found });
+    read(area.value);
+  });
+  window.addEventListener("resize", () => last && found(last));
   place.replaceChildren(
-    make("p", {}, make("label", { for: "config-choice" }, "A released file: "), choice),
-    make("p", {}, make("label", { for: "config-text" }, "Or paste your own, in place of this one:")), area, shown);
+    make("p", {}, label("config-choice", "A released file: "), choice),
+    make("p", {}, label("config-text", "Or paste your own, in place of this one:")),
+    area,
+    shown,
+  );
   pick();
-}
-document.addEventListener("DOMContentLoaded", start);
+});

@@ -8,13 +8,10 @@ letter and holds no digit, ``[the first chapter](…)``, is left alone. What a B
 book says comes from ``CITATION.cff``.
 """
 
-from __future__ import annotations
-
 import json
 import posixpath
 import re
 from pathlib import Path
-from typing import Any
 
 import yaml
 from sphinx.application import Sphinx
@@ -23,7 +20,7 @@ from sphinx.util import logging
 
 from .citations import labels
 from .claims import as_markdown
-from .myst_markup import PLACES, to_myst
+from .myst_markup import PLACES, read_notebook, to_myst
 
 logger = logging.getLogger(__name__)
 
@@ -68,14 +65,11 @@ class Book:
 
     def texts(self, page: str) -> list[str]:
         """The Markdown of a page: in a notebook, that of each cell."""
-        source = (self.root / page).read_text(encoding="utf-8")
+        path = self.root / page
         if page.endswith(".md"):
-            return [source]
-        try:
-            cells = json.loads(source)["cells"]
-        except ValueError as error:
-            raise ValueError(f"{page} is cut off ({error}): restore it, say with git") from error
-        return ["".join(cell["source"]) for cell in cells if cell["cell_type"] == "markdown"]
+            return [path.read_text(encoding="utf-8")]
+        cells = read_notebook(path)["cells"]
+        return [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
 
     def add(self, page: str, texts: list[str]) -> None:
         title = TITLE.search("\n\n".join(texts))
@@ -152,14 +146,6 @@ class Book:
             text = re.sub(rf"(?m)^(  {key} *= ).*", rf"\g<1>{{{value}}},", text)
         return text
 
-    def cells(self, here: str, cells: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        """The cells of a chapter, each text in one piece, with what is true."""
-        cells = [cell | {"source": "".join(cell["source"])} for cell in cells]
-        for cell in cells:
-            if cell["cell_type"] == "markdown":
-                cell["source"] = self.restate(here, cell["source"])
-        return cells
-
 
 def differences(book: Book) -> list[tuple[str, str, str]]:
     """Lines that state what isn't so: page, line, and the line as it should be."""
@@ -181,14 +167,13 @@ def book_of(app: Sphinx) -> Book:
 def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
     """Give Sphinx a page with MyST's markup."""
     path = Path(app.env.doc2path(docname))
-    page = path.relative_to(app.srcdir).as_posix()
-    if page in book_of(app).places:
-        notebook = json.loads(source[0])
-        cells = to_myst(book_of(app).cells(page, notebook["cells"]))
-        notebook["cells"] = [cell | {"id": f"cell-{n}"} for n, cell in enumerate(cells)]
+    if path.suffix == ".ipynb":
+        notebook = read_notebook(path)
+        cells = enumerate(to_myst(notebook["cells"]))
+        notebook["cells"] = [cell | {"id": f"cell-{n}"} for n, cell in cells]
         source[0] = json.dumps(notebook)
-    elif page in book_of(app).titles:
-        source[0] = as_markdown(book_of(app).restate(page, source[0]), Path(app.srcdir))
+    else:
+        source[0] = as_markdown(source[0], Path(app.srcdir))
 
 
 def check(app: Sphinx, env: BuildEnvironment) -> None:

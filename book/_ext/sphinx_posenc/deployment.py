@@ -5,21 +5,13 @@
 canonical links, the sitemap and the buttons for the source, Binder and Colab: no dead links.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator
-from html import escape
 from typing import Any
 
 from sphinx.application import Sphinx
 from sphinx.config import Config
-
-SITEMAP = """<?xml version="1.0" encoding="UTF-8"?>
-<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">
-{}</urlset>
-"""
 
 
 def read_environment(app: Sphinx, config: Config) -> None:
@@ -45,11 +37,10 @@ def read_environment(app: Sphinx, config: Config) -> None:
 
 def lead_colab(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Colab opens what a page offers to download, which publishing puts on a branch of its own."""
-    for button in (
-        each for group in context["header_buttons"] for each in group.get("buttons", [])
-    ):
-        if button["text"] == "Colab":
-            button["url"] = button["url"].replace("/blob/main/", "/blob/notebooks/")
+    for group in context["header_buttons"]:
+        for button in group.get("buttons", []):
+            if button["text"] == "Colab":
+                button["url"] = button["url"].replace("/blob/main/", "/blob/notebooks/")
 
 
 def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
@@ -64,9 +55,9 @@ def list_pages(app: Sphinx) -> None:
     robots = "User-agent: *\nAllow: /\n"
     if url:
         pages = {*map(app.builder.get_target_uri, app.env.found_docs), ""} - {"index.html"}
-        places = "".join(f"<url><loc>{escape(url + page)}</loc></url>\n" for page in sorted(pages))
-        (out / "sitemap.xml").write_text(SITEMAP.format(places), encoding="utf-8")
-        robots += f"Sitemap: {url}sitemap.xml\n"
+        places = "".join(f"{url}{page}\n" for page in sorted(pages))
+        (out / "sitemap.txt").write_text(places, encoding="utf-8")
+        robots += f"Sitemap: {url}sitemap.txt\n"
     (out / "robots.txt").write_text(robots, encoding="utf-8")
 
 

@@ -6,8 +6,6 @@ become their text. Numbers, captions and citations are text already. Where GitHu
 a cell before the others installs the package from that commit, unless it is there.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import re
@@ -17,6 +15,7 @@ from typing import Any
 from sphinx.application import Sphinx
 
 from .cross_references import LINK, Book, book_of
+from .myst_markup import read_notebook
 
 OPENING = re.compile(r"(`{3,}|:{3,})\s*\{([\w-]+)\} *(.*)")
 OPTION = re.compile(r":[\w-]+:")
@@ -92,8 +91,7 @@ def write_downloads(app: Sphinx) -> None:
     repository = app.config.html_theme_options.get("repository_url")
     commit = os.environ.get("GITHUB_SHA")
     for page in book.places:
-        notebook: dict[str, Any] = json.loads((book.root / page).read_text(encoding="utf-8"))
-        notebook["cells"] = book.cells(page, notebook["cells"])
+        notebook = read_notebook(book.root / page)
         for cell in notebook["cells"]:
             if cell["cell_type"] == "markdown":
                 cell["source"] = resolve(cell["source"], page, site, book)

@@ -3,8 +3,6 @@
 Terms and citations have what they lead to as a title: `book.js` shows it beside the text.
 """
 
-from __future__ import annotations
-
 import posixpath
 import re
 from functools import cache

@@ -1,10 +1,8 @@
 """What a build writes anew: the pages that changed, and all where something that they share did.
 
 Sphinx looks at the files of a page. But pages also show each other's titles and numbers, link terms
-and claims wherever they are, name the scripts of the site, and are dated by their last commit.
+and claims wherever they are, name the folder of Python, and are dated by their last commit.
 """
-
-from __future__ import annotations
 
 import hashlib
 
@@ -25,9 +23,7 @@ def shared(app: Sphinx, env: BuildEnvironment) -> str:
     numbers = [sorted(each.items()) for each in numbered]
     places = [sorted(standard.anonlabels.items()), sorted(standard.objects.items())]
     order = sorted(env.toctree_includes.items())
-    static = [path for path in (app.srcdir / "book" / "_static").glob("*.*") if path.is_file()]
-    files = [(path.name, path.read_bytes()) for path in sorted(static)]
-    everything = [titles, numbers, places, order, files, browser_files.folder(), said(app)]
+    everything = [titles, numbers, places, order, browser_files.folder(), said(app)]
     return hashlib.sha256(repr(everything).encode()).hexdigest()
 
 
@@ -37,7 +33,10 @@ def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
     env.posenc_dates = dates = page_metadata.dates(app)
     env.posenc_shared = shared(app, env)
     everything = env.posenc_shared != before[0]
-    return [page for page in env.found_docs if everything or dates[page] != before[1].get(page)]
+    dated = [
+        page for page in env.found_docs if everything or dates.get(page) != before[1].get(page)
+    ]
+    return dated or [app.config.root_doc]  # where no page is written, no style is
 
 
 def finish(app: Sphinx) -> None:

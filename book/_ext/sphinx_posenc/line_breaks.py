@@ -3,10 +3,7 @@
 A path may end one after a slash.
 """
 
-from __future__ import annotations
-
 import re
-from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
@@ -69,9 +66,3 @@ def keep_text(body: str) -> str:
     body = UNBROKEN.sub(keep, body)
     body = CODE.sub(" together", body)
     return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
-
-
-def bind_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Bind the text of a page that has a body."""
-    if "body" in context:
-        context["body"] = keep_text(context["body"])

@@ -6,8 +6,6 @@ sees without a script, and in print. The script is written into the pages that h
 into no other: a page that is opened as a file may not load a module from another file.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from html import escape

@@ -5,8 +5,6 @@ JavaScript, and nothing moves while it loads. KaTeX's style and fonts are in ``b
 and of the same version as its script, which comes with sphinxcontrib-katex.
 """
 
-from __future__ import annotations
-
 import atexit
 from functools import cache
 from html import escape

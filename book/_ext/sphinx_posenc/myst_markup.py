@@ -14,10 +14,10 @@ themselves, except for places on other pages, which `Anchors` and `Places` know.
 are the ones that Sphinx counts: `cross_references` counts in the same way, and compares.
 """
 
-from __future__ import annotations
-
+import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from docutils import nodes
@@ -49,6 +49,17 @@ SOLUTION = re.compile(
 )
 ANCHOR = re.compile(r'<a id="([\w-]+)">')
 PLACES = {"figure": CAPTION, "table": TABLE, "equation": EQUATION}
+
+
+def read_notebook(path: Path) -> dict[str, Any]:
+    """A chapter, with the source of each cell in one piece."""
+    try:
+        notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise ValueError(f"{path} is cut off ({error}): restore it, say with git") from error
+    for cell in notebook["cells"]:
+        cell["source"] = "".join(cell["source"])
+    return notebook
 
 
 def is_solution(cell: Cell) -> bool:

@@ -7,8 +7,6 @@ its order, without style rules that can match nothing, and fonts without glyphs 
 It deletes the files that nothing names any more, and changes nothing that a reader sees.
 """
 
-from __future__ import annotations
-
 import hashlib
 import logging
 import os
@@ -25,12 +23,15 @@ import imagesize
 import lxml.html
 import tinycss2
 from fontTools import subset
-from fontTools.ttLib import TTFont
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
-THEME = "theme", "bootstrap", "pydata-sphinx-theme"
-STYLES = *(f"styles/{name}.css" for name in THEME), "vendor/fontawesome/6.5.2/css/all.min.css"
+STYLES = [
+    "basic.css",
+    "styles/bootstrap.css",
+    "styles/pydata-sphinx-theme.css",
+    "vendor/fontawesome/6.5.2/css/all.min.css",
+]
 LAST = "scripts/pydata-sphinx-theme.js"
 # The version switcher alone reads the name of the page, and the book has no versions.
 PAGENAME = "DOCUMENTATION_OPTIONS.pagename"
@@ -59,7 +60,7 @@ def load_merged(app: Sphinx, page: str, template: str, context: Any, doctree: An
             files.clear()
 
 
-def size_images(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+def size_images(app: Sphinx, body: str) -> str:
     """Reserve the place of each picture; load those after the first when a reader comes near."""
     before, paths = count(), {name: path for path, name in app.builder.images.items()}
 
@@ -69,15 +70,14 @@ def size_images(app: Sphinx, page: str, template: str, context: Any, doctree: An
         lazy = ' loading="lazy"' if next(before) else ""
         return f'<img width="{width}" height="{height}" decoding="async"{lazy}'
 
-    if "body" in context:
-        context["body"] = IMAGE.sub(sized, context["body"])
+    return IMAGE.sub(sized, body)
 
 
 # ---------------------------------------------------------------- styles
 
 
 def read_style(path: Path, folder: Path) -> str:
-    """A stylesheet with its imports in place, and its addresses as seen from a folder."""
+    """A stylesheet with its addresses as seen from a folder."""
 
     def address(found: re.Match[str]) -> str:
         target = found[1].strip("\"'")
@@ -87,10 +87,7 @@ def read_style(path: Path, folder: Path) -> str:
         return f'url("{Path(file).as_posix()}")'
 
     css = re.sub(r"@charset [^;]*;|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
-    *imports, css = re.split(r'\s*@import "([^"]*)";', css)
-    return "".join(read_style(path.parent / name, folder) for name in imports if name.strip()) + (
-        URL.sub(address, css)
-    )
+    return URL.sub(address, css)
 
 
 def words_of(selector: list[Any]) -> set[str]:
@@ -168,15 +165,12 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
 
     The blank is always there: a browser takes the height of a line from the first font with one.
     """
-    font = TTFont(path, recalcTimestamp=False)
-    reduced = subset.Subsetter(
-        subset.Options(hinting=False, layout_features=["*"], notdef_outline=True)
-    )
+    options = subset.Options(hinting=False, layout_features=["*"], notdef_outline=True)
+    options.flavor = "woff2"
+    font, reduced, out = subset.load_font(path, options), subset.Subsetter(options), BytesIO()
     reduced.populate(unicodes=map(ord, {" ", *characters}))
     reduced.subset(font)
-    font.flavor = "woff2"
-    out = BytesIO()
-    font.save(out)
+    subset.save_font(font, out, options)
     return out.getvalue()
 
 

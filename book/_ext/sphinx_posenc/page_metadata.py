@@ -3,11 +3,9 @@
 The date of a page is its last commit's; it is left out where the history isn't there.
 """
 
-from __future__ import annotations
-
 import re
 import subprocess
-from pathlib import Path
+from shutil import which
 from typing import Any
 
 from docutils import nodes
@@ -36,23 +34,17 @@ def summary(doctree: nodes.document) -> str:
     return text
 
 
-def dates(app: Sphinx) -> dict[str, str | None]:
-    """The day of each page's last commit, or none where the whole history isn't there."""
+def dates(app: Sphinx) -> dict[str, str]:
+    """The day of each page's last commit; nothing where git or the whole history isn't there."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(app.srcdir), *arguments]
-        return subprocess.run(command, capture_output=True, check=True, text=True).stdout.strip()
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
 
-    days: dict[str, str] = {}
-    try:
-        if git("rev-parse", "--is-shallow-repository") == "false":
-            for commit in git("log", "--relative", "--name-only", "--format=%x00%cs").split("\0"):
-                day, *files = commit.split("\n")
-                days = dict.fromkeys(files, day) | days  # the newest comes first
-    except (OSError, subprocess.CalledProcessError):  # no git, or a copy without history
-        pass
-    sources = {page: Path(app.env.doc2path(page)) for page in app.env.found_docs}
-    return {p: days.get(f.relative_to(app.srcdir).as_posix()) for p, f in sources.items()}
+    if not which("git") or git("rev-parse", "--is-shallow-repository") != "false":
+        return {}
+    sources = {page: str(app.env.doc2path(page)) for page in app.env.found_docs}
+    return {page: git("log", "-1", "--format=%cs", "--", path) for page, path in sources.items()}
 
 
 def summarize(app: Sphinx, doctree: nodes.document) -> None:

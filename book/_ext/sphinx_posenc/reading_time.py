@@ -6,8 +6,6 @@ don't belong to it. Minutes are those of somebody who works through formulas and
 somebody who skims.
 """
 
-from __future__ import annotations
-
 import re
 
 from docutils import nodes

@@ -1,7 +1,5 @@
 """Let the search find sections and terms of the glossary; `search_scorer.js` ranks them."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Iterable

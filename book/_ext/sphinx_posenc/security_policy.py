@@ -1,7 +1,5 @@
 """A policy in every page: nothing from elsewhere, and no script but the site's and its own."""
 
-from __future__ import annotations
-
 import hashlib
 import re
 from base64 import b64encode

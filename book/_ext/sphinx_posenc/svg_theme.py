@@ -3,8 +3,6 @@
 In a page that runs Python, `follow_theme` colors what a cell draws; there is no Sphinx.
 """
 
-from __future__ import annotations
-
 import re
 from pathlib import Path
 

@@ -5,9 +5,6 @@ texts of pictures. `03.html` has its twin beside it, `03.md`. The form of ``llms
 https://llmstxt.org.
 """
 
-from __future__ import annotations
-
-import json
 import re
 from collections.abc import Iterator
 from typing import Any
@@ -17,6 +14,7 @@ from sphinx.application import Sphinx
 from .claims import as_markdown
 from .cross_references import Book, book_of
 from .downloads import boxes
+from .myst_markup import read_notebook
 
 
 def text_of(source: str) -> str:
@@ -51,14 +49,14 @@ def notebook(cells: list[dict[str, Any]]) -> Iterator[str]:
 
 def twin(book: Book, page: str) -> str:
     """The Markdown twin of a page."""
-    source = (book.root / page).read_text(encoding="utf-8")
+    path = book.root / page
     if page in book.places:
-        return "\n\n".join(notebook(book.cells(page, json.loads(source)["cells"]))) + "\n"
-    source = as_markdown(source, book.root)
+        return "\n\n".join(notebook(read_notebook(path)["cells"])) + "\n"
+    source = as_markdown(path.read_text(encoding="utf-8"), book.root)
     source = re.sub(
         r"^```\{figure\}.*?^:alt: (.*?)$.*?^```$", r"*Picture: \1*", source, flags=re.M | re.S
     )
-    return text_of(book.restate(page, source))
+    return text_of(source)
 
 
 def write_twins(app: Sphinx) -> None:

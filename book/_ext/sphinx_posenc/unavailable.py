@@ -3,8 +3,6 @@
 `browser_cells` marks the cells that need it; the page's kernel leaves it out of their imports.
 """
 
-from __future__ import annotations
-
 import ast
 
 ABSENT = ("torch", "posenc.nn", "posenc.experiments", "posenc.checks.recall")
