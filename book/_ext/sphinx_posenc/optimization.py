@@ -167,10 +167,11 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
     """
     options = subset.Options(hinting=False, layout_features=["*"], notdef_outline=True)
     options.flavor = "woff2"
-    font, reduced, out = subset.load_font(path, options), subset.Subsetter(options), BytesIO()
+    reduced, out = subset.Subsetter(options), BytesIO()
     reduced.populate(unicodes=map(ord, {" ", *characters}))
-    reduced.subset(font)
-    subset.save_font(font, out, options)
+    with subset.load_font(path, options) as font:
+        reduced.subset(font)
+        subset.save_font(font, out, options)
     return out.getvalue()
 
 
