@@ -6,6 +6,7 @@ the chapter on precision and speed shows.
 """
 
 import argparse
+import importlib
 import json
 import multiprocessing
 import os
@@ -25,13 +26,7 @@ os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
 import numpy as np
 import torch
-from diffusers.models.embeddings import get_1d_sincos_pos_embed_from_grid, get_timestep_embedding
-from positional_encodings.torch_encodings import PositionalEncoding1D
-from transformers.models.distilbert.modeling_distilbert import create_sinusoidal_embeddings
-from transformers.models.speech_to_text.modeling_speech_to_text import (
-    Speech2TextSinusoidalPositionalEmbedding,
-)
-from x_transformers.x_transformers import ScaledSinusoidalEmbedding
+from checks_world import ENTRIES
 
 from posenc import sinusoidal_encoding
 
@@ -102,30 +97,10 @@ def torch_s4(seq_len, d_model):
     return table
 
 
-def positional_encodings(seq_len, d_model):
-    """Call the layer for a tensor; it takes the shape alone, so this one has no memory."""
-    return PositionalEncoding1D(d_model)(torch.zeros(1).expand(1, seq_len, d_model))[0]
-
-
-def distilbert(seq_len, d_model):
-    """Fill the position embeddings of a DistilBERT."""
-    return create_sinusoidal_embeddings(seq_len, d_model, torch.empty(seq_len, d_model))
-
-
-def diffusers_timesteps(seq_len, d_model):
-    """Encode timesteps 0, 1, …."""
-    return get_timestep_embedding(torch.arange(seq_len), d_model)
-
-
-def diffusers_grid(seq_len, d_model):
-    """Encode a grid of one dimension; it computes in float64."""
-    return get_1d_sincos_pos_embed_from_grid(d_model, torch.arange(seq_len)).float()
-
-
-@torch.no_grad()
-def x_transformers(seq_len, d_model):
-    """Call the layer for a batch without channels; it takes the length alone."""
-    return ScaledSinusoidalEmbedding(d_model)(torch.empty(1, seq_len, 0))
+def theirs(name):
+    """What a package ships, called as the checks of other packages call it."""
+    entry = next(entry for entry in ENTRIES if entry[1] == name)
+    return partial(entry[4], importlib.import_module(entry[3]))
 
 
 @dataclass
@@ -141,7 +116,9 @@ class Contender:
 
 
 OURS, LIMIT = "posenc", "allocate and fill"
-speech2text = Speech2TextSinusoidalPositionalEmbedding.get_embedding
+SPEECH2TEXT = theirs("Speech2TextSinusoidalPositionalEmbedding")
+GRID = theirs("get_1d_sincos_pos_embed_from_grid")  # which computes in float64
+DISTILBERT = theirs("create_sinusoidal_embeddings (DistilBERT)")
 CONTENDERS = {
     OURS: Contender(sinusoidal_encoding, threaded=False),
     LIMIT: Contender(memory_limit, threaded=False),
@@ -151,12 +128,12 @@ CONTENDERS = {
     "loops of S2": Contender(loop_s2, slow=True, threaded=False),
     "torch of S3": Contender(torch_s3),
     "torch of S4": Contender(torch_s4),
-    "positional-encodings": Contender(positional_encodings),
-    "transformers, Speech2Text": Contender(speech2text, halves=True, last=1),
-    "transformers, DistilBERT": Contender(distilbert, slow=True, threaded=False),
-    "diffusers, timesteps": Contender(diffusers_timesteps, halves=True, last=1),
-    "diffusers, grid": Contender(diffusers_grid, halves=True),
-    "x-transformers": Contender(x_transformers, halves=True, scaled=True),
+    "positional-encodings": Contender(theirs("PositionalEncoding1D")),
+    "transformers, Speech2Text": Contender(SPEECH2TEXT, halves=True, last=1),
+    "transformers, DistilBERT": Contender(DISTILBERT, slow=True, threaded=False),
+    "diffusers, timesteps": Contender(theirs("get_timestep_embedding"), halves=True, last=1),
+    "diffusers, grid": Contender(lambda n, d: GRID(n, d).float(), halves=True),
+    "x-transformers": Contender(theirs("ScaledSinusoidalEmbedding"), halves=True, scaled=True),
 }
 
 
@@ -188,7 +165,8 @@ def ratios(size, rounds):
 
 def largest_error(contender, seq_len, d_model, rows=1000):
     """Largest error over the last `rows` rows, in the contender's own convention."""
-    table = np.asarray(contender.make(seq_len, d_model))[-rows:].astype(np.float64)
+    table = np.asarray(contender.make(seq_len, d_model)).reshape(seq_len, d_model)
+    table = table[-rows:].astype(np.float64)
     if contender.scaled:
         table /= np.float64(np.float32(d_model**-0.5))
     if contender.halves:
@@ -211,9 +189,8 @@ def peak(name):
     CONTENDERS[name].make(4, 4)
     Path("/proc/self/clear_refs").write_text("5")  # forget what was used at most so far
     before = resident("VmRSS")
-    table = CONTENDERS[name].make(*WEIGHED)
-    used = resident("VmHWM") - before
-    return used / (4 * len(table) * len(table[0]))
+    CONTENDERS[name].make(*WEIGHED)
+    return (resident("VmHWM") - before) / (4 * WEIGHED[0] * WEIGHED[1])
 
 
 def digits_and_memory(name, contender):

@@ -131,7 +131,7 @@ ENTRIES = (  # package, name there, kind, module, what it makes of it and its ar
      "positional_encodings.torch_encodings",
      lambda m, n, d: m.PositionalEncoding1D(d)(zeros(n, d))),
     ("x-transformers", "ScaledSinusoidalEmbedding", "table", X,
-     lambda m, n, d: m.ScaledSinusoidalEmbedding(d)(torch.empty(1, n, 0)).detach()),
+     torch.no_grad()(lambda m, n, d: m.ScaledSinusoidalEmbedding(d)(torch.empty(1, n, 0)))),
     ("vit-pytorch", "posemb_sincos_1d", "table", "vit_pytorch.simple_vit_1d",
      lambda m, n, d: m.posemb_sincos_1d(torch.empty(1, n, d))),
     ("timm", "build_sincos2d_pos_embed (one axis)", "table", "timm.layers.pos_embed_sincos", timm),
