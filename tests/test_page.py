@@ -182,6 +182,7 @@ def test_a_cell_is_run_edited_and_reset(cell):
     assert press(cell, "Run all above") == "All above has run."
     assert press(cell, "Reset") == "As it was published."
     assert published.is_visible()
+    assert cell.locator(".ran").count() == 0
     write(cell, "x = 1\nprint('here')\n1 / 0\nx = 2")
     assert press(cell) == "Line 3: ZeroDivisionError: division by zero"
     assert cell.locator(".stdout").text_content() == "here\n"

@@ -24,7 +24,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
-from page import send  # type: ignore[import-not-found]  # of worker.js
+from page import send  # of worker.js
 from unavailable import absent_names, is_setting
 
 # Large, and not needed by every cell: imported when a cell first reads what they are called.
@@ -102,7 +102,7 @@ def display(*values: Any) -> None:
             tell(text=repr(value))
 
 
-builtins.display = display  # type: ignore[attr-defined]
+builtins.display = display
 
 
 def show(*args: Any, **kwargs: Any) -> None:

@@ -49,14 +49,7 @@ function hear({ data }) {
   if (done) resolve(done);
 }
 
-/** A worker with Python in it; what it loads is kept for a plane, where the browser can. */
-async function begin() {
-  await keepForOffline();
-  worker = new Worker(`${here}worker.js`, { type: "module" });
-  worker.addEventListener("message", hear);
-  worker.addEventListener("error", () => stop("Python couldn't be loaded. Is there a network?"));
-}
-
+/** What a worker loads is kept for a plane, where the browser can. */
 async function keepForOffline() {
   const { serviceWorker } = navigator;
   if (!serviceWorker || serviceWorker.controller) return;
@@ -90,9 +83,12 @@ async function execute(cell) {
   cell.box.classList.add("stale"); // what was shown stays, dimmed, until something new is there
   if (!worker) {
     say(cell, "Loading Python");
-    await begin();
+    await keepForOffline();
+    worker = new Worker(`${here}worker.js`, { type: "module" });
+    worker.addEventListener("message", hear);
+    worker.addEventListener("error", () => stop("Python couldn't be loaded. Is there a network?"));
   }
-  worker?.postMessage({ source: cell.source, name: cell.name });
+  worker.postMessage({ source: cell.source, name: cell.name });
   const result = await done;
   running = undefined;
   cell.ran = result.error || result.stopped ? undefined : cell.source;
