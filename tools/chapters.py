@@ -33,8 +33,8 @@ CLAIM = """- id: S0-{label}
 
 def stems() -> list[str]:
     """The numbered chapters, in order; the page before chapter 1 isn't one."""
-    found = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
-    return [stem for stem in found if not stem.startswith("00_")]
+    _, *found = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    return found
 
 
 def find(path: str) -> str:
@@ -45,22 +45,18 @@ def find(path: str) -> str:
     return stem
 
 
-def take(listed: Path, stem: str) -> str:
-    """Take the line of a chapter off a list."""
-    rows = listed.read_text(encoding="utf-8").splitlines(keepends=True)
-    (row,) = (line for line in rows if f"notebooks/{stem}" in line)
-    rows.remove(row)
-    listed.write_text("".join(rows), encoding="utf-8")
-    return row
-
-
-def put(listed: Path, row: str, before: str | None = None) -> None:
-    """Put a line on a list, above that of a chapter, or below all."""
-    rows = listed.read_text(encoding="utf-8").splitlines(keepends=True)
-    named = [n for n, line in enumerate(rows) if re.search(r"notebooks/\d\d_", line)]
-    here = [n for n in named if before and f"notebooks/{before}" in rows[n]]
-    rows.insert(here[0] if here else named[-1] + 1, row)
-    listed.write_text("".join(rows), encoding="utf-8")
+def relist(stem: str, new: tuple[str, ...] = (), above: str = "", *, gone: bool = False) -> None:
+    """Put a chapter's rows, or new ones, above those of another, or below all; or take them off."""
+    for number, listed in enumerate(LISTS):
+        lines = listed.read_text(encoding="utf-8").splitlines(keepends=True)
+        row = new[number] if new else next(line for line in lines if f"notebooks/{stem}" in line)
+        if not new:
+            lines.remove(row)
+        if not gone:
+            found = re.compile(f"notebooks/{above}" if above else r"notebooks/\d\d_").search
+            named = [n for n, line in enumerate(lines) if found(line)]
+            lines.insert(named[0] if above else named[-1] + 1, row)
+        listed.write_text("".join(lines), encoding="utf-8")
 
 
 def new(name: str) -> None:
@@ -74,8 +70,7 @@ def new(name: str) -> None:
     text = TEMPLATE.read_text(encoding="utf-8").replace("NAME", label)
     (ROOT / "notebooks" / f"{stem}.ipynb").write_text(text, encoding="utf-8")
     row = f"| {number} | [](notebooks/{stem}.ipynb): what it shows, in one sentence. |\n"
-    for listed, line in zip(LISTS, (f"      - file: notebooks/{stem}\n", row), strict=True):
-        put(listed, line)
+    relist(stem, (f"      - file: notebooks/{stem}\n", row))
     with LEDGER.open("a", encoding="utf-8") as ledger:
         ledger.write(CLAIM.format(label=label))
     print(f"notebooks/{stem}.ipynb is there, listed in _toc.yml, index.md and book/claims.yml.")
@@ -86,8 +81,7 @@ def remove(path: str) -> None:
     """Delete a chapter, and take it off every list; what it claims goes with it."""
     stem = find(path)
     gone = {claim for claim, (chapter, _) in asserting_cells(ROOT).items() if chapter == stem}
-    for listed in LISTS:
-        take(listed, stem)
+    relist(stem, gone=True)
     rows = re.split(r"(?m)^(?=- id: )", LEDGER.read_text(encoding="utf-8"))
     kept = [row for row in rows if row.partition("\n")[0].removeprefix("- id: ") not in gone]
     LEDGER.write_text("".join(kept), encoding="utf-8")
@@ -102,10 +96,8 @@ def move(path: str, to: str) -> None:
     if not to.isdigit() or not 1 <= int(to) <= len(order):
         sys.exit(f"To which number? From 1 to {len(order)}: make move NOTEBOOK={path} TO=16")
     order.remove(stem)
-    before = order[int(to) - 1] if int(to) <= len(order) else None
+    relist(stem, above="".join(order[int(to) - 1 :][:1]))
     order.insert(int(to) - 1, stem)
-    for listed in LISTS:
-        put(listed, take(listed, stem), before)
     rename(order)
 
 
