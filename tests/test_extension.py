@@ -54,6 +54,7 @@ def book(tmp_path):
         (f"[]({REFERENCES}#new)", f"[?new: add it to book/references.bib]({REFERENCES}#new)"),
         (f"[van Two and Three (2020)]({REFERENCES}#two2020)",) * 2,
         ("`[](#fig-a)`, ![](#fig-a), [a](), \\[](#fig-a)\n```\n[](#fig-a)\n```",) * 2,
+        ("```{figure} a\n```\n[](#fig-a)\n", "```{figure} a\n```\n[Figure 1.1](#fig-a)\n"),
         (FIRST[1], FIRST[1].replace("?", "1.1")),
         (FIRST[3], FIRST[3].replace("?", "1.1")),
     ],

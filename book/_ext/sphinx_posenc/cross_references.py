@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 REFERENCES = "book/references.md"
 LINK = re.compile(
     r"""
-    (?P<code> ^(?P<fence>`{3,}|~{3,})(?!\s*\{).*?^(?P=fence)$
+    (?P<code> ^(?P<fence>`{3,}|~{3,}).*?^(?P=fence)$
             | (?<!`)(?P<tick>`{1,2})(?!`).+?(?<!`)(?P=tick)(?!`) )
     | (?<![!\\]) \[(?P<text>[^\[\]]*)\] \((?P<path>[\w./-]*)(?:\#(?P<anchor>[\w-]+))?\)
     """,
