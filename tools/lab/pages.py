@@ -25,9 +25,7 @@ GLOSSARY = re.compile(r"(?<=^:::\{glossary\}\n).*?(?=^:::$)", re.MULTILINE | re.
 def resolve(text, root):
     """The text of a page without the site's own directives."""
     text = BOXES.sub("", as_markdown(text, root))
-    text = MODULE.sub(
-        r"In a cell of a notebook, `import \1; help(\1)` shows all that it has.", text
-    )
+    text = MODULE.sub(r"In a cell, `import \1; help(\1)` shows all that it has.", text)
     return GLOSSARY.sub(lambda found: TERM.sub(r"\1\n: ", found[0]), text)
 
 
