@@ -84,22 +84,19 @@ def test_a_long_table_costs_no_digits():
     assert abs(error).max() <= 5e-12
 
 
-def agree(seq_len, d_model, base=10_000.0):
-    """Assert that a whole table is that of its positions, up to the rounding of angles."""
-    table, positions = encode(seq_len, d_model, base), np.arange(seq_len)
-    angles = np.abs(positions[:, None] * angular_frequencies(d_model, base=base))
-    allowed = 1e-11 + 2**-51 * np.repeat(angles, 2, axis=1)
-    assert (np.abs(table - encode(positions, d_model, base)) <= allowed).all()
-    for dtype in (np.float16, np.float32):  # the cast comes last
-        found = sinusoidal_encoding(seq_len, d_model, base=base, dtype=dtype)
-        np.testing.assert_array_equal(found, table.astype(dtype), strict=True)
-
-
 @slowly
 @given(st.integers(0, 300), widths, bases, st.fixed_dictionaries(sizes))
 def test_rows_agree_wherever_blocks_and_stretches_end(seq_len, d_model, base, chosen):
+    """A whole table is that of its positions, up to the rounding of angles, and is cast last."""
+    positions = np.arange(seq_len)
+    angles = np.abs(positions[:, None] * angular_frequencies(d_model, base=base))
+    allowed = 1e-11 + 2**-51 * np.repeat(angles, 2, axis=1)
     with mock.patch.multiple(_table, **chosen):
-        agree(seq_len, d_model, base)
+        table = encode(seq_len, d_model, base)
+        assert (np.abs(table - encode(positions, d_model, base)) <= allowed).all()
+        for dtype in (np.float16, np.float32):
+            found = sinusoidal_encoding(seq_len, d_model, base=base, dtype=dtype)
+            np.testing.assert_array_equal(found, table.astype(dtype), strict=True)
 
 
 def test_results_are_not_shared():

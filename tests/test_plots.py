@@ -48,15 +48,10 @@ def test_a_table_says_the_same_as_text_and_as_html():
     assert '<th scope="col">share</th>' in table._repr_html_()
 
 
-BAD = [
-    (lambda: plots.heatmap(np.zeros(3)), "table must have 2 dimensions, got 1"),
-    (lambda: plots.heatmap(np.eye(2), limit=np.nan), "limit must be positive, got nan"),
-    (lambda: plots.curves([0], [[0]], ["a", "b"]), "shorter|longer"),
-    (lambda: plots.Table(["task", "share"], [["order"]]), "2 cells"),
-]
-
-
-@pytest.mark.parametrize(("call", "says"), BAD)
-def test_bad_input_is_refused(call, says):
-    with pytest.raises(ValueError, match=says):
-        call()
+def test_bad_input_is_refused():
+    with pytest.raises(ValueError, match="table must have 2 dimensions, got 1"):
+        plots.heatmap(np.zeros(3))
+    with pytest.raises(ValueError, match="limit must be positive, got nan"):
+        plots.heatmap(np.eye(2), limit=np.nan)
+    with pytest.raises(ValueError, match="2 cells"):
+        plots.Table(["task", "share"], [["order"]])

@@ -35,10 +35,8 @@ STARTS = (WIDTH**-0.5, 1.0)
 """The pair with the best mean over the sweep's seeds is taken, the first of equals."""
 
 MAIN = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
-TABLES = (
-    *("sinusoidal", "learned", "frozen", "shuffled", "smooth", "directed", "arc"),
-    *("shuffled smooth", "shuffled directed", "shuffled arc", "widened", "narrow"),
-)
+FIXED = [n for n, kind in experiments.ENCODINGS.items() if issubclass(kind, experiments.Fixed)]
+TABLES = ("sinusoidal", "learned", *FIXED)
 
 FOUR = {"factor": 4.0, "original_max_position_embeddings": 16}
 LISTS = {"short_factor": [1.0] * 4, "long_factor": [1.0, 4.0, 4.0, 4.0], "attention_factor": 1.0}
