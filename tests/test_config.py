@@ -63,6 +63,7 @@ FIELDS = [
     (PLAIN | {"sliding_window": 128, "use_sliding_window": False}, "window", [None]),
     ({"thinker_config": {"text_config": PLAIN}}, "base", [10_000]),
     ({"rope_theta": 10_000.0}, "frequencies", [None]),
+    (HEADS | {"alibi": True}, "where", [BIAS]),
     (RELEASED["mosaicml/mpt-7b"]["config"], "where", [BIAS]),
     (RELEASED["google-bert/bert-base-uncased"]["config"], "where", [TABLE]),
     (HEADS | {"relative_attention": True}, "where", [BIAS]),
