@@ -17,9 +17,8 @@ def pytest_collection_modifyitems(items):
             item.add_marker("browser")
 
 
-def absent(message):
-    """Skip where something isn't installed; in CI everything is."""
-    (pytest.fail if os.environ.get("CI") else pytest.skip)(message)
+# Where something isn't installed; in CI everything is.
+absent = pytest.fail if os.environ.get("CI") else pytest.skip
 
 
 @pytest.fixture(scope="session")
@@ -72,5 +71,4 @@ def windows(browser):
 
 
 visit = pytest.fixture(windows)
-visit_all = pytest.fixture(windows, scope="module")
-visit_all.__doc__ = "As `visit`, for windows that several tests look into."
+visit_all = pytest.fixture(windows, scope="module")  # for windows that several tests look into

@@ -84,22 +84,17 @@ def lab(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(visit_all, lab):
-    """JupyterLab as it opens, in the dark, where a picture needs paper."""
+    """JupyterLab as it opens, at the first page; in the dark, where a picture needs paper."""
     page = visit_all(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(180_000)
     page.goto(f"{lab}?token=book")
-    page.locator(".jp-MarkdownViewer table").first.wait_for()
+    page.get_by_role("heading", name="Positional encoding, executed").wait_for()
+    assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
     dark = "jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })"
     page.evaluate(f"{dark}.then(() => null)")
     yield page
     page.close()
     page.wrong[:] = [said for said in page.wrong if said.startswith("asks")]  # it says much else
-
-
-def test_it_opens_at_the_first_page(page):
-    viewer = page.locator(".jp-MarkdownViewer")
-    assert viewer.locator("h1").inner_text() == "Positional encoding, executed"
-    assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
 
 
 def expected(path):

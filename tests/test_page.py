@@ -7,9 +7,9 @@ from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
-from exercises import code_cells, exercises
 from playwright.sync_api import expect
 
 ROOT = Path(__file__).parents[1]
@@ -71,6 +71,12 @@ def python(visit_all, served):
     page.run = lambda source: page.evaluate("source => run(source)", source)
     page.cells = lambda name: page.evaluate(CELLS, name)
     return page
+
+
+def code_cells(chapter):
+    cells = nbformat.read(ROOT / "notebooks" / f"{chapter}.ipynb", as_version=4).cells
+    code = (cell for cell in cells if cell.cell_type == "code")
+    return [cell for cell in code if "remove-input" not in cell.metadata.get("tags", [])]
 
 
 def stored(cell):
@@ -143,7 +149,7 @@ def cell(visit_all, served):
     return page.locator("div.cell:not(.answer)").nth(SHOWN)
 
 
-def press(cell, name="Run"):
+def press(cell, name="Run", says=""):
     """Press a button of a cell, wait until it is done, and return what is said of it."""
     cell.scroll_into_view_if_needed()
     bar = cell.locator(".bar:visible")
@@ -154,7 +160,9 @@ def press(cell, name="Run"):
     silent = f"{name} of a cell in {ONE} doesn't answer: mend book/python/page.js"
     expect(cell.locator(".bar"), silent).to_be_visible(timeout=60_000)
     expect(cell.locator(".state"), silent).not_to_have_text(BUSY, timeout=SLOW)
-    return cell.locator(".state").text_content()
+    said = cell.locator(".state").text_content()
+    assert said.startswith(says), f"{silent}: it says {said!r}, not {says!r}"
+    return said
 
 
 def write(cell, text):
@@ -176,20 +184,20 @@ def test_nothing_is_loaded_before_a_reader_asks(visit, served):
 
 def test_a_cell_is_run_edited_and_reset(cell):
     published = cell.locator(".cell_output:not(.ran) .output").first
-    assert press(cell).startswith("Done")  # what is above ran first
+    press(cell, says="Done")  # what is above ran first
     assert cell.locator(".ran").text_content().strip() == stored(CODE[SHOWN])[0]
     assert not published.is_visible()
-    assert press(cell, "Run all above") == "All above has run."
-    assert press(cell, "Reset") == "As it was published."
+    press(cell, "Run all above", says="All above has run.")
+    press(cell, "Reset", says="As it was published.")
     assert published.is_visible()
     assert cell.locator(".ran").count() == 0
     write(cell, "x = 1\nprint('here')\n1 / 0\nx = 2")
-    assert press(cell) == "Line 3: ZeroDivisionError: division by zero"
+    press(cell, says="Line 3: ZeroDivisionError: division by zero")
     assert cell.locator(".stdout").text_content() == "here\n"
     where = rf'<cell {SHOWN + 1}>", line 3, in <module>'
     assert re.search(where, cell.locator(".error").text_content())
     write(cell, "from posenc import widgets\nclock = widgets.Clock(position=3)\nclock")
-    assert press(cell).startswith("Done")
+    press(cell, says="Done")
     cell.get_by_label("position k").press("ArrowRight")
     assert "Position 4" in cell.locator(".ran .say").text_content()
     press(cell, "Reset")
@@ -198,17 +206,17 @@ def test_a_cell_is_run_edited_and_reset(cell):
 def test_an_exercise_is_answered_and_kept_here_until_it_is_forgotten(cell):
     reader = cell.page
     press(cell)
-    found = [*exercises(ONE)]
+    found = [code for code in CODE if "wrong_answers" in code.metadata]
     right = reader.locator(".bd-links .right")
-    for n, (check, _, (wrong, *_), solution) in enumerate(found):
-        box = reader.locator(".answer").nth(n)
+    for n, code in enumerate(found):
+        box, wrong = reader.locator(".answer").nth(n), code.metadata.wrong_answers[0]
+        check = re.search(r"^def (check_\w+\()", code.source, re.MULTILINE)[1]
+        solution = next(c.source for c in CODE if check in c.source and c is not code)
         assert check in box.locator("textarea").input_value()
         box.locator("textarea").fill(wrong.answer)
-        refused = press(box)
-        assert refused.startswith("Not yet: ")
-        assert wrong.says in refused
+        assert wrong.says in press(box, says="Not yet: ")
         box.locator("textarea").fill(solution)
-        assert press(box) == "Right."
+        press(box, says="Right.")
         assert right.text_content() == f"✓ {n + 1} of {len(found)}"
     other = reader.context.new_page()
     other.goto(reader.url)
