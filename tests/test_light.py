@@ -3,9 +3,11 @@
 Both are tried on two pages of each thing that the book has, with the book's own settings.
 """
 
+import gc
 import io
 import warnings
 from pathlib import Path
+from weakref import ProxyTypes
 
 import pytest
 import yaml
@@ -103,6 +105,9 @@ def sites(tmp_path_factory):
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAGES_URL", "https://example.org/the-book")
+        # sphinx_external_toc looks at all objects, and fails at a dead proxy, as torch leaves some.
+        seen = gc.get_objects
+        patch.setattr(gc, "get_objects", lambda: [o for o in seen() if type(o) not in ProxyTypes])
         write()
         build("light")
         texts["plain.md"] = PLAIN.replace("ends", "goes on")
