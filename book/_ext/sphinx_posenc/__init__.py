@@ -15,12 +15,12 @@ When all pages have been read
     written, and `search_index` which sections and words the search knows.
 When a page is written
     `myst_markup` leads links to places on other pages, `glossary_links` links terms and says what
-    they mean, `line_breaks` keeps short formulas and numbers together, `math_renderer` draws
-    formulas, `code_cells` names folded code by its first comment, `accessibility` repairs tables
-    and pictures, whose places `optimization` reserves, `live_figures` and `config_page` add their
-    scripts, `deployment` leads Colab to its notebook, `page_metadata` describes and dates the page,
-    and `browser_files` says where its Python is. Then the theme's layout and ``_templates`` put it
-    together.
+    they mean, `math_renderer` draws formulas, `code_cells` names folded code by its first comment,
+    `page_body` keeps short formulas and numbers together and gives tables and pictures boxes that
+    scroll, `optimization` reserves the places of pictures, `live_figures` and `config_page` add
+    their scripts, `deployment` leads Colab to its notebook, `page_metadata` describes and dates the
+    page, and `browser_files` says where its Python is. Then the theme's layout and ``_templates``
+    put it together.
 When all pages are written
     `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
     writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
@@ -43,7 +43,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     from sphinx import search
 
     from . import (
-        accessibility,
         browser_cells,
         browser_files,
         claims,
@@ -54,11 +53,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
         downloads,
         glossary_links,
         incremental,
-        line_breaks,
         live_figures,
         math_renderer,
         myst_markup,
         optimization,
+        page_body,
         page_metadata,
         reading_time,
         search_index,
@@ -69,7 +68,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     def change_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
         """Change the HTML of a page; that of searches and the index have none of their own."""
         if body := context.get("body"):
-            body = line_breaks.keep_text(accessibility.repair(body))
+            body = page_body.keep_text(page_body.repair(body))
             context["body"] = optimization.size_images(app, body)
 
     def finish(app: Sphinx, error: Exception | None) -> None:
@@ -109,7 +108,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("env-get-updated", AFTER, incremental.pages_to_write),
         ("doctree-resolved", AFTER, glossary_links.link_terms),
         ("doctree-resolved", AFTER, glossary_links.tell),
-        ("doctree-resolved", AFTER, line_breaks.keep_formulas),
+        ("doctree-resolved", AFTER, page_body.keep_formulas),
         ("html-collect-pages", BEFORE, deployment.redirect),
         ("html-page-context", AFTER, optimization.load_merged),
         ("html-page-context", AFTER, change_body),

@@ -15,10 +15,6 @@ from pybtex.richtext import Text
 from pybtex.style.formatting.plain import Style
 
 
-def is_document(entry: Entry) -> bool:
-    return re.fullmatch(r"S\d", entry.key) is not None
-
-
 def plain(latex: str) -> str:
     return str(Text.from_latex(latex))
 
@@ -44,7 +40,8 @@ def labels(path: Path) -> dict[str, str]:
     names = {}
     for entry in entries:
         year = entry.fields.get("year", "n.d.")
-        names[entry.key] = entry.key if is_document(entry) else f"{authors(entry)}, {year}"
+        is_document = re.fullmatch(r"S\d", entry.key)
+        names[entry.key] = entry.key if is_document else f"{authors(entry)}, {year}"
     count, seen = Counter(names.values()), Counter[str]()
     for key, name in names.items():
         if count[name] > 1:  # 2017a, 2017b
@@ -58,7 +55,7 @@ def listing(path: Path) -> str:
     names, backend = labels(path), Backend()
     entries = Style().format_bibliography(parse_file(path, "bibtex"))  # ordered by author
     lines = []
-    for entry in sorted(entries, key=lambda entry: entry.key if is_document(entry) else "later"):
+    for entry in sorted(entries, key=lambda e: e.key if names[e.key] == e.key else "later"):
         text = re.sub(r"\\([.()+-])", r"\1", " ".join(entry.text.render(backend).split()))
         lines.append(f'- <a id="{entry.key}"></a>**{names[entry.key]}.** {text}')
     return "\n".join(lines)

@@ -96,13 +96,6 @@ def write_json(root: Path, site: Path, address: str) -> None:
     shutil.copy(root / "book" / "claims.schema.json", site / "book")
 
 
-def link(target: str, docname: str, *content: nodes.Node, **attributes: object) -> nodes.Node:
-    """A link to a place that `place` named, anywhere in the book."""
-    options = {"refdomain": "std", "reftype": "ref", "reftarget": target.lower(), "refdoc": docname}
-    inner = nodes.inline("", "", *content)
-    return addnodes.pending_xref("", inner, refexplicit=True, refwarn=True, **options, **attributes)
-
-
 def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
     """Make a node the place of that name."""
     node["ids"].append(name)
@@ -145,7 +138,10 @@ def tie(app: Sphinx, doctree: nodes.document) -> None:
                 named.add(claim)
                 there = nodes.inline(classes=["claim"])
                 code.replace_self(there)
-                there += link(f"row-{claim}", app.env.docname, code)
+                options = {"refdomain": "std", "reftype": "ref", "refdoc": app.env.docname}
+                options |= {"reftarget": f"row-{claim}".lower(), "refexplicit": True}
+                inner = nodes.inline("", "", code)
+                there += addnodes.pending_xref("", inner, refwarn=True, **options)
                 place(app.env, there, f"claim-{claim}")
     for cell in doctree.findall(nodes.container):
         for name in cell["classes"]:

@@ -147,16 +147,6 @@ class Book:
         return text
 
 
-def differences(book: Book) -> list[tuple[str, str, str]]:
-    """Lines that state what isn't so: page, line, and the line as it should be."""
-    found = []
-    for page in book.titles:
-        for text in book.texts(page):
-            pairs = zip(text.split("\n"), book.restate(page, text).split("\n"), strict=False)
-            found += [(page, is_now, should) for is_now, should in pairs if is_now != should]
-    return found
-
-
 def book_of(app: Sphinx) -> Book:
     """The book that is built, read once."""
     if not hasattr(app, "book"):
@@ -179,8 +169,12 @@ def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
 def check(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn of what the text states and isn't so, and where Sphinx counts otherwise."""
     book = book_of(app)
-    for page, is_now, should in differences(book):
-        logger.warning("%s states %r, and it is %r: run make references", page, is_now, should)
+    message = "%s states %r, and it is %r: run make references"
+    for page, text in [(name, text) for name in book.titles for text in book.texts(name)]:
+        lines = zip(text.split("\n"), book.restate(page, text).split("\n"), strict=False)
+        for is_now, should in lines:
+            if is_now != should:
+                logger.warning(message, page, is_now, should)
     for page, places in book.places.items():
         counted = env.toc_fignumbers.get(page.removesuffix(".ipynb"), {})
         numbers = {id: n for kind in counted.values() for id, n in kind.items()}

@@ -50,15 +50,13 @@ def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
 
 
 def list_pages(app: Sphinx) -> None:
-    """Write robots.txt, and the sitemap where the address is known."""
+    """Write the sitemap, and robots.txt that names it, where the address is known."""
     out, url = app.outdir, app.config.html_baseurl
-    robots = "User-agent: *\nAllow: /\n"
     if url:
         pages = {*map(app.builder.get_target_uri, app.env.found_docs), ""} - {"index.html"}
         places = "".join(f"{url}{page}\n" for page in sorted(pages))
         (out / "sitemap.txt").write_text(places, encoding="utf-8")
-        robots += f"Sitemap: {url}sitemap.txt\n"
-    (out / "robots.txt").write_text(robots, encoding="utf-8")
+        (out / "robots.txt").write_text(f"Sitemap: {url}sitemap.txt\n", encoding="utf-8")
 
 
 def from_anywhere(html: str, url: str) -> str:

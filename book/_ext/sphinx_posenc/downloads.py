@@ -19,7 +19,6 @@ from .myst_markup import read_notebook
 
 OPENING = re.compile(r"(`{3,}|:{3,})\s*\{([\w-]+)\} *(.*)")
 OPTION = re.compile(r":[\w-]+:")
-SILENT = {"index"}
 
 
 def boxes(lines: list[str]) -> Iterator[str]:
@@ -39,7 +38,7 @@ def boxes(lines: list[str]) -> Iterator[str]:
         label = re.search(r"^:label: (ex-\S+)", "\n".join(body), re.MULTILINE)
         while body and (OPTION.match(body[0]) or not body[0].strip()):
             body.pop(0)
-        if kind in SILENT:
+        if kind == "index":
             continue
         if kind in {"exercise", "solution"}:
             title = kind.capitalize()

@@ -30,17 +30,12 @@ def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                 break
 
 
-def is_entry(node: nodes.Node) -> bool:
-    """Whether a node is a term with its explanation, or one of the references."""
-    return isinstance(node, nodes.definition_list_item | nodes.list_item)
-
-
 @cache
 def said(app: Sphinx) -> dict[str, str]:
     """What links to terms and references lead to: a term's first sentence, or the reference."""
-    found = {}
+    found, kinds = {}, nodes.definition_list_item | nodes.list_item
     for page in sorted({"book/glossary", "book/references"} & app.env.found_docs):
-        for item in app.env.get_doctree(page).findall(is_entry):
+        for item in app.env.get_doctree(page).findall(lambda node: isinstance(node, kinds)):
             text = next(item.findall(nodes.paragraph), nodes.paragraph()).astext()
             if isinstance(item, nodes.definition_list_item):
                 anchors = item[0]["ids"]

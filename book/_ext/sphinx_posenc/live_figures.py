@@ -15,7 +15,6 @@ from typing import Any
 from docutils import nodes
 from rjsmin import jsmin
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 
 from posenc import widgets
 
@@ -67,18 +66,13 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
     for image in list(doctree.findall(nodes.image)):  # on other pages
         for kind, figure in widgets.FIGURES.items():
             if f"live-{kind.lower()}" in image.get("classes", ()):
-                widget = figure()
+                widget, name = figure(), image.parent["ids"][0]
+                path = Path(app.doctreedir) / "figures" / f"{name}.svg"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(widget.picture(), encoding="utf-8")
                 app.env.note_dependency(widgets.__file__)
-                image["uri"] = "/" + draw(app.env, image.parent["ids"][0], widget)
+                image["uri"] = "/" + Path(os.path.relpath(path, app.srcdir)).as_posix()
                 image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
-
-
-def draw(env: BuildEnvironment, name: str, widget: Any) -> str:
-    """Draw the picture of a widget. Return where it is, from the root of the book."""
-    path = Path(env.doctreedir) / "figures" / f"{name}.svg"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(widget.picture(), encoding="utf-8")
-    return Path(os.path.relpath(path, env.srcdir)).as_posix()
 
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:

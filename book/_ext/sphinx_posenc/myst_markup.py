@@ -62,15 +62,6 @@ def read_notebook(path: Path) -> dict[str, Any]:
     return notebook
 
 
-def is_solution(cell: Cell) -> bool:
-    return "solution" in cell["metadata"].get("tags", [])
-
-
-def has_picture(cell: Cell) -> bool:
-    kinds = (kind for output in cell.get("outputs", []) for kind in output.get("data", {}))
-    return any(kind.startswith("image/") for kind in kinds)
-
-
 def lift_figure(cell: Cell) -> None:
     """Put what a live figure shows, which myst-nb doesn't know, into the metadata of its cell."""
     from posenc.widgets import MIME  # here, since links are checked without it, and quickly
@@ -100,14 +91,15 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
     inside, figure = False, None
     for cell in cells:
         if cell["cell_type"] != "markdown":
-            figure = cell if has_picture(cell) else None
+            kinds = [kind for output in cell.get("outputs", []) for kind in output.get("data", {})]
+            figure = cell if any(kind.startswith("image/") for kind in kinds) else None
             lift_figure(cell)
         elif figure and (caption := CAPTION.match(cell["source"])):
             options = figure["metadata"].setdefault("mystnb", {})
             options["figure"] = {"name": caption["name"], "caption": caption["text"].strip()}
             continue
         # A solution is a box and the cells below it with its tag; another box or text ends it.
-        goes_on = is_solution(cell)
+        goes_on = "solution" in cell["metadata"].get("tags", [])
         for is_box, text in pieces(cell):
             if text.strip() or cell["cell_type"] != "markdown":
                 if inside and (is_box or not goes_on):

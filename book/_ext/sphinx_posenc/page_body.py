@@ -1,6 +1,7 @@
-"""Where a line may end: not inside a number, a short equation or what touches a short formula.
+"""What is changed in the HTML of a page: where its lines may end, and boxes that scroll.
 
-A path may end one after a slash.
+No line ends inside a number, a short equation or what touches a short formula. Wide tables and
+figures scroll in a box of their own that the keyboard reaches.
 """
 
 import re
@@ -8,6 +9,11 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
+BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide" tabindex="0">'
+TABLE = '<div class="pst-scrollable-table-container">'
+PICTURE = re.compile(
+    r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
+)
 UNBROKEN = re.compile(
     r"""
     (?P<markup> <(pre|code|math|script|style|svg)\b.*?</\2> | <[^>]*> )
@@ -26,7 +32,6 @@ CODE = re.compile(
     r'(?<=<code class="docutils literal notranslate)'
     r'(?=">(?:(?:<(?!/code)[^>]*>)*[^<]){1,16}(?:<(?!/code)[^>]*>)*</code>)'
 )
-PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
 SHORT = 38  # characters of LaTeX: a formula that needs no line of its own
 
 
@@ -64,5 +69,10 @@ def keep(found: re.Match[str]) -> str:
 def keep_text(body: str) -> str:
     """The body of a page with lines that end where they may."""
     body = UNBROKEN.sub(keep, body)
-    body = CODE.sub(" together", body)
-    return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
+    return CODE.sub(" together", body)
+
+
+def repair(body: str) -> str:
+    """The body of a page with its boxes."""
+    body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
+    return PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)
