@@ -1,7 +1,7 @@
 """What is changed in the HTML of a page: where its lines may end, and boxes that scroll.
 
-No line ends inside a number, a short equation or what touches a short formula. Wide tables and
-figures scroll in a box of their own that the keyboard reaches.
+No line ends inside a number, a short equation or what touches a short formula; a path may end one
+after a slash. Wide tables and figures scroll in a box of their own that the keyboard reaches.
 """
 
 import re
@@ -32,6 +32,7 @@ CODE = re.compile(
     r'(?<=<code class="docutils literal notranslate)'
     r'(?=">(?:(?:<(?!/code)[^>]*>)*[^<]){1,16}(?:<(?!/code)[^>]*>)*</code>)'
 )
+PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
 SHORT = 38  # characters of LaTeX: a formula that needs no line of its own
 
 
@@ -69,7 +70,8 @@ def keep(found: re.Match[str]) -> str:
 def keep_text(body: str) -> str:
     """The body of a page with lines that end where they may."""
     body = UNBROKEN.sub(keep, body)
-    return CODE.sub(" together", body)
+    body = CODE.sub(" together", body)
+    return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
 
 
 def repair(body: str) -> str:
