@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections import Counter
+from functools import partial
 from pathlib import Path
 
 import nbformat
@@ -62,9 +63,7 @@ def rule(find, paths=NOTEBOOKS):
     return test
 
 
-def chapter_rule(find):
-    """Make a test of each chapter."""
-    return rule(find, CHAPTERS)
+chapter_rule = partial(rule, paths=CHAPTERS)
 
 
 def tags(cell):
@@ -206,9 +205,9 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
     judged = Counter(re.findall(rf"`({CLAIM.pattern})`", "".join(boxes)))
     asserted = Counter(tag for cell in chapter.code for tag in filter(CLAIM.fullmatch, tags(cell)))
     for claim in judged - asserted:
-        yield None, f"{claim} has more boxes than cells with its tag: one of each"
+        yield None, f"{claim} has a box, but no cell: tag the one that asserts it"
     for claim in asserted - judged:
-        yield None, f"{claim} has more cells with its tag than boxes: one of each"
+        yield None, f"{claim} has a cell, but no box: judge it in one, and once"
     for claim in Counter(re.findall(rf"`({CLAIM.pattern})`", chapter.text)) - judged:
         yield None, f"{claim} is named outside of a box: move it into one"
     for cell in chapter.code:
@@ -228,9 +227,11 @@ def test_toc_and_landing_page_list_all_in_order():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     listed = [c["file"] for part in toc["parts"] for c in part["chapters"]]
     there = [f"notebooks/{path.stem}" for path in NOTEBOOKS]
-    assert [f for f in listed if "notebooks/" in f] == there, "_toc.yml lists other notebooks"
+    assert [f for f in listed if "notebooks/" in f] == there, (
+        "list these notebooks in _toc.yml, in order"
+    )
     pages = {f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")}
-    assert {*listed} - {*there} == pages, "_toc.yml lists other pages of book/ than there are"
+    assert {*listed} - {*there} == pages, "list the pages of book/ in _toc.yml"
     odd = [name for name in there if not re.fullmatch(r"notebooks/\d\d_[a-z0-9_]+", name)]
     assert odd == [], "a chapter is called NN_name.ipynb, in lower case"
     text = (ROOT / "index.md").read_text(encoding="utf-8")

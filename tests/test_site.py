@@ -159,6 +159,7 @@ def problems(tab, path):
     seen = tab.evaluate(LOOK)
     twice = [id for id, n in Counter(seen["ids"]).items() if n > 1 and id not in TWICE]
     found = {
+        "the browser's own complaint": tab.wrong,
         "a dead link": dead(path, seen["links"]),
         "more than 12 files or 110 KB": heavy(path, loaded),
         "a picture without alt text": seen["nameless"],
@@ -189,7 +190,6 @@ def problems(tab, path):
         found[f"hard to read, {scheme}"] = tab.evaluate(PALE)
     tab.set_viewport_size({"width": 320, "height": 844})
     found["wider than a phone"] = tab.evaluate(WIDE)
-    found["the browser's own complaint"] = tab.wrong
     return [(what, where) for what, places in found.items() for where in places]
 
 
