@@ -339,7 +339,7 @@ WRONG = [
     Wrong("rotary", "axes", lambda x, p: rotate_pairs(x, p.amax(-1)), "", AXES),
     Wrong("rotary", "frequencies …", lambda x, p: x.clone(), "axes: no two dimensions turn", AXES),
     Wrong("bias", "shape …", lambda n: -distance(n)[1:], "shape (23, 24) for (24, 24)"),
-    Wrong("bias", "offset penalty", lambda n: -np.sqrt(np.outer(np.arange(n), np.arange(n)))),
+    Wrong("bias", "offset penalty", lambda n: -np.sqrt(np.outer(np.arange(n), np.arange(n))) / 9),
     Wrong("bias", "start", lambda n: -distance(n) / n),
     Wrong("bias", "mirror penalty", lambda n: np.subtract.outer(np.arange(n), np.arange(n)) * -0.25,
           "exhibit H,"),
