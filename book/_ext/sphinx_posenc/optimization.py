@@ -12,7 +12,8 @@ import logging
 import os
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import cache
 from io import BytesIO
 from itertools import count, groupby
 from pathlib import Path
@@ -42,9 +43,9 @@ WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
 INLINE = 3000  # bytes: a smaller font is not worth a request of its own
-# Nearly every formula draws with these. They are in the style, and `layout.html` asks for them
-# before the text is there: a browser that reads them later breaks lines anew.
-FORMULAS = "KaTeX_Main-Regular", "KaTeX_Math-Italic"
+# Headings and nearly every formula draw with these. They are in the style, and `layout.html` asks for
+# formulas' before the text is there: a browser that reads them later breaks lines anew.
+AT_ONCE = "KaTeX_Main-Regular", "KaTeX_Math-Italic", "Spectral-SemiBold"
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
@@ -90,17 +91,20 @@ def read_style(path: Path, folder: Path) -> str:
     return URL.sub(address, css)
 
 
-def words_of(selector: list[Any]) -> set[str]:
-    """The elements, classes and ids without which a selector matches nothing.
+def compounds(selector: list[Any]) -> list[set[str]]:
+    """What each part of a selector asks of one element: its name, classes and id.
 
     What stands in parentheses, as in ``:not(.a)``, and in brackets is not asked for.
     """
-    words, before = set(), ""
+    parts: list[set[str]] = [set()]
+    before = ""
     for token in selector:
-        if (token.type == "ident" and before != ":") or token.type == "hash":
-            words.add(token.value)
+        if token.type == "whitespace" or token in (">", "+", "~"):
+            parts.append(set())
+        elif (token.type == "ident" and before != ":") or token.type == "hash":
+            parts[-1].add(token.value)
         before = token.value if token.type == "literal" else ""
-    return words
+    return parts
 
 
 def split(tokens: list[Any]) -> list[list[Any]]:
@@ -122,12 +126,12 @@ def declarations(rule: Any) -> list[Any]:
     return tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
 
 
-def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
-    """The rules that elements made of these words can match, with the properties that are read."""
+def purge(rules: list[Any], fits: Callable[[list[Any]], bool], read: set[str]) -> str:
+    """The rules with a selector that fits, with the properties that are read."""
     css = []
     for rule in rules:
         if rule.type == "qualified-rule":
-            kept = [text(s) for s in split(rule.prelude) if words_of(s) <= words]
+            kept = [text(s) for s in split(rule.prelude) if fits(s)]
             inside = [
                 d
                 for d in declarations(rule)
@@ -136,22 +140,34 @@ def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
             if kept and inside:
                 css.append(f"{','.join(kept)}{{{''.join(text([d]) for d in inside)}}}")
         elif rule.at_keyword in {"media", "supports"}:
-            if rules_inside := purge(parse(tinycss2.serialize(rule.content)), words, read):
+            if rules_inside := purge(parse(tinycss2.serialize(rule.content)), fits, read):
                 css.append(f"@{rule.at_keyword} {text(rule.prelude)}{{{rules_inside}}}")
         elif "keyframes" not in rule.at_keyword or text(rule.prelude) in read:
             css.append(text([rule]))
     return "".join(css)
 
 
-def used_rules(css: str, words: set[str]) -> str:
-    """The style without what nothing matches, and then without what nothing reads."""
+def used_rules(css: str, pages: Iterable[lxml.html.HtmlElement], words: set[str]) -> str:
+    """The style without what nothing matches, and then without what nothing reads.
+
+    An element may have what it has in a page, and every word that a script names.
+    """
+    elements = {e for page in pages for e in page.iter() if isinstance(e.tag, str)}
+    known = {frozenset((e.tag, e.get("id"), *e.classes)) for e in elements}
+
+    @cache
+    def exists(parts: frozenset[str]) -> bool:
+        return not parts or any(parts <= element for element in known)
+
+    def fits(selector: list[Any]) -> bool:
+        return all(exists(frozenset(parts - words)) for parts in compounds(selector))
+
     while True:
         values = re.sub(r"([{;]\s*)--[\w-]+:", r"\1", css)
-        read = {word for word in words if word.startswith("--")} | set(
-            re.findall(r"--[\w-]+", values)
-        )
+        read = {word for word in words if word.startswith("--")}
+        read |= set(re.findall(r"--[\w-]+", values))
         read |= set(re.findall(r"[\w-]+", " ".join(re.findall(r"animation[\w-]*:([^;}]*)", css))))
-        smaller = purge(parse(css), words, read)
+        smaller = purge(parse(css), fits, read)
         if smaller == css:
             return css
         css = smaller
@@ -165,7 +181,7 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
 
     The blank is always there: a browser takes the height of a line from the first font with one.
     """
-    options = subset.Options(hinting=False, layout_features=["*"], notdef_outline=True)
+    options = subset.Options(hinting=False, layout_features=["kern"])
     options.flavor = "woff2"
     reduced, out = subset.Subsetter(options), BytesIO()
     reduced.populate(unicodes=map(ord, {" ", *characters}))
@@ -175,20 +191,32 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
     return out.getvalue()
 
 
-def faces(fonts: list[Any], css: str, pages: Iterable[str], folder: Path) -> str:
-    """The fonts that a rule asks for: formulas' with what formulas draw, icons' with the icons."""
+def faces(
+    fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder: Path
+) -> str:
+    """The fonts that a rule asks for, with what is drawn: in formulas, as icons, in headings."""
+
+    def below(name: str) -> str:
+        return "".join(e.text_content() for page in pages for e in page.find_class(name))
+
     # MathML is for screen readers: its characters are not drawn.
-    formulas = [f for page in pages for f in lxml.html.fromstring(page).find_class("katex-html")]
-    drawn = {character for formula in formulas for character in formula.text_content()}
-    icons, kept = set(re.findall("[\ue000-\uf8ff]", css)), []
+    drawn = {
+        "KaTeX_Math": below("mathnormal"),
+        "KaTeX_Size": below("delimsizing") + below("op-symbol"),
+        "KaTeX": below("katex-html"),
+        "Font": "".join(re.findall("[\ue000-\uf8ff]", css)),
+        "": "".join(h.text_content() for page in pages for h in page.iter("h1", "h2", "h3")),
+    }
+    kept = []
     for font in fonts:
         face = {each.name: text(each.value) for each in declarations(font)}
         source, family = URL.search(face.pop("src")), face["font-family"].strip('"')
         if source and family in css:
             path = folder / source[1].strip('"')
-            font = smaller_font(path, drawn if "KaTeX" in family else icons)
+            characters = next(drawn[name] for name in drawn if family.startswith(name))
+            font = smaller_font(path, set(characters))
             url = f"data:font/woff2;base64,{b64encode(font).decode()}"
-            if len(font) > INLINE and path.stem not in FORMULAS:
+            if len(font) > INLINE and path.stem not in AT_ONCE:
                 url = store(folder, path.stem, ".woff2", font)
             rules = "".join(f"{name}:{value};" for name, value in face.items())
             kept.append(f'@font-face{{{rules}src:url({url}) format("woff2")}}')
@@ -237,9 +265,11 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
     others = tinycss2.serialize([rule for rule in rules if rule not in fonts])
     search = (folder / "searchtools.js").read_text(encoding="utf-8")
-    css = used_rules(others, set(WORD.findall("".join([*pages.values(), code, search]))))
+    trees = [lxml.html.fromstring(page) for page in pages.values()]
+    inline = [script.text or "" for tree in trees for script in tree.iter("script")]
+    css = used_rules(others, trees, set(WORD.findall(" ".join([code, search, *inline]))))
     notices = "".join(n for path in paths for n in NOTICE.findall(path.read_text("utf-8")))
-    css = f'@charset "utf-8";{notices}{faces(fonts, css, pages.values(), folder)}{css}'
+    css = f'@charset "utf-8";{notices}{faces(fonts, css, trees, folder)}{css}'
     names = {"css": store(folder, "site", ".css", css.encode())}
     names["js"] = store(folder, "site", ".js", code.encode())
     for path, html in pages.items():
