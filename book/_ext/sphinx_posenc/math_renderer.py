@@ -6,6 +6,7 @@ and of the same version as its script, which comes with sphinxcontrib-katex.
 """
 
 import atexit
+import re
 from functools import cache
 from html import escape
 from importlib.metadata import files
@@ -33,7 +34,10 @@ def engine() -> MiniRacer:
 def render(latex: str, display: bool) -> str:
     """The formula as HTML for the eye and MathML for a screen reader."""
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
-    return str(engine().call("katex.renderToString", latex, options))
+    html = str(engine().call("katex.renderToString", latex, options))
+    return re.sub(
+        "<annotation.*?</annotation>", "", html
+    )  # the source again, which nobody is shown
 
 
 def html_of(node: nodes.Node, display: bool) -> str:

@@ -43,8 +43,8 @@ WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
 INLINE = 3000  # bytes: a smaller font is not worth a request of its own
-# Headings and nearly every formula draw with these. They are in the style, and `layout.html` asks for
-# formulas' before the text is there: a browser that reads them later breaks lines anew.
+# Headings and nearly every formula draw with these. They are in the style, and `layout.html` asks
+# for formulas' before the text is there: a browser that reads them later breaks lines anew.
 AT_ONCE = "KaTeX_Main-Regular", "KaTeX_Math-Italic", "Spectral-SemiBold"
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)
@@ -191,9 +191,7 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
     return out.getvalue()
 
 
-def faces(
-    fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder: Path
-) -> str:
+def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder: Path) -> str:
     """The fonts that a rule asks for, with what is drawn: in formulas, as icons, in headings."""
 
     def below(name: str) -> str:
@@ -211,8 +209,9 @@ def faces(
     for font in fonts:
         face = {each.name: text(each.value) for each in declarations(font)}
         source, family = URL.search(face.pop("src")), face["font-family"].strip('"')
-        if source and family in css:
-            path = folder / source[1].strip('"')
+        path = folder / (source[1].strip('"') if source else "")
+        # The theme has icons in outline, too, with a font that only this class asks for.
+        if family in css and (path.stem != "fa-regular-400" or ".fa-regular" in css):
             characters = next(drawn[name] for name in drawn if family.startswith(name))
             font = smaller_font(path, set(characters))
             url = f"data:font/woff2;base64,{b64encode(font).decode()}"
