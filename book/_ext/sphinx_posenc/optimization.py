@@ -197,13 +197,14 @@ def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder
     def below(name: str) -> str:
         return "".join(e.text_content() for page in pages for e in page.find_class(name))
 
+    headings = "".join(h.text_content() for page in pages for h in page.iter("h1", "h2", "h3"))
     # MathML is for screen readers: its characters are not drawn.
     drawn = {
         "KaTeX_Math": below("mathnormal"),
         "KaTeX_Size": below("delimsizing") + below("op-symbol"),
         "KaTeX": below("katex-html"),
         "Font": "".join(re.findall("[\ue000-\uf8ff]", css)),
-        "": "".join(h.text_content() for page in pages for h in page.iter("h1", "h2", "h3")),
+        "": below("navbar-brand") + headings,
     }
     kept = []
     for font in fonts:
