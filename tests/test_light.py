@@ -119,7 +119,8 @@ def picture(visit, site, press, glyphs, **options):
     still = "* { caret-color: transparent !important; transition: none !important }"
     page.add_style_tag(content=still)
     if not glyphs:
-        page.add_style_tag(content=".katex, [class*=fa-] { visibility: hidden }")
+        reduced = ".katex, [class*=fa-], h1, h2, h3, .navbar-brand"
+        page.add_style_tag(content=f"{reduced} {{ visibility: hidden }}")
     page.evaluate("for (const image of document.images) image.loading = 'eager'")
     page.wait_for_function("[...document.images].every((image) => image.complete)")
     page.evaluate("document.fonts.ready")
