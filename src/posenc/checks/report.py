@@ -162,7 +162,7 @@ class Report:
     def _repr_html_(self) -> str:
         """Draw the laws as a table, for Jupyter."""
         lines = [
-            '<table class="table"><caption>',
+            '<table class="table report"><caption>',
             f"{html.escape(self.subject)}: {self.counts()}.<br>",
             f"Convention: {html.escape(self.known())}</caption>",
             "<thead><tr><th>law</th><th>result</th><th>measured</th><th>at most</th>",
