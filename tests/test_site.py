@@ -42,6 +42,7 @@ CURES = {
     "another policy than the book's": "let security_policy.py write it, as test_site.py has it",
     "no description of 20 to 160 letters": "begin with a paragraph that says what the page is for",
     "other folds or solutions than its chapter": "look at code_cells.py and myst_markup.py",
+    "code with elements for what has no color": "name the cells' language in app.add_lexer",
     "a picture far down that is loaded at once": "let optimization.py mark it as lazy",
     "cut off on a desk": "break the line, 80 characters wide, or make the table narrower",
     "hard to read, light": "take a color of book.css that has 4.5 to 1, or set one there",
@@ -59,6 +60,7 @@ LOOK = """() => {
         text: text.textContent,
         ids: all("[id]", (e) => e.id),
         links: all("a[href]", (e) => e.getAttribute("href")),
+        plain: all(".cell pre .n", (e) => e.textContent),
         nameless: all("img", (e) => /\\s/.test(e.alt) ? "" : e.src).filter(Boolean),
         levels: all(":is(article, .bd-search-container) :is(h1, h2, h3, h4, h5, h6)",
             (e) => Number(e.tagName[1])),
@@ -164,6 +166,7 @@ def problems(tab, path):
         "more than 12 files or 110 KB": heavy(path, loaded),
         "a picture without alt text": seen["nameless"],
         "an id that stands there twice": twice,
+        "code with elements for what has no color": seen["plain"][:1],
         "markup that was not rendered": MARKUP.findall(seen["text"]),
     }
     levels, meta = seen["levels"], seen["meta"]

@@ -22,7 +22,7 @@ def test_the_policy_lets_a_reader_use_the_page(site, visit):
     tab.click(".article-header-buttons .theme-switch-button")
     assert tab.evaluate("document.documentElement.dataset.mode") != "auto"
     tab.click("[onclick='toggleFullScreen()']")
-    tab.wait_for_function("document.fullscreenElement")
+    tab.locator("html:fullscreen").wait_for()
     copy = tab.locator("button.copybtn:visible").first
     copy.scroll_into_view_if_needed()
     copy.click()
@@ -91,7 +91,7 @@ ASK = """queries => queries.map((query) =>
 def test_searches_find_their_place(site, visit):
     """Where a page is wanted, any place on it will do."""
     tab = visit(f"{address('search')}?q=order")
-    tab.wait_for_function("Search.hasIndex()")
+    tab.locator("#search-results li a").first.wait_for()
     missed = {}
     for (query, wanted), found in zip(
         SEARCHES.items(), tab.evaluate(ASK, [*SEARCHES]), strict=True
