@@ -35,9 +35,8 @@ def render(latex: str, display: bool) -> str:
     """The formula as HTML for the eye and MathML for a screen reader."""
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
     html = str(engine().call("katex.renderToString", latex, options))
-    return re.sub(
-        "<annotation.*?</annotation>", "", html
-    )  # the source again, which nobody is shown
+    # The source, which KaTeX adds to the MathML, is shown and read to nobody.
+    return re.sub("<annotation.*?</annotation>", "", html, flags=re.DOTALL)
 
 
 def html_of(node: nodes.Node, display: bool) -> str:
