@@ -155,9 +155,8 @@ experiments: .venv ## train every model of chapters 11 and 15 again (22 minutes 
 	$(BIN)/python tools/train.py
 
 bench: .venv/bench/installed ## measure speed beside other libraries (RECORD=notebooks/data/speed.json)
-	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD:%=--record %)
-	@PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py \
-		$(RECORD:%=--record $(dir $(RECORD))implementations.json)
+	@PYTHONPATH=src .venv/bench/bin/python tools/bench.py $(RECORD)
+	@PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py $(RECORD:%=$(dir $(RECORD))implementations.json)
 	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= tests/test_transformers.py
 
 # The lowest versions that pyproject.toml admits, or the newest. The cover is drawn by the matplotlib

@@ -1,13 +1,11 @@
 """How fast: posenc beside what people write and install.
 
 Run it with `make bench`. Every time is a ratio, taken within one round in which all contenders run
-in turn, so that a machine that is busy or slow is so for all of them. `--record FILE` keeps what
-the chapter on precision and speed shows.
+in turn, so that a machine that is busy or slow is so for all of them. A file that is named keeps
+what the chapter on precision and speed shows.
 """
 
-import argparse
 import importlib
-import json
 import os
 import platform
 import re
@@ -23,10 +21,11 @@ os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
 import numpy as np
 import torch
-from checks_world import ENTRIES
+from checks_world import ENTRIES, write
 
 from posenc import sinusoidal_encoding
 
+ROUNDS = 15
 THREADS = torch.get_num_threads()
 SHORTEST = 0.005  # seconds that one measurement lasts; quicker calls are repeated in a row
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
@@ -104,7 +103,7 @@ def seconds(name, size, threads, calls=1):
     return timeit.timeit(partial((NUMPY | TORCH)[name], *size), number=calls) / calls
 
 
-def ratios(size, rounds):
+def ratios(size):
     """Yield each contender's time in multiples of ours: quartiles of all rounds."""
     names = [n for n in NUMPY | TORCH if n != LOOPS or size[0] * size[1] <= SLOW_LIMIT]
     prepared = {}  # torch gets one thread or all: the number that is quicker
@@ -114,7 +113,7 @@ def ratios(size, rounds):
         threads = min(once, key=once.get)
         prepared[name] = threads, max(1, round(SHORTEST / once[threads]))
     order, taken = np.random.default_rng(0), {name: [] for name in names}
-    for _ in range(rounds):
+    for _ in range(ROUNDS):
         for name in order.permutation(names):
             taken[name].append(seconds(name, size, *prepared[name]))
     for name in names:
@@ -139,23 +138,17 @@ def machine():
 
 def main():
     """Measure, print, and record."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--rounds", type=int, default=15)
-    parser.add_argument("--record", type=Path, help="a file for what the book shows, as JSON")
-    arguments = parser.parse_args()
     versions = {name: version(name).split("+")[0] for name in COMPARED}
     record = {
-        "made by": f"tools/bench.py --rounds {arguments.rounds}",
+        "made by": "tools/bench.py",
         **machine(),
         "versions": {"Python": platform.python_version(), **versions},
-        "rounds": arguments.rounds,
-        "times": [row for size in SIZES for row in ratios(size, arguments.rounds)],
+        "rounds": ROUNDS,
+        "times": [row for size in SIZES for row in ratios(size)],
     }
     for row in record["times"]:
         print(*row.values(), sep="\t")
-    if arguments.record:
-        text = json.dumps(record, indent=1, ensure_ascii=False)
-        arguments.record.write_text(text + "\n", encoding="utf-8")
+    write(record)
 
 
 if __name__ == "__main__":

@@ -1,15 +1,14 @@
 """Run `posenc.checks` on what other packages ship, and record what it says.
 
 `make bench RECORD=notebooks/data/speed.json` installs them side by side, and records both. What
-isn't installed is left out, and named. Alone:
-`PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py`, with `--record` and a file.
+isn't installed is left out, and named. Alone, with or without a file for what the book shows:
+`PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py`.
 
 Each entry calls an implementation as its own package does, given its module m and what its kind
 takes: n and d, d alone, or x and the positions k. What that makes impossible, such as torch.compile
 around a function of ours, isn't tried.
 """
 
-import argparse
 import importlib
 import importlib.util
 import json
@@ -185,25 +184,28 @@ def checked(package, name, kind, module, adapt, options=None):
     }
 
 
+def write(record):
+    """Write it to the file that the command names, if it does."""
+    for name in sys.argv[1:]:
+        text = json.dumps(record, indent=1, ensure_ascii=False)
+        Path(name).write_text(text + "\n", encoding="utf-8")
+
+
 def main():
     """Check all, print all, and record it."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--record", type=Path, help="a file for what the book shows, as JSON")
-    file = parser.parse_args().record
     for name in BARE:
         bare(name)
     rows = [row for row in (checked(*each) for each in ENTRIES) if row]
     print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
-    if file:
-        record = {
+    write(
+        {
             "made by": "tools/checks_world.py",
             "date": str(date.today()),
             "Python": sys.version.split()[0],
             "torch": torch.__version__.partition("+")[0],
             "implementations": rows,
         }
-        text = json.dumps(record, indent=1, ensure_ascii=False)
-        file.write_text(text + "\n", encoding="utf-8")
+    )
 
 
 if __name__ == "__main__":
