@@ -96,8 +96,8 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/07_lin
 	$(BIN)/python -m pytest --quiet $(NOTEBOOK) tests/test_book.py tests/test_numbers.py \
 		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger"
 
-new: ## begin a chapter from a template (NAME=relative_bias)
-	@$(PYTHON) tools/chapters.py new "$(NAME)"
+new: .venv ## begin a chapter from a template (NAME=relative_bias)
+	@$(BIN)/python tools/chapters.py new "$(NAME)"
 
 move: .venv ## give a chapter another number (NOTEBOOK=notebooks/21_relative_bias.ipynb TO=16)
 	@$(BIN)/python tools/chapters.py move "$(NOTEBOOK)" "$(TO)"
