@@ -123,25 +123,18 @@ def ratios(size):
         yield where | {"threads": prepared[name][0], "ratios": digits}
 
 
-def machine():
-    """What is measured on, without its name, and how busy it is."""
+def main():
+    """Measure, print, and record."""
+    versions = {name: version(name).split("+")[0] for name in COMPARED}
     info = Path("/proc/cpuinfo")
     found = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
-    return {
+    record = {
+        "made by": "tools/bench.py",
         "date": str(date.today()),
         "processor": found[1] if found else platform.processor() or platform.machine(),
         "cores": os.cpu_count(),
         "load": [round(load, 1) for load in os.getloadavg()],
         "system": platform.system(),
-    }
-
-
-def main():
-    """Measure, print, and record."""
-    versions = {name: version(name).split("+")[0] for name in COMPARED}
-    record = {
-        "made by": "tools/bench.py",
-        **machine(),
         "versions": {"Python": platform.python_version(), **versions},
         "rounds": ROUNDS,
         "times": [row for size in SIZES for row in ratios(size)],

@@ -34,12 +34,6 @@ TABLED, SHORT = {"longest": LONGEST}, {"longest": 20_000}
 BARE = ("timm", "timm.layers", "vit_pytorch", "torchtune", "torchtune.modules")
 
 
-def bare(name):
-    """Let files be imported without their package's `__init__`, which asks for torchvision."""
-    if importlib.util.find_spec(name.partition(".")[0]):
-        sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
-
-
 def rotation(turn, m):
     """Give a rotation x of shape (1, heads, seq_len, d), as most of them take it."""
 
@@ -193,8 +187,9 @@ def write(record):
 
 def main():
     """Check all, print all, and record it."""
-    for name in BARE:
-        bare(name)
+    for name in BARE:  # their files without their `__init__`, which asks for torchvision
+        if importlib.util.find_spec(name.partition(".")[0]):
+            sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
     rows = [row for row in (checked(*each) for each in ENTRIES) if row]
     print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
     write(

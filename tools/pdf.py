@@ -135,14 +135,6 @@ def write(browser, html, path):
     return {"".join(title.split()): number for title, number in starts.items()}
 
 
-def offer(path):
-    """Put the file in the place of the button that prints: the page's own, or the book's."""
-    own = OUT / f"{slug(path.relative_to(SITE).with_suffix('').as_posix())}.pdf"
-    target = own if own.exists() and own.stem != "index" else OUT / "book.pdf"
-    link = rf'<a href="{relpath(target.as_posix(), path.parent.as_posix())}"\1Download PDF\2</a>'
-    path.write_text(PRINT_BUTTON.sub(link, path.read_text(encoding="utf-8")), encoding="utf-8")
-
-
 def main(*only):
     """Print everything, and offer it; or only the pages that are named, such as book/glossary."""
     shutil.rmtree(OUT, ignore_errors=True)
@@ -159,8 +151,11 @@ def main(*only):
         for page in chosen:
             write(browser, document([page], address), OUT / f"{page.slug}.pdf")
     cover.unlink()
-    for path in SITE.rglob("*.html"):
-        offer(path)
+    for path in SITE.rglob("*.html"):  # in the place of the button that prints
+        own = OUT / f"{slug(path.relative_to(SITE).with_suffix('').as_posix())}.pdf"
+        target = relpath(own if own.exists() and own.stem != "index" else book, path.parent)
+        link = rf'<a href="{target}"\1Download PDF\2</a>'
+        path.write_text(PRINT_BUTTON.sub(link, path.read_text(encoding="utf-8")), encoding="utf-8")
     print(f"{book}: {book.stat().st_size / 1e6:.1f} MB, and {len(chosen)} pages of their own")
 
 

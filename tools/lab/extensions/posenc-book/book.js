@@ -37,7 +37,6 @@
   /* A kernel that starts writes its name and version into the notebook. That is no change of the
      reader's, so there is nothing to save. */
   function watch(model) {
-    if (!model.sharedModel.canUndo()) model.dirty = false;
     model.metadataChanged.connect(async (_, { key }) => {
       const edited = model.sharedModel.canUndo();
       await null;
@@ -46,15 +45,7 @@
   }
 
   function activate(app) {
-    const known = new WeakSet();
-    app.shell.layoutModified.connect(() => {
-      for (const { context } of app.shell.widgets("main")) {
-        if (context?.model?.metadataChanged && !known.has(context.model)) {
-          known.add(context.model);
-          watch(context.model);
-        }
-      }
-    });
+    app.docRegistry.addWidgetExtension("Notebook", { createNew: (_, { model }) => watch(model) });
     app.commands.commandExecuted.connect(async (_, { id, args, result }) => {
       if (id !== "rendermime:handle-local-link" || !args.id) return;
       await result;
