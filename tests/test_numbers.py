@@ -4,8 +4,8 @@ A section of a chapter reaches from one heading to the next; what is said before
 the summary has to be said in a section, too. For a page of the book it is the chapters that a part
 links to, and for a row of the ledger the chapter that judges it.
 
-Whole numbers below ten and years are left out; so are numbers of chapters, figures and sections,
-and code. The few that no cell can show stand in ``numbers.yml``, each with its reason.
+Whole numbers below ten, years and versions are left out; so are numbers of chapters, figures and
+sections, and code. The few that no cell can show stand in ``numbers.yml``, each with its reason.
 """
 
 import ast
@@ -33,6 +33,7 @@ DROPPED = re.compile(
     | \[\([\d.]+\)\]\([^)]*\) | \[[^\]]*\]\(\#[^)]*\)
     | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
     | \*\*(Figure|Table)\s[\d.]+\*\* | \(eq-[\w-]+\)
+    | (Python|Llama|CC[ ]BY|\[version)\s\d+\.\d+
     | [Cc]hapters?\s\d+(\s(and|to|or)\s\d+)?
     | (Figure|Table|(?i:equation|section|exhibit)|Exercise)\s\(?[\d.]+\)?
     | \\(tag|begin|end|phantom|hspace|\\)(\{[^}]*\}|\[[^]]*\])?
