@@ -17,12 +17,10 @@ def places(page):
     return {""} | {*CITED.findall(html)} if html else set()
 
 
-def addresses():
-    """All of them, sorted."""
-    pages = [path for folder in ("notebooks", "book") for path in (SITE / folder).glob("*.html")]
-    names = ["index.html", *(path.relative_to(SITE).as_posix() for path in pages)]
-    return sorted(f"{name}#{place}".rstrip("#") for name in names for place in places(name))
-
-
 if __name__ == "__main__":
-    print("\n".join(addresses()))
+    pages = [
+        path for kind in ("index", "notebooks/*", "book/*") for path in SITE.glob(f"{kind}.html")
+    ]
+    names = [path.relative_to(SITE).as_posix() for path in pages]
+    found = [f"{name}#{place}".rstrip("#") for name in names for place in places(name)]
+    print("\n".join(sorted(found)))

@@ -5,7 +5,7 @@ import re
 
 import pytest
 from addresses import SITE
-from browser import chromium, path
+from browser import chromium
 
 OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)[:/]")
 
@@ -37,14 +37,6 @@ def browser():
             yield running
     except SystemExit as missing:
         absent(str(missing))
-
-
-def pytest_report_header():
-    """Say which browser it is."""
-    try:
-        return f"browser: {path()}"
-    except SystemExit as missing:
-        return f"browser: {missing}"
 
 
 def windows(browser):

@@ -171,8 +171,6 @@ def test_nothing_needs_a_solution(chapter):
 def test_is_plain_markdown(chapter):
     """Every viewer shows it, not only the site."""
     for cell in chapter.cells:
-        if "figure" in cell.metadata.get("mystnb", {}):
-            yield cell, "captions are cells of their own, below the figure"
         if cell.cell_type == "markdown":
             if role := re.search(r"\{[\w:-]+\}`", cell.source):
                 yield cell, f"{role[0]} is a role, which other viewers don't know: write a link"

@@ -33,9 +33,8 @@ def test_the_file_is_what_the_tool_computes():
 def test_the_schema_describes_the_file():
     schema = json.loads(vectors.FILE.with_suffix(".schema.json").read_text(encoding="utf-8"))
     jsonschema.validate(VECTORS, schema)
-    tables = ({"values": [["1e-3"]]}, {"layout": "sofa"}, {"d_model": 7}, {"first": "0"})
-    wrong = [{"tables": [VECTORS["tables"][0] | each]} for each in tables]
-    for broken in ({"format": 2}, {"more": 1}, {"tables": None}, *wrong):
+    wrong = VECTORS["tables"][0] | {"values": [["1e-3"]]}
+    for broken in ({"format": 2}, {"more": 1}, {"tables": [wrong]}):
         with pytest.raises(jsonschema.ValidationError):
             jsonschema.validate(VECTORS | broken, schema)
 
