@@ -14,6 +14,7 @@ from posenc.config.__main__ import main
 
 ROOT = Path(__file__).parents[1]
 RELEASED = json.loads((ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8"))
+READINGS = ROOT / "tests" / "readings.txt"
 HEADS = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
 PLAIN = {**HEADS, "rope_theta": 10_000.0, "max_position_embeddings": 4096}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
@@ -37,6 +38,18 @@ def test_released_files_are_read_as_transformers_reads_them(name):
                 some = [omega[0], omega[1], omega[len(omega) // 2], omega[-1]]
                 np.testing.assert_allclose(some, theirs["frequencies"], rtol=1e-5)
                 assert layers.attention_factor == pytest.approx(theirs["attention_factor"])
+
+
+def readings():
+    """What is said of each released file, and of each one below."""
+    files = {name: RELEASED[name]["config"] for name in RELEASED}
+    files |= {f"{number}": row[0] for number, row in enumerate([*FIELDS, *WARNED])}
+    return "\n".join(f"# {name}\n{read_config(files[name])}\n" for name in files)
+
+
+def test_readings_are_the_recorded_ones():
+    """Read the difference; if it is right, `PYTHONPATH=book/_ext python tests/test_config.py` records it."""
+    assert readings() == READINGS.read_text(encoding="utf-8")
 
 
 def test_trained_and_intended_lengths():
@@ -180,3 +193,7 @@ def test_the_page(site, visit):
         if "longrope" in drawn:
             assert "moves 0 of 48 pairs, and 47 in longer texts." in shown.inner_text()
         choice.press("ArrowDown")
+
+
+if __name__ == "__main__":
+    READINGS.write_text(readings(), encoding="utf-8")
