@@ -48,7 +48,7 @@ def readings():
 
 
 def test_readings_are_the_recorded_ones():
-    """Read the difference; if it is right, `PYTHONPATH=book/_ext python tests/test_config.py` records it."""
+    """Read the difference. If it is right: `PYTHONPATH=book/_ext python tests/test_config.py`."""
     assert readings() == READINGS.read_text(encoding="utf-8")
 
 
