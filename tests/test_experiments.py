@@ -139,6 +139,28 @@ def test_fixed_tables_differ_only_as_their_names_say():
     assert spread["narrow"] == pytest.approx(spread["sinusoidal"], abs=0.15)
 
 
+def test_seeds_draw_what_they_drew():
+    """With other words or other tables, chapters 11 and 15 would show another experiment."""
+    words = (make((40,), 20, torch.Generator().manual_seed(0))[0] for make in TASKS.values())
+    drawn = [(found @ torch.arange(20)).sum().item() for found in words]
+    assert drawn == [34889, 25489, 64671, 36665, 27004, 25489, 25489]
+    sums = []
+    for name in tool.FIXED:
+        torch.manual_seed(0)
+        rows = ex.ENCODINGS[name](Settings()).rows(torch.zeros(16, 32), torch.arange(16))
+        sums.append((torch.arange(16.0) @ rows).abs().sum().item())
+    wanted = [725.0, 1784.0, 479.7, 946.1, 1925.5, 198.7, 430.3, 1755.4, 494.5, 2022.4]
+    assert sums == pytest.approx(wanted, rel=1e-3)
+
+
+def test_accuracy_by_the_place_of_the_needle(monkeypatch):
+    tokens = torch.full((1, 8, 9), 2)
+    tokens[0, range(8), range(8)] = ex.tasks.A
+    right = torch.tensor([[[0]] * 4 + [[1]] * 4])
+    monkeypatch.setattr(ex.measures, "examine", lambda *given, **named: (tokens, right, right**0))
+    assert ex.by_depth(None, 9).tolist() == [[0], [0], [1], [1]]
+
+
 def test_measures(monkeypatch):
     few = train(Settings("order", "learned", sequences=4, steps=60, rate=1e-2), [1, 2])
     found = ex.measure(few)

@@ -24,6 +24,16 @@ def test_buffer_and_dropout():
     assert not (layer.eval()(x) == 0).any()
 
 
+@pytest.mark.parametrize("batch_first", [True, False])
+def test_rows_are_added_to_each_text(batch_first):
+    layer, table = Layer(8, dropout=0.0, batch_first=batch_first), Layer(8).pe
+    x, where = random(3, 5, 8), torch.arange(15).reshape(3, 5)
+    for positions in (None, where[1], where):
+        out = layer(x if batch_first else x.transpose(0, 1), positions)
+        rows = table[where[0] if positions is None else positions]
+        torch.testing.assert_close(out if batch_first else out.transpose(0, 1), x + rows)
+
+
 def test_a_cast_layer_keeps_its_digits_and_gives_one_answer():
     x, where = torch.zeros(1, 300, 8), torch.arange(300)
     layer = Layer(8, max_len=300, dropout=0.0, base=50)
@@ -95,6 +105,11 @@ def test_an_old_checkpoint_loads_if_its_table_is_this_one(length, axis):
     for wrong in (*others, np.stack([old.float()] * 2), old.float().numpy() + np.float32(0.02)):
         with pytest.raises(ValueError, match="is not the table of this layer: it has another"):
             model.load_state_dict({"0.pe": torch.as_tensor(wrong)})
+
+
+def test_slopes_between_powers_of_two():
+    between = [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
+    assert alibi_slopes(12).tolist() == pytest.approx([2**-h for h in range(1, 9)] + between)
 
 
 def test_slopes_are_float32_whatever_the_default(request):
