@@ -172,7 +172,7 @@ versions: .venv ## test with other versions than the pinned: the lowest, or the 
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.
 mutants: export OMP_NUM_THREADS := 1
-mutants: .venv/mutants/installed ## put errors into the package: does a test notice? (30 minutes)
+mutants: .venv/mutants/installed ## put errors into the package: does a test notice? (15 minutes)
 	rm -rf mutants
 	PYTHONPATH=$$(echo $(CURDIR)/.venv/lib/python*/site-packages) .venv/mutants/bin/mutmut run --max-children 2
 	@.venv/mutants/bin/mutmut results | grep -E 'survived|no tests|suspicious' > mutants/unnoticed || true
