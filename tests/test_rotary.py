@@ -1,14 +1,16 @@
 """`rotary_frequencies` equals a record of transformers, and names what is wrong."""
 
+import json
 from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 from posenc import angular_frequencies, rotary_frequencies
 
-RECORD = yaml.safe_load(Path(__file__).with_name("rotary.yml").read_text(encoding="utf-8"))
+# Width, rope_parameters, max_position_embeddings, seq_len; then the frequencies and the attention
+# factor that the functions of transformers 5.23.0 compute from them in float64.
+RECORD = json.loads(Path(__file__).with_name("rotary.json").read_text(encoding="utf-8"))
 ORIGINAL = "original_max_position_embeddings"
 YARN = {"rope_type": "yarn", "factor": 4.0, ORIGINAL: 4096}
 UNSTATED = {"rope_type": "yarn", "factor": 4.0}

@@ -5,7 +5,6 @@ import json
 import numpy as np
 import pytest
 import torch
-import yaml
 
 from posenc import read_config
 
@@ -14,7 +13,7 @@ transformers = pytest.importorskip("transformers", reason="run by `make bench`")
 import models  # noqa: E402
 from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding  # noqa: E402
 
-RECORD = yaml.safe_load((models.DATA.parents[1] / "tests" / "rotary.yml").read_text("utf-8"))
+RECORD = json.loads((models.DATA.parents[1] / "tests" / "rotary.json").read_text("utf-8"))
 MODELS, RELEASED = (
     json.loads((models.DATA / f"{name}.json").read_text("utf-8")) for name in ("models", "released")
 )
