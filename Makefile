@@ -159,16 +159,14 @@ bench: .venv/bench/installed ## measure speed beside other libraries (RECORD=not
 	@PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py $(RECORD:%=$(dir $(RECORD))implementations.json)
 	@PYTHONPATH=src .venv/bench/bin/python -m pytest --noconftest -o addopts= tests/test_transformers.py
 
-# The lowest versions that pyproject.toml admits, or the newest. The cover is drawn by the matplotlib
-# that is pinned; others place its letters otherwise.
+# The lowest versions that pyproject.toml admits, or the newest.
 RESOLUTION := lowest-direct
 versions-lowest-direct = $(patsubst %,tests/test_%.py,encoding nn plots widgets)
 versions-highest = $(versions-lowest-direct) tests/test_experiments.py notebooks
 versions: .venv ## test with other versions than the pinned: the lowest, or the newest (RESOLUTION=highest)
 	@$(PYTHON) tools/install.py .venv/$(RESOLUTION) --no-config --all-extras --group book --group test \
 		--resolution $(RESOLUTION) --prerelease disallow --requirement pyproject.toml
-	PYTHONPATH=src .venv/$(RESOLUTION)/bin/python -m pytest $(versions-$(RESOLUTION)) \
-		--deselect tests/test_plots.py::test_the_cover_is_current
+	PYTHONPATH=src .venv/$(RESOLUTION)/bin/python -m pytest $(versions-$(RESOLUTION))
 
 # mutmut forks the tests: it has a small environment of its own, and sees the packages of .venv.
 mutants: export OMP_NUM_THREADS := 1

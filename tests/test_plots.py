@@ -2,7 +2,6 @@
 
 import sys
 
-import draw
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -16,11 +15,6 @@ def fresh_style():
     with mpl.rc_context({"backend": "agg"}):
         yield
         plt.close("all")
-
-
-def test_the_cover_is_current(tmp_path):
-    draw.draw(tmp_path / "cover.svg")
-    assert (tmp_path / "cover.svg").read_bytes() == draw.COVER.read_bytes(), "run tools/draw.py"
 
 
 def test_curves_and_intervals_share_axes():
