@@ -501,15 +501,15 @@ def _lengths(reader: _Reader, limit: int | None) -> tuple[int | None, int | None
     """Return the trained and the intended length."""
     _, rope = reader.mapping()
     inner = [rope, *(each for each in rope.values() if isinstance(each, Mapping))]
-    kinds = {str(each.get("rope_type", each.get("type"))) for each in inner}
+    stretches = {each.get("rope_type", each.get("type")): each.get("factor") for each in inner}
     trained = reader.text.get(ORIGINAL)
     for each in inner:
         trained = trained or each.get(ORIGINAL)
     if trained is not None:
         return check_int(ORIGINAL, trained, minimum=2), limit
-    if "dynamic" in kinds and limit:
-        return limit, int(limit * check_real("factor", rope.get("factor", 1.0)))
-    return (None if "linear" in kinds else limit), limit
+    if limit and "dynamic" in stretches:
+        return limit, int(limit * check_real("factor", stretches["dynamic"]))
+    return (None if "linear" in stretches else limit), limit
 
 
 def read_config(config: Mapping[str, Any] | str | Path) -> Positions:
