@@ -49,6 +49,9 @@ def test_defaults_and_types():
     assert angular_frequencies(4).tolist() == [1, 0.01]
     assert wavelengths(8, base=16).tolist() == [2 * math.pi * n for n in (1, 2, 4, 8)]
     assert np.array_equal(shift_matrix(3, 8), shift_matrix(3, 8, base=10_000))
+    assert np.array_equal(offset_kernel([3], 8), offset_kernel([3], 8, base=10_000))
+    assert np.array_equal(wavelengths(8), wavelengths(8, base=10_000))
+    assert np.array_equal(sinusoidal_encoding(np.int64(5), 8), sinusoidal_encoding(5, 8))
     assert angular_frequencies(8).dtype == wavelengths(8).dtype == np.float64
     assert sinusoidal_encoding([0.5], 8).dtype == sinusoidal_encoding(2000, 8).dtype == np.float32
     assert sinusoidal_encoding([], 8).shape == (0, 8)
@@ -118,14 +121,18 @@ BAD = [
     (lambda: OMEGA(0), ValueError, "d_model must be at least 2.*0"),
     (lambda: OMEGA(8.0), TypeError, "d_model must be an int.*8.0"),
     (lambda: OMEGA(8, base=0), ValueError, "base must be positive.*0"),
+    (lambda: OMEGA(8, base=math.inf), ValueError, "base must be finite.*inf"),
+    (lambda: OMEGA(8, base=-math.inf), ValueError, "base must be finite.*-inf"),
     (lambda: OMEGA(8, base=math.nan), ValueError, "base must be finite.*nan"),
     (lambda: OMEGA(8, base="e"), TypeError, "base must be a real number.*'e'"),
     (lambda: PE([math.inf], 8), ValueError, "positions must be finite.*inf"),
     (lambda: PE([[0, 1]], 8), ValueError, "positions.*1-D array, got 2"),
+    (lambda: PE(-1, 8), ValueError, "^positions must be at least 0, got -1"),
+    (lambda: PE(1.5, 8), TypeError, "^positions must be an int, got 1.5"),
     (lambda: PE([True], 8), TypeError, "positions must hold real numbers"),
     (lambda: PE(4, 8, dtype=np.int32), TypeError, "dtype must be a floating"),
     (lambda: SHIFT("1", 8), TypeError, "offset must be a real number.*'1'"),
-    (lambda: offset_kernel([[1]], 8), ValueError, "offsets.*got 2 dimensions"),
+    (lambda: offset_kernel([[1]], 8), ValueError, "^offsets.*got 2 dimensions"),
     (lambda: binary_encoding(8, 0), ValueError, "n_bits must be at least 1.*0"),
     (lambda: binary_encoding(8, 64), ValueError, "n_bits must be at most 63.*64"),
     (lambda: binary_encoding(9, 3), ValueError, r"positions must be below 2\*\*n_bits = 8, got 8"),

@@ -96,6 +96,7 @@ def test_fine_tuning_leaves_the_models_alone():
     before = {name: weight.detach().clone() for name, weight in models.weights.items()}
     scaled = ex.Scaled(models.settings, {"rope_type": "linear", "factor": 2.0}, 32)
     longer = ex.fine_tune(models, scaled, 32, steps=3)
+    assert stack(models.settings, [1, 2]).curve.shape == (0, 2)
     assert all(torch.equal(before[name], models.weights[name]) for name in before)
     assert not torch.equal(longer.weights["words.weight"], before["words.weight"])
     assert (longer.curve.shape, ex.by_depth(longer, 32).shape) == ((3, 2), (4, 2))
@@ -117,7 +118,12 @@ def test_encodings_do_what_their_names_say():
     yarn = {"frequencies": omega, "attention_factor": factor}
     scaled = ex.Scaled(Settings(base=50.0), scaling, 64)
     for encoding, options in ((made["rotary"], {"base": 50}), (scaled, yarn)):
-        torch.testing.assert_close(encoding.turn(heads, positions), rotate_pairs(heads, **options))
+        found = encoding.turn(heads, positions + 3)
+        torch.testing.assert_close(found, rotate_pairs(heads, positions + 3, **options))
+    where = torch.tensor([0, 1, 7, 8, 9, 10, 90, 91, 500])
+    buckets = [0, 1, 7, 8, 8, 8, 14, 15, 15]
+    assert ex.encodings.t5_buckets(-where).tolist() == buckets
+    assert ex.encodings.t5_buckets(where).tolist() == [0, *(each + 16 for each in buckets[1:])]
 
 
 def test_fixed_tables_differ_only_as_their_names_say():
@@ -153,21 +159,11 @@ def test_seeds_draw_what_they_drew():
     assert sums == pytest.approx(wanted, rel=1e-3)
 
 
-def test_accuracy_by_the_place_of_the_needle(monkeypatch):
-    tokens = torch.full((1, 8, 9), 2)
-    tokens[0, range(8), range(8)] = ex.tasks.A
-    right = torch.tensor([[[0]] * 4 + [[1]] * 4])
-    monkeypatch.setattr(ex.measures, "examine", lambda *given, **named: (tokens, right, right**0))
-    assert ex.by_depth(None, 9).tolist() == [[0], [0], [1], [1]]
-
-
 def test_measures(monkeypatch):
     few = train(Settings("order", "learned", sequences=4, steps=60, rate=1e-2), [1, 2])
-    found = ex.measure(few)
-    assert (set(found), found["known"].min()) == ({"16", "known"}, 1)
+    assert ex.measure(few)["known"].min() == 1
     few.curve = torch.tensor([[1.0, 0.0], [0.8, 0.5], [0.9, 0.9]])
     assert ex.steps_to(few, window=2).tolist() == [2, 3]
-    assert "to90" in ex.measure(train(Settings("back", "learned", steps=2), [1, 2]))
     assert ex.probe(stack(Settings(), [1, 2]), number=32)[0][0].max() < 0.2
     bags = stack(Settings("order"), range(8))  # where filler is doesn't matter to them
     early, late = (ex.padded(bags, where, number=64) for where in ("early", "late"))
@@ -183,9 +179,6 @@ def test_measures(monkeypatch):
     monkeypatch.setattr(ex.measures, "_answers", watched)
     untrained = stack(Settings("order", "sinusoidal", steps=0), [1, 2])
     found = ex.measure(untrained)
-    names = {"32", "64", "128", "x32", "x64", "x128", "moved", "stretched", "early", "late"}
-    names |= {f"{what}{depth}" for what in ("position", "word") for depth in range(3)}
-    assert set(found) == {"16", "gap0", "gap16", "gap32", "gap48"} | names
     assert found["position0"].min() == found["word0"].min() == 1
     stretched = [at for _, at in asked if at is not None and at.numel() == 64]
     assert [at[[1, 63]].tolist() for at in stretched] == [[0.25, 15.75]]  # within the trained 16
@@ -206,7 +199,9 @@ def test_what_is_recorded_reads_as_it_was_written(tmp_path, monkeypatch):
     for name, value in (few | {"DATA": tmp_path}).items():
         monkeypatch.setattr(tool, name, value)
     tool.write([tool.run(job) for job in jobs])
-    roles = [row["role"] for row in ex.read(tmp_path / "experiments.csv")]
+    rows = ex.read(tmp_path / "experiments.csv")
+    assert ex.settings_of(rows[0]) == replace(SMALL, rate=rows[0]["rate"], start=rows[0]["start"])
+    roles = [row["role"] for row in rows]
     assert roles == ["sweep"] * 18 + ["test"] * 2
     roles = [row["role"] for row in ex.read(tmp_path / "context.csv")]
     staged = ["sweep"] * 9 + ["up to 16"] * 2 + ["up to 32"] * 2

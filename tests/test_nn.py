@@ -18,6 +18,9 @@ def test_buffer_and_dropout():
     layer = Layer(64, dropout=0.5)
     assert (list(layer.parameters()), layer.state_dict(), layer.pe.shape) == ([], {}, (5000, 64))
     assert Layer(64).dropout.p == 0.1
+    table = sinusoidal_encoding(20, 8, base=99)
+    np.testing.assert_array_equal(Layer(8, 20, base=99).pe, table)
+    Layer(8, base=99).load_state_dict({"pe": torch.from_numpy(table)})
     torch.manual_seed(0)
     x = torch.full((2, 50, 64), 3.0)
     assert (layer(x) == 0).float().mean().item() == pytest.approx(0.5, abs=0.05)
@@ -74,12 +77,22 @@ def test_each_text_of_a_batch_has_positions_for_all_its_heads():
     x, positions = random(3, 2, 5, 8), torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 1, 2], [4] * 5])
     alone = [rotate_pairs(text, at) for text, at in zip(x, positions, strict=True)]
     torch.testing.assert_close(rotate_pairs(x, positions), torch.stack(alone))
+    halves = [
+        rotate_pairs(text, at, layout="halves") for text, at in zip(x, positions, strict=True)
+    ]
+    found = rotate_pairs(x, positions, layout="halves")
+    torch.testing.assert_close(found, torch.stack(halves))
 
 
 def test_turns_are_made_once_and_multiplied_by_the_attention_factor():
     x, some = random(5, 8), {"frequencies": angular_frequencies(4)}
     turns = rotary_turns(torch.arange(5), 8, base=50)
     assert torch.equal(rotate_pairs(x, turns=turns), rotate_pairs(x, base=50))
+    usual = rotary_turns(torch.arange(5), 8, dtype=torch.float64)
+    assert usual[0].dtype == torch.float64
+    assert rotate_pairs(x.bfloat16(), turns=usual).dtype == torch.bfloat16
+    for found in (rotate_pairs(x, turns=usual), rotate_pairs(x)):
+        assert torch.equal(found, rotate_pairs(x, base=10_000))
     turned = rotate_pairs(x, **some)
     found = rotate_pairs(x, **some, attention_factor=1.5)
     torch.testing.assert_close(found, torch.cat((1.5 * turned[:, :4], x[:, 4:]), dim=-1))
@@ -87,7 +100,7 @@ def test_turns_are_made_once_and_multiplied_by_the_attention_factor():
 
 def test_a_pair_turns_by_the_sum_over_its_axes():
     x, here = torch.rand(1, 1, 4, dtype=torch.float64), torch.tensor([[2, 3]])
-    found = rotate_pairs(x, here, frequencies=np.array([[0.1, 0.2], [0.3, 0.4]]))
+    found = rotate_pairs(x, here[None], frequencies=np.array([[0.1, 0.2], [0.3, 0.4]]))
     once = rotate_pairs(x, torch.tensor([1]), frequencies=np.array([1.1, 1.6]))
     torch.testing.assert_close(found, once)
 
@@ -122,6 +135,7 @@ def test_slopes_are_float32_whatever_the_default(request):
 X, WHOLE, FEW = torch.ones(2, 4), torch.full((2, 2), 10), torch.ones(2) > 0
 BAD = [
     (lambda: Layer(8, 0), ValueError, "max_len must be at least 1, got 0"),
+    (lambda: Layer(8, dropout="0"), TypeError, "^dropout must be a real number"),
     (lambda: Layer(8, dropout=1.0), ValueError, r"dropout must be in \[0, 1\), got 1.0"),
     (lambda: Layer(8, dropout=-0.1), ValueError, r"dropout must be in \[0, 1\), got -0.1"),
     (lambda: Layer(8, batch_first=1), TypeError, "batch_first must be a bool, got 1"),
@@ -135,15 +149,28 @@ BAD = [
     (lambda: rotate_pairs(X, FEW), TypeError, "positions .* torch.bool"),
     (lambda: rotate_pairs(X, frequencies=FEW), TypeError, "frequencies must be a float"),
     (lambda: rotate_pairs(X, attention_factor=0), ValueError, "attention_factor must be positive"),
+    (lambda: rotate_pairs(X, attention_factor="1"), TypeError, "^attention_factor must be a real"),
     (lambda: rotate_pairs(X[0]), ValueError, r"x must have at least 2 dimensions, got shape \(4,"),
-    (lambda: rotate_pairs(X, layout="interleaved"), ValueError, "is called 'neighbors' now"),
+    (
+        lambda: rotate_pairs(X, layout="interleaved"),
+        ValueError,
+        "^layout .* called 'neighbors' now$",
+    ),
     (lambda: rotate_pairs(X, layout="thirds"), ValueError, "layout must be 'neighbors' or 'h"),
-    (lambda: rotate_pairs(X, FEW * 1.0, turns=(X, X)), ValueError, "not be given beside turns"),
+    (
+        lambda: rotate_pairs(X, FEW * 1.0, turns=(X, X)),
+        ValueError,
+        "^positions must not .* hold them$",
+    ),
     (lambda: rotate_pairs(X[None], X), ValueError, r"shape \(2,\) or \(1, 2\), got \(2, 4\)"),
     (lambda: rotate_pairs(X, frequencies=X[:, :2]), ValueError, r"shape \(2, 2\), got \(2,\)"),
     (lambda: rotate_pairs(X, frequencies=X[0]), ValueError, "at most 2 pairs, got 4"),
-    (lambda: rotate_pairs(X, frequencies=X[0, :0]), ValueError, "1 pair at least"),
-    (lambda: rotary_turns(X[0]), ValueError, "d_model must be given, or frequencies"),
+    (
+        lambda: rotate_pairs(X, frequencies=X[0, :0]),
+        ValueError,
+        "^freq.* with 1 pair at least, got",
+    ),
+    (lambda: rotary_turns(X[0]), ValueError, "^d_model must be given, or frequencies$"),
     (lambda: rotary_turns(X[0], frequencies=X), ValueError, "a coordinate for each of 2 axes, got"),
     (lambda: alibi_slopes(0), ValueError, "^n_heads must be at least 1"),
 ]

@@ -69,7 +69,8 @@ def test_dynamic_leaves_short_texts_alone():
         np.testing.assert_allclose(found, angular_frequencies(16), rtol=1e-15)
 
 
-def test_longrope_takes_a_factor_that_is_stated():
+def test_attention_factors_that_are_stated_or_stretch_nothing():
+    assert rotary_frequencies(8, scaling=YARN | {"factor": 1.0})[1] == 1
     assert rotary_frequencies(4, scaling=LONG | {"attention_factor": 1.5})[1] == 1.5
 
 
@@ -101,7 +102,7 @@ ERRORS = [
     ({"scaling": DYNAMIC}, ValueError, "^scaling of type 'dynamic' needs max_position_embeddings$"),
     ({"scaling": DYNAMIC, "d_model": 2, **LIMIT}, ValueError, "^scaling of .* two pairs or more"),
     ({"scaling": UNSTATED}, ValueError, "'original_max_position_emb"),
-    ({"scaling": UNSCALED, **LIMIT}, ValueError, "'factor', or 'original_max"),
+    ({"scaling": UNSCALED, **LIMIT}, ValueError, "^scaling needs .* or 'original_max"),
     ({"scaling": YARN | {ORIGINAL: 1}}, ValueError, rf"g\['{ORIGINAL}'\] must be at least 2"),
     ({"scaling": YARN | {"beta_fast": 1, "beta_slow": 2}}, ValueError, "must not be below beta_s"),
     ({"scaling": YARN | {"truncate": "no"}}, TypeError, "truncate.* must be a bool"),
@@ -111,6 +112,11 @@ ERRORS = [
     ({"scaling": LONG}, ValueError, "'short_factor'.* each of the 4 pairs"),
     ({"scaling": LONG | {"short_factor": None}}, ValueError, "needs the field 'short_factor'"),
     ({"d_model": 4, "scaling": LONG | {"long_factor": [1, 0]}}, ValueError, "must hold posit"),
+    (
+        {"d_model": 4, "scaling": LONG | {"long_factor": [1, "2"]}},
+        TypeError,
+        r"'long_factor'\] must",
+    ),
     ({"scaling": LLAMA3 | {"high_freq_factor": 0.5}}, ValueError, "must not be below low_freq"),
 ]
 SHRUNK = [each | {"factor": 0.9} for each in (LINEAR, DYNAMIC, SHARE, YARN, LLAMA3)]

@@ -97,10 +97,10 @@ def test_a_seed_decides_the_start_and_the_sequences():
 
 
 def test_a_comparison_names_the_middle_and_the_spread():
-    head, line = tiny.compare(["ALiBi"], [8, 12], [0, 1, 2], seq_len=9, steps=3)
-    assert head.split() == ["length", "8", "length", "12"]
-    assert head.index("length 12") == line.index(".", line.index(")")) - 1  # above its column
+    head, line = tiny.compare(["ALiBi"], [12, 8], [0, 1, 2], seq_len=9, steps=3)
+    assert head.split() == ["length", "12", "length", "8"]
+    assert head.index("length 8") == line.index(".", line.index(")")) - 1  # above its column
     models = [tiny.train("ALiBi", seed, seq_len=9, steps=3) for seed in range(3)]
-    found = sorted(tiny.accuracy(model, "ALiBi", 8) for model in models)
+    found = sorted(tiny.accuracy(model, "ALiBi", 12) for model in models)
     assert line.startswith(f"ALiBi       {found[1]:.2f} ({found[0]:.2f}–{found[2]:.2f}) ")
     assert tiny.accuracy(tiny.train("sinusoidal"), "sinusoidal", 16) > 0.95
