@@ -1,8 +1,8 @@
-"""How fast: posenc beside what people write and install.
+"""Benchmark posenc against code that people write or install.
 
-Run it with `make bench`. Every time is a ratio, taken within one round in which all contenders run
-in turn, so that a machine that is busy or slow is so for all of them. A file that is named keeps
-what the chapter on precision and speed shows.
+Run it with `make bench`. Every time is a ratio within one round, in which all contenders take
+turns, so a busy or slow machine affects all of them. With a file name, it records the results that
+the chapter on precision and speed shows.
 """
 
 import importlib
@@ -16,7 +16,7 @@ from importlib.metadata import version
 from math import log
 from pathlib import Path
 
-# Before torch is loaded: let it have huge pages, as numpy has them by itself.
+# Before torch is imported: give it huge pages, which numpy uses by default.
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
 import numpy as np
@@ -27,14 +27,14 @@ from posenc import sinusoidal_encoding
 
 ROUNDS = 15
 THREADS = torch.get_num_threads()
-SHORTEST = 0.005  # seconds that one measurement lasts; quicker calls are repeated in a row
+SHORTEST = 0.005  # seconds per measurement; quicker calls are repeated
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
-SLOW_LIMIT = 2**18  # entries beyond which the loops are left out
+SLOW_LIMIT = 2**18  # entries; the loops are skipped for larger tables
 COMPARED = ("numpy", "torch", "positional-encodings", "transformers", "diffusers", "x-transformers")
 
 
 def memory_limit(seq_len, d_model):
-    """Allocate a table and fill it: no way to make one is faster."""
+    """Allocate and fill a table: the lower limit for any implementation."""
     table = np.empty((seq_len, d_model), np.float32)
     table.fill(1)
     return table
@@ -73,13 +73,13 @@ def torch_s4(seq_len, d_model):
 
 
 def theirs(name):
-    """What a package ships, called as the checks of other packages call it."""
+    """Return a package's implementation, called as `checks_world` calls it."""
     entry = next(entry for entry in ENTRIES if entry[1] == name)
     return partial(entry[4], importlib.import_module(entry[3]))
 
 
 OURS, LOOPS = "posenc", "loops of S0"
-GRID = theirs("get_1d_sincos_pos_embed_from_grid")  # which computes in float64
+GRID = theirs("get_1d_sincos_pos_embed_from_grid")  # computes in float64
 NUMPY = {
     OURS: sinusoidal_encoding,
     "allocate and fill": memory_limit,
@@ -98,15 +98,15 @@ TORCH = {
 
 
 def seconds(name, size, threads, calls=1):
-    """Seconds per call, of some calls in a row."""
+    """Return the mean seconds per call, over `calls` calls."""
     torch.set_num_threads(threads)
     return timeit.timeit(partial((NUMPY | TORCH)[name], *size), number=calls) / calls
 
 
 def ratios(size):
-    """Yield each contender's time in multiples of ours: quartiles of all rounds."""
+    """Yield each contender's time as a multiple of ours: quartiles over all rounds."""
     names = [n for n in NUMPY | TORCH if n != LOOPS or size[0] * size[1] <= SLOW_LIMIT]
-    prepared = {}  # torch gets one thread or all: the number that is quicker
+    prepared = {}  # torch gets one thread or all, whichever is faster
     for name in names:
         choices = (1, THREADS) if name in TORCH else (1,)
         once = {n: min(seconds(name, size, n) for _ in range(3)) for n in choices}

@@ -1,4 +1,4 @@
-"""The Chromium that the tools look and print with."""
+"""Find and start the Chromium that tests and tools use."""
 
 import os
 import shutil
@@ -11,15 +11,15 @@ NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def path():
-    """Where the browser is that is named, or else installed."""
+    """Return the path of the browser that PLAYWRIGHT_CHROMIUM names, or an installed one."""
     found = [os.environ.get("PLAYWRIGHT_CHROMIUM"), *map(shutil.which, NAMES)]
-    missing = "no Chromium: install one, or name it in PLAYWRIGHT_CHROMIUM"
+    missing = "no Chromium found: install one, or set PLAYWRIGHT_CHROMIUM to its path"
     return next(filter(None, found), None) or sys.exit(missing)
 
 
 @contextmanager
 def chromium():
-    """Start it, and stop it."""
+    """Start the browser, and close it afterward."""
     with sync_playwright() as engine:
         running = engine.chromium.launch(executable_path=path(), args=["--no-sandbox"])
         yield running

@@ -1,12 +1,12 @@
-"""Begin, move or remove a chapter, and keep every file that names it in step.
+"""Create, move or remove a chapter, and keep every file that names it in sync.
 
     python tools/chapters.py new relative_bias                        make new NAME=relative_bias
     python tools/chapters.py move notebooks/21_relative_bias.ipynb 16  make move NOTEBOOK=… TO=16
     python tools/chapters.py remove notebooks/21_relative_bias.ipynb   make remove NOTEBOOK=…
 
-A new chapter has one of each thing in place: figure, live figure, table, equation, citation, claim
-and exercises. A moved one takes its place among the others, whose numbers follow; the addresses
-that readers may have kept lead on.
+A new chapter has a sample of each element: figure, live figure, table, equation, citation, claim
+and exercises. Moving a chapter renumbers the others and redirects old addresses, which readers may
+have bookmarked.
 """
 
 from __future__ import annotations
@@ -32,13 +32,13 @@ CLAIM = """- id: S0-{label}
 
 
 def stems() -> list[str]:
-    """The numbered chapters, in order; the page before chapter 1 isn't one."""
+    """Return the numbered chapters in order, without chapter 0."""
     _, *found = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
     return found
 
 
 def find(path: str) -> str:
-    """The stem of a chapter that is named by its path; exit if there is none."""
+    """Return the stem of the chapter at a path; exit if there is none."""
     stem = Path(path).stem
     if stem not in stems():
         sys.exit(f"Which chapter? There is no {path or 'NOTEBOOK'}; notebooks/ has {stems()}")
@@ -46,7 +46,7 @@ def find(path: str) -> str:
 
 
 def relist(stem: str, new: tuple[str, ...] = (), above: str = "", *, gone: bool = False) -> None:
-    """Put a chapter's rows, or new ones, above those of another, or below all; or take them off."""
+    """Move, add (`new`) or drop (`gone`) a chapter's rows; they go above another's, or last."""
     for number, listed in enumerate(LISTS):
         lines = listed.read_text(encoding="utf-8").splitlines(keepends=True)
         row = new[number] if new else next(line for line in lines if f"notebooks/{stem}" in line)
@@ -60,11 +60,11 @@ def relist(stem: str, new: tuple[str, ...] = (), above: str = "", *, gone: bool 
 
 
 def new(name: str) -> None:
-    """Write the chapter, and list it as the last."""
+    """Write the chapter, and list it last."""
     if not re.fullmatch("[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
-        sys.exit("Which name? Small letters, digits and _, such as: make new NAME=relative_bias")
+        sys.exit("NAME needs lowercase letters, digits and _, such as: make new NAME=relative_bias")
     if taken := [stem for stem in stems() if stem[3:] == name]:
-        sys.exit(f"notebooks/{taken[0]}.ipynb has that name: take another, or remove that one")
+        sys.exit(f"notebooks/{taken[0]}.ipynb has that name: choose another, or remove that one")
     number, label = len(stems()) + 1, name.replace("_", "-")
     stem = f"{number:02}_{name}"
     text = TEMPLATE.read_text(encoding="utf-8").replace("NAME", label)
@@ -73,12 +73,12 @@ def new(name: str) -> None:
     relist(stem, (f"      - file: notebooks/{stem}\n", row))
     with LEDGER.open("a", encoding="utf-8") as ledger:
         ledger.write(CLAIM.format(label=label))
-    print(f"notebooks/{stem}.ipynb is there, listed in _toc.yml, index.md and book/claims.yml.")
+    print(f"Created notebooks/{stem}.ipynb, listed in _toc.yml, index.md and book/claims.yml.")
     print(f"Execute and check it: make chapter NOTEBOOK=notebooks/{stem}.ipynb")
 
 
 def remove(path: str) -> None:
-    """Delete a chapter, and take it off every list; what it claims goes with it."""
+    """Delete a chapter, its claims, and its entry in every list."""
     stem = find(path)
     gone = {claim for claim, (chapter, _) in asserting_cells(ROOT).items() if chapter == stem}
     relist(stem, gone=True)
@@ -86,12 +86,12 @@ def remove(path: str) -> None:
     kept = [row for row in rows if row.partition("\n")[0].removeprefix("- id: ") not in gone]
     LEDGER.write_text("".join(kept), encoding="utf-8")
     (ROOT / "notebooks" / f"{stem}.ipynb").unlink()
-    print(f"{stem} is gone. What git knows of it, `git checkout` brings back.")
+    print(f"Removed {stem}. `git checkout` restores what was committed.")
     rename(stems())
 
 
 def move(path: str, to: str) -> None:
-    """Give a chapter another number; those between the two follow."""
+    """Give a chapter another number, and shift those in between."""
     stem, order = find(path), stems()
     if not to.isdigit() or not 1 <= int(to) <= len(order):
         sys.exit(f"To which number? From 1 to {len(order)}: make move NOTEBOOK={path} TO=16")
@@ -102,7 +102,7 @@ def move(path: str, to: str) -> None:
 
 
 def rename(order: list[str]) -> None:
-    """Number the chapters in this order, wherever a file names one."""
+    """Renumber the chapters to this order in every file that names one."""
     names = {old: f"{n:02}{old[2:]}" for n, old in enumerate(order, 1)}
     names = {old: now for old, now in names.items() if old != now}
     if not names:
@@ -129,13 +129,13 @@ def rename(order: list[str]) -> None:
 
 
 def files(*which: str) -> set[Path]:
-    """Files of the repository that git lists."""
+    """Return the files that `git ls-files` lists."""
     found = subprocess.check_output(["git", "ls-files", *which], cwd=ROOT, text=True)
     return {ROOT / name for name in found.splitlines()}
 
 
 def redirect(config: str, names: dict[str, str], published: set[str]) -> str:
-    """The settings with a page at each old address that leads to the new one."""
+    """Return `_config.yml` with a redirect from each published old address to the new one."""
     setting = re.search(r"(?m)^    redirects: (.*)$", config)
     known = {old: now.partition("/")[2] for old, now in json.loads(setting[1]).items()}
     known = {old: names.get(now, now) for old, now in known.items()}

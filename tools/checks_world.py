@@ -1,12 +1,12 @@
-"""Run `posenc.checks` on what other packages ship, and record what it says.
+"""Run `posenc.checks` on other packages' implementations, and record the results.
 
-`make bench RECORD=notebooks/data/speed.json` installs them side by side, and records both. What
-isn't installed is left out, and named. Alone, with or without a file for what the book shows:
-`PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py`.
+`make bench RECORD=notebooks/data/speed.json` installs the packages and updates both records. It
+reports and skips packages that aren't installed. To run it alone, with or without a file for the
+record: `PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py`.
 
-Each entry calls an implementation as its own package does, given its module m and what its kind
-takes: n and d, d alone, or x and the positions k. What that makes impossible, such as torch.compile
-around a function of ours, isn't tried.
+Each entry calls an implementation as its own package does, given its module m and the arguments of
+its kind: n and d, d alone, or x and the positions k. Laws that our adapters make meaningless, such
+as torch.compile, are skipped.
 """
 
 import importlib
@@ -28,14 +28,14 @@ import torch
 from posenc import checks
 
 SHOWN = (1000, 4095, 131_071, 999_999)
-OURS = ("compile", "device")  # of an adapter, these say nothing about what it adapts
-LONGEST = 131_072  # of those that make a table first
+OURS = ("compile", "device")  # would test the adapter, not the implementation
+LONGEST = 131_072  # for implementations that precompute a table
 TABLED, SHORT = {"longest": LONGEST}, {"longest": 20_000}
 BARE = ("timm", "timm.layers", "vit_pytorch", "torchtune", "torchtune.modules")
 
 
 def rotation(turn, m):
-    """Give a rotation x of shape (1, heads, seq_len, d), as most of them take it."""
+    """Wrap a rotation so that it gets x of shape (1, heads, seq_len, d), as most expect."""
 
     def rotate(x, positions):
         four = x.reshape(1, math.prod(x.shape[:-2]), *x.shape[-2:])
@@ -46,7 +46,7 @@ def rotation(turn, m):
 
 @cache
 def made(make, *given, **named):
-    """Make a layer, or a table, once."""
+    """Make a layer or a table, cached."""
     return make(*given, **named)
 
 
@@ -104,7 +104,7 @@ def torchtune(m, x, k):
 MODELS, EMBEDDINGS = "transformers.models.", "diffusers.models.embeddings"
 X, GLUON = "x_transformers.x_transformers", "gluonts.torch.model.patch_tst.module"
 # fmt: off
-ENTRIES = (  # package, name there, kind, module, what it makes of it and its arguments, options
+ENTRIES = (  # package, name there, kind, module, adapter (module, *arguments), options
     ("transformers", "MarianSinusoidalPositionalEmbedding", "table",
      MODELS + "marian.modeling_marian",
      lambda m, n, d: m.MarianSinusoidalPositionalEmbedding(max(n, 1), d).create_weight()[:n]),
@@ -151,12 +151,12 @@ ENTRIES = (  # package, name there, kind, module, what it makes of it and its ar
 
 
 def checked(package, name, kind, module, adapt, options=None):
-    """Check one implementation: a row of the record, or nothing, and why."""
+    """Check one implementation; return its row of the record, or None if it can't be imported."""
     try:
         number = version(package)
         imported = importlib.import_module(module)
     except (PackageNotFoundError, ImportError, LookupError, OSError, RuntimeError) as error:
-        print(f"left out: {package}, {name}: {str(error).splitlines()[0]}")
+        print(f"skipped: {package}, {name}: {str(error).splitlines()[0]}")
         return None
     subject = rotation(adapt, imported) if kind == "rotary" else partial(adapt, imported)
     laws = [law for law in checks.laws_of(kind) if kind == "module" or law not in OURS]
@@ -179,15 +179,15 @@ def checked(package, name, kind, module, adapt, options=None):
 
 
 def write(record):
-    """Write it to the file that the command names, if it does."""
+    """Write the record to the file given on the command line, if any."""
     for name in sys.argv[1:]:
         text = json.dumps(record, indent=1, ensure_ascii=False)
         Path(name).write_text(text + "\n", encoding="utf-8")
 
 
 def main():
-    """Check all, print all, and record it."""
-    for name in BARE:  # their files without their `__init__`, which asks for torchvision
+    """Check all implementations, print the reports, and record them."""
+    for name in BARE:  # skip their `__init__`, which imports torchvision
         if importlib.util.find_spec(name.partition(".")[0]):
             sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
     rows = [row for row in (checked(*each) for each in ENTRIES) if row]

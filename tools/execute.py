@@ -1,8 +1,8 @@
 """Execute notebooks and store their outputs in place: `python tools/execute.py notebooks/07….ipynb`
 
-A notebook whose fresh outputs say what the stored ones say stays as it is, to the byte. Pictures
-are compared as nbval's run does (`pictures.py`); of cells tagged `nbval-ignore-output`, which
-print times, the words count, not the numbers.
+A notebook whose fresh outputs match the stored ones stays byte-identical. Pictures are compared as
+in the tests (`pictures.py`). In cells tagged `nbval-ignore-output`, which print times, numbers are
+ignored.
 """
 
 import json
@@ -19,7 +19,7 @@ from traitlets.config import Config
 
 
 def words(cell):
-    """What a cell shows, without pictures, and without numbers where they are times."""
+    """Return a cell's output as text, without pictures, and without numbers if it's timed."""
     shown = [cell.execution_count]
     for each in cell.outputs:
         data = each.get("data", {})
@@ -31,7 +31,7 @@ def words(cell):
 
 
 def execute(path):
-    """Run a notebook in a kernel of its own, in its folder."""
+    """Run a notebook in a fresh kernel, in its folder; store it if it changed."""
     notebook = nbformat.read(path, as_version=4)
     own = nbformat.from_dict({"kernelspec": notebook.metadata.kernelspec})
     fresh = nbformat.from_dict({**notebook, "metadata": own})
@@ -40,19 +40,19 @@ def execute(path):
     runner = ExecutePreprocessor(timeout=600, record_timing=False, config=config)
     for step in (runner, CoalesceStreamsPreprocessor()):
         fresh, _ = step.preprocess(fresh, resources)
-    fresh.metadata = own  # widgets leave their state there
+    fresh.metadata = own  # drop the widget state stored there
     for stored, cell in zip(notebook.cells, fresh.cells, strict=True):
         is_same = cell.cell_type == "code" and words(stored) == words(cell)
         if is_same and not pictures.changed(stored, cell.outputs):
             cell.outputs = stored.outputs
     if fresh == notebook:
-        return "as it was"
+        return "unchanged"
     nbformat.write(fresh, path)
     return "stored"
 
 
 if __name__ == "__main__":
-    os.environ["POSENC_STATIC"] = "1"  # no id of this run in a widget
+    os.environ["POSENC_STATIC"] = "1"  # keep random widget ids out
     for path in map(Path, sys.argv[1:]):
         try:
             print(f"{path}: {execute(path)}", flush=True)

@@ -1,9 +1,9 @@
-"""Install into an environment, with uv, or with pip where uv can't be had.
+"""Install into an environment with uv, or with pip if uv isn't available.
 
     python3 tools/install.py .venv --requirement requirements.txt
 
-uv is told where pip looks. On Linux, PyPI's torch is the GPU build, 2.5 GB more to download: the
-CPU build comes from an index of its own, or from where pip's settings say.
+uv gets pip's index settings. On Linux, PyPI's torch is the GPU build, a 2.5 GB larger download, so
+the CPU build comes from PyTorch's index, or from wherever pip's settings point.
 """
 
 import os
@@ -13,7 +13,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-SETTINGS = {  # pip's word: uv's word
+SETTINGS = {  # pip's option: uv's variable
     "index-url": "UV_DEFAULT_INDEX",
     "extra-index-url": "UV_INDEX",
     "find-links": "UV_FIND_LINKS",
@@ -23,7 +23,7 @@ CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 
 
 def output(*command, **options):
-    """What a command prints, or nothing if it fails or takes too long."""
+    """Return a command's output, or "" if it fails or times out."""
     try:
         return subprocess.check_output(command, text=True, stderr=subprocess.STDOUT, **options)
     except (OSError, subprocess.SubprocessError):
@@ -31,9 +31,9 @@ def output(*command, **options):
 
 
 def main(folder, *what):
-    if sys.version_info < (3, 11):  # noqa: UP036 - it is what this says
-        sys.exit("Python 3.11 or later is needed: make PYTHON=python3.11 …")
-    print(f"Setting up {folder}: 1.6 GB for all of the book.", flush=True)
+    if sys.version_info < (3, 11):  # noqa: UP036 - for a clear message
+        sys.exit("This needs Python 3.11 or later: make PYTHON=python3.11 …")
+    print(f"Setting up {folder}: 1.6 GB for the whole book.", flush=True)
     python = str(Path(folder) / "bin" / "python")
     if not output(python, "-c", "print('it starts')"):
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
@@ -53,7 +53,7 @@ def main(folder, *what):
             command.append(cpu)
         if subprocess.run([*command, *what], env=environment, check=False).returncode == 0:
             return
-    print("uv couldn't: pip installs, which takes some minutes.", flush=True)
+    print("uv failed: falling back to pip, which takes a few minutes.", flush=True)
     subprocess.run([*pip, "--retries=1", "--extra-index-url", CPU_BUILDS, *what], check=True)
 
 

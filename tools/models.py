@@ -1,12 +1,12 @@
-"""Record what configurations say of positions, of classes and of released models.
+"""Record the position fields of model configurations: classes' defaults and released files.
 
-`python tools/models.py` makes every configuration class of the installed transformers with its
-defaults, and writes the fields that tell how positions enter to ``notebooks/data/models.json``;
-and what transformers computes for the released files. `make bench` installs it in ``.venv/bench``.
+`python tools/models.py` instantiates every configuration class of the installed transformers and
+writes the fields about positions to ``notebooks/data/models.json``. It also updates what
+transformers computes for the released files. `make bench` installs it in ``.venv/bench``.
 
 `python tools/models.py NAME REPOSITORY@COMMIT:PATH FILE [NOTE]` adds a released ``config.json`` to
-``notebooks/data/released.json``: the model's name, the public copy at a commit that FILE was read
-from, and what that copy is where it isn't the file itself.
+``notebooks/data/released.json``: the model's name, the commit and path of the public copy that
+FILE was read from, and a note if that copy isn't the original.
 """
 
 import copy
@@ -31,14 +31,14 @@ UNTOLD = re.compile("norm|drop|moe|mlp|linear_|vision")
 
 
 def configurations():
-    """The fields of every model type that have to do with positions, and the width of its heads."""
+    """Return each model type's fields about positions and the width of heads."""
     from transformers import CONFIG_MAPPING
 
     found = {}
     for name in sorted(CONFIG_MAPPING):
         try:
             said = sorted(CONFIG_MAPPING[name]().to_dict().items())
-        except Exception as error:  # a class that can't be made without arguments
+        except Exception as error:  # a class that needs arguments
             print(f"{name}: {type(error).__name__}")
             continue
         kept = {key: value for key, value in said if TELLING.search(key)}
@@ -47,14 +47,14 @@ def configurations():
 
 
 def telling(config):
-    """What a released file says of positions and of the width of heads."""
+    """Return a released file's fields about positions and the width of heads."""
     nested = {n: telling(config[n]) for n in ("text_config", "attn_config") if n in config}
     kept = {n: config[n] for n in config if RELEASED.search(n) and not UNTOLD.search(n)}
     return {n: (kept | nested)[n] for n in config if n in kept | nested}
 
 
 def rotation(config):
-    """What the model's own code computes: for each kind of layer its frequencies and factor."""
+    """Return the frequencies and factor that the model's code computes, by kind of layer."""
     module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
     found = {}
     for name, kind in vars(module).items():
@@ -74,7 +74,7 @@ def rotation(config):
 
 
 def released():
-    """The released files, each with some frequencies and the factor that transformers computes."""
+    """Return the released files with the factor and a few frequencies from transformers."""
     from transformers import CONFIG_MAPPING
 
     record = json.loads((DATA / "released.json").read_text(encoding="utf-8"))
@@ -92,14 +92,14 @@ def released():
 
 
 def write(name, record):
-    """Write a file of the folder, with lists of numbers or words on one line."""
+    """Write a data file, with each flat list on one line."""
     text = json.dumps(record, indent=1, default=str, ensure_ascii=False)
     text = re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text)
     (DATA / name).write_text(text + "\n", encoding="utf-8")
 
 
 def add(name, source, file, note=None):
-    """Add a released file."""
+    """Add a released file to the record."""
     record = json.loads((DATA / "released.json").read_text(encoding="utf-8"))
     said = {"source": source, "read": str(date.today())} | ({"note": note} if note else {})
     record[name] = said | {"config": telling(json.loads(Path(file).read_text(encoding="utf-8")))}

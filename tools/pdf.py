@@ -1,9 +1,9 @@
 """Print the book, and each page of it, into `_build/html/pdf`: `make pdf`.
 
-Chromium prints what the site shows, as the print rules in `book/_static/book.css` say: folds that
-are closed stay closed. The book has a cover, contents with page numbers and running heads; links
-lead to other pages of the same file, or else to the published site. Every page of the site then
-offers its file in the menu of downloads.
+Chromium prints the site's pages with the print styles in `book/_static/book.css`: closed folds stay
+closed. The book has a cover, contents with page numbers and running heads; links lead to other
+pages of the same file, or else to the published site. Every page of the site then offers its PDF in
+the download menu.
 """
 
 import re
@@ -20,7 +20,7 @@ from bs4 import BeautifulSoup
 
 SITE = Path(__file__).parents[1] / "_build" / "html"
 OUT = SITE / "pdf"
-LEFT_OUT = {"book/try", "book/vectors"}  # lists for looking things up, on paper of little use
+LEFT_OUT = {"book/try", "book/vectors"}  # lookup lists, of little use on paper
 LISTED = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): ", re.MULTILINE)
 PRINT_BUTTON = re.compile(
     r'<button onclick="window\.print\(\)"(.*?)Print to PDF(.*?)</button>', re.S
@@ -52,7 +52,7 @@ def slug(name):
 
 
 class Page:
-    """A page of the site, as it is printed."""
+    """A page of the site, prepared for print."""
 
     def __init__(self, title, name):
         html = BeautifulSoup((SITE / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
@@ -65,7 +65,7 @@ class Page:
         self.head = re.sub(r'["\\]', "", self.title)
 
     def lead(self, names, address):
-        """The article, with addresses that hold in a file of these pages at the site's root."""
+        """Return the article, with addresses rewritten for a file of these pages at the root."""
         article = BeautifulSoup(str(self.article), "html.parser").article
         for node in article.find_all(id=True):
             node["id"] = f"{self.slug}--{node['id']}"
@@ -85,7 +85,7 @@ class Page:
 
 
 def document(chosen, address, front=""):
-    """The HTML of some pages of the site at an address, if it has one."""
+    """Return the HTML of some pages; `address` is the published site's, or empty."""
     names = {page.name for page in chosen}
     heads = "\n".join(
         f'@page {p.slug} {{ @top-right {{ content: "{p.head}"; font: 8pt sans-serif }} }}'
@@ -100,7 +100,7 @@ def document(chosen, address, front=""):
 
 
 def front(chosen, at):
-    """Cover and contents."""
+    """Return cover and contents; `at` maps titles to page numbers."""
     rows = "".join(
         f'<li data-page="{at.get("".join(page.title.split()), "")}">'
         f'<a href="#{page.slug}">{page.title}</a></li>'
@@ -113,9 +113,9 @@ def front(chosen, at):
 
 
 def write(browser, html, path):
-    """Print a document. Return on which page each chapter begins, by its title without blanks.
+    """Print a document. Return each chapter's first page, by title without whitespace.
 
-    Two runs of one commit write the same bytes: the date is the commit's.
+    Reproducible: the date in the file is the commit's.
     """
     source = SITE / "print.html"
     source.write_text(html, encoding="utf-8")
@@ -128,7 +128,7 @@ def write(browser, html, path):
     date = subprocess.check_output(git, cwd=SITE.parents[1]).strip()
     content = re.sub(rb"\(D:\d{14}", b"(D:" + date, content)
     with pikepdf.open(BytesIO(content)) as pdf:
-        packed = pikepdf.ObjectStreamMode.generate  # the tags, a half of the file
+        packed = pikepdf.ObjectStreamMode.generate  # compresses the tags, half of the file
         pdf.save(path, object_stream_mode=packed, deterministic_id=True)
         with pdf.open_outline() as outline:
             starts = {i.title: pikepdf.Page(i.destination[0]).index + 1 for i in outline.root}
@@ -136,7 +136,7 @@ def write(browser, html, path):
 
 
 def main(*only):
-    """Print everything, and offer it; or only the pages that are named, such as book/glossary."""
+    """Print all pages, or only those named, such as book/glossary, and link the PDFs."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir()
     cover = Path(shutil.copy(SITE.parents[1] / "book" / "_static" / "cover.svg", OUT))
@@ -151,7 +151,7 @@ def main(*only):
         for page in chosen:
             write(browser, document([page], address), OUT / f"{page.slug}.pdf")
     cover.unlink()
-    for path in SITE.rglob("*.html"):  # in the place of the button that prints
+    for path in SITE.rglob("*.html"):  # replaces the print button
         own = OUT / f"{slug(path.relative_to(SITE).with_suffix('').as_posix())}.pdf"
         target = relpath(own if own.exists() and own.stem != "index" else book, path.parent)
         link = rf'<a href="{target}"\1Download PDF\2</a>'

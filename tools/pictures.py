@@ -1,7 +1,7 @@
-"""Two drawings of one figure compared: words, colors and structure exactly, coordinates nearly.
+"""Compare two drawings of a figure: words, colors and structure exactly, coordinates nearly.
 
 Both are SVG by matplotlib, so a difference can be named: "axes_1 text_5: 'position' became
-'dimension'". A comparison of pixels would see one, not say which, and might miss a short word.
+'dimension'". A pixel comparison couldn't name it, and might miss a short word.
 """
 
 import base64
@@ -17,20 +17,20 @@ from PIL import Image
 SVG = "image/svg+xml"
 
 POINTS = 0.25
-"""Coordinates may differ by so much, in points; matplotlib draws a curve that exactly at best."""
+"""Tolerance of coordinates, in points; matplotlib draws a curve no more exactly."""
 
 LEVELS = 4
-"""A pixel of a heatmap may differ by so much, of 255: one step of the color map at most."""
+"""Tolerance of a heatmap's pixels, of 255: at most one step of the color map."""
 
 ROUGH = {
-    # So small steps of t-SNE end nearly in the same place: half a point was seen.
+    # With such small steps t-SNE ends nearly in the same place: half a point was seen.
     "fig-tsne-variants": 5,
-    # So does training, less: 7 points, 3 % of the axis, were seen without AVX.
+    # Training is less reproducible: 7 points, 3 % of the axis, were seen without AVX.
     "fig-helps-curves": 20,
-    # It shows rounding errors of float32, and each processor's are its own: 5 points were seen.
+    # It shows float32 rounding errors, which differ between processors: 5 points were seen.
     "fig-precision-float32": 10,
 }
-"""Figures whose curves and points, not axes and words, may lie elsewhere on another CPU."""
+"""Tolerances for figures whose curves and points, but not axes or words, vary between CPUs."""
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 NAMED = re.compile("axes|matplotlib|.?tick|legend|text|line2d|patch|.*Collection")
@@ -39,12 +39,12 @@ PNG = "data:image/png;base64,"
 
 
 def is_comparable(svg):
-    """Whether the matplotlib that drew it is this one: another may place words elsewhere."""
+    """Whether the installed matplotlib drew it: other versions may place words elsewhere."""
     return f"Matplotlib v{'.'.join(mpl.__version__.split('.')[:2])}." in svg
 
 
 def elements(svg):
-    """Of each element and word, in drawing order: where, what, and its numbers by attribute."""
+    """Yield path, content and numbers by attribute of each element and word, in drawing order."""
     ids, places = {}, {None: ""}
     for node in etree.fromstring(svg.encode()).iter():
         where = places.get(node.getparent())
@@ -53,7 +53,7 @@ def elements(svg):
         if node.tag is etree.Comment:
             yield where, repr(node.text.strip()), {}
             continue
-        if not re.search(r"text_\d+$", where):  # letters; the word itself is a comment
+        if not re.search(r"text_\d+$", where):  # glyphs; the word itself is a comment
             places[node] = " ".join([where, *filter(NAMED.match, [node.get("id", "")])]).strip()
         what, numbers = [etree.QName(node).localname], {}
         for key, value in sorted(node.items()):
@@ -61,7 +61,7 @@ def elements(svg):
                 picture = Image.open(io.BytesIO(base64.b64decode(value.removeprefix(PNG))))
                 numbers["pixels"] = np.asarray(picture.convert("RGBA"), dtype=int)
                 continue
-            # An id may hold a hash of coordinates. What counts is who shares one.
+            # Ids may contain a hash of coordinates: compare only which elements share one.
             value = re.sub(r"[0-9a-f]{10}\b", lambda m: f"{ids.setdefault(m[0], len(ids))}", value)
             if key in ("d", "transform", "x", "y", "width", "height", "viewBox"):
                 numbers[key] = np.array(NUMBER.findall(value), dtype=float)
@@ -71,7 +71,7 @@ def elements(svg):
 
 
 def apart(points, line):
-    """Distance of the farthest of some points from a line of straight pieces."""
+    """Return the largest distance of the points from a polyline."""
     start, along = line[:-1], np.diff(line, axis=0)
     to = points[:, None] - start
     share = (to * along).sum(axis=2) / np.maximum((along**2).sum(axis=1), 1e-12)
@@ -80,7 +80,7 @@ def apart(points, line):
 
 
 def unlike(old, new, rough):
-    """What differs between two elements, or None; `rough` is the tolerance of what axes hold."""
+    """Say how two elements differ, or None; `rough` is the tolerance for data inside the axes."""
     (where, what, numbers), (_, what_now, numbers_now) = old, new
     shape, shape_now = (re.sub("( L _ _)+", " L", each) for each in (what, what_now))
     if shape != shape_now or numbers.keys() != numbers_now.keys():
@@ -92,7 +92,7 @@ def unlike(old, new, rough):
             tolerance = LEVELS
         far = np.abs(was - now).max(initial=0) if was.shape == now.shape else np.inf
         if far > tolerance and key == "d" and LINE.fullmatch(what):
-            # Rounding decides which points of a curve matplotlib leaves out.
+            # Rounding decides which points matplotlib drops when it simplifies a curve.
             a, b = was.reshape(-1, 2), now.reshape(-1, 2)
             far = max(apart(a, b), apart(b, a))
         if far > tolerance:
@@ -101,34 +101,33 @@ def unlike(old, new, rough):
 
 
 def differences(stored, fresh, name=""):
-    """The first differences between two SVG of the figure of that name, in words."""
+    """Return the first differences between two SVGs of the named figure, in words."""
     old, new = [*elements(stored)], [*elements(fresh)]
     found = [unlike(*both, ROUGH.get(name, POINTS)) for both in zip(old, new, strict=False)]
     found = [text for text in found if text]
     if len(old) != len(new):
         found.append(f"{len(old)} elements became {len(new)}")
-    # Words, colors and shapes first: a word of another length moves much else.
+    # Words, colors and shapes first: a longer word shifts many coordinates.
     return sorted(found, key=lambda text: "differ by" in text)[:5]
 
 
 def labels(svg):
-    """The words of a picture but those at ticks, and no numbers."""
+    """Return the words of a picture, without tick labels and numbers."""
     words = [what for where, what, *_ in elements(svg) if "tick" not in where]
     return [what for what in words if re.match("'.*[a-z]{2}", what)]
 
 
 def name(cells, cell):
-    """The name of a cell's figure, which stands in the caption: in the cell below it."""
+    """Return the name of a cell's figure, read from the caption in the next cell."""
     below = next((after.source for before, after in pairwise(cells) if before is cell), "")
     found = re.match(r'<a id="(fig-[\w-]+)"></a>', below)
     return found[1] if found else ""
 
 
 def changed(cell, outputs, name=""):
-    """What differs between the pictures stored in a cell and fresh outputs, in words.
+    """Say how a cell's stored pictures differ from fresh outputs.
 
-    Where nbval ignores the output, because it shows times or what rounding decides, the labels are
-    compared anyway.
+    Where nbval ignores the output, because of times or rounding, only labels are compared.
     """
     stored, fresh = (
         [o.data[SVG] for o in side if SVG in o.get("data", {})] for side in (cell.outputs, outputs)

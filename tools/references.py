@@ -1,8 +1,8 @@
-r"""Write the numbers, titles and labels that the book's text states, and the list of references.
+r"""Update the numbers, titles and labels in the book's text, and the list of references.
 
 Run by ``make references``. In a chapter, write ``[](#fig-arcs)``, ``[](07_linearity.ipynb)`` or
 ``[](../book/references.md#su2021)``, and ``**Figure ?.**``, ``**Table ?.**`` and ``\tag{?}`` for
-what is new: this fills in the rest, and mends what has moved.
+new ones: this fills in the rest, and updates whatever has moved.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from sphinx_posenc.myst_markup import read_notebook
 
 
 def rewrite(book: Book, page: str) -> bool:
-    """Write what is true into a page. Return whether that changed it."""
+    """Update a page in place; return whether it changed."""
     path = book.root / page
     before = path.read_text(encoding="utf-8")
     if page.endswith(".md"):
@@ -44,4 +44,4 @@ def rewrite(book: Book, page: str) -> bool:
 if __name__ == "__main__":
     book, only = Book(ROOT), sys.argv[1:]
     changed = [page for page in book.titles if (not only or page in only) and rewrite(book, page)]
-    print("\n".join(changed) or "Every reference is true.")
+    print("\n".join(changed) or "All references are up to date.")

@@ -1,9 +1,9 @@
-"""Make slides of two pages, with figures that move, in `_build/html/slides`: `make slides`.
+"""Make slides of two pages, with live figures, in `_build/html/slides`: `make slides`.
 
-reveal.js shows them. A slide has the heading of its section and one thing to look at (a figure, a
-formula, code with its output, a list), with the paragraph before it where that is short. All that
-the page says there is in the speaker's notes, which S opens. Boxes, exercises and what goes further
-are left out. The page for teachers then leads to them.
+They use reveal.js. A slide has its section's heading and one thing to look at (a figure, a formula,
+code with its output, a list), with the paragraph before it if that is short. The full text is in
+the speaker notes, which S opens. Boxes, exercises and "Going further" sections are left out. The
+page for teachers links to the slides.
 """
 
 import re
@@ -17,9 +17,9 @@ REVEAL = Path(__file__).parent / "slides" / "node_modules" / "reveal.js"
 FILES = ["dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE"]
 PAGES = ["notebooks/00_in_ten_minutes", "notebooks/07_linearity"]
 BEYOND = "[id^=going-further], #exercises, #what-comes-next, #what-you-ll-do, .reading-time"
-MENTION = '<span class="pre">slides</span></code>'  # of the command, on the page for teachers
+MENTION = '<span class="pre">slides</span></code>'  # the command on the page for teachers
 SHOWN = "pre, img, li, td, blockquote p, .katex-display"
-SHORT = 300  # characters that a slide has room for, above a figure
+SHORT = 300  # characters that fit on a slide above a figure
 DECK = """<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">
 <title>{title}</title><link rel="stylesheet" href="reveal.css">
 <link rel="stylesheet" href="../{style}"><style>
@@ -41,7 +41,7 @@ Reveal.initialize({{ width: 1200, height: 660, center: false, hash: true, transi
 
 
 def slide(shown, notes):
-    """What is shown, and what is said."""
+    """Return the HTML of a slide and its speaker notes."""
     return (
         f'<section class="bd-article"><div>{"".join(map(str, shown))}</div>'
         f'<aside class="notes">{"".join(map(str, notes))}</aside></section>'
@@ -49,7 +49,7 @@ def slide(shown, notes):
 
 
 def slides(section):
-    """The slides of one section, without those below it."""
+    """Return the slides of one section, without its subsections."""
     heading, *parts = section.find_all(True, recursive=False)
     said, made = [], []
     for part in parts:
@@ -63,7 +63,7 @@ def slides(section):
 
 
 def deck(name):
-    """The page of one chapter's slides, and its title."""
+    """Return the HTML of one page's slides, and its title."""
     page, html = Page("", name), (SITE / f"{name}.html").read_text(encoding="utf-8")
     for part in page.article.select(f"details, .admonition, .tag_solution, {BEYOND}"):
         part.decompose()

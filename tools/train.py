@@ -1,6 +1,6 @@
-"""Train every model of chapters 11 and 15 again, into `notebooks/data`: `make experiments`.
+"""Retrain every model of chapters 11 and 15, into `notebooks/data`: `make experiments`.
 
-`python tools/train.py --sample N` trains one contender again, and compares.
+`python tools/train.py --sample N` retrains one contender and compares it with the record.
 """
 
 import csv
@@ -19,20 +19,20 @@ from posenc.experiments import WIDTH, Scaled, Settings, by_depth, examine, fine_
 DATA = Path(__file__).parents[1] / "notebooks" / "data"
 
 SEEDS = range(300, 320)
-"""Not used before the design was settled; trials had seeds below 300, or from 1000 on."""
+"""Unused until the design was settled; trials had seeds below 300, or from 1000 on."""
 
 FRESH = range(320, 340)
-"""For what was designed when the results of `SEEDS` were known: nobody had looked at these."""
+"""For studies designed after the results of `SEEDS` were known: nobody had looked at these."""
 
 SECOND = ("again", "little", "longer", "stretch", "stages")
-"""The studies that were designed then."""
+"""The studies that use `FRESH`."""
 
 SWEEP = range(200, 203)
-"""Seeds on which rate and start are chosen: other starts, other data, other tests."""
+"""Held-out seeds for choosing rate and start: different weights, data and tests."""
 
 RATES = (1e-2, 5e-3, 2e-2)
 STARTS = (WIDTH**-0.5, 1.0)
-"""The pair with the best mean over the sweep's seeds is taken, the first of equals."""
+"""The pair with the best mean over `SWEEP` wins; ties go to the first."""
 
 MAIN = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
 FIXED = [n for n, kind in experiments.ENCODINGS.items() if issubclass(kind, experiments.Fixed)]
@@ -49,18 +49,18 @@ RULES = {
     "YaRN": {"rope_type": "yarn", **FOUR},
     "two lists": {"rope_type": "longrope", **FOUR, **LISTS},
 }
-"""Ways to read 64 letters with models trained on 16, as a `config.json` would spell them."""
+"""Ways to read 64 letters with models trained on 16, in the fields of a `config.json`."""
 
 CONTEXT = ("stretch", "stages")
 """The studies of chapter 15."""
 
 BASES = (10.0, 30.0, 100.0, 1e4)
 STAGES = {32: 120, 64: 120}
-"""After 16 letters, so many steps at each length, in this order."""
+"""Length → training steps, in order, after training at 16."""
 
 
 def grid():
-    """Yield all contenders: study, settings, starts to choose from."""
+    """Yield all contenders: study, settings, candidate starts."""
     more = (("back", False), ("order", True), ("back", True))
 
     def job(study, task, encoding="sinusoidal", starts=STARTS, **others):
@@ -81,7 +81,7 @@ def grid():
     for task, start, scale in product(("back", "order"), STARTS, (1.0, WIDTH**0.5)):
         yield job("scale", task, starts=(start,), scale=scale)
     for task, layers in product(("marked", "place", "order", "back"), (1, 2, 3)):
-        if (task, layers) not in (("order", 2), ("back", 2)):  # these are in "main"
+        if (task, layers) not in (("order", 2), ("back", 2)):  # already in "main"
             yield job("depth", task, "none", causal=True, layers=layers)
     for seq_len, base in product((16, 32, 64), (10.0, 100.0, 1e4, 1e6)):
         if (seq_len, base) != (16, 1e4):
@@ -102,12 +102,12 @@ def seeds_of(study):
 
 
 def table_of(study):
-    """Return the name of the table that a study is in."""
+    """Return the name of a study's table."""
     return "context" if study in CONTEXT else "experiments"
 
 
 def choose(settings, starts):
-    """Train all rates and starts from each seed of the sweep; return the best, and all rows."""
+    """Train all rates and starts on the sweep's seeds; return the best, and data for all rows."""
     tried = [replace(settings, start=start, rate=rate) for start in starts for rate in RATES]
     each, seeds = [one for one in tried for _ in SWEEP], [*SWEEP] * len(tried)
     _, targets, answers = examine(train(each, seeds), settings.seq_len, exam=3)
@@ -123,7 +123,7 @@ def accuracy(models, seq_len):
 
 
 def found_at(models, seq_len):
-    """Return accuracy at a length, and by the needle's depth."""
+    """Return accuracy at a length and, in the needle task, by depth."""
     found = {f"{seq_len}": accuracy(models, seq_len)}
     if models.settings.task == "needle":
         parts = enumerate(by_depth(models, seq_len))
@@ -132,7 +132,7 @@ def found_at(models, seq_len):
 
 
 def stretched(trained):
-    """Yield role and measures: models under each rule, without and with fine-tuning at 64."""
+    """Yield role and measures of models under each rule, without and with fine-tuning at 64."""
     for name, rule in RULES.items():
         short, long = (Scaled(trained.settings, rule, seq_len) for seq_len in (16, 64))
         for how, models in (("not tuned", trained), ("tuned", fine_tune(trained, long, 64))):
@@ -141,7 +141,7 @@ def stretched(trained):
 
 
 def in_stages(trained):
-    """Yield role and measures: models trained on longer and longer texts, after each stage."""
+    """Yield role and measures after each stage of training on longer and longer texts."""
     yield "up to 16", {"16": accuracy(trained, 16)}
     models = trained
     for seq_len, steps in STAGES.items():
@@ -178,10 +178,10 @@ def write(parts):
 
 
 def sample(number):
-    """Train six recorded models of one contender again; return what is wrong.
+    """Retrain six recorded models of one contender; return a message if they don't match.
 
-    Processors round differently and training amplifies it, so single models may differ. Their
-    mean has to lie where that of six new seeds would, in 999 of 1000 cases.
+    Processors round differently and training amplifies it, so single models may differ. Their mean
+    must lie within the 99.9 % interval for the mean of six new seeds.
     """
     contenders = {}
     for row in experiments.read(DATA / "experiments.csv"):
@@ -202,4 +202,4 @@ def sample(number):
 if __name__ == "__main__":
     if sys.argv[1:2] == ["--sample"]:
         sys.exit(sample(int(sys.argv[2])))
-    write(Parallel(2, verbose=50)(map(delayed(run), grid())))  # says how far it has come
+    write(Parallel(2, verbose=50)(map(delayed(run), grid())))  # reports progress

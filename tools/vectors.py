@@ -1,8 +1,8 @@
-"""Compute the test vectors, `book/vectors.json`, from what each of them states, by mpmath.
+"""Compute the test vectors, `book/vectors.json`, from their own parameters, with mpmath.
 
-`.venv/bin/python tools/vectors.py`. For another one, write a case without numbers into the file
-first. The formulas are written out once more here, apart from the package, so that each tests the
-other. `book/vectors.md` explains the format, and `book/vectors.schema.json` describes it.
+Run `.venv/bin/python tools/vectors.py`. To add a vector, first write its case, without values, into
+the file. The formulas deliberately don't use the package, so that each tests the other.
+`book/vectors.md` explains the format; `book/vectors.schema.json` is its schema.
 """
 
 import json
@@ -16,7 +16,7 @@ FILE = Path(__file__).parents[1] / "book" / "vectors.json"
 
 
 def text(number):
-    """Write a number with enough decimals for 30 correct digits; the sine of π is 0."""
+    """Format a number with 30 significant digits; below 1e-40 it is 0, as the sine of π is."""
     if abs(number) < mpf(10) ** -40:
         return "0"
     return mpmath.nstr(number, DIGITS, strip_zeros=True, min_fixed=-40, max_fixed=40)
@@ -27,13 +27,13 @@ def texts(numbers):
 
 
 def geometric(d_model, base, minus=0):
-    """Frequencies of all pairs."""
+    """Return the frequencies of all pairs."""
     pairs = d_model // 2
     return [mpmath.power(base, -mpf(i) / (pairs - minus)) for i in range(pairs)]
 
 
 def table(case):
-    """Rows of a table."""
+    """Compute rows of a table."""
     last = case["seq_len"] - 1
     step = 2 * mpmath.pi / (last + 1) if case["step"] == "one turn" else mpf(case["step"])
     omega = geometric(case["d_model"], mpf(case["base"]), case["exponent"].endswith("- 1)"))
@@ -59,14 +59,14 @@ def turned(x, angles, layout):
 
 
 def rotation(case):
-    """One vector, turned at some positions."""
+    """Rotate one vector at several positions."""
     omega = geometric(case["d_model"], mpf(case["base"]))
     angles = [[k * each for each in omega] for k in case["positions"]]
     return {"values": [turned(case["x"], each, case["layout"]) for each in angles]}
 
 
 def several(case):
-    """One vector, turned at places with a coordinate for each axis."""
+    """Rotate one vector at positions with a coordinate for each axis."""
     powers = [mpf(i) / mpf(n) for i, n in (each.split("/") for each in case["exponents"])]
     omega = [mpmath.power(mpf(case["base"]), -power) for power in powers]
     followed = [[place[axis] for axis in case["axis"]] for place in case["positions"]]
@@ -75,12 +75,12 @@ def several(case):
 
 
 def ramp(value, low, high):
-    """From 0 at `low` to 1 at `high`."""
+    """Return the linear ramp from 0 at `low` to 1 at `high`, clamped."""
     return min(max((value - low) / (high - low), mpf(0)), mpf(1))
 
 
 def frequencies(case):
-    """Frequencies under a scaling, and the attention factor."""
+    """Compute the frequencies under a scaling, and the attention factor."""
     d_model, base, fields = case["d_model"], mpf(case["base"]), case["scaling"]
     factor, share = mpf(fields.get("factor", 1)), fields.get("partial_rotary_factor", 1)
     trained = fields.get("original_max_position_embeddings")
@@ -99,11 +99,11 @@ def frequencies(case):
             chosen = fields["long_factor" if case["seq_len"] > trained else "short_factor"]
             omega = [each / mpf(stretch) for each, stretch in zip(omega, chosen, strict=True)]
             attention = mpmath.sqrt(1 + mpmath.log(factor, trained))
-        case "llama3":  # quick pairs stay, by the turns that they make over the trained length
+        case "llama3":  # blend by each pair's turns over the trained length; fast pairs stay
             ends = fields["low_freq_factor"], fields["high_freq_factor"]
             kept = [ramp(trained * each / (2 * mpmath.pi), *ends) for each in omega]
             omega = [each * (k + (1 - k) / factor) for each, k in zip(omega, kept, strict=True)]
-        case "yarn":  # by their number, between those that make 32 turns and one
+        case "yarn":  # blend by pair index, between the pairs that make 32 turns and one
             turns = (trained / (n * 2 * mpmath.pi) for n in (32, 1))
             first, last = (d_model * mpmath.log(each, base) / 2 for each in turns)
             ends = mpmath.floor(first), mpmath.ceil(last)
@@ -114,12 +114,12 @@ def frequencies(case):
 
 
 def heat(factor, depth):
-    """YaRN's factor of cosine and sine, and of the score's root."""
+    """Return YaRN's multiplier of cosine and sine; its square multiplies scores."""
     return mpf("0.1") * mpf(str(depth)) * mpmath.log(mpf(factor)) + 1
 
 
 def multipliers(case):
-    """What cosine and sine, and what the score besides, are multiplied by."""
+    """Compute the multiplier of cosine and sine, and the additional one of scores."""
     fields = case["scaling"]
     below = heat(fields["factor"], fields.get("mscale_all_dim", 0))
     attention = heat(fields["factor"], fields.get("mscale", 1)) / below
@@ -132,7 +132,7 @@ MADE |= {"multipliers": multipliers}
 
 
 def computed(vectors):
-    """Compute all numbers anew."""
+    """Return the vectors with all values recomputed."""
     with mpmath.workdps(DIGITS + 20):
         made = {name: [case | make(case) for case in vectors[name]] for name, make in MADE.items()}
     return vectors | made
