@@ -1,11 +1,11 @@
-/* What the pages need of Bootstrap's script, which is twice as large as all others together (the menu
-   of downloads, and the mark in the contents of the section that is being read), printing, and the
-   excerpts of a search. */
+/* Stands in for Bootstrap's script, twice as large as all others together (the download menu, and
+   highlighting the current section in the contents). Also printing, search excerpts, tooltips, Run
+   buttons and progress. */
 
-// A page that was opened from a file may not read others: results of a search come without excerpts.
+// A page opened from disk can't fetch others: search results come without excerpts.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
-// Paper is white.
+// Print in the light theme.
 {
   const { dataset } = document.documentElement;
   let theme;
@@ -19,8 +19,8 @@ if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = f
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  // Excerpts are of the text, not of what is beside it or of copies of formulas for screen readers.
-  // That of a term is its explanation.
+  // Search excerpts leave out sidebars and formulas' MathML copies. A term's excerpt is its
+  // definition.
   if (typeof Search !== "undefined") {
     const { htmlToText } = Search;
     Search.htmlToText = (html, anchor) => {
@@ -51,7 +51,7 @@ document.addEventListener("DOMContentLoaded", () => {
     });
   }
 
-  // What a term or a citation leads to is shown at the first tap, and the second one goes there.
+  // Tooltips of terms and citations: the first tap shows it, the second follows the link.
   let shown;
   for (const link of document.querySelectorAll("article .internal[title]:not(:has(.py))")) {
     link.ariaDescription = link.title;
@@ -74,7 +74,7 @@ document.addEventListener("DOMContentLoaded", () => {
   const mark = () => {
     const last = sections.findLastIndex((section) => seen.has(section));
     for (const link of links) link.classList.remove("active");
-    links[last].scrollIntoView({ block: "nearest" }); // contents may be longer than the screen
+    links[last].scrollIntoView({ block: "nearest" }); // contents may be taller than the viewport
     for (let item = links[last].closest("li"); item; item = item.parentElement.closest("li")) {
       item.querySelector("a").classList.add("active");
     }
@@ -85,14 +85,14 @@ document.addEventListener("DOMContentLoaded", () => {
         if (isIntersecting) seen.add(target);
         else seen.delete(target);
       }
-      if (seen.size) mark(); // between two sections, the one before
+      if (seen.size) mark(); // between two sections, the last one stays marked
     },
-    { rootMargin: "-15% 0px -80%" }, // a line that eyes are on, and where a link leads to
+    { rootMargin: "-15% 0px -80%" }, // a band near the top, where readers look and links lead
   );
   for (const section of sections) observer.observe(section);
 
-  // A button on each cell that can run in the page, and a box for the answer to each exercise, above
-  // the cell that checks it. All else comes when one is used (book/python).
+  // Add a Run button to each cell that can run in the page, and an answer box for each exercise,
+  // above the cell that checks it. The rest is loaded on first use (book/python).
   if (location.protocol === "file:") return;
   const python = document.querySelector("meta[name=python]");
   const load = () => import(new URL(`${python.content}page.js`, location));
@@ -111,7 +111,7 @@ document.addEventListener("DOMContentLoaded", () => {
   };
   const ask = (cell, check, given) => {
     const names = given.split(/, */).filter((name) => !name.includes("="));
-    const lines = names.map((name) => name + " = ..."); // no nested `: jsmin
+    const lines = names.map((name) => name + " = ..."); // jsmin can't nest `
     const box = document.createElement("div");
     box.className = "cell answer";
     box.dataset.check = check;
@@ -132,10 +132,10 @@ ${check}(${names.join(", ")})</textarea></div>`;
     for (const [, check, given] of checks) ask(cell, check, given);
   });
 
-  // The list of chapters says how many exercises were answered there: this browser alone knows.
+  // The list of chapters shows how many exercises were answered, from local storage.
   const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
   const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
-  if (python && chapter in kept("typed")) load(); // what was typed is there again
+  if (python && chapter in kept("typed")) load(); // restores edits
   const list = document.querySelector(".bd-links");
   const show = () => {
     for (const old of document.querySelectorAll(".right, .forget")) old.remove();

@@ -1,4 +1,4 @@
-"""Stands in for anywidget, which would bring Jupyter."""
+"""Stub for anywidget, which would pull in Jupyter."""
 
 from traitlets import HasTraits as AnyWidget
 

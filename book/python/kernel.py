@@ -1,7 +1,7 @@
-"""What runs the cells of a page, in Pyodide: as much of a notebook's kernel as the book needs.
+"""Runs the cells of a page in Pyodide: as much of a notebook's kernel as the book needs.
 
-`worker.js` loads this as the module `kernel`, and hands it `send`, which takes a message as JSON.
-A message has a `stream`, a `text`, or an `svg`, for a widget with the `figure` that it is of.
+`worker.js` imports this as the module `kernel`, and provides `send`, which takes a message as JSON.
+A message has a `stream`, a `text`, or an `svg`, with a widget's state as `figure`.
 """
 
 from __future__ import annotations
@@ -24,29 +24,29 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
-from page import send  # of worker.js
+from page import send  # registered by worker.js
 from unavailable import absent_names, is_setting
 
-# Large, and not needed by every cell: imported when a cell first reads what they are called.
+# Large, so imported lazily, when a cell first reads one of their names.
 LATER = ("matplotlib", "scipy", "sklearn", "sympy", "posenc.plots", "posenc.widgets")
 BESIDE = {
     "posenc": "numpy",
     "posenc.plots": "matplotlib",
     "posenc.widgets": "matplotlib, traitlets",
 }
-FIGURE = "application/vnd.posenc.figure+json"  # of posenc.widgets
+FIGURE = "application/vnd.posenc.figure+json"  # posenc.widgets.MIME
 LONGEST = 100_000  # characters that one cell may print
 HERE = __file__
 
 main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
 space = main.__dict__
-later: dict[str, list[ast.stmt]] = {}  # what is to be executed once a cell reads a name
-made: dict[str, set[str]] = {}  # the names that a function or a value of a cell was made of
+later: dict[str, list[ast.stmt]] = {}  # statements to execute once a cell reads the name
+made: dict[str, set[str]] = {}  # the names that a name's definition uses
 
 
 class Absent:
-    """Stands where a cell imported what isn't in the page; the cell's other imports work."""
+    """Placeholder for a module that isn't in the page; the cell's other imports still work."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -61,7 +61,7 @@ class Absent:
 
 
 class Stream(io.TextIOBase):
-    """Standard output, up to what a page should hold."""
+    """Standard output or error, truncated at `LONGEST` characters."""
 
     def __init__(self, name: str) -> None:
         self.name, self.length = name, 0
@@ -118,7 +118,7 @@ def show(*args: Any, **kwargs: Any) -> None:
 
 
 def one_by_one(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements, with each import by itself."""
+    """Statements, with imports split into one name each."""
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
             for alias in node.names:
@@ -130,7 +130,7 @@ def one_by_one(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def can_run(body: list[ast.stmt]) -> list[ast.stmt]:
-    """What of a cell can run now: imports of what isn't here are left out, and others wait."""
+    """Drop a cell's imports of missing modules, defer those in `LATER`, and return the rest."""
     now = []
     for node in one_by_one(body):
         absent, waits = absent_names(node), absent_names(node, LATER)
@@ -149,7 +149,7 @@ def names_in(*nodes: ast.AST) -> set[str]:
 
 
 def due(body: list[ast.stmt]) -> list[str]:
-    """The names that waited until a cell read them, itself or through what other cells made."""
+    """The deferred names that a cell reads, directly or through what other cells defined."""
     for node in body:
         if isinstance(node, ast.FunctionDef | ast.ClassDef):
             made[node.name] = names_in(node)
@@ -159,12 +159,12 @@ def due(body: list[ast.stmt]) -> list[str]:
     while new := set().union(*(made.get(name, ()) for name in found)) - found:
         found |= new
     if any("matplotlib" in ast.unparse(later[name][0]) for name in found & later.keys()):
-        found.add("plots")  # all drawing asks for our style
+        found.add("plots")  # all drawing needs the book's style
     return sorted(found & later.keys())
 
 
 def wanted(source: str) -> str:
-    """Code with the imports that a cell needs now, for Pyodide to find their packages."""
+    """A cell's code with the imports it needs now, from which Pyodide finds packages to load."""
     try:
         body = can_run(ast.parse(source).body)
     except SyntaxError:
@@ -190,7 +190,7 @@ def execute(source: str, file: str) -> None:
 
 
 def run(source: str, name: str) -> str:
-    """Run a cell. Return as JSON what became of it."""
+    """Run a cell. Return its duration and its error, if any, as JSON."""
     file = f"<{name}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     out.length = err.length = 0
@@ -213,12 +213,12 @@ def run(source: str, name: str) -> str:
                 "line": lines[-1] if lines else None,
             }
         show()
-    sys.modules.pop("torch", None)  # the package looks there for torch itself
+    sys.modules.pop("torch", None)  # the package checks there for the real torch
     return json.dumps(done | {"seconds": time.perf_counter() - start})
 
 
-os.environ["POSENC_STATIC"] = "1"  # widgets give their state, and no more
+os.environ["POSENC_STATIC"] = "1"  # widgets display their state and picture only
 os.environ["MPLBACKEND"] = "svg"
-# One font is here, and it holds all that the book draws; and a page can't mend threadpoolctl.
+# Nothing to act on: the only font has all glyphs of the book, and the warning is threadpoolctl's.
 logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)
 warnings.filterwarnings("ignore", "JsProxy.as_object_map", RuntimeWarning)

@@ -1,5 +1,5 @@
-// Keeps what was loaded, for a plane: registered when a reader first runs a cell, and not before.
-// The files of Python never change at their address; of all else the newest is wanted.
+// Service worker for offline use, registered when a reader first runs a cell.
+// Python's files are immutable: cache first. Everything else: network first.
 
 const NAME = `python-${new URL(location.href).searchParams.get("version")}`;
 
@@ -33,7 +33,7 @@ addEventListener("fetch", (event) => {
   if (method === "GET" && new URL(url).origin === location.origin) event.respondWith(answer(event));
 });
 
-// What the page had loaded before.
+// Cache the files that the page loaded before.
 addEventListener("message", (event) => {
   const keep = async () => (await caches.open(NAME)).addAll(event.data);
   event.waitUntil(keep().catch(() => {}));

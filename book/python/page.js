@@ -1,4 +1,4 @@
-// Cells that run in the page. Loaded when a reader first presses Run (see book.js).
+// Cells that run in the page. Loaded when a reader first uses one (see book.js).
 
 const here = new URL(".", import.meta.url).href;
 const root = new URL("../../", here);
@@ -21,7 +21,7 @@ const address = (svg) => `data:image/svg+xml,${encodeURIComponent(svg)}`;
 const mega = (bytes) => (bytes / 1e6).toFixed(1);
 const spoken = element("p", { class: "spoken", role: "status" });
 
-/** To all readers; what is only on the way is shown, and not spoken. */
+/** Show a status and announce it to screen readers; mere progress is only shown. */
 function say(cell, words) {
   cell.state.textContent = words;
   spoken.textContent = `${cell.name}: ${words}`;
@@ -30,7 +30,7 @@ function say(cell, words) {
 // ---------------------------------------------------------------- the worker
 
 let worker;
-let running; // the cell whose outputs come in, and what to call when it is done
+let running; // the cell that runs, and the function that resolves its promise
 let queue = Promise.resolve();
 let stops = 0;
 
@@ -49,7 +49,7 @@ function hear({ data }) {
   if (done) resolve(done);
 }
 
-/** What a worker loads is kept for a plane, where the browser can. */
+/** Cache what the worker loads for offline use, if the browser can. */
 async function keepForOffline() {
   const { serviceWorker } = navigator;
   if (!serviceWorker || serviceWorker.controller) return;
@@ -57,14 +57,14 @@ async function keepForOffline() {
     const version = here.split("/").at(-2);
     await serviceWorker.register(new URL(`offline.js?version=${version}`, root));
     const { active } = await serviceWorker.ready;
-    // It takes the page over in a moment, but not one that was reloaded by force.
+    // It soon controls the page, except after a forced reload.
     for (let n = 0; n < 20 && !serviceWorker.controller; n++) {
       await new Promise((go) => setTimeout(go, 50));
     }
     const files = performance.getEntriesByType("resource").map(({ name }) => name);
     active.postMessage([location.href.split("#")[0], ...files]);
   } catch {
-    // In a private window it may not be allowed: all else works.
+    // May be forbidden in a private window; everything else works.
   }
 }
 
@@ -77,10 +77,10 @@ function stop(words) {
   running?.resolve({ stopped: words });
 }
 
-/** Hand a cell to Python; the promise of what became of it. */
+/** Run a cell in the worker; resolves to its result. */
 async function execute(cell) {
   const done = new Promise((resolve) => (running = { cell, resolve }));
-  cell.box.classList.add("stale"); // what was shown stays, dimmed, until something new is there
+  cell.box.classList.add("stale"); // the old output stays, dimmed, until there is new output
   if (!worker) {
     say(cell, "Loading Python");
     await keepForOffline();
@@ -95,7 +95,7 @@ async function execute(cell) {
   return result;
 }
 
-/** Run cells, one after the other, until one fails; `asked` is the one that a reader pressed. */
+/** Run cells in order until one fails; `asked` is the one that the reader started. */
 async function runEach(list, asked) {
   for (const [n, cell] of list.entries()) {
     const share = `${n + 1} of ${list.length}`;
@@ -109,7 +109,7 @@ async function runEach(list, asked) {
   return true;
 }
 
-/** Run a cell; if it misses a name, run what stands above and didn't run yet, and try again. */
+/** Run a cell; on a NameError, run the cells above that haven't run yet, and retry. */
 async function runOne(cell) {
   const result = await execute(cell);
   const missed = above(cell).filter((other) => other.ran !== other.source);
@@ -123,7 +123,7 @@ async function runAbove(cell) {
   if (await runEach(above(cell), cell)) say(cell, "All above has run.");
 }
 
-/** The cells that a cell may build on; a solution stands in for nobody's answer. */
+/** The cells that a cell may depend on; only solutions depend on solutions. */
 function above(cell) {
   const follows = Node.DOCUMENT_POSITION_FOLLOWING;
   const precedes = ({ box }) => box.compareDocumentPosition(cell.box) & follows;
@@ -132,7 +132,7 @@ function above(cell) {
   return before.filter((other) => cell.isSolution || !other.isSolution);
 }
 
-/** One thing after another, as they were pressed, unless a reader stops it all. */
+/** Queue work in the order started; Stop also drops what is still waiting. */
 function enqueue(cell, work) {
   const before = stops;
   cell.open();
@@ -151,7 +151,7 @@ function enqueue(cell, work) {
 class Cell {
   constructor(box, name, check) {
     Object.assign(this, { box, name, check });
-    this.ran = undefined; // the code that Python has seen
+    this.ran = undefined; // the source that last ran without an error
     this.input = box.querySelector(".cell_input");
     this.code = box.querySelector("pre");
     this.editor = box.querySelector("textarea");
@@ -167,7 +167,7 @@ class Cell {
     return this.editor?.value ?? this.published;
   }
 
-  /** Below the code: what can be done with it, and what Python said. */
+  /** Replace the Run button with a toolbar and status below the code. */
   open() {
     this.box.querySelector(".run")?.remove();
     if (this.bar) return;
@@ -197,7 +197,7 @@ class Cell {
     this.box.setAttribute("aria-busy", is);
   }
 
-  /** Something new takes the place of what was shown. */
+  /** Before the first new output, clear the old. */
   replace() {
     if (!this.box.classList.contains("stale")) return;
     this.output.replaceChildren();
@@ -220,7 +220,7 @@ class Cell {
   showPicture(svg) {
     const edited = this.source !== this.published;
     const alt = edited ? `The picture that ${this.name} draws now` : this.alt;
-    const label = "Figure, scrolls sideways if it is wide"; // as around the stored ones
+    const label = "Figure, scrolls sideways if it is wide"; // as for the stored ones
     const scrolls = { class: "picture", role: "group", "aria-label": label, tabindex: "0" };
     this.show(element("div", scrolls, element("img", { src: address(svg), alt })));
   }
@@ -244,13 +244,13 @@ class Cell {
       this.show(element("pre", { class: "error" }, error.text));
       say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says);
     } else if (this.check && this.source.includes(`${this.check}(`)) {
-      if (this.output.textContent === "Right.\n") this.output.replaceChildren(); // said once
+      if (this.output.textContent === "Right.\n") this.output.replaceChildren(); // not twice
       say(this, "Right.");
       remember(this.check);
     } else say(this, this.output.lastChild ? "Done." : "Done: it showed nothing.");
   }
 
-  /** A text area in the place of the code. */
+  /** Replace the code with a text area. */
   edit(text) {
     if (!this.editor) {
       this.editor = element("textarea", {
@@ -278,7 +278,7 @@ class Cell {
     keep(this);
   }
 
-  /** Enter goes on as deep as the line before, and deeper after a colon. */
+  /** Auto-indent: Enter keeps the line's indentation, one level deeper after a colon. */
   press(event) {
     if (event.key !== "Enter" || event.isComposing) return;
     if (event.ctrlKey || event.metaKey) enqueue(this, runOne);
@@ -315,11 +315,11 @@ const answers = [...document.querySelectorAll("div.answer")].map((box) => {
 document.querySelector("article").append(spoken);
 document.head.append(element("link", { rel: "stylesheet", href: `${here}page.css` }));
 
-// ---------------------------------------------------------------- what this browser alone keeps
+// ---------------------------------------------------------------- local storage
 
 const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
 
-/** What a reader typed, until it is reset; `of` tells whether the cell is still the one it was. */
+/** Save an edit until it is reset; `of` is the published code, to detect that the cell changed. */
 function keep({ name, published, source }) {
   const { [chapter]: mine = {}, ...others } = kept("typed");
   if (source === published) delete mine[name];
@@ -337,7 +337,7 @@ for (const cell of [...cells, ...answers]) {
   }
 }
 
-/** Which answers were right. */
+/** Save that an answer was right. */
 function remember(check) {
   const all = kept("right");
   const { right = [] } = all[chapter] ?? {};
@@ -346,7 +346,7 @@ function remember(check) {
   dispatchEvent(new Event("right"));
 }
 
-/** Called by the small button of a cell. */
+/** Called by a cell's Run button (book.js). */
 export function press(box) {
   const cell = [...cells, ...answers].find((each) => each.box === box);
   enqueue(cell, runOne);

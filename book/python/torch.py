@@ -1,4 +1,4 @@
-"""Stands in for torch: a cell may import it beside other things, and use those."""
+"""Stub for torch, so that a cell can import it along with modules that it uses."""
 
 from typing import Any
 

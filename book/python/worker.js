@@ -5,10 +5,10 @@ import { loadPyodide } from "./pyodide.mjs";
 const here = new URL(".", import.meta.url).href;
 const load = self.fetch;
 let loaded = 0;
-let total = 0; // of the files that are coming, in bytes
+let total = 0; // bytes of the files requested so far
 let coming = 0;
 
-/** Every file passes here: what has come is counted, and the processor's code is unpacked. */
+/** Wraps every download: counts the bytes received, and unpacks WebAssembly. */
 self.fetch = async (address, options) => {
   const packed = String(address).endsWith(".wasm");
   const response = await load(packed ? `${address}.packed` : address, packed ? {} : options);
@@ -18,7 +18,7 @@ self.fetch = async (address, options) => {
   const count = new TransformStream({
     transform(chunk, through) {
       loaded += chunk.length;
-      postMessage({ loaded, total: Math.max(loaded, total) }); // a server may have packed a file
+      postMessage({ loaded, total: Math.max(loaded, total) }); // a server may compress files
       through.enqueue(chunk);
     },
     flush() {

@@ -1,45 +1,44 @@
-"""The book's own Sphinx extension: its modules, in the order in which pages pass them.
+"""The book's Sphinx extension; its modules are listed in the order in which they handle a page.
 
-Before a page is read
-    `deployment` asks the environment where the site will be.
-While it is read
+Before reading
+    `deployment` reads the site's address from the environment.
+While reading a page
     `cross_references` fills in the numbers, titles and labels (`citations`) of links, and
-    `myst_markup` exchanges the Markdown that every viewer shows for MyST's. `claims` writes the
-    tables of the ledger. `code_cells` colors code.
-When it has been read
-    `live_figures` exchanges widgets for figures that a reader moves, `claims` ties what a chapter
-    judges to its row, `reading_time` counts the minutes, and `browser_cells` marks the cells
-    that can't run in the page (`unavailable`).
-When all pages have been read
-    `cross_references` compares what they state with what is so, `incremental` says which pages are
-    written, and `search_index` which sections and words the search knows.
-When a page is written
-    `myst_markup` leads links to places on other pages, `glossary_links` links terms and says what
-    they mean, `math_renderer` draws formulas, `code_cells` names folded code by its first comment,
-    `page_body` keeps short formulas and numbers together and gives tables and pictures boxes that
-    scroll, `optimization` reserves the places of pictures, `live_figures` and `config_page` add
-    their scripts, `deployment` leads Colab to its notebook, `page_metadata` describes and dates the
-    page, and `browser_files` says where its Python is. Then the theme's layout and ``_templates``
-    put it together.
-When all pages are written
-    `svg_theme` colors the pictures, `downloads` writes the notebooks that pages offer, `text_twins`
-    writes each page as Markdown and lists them in ``llms.txt``, `claims` writes the ledger as JSON,
-    `incremental` has `optimization` merge what they load and `security_policy` say what they may,
-    `live_figures` writes pages to embed, `deployment` lists the pages, and `browser_files` copies
-    Python beside them.
+    `myst_markup` converts portable Markdown to MyST. `claims` expands the tables of the ledger.
+    `code_cells` highlights code.
+After reading a page
+    `live_figures` replaces widgets with interactive figures, `claims` links the claims that a
+    chapter judges to their rows, `reading_time` estimates the minutes, and `browser_cells` marks
+    the cells that can't run in the page (`unavailable`).
+After reading all pages
+    `cross_references` warns of wrong numbers, titles and labels, `incremental` picks the pages to
+    write, and `search_index` indexes sections and words.
+While writing a page
+    `myst_markup` resolves links to targets on other pages, `glossary_links` links terms and adds
+    tooltips, `math_renderer` renders formulas, `code_cells` labels folded code with its leading
+    comment, `page_body` controls line breaks and puts tables and pictures in scrolling boxes,
+    `optimization` sets the sizes of images, `live_figures` and `config_page` add their scripts,
+    `deployment` points Colab at its notebook, `page_metadata` adds a description and a date, and
+    `browser_files` says where Python is. The theme's layout and ``_templates`` assemble the page.
+After writing all pages
+    `svg_theme` makes pictures follow the theme, `downloads` writes the downloadable notebooks,
+    `text_twins` writes each page as Markdown and lists them in ``llms.txt``, `claims` exports the
+    ledger as JSON, `incremental` runs `optimization` and `security_policy` on all pages,
+    `live_figures` writes pages to embed, `deployment` writes the sitemap, and `browser_files`
+    copies Python.
 """
 
 from typing import Any
 
 from sphinx.application import Sphinx
 
-# Priorities of handlers. Most of Sphinx's own, and of the theme's, have 500.
+# Handler priorities: before or after the default, 500, which Sphinx and the theme mostly use.
 BEFORE, AFTER = 400, 900
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
-    """Register everything; at one priority, handlers run in the order of this list."""
-    # Imported here, a tool that needs one module doesn't wait for the others.
+    """Register everything; handlers of equal priority run in the order listed."""
+    # Imported here so that a tool that needs one module doesn't load them all.
     from sphinx import search
 
     from . import (
@@ -66,13 +65,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
     )
 
     def change_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-        """Change the HTML of a page; that of searches and the index have none of their own."""
+        """Post-process a page's body; the search page and the index have none."""
         if body := context.get("body"):
             body = page_body.keep_text(page_body.repair(body))
             context["body"] = optimization.size_images(app, body)
 
     def finish(app: Sphinx, error: Exception | None) -> None:
-        """Change the files of a site that is complete, with the theme's own."""
+        """Post-process the complete site, the theme's files included."""
         if error is None and app.builder.name == "html":
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write_downloads(app)
@@ -84,10 +83,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
             deployment.list_pages(app)
             browser_files.copy_python(app.outdir)
 
-    app.add_config_value("html_optimized", True, "html")  # without it, pages as Sphinx writes them
-    app.add_config_value("redirects", {}, "html")  # old pages, and where each is now
+    app.add_config_value("html_optimized", True, "html")  # False: pages as Sphinx writes them
+    app.add_config_value("redirects", {}, "html")  # old page to new page
     search.languages["en"] = search_index.Words
-    search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # there is no setting for it
+    search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
     app.add_lexer("python", code_cells.Python)
     fold = code_cells.visit_fold, code_cells.depart_fold
     app.add_node(code_cells.HideCodeCellNode, override=True, html=fold)
@@ -98,7 +97,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for event, priority, handler in [
         ("config-inited", BEFORE, deployment.read_environment),
         ("source-read", BEFORE, cross_references.write_myst),
-        ("doctree-read", BEFORE, live_figures.replace_outputs),  # then Sphinx collects images
+        ("doctree-read", BEFORE, live_figures.replace_outputs),  # before Sphinx collects images
         ("doctree-read", AFTER, claims.finish_tables),
         ("doctree-read", AFTER, claims.tie),
         ("doctree-read", AFTER, page_metadata.summarize),

@@ -1,6 +1,6 @@
-"""Which cells can't run in the page, for want of torch.
+"""Marks the cells that can't run in the page because they need torch.
 
-The others get a button from ``book/python/page.js``.
+``book/_static/book.js`` gives the others a Run button.
 """
 
 import ast
@@ -15,7 +15,7 @@ from .unavailable import absent_names, is_setting, without_absent
 
 
 def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
-    """The names that a statement binds, and the ones that it reads from elsewhere, also later."""
+    """Names that a statement binds, and free names that it reads, nested scopes included."""
     top = symtable.symtable(ast.unparse(node), "a statement", "exec")
     bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
     read = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
@@ -25,16 +25,16 @@ def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
         inner += table.get_children()
         read |= {s.get_name() for s in table.get_symbols() if s.is_global()}
     if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
-        read -= bound  # a loop binds them before it reads them
+        read -= bound  # a loop or function binds its names before it reads them
     return bound, read
 
 
 def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterator[bool]:
-    """For each cell of a chapter, whether it needs torch, or what a cell made that needs it.
+    """Whether each cell of a chapter needs torch, directly or through another cell.
 
-    A cell that merely imports torch beside other things doesn't: in the page, ``kernel.py`` leaves
-    that import out, and what is set for torch. Where names don't tell, as with a dict that other
-    cells fill, a cell is tagged `needs-torch`.
+    A cell that merely imports torch along with other modules doesn't: ``kernel.py`` drops that
+    import, and torch's settings. Where names can't tell, as with a dict that other cells fill,
+    tag the cell `needs-torch`.
     """
     absent: set[str] = set()
     for number, source in enumerate(sources):

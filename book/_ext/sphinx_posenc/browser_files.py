@@ -1,9 +1,9 @@
-"""Python for the cells that a reader runs in the page.
+"""The Python runtime for cells that a reader runs in the page.
 
-``book/python`` holds it: ``tools/pyodide.py`` fetches Pyodide and the packages into a folder of its
-own there, and without that folder the book has no buttons. All of it is copied to one folder of the
-site, whose name tells its content from any other, so that a browser may keep it for good. A page
-names the folder, and nothing is loaded from it before a reader presses Run.
+``book/python`` has its sources; ``tools/pyodide.py`` fetches Pyodide and the packages into
+``book/python/pyodide``, without which the book has no Run buttons. Everything is copied to one
+folder of the site, named by a hash of its content, so that browsers can cache it forever. Pages
+name the folder; nothing is loaded from it before a reader first runs a cell.
 """
 
 import hashlib
@@ -23,7 +23,7 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
-OFFLINE = "offline.js"  # at the root of the site: it serves all pages below it
+OFFLINE = "offline.js"  # at the root, since a service worker controls only pages below it
 OWN_PAGES = ("book/config", "book/try")
 SHARED = [HERE / "unavailable.py", HERE / "svg_theme.py"]  # the page's kernel imports these, too
 NO_TIME = (1980, 1, 1, 0, 0, 0)
@@ -31,7 +31,7 @@ NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 @cache
 def own_files() -> dict[str, bytes]:
-    """What the book adds to Pyodide: scripts, a style, its package, and the data of chapters."""
+    """The files that the book adds to Pyodide: scripts, a stylesheet, and `package`."""
     scripts = {p.name: jsmin(p.read_text("utf-8")).encode() for p in sorted(OWN.glob("*.js"))}
     style = (OWN / "page.css").read_bytes()
     figures = jsmin(widgets.script(*widgets.FIGURES)).encode()
@@ -39,7 +39,7 @@ def own_files() -> dict[str, bytes]:
 
 
 def package() -> bytes:
-    """The package, what chapters read, and what runs cells: the same for the same files."""
+    """A reproducible zip of posenc, the chapters' data and the kernel."""
     packed = {p: p.relative_to(ROOT / "src") for p in (ROOT / "src" / "posenc").rglob("*.*")}
     packed |= {p: p.relative_to(ROOT) for p in (ROOT / "notebooks" / "data").iterdir()}
     packed |= {p: Path(p.name) for p in (*OWN.glob("*.py"), *SHARED)}
@@ -54,7 +54,7 @@ def package() -> bytes:
 
 
 def folder() -> str | None:
-    """The folder on the site, from its root; none where Pyodide wasn't fetched."""
+    """The folder's path from the site's root, or None if Pyodide wasn't fetched."""
     if not (PYODIDE / "pyodide-lock.json").exists():
         return None
     total = hashlib.sha256((PYODIDE / "pyodide-lock.json").read_bytes())
@@ -64,13 +64,13 @@ def folder() -> str | None:
 
 
 def name_folder(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Tell a page that runs Python where it is (see _templates/layout.html)."""
+    """Pass the folder to pages that run Python (see _templates/layout.html)."""
     if doctree and (page.startswith("notebooks/") or page in OWN_PAGES):
         context["python"] = folder()
 
 
 def copy_python(out: Path) -> None:
-    """Put all of it on the site, as it is."""
+    """Copy everything to the site, replacing older copies."""
     shutil.rmtree(out / "python", ignore_errors=True)
     (out / OFFLINE).unlink(missing_ok=True)
     if where := folder():

@@ -1,8 +1,8 @@
-"""What the book cites: labels such as "Vaswani et al., 2017", and the list of references.
+"""Citation labels, such as "Vaswani et al., 2017", and the list of references.
 
 ``book/references.bib`` is the source. ``make references`` writes the list into
-``book/references.md``, as Markdown that JupyterLab shows too. The five documents are called S0 to
-S4, and come first.
+``book/references.md``, as plain Markdown that JupyterLab shows too. The documents, S0 to S5, come
+first, with their keys as labels.
 """
 
 import re
@@ -24,7 +24,7 @@ def surname(person: Person) -> str:
 
 
 def authors(entry: Entry) -> str:
-    """The names that a label has room for: two, or the first one of more."""
+    """The names in a label: up to two, or the first and "et al."."""
     people = entry.persons.get("author") or entry.persons.get("editor") or []
     if not people:
         return plain(entry.fields["title"])
@@ -35,7 +35,7 @@ def authors(entry: Entry) -> str:
 
 
 def labels(path: Path) -> dict[str, str]:
-    """The label of each reference, by its key."""
+    """The label of each reference, by key."""
     entries = sorted(parse_file(path, "bibtex").entries.values(), key=lambda entry: entry.key)
     names = {}
     for entry in entries:

@@ -1,9 +1,9 @@
-"""The ledger of claims: its tables, and the places in chapters that they lead to.
+"""The ledger of claims: its tables, and the links between its rows and the chapters.
 
-Where a page says ``{ledger}``, the site, its twins and JupyterLab show ``book/claims.yml`` as a
-table. A box "In the documents" of a chapter names each claim that it judges by its id, as code:
-that is the place the ledger leads to, and it leads to the row of the ledger. A claim that no box
-names has its place at the cell that asserts it, the one whose tag is the id.
+The directive ``{ledger}`` shows ``book/claims.yml`` as a table, on the site, in its Markdown twins
+and in JupyterLab. A chapter's box "In the documents" names each claim that it judges by id, as
+code; that id and the claim's row link to each other. The row of a claim that no box names links to
+the cell that asserts it, which has the id as a tag.
 """
 
 import json
@@ -29,7 +29,7 @@ CHOICES = {
 
 
 def choices(name: str, values: list[str]) -> str:
-    """Radio buttons that show all rows, or those of one document or verdict (see book.css)."""
+    """Radio buttons that filter the rows by document or verdict (see book.css)."""
     buttons = [
         f'<label><input type="radio" name="{name}" value="{value.replace(" ", "-")}"'
         f"{' checked' if value == 'all' else ''}> {value}</label>"
@@ -56,7 +56,7 @@ def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
 
 
 def as_markdown(text: str, root: Path) -> str:
-    """A page with tables in the place of ``{ledger}``: all claims, or a document's mistakes."""
+    """Replace each ``{ledger}`` by a table: all claims, or one document's mistakes."""
 
     def table(found: re.Match[str]) -> str:
         cells, document = asserting_cells(root), found[1]
@@ -78,7 +78,7 @@ def as_markdown(text: str, root: Path) -> str:
 
 
 def write_json(root: Path, site: Path, address: str) -> None:
-    """The ledger for programs, beside its page; ``claims.schema.json`` describes it."""
+    """Write the ledger as JSON beside its page; ``claims.schema.json`` describes it."""
     cells = asserting_cells(root)
     rows = [
         {
@@ -97,13 +97,13 @@ def write_json(root: Path, site: Path, address: str) -> None:
 
 
 def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
-    """Make a node the place of that name."""
+    """Make a node a link target of that name."""
     node["ids"].append(name)
     env.get_domain("std").anonlabels[name.lower()] = env.docname, name
 
 
 def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
-    """Give the ledger its places and its choices, and its tables their style."""
+    """Add link targets, filters and CSS classes to the tables of the ledger."""
     env, root = app.env, Path(app.srcdir)
     if env.docname not in ("book/claims", "book/errata"):
         return
@@ -129,7 +129,7 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:
-    """Link the ids in the boxes with the ledger, and give the others a place at their cells."""
+    """Link ids in boxes to the ledger; for other claims, make their cells the link targets."""
     named = set()
     for box in doctree.findall(nodes.admonition):
         for code in list(box.findall(nodes.literal)) if "documents" in box["classes"] else ():

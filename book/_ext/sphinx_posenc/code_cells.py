@@ -1,10 +1,10 @@
-"""Code with a line that says what it does where it is folded, and without needless elements.
+"""Summaries for folded code, and leaner highlighting.
 
-A cell with the tag ``hide-input`` begins with a comment (a test of the book asks for it), and that
-comment is the line. myst-nb folds the cell under lines of its own, "Show" and "Hide".
+A cell tagged ``hide-input`` begins with a comment (a test requires it), which becomes the summary;
+myst-nb would say "Show" and "Hide".
 
-Pygments wraps every token. Names and punctuation, more than half of them, are drawn like the text
-around them: without elements of their own a page of code costs a phone much less to lay out.
+Pygments wraps every token in an element. Names and punctuation, more than half of them, look like
+the text around them; leaving them bare makes pages of code much cheaper to lay out on a phone.
 """
 
 from collections.abc import Iterator
@@ -31,7 +31,7 @@ def depart_fold(translator: HTML5Translator, node: HideCodeCellNode) -> None:
 
 
 class Python(find_lexer_class_by_name("python")):  # type: ignore[misc]
-    """The Python of notebooks and pages; what isn't colored is text."""
+    """Python lexer that emits tokens without a color as plain text."""
 
     def get_tokens_unprocessed(self, *arguments: Any) -> Iterator[tuple[int, Any, str]]:
         for index, kind, value in super().get_tokens_unprocessed(*arguments):

@@ -27,7 +27,7 @@ CHOICE = (
 
 
 def script(data: Path) -> str:
-    """Return the script, with each released file and what Python reads in it."""
+    """Return the script, with each released file and what `read_config` finds in it."""
     released = json.loads(data.read_text(encoding="utf-8"))
     configs = {name: released[name]["config"] for name in CHOICE}
     read = {name: [config, read_config(config).as_dict()] for name, config in configs.items()}

@@ -1,5 +1,5 @@
-// What the page shows of a configuration: controls, a sentence and a picture per kind of layer.
-// What is pasted is read by `posenc.read_config`, in the Python of the site (worker.js).
+// The view of a configuration: controls, and a sentence and a picture per kind of layer.
+// `posenc.read_config` reads pasted files, in the page's Python (worker.js).
 const UNSAID = "the file doesn't say";
 const some = (x) => x !== null && x !== undefined;
 const digits = (x) => (Number.isInteger(x) ? x : Number(x.toPrecision(4)));
@@ -39,7 +39,7 @@ function sentence(layers, { trained_length: trained, intended_length: intended }
 
 const range = (waves) => `from ${number(waves[0])} to ${number(waves.at(-1))} positions`;
 
-/** Wavelengths, one dot a pair, on a scale of powers of ten; lines at both lengths. */
+/** Wavelengths, one dot per pair, on a logarithmic scale, with lines at both lengths. */
 function picture(name, { trained_length: trained, intended_length: intended }, waves, width) {
   const { now, plain, beyond = [] } = waves;
   const [left, bottom] = [96, 226];
@@ -88,7 +88,7 @@ function kind(layers, found, width) {
   return [title, says, picture(name, found, waves, width)];
 }
 
-/** A function that hands a text to Python, which is loaded once, and gives what it says of the last. */
+/** A function that hands text to Python, loaded once; only the result of the latest is shown. */
 function reader(python, hear) {
   const worker = new Worker(new URL(`${python}worker.js`, location), { type: "module" });
   const million = (bytes) => (bytes / 1e6).toFixed(1);

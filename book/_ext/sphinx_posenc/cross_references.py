@@ -1,11 +1,11 @@
-"""Numbers, titles and labels that the text of the book states, and what they are in truth.
+"""Keeps the numbers, titles and labels in link texts correct.
 
-A link says where it leads: ``[Figure 7.1](#fig-x)``, ``[Derive the formula](02_formula.ipynb)``,
-``[Vaswani et al., 2017](../book/references.md#vaswani2017)``. `Book` knows the numbers, by counting
-as Sphinx does, and `Book.restate` writes them: ``make references`` does that, and the build warns
-where it would change something. A link without a text gets one. A text that begins with a small
-letter and holds no digit, ``[the first chapter](…)``, is left alone. What a BibTeX entry of the
-book says comes from ``CITATION.cff``.
+Link texts name their target: ``[Figure 7.1](#fig-x)``, ``[Derive the formula](02_formula.ipynb)``,
+``[Vaswani et al., 2017](../book/references.md#vaswani2017)``. `Book` computes the numbers, counting
+as Sphinx does, and `Book.restate` writes them: ``make references`` runs it, and the build warns
+where it would change something. Empty link texts are filled in. A text that begins with a small
+letter and has no digit, ``[the first chapter](…)``, is left alone. The fields of the book's own
+BibTeX entry come from ``CITATION.cff``.
 """
 
 import json
@@ -40,12 +40,12 @@ ENTRY = re.compile(r"^```bibtex\n.*?^```$", re.DOTALL | re.MULTILINE)
 
 
 def is_free(text: str) -> bool:
-    """Whether a link's text is the writer's own: it names no number, title or label."""
+    """Whether a link's text is the author's own wording, with no number, title or label."""
     return re.match(r"[a-z`]", text) is not None and not re.search(r"\d", text)
 
 
 class Book:
-    """What the pages, chapters, figures, tables, equations and references are called."""
+    """Titles, numbers and labels of pages, figures, tables, equations and references."""
 
     def __init__(self, root: Path) -> None:
         toc = root / "_toc.yml"
@@ -64,7 +64,7 @@ class Book:
                 self.add(page, self.texts(page))
 
     def texts(self, page: str) -> list[str]:
-        """The Markdown of a page: in a notebook, that of each cell."""
+        """The Markdown of a page, or of each cell of a notebook."""
         path = self.root / page
         if page.endswith(".md"):
             return [path.read_text(encoding="utf-8")]
@@ -77,18 +77,18 @@ class Book:
         if page.endswith(".ipynb"):
             self.places[page] = places = {}
             if posixpath.basename(page).startswith("00_"):
-                return  # the page before chapter 1 has no number, nor have its figures
+                return  # the page before chapter 1 and its figures are unnumbered
             self.numbers[page] = number = len(self.numbers) + 1
             for kind, form in PLACES.items():
                 names = [found["name"] for text in texts for found in form.finditer(text)]
                 places |= {name: (kind, f"{number}.{n}") for n, name in enumerate(names, 1)}
 
     def path(self, here: str, link: str) -> str:
-        """The page that a link in the page `here` leads to, from the root of the book."""
+        """The target page of a link on page `here`, relative to the book's root."""
         return posixpath.normpath(posixpath.join(posixpath.dirname(here), link)) if link else here
 
     def text(self, here: str, text: str, path: str, anchor: str | None) -> str:
-        """What the text of a link must be."""
+        """The correct text of a link."""
         page = self.path(here, path)
         if page == REFERENCES and anchor:
             label = self.labels.get(anchor, f"?{anchor}: add it to book/references.bib")
@@ -108,7 +108,7 @@ class Book:
         return self.titles[page]
 
     def restate(self, here: str, text: str) -> str:
-        """The Markdown of a page with every number, title and label as it is."""
+        """Correct every number, title and label in the Markdown of a page."""
 
         def link(found: re.Match[str]) -> str:
             if found["code"]:
@@ -116,7 +116,7 @@ class Book:
             anchor = f"#{found['anchor']}" if found["anchor"] else ""
             if not found["path"] and not anchor:
                 return found[0]
-            text = " ".join(found["text"].split())  # it may be broken over lines
+            text = " ".join(found["text"].split())  # it may span lines
             words = self.text(here, text, found["path"], found["anchor"])
             if words == text:
                 return found[0]
@@ -135,7 +135,7 @@ class Book:
         return LINK.sub(link, text)
 
     def entry(self, text: str) -> str:
-        """A BibTeX entry of the book with what ``CITATION.cff`` says."""
+        """Update a BibTeX entry of the book from ``CITATION.cff``."""
         says = {
             "author": " and ".join(f"{{{each['name']}}}" for each in self.cited["authors"]),
             "title": f"{{{self.cited['title']}}}",
@@ -148,14 +148,14 @@ class Book:
 
 
 def book_of(app: Sphinx) -> Book:
-    """The book that is built, read once."""
+    """The book being built, cached on the app."""
     if not hasattr(app, "book"):
         app.book = Book(Path(app.srcdir))
     return app.book
 
 
 def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Give Sphinx a page with MyST's markup."""
+    """Replace a page's source by MyST markup."""
     path = Path(app.env.doc2path(docname))
     if path.suffix == ".ipynb":
         notebook = read_notebook(path)
@@ -167,9 +167,9 @@ def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
 
 
 def check(app: Sphinx, env: BuildEnvironment) -> None:
-    """Warn of what the text states and isn't so, and where Sphinx counts otherwise."""
+    """Warn where the text is wrong, and where Sphinx's numbers differ from `Book`'s."""
     book = book_of(app)
-    message = "%s states %r, and it is %r: run make references"
+    message = "%s: %r should be %r: run make references"
     for page, text in [(name, text) for name in book.titles for text in book.texts(name)]:
         lines = zip(text.split("\n"), book.restate(page, text).split("\n"), strict=False)
         for is_now, should in lines:
@@ -181,4 +181,4 @@ def check(app: Sphinx, env: BuildEnvironment) -> None:
         for name, (kind, number) in places.items():
             shown = numbers.get(f"equation-{name}" if kind == "equation" else name, ())
             if ".".join(map(str, shown)) != number:
-                logger.warning("%s: %s is %s, and Sphinx counts %s", page, name, number, shown)
+                logger.warning("%s: %s is %s here, but %s in Sphinx", page, name, number, shown)

@@ -1,8 +1,8 @@
-"""What depends on where the book is published, and says nothing where that is unknown.
+"""Everything that depends on where the book is published.
 
-``PAGES_URL`` is the address of the site: publishing sets it. ``GITHUB_SERVER_URL`` and
-``GITHUB_REPOSITORY`` are set by GitHub's own runners. Anywhere else they are absent, and so are
-canonical links, the sitemap and the buttons for the source, Binder and Colab: no dead links.
+``PAGES_URL``, set when publishing, is the address of the site. ``GITHUB_SERVER_URL`` and
+``GITHUB_REPOSITORY`` are set by GitHub's runners. Elsewhere, to avoid dead links, there are no
+canonical links, no sitemap, and no buttons for the source, Binder and Colab.
 """
 
 import os
@@ -15,7 +15,7 @@ from sphinx.config import Config
 
 
 def read_environment(app: Sphinx, config: Config) -> None:
-    """Set the address, with which Sphinx writes canonical links, and the theme's buttons."""
+    """Set the base URL, which Sphinx uses for canonical links, and the theme's buttons."""
     url = os.environ.get("PAGES_URL", "").rstrip("/")
     config.html_baseurl = url and f"{url}/"
     server, repository = map(os.environ.get, ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"))
@@ -36,7 +36,7 @@ def read_environment(app: Sphinx, config: Config) -> None:
 
 
 def lead_colab(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Colab opens what a page offers to download, which publishing puts on a branch of its own."""
+    """Point Colab at the downloadable notebook, which publishing pushes to its own branch."""
     for group in context["header_buttons"]:
         for button in group.get("buttons", []):
             if button["text"] == "Colab":
@@ -44,13 +44,13 @@ def lead_colab(app: Sphinx, page: str, template: str, context: Any, doctree: Any
 
 
 def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
-    """A page at the address of each chapter that has moved, which leads to where it is."""
+    """Yield a redirect page for the old address of each moved chapter."""
     for old, new in app.config.redirects.items():
         yield old, {"target": new}, "redirect.html"
 
 
 def list_pages(app: Sphinx) -> None:
-    """Write the sitemap, and robots.txt that names it, where the address is known."""
+    """Write the sitemap, and a robots.txt that names it, if the base URL is known."""
     out, url = app.outdir, app.config.html_baseurl
     if url:
         pages = {*map(app.builder.get_target_uri, app.env.found_docs), ""} - {"index.html"}
@@ -60,7 +60,7 @@ def list_pages(app: Sphinx) -> None:
 
 
 def from_anywhere(html: str, url: str) -> str:
-    """A page that is served at every address that leads nowhere: its links start at the root."""
+    """Make a page's links root-relative: the 404 page is served at any address."""
     root = re.sub(r"^\w+://[^/]*", "", url)
     html = html.replace('data-content_root="./"', f'data-content_root="{root}"')
     return re.sub(r'( (?:href|src|action)=")(?![#/]|\w+:)(?:\./)?', rf"\g<1>{root}", html)

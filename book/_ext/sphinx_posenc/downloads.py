@@ -1,9 +1,9 @@
-"""The notebook that a page offers to download: in Markdown alone.
+"""Downloadable notebooks, in plain Markdown.
 
-Someone who downloads one chapter has neither the others nor an extension that knows MyST. Boxes
-become quotations, and links to other pages lead to the published site, or, where there is none,
-become their text. Numbers, captions and citations are text already. Where GitHub builds the site,
-a cell before the others installs the package from that commit, unless it is there.
+A reader who downloads one chapter has neither the others nor a MyST extension. Boxes become block
+quotes, and links to other pages lead to the published site or, if there is none, become plain text.
+Numbers, captions and citations are text already. If GitHub builds the site, a first code cell
+installs the package from that commit, unless it is installed.
 """
 
 import json
@@ -22,7 +22,7 @@ OPTION = re.compile(r":[\w-]+:")
 
 
 def boxes(lines: list[str]) -> Iterator[str]:
-    """The lines with boxes as quotations, each under its title."""
+    """Turn boxes into block quotes, each under its title."""
     rest = iter(lines)
     for line in rest:
         opening = OPENING.match(line)
@@ -50,7 +50,7 @@ def boxes(lines: list[str]) -> Iterator[str]:
 
 
 def resolve(text: str, here: str, site: str, book: Book) -> str:
-    """The Markdown of a cell as every viewer shows it, wherever it lies."""
+    """Make a cell's Markdown portable: no MyST, no relative links."""
 
     def link(found: re.Match[str]) -> str:
         if found["code"] or not found["path"]:
@@ -67,7 +67,7 @@ def resolve(text: str, here: str, site: str, book: Book) -> str:
 
 
 def preparation(repository: str, commit: str, code: str) -> dict[str, Any]:
-    """A cell that gets what the code of a chapter needs, where the book isn't installed."""
+    """A cell that installs what a chapter's code needs, unless the book is installed."""
     lines = [
         "# Get what this notebook needs, unless the book is installed.",
         "import importlib.util",
@@ -85,7 +85,7 @@ def preparation(repository: str, commit: str, code: str) -> dict[str, Any]:
 
 
 def write_downloads(app: Sphinx) -> None:
-    """Put them in the place of the copies that Sphinx makes."""
+    """Overwrite the copies of the notebooks that Sphinx makes."""
     book, site = book_of(app), app.config.html_baseurl
     repository = app.config.html_theme_options.get("repository_url")
     commit = os.environ.get("GITHUB_SHA")

@@ -1,6 +1,6 @@
-"""Link each term of the glossary where a chapter first uses it, and say what a link leads to.
+"""Links each glossary term where a chapter first uses it, and adds tooltips.
 
-Terms and citations have what they lead to as a title: `book.js` shows it beside the text.
+A link to a term or reference has its definition as a title, which `book.js` shows as a tooltip.
 """
 
 import posixpath
@@ -32,7 +32,7 @@ def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 @cache
 def said(app: Sphinx) -> dict[str, str]:
-    """What links to terms and references lead to: a term's first sentence, or the reference."""
+    """Tooltips by link target: a term's first sentence, or the reference itself."""
     found, kinds = {}, nodes.definition_list_item | nodes.list_item
     for page in sorted({"book/glossary", "book/references"} & app.env.found_docs):
         for item in app.env.get_doctree(page).findall(lambda node: isinstance(node, kinds)):
@@ -49,7 +49,7 @@ def said(app: Sphinx) -> dict[str, str]:
 
 
 def tell(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Give links to terms and references their titles."""
+    """Set the titles of links to terms and references."""
     for link in doctree.findall(nodes.reference):
         place = posixpath.normpath(posixpath.join(docname, "..", link.get("refuri", "")))
         if place in said(app):

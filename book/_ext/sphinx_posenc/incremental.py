@@ -1,7 +1,7 @@
-"""What a build writes anew: the pages that changed, and all where something that they share did.
+"""Incremental builds: rewrites the pages that changed, or all if something they share did.
 
-Sphinx looks at the files of a page. But pages also show each other's titles and numbers, link terms
-and claims wherever they are, name the folder of Python, and are dated by their last commit.
+Sphinx tracks the source files of a page. But pages also show each other's titles and numbers, link
+terms and claims across the book, name the folder of Python, and show the date of their last commit.
 """
 
 import hashlib
@@ -12,11 +12,11 @@ from sphinx.environment import BuildEnvironment
 from . import browser_files, deployment, optimization, page_metadata, security_policy
 from .glossary_links import said
 
-OTHERS = {"_static", "embed", "slides"}  # folders of pages that aren't Sphinx's
+OTHERS = {"_static", "embed", "slides"}  # folders of pages that Sphinx doesn't write
 
 
 def shared(app: Sphinx, env: BuildEnvironment) -> str:
-    """A digest of all that a page shows and that isn't its own."""
+    """A digest of everything that pages show from outside their own sources."""
     standard, math = env.get_domain("std"), env.get_domain("math")
     titles = sorted((page, title.astext()) for page, title in env.titles.items())
     numbered = env.toc_secnumbers, env.toc_fignumbers, math.equations
@@ -28,7 +28,7 @@ def shared(app: Sphinx, env: BuildEnvironment) -> str:
 
 
 def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
-    """The pages to be written though they didn't change."""
+    """The pages to rewrite although their sources didn't change."""
     before = getattr(env, "posenc_shared", None), getattr(env, "posenc_dates", {})
     env.posenc_dates = dates = page_metadata.dates(app)
     env.posenc_shared = shared(app, env)
@@ -36,11 +36,11 @@ def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
     dated = [
         page for page in env.found_docs if everything or dates.get(page) != before[1].get(page)
     ]
-    return dated or [app.config.root_doc]  # where no page is written, no style is
+    return dated or [app.config.root_doc]  # Sphinx copies no assets unless it writes a page
 
 
 def finish(app: Sphinx) -> None:
-    """Make the pages light, and say in each what it may load."""
+    """Optimize the pages, and add a security policy to each."""
     site = app.outdir.resolve()
     paths = [path for path in sorted(site.rglob("*.html")) if not OTHERS & {*path.parts}]
     pages = {path: path.read_text(encoding="utf-8") for path in paths}

@@ -1,9 +1,9 @@
-"""Figures that a reader moves, on the pages of the site.
+"""Interactive figures on the pages of the site.
 
 A widget of `posenc.widgets` in a notebook becomes a ``<posenc-figure>`` element around its picture,
-and so does an image of the class ``live-heatmap`` on another page. The picture is what a reader
-sees without a script, and in print. The script is written into the pages that hold a figure, and
-into no other: a page that is opened as a file may not load a module from another file.
+and so does an image of the class ``live-heatmap`` on another page. The picture is the fallback
+without JavaScript and in print. The script is inlined into each page with a figure, since a page
+opened from disk can't load modules.
 """
 
 import os
@@ -43,7 +43,7 @@ EMBED = """<!DOCTYPE html>
 
 
 def script(*kinds: str) -> str:
-    """The module as a plain script, which runs before the page is shown: nothing jumps."""
+    """The module as a classic script, which runs before the first paint: no layout shift."""
     body = re.sub(r"^export .*\n", "", widgets.script(*kinds), flags=re.MULTILINE)
     return jsmin(f"(() => {{\n{body}define();\n}})();")
 
@@ -57,9 +57,9 @@ def live(kind: str, state: dict[str, Any], image: nodes.image) -> list[nodes.Nod
 
 
 def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
-    """Make each widget that a notebook shows a live figure."""
+    """Replace widgets in notebooks, and images marked as live, by live figures."""
     for cell in list(doctree.findall(nodes.container)):
-        if figure := cell.get("cell_metadata", {}).get("figure"):  # of `to_myst`
+        if figure := cell.get("cell_metadata", {}).get("figure"):  # set by `to_myst`
             image = next(cell.findall(nodes.image))
             bundle = image.parent.parent
             bundle.replace_self(live(figure["kind"], figure["state"], image))
@@ -76,7 +76,7 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Write the script of the figures that a page holds into its head."""
+    """Inline the scripts of a page's figures into its head."""
     raws = doctree.findall(nodes.raw) if doctree else ()
     found = (re.match(r"<posenc-figure kind=\"(\w+)", raw.astext()) for raw in raws)
     if kinds := sorted({kind[1].capitalize() for kind in found if kind}):
@@ -84,7 +84,7 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
 
 
 def write_embeds(app: Sphinx) -> None:
-    """Write a page for each kind of figure alone, for other pages to put in a frame."""
+    """Write a standalone page for each kind of figure, for other sites' iframes."""
     folder = app.outdir / "embed"
     folder.mkdir(exist_ok=True)
     for kind in widgets.FIGURES:

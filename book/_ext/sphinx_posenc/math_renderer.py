@@ -1,8 +1,8 @@
-"""Draw formulas at build time, with KaTeX in an embedded JavaScript engine.
+"""Renders formulas at build time, with KaTeX in an embedded JavaScript engine.
 
-A page then needs no script for its formulas: they are there at once, without a network and without
-JavaScript, and nothing moves while it loads. KaTeX's style and fonts are in ``book/_static/katex``
-and of the same version as its script, which comes with sphinxcontrib-katex.
+Pages then show formulas at once, with neither JavaScript nor a network, and without layout shifts.
+KaTeX's stylesheet and fonts in ``book/_static/katex`` are of the same version as its script, which
+comes with sphinxcontrib-katex.
 """
 
 import atexit
@@ -25,22 +25,22 @@ def engine() -> MiniRacer:
     """A JavaScript engine with KaTeX loaded."""
     script = next(f for f in files("sphinxcontrib-katex") or [] if f.name == "katex.min.js")
     context = MiniRacer()
-    atexit.register(context.close)  # later, Python 3.13 waits for its thread for ever
+    atexit.register(context.close)  # otherwise Python 3.13 hangs on its thread
     context.eval(script.read_text(encoding="utf-8"))
     return context
 
 
 @cache
 def render(latex: str, display: bool) -> str:
-    """The formula as HTML for the eye and MathML for a screen reader."""
+    """The formula as HTML, with MathML for screen readers."""
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
     html = str(engine().call("katex.renderToString", latex, options))
-    # The source, which KaTeX adds to the MathML, is shown and read to nobody.
+    # Drop the LaTeX source that KaTeX adds to the MathML: nothing shows or reads it.
     return re.sub("<annotation.*?</annotation>", "", html, flags=re.DOTALL)
 
 
 def html_of(node: nodes.Node, display: bool) -> str:
-    """The formula of a node, or a warning and its source where KaTeX refuses it."""
+    """Render a node's formula; if KaTeX rejects it, warn and return the source."""
     try:
         return render(node.astext(), display)
     except JSEvalException as error:

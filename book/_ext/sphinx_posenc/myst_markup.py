@@ -1,17 +1,17 @@
-r"""Chapters in Markdown that every viewer shows, and what MyST and Sphinx make of them.
+r"""Converts chapters from portable Markdown to MyST.
 
-JupyterLab, VS Code and GitHub know links and HTML's anchors, and neither roles nor a caption in a
-cell's metadata. So a chapter says in plain text what MyST has markup for:
+JupyterLab, VS Code and GitHub render links and HTML anchors, but neither roles nor captions in cell
+metadata. So chapters write in plain Markdown what MyST has markup for:
 
 - a figure's caption is the cell below it, ``<a id="fig-x"></a>**Figure 7.1.** What it shows.``;
 - a table's is the paragraph above it, ``<a id="tab-x"></a>**Table 7.1.** What it holds.``;
-- an equation has its number as a tag, ``\tag{7.2}``, and ``<a id="eq-x"></a>`` in the line before;
-- a solution is one box, ``:::{solution} ex-x``, and the cells with the tag ``solution`` below it;
-- ``[Figure 7.1](#fig-x)`` and ``[Derive the formula](02_formula.ipynb)`` are links like others.
+- an equation has its number as a tag, ``\tag{7.2}``, and ``<a id="eq-x"></a>`` on a line above;
+- a solution is one box, ``:::{solution} ex-x``, and the cells tagged ``solution`` below it;
+- ``[Figure 7.1](#fig-x)`` and ``[Derive the formula](02_formula.ipynb)`` are ordinary links.
 
-`to_myst` writes the first four as myst-nb and sphinx-exercise want them. Links find their places by
-themselves, except for places on other pages, which `Anchors` and `Places` know. Numbers in the text
-are the ones that Sphinx counts: `cross_references` counts in the same way, and compares.
+`to_myst` converts the first four for myst-nb and sphinx-exercise. Links resolve by themselves,
+except to targets on other pages, which `Anchors` and `Places` handle. Numbers in the text must be
+Sphinx's: `cross_references` counts the same way, and compares.
 """
 
 import json
@@ -52,19 +52,19 @@ PLACES = {"figure": CAPTION, "table": TABLE, "equation": EQUATION}
 
 
 def read_notebook(path: Path) -> dict[str, Any]:
-    """A chapter, with the source of each cell in one piece."""
+    """Read a chapter, joining each cell's source into one string."""
     try:
         notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} is cut off ({error}): restore it, say with git") from error
+        raise ValueError(f"{path} isn't valid JSON ({error}): restore it from git") from error
     for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
     return notebook
 
 
 def lift_figure(cell: Cell) -> None:
-    """Put what a live figure shows, which myst-nb doesn't know, into the metadata of its cell."""
-    from posenc.widgets import MIME  # here, since links are checked without it, and quickly
+    """Move a live figure's state, a MIME type unknown to myst-nb, into its cell's metadata."""
+    from posenc.widgets import MIME  # slow to import, and link checks don't need it
 
     for output in cell.get("outputs", []):
         if figure := output.get("data", {}).pop(MIME, None):
@@ -72,7 +72,7 @@ def lift_figure(cell: Cell) -> None:
 
 
 def pieces(cell: Cell) -> Iterator[tuple[bool, str]]:
-    """The text of a cell, split at the boxes of solutions, and whether each part is one."""
+    """Split a cell's text at solution boxes; yield whether each part is one, and the part."""
     text, end = cell["source"], 0
     if cell["cell_type"] == "markdown":
         text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
@@ -86,7 +86,7 @@ def pieces(cell: Cell) -> Iterator[tuple[bool, str]]:
 
 
 def to_myst(cells: list[Cell]) -> Iterator[Cell]:
-    """The cells of a chapter as myst-nb and sphinx-exercise want them."""
+    """Convert a chapter's cells for myst-nb and sphinx-exercise."""
     end = {"cell_type": "markdown", "metadata": {}, "source": ":::{solution-end}\n:::"}
     inside, figure = False, None
     for cell in cells:
@@ -98,7 +98,7 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
             options = figure["metadata"].setdefault("mystnb", {})
             options["figure"] = {"name": caption["name"], "caption": caption["text"].strip()}
             continue
-        # A solution is a box and the cells below it with its tag; another box or text ends it.
+        # A solution is a box and the tagged cells below it; another box or text ends it.
         goes_on = "solution" in cell["metadata"].get("tags", [])
         for is_box, text in pieces(cell):
             if text.strip() or cell["cell_type"] != "markdown":
@@ -111,7 +111,7 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
 
 
 class Anchors(Transform):
-    """Make ``<a id="x"></a>`` a place that Sphinx knows."""
+    """Turn ``<a id="x"></a>`` into a target that Sphinx knows."""
 
     default_priority = 800  # before labels are collected
 
@@ -128,9 +128,9 @@ class Anchors(Transform):
 
 
 class Places(SphinxPostTransform):
-    """Let links with an anchor lead to any place of another page, and to equations.
+    """Resolve links to equations, and to any anchor on another page.
 
-    MyST looks for headings only.
+    MyST resolves headings only.
     """
 
     default_priority = 8  # before MyST resolves its links
@@ -143,7 +143,7 @@ class Places(SphinxPostTransform):
                 link.replace_self(make_refnode(self.app.builder, link["refdoc"], *found, text))
 
     def find(self, link: nodes.Element) -> tuple[str, str] | None:
-        """Page and id of a place that MyST doesn't find."""
+        """Page and id of a target that MyST doesn't resolve."""
         equations = self.env.get_domain("math").equations
         anchors = self.env.get_domain("std").anonlabels
         name = link.get("reftargetid")

@@ -1,10 +1,10 @@
-"""Make the built pages light: one style, one script, and fonts of the glyphs that are drawn.
+"""Shrinks the built site: one stylesheet, one script, and subset fonts.
 
 Sphinx, the theme and the extensions each add their own files to every page, and most of the rules
-and glyphs in them are never used. `load_merged` has each page load ``site.css`` and ``site.js`` in
-their place, and `merge` writes these two when all pages are there: what the pages would load, in
-its order, without style rules that can match nothing, and fonts without glyphs that no page draws.
-It deletes the files that nothing names any more, and changes nothing that a reader sees.
+and glyphs in them are never used. `load_merged` makes each page load ``site.css`` and ``site.js``
+instead, and `merge` writes these two once all pages exist: the same files in the same order,
+without rules that can't match, and with fonts subset to the glyphs that pages use. It deletes files
+that are no longer referenced. Nothing that a reader sees changes.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ STYLES = [
     "vendor/fontawesome/6.5.2/css/all.min.css",
 ]
 LAST = "scripts/pydata-sphinx-theme.js"
-# The version switcher alone reads the name of the page, and the book has no versions.
+# Only the version switcher reads the page's name, and the book has no versions.
 PAGENAME = "DOCUMENTATION_OPTIONS.pagename"
 SITE = re.compile(r'(?<=_static/)site(?:\.\w{10})?\.(css|js)(?=")')
 IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
@@ -42,16 +42,16 @@ URL = re.compile(r"""url\(\s*("[^"]*"|'[^']*'|[^)"']*?)\s*\)""")
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
-INLINE = 3000  # bytes: a smaller font is not worth a request of its own
-# Headings and nearly every formula draw with these. They are in the style, and `layout.html` asks
-# for formulas' before the text is there: a browser that reads them later breaks lines anew.
+INLINE = 3000  # bytes; a smaller font isn't worth a separate request
+# Fonts of headings and of nearly every formula: inlined in the stylesheet, and for formulas loaded
+# early by `layout.html`, since a font that arrives after the text reflows it.
 AT_ONCE = "KaTeX_Main-Regular", "KaTeX_Math-Italic", "Spectral-SemiBold"
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 
 def load_merged(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Tell a page what it loads (see _templates/static/webpack-macros.html), and note the rest."""
+    """Make a page load the merged files (see webpack-macros.html), and record the original ones."""
     context["styles"], context["last_script"] = STYLES, LAST
     if app.config.html_optimized:
         context["styles"], context["last_script"] = ["site.css"], "site.js"
@@ -62,7 +62,7 @@ def load_merged(app: Sphinx, page: str, template: str, context: Any, doctree: An
 
 
 def size_images(app: Sphinx, body: str) -> str:
-    """Reserve the place of each picture; load those after the first when a reader comes near."""
+    """Set each image's size, to prevent layout shifts; lazy-load all but the first."""
     before, paths = count(), {name: path for path, name in app.builder.images.items()}
 
     def sized(found: re.Match[str]) -> str:
@@ -78,7 +78,7 @@ def size_images(app: Sphinx, body: str) -> str:
 
 
 def read_style(path: Path, folder: Path) -> str:
-    """A stylesheet with its addresses as seen from a folder."""
+    """A stylesheet with its URLs relative to a folder."""
 
     def address(found: re.Match[str]) -> str:
         target = found[1].strip("\"'")
@@ -92,9 +92,9 @@ def read_style(path: Path, folder: Path) -> str:
 
 
 def compounds(selector: list[Any]) -> list[set[str]]:
-    """What each part of a selector asks of one element: its name, classes and id.
+    """The name, classes and id that each compound selector requires.
 
-    What stands in parentheses, as in ``:not(.a)``, and in brackets is not asked for.
+    Parentheses, as in ``:not(.a)``, and brackets are ignored.
     """
     parts: list[set[str]] = [set()]
     before = ""
@@ -108,12 +108,12 @@ def compounds(selector: list[Any]) -> list[set[str]]:
 
 
 def split(tokens: list[Any]) -> list[list[Any]]:
-    """Tokens, split at their commas."""
+    """Split tokens at commas."""
     return [list(part) for comma, part in groupby(tokens, lambda token: token == ",") if not comma]
 
 
 def text(tokens: list[Any]) -> str:
-    """Tokens as text, with a blank for each run of white space."""
+    """Serialize tokens, collapsing whitespace."""
     return re.sub(r"\s+", " ", tinycss2.serialize(tokens)).strip()
 
 
@@ -122,12 +122,12 @@ def parse(css: str) -> list[Any]:
 
 
 def declarations(rule: Any) -> list[Any]:
-    """What stands between the braces of a rule."""
+    """The declarations of a rule."""
     return tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
 
 
 def purge(rules: list[Any], fits: Callable[[list[Any]], bool], read: set[str]) -> str:
-    """The rules with a selector that fits, with the properties that are read."""
+    """Keep the rules that match, without custom properties that are never read."""
     css = []
     for rule in rules:
         if rule.type == "qualified-rule":
@@ -148,9 +148,9 @@ def purge(rules: list[Any], fits: Callable[[list[Any]], bool], read: set[str]) -
 
 
 def used_rules(css: str, pages: Iterable[lxml.html.HtmlElement], words: set[str]) -> str:
-    """The style without what nothing matches, and then without what nothing reads.
+    """Drop rules that match nothing, and custom properties and animations that nothing reads.
 
-    An element may have what it has in a page, and every word that a script names.
+    An element may have the id and classes it has on a page, and any word in a script.
     """
     elements = {e for page in pages for e in page.iter() if isinstance(e.tag, str)}
     known = {frozenset((e.tag, e.get("id"), *e.classes)) for e in elements}
@@ -177,9 +177,9 @@ def used_rules(css: str, pages: Iterable[lxml.html.HtmlElement], words: set[str]
 
 
 def smaller_font(path: Path, characters: set[str]) -> bytes:
-    """The font with the glyphs of these characters alone.
+    """Subset a font to these characters.
 
-    The blank is always there: a browser takes the height of a line from the first font with one.
+    The space is always kept: browsers take the line height from the first font that has one.
     """
     options = subset.Options(hinting=False, layout_features=["kern"])
     options.flavor = "woff2"
@@ -192,13 +192,13 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
 
 
 def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder: Path) -> str:
-    """The fonts that a rule asks for, with what is drawn: in formulas, as icons, in headings."""
+    """The fonts that rules use, subset to the characters of formulas, icons and headings."""
 
     def below(name: str) -> str:
         return "".join(e.text_content() for page in pages for e in page.find_class(name))
 
     headings = "".join(h.text_content() for page in pages for h in page.iter("h1", "h2", "h3"))
-    # MathML is for screen readers: its characters are not drawn.
+    # MathML is for screen readers: its characters aren't drawn.
     drawn = {
         "KaTeX_Math": below("mathnormal"),
         "KaTeX_Size": below("delimsizing") + below("op-symbol"),
@@ -211,7 +211,7 @@ def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder
         face = {each.name: text(each.value) for each in declarations(font)}
         source, family = URL.search(face.pop("src")), face["font-family"].strip('"')
         path = folder / (source[1].strip('"') if source else "")
-        # The theme has icons in outline, too, with a font that only this class asks for.
+        # Only this class uses the theme's font of outlined icons.
         if family in css and (path.stem != "fa-regular-400" or ".fa-regular" in css):
             characters = next(drawn[name] for name in drawn if family.startswith(name))
             font = smaller_font(path, set(characters))
@@ -227,14 +227,14 @@ def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder
 
 
 def store(folder: Path, name: str, suffix: str, content: bytes) -> str:
-    """Write a file, named by a hash of its content, and return the name."""
+    """Write a file with a hash of its content in its name, and return the name."""
     path = folder / f"{name}.{hashlib.sha256(content).hexdigest()[:10]}{suffix}"
     path.write_bytes(content)
     return path.name
 
 
 def delete_unnamed(folder: Path, texts: Iterable[str]) -> None:
-    """Delete the files of a folder that no text names, except for licenses."""
+    """Delete a folder's files that no text references, except licenses."""
     named = set(FILE.findall("\n".join(texts)))
     for path in sorted(folder.rglob("*"), reverse=True):
         if path.is_dir():
@@ -245,17 +245,17 @@ def delete_unnamed(folder: Path, texts: Iterable[str]) -> None:
 
 
 def script(files: list[Any], site: Path) -> str:
-    """What every page runs, in one; the theme's own script comes last, as in its pages."""
+    """All shared scripts in one; the theme's own comes last, as on its pages."""
     shared = [file for file in files if PAGENAME not in file.attributes.get("body", "")]
     bodies = [f.attributes.get("body") or (site / f.filename).read_text("utf-8") for f in shared]
     bodies.append((site / "_static" / LAST).read_text(encoding="utf-8"))
-    # An empty statement before each file keeps its "use strict" from holding for all of them.
+    # An empty statement before each file keeps its "use strict" from applying to them all.
     minified = (jsmin(body, keep_bang_comments=True) for body in dict.fromkeys(bodies))
     return "".join(f";\n{body}" for body in minified)
 
 
 def merge(app: Sphinx, pages: dict[Path, str]) -> None:
-    """Write the style and the script of the site, and name them in its pages."""
+    """Write the site's stylesheet and script, and reference them from its pages."""
     site = app.outdir.resolve()
     folder, (styles, scripts) = site / "_static", app.listed
     code = script(scripts, site)

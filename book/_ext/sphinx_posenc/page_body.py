@@ -1,7 +1,7 @@
-"""What is changed in the HTML of a page: where its lines may end, and boxes that scroll.
+"""Post-processes the HTML of a page: line breaks, and scrolling boxes.
 
-No line ends inside a number, a short equation or what touches a short formula; a path may end one
-after a slash. Wide tables and figures scroll in a box of their own that the keyboard reaches.
+Lines don't break inside a number or a short equation, or between a short formula and what touches
+it; paths may break after a slash. Wide tables and figures scroll in boxes that take keyboard focus.
 """
 
 import re
@@ -21,25 +21,25 @@ UNBROKEN = re.compile(
     | (?<!\d)\d{1,3} \s (?=\d{3}(?!\d)) # 10 000
     | (?<=\d) \s (?=%)                  # 45 %
     | (?<=[\w)]) \s[=+−·×]\s (?=[\d−])  # d = 8
-    | (?<=[\w)]) \s (?=(?:[=+−·×/≤]|&lt;)\s)  # x = y may end a line after the sign alone
+    | (?<=[\w)]) \s (?=(?:[=+−·×/≤]|&lt;)\s)  # x = y breaks only after the sign
     | \(\d+(?:,\s\d+)+\)                # (10, 3, 2)
     | \b(?:[Cc]hapter|[Dd]ocument|[Ee]xercise|[Ee]xhibit|Figure|Table) \s (?=S?\d)
     """,
     re.DOTALL | re.VERBOSE,
 )
-# Code of up to 16 characters, beside its tags: no line is too short for it.
+# Code of up to 16 characters, not counting tags: it fits on any line.
 CODE = re.compile(
     r'(?<=<code class="docutils literal notranslate)'
     r'(?=">(?:(?:<(?!/code)[^>]*>)*[^<]){1,16}(?:<(?!/code)[^>]*>)*</code>)'
 )
 PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
-SHORT = 38  # characters of LaTeX: a formula that needs no line of its own
+SHORT = 38  # characters of LaTeX; longer formulas may break
 
 
 def keep_formulas(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Keep short formulas and what touches them in one line: a comma, or the end of "k-th".
+    """Keep short formulas on one line with what touches them: a comma, or the end of "k-th".
 
-    KaTeX draws boxes, and a browser may end a line beside any box.
+    KaTeX renders inline boxes, and browsers may break lines next to any of them.
     """
     for formula in list(doctree.findall(nodes.math)):
         if len(formula.astext()) > SHORT:
@@ -59,7 +59,7 @@ def keep_formulas(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def keep(found: re.Match[str]) -> str:
-    """What was found, such that no line ends in it."""
+    """Make a match unbreakable."""
     if found["markup"]:
         return found[0]
     if found["hyphen"]:
@@ -68,13 +68,13 @@ def keep(found: re.Match[str]) -> str:
 
 
 def keep_text(body: str) -> str:
-    """The body of a page with lines that end where they may."""
+    """Allow line breaks in a page's body only where they read well."""
     body = UNBROKEN.sub(keep, body)
     body = CODE.sub(" together", body)
     return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
 
 
 def repair(body: str) -> str:
-    """The body of a page with its boxes."""
+    """Put the tables and pictures of a page's body in scrolling boxes."""
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
     return PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)

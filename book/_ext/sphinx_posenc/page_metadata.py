@@ -1,6 +1,6 @@
-"""What the head of a page says about it: a description and its date (see _templates/layout.html).
+"""Each page's description (see _templates/layout.html) and date.
 
-The date of a page is its last commit's; it is left out where the history isn't there.
+The date is that of the page's last commit, omitted without the full git history.
 """
 
 import re
@@ -20,7 +20,7 @@ WITHOUT_TEXT = {
 
 
 def summary(doctree: nodes.document) -> str:
-    """The first sentences of a page, as many as a search engine shows, of text without formulas."""
+    """The first sentences without formulas, up to the length that a search engine shows."""
     text = ""
     for paragraph in doctree.findall(nodes.paragraph):
         aside = "reading-time" in paragraph["classes"] or isinstance(paragraph.parent, nodes.entry)
@@ -35,7 +35,7 @@ def summary(doctree: nodes.document) -> str:
 
 
 def dates(app: Sphinx) -> dict[str, str]:
-    """The day of each page's last commit; nothing where git or the whole history isn't there."""
+    """The date of each page's last commit; empty without git or the full history."""
 
     def git(*arguments: str) -> str:
         command = ["git", "-C", str(app.srcdir), *arguments]
@@ -48,16 +48,16 @@ def dates(app: Sphinx) -> dict[str, str]:
 
 
 def summarize(app: Sphinx, doctree: nodes.document) -> None:
-    """Keep the summary of a page that was read."""
+    """Store a page's summary."""
     app.env.metadata[app.env.docname]["description"] = summary(doctree)
 
 
 def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Describe a page, and date it."""
+    """Add the description and the date to a page's context."""
     kept = app.env.metadata.get(page, {})
     context["description"] = kept.get("description", WITHOUT_TEXT.get(page))
-    # Every address that leads nowhere shows the page 404, which has none of its own.
+    # The 404 page is served at any address, and has none of its own.
     context["site_url"] = app.config.html_baseurl
     if page in {"404", app.config.root_doc}:
         context["pageurl"] = app.config.html_baseurl if page != "404" else None
-    context["last_updated"] = app.env.posenc_dates.get(page)  # of `incremental`
+    context["last_updated"] = app.env.posenc_dates.get(page)  # set by `incremental`

@@ -1,9 +1,8 @@
-"""Two reading times under the title of each chapter: of its main line, and of all of it.
+"""Two reading times under the title of each chapter: for its main line, and for all of it.
 
-The main line is what a first reader needs: prose, open code, formulas and figures. Boxes on the
-documents, folded code, exercises, solutions and sections that may be skipped ("Going further")
-don't belong to it. Minutes are those of somebody who works through formulas and code, not of
-somebody who skims.
+The main line is what a first reader needs: prose, open code, formulas and figures. It leaves out
+boxes on the documents, folded code, exercises, solutions and optional sections ("Going further").
+Minutes are for working through formulas and code, not for skimming.
 """
 
 import re
@@ -19,14 +18,14 @@ SKIPPED = re.compile(r"going further|appendix|optional", re.IGNORECASE)
 
 
 def is_aside(node: nodes.Element) -> bool:
-    """Whether the main line leaves a part out."""
+    """Whether the main line leaves out a node."""
     if isinstance(node, nodes.section):
         return bool(re.search(rf"{SKIPPED.pattern}|exercises", node[0].astext(), re.IGNORECASE))
     return "documents" in node.get("classes", ()) or "hide_mode" in node
 
 
 def minutes(node: nodes.Node, main: bool) -> float:
-    """Minutes for a part of a chapter, or for what the main line has of it."""
+    """Minutes for a node, or only for its share of the main line."""
     if not isinstance(node, nodes.Element) or (main and is_aside(node)):
         return 0
     if isinstance(node, nodes.math_block):
@@ -43,7 +42,7 @@ def minutes(node: nodes.Node, main: bool) -> float:
 
 
 def add_times(app: Sphinx, doctree: nodes.document) -> None:
-    """Put both times under the title of a chapter, and mark the sections that may be skipped."""
+    """Put both times under the title of a chapter, and mark its optional sections."""
     if not app.env.doc2path(app.env.docname).endswith(".ipynb"):
         return
     main, whole = (max(1, round(minutes(doctree, which))) for which in (True, False))

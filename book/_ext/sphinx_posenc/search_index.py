@@ -1,4 +1,4 @@
-"""Let the search find sections and terms of the glossary; `search_scorer.js` ranks them."""
+"""Indexes sections and glossary terms for the search; `search_scorer.js` ranks them."""
 
 import json
 import re
@@ -12,11 +12,11 @@ from sphinx.search import IndexBuilder
 from sphinx.search.en import SearchEnglish
 
 WITHIN = re.compile(r"(?<=\d)[\s,](?=\d{3}(?!\d))|(?<=\w)//(?=\w)")  # one word: 10 000, i//2
-NUMBER = re.compile(r"\b\d+\b")  # of which outputs are full
+NUMBER = re.compile(r"\b\d+\b")  # outputs are full of them
 
 
 class Words(SearchEnglish):
-    """English, in which 10 000 is one word, and a letter is none."""
+    """English, where 10 000 is one word and single letters are none."""
 
     def split(self, input: str) -> list[str]:
         return super().split(WITHIN.sub("", input))
@@ -26,9 +26,9 @@ class Words(SearchEnglish):
 
 
 class Sections(IndexBuilder):
-    """Sphinx's index, in which sections and terms are documents of their own: ``page#anchor``.
+    """Sphinx's index, with sections and terms as separate documents, ``page#anchor``.
 
-    So is the code of a page, with what it prints: ``page#``.
+    So is the code of a page, with its output: ``page#``.
     """
 
     def feed(self, docname: str, filename: str, title: str, doctree: nodes.document) -> None:
@@ -36,7 +36,7 @@ class Sections(IndexBuilder):
         for node in [*page.findall(is_code)]:
             code += nodes.Text(NUMBER.sub(" ", node.astext()))
             node.clear()
-        for node in [*page.findall(addnodes.index)]:  # the book's own entries are as good as titles
+        for node in [*page.findall(addnodes.index)]:  # the book's own entries count as titles
             entries = node["entries"] if "inline" in node else []
             node.replace_self([nodes.title("", entry[1]) for entry in entries])
         for part in reversed([*page.findall(is_part)]):  # inner ones first
@@ -55,13 +55,13 @@ class Sections(IndexBuilder):
     def prune(self, docnames: Iterable[str]) -> None:
         kept = set(docnames)
         super().prune([name for name in self._titles if name.partition("#")[0] in kept])
-        for words in (self._mapping, self._title_mapping):  # Sphinx keeps those of no page
+        for words in (self._mapping, self._title_mapping):  # Sphinx keeps words without pages
             for word in [word for word, pages in words.items() if not pages]:
                 del words[word]
 
 
 def is_code(node: nodes.Node) -> bool:
-    """Whether a node is code, what code printed, or a formula on lines of its own."""
+    """Whether a node is code, its output, or a display formula."""
     if isinstance(node, nodes.container):
         return "cell_output" in node["classes"]
     return isinstance(node, nodes.literal_block | nodes.math_block)

@@ -1,14 +1,14 @@
-// Given to the site's search by `_config.yml`. Its documents are sections, `page#anchor`, and the
-// code of a page, `page#` (search_index.py).
+// Search scorer, set in `_config.yml`. Documents are pages, sections (`page#anchor`), and the code
+// of a page (`page#`); see search_index.py.
 
-// A number is one word, however it is spaced, and a letter is none.
+// A number is one word, however it is spaced, and single letters are none, as in search_index.py.
 splitQuery = (query) => {
   const whole = query.replace(/(?<=\d)[\s,](?=\d{3}(?!\d))|(?<=\w)\/\/(?=\w)/g, "");
   return (whole.match(/[\p{L}\p{N}_]+/gu) ?? []).filter((word) => !/^[a-z\d]$/i.test(word));
 };
 
-// Sphinx leaves numbers out, and marks what was typed on whichever page comes next: here, on the
-// one that a result leads to.
+// Sphinx drops numbers from queries, and highlights the query on whichever page comes next. Keep
+// numbers, and highlight only on the page that a result leads to.
 const { _parseQuery } = Search;
 Search._parseQuery = (query) => {
   const parsed = _parseQuery(query);
@@ -57,7 +57,7 @@ Search.performTermsSearch = (words) => {
 };
 
 // A result is [document, title, anchor, description, score, file].
-Scorer.title = 60; // what was typed, word for word
+Scorer.title = 60; // for a title that contains the query verbatim
 Scorer.score = (result) => {
   const { docnames, titles } = Search._index;
   const [page, section] = result[0].split("#");

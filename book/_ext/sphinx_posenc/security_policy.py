@@ -1,4 +1,4 @@
-"""A policy in every page: nothing from elsewhere, and no script but the site's and its own."""
+"""Content-Security-Policy of each page: no third parties, only the site's and its own scripts."""
 
 import hashlib
 import re
@@ -8,7 +8,7 @@ from html import unescape
 SCRIPT = re.compile(r"<script(?![^>]* src=)[^>]*>(.*?)</script>", re.DOTALL)
 HANDLER = re.compile(r' on[a-z]+="([^"]*)"')
 CHARSET = '<meta charset="utf-8" />'
-# Formulas and pictures carry their places in style attributes; the theme, clicks in `onclick`.
+# Formulas and pictures need style attributes; the theme needs its `onclick` handlers.
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-hashes' {scripts}; "
     "style-src 'self' 'unsafe-inline'; img-src 'self' data:; font-src 'self' data:; "
@@ -17,7 +17,7 @@ POLICY = (
 
 
 def guard(html: str) -> str:
-    """A page with its policy, unless it has one."""
+    """Add the policy to a page. Idempotent."""
     if 'http-equiv="Content-Security-Policy"' in html:
         return html
     code = SCRIPT.findall(html) + [unescape(handler) for handler in HANDLER.findall(html)]

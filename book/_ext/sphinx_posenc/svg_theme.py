@@ -1,6 +1,6 @@
-"""Figures that follow the theme of the page, light or dark.
+"""Makes figures follow the theme of the page, light or dark.
 
-In a page that runs Python, `follow_theme` colors what a cell draws; there is no Sphinx.
+`follow_theme` also runs in the page's Python, on what a cell draws: don't import Sphinx here.
 """
 
 import re
@@ -9,7 +9,7 @@ from pathlib import Path
 from posenc.plots import COLORS, INK
 
 DARK_INK = "#e6e8ee"
-SHARE = 85  # percent of a color; the rest is ink, so that words in it can be read on either page
+SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 THEME = f"""<style>
 :root {{ --ink: {INK}; color-scheme: light dark }}
 @media (prefers-color-scheme: dark) {{
@@ -20,9 +20,9 @@ image {{ filter: brightness(0.8) }} /* the white of a matrix */
 
 
 def follow_theme(svg: str) -> str:
-    """The figure with its ink as a CSS variable that is light on a dark page.
+    """Replace a figure's ink by a CSS variable that is light on a dark page.
 
-    A browser that can't mix colors takes the one before.
+    Browsers without ``color-mix`` fall back to the declaration before it.
     """
     head, _, body = svg.partition("<defs>")
     for color in COLORS:
@@ -32,7 +32,7 @@ def follow_theme(svg: str) -> str:
 
 
 def color_pictures(folder: Path) -> None:
-    """Let the figures in a folder follow the theme of the page."""
+    """Make the figures in a folder follow the theme. Idempotent."""
     for path in folder.glob("*.svg"):
         svg = path.read_text(encoding="utf-8")
         if "--ink" not in svg and any(color in svg for color in (INK, *COLORS)):

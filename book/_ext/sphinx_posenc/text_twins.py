@@ -1,8 +1,7 @@
-"""A Markdown twin of every page, and ``llms.txt``, which lists them with a sentence each.
+"""A Markdown twin of every page, and ``llms.txt``, which lists them with their descriptions.
 
-For programs, and for reading aloud: formulas as TeX, code, what it printed, captions, and the alt
-texts of pictures. `03.html` has its twin beside it, `03.md`. The form of ``llms.txt`` is that of
-https://llmstxt.org.
+For programs and text-to-speech: formulas as TeX, code and its output, captions, and the alt texts
+of pictures. The twin of `03.html` is `03.md`, beside it. ``llms.txt`` follows https://llmstxt.org.
 """
 
 import re
@@ -18,13 +17,13 @@ from .myst_markup import read_notebook
 
 
 def text_of(source: str) -> str:
-    """A text with boxes as quotations, and links to other twins."""
+    """Turn boxes into block quotes, and point links at the twins of other chapters."""
     text = "\n".join(boxes(source.split("\n")))
     return re.sub(r"(\]\([\w./-]+)\.ipynb(?=[#)])", r"\1.md", text)
 
 
 def output(cell: dict[str, Any]) -> Iterator[str]:
-    """What a cell shows, in words."""
+    """The outputs of a cell as Markdown, pictures as their alt texts."""
     for shown in cell["outputs"]:
         data = shown.get("data", {})
         if any(kind.startswith("image/") for kind in data):

@@ -1,6 +1,6 @@
-"""What Python in a page lacks.
+"""Modules that Python in a page lacks.
 
-`browser_cells` marks the cells that need it; the page's kernel leaves it out of their imports.
+`browser_cells` marks the cells that need them; the page's kernel drops their imports.
 """
 
 import ast
@@ -9,7 +9,7 @@ ABSENT = ("torch", "posenc.nn", "posenc.experiments", "posenc.checks.recall")
 
 
 def absent_names(node: ast.AST, modules: tuple[str, ...] = ABSENT) -> dict[str, str]:
-    """The names that a statement binds to these modules or parts of them, and what each is."""
+    """The names that an import binds to these modules or their parts, and what each refers to."""
     if isinstance(node, ast.Import):
         found = [(a.asname or a.name.partition(".")[0], a.name) for a in node.names]
     elif isinstance(node, ast.ImportFrom) and node.module:
@@ -24,7 +24,7 @@ def absent_names(node: ast.AST, modules: tuple[str, ...] = ABSENT) -> dict[str, 
 
 
 def without_absent(node: ast.stmt, modules: tuple[str, ...] = ABSENT) -> ast.stmt | None:
-    """What is left of a statement without its imports of these modules."""
+    """A statement without its imports of these modules; None if nothing is left."""
     absent = absent_names(node, modules)
     if not absent or not isinstance(node, ast.Import | ast.ImportFrom):
         return node
@@ -34,5 +34,5 @@ def without_absent(node: ast.stmt, modules: tuple[str, ...] = ABSENT) -> ast.stm
 
 
 def is_setting(node: ast.stmt) -> bool:
-    """Whether a statement only sets something for torch."""
+    """Whether a statement only sets a torch option."""
     return isinstance(node, ast.Expr) and ast.unparse(node).startswith("torch.set_")
