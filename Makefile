@@ -16,6 +16,8 @@ ALONE := $(if $(shell command -v flock),flock --nonblock --conflict-exit-code 75
 BUSY := { [ $$? != 75 ] || echo "Another make is running in this directory: wait until it finishes."; exit 1; }
 # Use this .venv's kernel, not one that the user installed elsewhere.
 export JUPYTER_PREFER_ENV_PATH := 1
+# Some fifty Pythons start in a run of the tests: what one has compiled is kept for the next.
+unexport PYTHONDONTWRITEBYTECODE
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
