@@ -1,7 +1,7 @@
-"""Sinusoidal positional encoding: the code that more than one chapter of the book needs.
+"""Sinusoidal positional encoding: code shared by several chapters of the book.
 
-The functions here need numpy alone. The torch module is `posenc.nn`, the plot helpers are
-`posenc.plots`; both are imported when they are used.
+The functions here need only numpy. `posenc.nn` has the torch module and `posenc.plots` the plot
+helpers; import them explicitly.
 """
 
 from posenc.config import read_config

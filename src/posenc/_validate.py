@@ -1,4 +1,4 @@
-"""Checks of arguments. Each error names the argument, its value and the rule."""
+"""Argument validation. Each error names the argument, its value and the rule."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def check_real(name: str, value: Any) -> float:
     """Return `value` as a float if it is a finite real number and not a bool."""
     if isinstance(value, bool) or not isinstance(value, (float, int, np.integer, np.floating)):
         raise TypeError(f"{name} must be a real number, got {value!r}")
-    if not -math.inf < value < math.inf:  # a compiler can follow this, and NaN fails it
+    if not -math.inf < value < math.inf:  # torch.compile can trace this; NaN fails it
         raise ValueError(f"{name} must be finite, got {value!r}")
     return float(value)
 

@@ -62,7 +62,7 @@ def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.f
 
 
 def wavelengths(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
-    r"""Wavelength of each pair: the positions that one full turn takes.
+    r"""Wavelength of each pair: the number of positions in a full turn.
 
     .. math:: \lambda_i = 2\pi / \omega_i = 2\pi \cdot \mathrm{base}^{2i/d_\mathrm{model}}
 
@@ -98,7 +98,7 @@ def sinusoidal_encoding(
     base: float = 10_000.0,
     dtype: DTypeLike = np.float32,
 ) -> NDArray[Any]:
-    r"""Sinusoidal positional encoding, sines in the even columns, cosines in the odd ones.
+    r"""Sinusoidal positional encoding: sines in the even columns, cosines in the odd ones.
 
     .. math::
 
@@ -180,7 +180,7 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDAr
     Returns
     -------
     ndarray of float64, shape (d_model, d_model)
-        Block-diagonal and orthogonal; it does not depend on the position that it moves.
+        Block-diagonal and orthogonal; independent of the position.
 
     Raises
     ------
@@ -253,7 +253,7 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     Returns
     -------
     ndarray of uint8, shape (L, n_bits)
-        Zeros and ones; column j turns over every ``2 ** j`` positions.
+        Zeros and ones; column j flips every ``2 ** j`` positions.
 
     Raises
     ------
@@ -291,7 +291,7 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
 
 @lru_cache(maxsize=8)
 def _frequencies(d_model: int, base: float) -> NDArray[np.float64]:
-    """Return `angular_frequencies`, kept: they cost as much as a small table."""
+    """Return `angular_frequencies`, cached: they cost as much as a small table."""
     omega = angular_frequencies(d_model, base=base)
     omega.flags.writeable = False
     return omega

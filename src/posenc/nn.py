@@ -19,11 +19,11 @@ class SinusoidalPositionalEncoding(nn.Module):
     .. math:: y_k = \operatorname{dropout}(x_k + \mathrm{PE}_k)
 
     The table is computed in float64, rounded once to float32 (float64 after ``module.double()``)
-    and kept as a buffer that is not trained. Moving or casting the module rebuilds the table
-    instead of casting it, so ``module.bfloat16().float()`` loses nothing, and so does
-    ``module.to_empty()``. The sum is rounded to the dtype of the input. The table is not part of
-    the state dict, since it follows from the arguments. A checkpoint of an older layer that holds
-    the table as ``pe`` loads, if its table is this one.
+    and kept as a buffer, which is not trained. Moving or casting the module, or ``to_empty()``,
+    rebuilds the table instead of casting it, so ``module.bfloat16().float()`` loses no precision.
+    The sum is rounded to the dtype of the input. The buffer is not persistent, since the arguments
+    determine it. Checkpoints of older layers that contain the table as ``pe`` still load if it is
+    the same table.
 
     Parameters
     ----------
@@ -80,9 +80,9 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.batch_first = batch_first
 
     def reset_parameters(self) -> None:
-        """Rebuild the table in place of whatever the buffer holds, on the same device.
+        """Rebuild the table on the buffer's device, whatever the buffer contains.
 
-        Needed only where a framework replaces the buffer itself; ``to_empty`` does it for you.
+        Needed only if a framework replaces the buffer itself; ``to_empty`` calls it for you.
         """
         max_len, d_model = self.pe.shape
         wide = self.pe.dtype == torch.float64
@@ -106,19 +106,19 @@ class SinusoidalPositionalEncoding(nn.Module):
         ----------
         x : Tensor
             Floating-point embeddings, (batch, seq_len, d_model), or (seq_len, batch, d_model)
-            where ``batch_first`` is false.
+            if ``batch_first`` is false.
         positions : Tensor, shape (seq_len,) or (batch, seq_len), optional
-            Position of each row; 0, …, seq_len - 1 by default. Decoding, padding on the left and
-            packed sequences need others. Their rows are computed on the spot, so they may be any
-            finite real numbers, beyond max_len too.
+            Position of each row; 0, …, seq_len - 1 by default. Pass it for decoding, left padding
+            and packed sequences. The rows are computed on the fly, so positions may be any finite
+            real numbers, even beyond max_len.
 
         Raises
         ------
         TypeError
             If `x` is not a floating-point tensor, or `positions` not a tensor of real numbers.
         ValueError
-            If `x` has another number of dimensions or another width, or is longer than max_len
-            and no positions are given, or `positions` has another shape.
+            If `x` doesn't have 3 dimensions or has the wrong width, if it is longer than max_len
+            and no positions are given, or if `positions` has the wrong shape.
         """
         _check_floating("x", x)
         if x.ndim != 3:
@@ -132,7 +132,7 @@ class SinusoidalPositionalEncoding(nn.Module):
             omega = _frequencies(d_model, self.base, _device_of_angles(positions.device))
             angles = positions.to(omega.device).double()[..., None] * omega
             rows = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
-            rows = rows.to(self.pe.dtype).to(x.device)  # rounded as the table is: one answer
+            rows = rows.to(self.pe.dtype).to(x.device)  # round as the table does, to match it
         elif seq_len > max_len:
             raise ValueError(
                 f"x must have at most max_len = {max_len} positions, got {seq_len}: "
@@ -156,7 +156,7 @@ def _drop_saved_table(
     d_model, base = module.pe.shape[1], module.base
     rows = stored.detach().cpu().float().reshape(-1, stored.shape[-1] if stored.ndim else 1)
     same = rows.shape[1] == d_model and len(rows) == max((1, *stored.shape[:-1]))
-    # A table made in float32 or kept in bfloat16 is off by about 1e-3; another layout by 1.
+    # A table computed in float32 or stored in bfloat16 is off by about 1e-3; another layout by 1.
     if not same or not np.allclose(
         rows.numpy(), sinusoidal_encoding(len(rows), d_model, base=base), rtol=0, atol=1e-2
     ):
@@ -167,22 +167,22 @@ def _drop_saved_table(
 
 
 _NO_FLOAT64 = {"mps"}
-"""Types of devices that have no float64."""
+"""Device types without float64."""
 
 
 def _device_of_angles(device: torch.device) -> torch.device:
-    """Return where angles are computed: on the device, or on the CPU if it has no float64."""
+    """Return the device to compute angles on: the CPU if this one has no float64."""
     return torch.device("cpu") if device.type in _NO_FLOAT64 else device
 
 
 def _frequencies(d_model: int, base: float, device: torch.device) -> Tensor:
-    """Angular frequencies as a tensor, in arithmetic that a compiler can follow."""
+    """Return angular frequencies as a tensor, in arithmetic that torch.compile can trace."""
     exponents = torch.arange(0, d_model, 2, dtype=torch.float64, device=device) / d_model
     return torch.pow(base, -exponents)
 
 
 def _check_floating(name: str, x: Any) -> None:
-    """Refuse anything but a floating-point tensor."""
+    """Raise unless `x` is a floating-point tensor."""
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a floating-point tensor, got {x!r}")
     if not x.is_floating_point():
@@ -190,7 +190,7 @@ def _check_floating(name: str, x: Any) -> None:
 
 
 def _check_positions(positions: Any, batch: int | None, shape: tuple[int, ...]) -> None:
-    """Refuse positions that are not of `shape`, or of (batch, *shape) where there is a batch."""
+    """Raise unless positions have `shape`, or (batch, *shape) if there is a batch."""
     if not isinstance(positions, Tensor):
         raise TypeError(f"positions must be a tensor of real numbers, got {positions!r}")
     if positions.dtype == torch.bool or positions.is_complex():
@@ -214,13 +214,13 @@ def rotary_turns(
     attention_factor: float = 1.0,
     dtype: torch.dtype = torch.float32,
 ) -> Turns:
-    r"""Cosine and sine that `rotate_pairs` turns by, to compute once for all layers of a model.
+    r"""Cosine and sine for `rotate_pairs`, to compute once for all layers of a model.
 
     Parameters
     ----------
     positions : Tensor
         Position of each row, shape (seq_len,) or (batch, seq_len). With frequencies for several
-        axes, a coordinate for each axis: shape (seq_len, axes) or (batch, seq_len, axes).
+        axes, one coordinate per axis: shape (seq_len, axes) or (batch, seq_len, axes).
     d_model : int, optional
         Width of a head; positive and even. Needed unless `frequencies` are given.
     base, frequencies, attention_factor
@@ -231,7 +231,7 @@ def rotary_turns(
     Returns
     -------
     cos, sin : Tensor, shape (seq_len, pairs) or (batch, seq_len, pairs)
-        On the device of `positions`, times `attention_factor`.
+        On the device of `positions`, multiplied by `attention_factor`.
 
     Raises
     ------
@@ -271,7 +271,7 @@ def rotary_turns(
             f"got shape {tuple(positions.shape)}"
         )
     angles = where[..., None] * omega
-    if omega.ndim == 2:  # not as a matrix product, which autocast would round
+    if omega.ndim == 2:  # not a matrix product, which autocast would round
         angles = angles.sum(dim=-2)
     turns = (angles.cos() * attention_factor, angles.sin() * attention_factor)
     cos, sin = (each.to(dtype).to(positions.device) for each in turns)
@@ -303,27 +303,27 @@ def rotate_pairs(
         Queries or keys; the width of a head is positive and even.
     positions : Tensor, optional
         Position of each row, shape (seq_len,) or (batch, seq_len); 0, …, seq_len - 1 by default.
-        With frequencies for several axes, a coordinate for each axis: shape (seq_len, axes) or
+        With frequencies for several axes, one coordinate per axis: shape (seq_len, axes) or
         (batch, seq_len, axes).
     base : float
-        The constant that spreads the frequencies; positive. Not used beside `frequencies`.
+        The constant that spreads the frequencies; positive. Ignored if `frequencies` are given.
     frequencies : Tensor or ndarray, shape (pairs,) or (axes, pairs), optional
-        Radians per position, such as `posenc.rotary_frequencies` returns. Where there are fewer
-        than d_model / 2, the first 2 · pairs dimensions turn and the rest stay. With several axes,
-        pair i turns by the sum over the axes of coordinate times frequency.
+        Radians per position, as `posenc.rotary_frequencies` returns them. If there are fewer than
+        d_model / 2, the first 2 · pairs dimensions turn and the rest are unchanged. With several
+        axes, pair i turns by the sum over the axes of coordinate times frequency.
     attention_factor : float
-        What the turned dimensions are multiplied by, as `posenc.rotary_frequencies` returns it.
+        Multiplier of the turned dimensions, as `posenc.rotary_frequencies` returns it.
     layout : {"neighbors", "halves"}
         Whether pair i is dimensions (2i, 2i + 1), elsewhere called interleaved, or (i, i + pairs).
     turns : pair of Tensor, optional
-        What `rotary_turns` returns, in place of `positions`, `base`, `frequencies` and
-        `attention_factor`: sines and cosines are computed once, and used in all layers.
+        The result of `rotary_turns`, instead of `positions`, `base`, `frequencies` and
+        `attention_factor`, to reuse sines and cosines in all layers.
 
     Returns
     -------
     Tensor, shape of `x`
-        Rows of unchanged norm (times `attention_factor`, where they turn). Angles are computed in
-        float64 and cast last.
+        Turning keeps the norm, up to `attention_factor`. Angles are computed in float64 and cast
+        last.
 
     Raises
     ------
@@ -374,7 +374,7 @@ def rotate_pairs(
     pairs = cos.shape[-1]
     if 2 * pairs > d_model:
         raise ValueError(f"frequencies must have at most {d_model // 2} pairs, got {pairs}")
-    if cos.ndim == 3:  # a batch: every head of a sequence turns by the same angles
+    if cos.ndim == 3:  # batched: all heads of a sequence turn by the same angles
         shape = (len(cos), *[1] * (x.ndim - 3), seq_len, pairs)
         cos, sin = cos.reshape(shape), sin.reshape(shape)
     turning, rest = x[..., : 2 * pairs], x[..., 2 * pairs :]
@@ -391,8 +391,8 @@ def alibi_slopes(n_heads: int) -> Tensor:
 
     .. math:: m_h = 2^{-8h/n}, \qquad h = 1, \dots, n
 
-    for n a power of two. For any other n the slopes of the power of two below come first, then
-    every second slope of the one above, as in the reference implementation.
+    for n a power of two. For any other n, the slopes for the next lower power of two come first,
+    then every second slope for the next higher one, as in the reference implementation.
 
     Parameters
     ----------

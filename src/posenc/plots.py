@@ -1,8 +1,8 @@
 """The book's figures: one style, one color map.
 
-Figures are transparent SVG with ink of one color, `INK`, which the website exchanges for the
-color of its text, so that one file serves a light and a dark page. Line colors have a contrast of
-at least 3:1 on both.
+Figures are transparent SVG in one ink color, `INK`, which the website replaces with its text
+color, so that one file works on light and dark pages. Line colors have a contrast of at least 3:1
+on both.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ INK = "#1f2430"
 """Color of text and axes."""
 
 DIVERGING = "PuOr_r"
-"""Color map for values around 0, purple below and orange above, safe for color-blind readers."""
+"""Color map for values around 0: purple below, orange above, colorblind-safe."""
 
 COLORS = ("#7a5fc4", "#c8680a", "#008a72", "#c2417c", "#2f7fc1", "#7d7d7d")
-"""Line colors, in their order of use."""
+"""Line colors, in order of use."""
 
 
 def use_style() -> None:
-    """Give the figures of this kernel the book's look, as SVG that is the same every time."""
+    """Use the book's style for all figures of this kernel, as reproducible SVG."""
     mpl.rcParams.update(
         {
             "figure.figsize": (7, 3.2),
@@ -86,9 +86,9 @@ def heatmap(
     title : str, optional
         Title of the axes.
     limit : float
-        The colors run from -limit to limit, so that white is always 0; positive.
+        Colors range from -limit to limit, so that white is always 0; positive.
     colorbar : bool
-        Whether to draw the scale beside it.
+        Whether to draw a color bar.
 
     Returns
     -------
@@ -129,12 +129,12 @@ def curves(
     title: str | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw several curves over the same x, named at their side.
+    """Draw several curves over the same x, with a legend at the side.
 
     Parameters
     ----------
     x : array_like, shape (n,)
-        Where the curves are known.
+        Shared x coordinates.
     ys : sequence of array_like, each of shape (n,)
         One entry per curve.
     labels : sequence of str
@@ -155,7 +155,7 @@ def curves(
     Raises
     ------
     ValueError
-        If there are not as many labels as curves.
+        If the numbers of labels and curves differ.
 
     Examples
     --------
@@ -195,11 +195,11 @@ def intervals(
     ax : Axes, optional
         Where to draw; a new figure by default.
     name : str, optional
-        What a legend calls these dots.
+        Name of these dots in a legend.
     color : str, optional
-        Color of dots and bars; that of the cycle by default.
+        Color of dots and bars; the next of the cycle by default.
     shift : float
-        How much further down to draw, in rows, so that two sets can share the labels.
+        Offset downward, in rows, so that two sets can share the labels.
     xlabel : str
         Name of the horizontal axis.
 
@@ -224,14 +224,14 @@ def intervals(
 
 
 class Table:
-    """A table that a notebook shows as HTML, and a terminal as aligned text.
+    """A table that renders as HTML in a notebook, and as aligned text in a terminal.
 
     Parameters
     ----------
     header : sequence of str
-        Names of the columns; the first one is that of the row labels.
+        Names of the columns; the first is for the row labels.
     rows : sequence of sequences
-        A label and a cell for each further column; each is turned into text.
+        A label, then a cell for each other column; all are converted to text.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-r"""Rotary frequencies as a model's ``config.json`` asks for them.
+r"""Rotary frequencies as a model's ``config.json`` specifies them.
 
-A rotary encoding turns pair i of a query or key by the angle k·ω_i. Models that read longer texts
-than they were trained on change the ω_i, and sometimes the size of the scores; their configuration
-says how, in a mapping called ``rope_scaling`` or ``rope_parameters``.
+A rotary encoding turns pair i of a query or key by the angle k·ω_i. Models for longer texts than
+those in training change the ω_i, and sometimes scale the scores; their configuration says how, in
+a mapping called ``rope_scaling`` or ``rope_parameters``.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Setting:
     """The arguments of `rotary_frequencies`, validated, for one scaling."""
 
     base: float
-    rotated: int  # dimensions that turn, an even number
+    rotated: int  # number of dimensions that turn, even
     d_model: int
     fields: Mapping[str, Any]
     max_position_embeddings: int | None
@@ -39,7 +39,7 @@ class _Setting:
         return angular_frequencies(self.rotated, base=self.base)
 
     def number(self, name: str, default: float | None = None, *, minimum: float = 0.0) -> float:
-        """Return a field as a float, at least `minimum` and more than 0."""
+        """Return a field as a float, positive and at least `minimum`."""
         value = self.fields.get(name, default)
         if value is None:
             raise ValueError(f"scaling needs the field {name!r}")
@@ -58,7 +58,7 @@ class _Setting:
         return check_int(f"scaling[{name!r}]", value, minimum=2)
 
     def stretch(self) -> float:
-        """Return the factor, or the ratio of the two lengths where the mapping holds none."""
+        """Return the factor, or the ratio of the two lengths if the mapping has none."""
         if "factor" in self.fields or self.max_position_embeddings is None:
             return self.number("factor", minimum=1.0)
         if "original_max_position_embeddings" not in self.fields:
@@ -92,7 +92,7 @@ def _linear(setting: _Setting) -> tuple[Floats, float]:
 
 
 def _proportional(setting: _Setting) -> tuple[Floats, float]:
-    # A share of the pairs turns, at the frequencies of the whole width. The rest stand still.
+    # A share of the pairs turns, at the frequencies of the full width. The rest don't turn.
     omega = angular_frequencies(setting.d_model, base=setting.base)
     share = setting.number("partial_rotary_factor", 1.0)
     omega[int(share * setting.d_model // 2) :] = 0
@@ -127,7 +127,7 @@ def _yarn(setting: _Setting) -> tuple[Floats, float]:
         )
 
     def pair_with(turns: float) -> float:
-        """Find the pair, as a real number, that makes so many turns over the trained length."""
+        """Return the fractional index of the pair that makes `turns` over the trained length."""
         return width * math.log(trained / (turns * 2 * math.pi)) / (2 * math.log(setting.base))
 
     low, high = pair_with(fast), pair_with(slow)
@@ -174,7 +174,7 @@ def _llama3(setting: _Setting) -> tuple[Floats, float]:
         )
     omega = setting.omega
     turns = trained * omega / (2 * np.pi)
-    if high == low:  # as in Llama 4 Scout: nothing is blended
+    if high == low:  # as in Llama 4 Scout: no blending
         kept = (turns >= high).astype(np.float64)
     else:
         kept = np.clip((turns - low) / (high - low), 0, 1)
@@ -204,7 +204,7 @@ _SCALINGS: dict[str, tuple[Callable[[_Setting], tuple[Floats, float]], set[str]]
 
 
 def _rope_type(fields: Mapping[str, Any]) -> str:
-    """Return the type that a mapping names, `default` if it names none."""
+    """Return the type that a mapping names, or "default"."""
     named = {str(fields[key]) for key in ("rope_type", "type") if key in fields}
     if len(named) > 1:
         raise ValueError(
@@ -236,7 +236,7 @@ def rotary_frequencies(
 
     .. math:: \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}} / s_i
 
-    with a stretch :math:`s_i \ge 1` of each pair, which is 1 without scaling.
+    with a stretch :math:`s_i \ge 1` for each pair; without scaling, all are 1.
 
     Parameters
     ----------
@@ -248,23 +248,23 @@ def rotary_frequencies(
     scaling : mapping, optional
         ``rope_scaling`` or ``rope_parameters`` of a ``config.json``. Its ``rope_type`` (or
         ``type``) is one of default, linear, dynamic, yarn, longrope, llama3 and proportional; the
-        other fields have the names used there. A field that is None counts as missing.
+        other fields are named as in the file. A field that is None counts as missing.
     max_position_embeddings : int, optional
-        That field of the configuration, where the rule needs it: always for dynamic; for yarn and
-        longrope where the mapping leaves out one of ``factor`` and
-        ``original_max_position_embeddings``; for llama3 where it leaves out the latter.
+        The configuration's field of that name. Required for dynamic; for yarn and longrope if the
+        mapping lacks ``factor`` or ``original_max_position_embeddings``; for llama3 if it lacks
+        the latter.
     seq_len : int, optional
-        Length of the sequence at hand, which dynamic and longrope look at. Without it, they give
-        the frequencies of short sequences.
+        Length of the current sequence, which dynamic and longrope depend on. Without it, they give
+        the frequencies for short sequences.
 
     Returns
     -------
     frequencies : ndarray of float64, shape (pairs,)
-        Radians per position. ``pairs`` is ``d_model // 2``, or fewer where
-        ``partial_rotary_factor`` is below 1: then only the first ``2 * pairs`` dimensions turn.
-        For proportional there are ``d_model // 2``, and the last ones are 0.
+        Radians per position. ``pairs`` is ``d_model // 2``, or fewer if ``partial_rotary_factor``
+        is below 1: then only the first ``2 * pairs`` dimensions turn. Proportional always has
+        ``d_model // 2``, and the last ones are 0.
     attention_factor : float
-        What the rotated queries and keys are each multiplied by; 1 except for yarn and longrope.
+        Multiplier of both rotated queries and keys; 1 except for yarn and longrope.
 
     Raises
     ------
@@ -273,15 +273,15 @@ def rotary_frequencies(
     ValueError
         If `scaling` has an unknown type, a missing or an unknown field, a ``factor`` below 1, a
         list of the wrong length, or a ``rope_theta`` that contradicts `base`, or if
-        `max_position_embeddings` of a yarn is below the original length.
+        `max_position_embeddings` is below the original length for yarn.
 
     Notes
     -----
-    With the factor s and the width d, linear divides every frequency by s. Dynamic raises the
-    base by the power d / (d - 2) of the stretch that the sequence needs, so that the first pair is
-    unchanged and the last one is divided by that stretch. YaRN and llama3 divide the slow
-    pairs by s, leave the quick ones, and blend between. LongRoPE divides each pair by a number
-    of its own. A test compares all of them with the functions of transformers.
+    With the factor s and the width d, linear divides every frequency by s. Dynamic multiplies the
+    base by the stretch that the sequence needs, to the power d / (d - 2), so that the first pair
+    is unchanged and the last one is divided by that stretch. YaRN and llama3 divide the slow pairs
+    by s, leave the fast ones, and blend in between. LongRoPE has a divisor for each pair. A test
+    compares all of them with transformers.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""A small transformer in numpy alone: it trains where there is no torch, as in a page of the book.
+"""A small transformer in pure numpy, for places without torch, such as a page of the book.
 
-It is the model of `posenc.experiments` with two layers, and its arithmetic: a test gives both the
-same weights, and compares scores, gradients and steps. The gradients are written out by hand.
+It has the architecture and the arithmetic of `posenc.experiments`, with two layers: a test gives
+both the same weights, and compares scores, gradients and steps. Gradients are written by hand.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ A, B, QUESTION, VOCABULARY = 8, 9, 10, 12
 WIDTH, HEADS, ANSWERS, LAYERS = 32, 4, 16, 2
 SLOPES = (2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS)).astype(np.float32)[:, None, None]
 ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")
-"""How order can reach the model."""
+"""Ways to encode order."""
 
 
 def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Ints]:
@@ -31,9 +31,9 @@ def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Int
     Parameters
     ----------
     rng : numpy.random.Generator
-        Where the letters come from.
+        Source of the letters.
     count, seq_len : int
-        How many sequences, and how long; at least 3, for A, B and the question.
+        Number of sequences, and their length: at least 3, for A, B and the question.
 
     Returns
     -------
@@ -56,7 +56,7 @@ def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Int
 
 
 def initial_weights(seed: int) -> Weights:
-    """Return untrained weights, drawn as torch draws them, by the names that torch gives them."""
+    """Return untrained weights, with torch's distributions and parameter names."""
     rng = np.random.default_rng(seed)
     weights: Weights = {"words.weight": rng.normal(size=(VOCABULARY, WIDTH)).astype(np.float32)}
 
@@ -82,16 +82,16 @@ def initial_weights(seed: int) -> Weights:
 
 
 class Pass:
-    """A pass through the model, and back: `scores` has a score for each answer, at the last place.
+    """A forward pass, kept for backpropagation.
 
-    They are float32, of shape (batch, `ANSWERS`).
+    `scores` has a score for each answer at the last place: float32, shape (batch, `ANSWERS`).
 
     Parameters
     ----------
     weights : dict of ndarray
         By name, as `initial_weights` returns them.
     tokens : ndarray of int, shape (batch, seq_len)
-        What is read.
+        Input.
     encoding : str
         One of `ENCODINGS`.
 
@@ -121,12 +121,12 @@ class Pass:
         self.scores = self._linear("head.1", self._norm("head.0", x[:, -1]))
 
     def loss(self, answers: Ints) -> float:
-        """Return the mean cross-entropy of the answers, (batch,)."""
+        """Return the mean cross-entropy of `answers`, shape (batch,)."""
         right = softmax(self.scores)[np.arange(len(answers)), answers]
         return float(-np.log(right).mean())
 
     def gradients(self, answers: Ints) -> Weights:
-        """Return the gradient of the loss for each weight, (batch,) answers given."""
+        """Return the gradient of the loss with respect to each weight; `answers` as in `loss`."""
         found: Weights = {}
         back = softmax(self.scores)
         back[np.arange(len(answers)), answers] -= 1
@@ -172,7 +172,7 @@ class Pass:
         return out
 
     def _turn(self, x: Floats, turns: NDArray[np.complex64]) -> Floats:
-        """Turn queries or keys, where the encoding does so."""
+        """Turn queries or keys if the encoding is rotary."""
         if self.encoding != "rotary":
             return x
         turned = np.ascontiguousarray(x).view(np.complex64) * turns
@@ -207,14 +207,14 @@ class Pass:
 
 
 def softmax(x: Floats) -> Floats:
-    """Return shares that add to one, along the last axis."""
+    """Return the softmax along the last axis."""
     shares = np.exp(x - x.max(axis=-1, keepdims=True))
     out: Floats = shares / shares.sum(axis=-1, keepdims=True)
     return out
 
 
 class Adam:
-    """The optimizer of that name, which changes weights in place."""
+    """The Adam optimizer; updates weights in place."""
 
     def __init__(self, weights: Weights, rate: float) -> None:
         self.weights, self.rate, self.steps = weights, rate, 0
@@ -222,7 +222,7 @@ class Adam:
         self.squares = {name: np.zeros_like(weight) for name, weight in weights.items()}
 
     def step(self, gradients: Weights, factor: float) -> None:
-        """Move all weights along their gradients, at `factor` times the rate."""
+        """Update all weights at `factor` times the learning rate."""
         self.steps += 1
         bias, bias_of_squares = 1 - 0.9**self.steps, 1 - 0.999**self.steps
         for name, gradient in gradients.items():
@@ -234,18 +234,18 @@ class Adam:
 
 
 def train(encoding: str, seed: int = 0, *, seq_len: int = 16, steps: int = 240) -> Weights:
-    """Train on the order task, 16 new sequences at each step.
+    """Train on the order task, with 16 fresh sequences per step.
 
     Parameters
     ----------
     encoding : str
         One of `ENCODINGS`.
     seed : int
-        It decides the initial weights and the sequences.
+        Determines the initial weights and the sequences.
     seq_len : int
         Length of the sequences, at least 3.
     steps : int
-        How many steps; the learning rate falls to zero over them.
+        Number of steps; the learning rate decays linearly to zero.
 
     Returns
     -------
@@ -265,7 +265,7 @@ def train(encoding: str, seed: int = 0, *, seq_len: int = 16, steps: int = 240) 
 
 
 def accuracy(weights: Weights, encoding: str, seq_len: int, count: int = 200) -> float:
-    """Return the share of right answers to `count` sequences that no model was trained on."""
+    """Return the share of right answers on `count` held-out sequences."""
     tokens, answers = order(np.random.default_rng(2_000_000 + seq_len), count, seq_len)
     found = Pass(weights, tokens, encoding).scores.argmax(axis=1)
     return float((found == answers).mean())
@@ -279,9 +279,9 @@ def compare(
     seq_len: int = 16,
     steps: int = 240,
 ) -> Iterator[str]:
-    """Train a model for each encoding and seed, and yield a line for each encoding.
+    """Train a model for each encoding and seed; yield a header and a line per encoding.
 
-    A line has, for each length, the median share of right answers, the lowest and the highest.
+    A line has, for each length, the median share of right answers over the seeds, and the range.
 
     Examples
     --------
@@ -300,13 +300,13 @@ def compare(
 
 
 Cache = list[tuple[Floats, Floats, Ints, NDArray[np.bool_]]]
-"""Keys, values, positions and mask of each layer, as `Decoder.step` passes them on."""
+"""Keys, values, positions and mask of each layer, for `Decoder.step`."""
 
 
 class Decoder:
-    """The model with a causal mask, as a decoder runs it: whole, or step by step with a cache.
+    """The model with a causal mask, run as a decoder: on a whole text, or in steps with a cache.
 
-    Keys are cached after their rotation, so a query needs the position that follows them.
+    Keys are cached after rotation, so a query needs the position that follows them.
 
     Parameters
     ----------
@@ -345,11 +345,11 @@ class Decoder:
         Parameters
         ----------
         tokens, positions : ndarray of int, shape (batch, seq_len)
-            What is read, and where it stands; 0, …, seq_len - 1 by default.
+            Input and its positions; 0, …, seq_len - 1 by default.
         mask : ndarray of bool, shape (batch, seq_len), optional
-            False for padding, which nothing looks at.
+            False for padding, which no token attends to.
         segments : ndarray of int, shape (batch, seq_len), optional
-            Which of several packed texts a token belongs to; texts don't see one another.
+            Which of several packed texts a token belongs to; there is no attention across texts.
         """
         return self._run(tokens, None, positions, mask, segments)[0]
 
@@ -360,10 +360,10 @@ class Decoder:
         positions: Ints | None = None,
         mask: NDArray[np.bool_] | None = None,
     ) -> tuple[Floats, Cache]:
-        """Read on: return scores after each new token, and the cache to go on from.
+        """Continue from a cache: return scores after each new token, and the extended cache.
 
-        Without positions they follow the last ones of the cache. The mask is that of the new
-        tokens, shape (batch, n).
+        By default, positions continue from the end of the cache. The mask is for the new tokens,
+        shape (batch, n).
         """
         return self._run(tokens, cache, positions, mask, None)
 

@@ -1,10 +1,10 @@
-"""Figures that a reader moves, as Jupyter widgets.
+"""Live figures, as Jupyter widgets.
 
-One script draws them, in Jupyter as on the book's website. Python says what can be moved and how
-far; it reads and sets each argument by name, returns all of them (``state()``), and draws a picture
-of them for where no script runs (``picture()``). With ``POSENC_STATIC`` set in the environment the
-picture is all that is shown, and that is what a stored notebook should hold: a widget is gone with
-its kernel.
+The same script draws them in Jupyter and on the book's website. Python defines the controls and
+their limits, gets and sets each argument by name, returns all of them (``state()``), and draws a
+fallback picture for readers without JavaScript (``picture()``). With ``POSENC_STATIC`` set in the
+environment, only the picture is shown; use that for stored notebooks, since a widget doesn't
+outlive its kernel.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ from posenc.encoding import (
 from posenc.rotary import rotary_frequencies
 
 MIME = "application/vnd.posenc.figure+json"
-"""What a figure shows, beside its picture in a stored notebook: its kind and its state."""
+"""Type of a figure's kind and state, stored beside its picture in a notebook."""
 
 Floats = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ VARIANTS = {
     "dimension for pair": "exponent 2j/d, with the dimension j",
     "own exponent": "exponent j/d, with the dimension j",
 }
-"""The tables that `Switch` puts beside the paper's, by name."""
+"""The tables that `Switch` compares with the paper's, by name."""
 
 RULES = {
     "none": "As trained",
@@ -62,7 +62,7 @@ RULES = {
 
 
 class _Field(traitlets.TraitType[Any, Any]):
-    """An argument of a figure, which a reader moves by a control of this name."""
+    """An argument of a figure, with the label of its control."""
 
     def __init__(self, label: str, default: Any) -> None:
         super().__init__(default)
@@ -70,12 +70,12 @@ class _Field(traitlets.TraitType[Any, Any]):
         self.tag(sync=True, argument=True)
 
     def control(self, figure: type[_Figure]) -> dict[str, Any]:
-        """Return what `script` has to know of it."""
+        """Return what `script` needs to know about it."""
         return {"label": self.label, "initial": self.default_value}
 
 
 class Whole(_Field):
-    """A whole number within limits, or from 0 up to below another argument or a part of it."""
+    """An integer within limits, or at least 0 and below another argument or a part of it."""
 
     step = 1
 
@@ -93,7 +93,7 @@ class Whole(_Field):
         self.minimum, self.maximum, self.below, self.parts = minimum, maximum, below, parts
 
     def top(self, figure: Any) -> int:
-        """Return the upper limit in the state of a figure, or the highest one of its class."""
+        """Return the upper limit for a figure's state, or the highest one for a class."""
         if self.maximum is not None:
             return self.maximum
         other = getattr(figure, self.below)
@@ -106,11 +106,11 @@ class Whole(_Field):
         return super().control(figure) | limits | below
 
     def validate(self, obj: Any, value: Any) -> int:
-        """Return `value` as an int, not below the lower limit."""
+        """Return `value` as an int; raise if it is below the lower limit."""
         return check_int(str(self.name), value, minimum=self.minimum)
 
     def _cross_validate(self, obj: Any, value: Any) -> Any:
-        """Hold `value` to the upper limit, when all arguments are set."""
+        """Check the upper limit, once all arguments are set."""
         return _at_most(str(self.name), value, self.top(obj))
 
 
@@ -123,7 +123,7 @@ class Width(Whole):
         super().__init__("width d", default, minimum, maximum)
 
     def validate(self, obj: Any, value: Any) -> int:
-        """Return `value` as an even int, not below the lower limit."""
+        """Return `value` as an even int; raise if it is below the lower limit."""
         return check_d_model(super().validate(obj, value))
 
 
@@ -149,7 +149,7 @@ class Base(_Field):
 
 
 class Choice(_Field):
-    """One of some names, each with a line that says what it is."""
+    """One of several names, each with a one-line description."""
 
     def __init__(self, label: str, default: str, options: dict[str, str]) -> None:
         super().__init__(label, default)
@@ -168,7 +168,7 @@ class Choice(_Field):
 
 
 class _Figure(anywidget.AnyWidget):
-    """What the figures have in common."""
+    """Base class of the figures."""
 
     _kind = traitlets.Unicode().tag(sync=True)
 
@@ -179,13 +179,13 @@ class _Figure(anywidget.AnyWidget):
         super().__init__(_kind=type(self).__name__.lower(), **state)
 
     def open(self) -> None:
-        """Tell the browser of the widget; called by ipywidgets."""
+        """Announce the widget to the browser, unless static; called by ipywidgets."""
         if not _static():
             super().open()
 
     @classmethod
     def _arguments(cls) -> dict[str, Any]:
-        """Return the traits that are arguments, in their order."""
+        """Return the traits that are arguments, in definition order."""
         traits = cls.class_traits(argument=True)
         written = [name for owner in cls.__mro__ for name in vars(owner)]
         return dict(sorted(traits.items(), key=lambda item: written.index(item[0])))
@@ -197,7 +197,7 @@ class _Figure(anywidget.AnyWidget):
                 setattr(self, name, min(getattr(self, name), trait.top(self)))
 
     def state(self) -> dict[str, Any]:
-        """Return what the figure shows, as the arguments that would make it again."""
+        """Return the figure's state, as the arguments that recreate it."""
         return {name: getattr(self, name) for name in self._arguments()}
 
     def picture(self) -> str:
@@ -210,7 +210,7 @@ class _Figure(anywidget.AnyWidget):
         return svg.getvalue()
 
     def _draw(self, figure: Figure) -> None:
-        """Draw the state on an empty figure."""
+        """Draw the state onto an empty figure."""
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.state().items())
@@ -226,7 +226,7 @@ class _Figure(anywidget.AnyWidget):
 
 
 class Heatmap(_Figure):
-    """The table of an encoding, with one cell of it explained.
+    """The table of an encoding, with one cell explained.
 
     Parameters
     ----------
@@ -237,7 +237,7 @@ class Heatmap(_Figure):
     seq_len : int
         Number of positions, from 2 to 128.
     position, dimension : int
-        The cell that is explained; within the table.
+        The explained cell; within the table.
 
     Raises
     ------
@@ -278,9 +278,9 @@ class Curves(_Figure):
     seq_len : int
         Number of positions, from 2 to 128.
     pair : int
-        The first pair that is shown, below ``d_model / 2``.
+        The first pair shown, below ``d_model / 2``.
     stride : int
-        Pairs from one shown to the next, from 1 to 32; fewer than three where they end.
+        Distance between the three pairs shown, from 1 to 32; fewer if the pairs run out.
 
     Raises
     ------
@@ -323,7 +323,7 @@ class Clock(_Figure):
     base : float
         The constant that spreads the frequencies; from 1 to 1 000 000.
     position : int
-        The position that is shown, from 0 to 255.
+        The position shown, from 0 to 255.
 
     Raises
     ------
@@ -354,7 +354,7 @@ class Clock(_Figure):
 
 
 class Clocks(_Figure):
-    """The clocks of an encoding, running, and the two numbers that each of them gives.
+    """The clocks of an encoding, running, with sine and cosine of each.
 
     Parameters
     ----------
@@ -363,7 +363,7 @@ class Clocks(_Figure):
     base : float
         The constant that spreads the frequencies; from 1 to 1 000 000.
     position : int
-        Where the clocks start to run, from 0 to 255.
+        Where the clocks start, from 0 to 255.
 
     Raises
     ------
@@ -398,7 +398,7 @@ class Clocks(_Figure):
 
 
 class Rotation(_Figure):
-    """One pair before and after a shift, from position 0 and from another.
+    """One pair before and after a shift, from position 0 and from another position.
 
     Parameters
     ----------
@@ -411,7 +411,7 @@ class Rotation(_Figure):
     position : int
         Where the shift starts, from 0 to 255.
     offset : int
-        Positions that it moves by, from -64 to 64.
+        Size of the shift in positions, from -64 to 64.
 
     Raises
     ------
@@ -444,7 +444,7 @@ class Rotation(_Figure):
 
 
 class Kernel(_Figure):
-    """The product of two encodings by their offset, and the offsets that look nearer than 1.
+    """The dot product of two encodings by offset, and the offsets that look nearer than 1.
 
     Parameters
     ----------
@@ -455,7 +455,7 @@ class Kernel(_Figure):
     seq_len : int
         Number of offsets, from 8 to 256.
     offset : int
-        The offset whose product is read off, below `seq_len`.
+        The offset whose product is shown, below `seq_len`.
 
     Raises
     ------
@@ -485,7 +485,7 @@ class Kernel(_Figure):
 
 
 class Switch(_Figure):
-    """The paper's table, another by convention or by mistake, and their difference.
+    """The paper's table, a variant by convention or by mistake, and their difference.
 
     Parameters
     ----------
@@ -569,16 +569,16 @@ class Stretch(_Figure):
 
 
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
-"""The figures by name; each has a file of that name in ``figures``."""
+"""The figures by name; each has a script of that name in ``figures``."""
 
 __all__ = ["RULES", "VARIANTS", *FIGURES]
 
 
 def script(*names: str) -> str:
-    """Return the JavaScript module that draws the figures of these names.
+    """Return the JavaScript module that draws the named figures.
 
-    It is put together from the files in ``figures``, and from what Python knows already: the
-    controls and their limits, and the colors of the book.
+    It is assembled from the files in ``figures`` and the definitions in Python: the controls,
+    their limits, and the book's colors.
     """
     folder = Path(__file__).with_name("figures")
     colors = map(mpl.colors.to_hex, mpl.colormaps[plots.DIVERGING].resampled(11)(range(11)))
@@ -614,7 +614,7 @@ def _at_most(name: str, value: Any, maximum: float) -> Any:
 
 
 def _stretched(d_model: int, base: float, trained: int, factor: int, rule: str) -> Floats:
-    """Return the frequencies that one of `RULES` makes of a state."""
+    """Return the frequencies of a state under one of `RULES`."""
     lengths = {"factor": factor, "original_max_position_embeddings": trained}
     scaling: dict[str, dict[str, Any]] = {
         "none": {},
@@ -649,7 +649,7 @@ def _table(seq_len: int, d_model: int, base: float, variant: str = "paper") -> F
 
 
 def _plane(ax: Axes) -> Axes:
-    """Turn axes into a plain plane."""
+    """Hide the axes, and use the same scale for both."""
     ax.set_aspect("equal")
     ax.axis("off")
     return ax
@@ -658,7 +658,7 @@ def _plane(ax: Axes) -> Axes:
 def _circle(
     ax: Axes, center: tuple[float, float], hands: list[tuple[float, float, str]], label: str
 ) -> None:
-    """Draw a circle with hands, each given as right, up and color."""
+    """Draw a circle with hands, each given as (right, up, color)."""
     x, y = center
     ax.add_patch(Circle(center, 1, fill=False, edgecolor=plots.INK, alpha=0.5))
     for right, up, color in hands:

@@ -1,9 +1,9 @@
-r"""What a model's ``config.json`` says of positions: ``python -m posenc.config FILE``.
+r"""What a model's ``config.json`` says about positions: ``python -m posenc.config FILE``.
 
 The file says how a model's queries and keys turn, in fields whose places and spellings changed over
 the years. `read_config` finds them, computes the frequencies, and warns where the file contradicts
-itself or where programs are known to read it differently. What only the model's code tells stays
-None, which prints as "the file doesn't say".
+itself or where programs are known to read it differently. Anything that only the model's code
+determines is None, which prints as "the file doesn't say".
 """
 
 from __future__ import annotations
@@ -50,18 +50,18 @@ OLD = {"su": "longrope", "mrope": "default"}
 
 @dataclass(frozen=True)
 class Layers:
-    """What a file says of one kind of layer. None is what it doesn't say.
+    """What a file says about one kind of layer. None means that it doesn't say.
 
     Attributes
     ----------
     name : str
-        The kind, in the words of the file where it has some.
+        The kind, in the file's own words if it has any.
     where : str or None
         Where positions enter.
     count : int or None
-        How many layers are of this kind.
+        Number of layers of this kind.
     window : int or None
-        How many keys a query sees, where that is limited.
+        Number of keys that a query sees, if limited.
     head_dim, rotated : int or None
         Width of a query or key, and how many of its dimensions turn.
     layout : str or None
@@ -75,13 +75,13 @@ class Layers:
     frequencies : tuple of float or None
         Radians per position, for a text of the trained length.
     frequencies_beyond : tuple of float or None
-        The same for a text of the intended length, where it differs.
+        The same for a text of the intended length, if different.
     attention_factor : float or None
-        What cosine and sine are multiplied by, so that the score is multiplied by its square.
+        Multiplier of cosine and sine; scores are multiplied by its square.
     score_factor : float or None
-        What the score is multiplied by besides, if the model's code does what the file asks.
+        Additional multiplier of scores, if the model's code follows the file.
     sections : tuple of int or None
-        How many pairs each axis (time, height, width) turns, in a model that reads images.
+        Number of pairs that each axis (time, height, width) turns, in a model that reads images.
     """
 
     name: str = "all layers"
@@ -103,7 +103,7 @@ class Layers:
 
 @dataclass(frozen=True)
 class Positions:
-    """What a file says of positions: lengths, kinds of layers, warnings in words."""
+    """What a file says about positions: lengths, kinds of layers, and warnings."""
 
     model_type: str | None
     trained_length: int | None
@@ -112,12 +112,12 @@ class Positions:
     warnings: tuple[str, ...]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return everything as dicts, lists, numbers and strings, as ``--json`` prints it."""
+        """Return everything as JSON types, as ``--json`` prints it."""
         found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
         return found
 
     def __str__(self) -> str:
-        """Say everything in lines for people."""
+        """Format everything for people."""
         lines = [
             f"model type: {self.model_type or UNSAID}",
             f"trained length: {self.trained_length or UNSAID}",
@@ -132,7 +132,7 @@ class Positions:
 
 
 def _said(layers: Layers) -> list[tuple[str, str]]:
-    """Say what is known of layers that rotate, in pairs of a name and a text."""
+    """Describe layers that rotate, in pairs of name and text."""
 
     def number(value: float | None) -> str:
         return UNSAID if value is None else f"{value:,.6g}".replace(",", " ")
@@ -162,7 +162,7 @@ def _said(layers: Layers) -> list[tuple[str, str]]:
 
 
 class _Reader:
-    """Fields of a file, with errors that name them."""
+    """Access to a file's fields, with errors that name them."""
 
     def __init__(self, top: Mapping[str, Any]) -> None:
         self.warnings: list[str] = []
@@ -187,7 +187,7 @@ class _Reader:
             self.warnings.append(text)
 
     def first(self, names: tuple[str, ...]) -> Any:
-        """Return the first field of these that has a value, or None."""
+        """Return the first of these fields that has a value, or None."""
         return next((self.text[name] for name in names if self.text.get(name) is not None), None)
 
     def count(self, *names: str) -> int | None:
@@ -200,7 +200,7 @@ class _Reader:
         return None
 
     def words(self, name: str) -> list[Any]:
-        """Return a field that is a list, empty where it is missing."""
+        """Return a list field, or an empty list if it is missing."""
         value = self.text.get(name)
         if value is not None and not isinstance(value, list):
             raise TypeError(f"{self.path}{name} must be a list, got {value!r}")
@@ -219,7 +219,7 @@ class _Reader:
 
 
 def _widths(reader: _Reader, name: str) -> tuple[int | None, int | None]:
-    """Return the width of a head, and of the part of its own that turns, if there is one."""
+    """Return the width of a head, and of its separate rotary part, if there is one."""
     part = reader.count("qk_rope_head_dim")
     beside = reader.count("qk_nope_head_dim") if reader.text.get("qk_nope_head_dim") else None
     if part and beside:
@@ -258,7 +258,7 @@ def _kind(reader: _Reader, name: str, rope: Mapping[str, Any]) -> str:
 def _rotated(
     reader: _Reader, rope: Mapping[str, Any], kind: str, width: int, part: int | None
 ) -> tuple[int, float, str]:
-    """Return how many dimensions turn, the share of the width, and which they are."""
+    """Return how many dimensions turn, their share of the width, and a description."""
     if part:
         return part, 1.0, f"{part} of {width} dimensions, a part of their own"
     share = rope.get("partial_rotary_factor")
@@ -339,7 +339,7 @@ def _check_scaling(
 def _layers(
     reader: _Reader, label: str, name: str, rope: Mapping[str, Any], base: Any, limit: int | None
 ) -> dict[str, Any]:
-    """Return what is known of layers that rotate."""
+    """Return the fields of `Layers` for layers that rotate."""
     kind = _kind(reader, label, rope)
     scaling = _check_scaling(reader, label, kind, rope, limit)
     inside = rope.get("rope_theta")
@@ -399,7 +399,7 @@ def _layers(
 
 
 def _names(reader: _Reader, nested: Mapping[str, Any] | None) -> dict[str, int | None]:
-    """Return the kinds of layers, and how many there are of each."""
+    """Return the kinds of layers, and the number of each."""
     types = reader.words("layer_types")
     if not types and reader.words("hybrid_layer_pattern"):
         pattern = reader.words("hybrid_layer_pattern")
@@ -455,7 +455,7 @@ def _rotary(reader: _Reader, limit: int | None) -> list[Layers]:
         theta = local if name in sliding and local is not None and not nested else base
         title = f"{label}.{name}" if name in nested else label
         found.append(Layers(**layers, **_layers(reader, title, name, own, theta, limit)))
-    for name in sorted(set(nested) - set(names)):  # parts that go by names of their own
+    for name in sorted(set(nested) - set(names)):  # parts with names outside `layer_types`
         own = _layers(reader, f"{label}.{name}", name, nested[name], base, limit)
         found.append(Layers(name=name, pairing=pairing, **own))
     if nested:
@@ -464,7 +464,7 @@ def _rotary(reader: _Reader, limit: int | None) -> list[Layers]:
 
 
 def _without(reader: _Reader) -> list[Layers]:
-    """Return the layers that don't rotate amid layers that do, and warn of their temperature."""
+    """Return non-rotary layers among rotary ones, and warn of their temperature."""
     turns, every = reader.words("no_rope_layers"), reader.count("no_rope_layer_interval")
     number, count = reader.count("num_hidden_layers"), None
     if turns:
@@ -477,7 +477,7 @@ def _without(reader: _Reader) -> list[Layers]:
 
 
 def _other(reader: _Reader) -> list[Layers]:
-    """Return what is known of a model of which the file shows no rotation."""
+    """Return the layers of a model without signs of rotation."""
     text = reader.text
     attention = text.get("attn_config")
     alibi = text.get("alibi") or (isinstance(attention, Mapping) and attention.get("alibi"))
@@ -513,7 +513,7 @@ def _lengths(reader: _Reader, limit: int | None) -> tuple[int | None, int | None
 
 
 def read_config(config: Mapping[str, Any] | str | Path) -> Positions:
-    r"""Read what a model's configuration says of positions.
+    r"""Read what a model's configuration says about positions.
 
     Parameters
     ----------
@@ -524,26 +524,26 @@ def read_config(config: Mapping[str, Any] | str | Path) -> Positions:
     -------
     Positions
         Lengths, kinds of layers, and warnings. `print` shows them, ``as_dict`` returns them as
-        JSON would hold them. What only the model's code tells is None: which dimensions make a
-        pair, as a rule, or the base where a class fills in its default.
+        JSON types. Anything that only the model's code determines is None: usually which
+        dimensions make a pair, or the base if a class fills in its default.
 
     Raises
     ------
     TypeError
         If `config` is neither, or a field has the wrong type.
     ValueError
-        If the file is no JSON object, or a field has a value that can't be: an unknown type of
-        scaling, a missing factor, a list of the wrong length. The message names the field.
+        If the file isn't JSON, or a field is missing or invalid: an unknown type of scaling, a
+        missing factor, a list of the wrong length. The message names the field.
 
     Notes
     -----
-    Without a scaling, pair :math:`i` of a head of width :math:`d` turns per position by
+    Without scaling, pair :math:`i` of a head of width :math:`d` turns per position by
 
     .. math:: \omega_i = \text{base}^{-2i/d}.
 
-    Fields are read as transformers 5 reads them; warnings tell where other programs, or older
-    versions, are known to differ. A test compares the frequencies with those of transformers for
-    every configuration class that rotates.
+    Fields are read as in transformers 5; warnings point out where other programs, or older
+    versions, are known to differ. A test compares the frequencies with transformers for every
+    configuration class that rotates.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What a model's config.json says of positions."""
+"""What a model's config.json says about positions."""
 
 import argparse
 import json
@@ -8,7 +8,7 @@ from posenc.config import read_config
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what a file says; return 2 where it can't be read."""
+    """Print what a file says; return 2 if it can't be read."""
     parser = argparse.ArgumentParser("posenc.config", description=__doc__)
     parser.add_argument("file", help="a config.json")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
