@@ -16,10 +16,10 @@ from posenc.rotary import rotary_frequencies
 
 
 class Encoding(nn.Module):
-    """No encoding: the base class, with three hooks for contenders to override."""
+    """No encoding: the base class, with three hooks that contenders override."""
 
     ends = False
-    """Whether the encoding ends at the trained length, so that longer input can't be tested."""
+    """Whether the encoding ends at the trained length, which rules out longer input."""
     between = True
     """Whether fractional positions are meaningful, so that positions can be interpolated."""
 
@@ -36,7 +36,7 @@ class Encoding(nn.Module):
         return x
 
     def bias(self, positions: Tensor) -> Tensor:
-        """Return what is added to the scores, broadcastable to (HEADS, seq_len, seq_len)."""
+        """Return a term to add to the scores, broadcastable to (HEADS, seq_len, seq_len)."""
         return torch.zeros(())
 
 
@@ -49,17 +49,17 @@ class Sinusoidal(Encoding):
 
 
 class Concatenated(Encoding):
-    """Half the width for the word, half for sines and cosines."""
+    """Use half the width for the word, half for sines and cosines."""
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Replace the second half of each embedding by a row."""
+        """Replace the second half of each embedding with a row."""
         half = x.shape[-1] // 2
         rows = _waves(positions, half, self.settings.base).expand(*x.shape[:-1], half)
         return torch.cat((x[..., :half], rows), -1)
 
 
 def _waves(positions: Tensor, width: int, base: float) -> Tensor:
-    """Return sinusoidal rows in torch, since `vmap` passes positions that numpy can't read."""
+    """Return sinusoidal rows, in torch because numpy can't read the positions under `vmap`."""
     omega = torch.from_numpy(angular_frequencies(width, base=base))
     angles = positions.double()[:, None] * omega
     return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2).float()
@@ -80,7 +80,7 @@ class Learned(Encoding):
 
 
 class Fixed(Encoding):
-    """Add rows of a random table that isn't trained, each as long as a sinusoidal row."""
+    """Add rows of a random, untrained table, each with the norm of a sinusoidal row."""
 
     ends = True
 
@@ -91,11 +91,11 @@ class Fixed(Encoding):
         self.register_buffer("table", self.finish(rows))
 
     def draw(self, seq_len: int) -> Tensor:
-        """Return the table's rows, (seq_len, WIDTH), of any length: independent random ones."""
+        """Return the table's rows, (seq_len, WIDTH), of any norm: here, independent random ones."""
         return torch.randn(seq_len, WIDTH)
 
     def finish(self, rows: Tensor) -> Tensor:
-        """Return the table; subclasses may change rows that have their final length."""
+        """Return the table; subclasses may change the normalized rows."""
         return rows
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -104,7 +104,7 @@ class Fixed(Encoding):
 
 
 class _InRandomOrder(Fixed):
-    """Mixed into a table: its rows, in an order that tells nothing."""
+    """Mixin that shuffles a table's rows, so their order carries no information."""
 
     def draw(self, seq_len: int) -> Tensor:
         """Return the rows."""
@@ -112,7 +112,7 @@ class _InRandomOrder(Fixed):
 
 
 class Waves(Fixed):
-    """The sinusoidal rows, as a table that ends: what the variants below start from."""
+    """The sinusoidal rows as a finite table; base class of the variants below."""
 
     def draw(self, seq_len: int) -> Tensor:
         """Return the rows."""
@@ -124,7 +124,7 @@ class Shuffled(_InRandomOrder, Waves):
 
 
 class Smooth(Fixed):
-    """Random rows on a closed loop: neighbors are similar, and no direction leads anywhere."""
+    """Random rows on a closed loop: neighbors are similar, but no component increases."""
 
     def draw(self, seq_len: int) -> Tensor:
         """Return three harmonics of the loop, along random directions."""
@@ -135,10 +135,10 @@ class Smooth(Fixed):
 
 
 class Directed(Fixed):
-    """Random rows whose component along one direction rises from first to last."""
+    """Random rows whose component along one direction increases from first to last."""
 
     def draw(self, seq_len: int) -> Tensor:
-        """Return random rows of length one, plus a ramp in a random direction."""
+        """Return random unit rows plus a ramp in a random direction."""
         way = torch.randn(WIDTH)
         way /= way.norm()
         noise = F.normalize(torch.randn(seq_len, WIDTH))
@@ -148,7 +148,7 @@ class Directed(Fixed):
 
 
 class Arc(Fixed):
-    """A quarter circle in a random plane: neighbors are similar, and all lead one way."""
+    """A quarter circle in a random plane: neighbors are similar, and a component increases."""
 
     def draw(self, seq_len: int) -> Tensor:
         """Return the points of the arc."""
@@ -171,11 +171,11 @@ class Scaled(Rotary):
     Parameters
     ----------
     settings : Settings
-        Those of the models; their base and trained length count.
+        Settings of the models; only base and trained length are used.
     scaling : mapping
         Fields of ``rope_parameters``, as for `posenc.rotary_frequencies`.
     seq_len : int
-        Length of the sequences that will be read, which some rules look at.
+        Length of the sequences to read, which some rules depend on.
     """
 
     def __init__(self, settings: Settings, scaling: Mapping[str, Any], seq_len: int) -> None:
@@ -228,8 +228,8 @@ class T5(Encoding):
 def t5_buckets(offsets: Tensor) -> Tensor:
     """Return the bucket, 0 to 31, of each offset (key minus query) as in T5's encoder.
 
-    Each direction has sixteen: one for each distance below 8, and eight whose bounds grow
-    geometrically toward 128. The last begins at 91.
+    Each direction has sixteen buckets: one for each distance below 8, and eight whose bounds grow
+    geometrically toward 128. The last one begins at 91.
     """
     distance = offsets.abs()
     far = 8 + (distance / 8).log() / torch.log(torch.tensor(128 / 8)) * 8
@@ -238,7 +238,7 @@ def t5_buckets(offsets: Tensor) -> Tensor:
 
 
 class Widened(Waves):
-    """The sinusoidal rows moved to mean zero and scaled to the spread of `Fixed`."""
+    """The sinusoidal rows, centered and scaled to the spread of `Fixed`."""
 
     def finish(self, rows: Tensor) -> Tensor:
         """Return rows whose root-mean-square distance from their mean is that of random rows."""
@@ -248,7 +248,7 @@ class Widened(Waves):
 
 
 class Narrow(Fixed):
-    """Random rows close to one common row: as far from their mean as the sinusoidal rows."""
+    """Random rows close to a common row: as far from their mean as the sinusoidal rows."""
 
     def draw(self, seq_len: int) -> Tensor:
         """Return a common direction plus independent noise."""
@@ -261,11 +261,11 @@ class ShuffledSmooth(_InRandomOrder, Smooth):
 
 
 class ShuffledDirected(_InRandomOrder, Directed):
-    """The rows of `Directed` in random order, so that they don't rise."""
+    """The rows of `Directed` in random order, so that nothing increases."""
 
 
 class ShuffledArc(_InRandomOrder, Arc):
-    """The rows of `Arc` in random order, so that they neither rise nor have similar neighbors."""
+    """The rows of `Arc` in random order: nothing increases, and neighbors aren't similar."""
 
 
 ENCODINGS: dict[str, type[Encoding]] = {

@@ -30,7 +30,7 @@ def records(
 
 
 def read(path: str | Path) -> list[Row]:
-    """Read a table of models; a row lacks the keys that weren't measured for its model."""
+    """Read a table of models; rows lack the keys that weren't measured."""
     with Path(path).open() as file:
         return [
             {key: _value(text) for key, text in row.items() if text} for row in csv.DictReader(file)
@@ -43,7 +43,7 @@ def settings_of(row: Row) -> Settings:
 
 
 def _value(text: str) -> Any:
-    """Return text as a bool, an int or a float if it is one."""
+    """Parse text as a bool, an int or a float, if possible."""
     if text in ("True", "False"):
         return text == "True"
     for kind in (int, float):

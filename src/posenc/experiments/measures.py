@@ -1,4 +1,4 @@
-"""What is measured of trained models."""
+"""Measurements of trained models."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def stacked(parts: Sequence[tuple[Tensor, ...]]) -> list[Tensor]:
 
 
 CHUNK = 256
-"""Letters that each model reads at a time, to bound the memory."""
+"""Letters that each model reads at a time, to limit memory."""
 
 
 def examine(
@@ -31,7 +31,7 @@ def examine(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Test models on new sequences, different for each seed.
 
-    In sequences longer than the training's, only the places beyond its length are asked.
+    In sequences longer than the trained length, only the places beyond it count.
 
     Parameters
     ----------
@@ -44,7 +44,7 @@ def examine(
     number : int
         Sequences per model.
     exam : int
-        Selects the sequences: another number draws others.
+        Selects the sequences: each number draws different ones.
 
     Returns
     -------
@@ -78,15 +78,15 @@ def share(targets: Tensor, answers: Tensor) -> Tensor:
 
 
 def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
-    """Read position and word off the input of the first layer and the output of each.
+    """Predict position and word from the first layer's input and each layer's output.
 
-    The probe is linear: least squares onto one column per position, or word; the largest column
-    is its answer. It is fitted on half of the sequences and tested on the other half.
+    The probe is linear: least squares onto one-hot positions, or words; the largest output is its
+    answer. It is fitted on half of the sequences and tested on the other half.
 
     Returns
     -------
     list of (Tensor, Tensor)
-        For each depth the share of right positions and of right words, each (seeds,).
+        For each depth, the shares of right positions and right words, each (seeds,).
     """
     seq_len = models.settings.seq_len
     tokens, _, _ = examine(models, number=2 * number, seq_len=seq_len, exam=1)
@@ -107,14 +107,14 @@ def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
 
 
 LENGTHS = {16: 256, 32: 128, 64: 64, 128: 48}
-"""Lengths at which models are tested, and the number of sequences at each."""
+"""Length → number of test sequences."""
 
 
 def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
-    """Return everything that the book records of trained models, one number per model.
+    """Return everything that the book records about trained models, one number per model.
 
     ``16`` … ``128`` are accuracies by length, as far as the encoding goes, and ``x32`` … the same
-    with positions interpolated to the trained range. ``to90`` is what `steps_to` returns.
+    with positions interpolated to the trained range. ``to90`` is the result of `steps_to`.
     ``moved`` and ``stretched`` are accuracies at the trained length with positions shifted by 16,
     or twice as far apart, and ``known`` is that on the training sequences. ``position0`` … and
     ``word0`` … come from `probe`. In the order task, ``gap0`` … are accuracies at length 64 by the
@@ -124,7 +124,7 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
     settings = models.settings
     trained, spread, task = settings.seq_len, settings.spread, settings.task
     encoding = models.model.encoding
-    # Tables end, and so do the answers of the tasks that ask for the place.
+    # Tables end at the trained length, and so do the answers in tasks about the place.
     ends = encoding.ends or task in ("place", "marked")
     stretching = encoding.between and beyond and not ends and not spread
     stretching = stretching and task in ("order", "back")
@@ -158,10 +158,10 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
 
 
 def steps_to(models: Trained, accuracy: float = 0.9, window: int = 10) -> Tensor:
-    """Return how many steps of training it took to be right so often, one number per model.
+    """Return the number of training steps to reach an accuracy, one number per model.
 
-    Counted to the end of the first `window` batches whose mean accuracy is at least `accuracy`;
-    all steps where there is none.
+    Counted to the end of the first window of batches whose mean accuracy is at least `accuracy`;
+    the total number of steps if there is none.
     """
     window = min(window, len(models.curve))
     means = models.curve.unfold(0, window, 1).mean(-1)  # (steps - window + 1, seeds)
@@ -170,11 +170,11 @@ def steps_to(models: Trained, accuracy: float = 0.9, window: int = 10) -> Tensor
 
 
 def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) -> Tensor:
-    """Return accuracy in the order task on trained sequences that filler makes longer.
+    """Return accuracy in the order task on sequences of trained length, padded with filler.
 
-    With ``where="late"`` the filler comes first: the distances between A, B and the question are
-    those of the training. With ``where="early"`` it comes before the question, so A and B are as
-    close together as in training, and the question is far.
+    With ``where="late"`` the filler comes first: A, B and the question are as far apart as in
+    training. With ``where="early"`` it comes before the question: A and B are as close together as
+    in training, but the question is far away.
     """
     tokens, targets, _ = examine(models, number=number, seq_len=models.settings.seq_len, exam=4)
     generator = torch.Generator().manual_seed(4_000_000)
@@ -192,7 +192,7 @@ def by_depth(models: Trained, seq_len: int, parts: int = 4, number: int = 192) -
     Returns
     -------
     Tensor, shape (parts, seeds)
-        First the share of right answers for needles in the first part of the text.
+        Shares of right answers; row 0 is for needles in the first part of the text.
     """
     tokens, targets, answers = examine(models, seq_len, number=number, exam=5)
     right = (answers == targets)[..., -1]
@@ -201,7 +201,7 @@ def by_depth(models: Trained, seq_len: int, parts: int = 4, number: int = 192) -
 
 
 def _known(models: Trained) -> Tensor:
-    """Return accuracy on the sequences that the models were trained on."""
+    """Return accuracy on the training sequences."""
     settings = models.settings
     parts = []
     for seed in models.seeds:

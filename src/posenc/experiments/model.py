@@ -1,4 +1,4 @@
-"""The transformer around the encodings, and stacks of it that run many seeds at once."""
+"""The transformer around the encodings, and stacks that run many seeds at once."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class Layer(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Embeddings, layers, and scores of the answers at every place."""
+    """Embeddings, layers, and a score for each answer at every place."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -107,7 +107,7 @@ class Trained:
         return scores
 
     def with_encoding(self, encoding: Encoding) -> Trained:
-        """Return models with a copy of these weights and another encoding, which has none."""
+        """Return models with a copy of these weights and another encoding, without weights."""
         weights = {
             name: weight.detach().clone().requires_grad_(weight.requires_grad)
             for name, weight in self.weights.items()
@@ -118,7 +118,7 @@ class Trained:
 
     @torch.no_grad()
     def inside(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
-        """Return what `Transformer.inside` does, with a leading axis for the seed."""
+        """Return the result of `Transformer.inside`, with a leading axis for the seed."""
         states: list[Tensor] = self._run(_Inside(self.model), tokens, positions, "model.")
         return states
 
@@ -141,7 +141,7 @@ class _Inside(nn.Module):
 
 
 def start(settings: Settings, seed: int) -> Transformer:
-    """Return the untrained model of a seed; contenders share all weights but the encoding's."""
+    """Return a seed's untrained model; contenders share all weights except the encoding's."""
     torch.manual_seed(seed)
     return Transformer(settings)
 
@@ -149,7 +149,7 @@ def start(settings: Settings, seed: int) -> Transformer:
 def stack(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
     """Return untrained models, one per seed.
 
-    `settings` are those of all models, or one for each, which may differ only in start and rate.
+    `settings` are for all models, or one for each, which may differ only in start and rate.
     """
     each = [settings] * len(seeds) if isinstance(settings, Settings) else settings
     models = [start(one, seed) for one, seed in zip(each, seeds, strict=True)]

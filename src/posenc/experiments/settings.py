@@ -1,4 +1,4 @@
-"""What tells one experiment from another."""
+"""Settings of an experiment."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tasks: sequences of letters, and what is asked at which place.
+"""The tasks: sequences of letters, and the question at each place.
 
 Each takes a batch shape, a length and a generator, and returns tokens and targets, both of shape
 (*shape, seq_len). Where nothing is asked, the target is `SILENT`.
@@ -29,7 +29,7 @@ def order(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tup
 
 
 def count(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Ask at the end whether there are more A's than B's among three capitals."""
+    """Ask at the end whether A's outnumber B's among three capitals."""
     tokens, _ = order(shape, seq_len, generator)
     free = torch.where(tokens < A, torch.rand(tokens.shape, generator=generator), -1.0)
     answers = torch.rand(tuple(shape), generator=generator) < 0.5
@@ -39,7 +39,7 @@ def count(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tup
 
 
 def back(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Ask from the fourth place on for the letter three back."""
+    """Ask, from the fourth place on, for the letter three places back."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
     targets = torch.full_like(tokens, SILENT)
     targets[..., 3:] = tokens[..., :-3]
@@ -47,7 +47,7 @@ def back(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tupl
 
 
 def local(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Ask from the fifth place on whether A's outnumber B's in the last five letters."""
+    """Ask, from the fifth place on, whether A's outnumber B's in the last five letters."""
     tokens = torch.randint(A, B + 1, (*shape, seq_len), generator=generator)
     targets = torch.full_like(tokens, SILENT)
     targets[..., 4:] = (tokens.unfold(-1, 5, 1) == A).sum(-1) > 2
@@ -64,13 +64,13 @@ def needle(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tu
 
 
 def place(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Ask everywhere for the place itself, counted from 0."""
+    """Ask everywhere for the index of the place, from 0."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
     return tokens, torch.arange(seq_len).expand_as(tokens).clone()
 
 
 def marked(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Ask as `place` does, with a mark at the first place."""
+    """Ask as `place` does, with a start mark at the first place."""
     tokens, targets = place(shape, seq_len, generator)
     tokens[..., 0] = START
     return tokens, targets

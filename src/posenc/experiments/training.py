@@ -16,7 +16,7 @@ from posenc.experiments.tasks import SILENT, TASKS
 
 
 def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return what a seed's model is trained on.
+    """Return the training data of a seed's model.
 
     Returns
     -------
@@ -44,9 +44,9 @@ def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trai
     Parameters
     ----------
     settings : Settings or sequence of Settings
-        Those of all models, or one for each, which may differ only in start and rate.
+        For all models, or one for each, which may differ only in start and rate.
     seeds : sequence of int
-        One for each model. A seed decides its start and its data.
+        One per model; a seed determines its initial weights and data.
 
     Returns
     -------
@@ -78,9 +78,9 @@ def fine_tune(
     Parameters
     ----------
     models : Trained
-        Where to start; these models stay as they are.
+        Starting point; not modified.
     encoding : Encoding
-        Replaces theirs; it has no weights.
+        Replaces theirs; must not have weights.
     seq_len, steps, batch : int
         Length of the new sequences, number of steps, and sequences per step.
     rate : float
@@ -89,7 +89,7 @@ def fine_tune(
     Returns
     -------
     Trained
-        Their settings are those of `models`.
+        With the settings of `models`.
     """
     copies = models.with_encoding(encoding)
     parts = []
@@ -113,7 +113,7 @@ def _fit(
         asked = targets[:, step]
         at = positions[0, step] if same else positions[:, step]
         scores = models(tokens[:, step], at)
-        # A mean over all models; times their number, each gets the gradient of its own loss.
+        # This is a mean over all models: multiply, so each gets the gradient of its own loss.
         loss = F.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=SILENT)
         (loss * seeds).backward()  # type: ignore[no-untyped-call]
         optimizer.step(1 - step / steps)
@@ -128,7 +128,7 @@ class Adam:
     Parameters
     ----------
     weights : dict of str to Tensor
-        Stacked weights, each (models, ...); those that need no gradient are left alone.
+        Stacked weights, each (models, ...); those without gradients are left alone.
     rates : sequence of float
         Initial learning rate of each model.
     """
@@ -144,7 +144,7 @@ class Adam:
         """Update all weights at `factor` times their rates, and clear the gradients."""
         self.steps += 1
         for weight, mean, square in zip(self.weights, self.means, self.squares, strict=True):
-            assert weight.grad is not None  # every weight takes part in the loss
+            assert weight.grad is not None  # the loss depends on every weight
             mean.lerp_(weight.grad, 0.1)
             square.mul_(0.999).addcmul_(weight.grad, weight.grad, value=0.001)
             size = (square / (1 - 0.999**self.steps)).sqrt_().add_(1e-8)

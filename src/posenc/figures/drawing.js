@@ -1,6 +1,6 @@
-// Colors, elements, and what figures are drawn with.
+// Colors, elements, and drawing helpers.
 
-/** The map of the heatmaps: 256 steps, on the lines between its eleven colors. */
+/** The heatmaps' color map: 256 steps, interpolated linearly between eleven colors. */
 const STEPS = Array.from({ length: 256 }, (_, n) => {
   const where = (n / 255) * 10;
   const left = Math.min(9, Math.floor(where));
@@ -10,13 +10,13 @@ const STEPS = Array.from({ length: 256 }, (_, n) => {
   });
 });
 
-/** The steps as pixels: red, green, blue and opaque. */
+/** The steps as opaque RGBA pixels. */
 const PIXELS = new Uint32Array(Uint8Array.from(STEPS.flatMap((rgb) => [...rgb, 255])).buffer);
 
 /** The color of a value between -1 and 1. */
 const shade = (x) => `rgb(${STEPS[Math.max(0, Math.min(255, Math.floor(128 * (x + 1))))]})`;
 
-/** Paint a table of values between -limit and limit, a pixel each. */
+/** Paint a table of values between -limit and limit, one pixel each. */
 function paint(canvas, table, rows, columns, limit) {
   if (canvas.width !== columns) canvas.width = columns;
   if (canvas.height !== rows) canvas.height = rows;
@@ -57,19 +57,19 @@ const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replac
 const grouping = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
 const group = (x) => grouping.format(x).replaceAll(",", " ");
 
-/** An SVG of a fixed height, and as wide as its place: the height, and how to draw into it. */
+/** Add an SVG as wide as its container: its height, and a function that draws into it. */
 function drawing(picture, label, height, attributes = { height }) {
   const svg = shape("svg", { role: "img", "aria-label": label, ...attributes });
   picture.append(svg);
   const draw = (width, ...children) => {
-    const down = attributes.height ?? svg.clientHeight; // a style says it, by the width
+    const down = attributes.height ?? svg.clientHeight; // else CSS sets it, by width
     svg.setAttribute("viewBox", `0 0 ${width} ${down}`);
     svg.replaceChildren(...children.flat());
   };
   return { height, draw };
 }
 
-/** Axes from 0 to `right` and from -top to top: scales, and what to draw of them. */
+/** Axes from 0 to `right` and from -top to top: the scales and their elements. */
 function axes(width, height, above, right, top, label) {
   const [x0, x1, y0, y1] = [34, width - 12, height - 36, above];
   const x = (value) => x0 + (value / right) * (x1 - x0);
@@ -96,7 +96,7 @@ function axes(width, height, above, right, top, label) {
   return { x, y, frame: [frame, zero, ...ticks, text((x0 + x1) / 2, height - 4, label, middle)] };
 }
 
-/** The hand of a circle around (cx, cy), to a point of the unit circle. */
+/** A clock hand from (cx, cy) toward a point of the unit circle. */
 function hand(cx, cy, radius, [right, up], attributes) {
   return shape("line", {
     x1: cx,
@@ -108,9 +108,9 @@ function hand(cx, cy, radius, [right, up], attributes) {
 }
 
 /**
- * The figures, each in a file of its own. A figure is `compute` (state → values), `build`, which makes
- * the picture once and returns the function that draws values into it, and `say` (what it shows).
- * `play` names the field that a button moves; one that `runs` moves by itself where it is seen, and
- * glides from step to step. What can be moved, and how far, says the class in Python.
+ * The figures, one per file. A figure has `compute` (state → values), `build`, which creates the
+ * picture once and returns the function that draws values into it, and `say` (what it shows).
+ * `play` names the field that the buttons step; a figure that `runs` plays automatically while in
+ * view, and animates between steps. The Python class defines the controls and their limits.
  */
 const FIGURES = {};

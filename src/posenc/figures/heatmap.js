@@ -27,7 +27,7 @@ FIGURES.heatmap = {
     let down;
     canvas.addEventListener("pointerdown", (event) => (down = event));
     canvas.addEventListener("pointermove", (event) => {
-      // A finger that goes up or down scrolls the page; one that goes sideways picks.
+      // Vertical swipes scroll the page; horizontal ones pick a cell.
       if (event.pointerType !== "touch" || Math.abs(event.clientX - down.clientX) > 10) pick(event);
     });
     canvas.addEventListener("click", pick);

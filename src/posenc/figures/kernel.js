@@ -1,5 +1,5 @@
 FIGURES.kernel = {
-  /** Products by offset, and the offsets that look nearer than 1 does, nearest first. */
+  /** Products by offset, and the offsets that look nearer than 1, nearest first. */
   compute({ d_model, base, seq_len }) {
     const frequencies = omegas(d_model, base);
     const products = Array.from({ length: seq_len }, (_, offset) =>

@@ -1,9 +1,9 @@
-// A figure in its place: its controls, its state, and the website or Jupyter around it.
+// A figure's controls and state, and its integration into the website and Jupyter.
 
-/** The upper limit of a field in a state: below another one, or a part of it. */
+/** The upper limit of a field in a state; it may depend on another field. */
 const top = ({ max, below, parts }, state) => (below ? state[below] / parts - 1 : max);
 
-/** The value that `given` stands for, or undefined if the field can't take it. */
+/** Parse a value, or return undefined if it is invalid for the field. */
 function parse(field, given) {
   if (field.options) return Object.hasOwn(field.options, given) ? given : undefined;
   const value = typeof given === "string" && given.trim() === "" ? NaN : Number(given ?? NaN);
@@ -11,7 +11,7 @@ function parse(field, given) {
   return fits && (field.log || (value - field.min) % field.step === 0) ? value : undefined;
 }
 
-/** A whole state from what is given: defaults for what is missing or bad, and limits kept. */
+/** Complete a state: defaults for missing or invalid fields, values clamped to dependent limits. */
 function complete(kind, given) {
   const state = {};
   for (const [name, field] of Object.entries(FIELDS[kind])) {
@@ -21,7 +21,7 @@ function complete(kind, given) {
   return state;
 }
 
-/** The control of one field: what to put on the page, and how to bring it up to date. */
+/** The control of one field: its element, and a function that updates it. */
 function control(name, field, set) {
   const id = `field-${name}`;
   const label = element("label", { for: id }, field.label);
@@ -42,7 +42,7 @@ function control(name, field, set) {
   const value = element("span", { "aria-hidden": "true" });
   const read = () => (field.log ? Number((10 ** input.value).toPrecision(2)) : Number(input.value));
   input.addEventListener("input", () => set({ [name]: read() }));
-  let before; // a swipe that begins here scrolls the page: then all is as it was
+  let before; // restored when a swipe that starts here scrolls the page
   input.addEventListener("pointerdown", () => (before = input.value));
   input.addEventListener("pointercancel", () => {
     input.value = before;
@@ -62,8 +62,8 @@ function control(name, field, set) {
 }
 
 /**
- * Buttons that move `name` on, step by step or by themselves; slower for those who want less motion.
- * With `between`, which draws a part of a step, the figure glides and waits longer.
+ * Buttons that step `name`, once or continuously; slower if the reader prefers reduced motion.
+ * With `between`, which draws a fraction of a step, steps are animated and slower.
  */
 function player(name, field, current, set, between) {
   const { min, max, step: size } = field;
@@ -104,7 +104,7 @@ function player(name, field, current, set, between) {
   return motion;
 }
 
-/** Put the view into the page's address, and copy that. */
+/** Put the view into the page's URL, and copy the URL. */
 async function copyLink(id, state, say) {
   const url = new URL(location.href);
   url.search = new URLSearchParams({ figure: id, ...state });
@@ -118,7 +118,7 @@ async function copyLink(id, state, say) {
   }
 }
 
-/** Copy the line that puts the view into a page elsewhere, or show it. */
+/** Copy the HTML that embeds the view in another page, or show it. */
 async function copyFrame(kind, state, say) {
   const root = document.documentElement.dataset.content_root;
   const url = new URL(`${root}embed/${kind}.html`, location.href);
@@ -132,13 +132,13 @@ async function copyFrame(kind, state, say) {
   }
 }
 
-/** The state that the page's address holds for the figure `id`; one alone on its page has none. */
+/** The state that the page's URL gives the figure `id`; on an embed page, `id` is empty. */
 function linked(id) {
   const query = new URLSearchParams(location.search);
   return query.get("figure") === id ? Object.fromEntries(query) : {};
 }
 
-/** Start a figure when it comes into view, and stop it beyond, until the reader takes it over. */
+/** Play a figure while it is in the viewport, until the reader takes over. */
 function runWhileSeen(host, { start, stop }) {
   const seen = new IntersectionObserver(([{ isIntersecting }]) => {
     stop();
@@ -147,10 +147,10 @@ function runWhileSeen(host, { start, stop }) {
   seen.observe(host);
   for (const taken of ["click", "input"])
     host.shadowRoot.addEventListener(taken, () => seen.disconnect());
-  host.shadowRoot.addEventListener("input", stop, true); // before it is spoken
+  host.shadowRoot.addEventListener("input", stop, true); // capture: before it is announced
 }
 
-/** Draw a figure into the shadow of `host`; tell `onchange` of each state that the reader makes. */
+/** Draw a figure into the shadow root of `host`; report each state set by the reader to `onchange`. */
 function mount(host, kind, given, onchange = () => {}, id = "") {
   const fields = FIELDS[kind];
   const { play, runs, compute, build, say } = FIGURES[kind];
@@ -185,7 +185,7 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     redraw();
     said.textContent = say(figure.state, figure.values);
     clearTimeout(calm);
-    if (running()) return; // by itself, it says nothing
+    if (running()) return; // don't announce automatic steps
     calm = setTimeout(() => {
       if (spoken.value !== said.textContent) spoken.value = said.textContent;
     }, 500);
@@ -219,7 +219,7 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   return figure;
 }
 
-/** On the website: <posenc-figure kind="heatmap" d-model="64">, with a picture inside. */
+/** On the website: <posenc-figure kind="heatmap" d-model="64">, with a fallback picture inside. */
 function define() {
   class PosencFigure extends HTMLElement {
     connectedCallback() {
@@ -237,12 +237,12 @@ function define() {
   if (!customElements.get("posenc-figure")) customElements.define("posenc-figure", PosencFigure);
 }
 
-/** In Jupyter: anywidget calls this with the model that Python shares. */
+/** In Jupyter: anywidget calls this with the model shared with Python. */
 function render({ model, el }) {
   const kind = model.get("_kind");
   const names = Object.keys(FIELDS[kind]);
   const read = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
-  const host = element("div", { "data-lm-suppress-shortcuts": "true" }); // arrow keys are the sliders'
+  const host = element("div", { "data-lm-suppress-shortcuts": "true" }); // keep arrow keys for the sliders
   el.append(host);
   const figure = mount(host, kind, read(), (state) => {
     model.set(state);

@@ -1,4 +1,4 @@
-/** The frequencies that a rule makes of those in training; `rotary_frequencies` in Python. */
+/** Rules that map the trained frequencies to scaled ones; `rotary_frequencies` in Python. */
 const STRETCHES = {
   none: (plain) => plain,
   interpolation: (plain, { factor }) => plain.map((frequency) => frequency / factor),
@@ -19,14 +19,14 @@ const STRETCHES = {
   },
 };
 
-/** A frequency, of which a share between 0 and 1 is divided by the factor. */
+/** A frequency, with a share of it, clamped to 0…1, divided by the factor. */
 function mix(frequency, factor, share) {
   const part = Math.min(1, Math.max(0, share));
   return (frequency / factor) * part + frequency * (1 - part);
 }
 
 FIGURES.stretch = {
-  /** Wavelengths, and how many pairs never finished a turn and how many meet new angles. */
+  /** Wavelengths, and how many pairs never finished a turn, and how many meet new angles. */
   compute(state) {
     const { d_model, base, trained, factor, rule } = state;
     const plain = omegas(d_model, base);

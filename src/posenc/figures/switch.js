@@ -1,4 +1,4 @@
-/** Other tables than the paper's, by convention or by mistake; their names are Python's. */
+/** Variants of the paper's table, by convention or by mistake, under their names in Python. */
 const VARIANTS = {
   halves: {
     verdict: "a convention: the same columns in another order",
