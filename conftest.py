@@ -1,4 +1,4 @@
-"""Notebooks as tests: nbval runs cells and compares texts; this, pictures and wrong answers."""
+"""Notebooks as tests: nbval runs cells and compares text; this adds pictures and wrong answers."""
 
 import difflib
 import re
@@ -10,12 +10,12 @@ from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 
 def pytest_configure():
-    """Count no lines in kernels: it doubles a chapter's time, and the package's tests reach all."""
+    """Disable coverage in kernels: it doubles a chapter's time, and the unit tests cover all."""
     nbval.plugin.setup_coverage = nbval.plugin.teardown_coverage = lambda *given: None
 
 
 def pytest_itemcollected(item):
-    """Count cells as JupyterLab does after a run from the top: [1] is the first."""
+    """Label cells as JupyterLab does after a run from the top: the first is [1]."""
     if isinstance(item, IPyNbCell):
         item.name = f"[{item.cell_num + 1}]"
         item._nodeid = item.nodeid.replace(f"Cell {item.cell_num}", item.name)
@@ -23,14 +23,14 @@ def pytest_itemcollected(item):
 
 
 class WrongAnswer(pytest.Item):
-    """A wrong answer to an exercise, given once all cells have run: its check must refuse it."""
+    """A wrong answer to an exercise, which its check must reject; runs after all cells."""
 
     answer: str
     says: str
 
     def runtest(self):
         kernel = self.parent.kernel
-        # In a copy of the notebook's names, so that no answer helps or spoils the next.
+        # Run in a copy of the namespace, so that answers can't affect each other.
         sent = kernel.execute_cell_input(f"exec({self.answer!r}, {{**globals()}})")
         error, message = {"ename": "nothing", "evalue": ""}, None
         while not message or message["content"].get("execution_state") != "idle":
@@ -42,8 +42,8 @@ class WrongAnswer(pytest.Item):
         if error["ename"] != "AssertionError" or self.says not in error["evalue"]:
             raised = f"it raises {error['ename']}: {error['evalue']}"
             pytest.fail(
-                f"{self.nodeid}\n{self.answer}\nThe check must refuse this and say {self.says!r}; "
-                f"{raised}\nMend the check, or `wrong_answers` in the metadata of its cell.",
+                f"{self.nodeid}\n{self.answer}\nThe check must reject this and say {self.says!r}; "
+                f"{raised}\nFix the check, or `wrong_answers` in the metadata of its cell.",
                 pytrace=False,
             )
 
@@ -53,7 +53,7 @@ class WrongAnswer(pytest.Item):
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """After the cells of a notebook come the wrong answers in their metadata."""
+    """Collect the wrong answers in a notebook's metadata, after its cells."""
     report = yield
     if isinstance(collector, IPyNbFile) and report.passed:
         for cell in collector.nb.cells:
@@ -66,28 +66,28 @@ def pytest_make_collect_report(collector):
 
 
 def said(outputs):
-    """Split what outputs show into lines."""
+    """Split the outputs' text into lines."""
     texts = [o.get("text", o.get("data", {}).get("text/plain", "")) for o in outputs]
     return "\n".join(texts).splitlines()
 
 
 def problem(item, error):
-    """Say what is wrong with a cell, and the cure."""
+    """Describe what is wrong with a cell, and how to fix it."""
     where = f"{item.path.name}, cell {item.name}"
     store = f"If the fresh one is right: make notebooks NOTEBOOKS=notebooks/{item.path.name}"
     if isinstance(error, str):
-        return f"{where} draws another picture than the stored one.\n{error}\n{store}"
+        return f"{where}: the picture differs from the stored one.\n{error}\n{store}"
     if str(error) != "Cell outputs differ":
         return f"{where}: {error}\n{item.cell.source}\n{error.inner_traceback or ''}"
     sides = said(item.cell.outputs), said(item.test_outputs)
     lines = list(difflib.unified_diff(*sides, "stored", "fresh", lineterm=""))
     lines = lines or [str(error.inner_traceback)]
-    return "\n".join([f"{where} runs, but its output is not the stored one.", *lines, store])
+    return "\n".join([f"{where}: the output differs from the stored one.", *lines, store])
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Fail a cell that raises, says or draws something else than what is stored beside it."""
+    """Fail a cell that raises, or whose text or picture differs from the stored one."""
     if not isinstance(item, IPyNbCell):
         return (yield)
     item.repr_failure = lambda failure: str(failure.value)

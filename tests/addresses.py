@@ -1,4 +1,4 @@
-"""The addresses that others may have cited: each page, and its figures, equations and claims."""
+"""Citable addresses: each page, and its figures, tables, equations, claims and exercises."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ MOVED = re.compile(r'http-equiv="refresh" content="0; url=([^"]+)"')
 
 
 def places(page):
-    """What can be cited on a page of the site; nothing where there is no such page."""
+    """The citable anchors of a page, or of the page that it redirects to; empty without either."""
     path = SITE / page
     html = path.read_text("utf-8") if path.exists() else ""
     if moved := MOVED.search(html):

@@ -1,4 +1,4 @@
-"""What several tests need: the built site, a browser (named or installed), and windows in it."""
+"""Shared fixtures: the built site, a browser (named or installed), and pages in it."""
 
 import os
 import re
@@ -11,13 +11,13 @@ OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)
 
 
 def pytest_collection_modifyitems(items):
-    """Mark what needs the site or a browser."""
+    """Mark the tests that use the site or a browser."""
     for item in items:
         if {"browser", "site"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker("browser")
 
 
-# Where something isn't installed; in CI everything is.
+# Skip where a prerequisite is missing; in CI, fail.
 absent = pytest.fail if os.environ.get("CI") else pytest.skip
 
 
@@ -40,7 +40,7 @@ def browser():
 
 
 def windows(browser):
-    """Give a function that opens a window; no script may fail, and no other host be asked."""
+    """Yield a function that opens a page; fail on script errors and third-party requests."""
     opened, wrong = [], []
 
     def visit(address="about:blank", **options):
@@ -51,7 +51,7 @@ def windows(browser):
         page.on("pageerror", lambda error: wrong.append(error.message))
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
         page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
-        page.on("request", lambda made: OURS.match(made.url) or wrong.append(f"asks {made.url}"))
+        page.on("request", lambda made: OURS.match(made.url) or wrong.append(f"gets {made.url}"))
         opened.append(page.context)
         page.goto(address)
         return page
@@ -59,8 +59,8 @@ def windows(browser):
     yield visit
     for context in opened:
         context.close()
-    assert wrong == [], "scripts of the page fail, its policy is broken, or another host is asked"
+    assert wrong == [], "script errors, policy violations, or requests to other hosts"
 
 
 visit = pytest.fixture(windows)
-visit_all = pytest.fixture(windows, scope="module")  # for windows that several tests look into
+visit_all = pytest.fixture(windows, scope="module")  # for pages that several tests share

@@ -1,7 +1,7 @@
-"""Encodings that are right, and wrong ones with the laws that they break.
+"""Correct encodings, and wrong ones with the laws that they break.
 
-The tables of the bug hunt are among them; the public bugs of `posenc.checks.recall`, each beside
-what is right, aren't: they know their laws themselves. Decoders that are right are in `test_tiny`.
+The tables of the bug hunt are included. The public bugs of `posenc.checks.recall` aren't: they come
+with their laws, and with a correct counterpart each. Correct decoders are in `test_tiny`.
 """
 
 from itertools import product
@@ -16,7 +16,7 @@ from posenc.checks import hunt, recall
 from posenc.checks.conventions import EXTENTS, ROTARY_LAYOUTS
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
-# What is right
+# Correct
 
 TABLE = """
 def subject(seq_len, d_model, dtype=np.float32):
@@ -62,7 +62,7 @@ def subject(x, positions):
 
 
 def made(text, old="", new=""):
-    """Run the text of a program, with one place changed, and return its `subject`."""
+    """Run a program's source, with one replacement, and return its `subject`."""
     assert not old or text.count(old) == 1, old
     space = {"np": np, "torch": torch, "nn": nn, "__name__": "specimen"}
     space |= {"kept": {}, "memory": np.zeros(500_000, np.float32)}
@@ -79,7 +79,7 @@ def in_torch(seq_len, d_model, dtype=torch.float32):
 
 
 def tensor2tensor(length, channels):
-    """All in float32, with an inverse: the order of operations that rounds most."""
+    """All in float32, with a reciprocal: the order of operations with the most rounding."""
     steps = np.arange(channels // 2, dtype=np.float32) / np.float32(channels // 2 - 1)
     omega = 1 / np.exp(steps * np.log(np.float32(10_000)))
     angles = np.arange(length, dtype=np.float32)[:, None] * omega
@@ -94,7 +94,7 @@ def in_numpy(x, positions):
 
 
 def last_part(x, positions):
-    """Turn the last dimensions of a head, at one width, up to position 99."""
+    """Rotate the last dimensions of a head; only one width, and positions up to 99, are valid."""
     if x.shape[-1] != 24:
         raise ValueError("not mine")
     where = torch.arange(100, device=x.device)[positions]
@@ -111,7 +111,7 @@ ABSOLUTE, UNTURNED = (tiny.Decoder(DECODER.model.weights, name) for name in ("si
 
 
 def counted(step, base, first):
-    """Count from somewhere, in steps of something."""
+    """A table with another first position and another step."""
     return lambda n, d: sinusoidal_encoding((np.arange(n) + first) * step, d, base=base)
 
 
@@ -121,7 +121,7 @@ AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
 SHARED = {"widths": [16], "frequencies": rotary_frequencies(16)[0] * (np.arange(8) < 4)}
 AXES = {"axes": 2, "widths": [16]}
 SHORT = {"length": 300, "longest": 50_000}
-RIGHT = [  # kind, subject, what is said of its convention, options
+RIGHT = [  # kind, subject, part of its reported convention, options
     ("table", made(TABLE), "", {}),
     ("table", in_torch, "", {}),
     ("table", tensor2tensor, "sin, cos; exponent i/(d/2 - 1)", {"longest": 1_000_000}),
@@ -154,31 +154,31 @@ RIGHT = [  # kind, subject, what is said of its convention, options
 ]  # fmt: skip
 
 
-# What is wrong
+# Wrong
 
 
 class Wrong(NamedTuple):
-    """A wrong function, with all laws that fail, in their order; "…" stands for more of them.
+    """A wrong function, with all laws that it fails, in order; "…" stands for more of them.
 
-    `says` are words of the report on the first of them, or on another one that stands before ": ".
+    `says` is part of the report on the first of them, or on the one named before ": ".
     """
 
     kind: str
     laws: str
     subject: Any
     says: str = ""
-    options: dict = {}  # noqa: RUF012 - it is only read
+    options: dict = {}  # noqa: RUF012 - read-only
 
 
 def changed(kind, text, rows):
-    """Change a right program in one place: laws, the old text, the new one, and what is said."""
+    """Mutants of a correct program, by rows of laws, old text, new text, and what is reported."""
     for laws, old, new, *says in rows:
         yield Wrong(kind, laws, made(text, old, new), "".join(says), {"base": 10_000})
 
 
 ANGLES, RETURN, ODD = "position * omega", "return table", 'raise ValueError("odd")'
 PLACES, HALVES = "positions.double()", "x.chunk(2, dim=-1)"
-LEAF = "torch.zeros((), requires_grad=True)"  # what else a gradient may arrive at
+LEAF = "torch.zeros((), requires_grad=True)"  # another leaf that gradients reach
 TABLES = changed("table", TABLE, [
     ("shape …", "_model), dtype)", "_model), np.int32)", "int32, which is no floating-point type"),
     ("shape …", RETURN, "return np.tile(table, 2)", "exhibit 12,"),
@@ -247,7 +247,7 @@ def early(seq_len, d_model, dtype=torch.float32):
 
 
 def at(place):
-    """Steps that begin where `place` says, given the tokens in the cache, and the new ones."""
+    """Steps that begin at `place(n, more)`, given the counts of cached and of new tokens."""
 
     def step(tokens, cache):
         begin = place(recall.count(cache), tokens.shape[1])
@@ -304,7 +304,7 @@ WRONG = [
           {"widths": [16]}),
     Wrong("rotary", "steps token far empty", lambda x, p: rotate_pairs(
         x, p, layout="halves" if x.shape[-2] == 1 else "neighbors"), "exhibit C,"),
-    # wrong by little: a bound that is too loose lets them through
+    # slightly wrong: bounds that are too loose would let them pass
     Wrong("rotary", "norm shift identity frequencies …", lambda x, p: rotate_pairs(x, p)
           + 1e-5 * torch.sin(17.0 * p[..., None] + torch.arange(x.shape[-1])), ""),
     Wrong("rotary", "norm shift offset identity frequencies start steps batch …", lambda x, p:
@@ -333,7 +333,7 @@ WRONG = [
     Wrong("rotary", "frequencies", NO_BASE, "no base and exponent known for the pairs of", AXES),
 ]  # fmt: skip
 
-# What is said of laws that hold, or that have nothing to say
+# Notes on laws that pass or don't apply
 
 
 class ReadsNumbers(recall.Added):

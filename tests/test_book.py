@@ -16,11 +16,11 @@ from sphinx_posenc.myst_markup import CAPTION, SOLUTION
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-# The page before chapter 1 is no chapter: it has no number, so its pictures have none, no frame and
-# no exercises; it opens with a picture and folds nothing.
+# The page before chapter 1 isn't a chapter: it and its pictures have no numbers, and it has no
+# frame, no exercises and no folds.
 CHAPTERS = [path for path in NOTEBOOKS if not path.stem.startswith("00_")]
 SECTIONS = ["What you'll do", "Summary", "Exercises", "What comes next"]
-CURE = "run `make notebooks NOTEBOOKS=…` for it, which executes and stores it"
+CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
 FORBIDDEN = {
     "an absolute path": r"""["'](/|~|[A-Z]:\\)\w""",
     "network access": r"\b(urllib|requests|httpx|socket|urlopen|wget|curl)\b|https?://",
@@ -31,7 +31,7 @@ FORBIDDEN = {
 
 
 class Chapter:
-    """A notebook as the rules look at it."""
+    """A notebook, as rules need it."""
 
     def __init__(self, path):
         self.path = path
@@ -51,7 +51,7 @@ class Chapter:
 
 
 def rule(find, paths=NOTEBOOKS):
-    """Make a test of each notebook from what finds problems: pairs of a cell or None, and words."""
+    """Make a per-notebook test of a function that yields problems: a cell or None, and words."""
 
     @pytest.mark.parametrize("path", paths, ids=lambda path: path.stem)
     def test(path):
@@ -79,19 +79,19 @@ def test_is_whole_and_was_run_from_the_top(chapter):
     nbformat.validate(chapter.notebook)
     kernel = {"display_name": "Python 3", "language": "python", "name": "python3"}
     if chapter.notebook.metadata != {"kernelspec": kernel}:
-        yield None, f"its metadata is of the editor that saved it: {CURE}"
+        yield None, f"has metadata of the editor that saved it: {CURE}"
     for number, cell in enumerate(chapter.code, 1):
         if cell.execution_count != number:
-            yield cell, f"the stored run has the number {cell.execution_count}: {CURE}"
+            yield cell, f"the stored execution count is {cell.execution_count}: {CURE}"
         if any(o.output_type == "error" or o.get("name") == "stderr" for o in cell.outputs):
-            yield cell, f"the stored output is an error or a warning: mend it, then {CURE}"
+            yield cell, f"the stored output is an error or a warning: fix it, then {CURE}"
 
 
 @chapter_rule
 def test_has_the_frame_of_a_chapter(chapter):
     headings = re.findall(r"^(#+) (.+)$", chapter.text, re.MULTILINE)
     if [level for level, _ in headings[:1]] != ["#"] or [h[0] for h in headings].count("#") > 1:
-        yield None, "has one heading of the first level, its title, above everything"
+        yield None, "needs exactly one heading of the first level, its title, at the top"
     seconds = [title for level, title in headings if level == "##"]
     if [title for title in seconds if title in SECTIONS] != SECTIONS or seconds[0] != SECTIONS[0]:
         yield None, f"needs these sections in this order, beginning with the first: {SECTIONS}"
@@ -104,13 +104,13 @@ def test_has_the_frame_of_a_chapter(chapter):
 def test_code_is_short_and_keeps_to_itself(chapter):
     lengths = [len(cell.source.splitlines()) for cell in chapter.code]
     if np.median(lengths) > 9:
-        yield None, f"half of its cells have {np.median(lengths):.0f} lines or more: at most 9"
+        yield None, f"its median cell has {np.median(lengths):.0f} lines: at most 9"
     for cell, length in zip(chapter.code, lengths, strict=True):
         if length > 20:
-            yield cell, f"{length} lines of code: split it into cells of at most 20, 3 as a rule"
+            yield cell, f"{length} lines of code: split it into cells of at most 20, usually 3"
         for what, pattern in FORBIDDEN.items():
             if found := re.search(pattern, cell.source):
-                yield cell, f"{what} ({found[0]}): a chapter runs anywhere, without a network"
+                yield cell, f"{what} ({found[0]}): chapters must run anywhere, offline"
 
 
 @chapter_rule
@@ -124,7 +124,7 @@ def test_figures_have_caption_alt_text_and_a_mention(chapter):
             caption = CAPTION.fullmatch(below["source"])
             name, text = caption.group("name", "text") if caption else ("", "")
             if len(images(cell)) != 1:
-                yield cell, f"{len(images(cell))} pictures where metadata announces one: draw one"
+                yield cell, f"{len(images(cell))} pictures, but the metadata of one: draw one"
             if len(text) <= 30:
                 form = '<a id="fig-name"></a>**Figure ?.** What it shows'
                 yield cell, f"no caption of more than 30 characters in the cell below it: {form}"
@@ -153,51 +153,51 @@ def test_exercises_have_solutions_that_run(chapter):
     if solutions != exercises:
         yield None, f"exercises {exercises}, but folded solutions {solutions}: one each, in order"
     for label in set(exercises) - ran:
-        yield None, f"the solution of {label} holds no code: add a cell with the tag solution"
+        yield None, f"the solution of {label} has no code: add a cell with the tag solution"
 
 
 @rule
 def test_nothing_needs_a_solution(chapter):
-    """A reader who solves an exercise another way can go on: no later cell needs our names."""
+    """A reader who solves an exercise another way can go on: no later cell uses our names."""
     sources = [cell.source for cell in chapter.code]
     ours = [n for n, cell in enumerate(chapter.code) if "solution" in tags(cell)]
     free, needy = needing_torch(sources), needing_torch(sources, ours)
     for number, (before, now) in enumerate(zip(free, needy, strict=True)):
         if now and not before and number not in ours:
-            yield chapter.code[number], "needs a solution: a reader may solve it otherwise"
+            yield chapter.code[number], "uses a solution's names: a reader's may differ"
 
 
 @rule
 def test_is_plain_markdown(chapter):
-    """Every viewer shows it, not only the site."""
+    """Every viewer renders it, not only the site."""
     for cell in chapter.cells:
         if cell.cell_type == "markdown":
             if role := re.search(r"\{[\w:-]+\}`", cell.source):
                 yield cell, f"{role[0]} is a role, which other viewers don't know: write a link"
             kinds = {*re.findall(r"^[`:]{3,}\{([\w-]+)\}", cell.source, re.MULTILINE)}
             if kinds - {"admonition", "exercise", "solution", "index"}:
-                yield cell, f"holds a directive, {kinds}, that no other viewer knows: take it out"
+                yield cell, f"has a directive, {kinds}, that other viewers don't know: remove it"
 
 
 @chapter_rule
 def test_folded_code_says_what_it_does(chapter):
-    """On the site as in JupyterLab: its first line is a comment, and both fold the same cells."""
+    """Its first line is a comment, and the site and JupyterLab fold the same cells."""
     for cell in chapter.code:
         hidden, solves = cell.metadata.get("jupyter", {}), "solution" in tags(cell)
         collapsed = hidden.get("source_hidden", False)
         if collapsed != (solves or "hide-input" in tags(cell)):
-            yield cell, "folded here, open there: it takes hide-input and source_hidden"
+            yield cell, "folded in one viewer alone: hide-input or solution, and source_hidden"
         if collapsed and not re.match(r"# \S.*\n.", cell.source):
             yield cell, "folded: begin it with a comment that says what it does"
         shown = cell.outputs and not hidden.get("outputs_hidden")
         if solves and (shown or not cell.source.startswith("# Solution\n")):
-            problem = "a line of the solution shows in JupyterLab before it is opened"
+            problem = "JupyterLab shows part of the solution before it is opened"
             yield cell, f'{problem}: begin it with "# Solution", with outputs_hidden'
 
 
 @rule
 def test_boxes_judge_what_the_chapter_asserts(chapter):
-    """Each id of the ledger stands in one box, on a cell of the same chapter, and nowhere else."""
+    """Each claim's id is in one box and on one cell of the same chapter, and nowhere else."""
     box = r"^:::\{admonition\} In the documents\n:class: documents dropdown\n(.*?)^:::$"
     boxes = re.findall(box, chapter.text, re.MULTILINE | re.DOTALL)
     judged = Counter(re.findall(rf"`({CLAIM.pattern})`", "".join(boxes)))
@@ -205,20 +205,20 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
     for claim in judged - asserted:
         yield None, f"{claim} has a box, but no cell: tag the one that asserts it"
     for claim in asserted - judged:
-        yield None, f"{claim} has a cell, but no box: judge it in one, and once"
+        yield None, f"{claim} has a cell, but no box: judge it in exactly one"
     for claim in Counter(re.findall(rf"`({CLAIM.pattern})`", chapter.text)) - judged:
-        yield None, f"{claim} is named outside of a box: move it into one"
+        yield None, f"{claim} is named outside a box: move it into one"
     for cell in chapter.code:
         if {*tags(cell)} & asserted.keys() and not re.search(r"\bassert(_|\b)", cell.source):
-            yield cell, "has the tag of a claim, and asserts nothing: write the assertion"
+            yield cell, "is tagged with a claim, but asserts nothing: add the assertion"
 
 
 def test_ledger_and_chapters_agree():
     rows = Counter(row["id"] for row in ledger(ROOT))
     cells = (cell for path in NOTEBOOKS for cell in Chapter(path).code)
     tagged = Counter(tag for cell in cells for tag in filter(CLAIM.fullmatch, tags(cell)))
-    assert [*(rows - tagged)] == [], "rows of book/claims.yml, but no cell, or two rows: tag one"
-    assert [*(tagged - rows)] == [], "tags of cells, but no row of book/claims.yml, or two cells"
+    assert [*(rows - tagged)] == [], "rows of book/claims.yml without a cell, or duplicate: tag one"
+    assert [*(tagged - rows)] == [], "tags of cells without a row of book/claims.yml, or duplicate"
 
 
 def test_toc_and_landing_page_list_all_in_order():
@@ -231,8 +231,8 @@ def test_toc_and_landing_page_list_all_in_order():
     pages = {f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")}
     assert {*listed} - {*there} == pages, "list the pages of book/ in _toc.yml"
     odd = [name for name in there if not re.fullmatch(r"notebooks/\d\d_[a-z0-9_]+", name)]
-    assert odd == [], "a chapter is called NN_name.ipynb, in lower case"
+    assert odd == [], "name chapters NN_name.ipynb, in lower case"
     text = (ROOT / "index.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| \[.*?\]\(notebooks/(\w+)\.ipynb\): .+ \|$", text, re.MULTILINE)
     expected = [(str(number), path.stem) for number, path in enumerate(CHAPTERS, 1)]
-    assert rows == expected, "the tables of index.md list other chapters: a row for each"
+    assert rows == expected, "the tables of index.md need a row for each chapter, in order"

@@ -1,4 +1,4 @@
-"""The checks find what is wrong, say why, and leave alone what is right."""
+"""The checks reject wrong encodings, say why, and accept correct ones."""
 
 import json
 import re
@@ -29,18 +29,18 @@ QUICK = {"longest": 5000, "length": 2500}  # float16 rounds from 2048 on, bfloat
 
 
 def looked_at(kind, subject, **options):
-    """Try all laws but one, which loads a compiler."""
+    """Check all laws but `compile`, which loads a compiler."""
     laws = {"laws": [law for law in checks.laws_of(kind) if law != "compile"]}
     quick = {} if kind in ("bias", "decoder") else QUICK
     return checks.check(kind=kind, **recall.named(subject, kind), **laws | quick | options)
 
 
 def one(law, kind, subject, **options):
-    """The row of one law."""
+    """Check one law, and return its row."""
     return looked_at(kind, subject, **{"laws": [law]} | options)[law]
 
 
-# What is right passes, what is wrong doesn't
+# Correct encodings pass, wrong ones fail
 
 
 @pytest.mark.parametrize(("kind", "subject", "known", "options"), RIGHT)
@@ -82,7 +82,7 @@ def test_every_law_has_reasons_and_a_specimen_that_it_fails():
 
 
 def test_the_museum_is_the_book_s():
-    """Each exhibit is shown where the link leads, and is recognized in a specimen."""
+    """Each exhibit's link leads to it, and a specimen is recognized as it."""
     for exhibit in checks.MUSEUM.values():
         notebook = nbformat.read(ROOT / "notebooks" / f"{exhibit.chapter}.ipynb", as_version=4)
         text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
@@ -92,9 +92,9 @@ def test_the_museum_is_the_book_s():
     assert said == {exhibit.number for exhibit in checks.MUSEUM.values()}
 
 
-# NaN never passes, and neither does what raises
+# NaN never passes, and neither do exceptions
 
-# An odd width is refused; under compile, compared is what `start` compares; the others need more.
+# `odd` expects an error, `compile` compares what `start` does, and the others need more options.
 OTHERS = {("module", "compile"), ("rotary", "axes"), ("rotary", "cast")}
 NAN = [
     (kind, law)
@@ -107,7 +107,7 @@ NAN = [
 @pytest.mark.parametrize(("kind", "law"), NAN)
 @pytest.mark.parametrize("where", [slice(None), slice(1), slice(-1, None)], ids=["all", "0", "-1"])
 def test_nan_never_passes(kind, law, where):
-    """A right subject, but for NaN in all of its results, or in one entry of each."""
+    """A correct subject, except for NaN in all of its results, or in one entry of each."""
 
     def spoil(made):
         made = torch.as_tensor(made).clone(memory_format=torch.contiguous_format)
@@ -170,7 +170,7 @@ def test_without_torch(monkeypatch):
 
 
 def test_arrays_of_other_libraries():
-    """Here ones that offer DLPack alone."""
+    """Here, one that supports only DLPack."""
     xp = array_api_strict
 
     def rotate(x, positions):
@@ -185,7 +185,7 @@ def test_arrays_of_other_libraries():
 
 
 def test_bfloat16_of_other_libraries():
-    """As of jax, whose arrays name a type that numpy doesn't know."""
+    """Such as jax, whose arrays have a dtype that numpy doesn't know."""
 
     class Half(np.ndarray):
         dtype = "bfloat16"
@@ -308,7 +308,7 @@ def test_exit_codes(arguments, code, said, monkeypatch, capsys):
     assert bool(printed.err) == bool(said)
     if "--json" in arguments:
         assert json.loads(printed.out)[0]["laws"][0]["status"] == "expected"
-    assert runpy.run_module("posenc.checks.__main__")["main"]  # and to import it runs nothing
+    assert runpy.run_module("posenc.checks.__main__")["main"]  # importing runs nothing
 
 
 def test_the_hunt_says_what_a_test_caught_missed_and_accused():

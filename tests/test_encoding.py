@@ -1,4 +1,4 @@
-"""The functions of numpy: identities, digits, and every error; `test_checks` has the laws."""
+"""The numpy functions: identities, accuracy, and every error; `test_checks` has the laws."""
 
 import math
 from unittest import mock
@@ -35,7 +35,7 @@ def encode(where, d_model, base=10_000.0):
 
 
 def exact(positions, d_model, base=10_000, rounded=False):
-    """Rows in 40 digits, by the formula as it is written, or by frequencies rounded to float64."""
+    """Rows computed in 40 digits, optionally from frequencies rounded to float64."""
     with mpmath.workdps(40):
         powers = [mpmath.power(base, -mpmath.mpf(2 * i) / d_model) for i in range(d_model // 2)]
         if rounded:
@@ -70,7 +70,7 @@ def test_a_shift_is_a_matrix_and_products_are_the_kernel(where, d_model, base, o
 @pytest.mark.parametrize("d_model", [2, 8, 512])
 @pytest.mark.parametrize("base", [100, 10_000, 1e6])
 def test_digits(d_model, base):
-    """Float64 is off by the rounding of its angles; float32 is the exact number, rounded."""
+    """Float64 is off by the rounding of its angles; float32 is the exact value, rounded."""
     where = np.array([1, 2, 63, 3999, 65_535, 999_999])[: 4 if d_model > 8 else None]
     expected = exact(where, d_model, base)
     for table in (encode(int(where[-1]) + 1, d_model, base)[where], encode(where, d_model, base)):
@@ -80,7 +80,7 @@ def test_digits(d_model, base):
 
 
 def test_a_long_table_costs_no_digits():
-    """Turned from row to row, it differs from sines by what the frequencies' last bit explains."""
+    """Turning from row to row adds almost no error to that of rounded frequencies."""
     near = [0, 1, 8191, 8192, _table._STRETCH - 1, _table._STRETCH, 983_039, 983_040, 999_999]
     rows = np.append(np.random.default_rng(0).integers(0, 10**6, 200), near)
     error = encode(10**6, 8)[rows] - exact(rows, 8, rounded=True)
@@ -90,7 +90,7 @@ def test_a_long_table_costs_no_digits():
 @slowly
 @given(st.integers(0, 300), widths, bases, st.fixed_dictionaries(sizes))
 def test_rows_agree_wherever_blocks_and_stretches_end(seq_len, d_model, base, chosen):
-    """A whole table is that of its positions, up to the rounding of angles, and is cast last."""
+    """A table equals the rows of its positions, up to the rounding of angles, and is cast last."""
     positions = np.arange(seq_len)
     angles = np.abs(positions[:, None] * angular_frequencies(d_model, base=base))
     allowed = 1e-11 + 2**-51 * np.repeat(angles, 2, axis=1)

@@ -1,4 +1,4 @@
-"""The book's Sphinx extension: its rules on text, code and addresses, each by itself."""
+"""Unit tests of the book's Sphinx extension: text, code and addresses."""
 
 import re
 

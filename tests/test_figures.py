@@ -1,4 +1,4 @@
-"""What a live figure shows, says and allows is what Python computes; and a reader can move it."""
+"""Live figures match Python in values, texts and limits, and respond to the reader."""
 
 import json
 import re
@@ -24,8 +24,8 @@ from posenc import (
 pytestmark = pytest.mark.usefixtures("site")
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
 CHAPTER = (SITE / "notebooks" / "05_heatmaps.html").as_uri()
-# A figure in some state: its controls, what its pictures are called, their words, and the sentence
-# below; of another state of the same figure, the last of these.
+# Figures in some state, with the labels of their controls, the labels of their pictures, the text
+# in these, and the sentence below; for further states of a figure, only the last of these lines.
 SHOWN = """
 Heatmap(d_model=8, base=12.3456, seq_len=40, position=20, dimension=7)
 width d, base n, length L, position k, dimension j
@@ -93,7 +93,7 @@ Wavelength of each pair, in training and now
 YaRN: by parts, over the number of a pair. The first pair is slower by 1.00, the last by 4.00.
     Of 1 pairs that never finished a turn, 0 meet new angles.
 """
-# Puts a figure into a state, and reads what is seen then.
+# Put a figure into a state, and read what it shows.
 SEE = """({ figure, shadowRoot: root }, state) => {
     figure.update(state);
     const all = (query, read) => [...root.querySelectorAll(query)].map(read);
@@ -121,7 +121,7 @@ def table(positions, d_model, base):
     return sinusoidal_encoding(np.asarray(positions, float), d_model, base=base, dtype=np.float64)
 
 
-# Of each figure: its values by numpy, and where its hands point to, up and right.
+# The expected values of each figure, by numpy, and the directions of its hands, up and right.
 
 
 def heatmap(d_model, base, seq_len, position, dimension):
@@ -176,7 +176,7 @@ def stretch(d_model, base, trained, factor, rule):
 
 
 def states(kind):
-    """What is shown above; all least, all most, and some at random."""
+    """States from `SHOWN`; all minima, all maxima, and some at random."""
     for block in SHOWN.strip().split("\n\n"):
         figure, *texts = re.sub(r"\n +", " ", block).splitlines()
         if figure.lower().startswith(f"{kind}("):
@@ -195,7 +195,7 @@ def states(kind):
 
 
 def show(visit, *kinds, **options):
-    """Open a page of the site, and put figures in the place of its text."""
+    """Open a page of the site, and replace its text by figures."""
     page = visit((SITE / "book" / "notation.html").as_uri(), bypass_csp=True, **options)
     page.add_script_tag(content=live_figures.script(*widgets.FIGURES))
     figure = '<figure><posenc-figure kind="{}"></posenc-figure></figure>'
@@ -218,8 +218,8 @@ def test_all_that_is_seen_is_as_python_computes(everything, kind):
     for given, texts in states(kind):
         figure = everything.locator(f"posenc-figure[kind={kind}]")
         seen = json.loads(figure.evaluate(SEE, given))
-        state = KINDS[kind](**seen["state"]).state()  # what Python refuses isn't shown
-        where = f"mend figures/{kind}.js, widgets.py or what this test expects of {state}"
+        state = KINDS[kind](**seen["state"]).state()  # raises if Python rejects it
+        where = f"fix figures/{kind}.js, widgets.py or what this test expects of {state}"
         assert seen["texts"][4 - len(texts) :] == texts, where
         wanted = globals()[kind](**state)
         hands = np.reshape(wanted.pop("hands", []), (-1, 2))
@@ -228,7 +228,7 @@ def test_all_that_is_seen_is_as_python_computes(everything, kind):
             found = np.ravel(seen["values"][name])
             message = f"{name}: {where}"
             np.testing.assert_allclose(found, np.ravel(value), 1e-14, 1e-12, err_msg=message)
-        if len(hands):  # all of one length
+        if len(hands):  # all have the same length
             x1, y1, x2, y2 = np.transpose(seen["hands"])
             tips = np.stack([y1 - y2, x2 - x1], axis=1) / np.hypot(x2 - x1, y1 - y2)[0]
             np.testing.assert_allclose(tips, hands, rtol=0, atol=1e-9, err_msg=where)
@@ -257,16 +257,16 @@ def test_each_control_answers_to_the_keyboard_on_a_phone_and_axe_finds_nothing(v
                 read = "all => all.map(o => [o.value, o.text])"
                 assert dict(control.locator("option").evaluate_all(read)) == field.options, where
                 control.select_option(last := [*field.options][-1])
-                assert state_of(page)[name] == last, f"{where} doesn't answer"
+                assert state_of(page)[name] == last, f"{where} doesn't respond"
                 continue
             press(page, name, "Home")
-            assert state_of(page)[name] == field.minimum, f"{where} doesn't answer to Home"
+            assert state_of(page)[name] == field.minimum, f"{where} doesn't respond to Home"
             press(page, name, "End")
             most = field.maximum or field.top(figure(**state_of(page)))
-            assert state_of(page)[name] == most, f"{where} doesn't answer to End"
+            assert state_of(page)[name] == most, f"{where} doesn't respond to End"
             spoken = control.get_attribute("aria-valuetext")
             assert spoken == f"{most:,}".replace(",", " "), where
-        assert page.figure.bounding_box()["height"] == height, f"{kind}: the page jumps"
+        assert page.figure.bounding_box()["height"] == height, f"{kind}: layout shift"
     controls = page.locator("posenc-figure :is(input, select, button)")
     boxes = controls.evaluate_all("all => all.map((e) => e.getBoundingClientRect().toJSON())")
     for box in boxes:
@@ -297,12 +297,12 @@ def test_buttons_step_play_and_go_around(visit, motion, steps):
     press(page, "position", "End")
     for name, after in (("Forward", 0), ("Back", 255), ("Forward", 0)):
         page.get_by_role("button", name=name).press("Enter")
-        assert state_of(page)["position"] == after, f"{name} doesn't answer: figures/page.js"
+        assert state_of(page)["position"] == after, f"{name} doesn't respond: figures/page.js"
     page.get_by_role("button", name="Play").press("Enter")
     page.clock.run_for(3100)
     page.get_by_role("button", name="Pause").press("Enter")
     page.clock.run_for(3100)
-    assert state_of(page)["position"] == steps, "Play or Pause doesn't answer: figures/page.js"
+    assert state_of(page)["position"] == steps, "Play or Pause doesn't respond: figures/page.js"
 
 
 def test_clocks_run_until_the_reader_takes_them_over(visit):
@@ -332,7 +332,7 @@ def test_a_change_is_announced_once_it_rests(visit):
 
 
 def chapter(visit, **options):
-    """Open a chapter with one figure, as it is published."""
+    """Open a chapter with one figure, as published."""
     page = visit(CHAPTER, **options)
     page.figure = page.locator("posenc-figure")
     page.name = page.locator("figure:has(posenc-figure)").get_attribute("id")
@@ -377,7 +377,7 @@ def test_a_bad_link_opens_the_usual_view(visit):
 
 @pytest.mark.parametrize("start", ["canvas", "input"])
 def test_a_swipe_scrolls_the_page_and_changes_nothing(visit, start):
-    """One that begins on a figure, as a thumb's often does; a tap still picks."""
+    """Even if it begins on a figure, as a thumb's often does; a tap still picks."""
     size = {"width": 390, "height": 500}
     page = chapter(visit, viewport=size, has_touch=True, is_mobile=True, bypass_csp=True)
     place = page.figure.locator(start).first

@@ -1,4 +1,4 @@
-"""What can be taken along: text for programs, the ledger as data, figures, and what is cited."""
+"""Other forms of the book: Markdown twins, the ledger as JSON, embeds; and stable addresses."""
 
 import json
 import os
@@ -29,7 +29,7 @@ def test_every_page_has_a_twin_in_markdown_that_llms_txt_lists():
         for target, place in links:
             there = (twin.parent / target).read_text("utf-8")
             is_kept = f'id="{place}"' in there or not re.match("(claim|eq|ex|fig|tab)-", place)
-            assert is_kept, f"{twin} leads to {target}#{place}"
+            assert is_kept, f"{twin}: dead link to {target}#{place}"
 
 
 def test_the_ledger_as_data_follows_its_schema_and_leads_to_its_places():
@@ -73,7 +73,7 @@ def test_a_download_installs_the_package_where_it_is_missing(monkeypatch):
     "path", sorted((SITE / "embed").glob("*.html")), ids=lambda path: path.stem
 )
 def test_another_site_can_put_a_view_in_a_frame(browser, path):
-    """Its line draws it there as it was, and asks no other host for anything."""
+    """The copied line reproduces the view there, without requests to other hosts."""
     tab = browser.new_page(color_scheme="dark", permissions=["clipboard-read", "clipboard-write"])
     asked = []
     tab.on("request", lambda request: asked.append(request.url))

@@ -1,6 +1,6 @@
-"""Pages that were made light look as they did before, and a build of one change as a fresh one.
+"""Optimized pages look the same as raw ones, and incremental builds match fresh ones.
 
-Both are tried on two pages of each thing that the book has, with the book's own settings.
+The site under test has two pages, with everything that the book has, and the book's own settings.
 """
 
 import gc
@@ -68,7 +68,7 @@ TOC = "{format: jb-book, root: index, chapters: [{file: plain}]}"
 
 
 def settings():
-    """What conf.py would say."""
+    """The settings that conf.py would have."""
     book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
     own = book["sphinx"]["config"]
     own |= {
@@ -86,7 +86,7 @@ def settings():
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory):
-    """The pages as Sphinx writes them; those that were made light, and changed; and built anew."""
+    """The raw site; the optimized one, rebuilt after a change; and a fresh build of that."""
     folder = tmp_path_factory.mktemp("small")
     texts = {"_toc.yml": TOC, "squares.svg": SQUARES, "plain.md": PLAIN, "index.md": INDEX}
     for name, text in texts.items():
@@ -98,13 +98,13 @@ def sites(tmp_path_factory):
             warnings.simplefilter("ignore")
             given = settings() | options
             app = Sphinx(folder, None, site, trees, "html", given, None, freshenv=fresh)
-            app.warningiserror = True  # but not where an extension is loaded for the second time
+            app.warningiserror = True  # not before: reloaded extensions warn
             app.build()
         return site
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PAGES_URL", "https://example.org/the-book")
-        # sphinx_external_toc looks at all objects, and fails at a dead proxy, as torch leaves some.
+        # sphinx_external_toc inspects all objects, and fails on dead proxies, which torch leaves.
         seen = gc.get_objects
         patch.setattr(gc, "get_objects", lambda: [o for o in seen() if type(o) not in ProxyTypes])
         build("light")
@@ -114,9 +114,9 @@ def sites(tmp_path_factory):
 
 
 def picture(visit, site, press, glyphs, **options):
-    """A page as it looks, from top to bottom, after a reader pressed something."""
+    """A full-page screenshot, optionally after a click."""
     page = visit((site / "index.html").as_uri(), **options)
-    # Nothing blinks or fades while a picture is taken.
+    # No blinking or fading in the screenshot.
     still = "* { caret-color: transparent !important; transition: none !important }"
     page.add_style_tag(content=still)
     if not glyphs:
@@ -133,14 +133,14 @@ def picture(visit, site, press, glyphs, **options):
 @pytest.mark.parametrize(
     ("scheme", "width", "press", "glyphs", "limit"),
     [
-        ("light", 1280, None, True, 40),  # a missing glyph, or one of another font, is over 100
+        ("light", 1280, None, True, 40),  # a missing glyph, or one of another font, exceeds 100
         ("dark", 1280, '[data-bs-toggle="dropdown"]', False, 16),
         ("light", 390, ".primary-toggle", False, 16),
         ("dark", 390, ".search-button", False, 16),
     ],
 )
 def test_pages_look_the_same(visit, sites, scheme, width, press, glyphs, limit):
-    """Colors, at a quarter of the size: a font's hints differ by part of a pixel."""
+    """Compared at a quarter of the size, since font hinting differs by fractions of a pixel."""
     size = {"width": width, "height": 800}
     before, after = (
         picture(visit, site, press, glyphs, viewport=size, color_scheme=scheme)
@@ -152,11 +152,11 @@ def test_pages_look_the_same(visit, sites, scheme, width, press, glyphs, limit):
 
 
 def test_a_build_of_one_change_is_a_fresh_one_to_the_byte(sites):
-    """A title that the other page shows: nothing is left of what was before."""
+    """After a change of a title that the other page shows, nothing is stale."""
     changed, fresh = (
         {path.relative_to(site): path.read_bytes() for path in site.rglob("*.*") if path.is_file()}
         for site in sites[1:]
     )
     assert sorted(changed) == sorted(fresh)
     stale = [path.as_posix() for path, content in changed.items() if fresh[path] != content]
-    assert stale == [], "a page isn't written again: mend `shared` in incremental.py"
+    assert stale == [], "pages weren't rewritten: fix `shared` in incremental.py"

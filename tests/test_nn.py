@@ -1,4 +1,4 @@
-"""The torch module and functions: what the laws in `test_checks` don't ask, and every error."""
+"""The torch module and functions: what the laws in `test_checks` don't cover, and every error."""
 
 import numpy as np
 import pytest
@@ -52,7 +52,7 @@ def test_a_cast_layer_keeps_its_digits_and_gives_one_answer():
 
 
 class NoFloat64(TorchDispatchMode):
-    """As on a device that has no float64, which the meta device plays here."""
+    """Makes the meta device stand in for one without float64."""
 
     def __torch_dispatch__(self, func, types, args=(), kwargs=None):
         out = func(*args, **(kwargs or {}))

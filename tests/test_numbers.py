@@ -1,11 +1,11 @@
 """Every number in a text is printed or asserted by a cell of the same section.
 
-A section of a chapter reaches from one heading to the next; what is said before the first and in
-the summary has to be said in a section, too. For a page of the book it is the chapters that a part
-links to, and for a row of the ledger the chapter that judges it.
+A section runs from one heading to the next; numbers in the introduction and the summary must recur
+in a section. For a page of the book, the chapters that a part links to must show its numbers; for a
+row of the ledger, the chapter that judges it.
 
-Whole numbers below ten, years and versions are left out; so are numbers of chapters, figures and
-sections, and code. The few that no cell can show stand in ``numbers.yml``, each with its reason.
+Exempt are whole numbers below ten, years, versions, numbers of chapters, figures and sections, and
+code. The few that no cell can show are in ``numbers.yml``, each with its reason.
 """
 
 import ast
@@ -43,7 +43,7 @@ DROPPED = re.compile(
 
 
 def spelled(text):
-    """The text with its numbers as Python writes them: 10 000, 10\\,000 and 1e−3."""
+    """Convert numbers such as 10 000, 10\\,000 and 1e−3 to Python's notation."""
     text = text.replace("−", "-").replace("{,}", "").replace("\\,", " ").replace("\u202f", " ")
     text = re.sub(r"(\d)\s*(?:\\cdot|·|×|\\times)\s*10\^\{?(-?\d+)\}?", r"\1e\2", text)
     return re.sub(
@@ -52,10 +52,7 @@ def spelled(text):
 
 
 def numbers(text):
-    """The numbers of a text that somebody measured, counted or chose, as they stand there.
-
-    A share keeps its sign, as in ``19 %``.
-    """
+    """The numbers of a text that a cell must show, as written; percentages as ``19 %``."""
     text = spelled(DROPPED.sub(" ", text))
     for found in NUMBER.finditer(text):
         number = found[0]
@@ -67,7 +64,7 @@ def numbers(text):
 
 
 def constants(source):
-    """The numbers of a cell's code, with those that its constant expressions make."""
+    """The numbers in a cell's code, strings included, and the values of constant expressions."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, int | float):
             yield float(node.value)
@@ -87,8 +84,8 @@ def printed(output):
 
 
 def look_at(cells):
-    """The numbers that a chapter says, each with its cell and section; what each section shows."""
-    said, shown, title = [], defaultdict(set), None  # None for what repeats the sections
+    """The numbers that a chapter states, with cell and section, and those each section shows."""
+    said, shown, title = [], defaultdict(set), None  # None: text that repeats sections
     for cell in cells:
         texts = [cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")]
         if cell.cell_type == "markdown":
@@ -111,7 +108,7 @@ def shown_by(name):
 
 
 def is_shown(number, shown):
-    """Whether a cell shows the number, or one that rounds to it, or the share that it is in %."""
+    """Whether a cell shows a number that equals or rounds to this one, as a fraction for a %."""
     number, percent, _ = number.partition(" %")
     places = len(number.partition(".")[2].partition("e")[0])
     value, power = float(number), int(number.partition("e")[2] or 0)
@@ -132,12 +129,12 @@ def test_numbers_in_the_text_are_printed_or_asserted(chapter):
         if number in known or (is_shown(number, shown[title]) if title else number in stated):
             continue
         cure = f"print or assert it in a cell below “{title}”, or list it in tests/numbers.yml"
-        cure = cure if title else "say it in a section that shows it"
+        cure = cure if title else "state it in a section that shows it"
         yield cell, f"no cell of this section shows {number}: {cure}"
 
 
 PAGES = [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
-# Numbers of references are years and pages; those of `try` are sizes of files and counts that the
+# Numbers in `references` are years and pages; those in `try` are file sizes, and counts that the
 # page itself prints.
 PAGES = [page for page in PAGES if page.stem not in ("references", "try")]
 
@@ -149,7 +146,7 @@ def test_numbers_of_a_page_are_shown_by_the_chapters_it_links_to(page):
         shown = set().union(*map(shown_by, re.findall(r"(\d\d_\w+)\.ipynb", part)))
         missing = {n for n in numbers(part) if n not in known and not is_shown(n, shown)}
         where = f"{page.name}, {part.partition(chr(10))[0]}"
-        assert not missing, f"{where}: link to a chapter that shows {missing}, or mend them"
+        assert not missing, f"{where}: link to a chapter that shows {missing}, or fix them"
 
 
 def test_numbers_of_the_ledger_are_shown_by_the_chapter_that_judges():
@@ -158,6 +155,4 @@ def test_numbers_of_the_ledger_are_shown_by_the_chapter_that_judges():
         judge, _ = cells[row["id"]]
         said = numbers(f"{row['claim']} {row.get('truth', '')}")
         missing = {n for n in said if not is_shown(n, shown_by(judge))}
-        assert not missing, (
-            f"book/claims.yml, {row['id']}: let {judge} show {missing}, or mend them"
-        )
+        assert not missing, f"book/claims.yml, {row['id']}: show {missing} in {judge}, or fix them"

@@ -1,4 +1,4 @@
-"""The comparison of pictures sees what a reader would, and nothing that rounding does."""
+"""The comparison of pictures detects visible changes, and ignores rounding."""
 
 import io
 import os
@@ -69,7 +69,7 @@ def test_another_matplotlib_draws_otherwise_and_no_stored_picture_is_by_one():
 
 
 def test_a_notebook_fails_and_says_where(tmp_path):
-    """The hook of conftest.py; of a picture of times, too, the labels are compared."""
+    """The hook of conftest.py; with nbval-ignore-output, labels are still compared."""
     cells = []
     for name, tags, change in [
         ("same", [], {}),
@@ -94,6 +94,6 @@ def test_a_notebook_fails_and_says_where(tmp_path):
         check=False,
     )
     assert "2 failed, 2 passed" in run.stdout, run.stdout
-    assert "trial.ipynb, cell [2] draws another picture than the stored one" in run.stdout
+    assert "trial.ipynb, cell [2]: the picture differs from the stored one" in run.stdout
     assert re.search(r"fig-other axes_1 .*text_\d+: 'offset' became 'index'", run.stdout)
     assert "fig-words labels" in run.stdout

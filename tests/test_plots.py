@@ -1,4 +1,4 @@
-"""The plot helpers, as far as no stored picture shows them."""
+"""The plot helpers, where no stored picture covers them."""
 
 import sys
 

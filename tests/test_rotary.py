@@ -1,4 +1,4 @@
-"""`rotary_frequencies` equals a record of transformers, and names what is wrong."""
+"""`rotary_frequencies` matches a record of transformers, and its errors name the field."""
 
 import json
 from pathlib import Path
@@ -42,13 +42,13 @@ def test_without_scaling_they_are_the_encoding_s():
         np.testing.assert_array_equal(found, angular_frequencies(8, base=500.0))
 
 
-# Two ways to ask for the same
+# Equivalent settings
 SAME = [
     ({"rope_type": "linear", "factor": 2}, {"type": "linear", "factor": 2.0}),
     (YARN, YARN | {"truncate": True}),
     (YARN, YARN | {"factor": None}),
-    (UNSTATED, YARN),  # the length is the original one
-    (YARN, YARN | {"mscale": 2.0}),  # both depths, or neither
+    (UNSTATED, YARN),  # the original length defaults to the limit
+    (YARN, YARN | {"mscale": 2.0}),  # no effect without mscale_all_dim
     (YARN | {"truncate": False}, YARN | {"truncate": False, "beta_fast": 32, "beta_slow": 1}),
 ]
 
@@ -75,12 +75,12 @@ def test_attention_factors_that_are_stated_or_stretch_nothing():
 
 
 def test_pairs_jump_where_a_range_is_empty():
-    """In YaRN between two equal counts of turns, in llama3 between two equal wavelengths."""
+    """In YaRN with beta_fast = beta_slow, in llama3 with equal frequency factors."""
     empty = {"beta_fast": 8, "beta_slow": 8, "truncate": False}, {"low_freq_factor": 4.0}
     for scaling, stretch in ((YARN | empty[0], 4.0), (LLAMA3 | empty[1], 8.0)):
         ratio = angular_frequencies(64) / rotary_frequencies(64, scaling=scaling)[0]
         assert set(ratio.round(6)) == {1.0, stretch}
-        assert np.all(np.diff(ratio) >= 0)  # the slow pairs are the ones that are stretched
+        assert np.all(np.diff(ratio) >= 0)  # the slow pairs are stretched
 
 
 LINEAR, UNSCALED = {"rope_type": "linear"}, {"rope_type": "yarn"}

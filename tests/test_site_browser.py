@@ -1,4 +1,4 @@
-"""What a reader does with pages of the built site: controls, places, print, and searches."""
+"""The built site in a browser: controls, anchors, print, and search."""
 
 import re
 from pathlib import Path
@@ -9,7 +9,7 @@ from addresses import SITE
 
 ROOT = Path(__file__).parents[1]
 SEARCHES = yaml.safe_load((ROOT / "tests" / "searches.yml").read_text(encoding="utf-8"))
-FIRST = 3  # hits among which a reader should find the place
+FIRST = 3  # hits that must include the wanted place
 
 
 def address(name):
@@ -17,7 +17,7 @@ def address(name):
 
 
 def test_the_policy_lets_a_reader_use_the_page(site, visit):
-    """Theme, full screen, code to the clipboard, a solution: each by its own control."""
+    """Theme switch, full screen, copying code, opening a solution."""
     tab = visit(address("notebooks/07_linearity"), color_scheme="light")
     tab.click(".article-header-buttons .theme-switch-button")
     assert tab.evaluate("document.documentElement.dataset.mode") != "auto"
@@ -32,7 +32,7 @@ def test_the_policy_lets_a_reader_use_the_page(site, visit):
     assert "toggle-hidden" not in solution.get_attribute("class")
 
 
-# Text, formulas and pictures that are not drawn though nothing is folded.
+# Text, formulas and images that aren't rendered although they aren't folded.
 LOST = """[...document.querySelectorAll("article :is(h1, h2, h3, p, li, pre, td, .katex, img)")]
     .filter((e) => e.matches("img") ? !(e.complete && e.naturalWidth)
         : e.textContent.trim() && !e.closest("details, button, template, dialog")
@@ -56,7 +56,7 @@ def test_a_dark_page_is_printed_light(site, visit):
 
 
 def test_an_address_with_a_place_leads_there(site, visit):
-    """Even though what is above it goes on changing while the page loads."""
+    """Even though the content above the anchor keeps changing while the page loads."""
     tab = visit(
         f"{address('notebooks/02_formula')}#summary", viewport={"width": 390, "height": 800}
     )
@@ -78,14 +78,14 @@ def test_results_of_a_search_show_excerpts_of_the_text(site, browser):
     tab.close()
 
 
-# What `Search.query` shows, best first; the script sorts from worst to best.
+# What `Search.query` shows, best first; the script sorts worst first.
 ASK = """queries => queries.map((query) =>
     Search._performSearch(...Search._parseQuery(query)).reverse()
         .map(([page, title, anchor]) => page + anchor))"""
 
 
 def test_searches_find_their_place(site, visit):
-    """Where a page is wanted, any place on it will do."""
+    """If a page is wanted, any place on it counts."""
     tab = visit(f"{address('search')}?q=order")
     tab.locator("#search-results li a").first.wait_for()
     missed = {}
@@ -95,7 +95,7 @@ def test_searches_find_their_place(site, visit):
         hits = found[:FIRST]
         if not {*wanted.split()} & {*hits, *(hit.partition("#")[0] for hit in hits)}:
             missed[query] = f"wanted {wanted}, found {hits}"
-    assert missed == {}, "say it in the words of tests/searches.yml, in the heading best"
+    assert missed == {}, "use the words of tests/searches.yml on the page, best in the heading"
 
 
 def test_what_was_typed_is_marked_where_a_result_leads_and_nowhere_else(site, visit):
@@ -104,7 +104,7 @@ def test_what_was_typed_is_marked_where_a_result_leads_and_nowhere_else(site, vi
         tab.locator("#search-results li a").first.wait_for()
         tab.locator(leave).first.click()
         tab.wait_for_url(re.compile("html(#.*)?$"), wait_until="load")
-        tab.wait_for_timeout(500)  # Sphinx's script marks a little later
+        tab.wait_for_timeout(500)  # Sphinx's script highlights a little later
         marked = tab.locator("span.highlighted").all_text_contents()
         assert {word.lower() for word in marked} == words
 
@@ -132,4 +132,4 @@ def test_the_contents_show_the_question_that_is_being_read(site, visit):
     marked = tab.locator(f".bd-toc-nav a.active[href='{place}']")
     marked.wait_for()
     assert 0 < marked.bounding_box()["y"] < 750
-    assert abs(tab.locator(place).bounding_box()["y"]) < 200  # the page stays where it was
+    assert abs(tab.locator(place).bounding_box()["y"]) < 200  # the page didn't scroll

@@ -1,4 +1,4 @@
-"""The small transformer in numpy: its arithmetic is that of the torch model."""
+"""The small numpy transformer computes the same as the torch model."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from posenc.experiments import Settings
 @pytest.mark.parametrize("encoding", tiny.ENCODINGS)
 def test_scores_and_gradients_are_torchs(encoding):
     model = experiments.start(Settings(encoding=encoding), 3)
-    with torch.no_grad():  # no weight stays 1 and no bias 0, and some rows are short
+    with torch.no_grad():  # avoid weights of 1 and biases of 0, and make some rows short
         for weight in model.parameters():
             weight += 0.1 * torch.randn_like(weight)
         model.words.weight *= 0.05
@@ -55,7 +55,7 @@ def test_a_decoder_keeps_the_laws(encoding):
     there = torch.func.functional_call(causal, given, (torch.from_numpy(tokens), torch.arange(9)))
     np.testing.assert_allclose(decoder.full(tokens), there.detach(), rtol=0, atol=2e-5)
     _, cache = decoder.step(tokens[:, :4])
-    last, _ = decoder.step(tokens[:, 4:], cache)  # positions go on by themselves
+    last, _ = decoder.step(tokens[:, 4:], cache)  # positions continue from the cache
     np.testing.assert_allclose(last, there[:, 4:].detach(), rtol=0, atol=2e-5)
 
 
@@ -89,7 +89,7 @@ def test_a_seed_decides_the_start_and_the_sequences():
         adam.step(tiny.Pass(weights, tokens, "none").gradients(answers), factor)
     for name, weight in weights.items():
         np.testing.assert_array_equal(found[name], weight, err_msg=name)
-    tokens, answers = tiny.order(np.random.default_rng(2_000_005), 200, 5)  # none was trained on
+    tokens, answers = tiny.order(np.random.default_rng(2_000_005), 200, 5)  # none seen in training
     right = tiny.Pass(weights, tokens, "none").scores.argmax(axis=1) == answers
     assert tiny.accuracy(found, "none", 5) == right.mean()
     with pytest.raises(ValueError, match="must be one of none, sinusoidal, rotary, ALiBi"):

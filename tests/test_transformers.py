@@ -1,4 +1,4 @@
-"""Records and frequencies are those of transformers, which `make bench` installs."""
+"""Records and frequencies match those of transformers, which `make bench` installs."""
 
 import json
 
@@ -21,7 +21,7 @@ MODELS, RELEASED = (
 
 @pytest.mark.parametrize("recorded", RECORD, ids=lambda recorded: recorded[1]["rope_type"])
 def test_the_record_is_what_transformers_computes(recorded, monkeypatch):
-    # Theirs subtracts float32 numbers that are nearly equal; its formulas are what is held to.
+    # Compare formulas, in float64: in float32, theirs subtract nearly equal numbers.
     monkeypatch.setattr(torch, "float", torch.float64)
     monkeypatch.setattr(torch, "float32", torch.float64)
     width, fields, limit, seq_len, expected, attention = recorded
@@ -42,7 +42,7 @@ def test_the_record_is_what_transformers_computes(recorded, monkeypatch):
     assert factor == attention
 
 
-# What only the model's code tells, or what isn't a text's: each with what its file leaves out.
+# Models whose positions only the code tells, or that aren't text models, with the reason.
 UNTOLD = {
     "efficientloftr": "two axes of an image share a head, as partial_rotary_factor 4",
     "embedding_gemma2_text": "width of the last kind of layer",
@@ -60,9 +60,9 @@ def test_every_class_that_rotates_is_read_as_its_code_does():
         try:
             config = transformers.CONFIG_MAPPING[name]()
             theirs = models.rotation(config) if getattr(config, "rope_parameters", None) else {}
-        except Exception:  # needs arguments, or packages that aren't here
+        except Exception:  # needs arguments or missing packages
             continue
-        if name in UNTOLD or "vision" in name or not theirs:  # images have axes of their own
+        if name in UNTOLD or "vision" in name or not theirs:  # images have several axes
             continue
         found = read_config(json.loads(json.dumps(config.to_dict(), default=str)))
         for layers in (each for each in found.layers if each.frequencies):
@@ -76,6 +76,6 @@ def test_every_class_that_rotates_is_read_as_its_code_does():
 
 def test_the_records_are_what_the_classes_say():
     if MODELS["transformers"] != transformers.__version__:
-        pytest.skip(f"the record is of {MODELS['transformers']}: run tools/models.py")
+        pytest.skip(f"recorded with {MODELS['transformers']}: run tools/models.py")
     assert json.loads(json.dumps(models.configurations(), default=str)) == MODELS["models"]
     assert models.released() == RELEASED

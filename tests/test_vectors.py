@@ -1,4 +1,4 @@
-"""The test vectors are what their tool computes, and what the package does."""
+"""Both the tool and the package reproduce the test vectors."""
 
 import json
 
@@ -51,7 +51,7 @@ def test_tables(case):
 
 
 def turned(case, **options):
-    """What the package makes of a case's x at its positions."""
+    """A case's x, rotated by the package to the case's positions."""
     positions, x = torch.tensor(case["positions"]), torch.tensor([*map(float, case["x"])])
     return rotate_pairs(x.double().expand(len(positions), -1), positions, **options).numpy()
 

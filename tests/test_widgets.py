@@ -1,4 +1,4 @@
-"""The figures that a reader moves: arguments, limits, pictures, and what their script is told."""
+"""The widgets: arguments, limits, pictures, and the fields passed to their script."""
 
 import inspect
 import json
