@@ -18,7 +18,7 @@ from sphinx.util.docutils import docutils_namespace
 from posenc import plots
 
 ROOT = Path(__file__).parents[1]
-pytestmark = pytest.mark.browser  # it builds sites, which the package's tests needn't wait for
+pytestmark = pytest.mark.browser  # slow: builds sites; not for `make test PART=unit`
 LEFT_OUT = {"jupyter_book", "sphinx_comments"}  # they need more than these pages
 # Formulas in most of KaTeX's fonts, a figure, a picture, a table, code and notes.
 INDEX = r"""# A page

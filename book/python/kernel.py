@@ -217,7 +217,7 @@ def run(source: str, name: str) -> str:
     return json.dumps(done | {"seconds": time.perf_counter() - start})
 
 
-os.environ["POSENC_STATIC"] = "1"  # widgets display their state and picture only
+os.environ["POSENC_STATIC"] = "1"  # widgets give their picture and state, no live view
 os.environ["MPLBACKEND"] = "svg"
 # Nothing to act on: the only font has all glyphs of the book, and the warning is threadpoolctl's.
 logging.getLogger("matplotlib.font_manager").setLevel(logging.ERROR)

@@ -56,7 +56,7 @@ def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doc
     """Add the description and the date to a page's context."""
     kept = app.env.metadata.get(page, {})
     context["description"] = kept.get("description", WITHOUT_TEXT.get(page))
-    # The 404 page is served at any address, and has none of its own.
+    # The 404 page is served at any address, so it has no URL of its own.
     context["site_url"] = app.config.html_baseurl
     if page in {"404", app.config.root_doc}:
         context["pageurl"] = app.config.html_baseurl if page != "404" else None
