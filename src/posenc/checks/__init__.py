@@ -1,8 +1,8 @@
-"""Check a positional encoding of your own: a table, a layer, a rotation, or a bias.
+"""Check your own positional encoding: a table, a layer, a rotation, a bias, or a decoder.
 
-Each check tries the laws that the book proves, and says what it measured, what is allowed and where
-that bound comes from, which convention it found, and what a failure most likely is. The checks need
-numpy alone; torch is used where the code under test uses it.
+Each check tests the laws that the book proves, and reports the measured error, the bound and its
+derivation, the convention found, and the most likely cause of a failure. The checks need only
+numpy; they use torch if the code under test does.
 
 >>> from posenc import checks, sinusoidal_encoding
 >>> report = checks.check_table(sinusoidal_encoding)
@@ -66,20 +66,20 @@ def check_table(
     ----------
     encode : callable
         ``encode(seq_len, d_model)`` returns a table of shape (seq_len, d_model), an array of numpy,
-        torch or another library; an axis of length 1 for the batch is allowed.
+        torch or another library; a batch axis of length 1 is allowed.
     base : float, optional
-        The base that is meant. Without it any base passes that is the same at all widths.
+        The intended base. By default, any base that is the same at all widths passes.
     convention : str or Convention, optional
-        The convention that is meant, or its name in `KNOWN`. Without it any that is known passes.
+        The intended convention, or its name in `KNOWN`. By default, any known one passes.
     widths : sequence of int
-        Widths to ask for; even, and at least 6. Two of them tell d/2 from d/2 - 1 in the exponent.
+        Widths to test; even, and at least 6. Two of them tell d/2 from d/2 - 1 in the exponent.
     length : int
-        Rows that must all differ.
+        Number of rows that must all differ.
     longest : int
-        Rows up to which entries are compared with exact ones. Where the function refuses, the
-        longest length that it takes.
+        Number of rows to compare with exact values. If the function raises, the longest length
+        that it accepts.
     laws : iterable of str, optional
-        Names of the laws to try, of those that `laws_of` lists; all of them by default.
+        Names of the laws to test, from those that `laws_of` lists; all of them by default.
 
     Returns
     -------
@@ -122,22 +122,22 @@ def check_module(
 ) -> Report:
     """Check a layer that adds positions to embeddings.
 
-    A copy of it is checked, in evaluation mode, so that dropout does nothing.
+    The check uses a copy in evaluation mode, so that dropout is a no-op.
 
     Parameters
     ----------
     module : torch.nn.Module or callable
         A layer, or a class or function that makes one of a given width.
     d_model : int, optional
-        Width of a layer; read off its attributes or its table by default.
+        Width of the layer; by default inferred from its attributes or its table.
     batch_first : bool, optional
-        Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model). By default its
-        attribute of that name, or True.
+        Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model). By default the
+        layer's attribute of that name, or True.
     positions : str, optional
-        Name of the argument that takes positions of shape (seq_len,); by default one of the usual
-        names, if ``forward`` has it.
+        Name of the argument for positions of shape (seq_len,); by default one of the usual names,
+        if ``forward`` has it.
     base, convention, widths, length, longest, laws
-        As for `check_table`; the widths are for what makes a layer.
+        As for `check_table`; the widths apply only to a class or function.
 
     Returns
     -------
@@ -146,7 +146,7 @@ def check_module(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described, or the width of a layer can't be seen.
+        If an argument is not as described, or the width of a layer can't be inferred.
 
     Examples
     --------
@@ -187,28 +187,28 @@ def check_rotary(
     ----------
     rotate : callable
         ``rotate(x, positions)`` with x of shape (..., seq_len, d) and positions of shape
-        (seq_len,), integers, returns the shape of x. Where it takes positions of shape (batch,
-        seq_len), too, they are checked; where it refuses them, that law is skipped.
+        (seq_len,), integers, returns the shape of x. If it also takes positions of shape (batch,
+        seq_len), they are checked; otherwise that law is skipped.
     base : float, optional
-        The base that is meant. Without it any base passes that is the same at all widths.
+        The intended base. By default, any base that is the same at all widths passes.
     convention : str or Convention, optional
-        The convention that is meant, or its name in `KNOWN`.
+        The intended convention, or its name in `KNOWN`.
     frequencies : array_like, optional
-        Radians per position of each pair, where they follow no power of a base: what
-        `posenc.rotary_frequencies` returns for yarn, llama3 and the like; with several axes, shape
+        Radians per position of each pair, if they aren't powers of a base: the result of
+        `posenc.rotary_frequencies` for yarn, llama3 and the like; with several axes, shape
         (axes, pairs). For one width.
     attention_factor : float
-        What rotated dimensions are multiplied by.
+        Multiplier of the rotated dimensions.
     axes : int or sequence of int, optional
-        For positions of shape (seq_len, axes), such as time, height and width: how many axes, or
-        the axis of each pair, as in ``[0, 0, 0, 0, 1, 1, 2, 2]`` (sections) or
-        ``[0, 1, 2, 0, 1, 2, 0, 0]`` (interleaved), for one width. Text has equal coordinates, and
-        is held to all laws.
+        For positions of shape (seq_len, axes), such as time, height and width: the number of axes,
+        or the axis of each pair, as in ``[0, 0, 0, 0, 1, 1, 2, 2]`` (sections) or
+        ``[0, 1, 2, 0, 1, 2, 0, 0]`` (interleaved), for one width. All laws are tested with equal
+        coordinates, as text has.
     library : module or str, optional
-        What makes its arrays: numpy, torch, or a library that follows the array API standard, such
-        as ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
+        The array library that it uses: numpy, torch, or one that follows the array API standard,
+        such as ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
     widths, length, longest, laws
-        As for `check_table`; of the widths, those that the function takes.
+        As for `check_table`; widths that the function refuses are skipped.
 
     Returns
     -------
@@ -259,20 +259,20 @@ def check_rotary(
 def check_bias(
     bias: Callable[[int], Any], *, causal: bool = False, laws: Iterable[str] | None = None
 ) -> Report:
-    """Check a bias that is added to scores and knows the offset alone, such as ALiBi's.
+    """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
-    A penalty may stop growing at some distance. A bias that is learned, such as T5's, may look
-    forward in another way than back and reward a distance: leave out "mirror" and "penalty" then.
+    A penalty may stop growing at some distance. A learned bias, such as T5's, may treat later keys
+    differently from earlier ones and reward a distance: then leave out "mirror" and "penalty".
 
     Parameters
     ----------
     bias : callable
         ``bias(seq_len)`` returns shape (seq_len, seq_len) or (heads, seq_len, seq_len), query by
-        key, of numbers or whole numbers.
+        key, of floats or integers.
     causal : bool
-        Whether a mask hides later keys; what the bias says of them doesn't count then.
+        Whether a mask hides later keys; their entries are then ignored.
     laws : iterable of str, optional
-        Names of the laws to try; all of them by default.
+        Names of the laws to test; all of them by default.
 
     Returns
     -------
@@ -309,9 +309,9 @@ def check_decoder(
     library: Any = None,
     laws: Iterable[str] | None = None,
 ) -> Report:
-    """Check a small decoder: whole, in steps, in chunks, padded, packed and moved along.
+    """Check a small decoder: whole texts, steps, chunks, padding, packing and shifted positions.
 
-    Take a model of random weights, two layers and some ten tokens; it needs no training.
+    A model with random weights, two layers and a vocabulary of about ten tokens is enough.
 
     Parameters
     ----------
@@ -321,20 +321,20 @@ def check_decoder(
         padding) and ``segments`` (which of several packed texts a token belongs to), all of shape
         (batch, seq_len), under these or other usual names; laws that need one it lacks are skipped.
     step : callable, optional
-        ``step(tokens, cache)`` reads on from a cache, None at first, and returns the scores of
+        ``step(tokens, cache)`` continues from a cache, None at first, and returns the scores of
         these tokens and the new cache. It may have arguments for ``positions`` and ``mask`` of the
         new tokens.
     vocabulary : int
-        Tokens 1, …, vocabulary - 1 are read; 0 is the padding. At least 3.
+        The tokens are 1, …, vocabulary - 1; 0 is padding. At least 3.
     length : int
-        Length of the texts, at least 12. Take more than a window, or than the length that a
-        table was made for, to see what happens there.
+        Length of the texts, at least 12. To test beyond an attention window or the length of a
+        table, pass more than that.
     relative : bool
-        Whether scores know offsets alone, as with RoPE and ALiBi.
+        Whether scores depend only on offsets, as with RoPE and ALiBi.
     library : module or str, optional
-        What makes its arrays, as for `check_rotary`.
+        The array library that it uses, as for `check_rotary`.
     laws : iterable of str, optional
-        Names of the laws to try; all of them by default.
+        Names of the laws to test; all of them by default.
 
     Returns
     -------
@@ -373,16 +373,16 @@ CHECKS: dict[str, Callable[..., Report]] = dict(
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
-    """Check whatever it is: `check_table`, `check_module`, `check_rotary` and so on.
+    """Check any kind of subject: dispatch to `check_table`, `check_module`, `check_rotary` etc.
 
     Parameters
     ----------
     subject : callable
         A function, a layer, or the class of one.
     kind : {"table", "module", "rotary", "bias", "decoder"}, optional
-        Which check; what `kind_of` guesses by default.
+        Which check; by default, `kind_of` guesses.
     **options
-        For that check.
+        Passed to that check.
 
     Returns
     -------
@@ -405,7 +405,7 @@ def parametrize_with_checks(
     expect: Mapping[str, str] | None = None,
     **options: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Decorate a pytest function, to get a test for each law of each subject.
+    """Decorate a pytest function to run as one test per subject and law.
 
     The function takes one argument, ``check``, and calls it.
 
@@ -414,11 +414,11 @@ def parametrize_with_checks(
     subjects : iterable
         Functions and layers, as for `check`.
     kind : {"table", "module", "rotary", "bias", "decoder"}, optional
-        What they are; what `kind_of` guesses by default.
+        Which check; by default, `kind_of` guesses.
     expect : mapping of str to str, optional
-        Laws that fail, and why: their tests are expected failures, which fail once the law holds.
+        Expected failures: laws with reasons. Their tests are strict xfails.
     **options
-        For the check, such as ``base=10_000``.
+        Passed to the check, such as ``base=10_000``.
 
     Returns
     -------
@@ -449,7 +449,7 @@ def _options(
     length: int,
     longest: int,
 ) -> dict[str, Any]:
-    """Validate what three checks have in common."""
+    """Validate the arguments that three checks share."""
     if isinstance(widths, str) or not isinstance(widths, Iterable):
         raise TypeError(f"widths must be a sequence of ints, got {widths!r}")
     found = tuple(check_int("widths", each, minimum=6) for each in widths)
@@ -471,12 +471,12 @@ def _options(
 
 
 def _callable(name: str, value: Any) -> Any:
-    """Return what can be called."""
+    """Return `value` if it is callable."""
     if not callable(value):
         raise TypeError(f"{name} must be callable, got {value!r}")
     return value
 
 
 def _name(subject: Any) -> str:
-    """Name of a function, a class, or the class of a layer."""
+    """Return the name of a function, a class, or a layer's class."""
     return str(getattr(subject, "__qualname__", type(subject).__name__))

@@ -1,8 +1,7 @@
 """Check from a shell: ``python -m posenc.checks package.module:name``.
 
-The exit code is 0 if no law is broken but those that are expected to be, 1 if another is, and 2
-if something could not be checked: there is no such name, an argument is wrong, or the code raises
-an error when it is simply called.
+The exit code is 0 if only expected failures occur, 1 if another law fails, and 2 if something could
+not be checked: the name doesn't exist, an argument is wrong, or the code raises on a plain call.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from posenc.checks.laws import said
 
 
 def find(target: str) -> Any:
-    """Import what ``package.module:name`` names; the name may have dots."""
+    """Import ``package.module:name``; the name may have dots."""
     module, colon, name = target.partition(":")
     if not colon or not name:
         raise ValueError(f"the target must look like package.module:name, got {target!r}")
@@ -30,20 +29,20 @@ def find(target: str) -> Any:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print reports, and return the exit code."""
+    """Print the reports, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m posenc.checks", description=__doc__)
     parser.add_argument("targets", nargs="+", metavar="package.module:name")
     parser.add_argument("--kind", choices=checks.CHECKS, help="what it is; guessed by default")
-    parser.add_argument("--base", type=float, help="the base that is meant")
-    parser.add_argument("--longest", type=int, help="rows that are compared with exact ones")
-    parser.add_argument("--laws", nargs="+", metavar="LAW", help="laws to try; all by default")
-    parser.add_argument("--library", help="what makes its arrays, such as jax.numpy")
+    parser.add_argument("--base", type=float, help="the intended base")
+    parser.add_argument("--longest", type=int, help="number of rows to compare with exact values")
+    parser.add_argument("--laws", nargs="+", metavar="LAW", help="laws to test; all by default")
+    parser.add_argument("--library", help="its array library, such as jax.numpy")
     parser.add_argument(
         "--expect",
         action="append",
         default=[],
         metavar="LAW=REASON",
-        help="a law that fails, and why",
+        help="an expected failure, and its reason",
     )
     parser.add_argument("--json", action="store_true", help="print JSON, a list of reports")
     given = parser.parse_args(arguments)
@@ -57,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for target in given.targets:
         try:
             report = checks.check(find(target), given.kind, **options).expecting(reasons)
-        except (Exception, SystemExit) as error:  # whatever an import, or a layer, may raise
+        except (Exception, SystemExit) as error:  # an import or a layer may raise anything
             print(f"{target} could not be checked: {said(error)}", file=sys.stderr)
             continue
         if report.error:

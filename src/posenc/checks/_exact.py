@@ -1,8 +1,8 @@
-r"""Angles to fifty digits, in decimals of Python's own.
+r"""Angles to fifty digits, with Python's `decimal`.
 
-A float64 angle :math:`k\omega` at k = 1 000 000 is off by 1e-10. Here the product is formed in 60
-digits, whole turns are taken off, and what is left, at most half a turn, is rounded to float64
-once. Its sine and cosine are then right to about 4e-16, whatever the position.
+A float64 angle :math:`k\omega` at k = 1 000 000 is off by 1e-10. Here the product has 60 digits; it
+is reduced to at most half a turn, and then rounded to float64 once. Its sine and cosine are thus
+accurate to about 4e-16 at any position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def geometric(base: float, pairs: int, denominator: int, step: Decimal) -> list[
 
 
 def reduced_angles(positions: Iterable[Decimal], omega: Sequence[Decimal]) -> NDArray[np.float64]:
-    """Return position · omega less whole turns, shape (positions, pairs), in (-π, π]."""
+    """Return position · omega modulo 2π, shape (positions, pairs), from -π to π."""
     rows = []
     with localcontext() as context:
         context.prec = DIGITS

@@ -1,4 +1,4 @@
-"""One test for each law, for pytest."""
+"""One pytest test per law."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from posenc.checks.laws import chosen
 def parametrize(
     subjects: list[Any], kind: str | None, expect: Mapping[str, str], options: dict[str, Any]
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Make the decorator. A subject is checked once, when its first law is tested."""
+    """Make the decorator. Each subject is checked lazily and once, by the test of its first law."""
     parameters = []
     for subject in subjects:
         named = checks.kind_of(checks._callable("subjects", subject)) if kind is None else kind
@@ -33,7 +33,7 @@ def parametrize(
 
 
 def one_law(report: Callable[[], checks.Report], law: str) -> Callable[[], None]:
-    """Make what a test calls: it fails or skips as the law does."""
+    """Return the function that a test calls; it fails or skips as the law does."""
 
     def check() -> None:
         row = report()[law]

@@ -1,4 +1,4 @@
-"""What the checks need of torch."""
+"""Helpers for checks that need torch."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ REFILLS = ("reset_parameters", "reset_buffers", "rope_init", "init_weights")
 
 
 class RoundedProducts(TorchFunctionMode):
-    """Round what float32 matrices are multiplied by to TF32, which has 11 significant bits."""
+    """Round the operands of float32 matrix products to TF32, which has 11 significant bits."""
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        """Call a function; round its arguments if it is a product of matrices."""
+        """Call a function, with rounded arguments if it is a matrix product."""
         name = getattr(func, "__name__", "")
         if name in PRODUCTS or (name == "einsum" and contracts(args[0])):
             args = tuple(tf32(each) if isinstance(each, Tensor) else each for each in args)
@@ -25,7 +25,7 @@ class RoundedProducts(TorchFunctionMode):
 
 
 def contracts(equation: Any) -> bool:
-    """Whether an einsum adds over an index, and so is a product of matrices."""
+    """Whether an einsum sums over an index, and so is a matrix product."""
     given, arrow, kept = str(equation).partition("->")
     return not arrow or bool({*given} - {*kept, ",", " ", "."})
 
@@ -39,9 +39,9 @@ def tf32(x: Tensor) -> Tensor:
 
 
 def refilled(module: nn.Module, state: dict[str, Any]) -> tuple[nn.Module, list[str]]:
-    """Empty a module as `to_empty` does, and fill it as frameworks do.
+    """Empty a module as `to_empty` does, then initialize it as frameworks do.
 
-    Memory that nobody fills is NaN here. The second result says what offered to fill it.
+    Uninitialized memory is NaN here. The second result names the methods that were called.
     """
 
     def emptied(tensor: Tensor) -> Tensor:

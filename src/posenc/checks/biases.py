@@ -28,7 +28,7 @@ class Bias(Subject):
         self.bias, self.causal = bias, causal
 
     def square(self, seq_len: int) -> Floats:
-        """Return the bias with an axis for heads, and 0 where a causal mask hides it."""
+        """Return the bias with a head axis, and 0 where a causal mask hides it."""
         made = values(self.bias(seq_len))
         found = floats(made.astype(np.float64) if made.dtype.kind in "iu" else made, finite=False)
         if found.ndim not in (2, 3) or found.shape[-2:] != (seq_len, seq_len):
@@ -38,7 +38,7 @@ class Bias(Subject):
 
     @cached_property
     def main(self) -> Floats:
-        """The bias of one length."""
+        """The bias at the default length."""
         return self.square(LENGTH)
 
     def law_shape(self) -> Measured:

@@ -1,14 +1,14 @@
-r"""Which encoding is this? The conventions by name, and how one is read off a table.
+r"""Which encoding is this? The known conventions, and how to recognize one from a table.
 
-A convention is an order of the columns, an exponent, a base and a way to count:
+A convention is an order of the columns, an exponent, a base and a way to count positions:
 
 .. math::
 
     \omega_i = \mathrm{base}^{-i/(d/2)} \text{ or } \mathrm{base}^{-i/(d/2-1)}, \qquad
     \theta_{r,i} = \mathrm{step}\,(\mathrm{first} + r)\,\omega_i
 
-for the r-th row, or the r-th from the end where counting goes down. The chapter on conventions says
-who chose what.
+for the r-th row, or the r-th from the end if positions count down. The chapter on conventions says
+who uses which.
 """
 
 from __future__ import annotations
@@ -28,20 +28,20 @@ from posenc.checks._exact import TURN, geometric, reduced_angles
 Floats = NDArray[np.float64]
 Waves = NDArray[np.complex128]
 
-UNIT = 2.0**-24  # half the distance from 1 to the next float32: what one rounding may cost
+UNIT = 2.0**-24  # unit roundoff of float32: half the distance from 1 to the next number
 LAYOUTS = ("interleaved", "sin, cos", "cos, sin", "interleaved, cos first")
 ROTARY_LAYOUTS = ("neighbors", "halves")
 EXPONENTS = {"d/2": 0, "d/2 - 1": 1}
 EXTENTS = ("whole", "partial", "proportional")
 DIRECTIONS = ("up", "down", "backwards")
-AROUND = "one turn"  # the step of DETR: the rows share one turn, 2π / L each
-PAIRS = 3  # any two frequencies fit some base
-LARGEST = 1e12  # a base beyond it is the noise of pairs that stand still
+AROUND = "one turn"  # DETR's step: the rows share one turn, 2π / L each
+PAIRS = 3  # needed to tell a base: any two frequencies fit one
+LARGEST = 1e12  # a larger base is noise from pairs that don't turn
 
 
 @dataclass(frozen=True)
 class Convention:
-    r"""One way to write the encoding down.
+    r"""One variant of the encoding.
 
     .. math:: \theta_{r,i} = \mathrm{step}\,(\mathrm{first} + r)\,\mathrm{base}^{-i/(d/2 - m)}
 
@@ -50,20 +50,20 @@ class Convention:
     layout : {"interleaved", "sin, cos", "cos, sin", "interleaved, cos first", "halves"}
         Order of the columns; "halves" is the rotary one that turns dimension i with i + d/2.
     rule : {"d/2", "d/2 - 1"}
-        What i is divided by in the exponent: m is 0 or 1.
+        Divisor of i in the exponent: m is 0 or 1.
     base : float
         The constant that spreads the frequencies.
     first : float
-        What the first row counts as.
+        Position of the first row.
     step : float or "one turn"
-        Positions from row to row; "one turn" stands for 2π / L.
+        Positions between rows; "one turn" means 2π / L.
     direction : {"up", "down", "backwards"}
-        Whether positions grow or fall from row to row; "backwards" is a rotation with the clock,
-        which scores can't tell from one against it.
+        Whether positions increase or decrease from row to row; "backwards" is a clockwise rotation,
+        which gives the same scores as a counterclockwise one.
     extent : {"whole", "partial", "proportional"}
-        Which part of a head turns. "partial" turns the first dimensions as if they were a head of
-        their own, with exponents i/(p/2) of their width p. "proportional" turns the first pairs of
-        the whole head, at the whole head's frequencies.
+        Which part of a head turns. "partial" turns the first dimensions as if they were a separate
+        head, with exponents i/(p/2) for their width p. "proportional" turns the first pairs of the
+        whole head, at the whole head's frequencies.
     share : float
         The share of the dimensions that turn, above 0 and at most 1.
 
@@ -83,7 +83,7 @@ class Convention:
     share: float = 1.0
 
     def __post_init__(self) -> None:
-        """Refuse what is no convention."""
+        """Validate the parameters."""
         for name, allowed in (
             ("layout", (*LAYOUTS, *ROTARY_LAYOUTS)),
             ("rule", tuple(EXPONENTS)),
@@ -101,20 +101,20 @@ class Convention:
             raise ValueError(f"step must be positive, or {AROUND!r}, got {self.step!r}")
 
     def measured(self, unit: float = UNIT) -> bool:
-        """Return whether a number of it isn't round, so that it's known as far as a fit tells.
+        """Return whether some number isn't round, and so known only as precisely as the fit.
 
-        That is three digits of a base in float32, and in half precision no more than one.
+        A base counts as round with up to three digits in float32, and one in half precision.
         """
         usual = self.step in (1.0, 1000.0, AROUND)
         digits = 3 if unit <= UNIT else 1
         return not usual or digits_of(self.base) > digits or self.first != round(self.first, 2)
 
     def pairs(self, d_model: int) -> int:
-        """Count the pairs that turn in a head of that width."""
+        """Return the number of pairs that turn in a head of that width."""
         return max(int(self.share * (check_d_model(d_model) // 2) + 1e-9), 1)
 
     def omega(self, d_model: int, seq_len: int = 1) -> list[Decimal]:
-        """Frequencies in 60 digits: radians from one row to the next.
+        """Return the frequencies in 60 digits: radians from one row to the next.
 
         Raises
         ------
@@ -127,22 +127,22 @@ class Convention:
         return geometric(self.base, pairs, max(whole - EXPONENTS[self.rule], 1), step)
 
     def speeds(self, d_model: int, seq_len: int = 1) -> Floats:
-        """Frequencies in float64."""
+        """Return the frequencies in float64."""
         return np.array([float(each) for each in self.omega(d_model, seq_len)])
 
     def angles(self, rows: Sequence[int], seq_len: int, d_model: int) -> Floats:
-        """Angles of some rows of a table of `seq_len`, less whole turns."""
+        """Return the angles, modulo 2π, of some rows of a table of length `seq_len`."""
         down = self.direction == "down"
         counted = [Decimal(self.first) + (seq_len - 1 - r if down else r) for r in rows]
         return reduced_angles(counted, self.omega(d_model, seq_len))
 
     def table(self, seq_len: int, d_model: int) -> Floats:
-        """Return the whole table in float64, each entry right to about 4e-16.
+        """Return the whole table in float64, accurate to about 4e-16.
 
         Raises
         ------
         TypeError, ValueError
-            If `d_model` is not an even number, or the layout is a rotary one: it has no table.
+            If `d_model` is not an even number, or the layout is rotary, which has no table.
         """
         if self.layout in ROTARY_LAYOUTS:
             allowed = "; ".join(LAYOUTS)
@@ -151,11 +151,11 @@ class Convention:
         return join(np.cos(angles) + 1j * np.sin(angles), self.layout)
 
     def names(self) -> list[str]:
-        """Return the names under which this convention is known."""
+        """Return the names of this convention in `KNOWN`."""
         return [name for name, known in KNOWN.items() if known == self]
 
     def __str__(self) -> str:
-        """Say it in a line."""
+        """Describe it in one line."""
         rotary = self.layout in ROTARY_LAYOUTS
         count = "turned forwards" if rotary else f"counted from {self.first:g} {self.direction}"
         count = "turned backwards" if self.direction == "backwards" else count
@@ -182,11 +182,11 @@ KNOWN = {
     "rotary, neighbors": Convention("neighbors"),
     "rotary, halves": Convention("halves"),
 }
-"""The conventions that are known by name; the last two are rotary."""
+"""The named conventions; the last two are rotary."""
 
 
 def join(waves: Waves, layout: str) -> Floats:
-    """Write waves, cos + i·sin, as a table in one of the layouts."""
+    """Convert waves, cos + i·sin, to a table in one of the layouts."""
     sin, cos = waves.imag, waves.real
     if layout in ("sin, cos", "cos, sin"):
         return np.concatenate([sin, cos] if layout == "sin, cos" else [cos, sin], axis=1)
@@ -195,7 +195,7 @@ def join(waves: Waves, layout: str) -> Floats:
 
 
 def split(table: Floats, layout: str) -> Waves:
-    """Read a table of an even width as waves, cos + i·sin."""
+    """Convert a table of even width to waves, cos + i·sin."""
     if layout in ("sin, cos", "cos, sin"):
         first, second = np.split(table, 2, axis=1)
     else:
@@ -205,36 +205,36 @@ def split(table: Floats, layout: str) -> Waves:
 
 
 def rounding(angles: Floats, omega: Floats, unit: float = UNIT) -> Floats:
-    r"""Return the largest error that float32 angles, and one rounding to a dtype, explain.
+    r"""Return the largest error explained by float32 angles and one rounding to a dtype.
 
     .. math:: \tau = 2u + u_{32}\,|\theta|\,(3\,|\ln\omega| + 5)
 
-    The exponent of a frequency is a logarithm, divided, multiplied: three roundings, each worth
-    :math:`u_{32}|\ln\omega|` of the frequency. The power (two), its inverse (one), the product with
-    the position (one) and the position itself (one) add five. All of it grows with the angle. A
-    sine or cosine is rounded when it is computed, and once more when it is scaled or cast: two
-    roundings of at most 1, in the dtype of the result, whose unit is u.
+    The exponent of a frequency is a logarithm, divided, multiplied: three roundings, each with a
+    relative error of :math:`u_{32}|\ln\omega|` in the frequency. The power (two), its inverse
+    (one), the product with the position (one) and the position itself (one) add five. All of these
+    scale with the angle. A sine or cosine is rounded when computed, and again when scaled or cast:
+    two roundings of values up to 1, in the dtype of the result, whose unit is u.
     """
     logarithm = np.abs(np.log(np.maximum(np.abs(omega), 1e-30)))
     return np.asarray(2 * unit + UNIT * np.abs(angles) * (3 * logarithm + 5))
 
 
 def wrapped(angles: Floats) -> Floats:
-    """Take whole turns off, to (-π, π]."""
+    """Reduce angles modulo 2π."""
     return np.asarray(-np.angle(np.exp(-1j * angles)), dtype=np.float64)
 
 
 def measure(waves: Waves) -> tuple[Floats, Floats]:
     r"""Fit a line to the angle of each pair: radians per row, and the angle of the first row.
 
-    How far off is the line? A wrong frequency turns all rows alike, and is what the line is to
-    find. What is left are the roundings of a row's own: 2u of its sine and cosine, which move the
-    angle by :math:`2u|\sin 2\theta|` at most, and :math:`2u\theta` of the position and the product.
-    Least squares over L rows make 3/L of the first and 3/2 per row of the second out of it, if
-    every sign is at its worst: the slope is off by :math:`6u/L + 3u\omega`, the start, half a table
-    away, by :math:`5u + 2.5u\omega L`. With the error of the frequency itself, :math:`u\omega
-    (3|\ln\omega| + 3)`, all of it stays below four times :math:`\tau` at the end: :math:`4\tau/L`
-    for the slope, :math:`4\tau` for the start.
+    How far off is the line? A wrong frequency affects all rows consistently, and the line should
+    find it. The other errors are each row's own roundings: 2u in its sine and cosine, which move
+    the angle by at most :math:`2u|\sin 2\theta|`, and :math:`2u\theta` in the position and the
+    product. In the worst case of all signs, least squares over L rows multiplies the first by 3/L
+    and the second by 3/2 per row: the slope is off by :math:`6u/L + 3u\omega`, the start, half a
+    table away, by :math:`5u + 2.5u\omega L`. With the error of the frequency itself, :math:`u\omega
+    (3|\ln\omega| + 3)`, the total stays below four times :math:`\tau` of the last row:
+    :math:`4\tau/L` for the slope, :math:`4\tau` for the start.
     """
     rows = np.arange(len(waves), dtype=float)
     rough = np.angle((waves[1:] * waves[:-1].conj()).sum(axis=0))
@@ -245,13 +245,13 @@ def measure(waves: Waves) -> tuple[Floats, Floats]:
 
 
 def fitted(omega: Floats, rows: int, unit: float = UNIT) -> Floats:
-    """Return how far off the line of `measure` may be at its end: four times the error there."""
+    """Return how far off the line of `measure` may be at its end: 4τ there."""
     return 4 * rounding(rows * omega, omega / max(float(np.max(omega)), 1e-30), unit)
 
 
 @dataclass(frozen=True)
 class Fit:
-    """A convention that waves may follow, and how far off they are in units of what is allowed."""
+    """A convention that waves may follow, with their errors in units of the bounds."""
 
     convention: Convention
     frequency: float
@@ -259,9 +259,9 @@ class Fit:
 
 
 def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None) -> Iterator[Fit]:
-    """Yield the conventions that these waves may follow; see `measure` for what is allowed.
+    """Yield the conventions that these waves may follow, within the bounds of `measure`.
 
-    The waves are the first pairs of `whole` ones, by default of as many as there are.
+    The waves are the first of `whole` pairs, by default all of them.
     """
     seq_len, pairs = waves.shape
     whole = pairs if whole is None else whole
@@ -290,21 +290,21 @@ def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
 
 
 def still(waves: Waves, unit: float = UNIT) -> bool:
-    """Whether no pair turns farther than a fit tells."""
+    """Whether no pair turns by more than the error of a fit."""
     angles = len(waves) * np.abs(measure(waves)[0])
     return bool((angles <= fitted(np.ones(1), 1, unit)).all())
 
 
 def astray(omega: Floats, size: float, powers: Floats, seq_len: int, unit: float) -> float:
-    """Say how far frequencies are from `size` times `powers`, in units of what is allowed."""
+    """Return the error of frequencies against `size` times `powers`, in units of the bound."""
     off = np.abs(wrapped(omega - size * powers))
     return float((seq_len * off / fitted(size * powers, seq_len, unit)).max())
 
 
 def near_step(omega: Floats, seq_len: int, unit: float) -> float:
-    """Return the step from row to row: a whole number, one part of a whole, a short decimal.
+    """Return the step between rows: an integer, 1/n, or a short decimal.
 
-    As measured, where none of these is as near as the fit tells.
+    Falls back to the measured step if none of these is within the error of the fit.
     """
     found = abs(float(omega[0]))
     allowed = float(fitted(np.array([found]), seq_len, unit)[0]) / seq_len
@@ -315,10 +315,10 @@ def near_step(omega: Floats, seq_len: int, unit: float) -> float:
 
 
 def begun(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[float, float]:
-    """Return the position where the angles begin, and how far off, in units of what is allowed.
+    """Return the position where the angles begin, and the error in units of the bound.
 
-    The slowest pair says roughly where, since it has made no whole turn; each faster one says it
-    more finely. Usual numbers come first, and 0 if the pairs have no position in common.
+    The slowest pair gives a rough estimate, since it hasn't made a whole turn; each faster one
+    refines it. Round numbers are tried first; 0 if the pairs have no position in common.
     """
     first = 0.0
     for start, each in zip(phase[::-1], omega[::-1], strict=True):
@@ -333,10 +333,10 @@ def begun(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[floa
 
 
 def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | None:
-    """Choose what all widths have in common: the base that is meant, or the roundest.
+    """Choose a fit that all widths have in common: the intended base, or the roundest.
 
-    Among equally round ones it is the one nearest to 10 000: half of a head at base 10 000 can be
-    read as a proportional rotation at 10 000².
+    Ties go to the base nearest to 10 000: half of a head at base 10 000 also fits a proportional
+    rotation at 10 000².
     """
     common = []
     for one in found[0]:
@@ -362,7 +362,7 @@ def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | No
 
 
 def alike(one: Convention, two: Convention) -> bool:
-    """Whether two are one, wherever they begin, as far as a table in float32 tells."""
+    """Whether two conventions are equal up to their start, within float32 precision."""
     if isinstance(one.step, str) or isinstance(two.step, str):
         near = one.step == two.step
     else:
@@ -375,15 +375,15 @@ def alike(one: Convention, two: Convention) -> bool:
 
 
 def same_base(one: float, two: float) -> bool:
-    """Whether two bases are one, as far as a table in float32 tells."""
+    """Whether two bases are equal, as precisely as a float32 table can tell."""
     return math.isclose(one, two, rel_tol=1e-4)
 
 
 def begin_alike(one: Convention, two: Convention) -> bool:
-    """Whether two begin at one position, as far as a table in float32 tells."""
+    """Whether two conventions begin at the same position, within float32 precision."""
     return abs(one.first - two.first) <= 1e-3
 
 
 def digits_of(base: float) -> int:
-    """Count the digits of a number, without the zeros at its end."""
+    """Return the number of significant digits, without trailing zeros."""
     return len(f"{base:.10e}".partition("e")[0].rstrip("0."))

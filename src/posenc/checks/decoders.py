@@ -1,4 +1,4 @@
-"""Decoders: a text read whole, in steps, in chunks, padded, packed and moved."""
+"""Decoders: whole texts, steps, chunks, padding, packing and shifted positions."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ from posenc.checks.subjects import (
 
 MASKS = ("mask", "attention_mask", "padding_mask")
 SEGMENTS = ("segments", "segment_ids", "document_ids", "doc_ids")
-CHUNKS = (5, 1, 3, 4)  # lengths in which a text is read; the last chunk takes the rest
+CHUNKS = (5, 1, 3, 4)  # lengths of the chunks; a last one takes the rest
 MOVED = 100
 
 
 class Decoder(Subject):
-    """Functions `full` and `step`, which read the same texts."""
+    """Functions `full` and `step` of the same decoder."""
 
     kind = "decoder"
     half_the_digits = (
@@ -66,7 +66,7 @@ class Decoder(Subject):
 
     @cached_property
     def library(self) -> Library:
-        """The library that was named; else torch if it takes tensors, and numpy if not."""
+        """The requested library; otherwise torch if it takes tensors, else numpy."""
         if self.given is not None:
             return self.given
         torch = loaded_torch()
@@ -74,14 +74,14 @@ class Decoder(Subject):
             return Library(np)
         try:
             made = self.full(torch.from_numpy(self.tokens))
-        except Exception:  # so it doesn't take tensors
+        except Exception:  # it doesn't take tensors
             return Library(np)
         return Library(torch if isinstance(made, torch.Tensor) else np)
 
     # Calls
 
     def arguments(self, call: Any, **given: NDArray[Any] | None) -> dict[str, Any]:
-        """Name the arguments as the function does; skip the law if it has none for one."""
+        """Name the arguments as the function does; skip the law if it lacks one."""
         known = list(inspect.signature(call).parameters)
         names = {"positions": POSITIONS, "mask": MASKS, "segments": SEGMENTS}
         found = {}
@@ -103,7 +103,7 @@ class Decoder(Subject):
         return True
 
     def optional(self, call: Any, **given: NDArray[Any]) -> dict[str, Any]:
-        """Name those arguments that the function has."""
+        """Name only the arguments that the function has."""
         return self.arguments(call, **{k: v for k, v in given.items() if self.has(call, k)})
 
     def scores(self, made: Any, shape: tuple[int, ...]) -> Floats:
@@ -115,7 +115,7 @@ class Decoder(Subject):
         return found
 
     def read(self, tokens: NDArray[Any], **named: Any) -> Floats:
-        """Read texts whole."""
+        """Read whole texts."""
         return self.scores(self.full(self.library.array(tokens, "int64"), **named), tokens.shape)
 
     def walk(
@@ -124,7 +124,7 @@ class Decoder(Subject):
         lengths: Sequence[int],
         **given: NDArray[Any],
     ) -> Floats:
-        """Read texts in pieces of some lengths, with a cache; the last piece takes the rest."""
+        """Read texts in chunks of these lengths, with a cache; the last chunk takes the rest."""
         if self.one_step is None:
             raise Skip("no step")
         cache, found, begin = None, [], 0
@@ -141,12 +141,12 @@ class Decoder(Subject):
 
     @cached_property
     def whole(self) -> Floats:
-        """Scores of the texts, each read alone and whole."""
+        """Scores of the texts, each read alone, in one call."""
         return np.concatenate([self.read(row[None]) for row in self.tokens])
 
     @property
     def bound(self) -> float:
-        """Half of the digits of the spread of the scores."""
+        """Half of the digits, relative to the spread of the scores."""
         return math.sqrt(self.unit) * float(np.ptp(self.whole, axis=2).max())
 
     def near(self, found: Floats, meant: Floats, what: str = "") -> Measured:
@@ -169,7 +169,7 @@ class Decoder(Subject):
         return 0.0, 0.0, f"{self.library.name}, {found.shape[2]} scores after each token"
 
     def law_order(self) -> Measured:
-        """Exchange the first two tokens: the last scores must feel it."""
+        """Swap the first two tokens: later scores must change."""
         tokens = self.tokens.copy()
         tokens[:, :2] = tokens[:, 1::-1]
         apart = np.abs(self.read(tokens) - self.whole)[:, 2:].max()
@@ -206,14 +206,14 @@ class Decoder(Subject):
         return self.near(self.walk(self.tokens, loop, **given), self.whole, "in a batch, ")
 
     def given_positions(self, positions: NDArray[Any]) -> dict[str, NDArray[Any]]:
-        """Pass positions to `step` where it takes them; it counts by itself where not."""
+        """Return positions for `step` if it takes them; otherwise it counts by itself."""
         takes = self.one_step is not None and self.has(self.one_step, "positions")
         return {"positions": positions} if takes else {}
 
     def why_steps(self, loop: Floats) -> str:
-        """Say why a loop differs from the whole: by the token from which on it does.
+        """Explain why a loop differs from the whole, by the first token that differs.
 
-        Where positions can be given, the second token is tried at wrong ones.
+        If the function takes positions, try the second token at wrong ones.
         """
         wrong = np.flatnonzero(np.abs(loop[0] - self.whole[0]).max(axis=1) > self.bound)
         first = int(wrong[0]) if len(wrong) else 0
@@ -239,9 +239,9 @@ class Decoder(Subject):
         return self.near(self.walk(self.tokens, CHUNKS, **given), self.whole)
 
     def padded(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Floats]:
-        """Cut the texts to three lengths, and pad them on the left.
+        """Cut the texts to three lengths, and left-pad them.
 
-        Returns tokens, mask, positions, and the scores of each text by itself.
+        Returns tokens, mask, positions, and the scores of each text alone.
         """
         tokens, mask = np.zeros_like(self.tokens), np.zeros(self.tokens.shape, np.bool_)
         meant = np.zeros_like(self.whole)
@@ -259,11 +259,11 @@ class Decoder(Subject):
         return self.near(np.where(mask[..., None], made, 0), meant)
 
     def scores_with_padding(self, made: Any) -> Floats:
-        """Return scores; those of padding may be NaN, since they look at nothing."""
+        """Return scores; those of padding may be NaN, since it attends to nothing."""
         return np.nan_to_num(floats(made, finite=False))
 
     def law_ragged(self) -> Measured:
-        """Fill the cache with texts of several lengths, padded on the left, and read on."""
+        """Fill the cache with left-padded texts of several lengths, and continue in steps."""
         if self.one_step is None:
             raise Skip("no step")
         tokens, mask, positions, meant = self.padded()
@@ -286,7 +286,7 @@ class Decoder(Subject):
         return self.near(self.read(tokens, **named), meant)
 
     def law_moved(self) -> Measured:
-        """Move a text along: nothing changes where scores know offsets alone."""
+        """Shift all positions: scores that depend only on offsets don't change."""
         if not self.relative:
             raise Skip("positions are absolute")
         moved = self.positions + MOVED
@@ -298,5 +298,5 @@ class Decoder(Subject):
         return self.near(self.walk(self.tokens, CHUNKS, positions=moved), self.whole, "in chunks, ")
 
     def resembles(self, law: str) -> str | None:
-        """Leave the cause to the law."""
+        """Return None: the laws name the causes."""
         return None

@@ -1,4 +1,4 @@
-"""The bug hunt: whether a test of yours catches the museum's bugs, and lets right tables pass."""
+"""The bug hunt: whether your test catches the museum's bugs and accepts correct tables."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ def _parts(seq_len: int, d_model: int) -> tuple[Floats, NDArray[np.int64], NDArr
 
 
 def dimension_for_pair(seq_len: int, d_model: int) -> Floats:
-    """Count dimensions in the exponent, where pairs are meant."""
+    """Use the dimension in the exponent instead of the pair."""
     positions, j, cosine = _parts(seq_len, d_model)
     return _from(positions, 2 * j / d_model, cosine)
 
 
 def own_exponent(seq_len: int, d_model: int) -> Floats:
-    """Give each dimension an exponent of its own."""
+    """Give each dimension a separate exponent."""
     positions, j, cosine = _parts(seq_len, d_model)
     return _from(positions, j / d_model, cosine)
 
 
 def all_ones(seq_len: int, d_model: int) -> Floats:
-    """Let an exponent become 0, so that all pairs turn alike."""
+    """Use exponent 0, so that all pairs have the same frequency."""
     positions, j, cosine = _parts(seq_len, d_model)
     return _from(positions, 0.0 * j, cosine)
 
@@ -51,14 +51,14 @@ def minus_sign(seq_len: int, d_model: int) -> Floats:
 
 
 def slipped_parenthesis(seq_len: int, d_model: int) -> Floats:
-    """Divide, then halve and round down: a small negative number becomes -1."""
+    """Use `/ d_model // 2`: floor division turns a small negative number into -1."""
     positions, j, cosine = _parts(seq_len, d_model)
     factor = -math.log(10_000) / d_model // 2
     return _from(positions, -2 * (j // 2) * factor / math.log(10_000), cosine)
 
 
 def rounded_positions(seq_len: int, d_model: int) -> Floats:
-    """Keep the positions in 16 bits, which count in steps from 2048 on."""
+    """Store positions in float16, which can't represent every integer beyond 2048."""
     positions, j, cosine = _parts(seq_len, d_model)
     rounded = positions.astype(np.float16).astype(float)
     return _from(rounded, 2 * (j // 2) / d_model, cosine)
@@ -79,7 +79,7 @@ BUGS: dict[str, Encode] = {
     "rounded positions": rounded_positions,
     "rows for columns": rows_for_columns,
 }
-"""Exhibits of the museum that are tables, by their names there."""
+"""The museum's exhibits that are tables, by their names there."""
 
 
 def double(seq_len: int, d_model: int) -> Floats:
@@ -102,11 +102,11 @@ RIGHT: dict[str, Encode] = {
     "the same in 64 bits": double,
     "two loops": two_loops,
 }
-"""Tables that are right, as different people write them."""
+"""Correct tables, written in different ways."""
 
 
 def accuses(test: Callable[[Encode], Any], encode: Encode) -> str:
-    """Return what a test has against an encoding; nothing, if it lets it pass."""
+    """Return a test's objection to an encoding, or "" if it accepts it."""
     try:
         verdict = test(encode)
     except Exception as error:
@@ -115,18 +115,18 @@ def accuses(test: Callable[[Encode], Any], encode: Encode) -> str:
 
 
 def hunt(test: Callable[[Encode], Any]) -> str:
-    """Run a test against bugs and against right tables.
+    """Run a test against bugs and correct tables.
 
     Parameters
     ----------
     test : callable
-        It gets a function `encode(seq_len, d_model)`, and raises an error, or returns False, if the
-        table isn't right.
+        It gets a function `encode(seq_len, d_model)`, and raises an error, or returns False, if
+        the table is wrong.
 
     Returns
     -------
     str
-        What it caught, what it missed, and what it accused wrongly, a line each.
+        What it caught, what it missed, and its false alarms, one per line.
 
     Raises
     ------

@@ -1,11 +1,11 @@
-r"""The laws, and what each of them allows.
+r"""The laws and their bounds.
 
-Every bound is derived from three things: the number type, whose unit u is half the distance from 1
-to the next number (:math:`2^{-24}` in float32); the position, since an angle :math:`\theta =
-k\omega` in float32 is off by a share of itself; and the width, over which errors add up. What
-float32 arithmetic may do to one entry is :math:`\tau`, derived at `conventions.rounding`. A law
-that compares two entries allows both of their errors, one that adds entries allows the sum. A
-float64 table is held to float32, too: models compute in it, and many make their angles in it.
+Every bound is derived from three things: the dtype, whose unit u is half the distance from 1 to the
+next number (:math:`2^{-24}` in float32); the position, since the error of a float32 angle
+:math:`\theta = k\omega` is proportional to it; and the width, over which errors add up. The error
+of one entry in float32 arithmetic is at most :math:`\tau`, derived in `conventions.rounding`. A law
+that compares two entries allows for both errors, one that adds entries for their sum. Even float64
+tables need only float32 accuracy: models use float32, and many compute their angles in it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from posenc.checks.subjects import Broken, Measured, Skip, Subject
 
 @dataclass(frozen=True)
 class Law:
-    """What must hold, where its bound comes from, and what a failure most likely is."""
+    """A law, where its bound comes from, and the most likely cause of a failure."""
 
     name: str
     asks: str
@@ -284,7 +284,7 @@ KINDS = {
 
 
 def run(subject: Subject, name: str, only: Iterable[str] | None = None) -> Report:
-    """Try all laws on a subject."""
+    """Test all laws, or only some, on a subject."""
     wanted = chosen(subject.kind, only)
     subject.named = frozenset(wanted if len(wanted) == 1 else ())
     rows = [
@@ -294,14 +294,14 @@ def run(subject: Subject, name: str, only: Iterable[str] | None = None) -> Repor
     ]
     try:
         found = subject.convention
-    except Exception:  # whatever it is, the laws have met it, too
+    except Exception:  # the laws ran into it, too
         found = None
     error = crash(subject) if any(row.status == "failed" for row in rows) else ""
     return Report(name, subject.kind, found, tuple(rows), subject.errors, error)
 
 
 def crash(subject: Subject) -> str:
-    """Say what a plain call raises, if it does."""
+    """Describe the exception that a plain call raises, or return ""."""
     try:
         subject.law_shape()
     except Broken:
@@ -312,17 +312,17 @@ def crash(subject: Subject) -> str:
 
 
 def said(error: BaseException) -> str:
-    """Say an exception in a line."""
+    """Describe an exception in one line."""
     lines = str(error).strip().splitlines() or [""]
     return f"{type(error).__name__}: {lines[0][:160]}"
 
 
 def laws_of(kind: str) -> list[str]:
-    """Return the names of the laws that a kind is held to.
+    """Return the names of the laws that apply to a kind.
 
     Parameters
     ----------
-    kind : {"table", "module", "rotary", "bias"}
+    kind : {"table", "module", "rotary", "bias", "decoder"}
 
     Returns
     -------
@@ -341,14 +341,14 @@ def laws_of(kind: str) -> list[str]:
 
 
 def chosen(kind: str, only: Iterable[str] | None) -> list[str]:
-    """Return the names of the laws to try.
+    """Return the names of the laws to test.
 
     Raises
     ------
     TypeError
-        If `only` is a name, not several.
+        If `only` is a string instead of a list of names.
     ValueError
-        If it names no law, or one that the kind isn't held to.
+        If it is empty, or contains a name that isn't a law of this kind.
     """
     known = laws_of(kind)
     if only is None:
@@ -364,7 +364,7 @@ def chosen(kind: str, only: Iterable[str] | None) -> list[str]:
 
 
 def judge(subject: Subject, law: Law, method: Callable[[], Measured]) -> Row:
-    """Try one law."""
+    """Test one law."""
     fixed: dict[str, Any] = {
         "law": law.name,
         "asks": law.asks,
@@ -403,9 +403,9 @@ def judge(subject: Subject, law: Law, method: Callable[[], Measured]) -> Row:
 
 
 def diagnose(subject: Subject, law: str) -> Exhibit | None:
-    """Look the failure up in the museum."""
+    """Look up the failure in the museum."""
     try:
         name = subject.resembles(law)
-    except Exception:  # a guess that can't be made is none
+    except Exception:  # no guess
         return None
     return MUSEUM[name] if name else None

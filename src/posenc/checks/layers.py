@@ -39,7 +39,7 @@ WIDTH = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channel
 
 
 class Layer(Table):
-    """A module, or what makes one of a given width, looked at through what it adds to zeros."""
+    """A module, or a factory for a given width, checked by what it adds to zeros."""
 
     kind = "module"
 
@@ -69,13 +69,13 @@ class Layer(Table):
         self.positions = positions or take(list(names), POSITIONS)
 
     def layer(self, d_model: int) -> nn.Module:
-        """Return the module of a width."""
+        """Return the module for a width, cached."""
         if d_model not in self.modules:
             self.modules[d_model] = self.make(d_model).eval()
         return self.modules[d_model]
 
     def call(self, x: Tensor, positions: Tensor | None = None, layer: Any = None) -> Tensor:
-        """Give the layer (batch, seq_len, d_model), and get the same."""
+        """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
         module = self.layer(x.shape[-1]) if layer is None else layer
         named = {} if positions is None else {str(self.positions): positions}
         out = module(x if self.batch_first else x.transpose(0, 1), **named)
@@ -86,7 +86,7 @@ class Layer(Table):
         return found
 
     def added(self, seq_len: int, d_model: int) -> Tensor:
-        """Return what the first of two equal sequences gets."""
+        """Return what the layer adds to the first of two equal sequences."""
         with torch.no_grad():
             return self.call(torch.zeros(2, seq_len, d_model))[0]
 
@@ -96,9 +96,9 @@ class Layer(Table):
         return torch.randn(batch, min(seq_len, self.rows), self.widths[0], generator=generator)
 
     def near(self, one: Tensor, two: Tensor) -> Measured:
-        """Compare two results of one input: a product and a sum, each rounded, in both.
+        """Compare two results for the same input, each with a rounded product and a rounded sum.
 
-        The product is at most |y| + |p|, with the sum y and the table's entry p, so that is
+        The product is at most |y| + |p|, with the sum y and the table's entry p, so the bound is
         2u(2|y| + |p|).
         """
         left, right = floats(one), floats(two)
@@ -133,7 +133,7 @@ class Layer(Table):
 
     @torch.no_grad()
     def law_rows(self) -> Measured:
-        """Give each sequence positions of its own, where that is taken."""
+        """Pass different positions for each sequence, if the layer takes them."""
         where = torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 10, 2], [40, 3, 5, 1, 0]]) % self.rows
         x = torch.zeros(*where.shape, self.widths[0])
         try:
@@ -150,7 +150,7 @@ class Layer(Table):
 
     @torch.no_grad()
     def law_far(self) -> Measured:
-        """Ask for rows far out, one by one: refused, or right."""
+        """Request distant rows one by one: they must be correct or refused."""
         known, d_model = self.reference, self.widths[0]
         if self.positions is None or known is None or known.step == AROUND or self.down:
             raise Skip("no argument for positions, or no convention to compare with")
@@ -178,7 +178,7 @@ class Layer(Table):
 
     @torch.no_grad()
     def law_reduced(self) -> Measured:
-        """Let products of matrices be rounded, as autocast and tensor cores do."""
+        """Round matrix products, as autocast and tensor cores do."""
         seq_len, found = self.at_most(2500), []
         x = torch.zeros(1, seq_len, self.widths[0])
         for name, mode in (
@@ -200,13 +200,13 @@ class Layer(Table):
             try:
                 with torch.device("meta"):
                     made = self.make(d_model)
-            except Exception as error:  # it reads numbers, which meta has none of
+            except Exception as error:  # it reads values, which meta tensors don't have
                 raise Skip(f"not made on meta: {type(error).__name__}") from None
         filled, ways = refilled(made, copy.deepcopy(self.module.state_dict()))
         x = self.text(2, 9)
         try:
             same = torch.equal(self.call(x), self.call(x.clone(), layer=filled))
-        except Broken:  # NaN: memory that nobody filled
+        except Broken:  # NaN: uninitialized memory
             same = False
         if not same and not ways and "meta" not in self.named:
             raise Skip("nothing fills its buffers anew; to ask for it, try laws=['meta']")
@@ -344,17 +344,17 @@ class Layer(Table):
         return self.near(found, expected)
 
     def resembles(self, law: str) -> str | None:
-        """Compare with the exhibits, where it's about what is added."""
+        """Compare with the exhibits, if the law is about the added table."""
         return None if law in USES else super().resembles(law)
 
 
 def usual_factor(found: float, d_model: int) -> float:
-    """Return what x is multiplied by: 1, or the root of the width, whichever is nearer."""
+    """Return the factor of x: 1 or the root of the width, whichever is nearer."""
     return min((1.0, math.sqrt(d_model)), key=lambda one: abs(one - found))
 
 
 def width_of(module: nn.Module) -> int:
-    """Read the width of a layer off its attributes or its table."""
+    """Infer the width of a layer from its attributes or its table."""
     name = take(list(vars(module)), WIDTH)
     if name is not None and isinstance(getattr(module, name), int):
         return int(getattr(module, name))

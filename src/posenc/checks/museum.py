@@ -1,4 +1,4 @@
-"""The bugs of the book's museum, as what a failed law most likely is."""
+"""The bugs of the book's museum, as likely causes of failed laws."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ SIX_MORE = "going-further-six-more-exhibits"
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A bug that is shown in the book."""
+    """A bug shown in the book."""
 
     number: str
     law: str
@@ -21,17 +21,17 @@ class Exhibit:
 
     @property
     def page(self) -> str:
-        """Page and heading, below the address of the book."""
+        """Page and anchor, relative to the book's URL."""
         return f"notebooks/{self.chapter}.html#{self.anchor}"
 
     @property
     def url(self) -> str:
-        """Address, if the environment names that of the book in POSENC_BOOK; the page, if not."""
+        """Full URL if the environment sets POSENC_BOOK to the book's; otherwise `page`."""
         book = os.environ.get("POSENC_BOOK", "")
         return f"{book.rstrip('/')}/{self.page}" if book else self.page
 
     def __str__(self) -> str:
-        """Say what it is, and where it's shown."""
+        """Describe the bug, with a link to the exhibit."""
         return f"{self.says} (exhibit {self.number}, {WINGS[self.chapter]}: {self.url})"
 
 
@@ -155,4 +155,4 @@ MUSEUM = {
         "H", "mirror", SIX_MORE, "The distance is signed, so that later words get a bonus"
     ),
 }
-"""The exhibits by name, each with the law that it breaks first."""
+"""The exhibits by name, each with the first law that it breaks."""

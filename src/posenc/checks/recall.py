@@ -1,8 +1,8 @@
-"""Bugs that were reported in public in 2025 and 2026, rebuilt, beside what is right.
+"""Bugs reported publicly in 2025 and 2026, reproduced, with the correct version of each.
 
-Each is the smallest function that goes wrong in the same way. None of it is anybody's code: the
-address is where the report stands. `recall` runs the checks on all of them, and says which law
-caught the wrong one, and whether the right one passed. It needs torch.
+Each is a minimal function that fails in the same way. No code is copied: the address is that of the
+report. `recall` runs the checks on all of them, and says which law caught the wrong function, and
+whether the right one passed. It needs torch.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ Rotation = Callable[[Tensor, Tensor], Tensor]
 DECODER = tiny.Decoder(tiny.initial_weights(0))
 YARN = {"rope_type": "yarn", "factor": 16.0, "original_max_position_embeddings": 4096}
 YARN |= {"rope_theta": 1_000_000.0}
-LEFT_OUT = ("compile", "device")  # they load a compiler, and take long
+LEFT_OUT = ("compile", "device")  # slow: they load a compiler
 SECTIONS, INTERLEAVED = [0, 0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0, 0]
 
 
 @dataclass(frozen=True)
 class Bug:
-    """A bug: what happened, where it was reported, the wrong function and the right one.
+    """A bug: a description, the address of the report, the wrong function and the right one.
 
-    `law` is the one that should catch it; none, where no law can. `why` says so then.
+    `law` is the one that should catch it; it is empty if no law can, and `why` says why.
     """
 
     says: str
@@ -56,22 +56,22 @@ def lost_base(x: Tensor, positions: Tensor) -> Tensor:
 
 
 def yarn(base: float = 1_000_000.0, power: int = 1) -> Rotation:
-    """Scale with YaRN: its ramp from a base, its attention factor to a power."""
+    """Scale with YaRN, with the ramp of `base` and the attention factor to a power."""
     factor = rotary_frequencies(16, scaling=YARN)[1]
     ramp = rotary_frequencies(16, scaling=YARN | {"rope_theta": base})[0]
     plain = [rotary_frequencies(16, base=each)[0] for each in (1_000_000.0, base)]
-    share = ramp / plain[1]  # what the ramp leaves of each frequency
+    share = ramp / plain[1]  # what remains of each frequency
     return turn(frequencies=plain[0] * share, attention_factor=factor**power)
 
 
 def yarn_options() -> dict[str, Any]:
-    """Say what that YaRN asks for."""
+    """Return the options that this YaRN should pass with."""
     omega, factor = rotary_frequencies(16, scaling=YARN)
     return {"frequencies": omega, "attention_factor": factor, "widths": [16]}
 
 
 def mixed_up(x: Tensor, positions: Tensor) -> Tensor:
-    """Turn halves by frequencies that are laid out for neighbors."""
+    """Turn halves by frequencies laid out for neighbors."""
     omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0])
     angles = (positions[:, None] * omega).repeat_interleave(2, dim=-1)
     first, second = x.chunk(2, dim=-1)
@@ -80,23 +80,23 @@ def mixed_up(x: Tensor, positions: Tensor) -> Tensor:
 
 
 def half_angles(x: Tensor, positions: Tensor) -> Tensor:
-    """Cast the frequencies to the type of the query before the angle is formed."""
+    """Cast the frequencies to the query's dtype before computing the angle."""
     omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0]).to(x.dtype)
     return rotate_pairs(x, positions, frequencies=omega)
 
 
 def scaled_in_prefill(x: Tensor, positions: Tensor) -> Tensor:
-    """Interpolate in the prompt, and not in the steps after it."""
+    """Interpolate in the prompt, but not in the steps after it."""
     return rotate_pairs(x, positions / (4 if x.shape[-2] > 1 else 1))
 
 
 def upcast(x: Tensor, positions: Tensor) -> Tensor:
-    """Return float32 whatever came in."""
+    """Return float32 for any input dtype."""
     return rotate_pairs(x.float(), positions)
 
 
 def part(extent: str, layout: str = "halves", share: float = 0.5) -> Rotation:
-    """Turn a share of each head, as a partial or a proportional rotation."""
+    """Turn a share of each head, with a partial or a proportional rotation."""
 
     def rotate(x: Tensor, positions: Tensor) -> Tensor:
         kind = "proportional" if extent == "proportional" else "default"
@@ -108,7 +108,7 @@ def part(extent: str, layout: str = "halves", share: float = 0.5) -> Rotation:
 
 
 def part_options(extent: str) -> dict[str, Any]:
-    """Ask for a half of each head."""
+    """Return options that ask for half of each head."""
     return {"convention": checks.Convention("halves", extent=extent, share=0.5)}
 
 
@@ -120,7 +120,7 @@ def proportional_in_a_block(x: Tensor, positions: Tensor) -> Tensor:
 
 
 def first_row_alone(x: Tensor, positions: Tensor) -> Tensor:
-    """Write the first sequence alone, where each has a single token."""
+    """Write only the first sequence if each has a single token."""
     turned = rotate_pairs(x, positions)
     if x.ndim > 2 and x.shape[-2] == 1 and x.shape[0] > 1:
         turned = torch.cat((turned[:1], torch.zeros_like(turned[1:])))
@@ -138,7 +138,7 @@ def one_for_all(x: Tensor, positions: Tensor) -> Tensor:
 
 
 def by_product(x: Tensor, positions: Tensor) -> Tensor:
-    """Form the angles by a product of matrices, which autocast rounds."""
+    """Compute the angles as a matrix product, which autocast rounds."""
     omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0]).float().to(x.device)
     angles = positions.float()[:, None] @ omega[None]
     turned = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
@@ -147,7 +147,7 @@ def by_product(x: Tensor, positions: Tensor) -> Tensor:
 
 
 class Rotary(nn.Module):
-    """A rotation whose frequencies are a buffer, or aren't."""
+    """A rotation with its frequencies in a buffer, or recomputed in each call (`keep`)."""
 
     def __init__(self, keep: bool = False, refill: bool = True, d_model: int = 16) -> None:
         super().__init__()
@@ -170,7 +170,7 @@ class Rotary(nn.Module):
 
 
 class Added(nn.Module):
-    """A layer whose table is a buffer that no checkpoint holds."""
+    """A layer whose table is a non-persistent buffer."""
 
     pe: Tensor
 
@@ -180,7 +180,7 @@ class Added(nn.Module):
         self.register_buffer("pe", self.made(), persistent=False)
 
     def made(self) -> Tensor:
-        """Compute the table, wherever tensors are made by default."""
+        """Compute the table, on the default device."""
         rows = checks.KNOWN["paper"].table(*self.shape)
         return torch.tensor(rows, dtype=torch.float32)
 
@@ -190,7 +190,7 @@ class Added(nn.Module):
 
 
 class Refilled(Added):
-    """The same, with what fills the buffer again."""
+    """The same, with a method that refills the buffer."""
 
     def reset_parameters(self) -> None:
         """Compute the table again."""
@@ -220,19 +220,19 @@ def from_zero(tokens: Any, cache: Any) -> Any:
 
 
 def one_offset(tokens: Any, cache: Any, positions: Any = None, mask: Any = None) -> Any:
-    """Let all rows go on from one offset, whatever their padding."""
+    """Continue all rows from the same offset, regardless of their padding."""
     if count(cache):
         positions = counted(tokens, count(cache))
     return DECODER.step(tokens, cache, positions, mask)
 
 
 def across(tokens: Any, positions: Any = None, segments: Any = None) -> Any:
-    """Let packed texts look at one another."""
+    """Let packed texts attend to one another."""
     return DECODER.full(tokens, positions)
 
 
 def pair(full: Any = None, step: Any = None) -> dict[str, Any]:
-    """Two functions of a decoder; the tiny transformer's, where none is given."""
+    """Return two functions of a decoder, by default the tiny transformer's."""
     return {"full": full or DECODER.full, "step": step or DECODER.step}
 
 
@@ -414,7 +414,7 @@ BUGS = (
 
 @dataclass(frozen=True)
 class Recalled:
-    """What the checks said: the law that caught the wrong one, and what the right one broke."""
+    """Result: the law that caught the wrong function, and the laws that the right one broke."""
 
     bug: Bug
     caught: str
@@ -424,21 +424,21 @@ class Recalled:
 def recall(
     bugs: Iterable[Bug] = BUGS, *, quick: bool = False, **options: Any
 ) -> Iterator[Recalled]:
-    """Check each bug, and the right function beside it.
+    """Check the wrong and the right function of each bug.
 
     Parameters
     ----------
     bugs : iterable of Bug
-        Which ones.
+        Bugs to check.
     quick : bool
-        Whether to try, for each, the law alone that should catch it.
+        Whether to test only the law that should catch the bug.
     **options
-        For the checks of rotations and layers, such as ``longest=5000``.
+        Passed to the checks of rotations and layers, such as ``longest=5000``.
 
     Yields
     ------
     Recalled
-        The law that caught it: the one that should, if it failed, else the first that did.
+        With the law that caught the bug: the expected one if it failed, else the first that did.
     """
     for bug in bugs:
         laws = [law for law in checks.laws_of(bug.kind) if law not in LEFT_OUT]

@@ -1,4 +1,4 @@
-"""What a check found: a row per law, to read, to print, to raise, or as JSON."""
+"""Results of a check: one row per law, to inspect, print, raise, or export as JSON."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MARKS = {"passed": "✓", "failed": "✗", "expected": "!", "skipped": "–"}
 
 @dataclass(frozen=True)
 class Row:
-    """One law: what was measured, the bound, and where the bound comes from.
+    """Result of one law: the measurement, the bound, and where the bound comes from.
 
-    `status` is "passed", "failed", "expected" (it failed, as was expected) or "skipped". `note`
-    says where the largest error was, or why the law was skipped; `likely` what a failure most
-    likely is, and `exhibit` where the museum shows it.
+    `status` is "passed", "failed", "expected" (an expected failure) or "skipped". `note` says where
+    the largest error was, or why the law was skipped; `likely` is the most likely cause of a
+    failure, and `exhibit` the museum's exhibit of it.
     """
 
     law: str
@@ -35,7 +35,7 @@ class Row:
     exhibit: Exhibit | None = None
 
     def __str__(self) -> str:
-        """Say it in one line, and a second one where it failed."""
+        """Format as one line, or three if the law failed."""
         if self.status in ("skipped", "expected"):
             return f"{MARKS[self.status]} {self.law:12} {self.note}"
         numbers = f"{short(self.measured)} (at most {short(self.bound)})" if self.bound else ""
@@ -47,7 +47,7 @@ class Row:
         return f"{line}\n  {'':12} asked: {self.asks}\n  {'':12} most likely: {cause}"
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return JSON types."""
         exhibit = self.exhibit and {
             "number": self.exhibit.number,
             "says": self.exhibit.says,
@@ -59,24 +59,24 @@ class Row:
 
 @dataclass(frozen=True)
 class Report:
-    """What `check_table`, `check_module`, `check_rotary` and `check_bias` return.
+    """Result of `check` and the other functions ``check_…``.
 
-    Printed in a terminal it is a list, in Jupyter a table.
+    It prints as a list in a terminal, and renders as a table in Jupyter.
 
     Attributes
     ----------
     subject : str
-        What was checked.
+        Name of the subject.
     kind : str
-        "table", "module", "rotary" or "bias".
+        "table", "module", "rotary", "bias" or "decoder".
     convention : Convention or None
-        Which convention was found: layout, exponent, base, first position, direction.
+        The convention found: layout, exponent, base, first position, direction.
     rows : tuple of Row
-        One for each law.
+        One per law.
     errors : dict
-        Largest error by position, where a convention was found.
+        Largest error by position, if a convention was found.
     error : str
-        What a plain call of the subject raises, if it does: then nothing could be checked.
+        The exception that a plain call raises, if any: then nothing could be checked.
     """
 
     subject: str
@@ -97,7 +97,7 @@ class Report:
         return [row.law for row in self.rows if row.status == "failed"]
 
     def __iter__(self) -> Iterator[Row]:
-        """Go through the rows."""
+        """Iterate over the rows."""
         return iter(self.rows)
 
     def __getitem__(self, law: str) -> Row:
@@ -108,23 +108,23 @@ class Report:
         raise KeyError(law)
 
     def expecting(self, reasons: Mapping[str, str]) -> Report:
-        """Return the report with some failures expected, each with a reason.
+        """Return a copy of the report with expected failures marked.
 
         Parameters
         ----------
         reasons : mapping of str to str
-            Why a law fails, by its name.
+            Law → reason why it fails.
 
         Returns
         -------
         Report
-            A law that passes though its failure was expected counts as failed, so that an
-            expectation doesn't outlive its reason.
+            A law that passes unexpectedly counts as failed, so that an expectation doesn't
+            outlive its reason.
 
         Raises
         ------
         ValueError
-            If a law wasn't tried.
+            If a law wasn't tested.
         """
         tried = [row.law for row in self.rows]
         for law in reasons:
@@ -146,7 +146,7 @@ class Report:
         return replace(self, rows=tuple(rows))
 
     def counts(self) -> str:
-        """Say how many laws passed, failed and were skipped."""
+        """Summarize how many laws passed, failed and were skipped."""
         found = [row.status for row in self.rows]
         return ", ".join(f"{found.count(status)} {status}" for status in MARKS if status in found)
 
@@ -156,11 +156,11 @@ class Report:
         return "\n".join([head, f"convention: {self.known()}", *map(str, self.rows)])
 
     def known(self) -> str:
-        """Say the convention in words."""
+        """Describe the convention."""
         return str(self.convention) if self.convention else "none known"
 
     def _repr_html_(self) -> str:
-        """Draw the laws as a table, for Jupyter."""
+        """Render the laws as a table, for Jupyter."""
         lines = [
             '<table class="table report"><caption>',
             f"{html.escape(self.subject)}: {self.counts()}.<br>",
@@ -188,7 +188,7 @@ class Report:
         return "\n".join([*lines, "</tbody></table>"])
 
     def as_dict(self) -> dict[str, Any]:
-        """Return plain values, for JSON."""
+        """Return JSON types."""
         found = self.convention
         return {
             "subject": self.subject,
@@ -218,5 +218,5 @@ class Report:
 
 
 def short(value: float | str) -> str:
-    """Two digits of a number; words, and 0, as they are."""
+    """Format a number with two digits; return text unchanged."""
     return value if isinstance(value, str) else f"{value:.1e}" if value else "0"

@@ -50,7 +50,7 @@ from posenc.checks.subjects import (
     worst,
 )
 
-MOVES = 2.0**-20  # 16u: a dimension that moves less stands still
+MOVES = 2.0**-20  # 16u: a dimension that moves less doesn't count as turning
 LIMITS = (1_000_000, 2**17, 2**15, 2**13, 4096, 2048, 1024, 512, ROWS, 64, 16)
 
 
@@ -101,14 +101,14 @@ class Rotary(Turning):
         self.known: dict[int, Floats] = {}
         self.at: dict[tuple[int, str], tuple[NDArray[Any], NDArray[Any]]] = {}
 
-    # The library, the widths and the positions that it takes
+    # The library, widths and positions that the function takes
 
     @cached_property
     def library(self) -> Library:
-        """The library that was named; else torch if it takes tensors, and numpy if not.
+        """The requested library; otherwise torch if it takes tensors, else numpy.
 
-        A tensor that requires a gradient is no numpy array, so a function of numpy refuses it.
-        Tensors come first: code that keeps tables would keep those of the other library.
+        A tensor that requires a gradient can't become a numpy array, so numpy code refuses it.
+        Tensors go first: code that caches tables would otherwise cache numpy's.
         """
         if self.given is not None:
             return self.given
@@ -119,37 +119,37 @@ class Rotary(Turning):
         try:
             x = torch.ones(2, 3, self.tried[0], requires_grad=True)
             made = self.rotate(x, self.places([0, 1, 2]))
-        except Exception:  # so it doesn't take tensors
+        except Exception:  # it doesn't take tensors
             self.given = Library(np)
             try:
                 self.rotate(np.ones((2, 3, self.tried[0]), np.float32), self.places([0, 1, 2]))
-            except Exception:  # nor arrays
+            except Exception:  # it doesn't take arrays, either
                 self.given = Library(torch)
             return self.given
         return self.given if isinstance(made, torch.Tensor) else Library(np)
 
     def give(self, x: Any, dtype: str = "float32") -> Any:
-        """Make an array of the library."""
+        """Convert to an array of the library."""
         return self.library.array(x, dtype)
 
     def places(self, positions: Any) -> Any:
-        """Make positions of the library; with several coordinates, all of them are equal."""
+        """Convert positions to the library; with several axes, repeat them on each."""
         found = np.asarray(positions, dtype=np.int64)
         return self.coordinates(np.repeat(found[..., None], self.axes, -1) if self.axes else found)
 
     def coordinates(self, positions: NDArray[Any]) -> Any:
-        """Make positions of the library, as they are."""
+        """Convert positions to the library, unchanged."""
         return self.library.array(positions, "int64")
 
     def turn(self, x: Any, positions: Any, dtype: str = "float32", rotate: Any = None) -> Any:
-        """Call it, or a copy of it, without a graph."""
+        """Call the function, or a replacement, and return float64 values."""
         made = (rotate or self.rotate)(self.give(x, dtype), self.places(positions))
         return floats(made, finite=bool(np.isfinite(x).all()))
 
     def matrices(
         self, positions: Sequence[int], d_model: int, dtype: str = "float32", rotate: Any = None
     ) -> Floats:
-        """Read off what it does: the matrix that turns the row at each position."""
+        """Return the matrix that the function applies at each position."""
         x = np.broadcast_to(np.eye(d_model)[:, None], (d_model, len(positions), d_model))
         out = self.turn(x, positions, dtype, rotate)
         if out.shape != x.shape:
@@ -158,14 +158,14 @@ class Rotary(Turning):
 
     @cached_property
     def widths(self) -> tuple[int, ...]:  # type: ignore[override]
-        """The widths that it takes; a layer may have one alone."""
+        """The widths that the function takes; a layer may have just one."""
         found = []
         for d_model in self.tried:
             try:
                 self.matrices(range(3), d_model)
-            except Broken:  # it takes the width, and a law will say what is wrong
+            except Broken:  # the width is accepted; a law will report what is wrong
                 found.append(d_model)
-            except Exception as error:  # it may refuse; if it refuses all, say so
+            except Exception as error:  # refused; raised below if all widths are
                 refused = error
             else:
                 found.append(d_model)
@@ -175,24 +175,24 @@ class Rotary(Turning):
 
     @cached_property
     def limit(self) -> int:
-        """Positions that it takes, counted from 0."""
+        """The number of positions that the function takes, from 0."""
         for limit in sorted({min(each, self.longest) for each in LIMITS}, reverse=True):
             try:
                 self.matrices([limit - 1], self.widths[0])
-            except Broken:  # it takes this length, and a law will say what is wrong
+            except Broken:  # the length is accepted; a law will report what is wrong
                 return limit
-            except Exception:  # beyond its end
+            except Exception:  # beyond its limit
                 continue
             return limit
         raise Broken("no position is accepted")
 
     @property
     def rows(self) -> int:
-        """Positions that most laws look at."""
+        """The number of positions that most laws use."""
         return min(ROWS, self.limit)
 
     def turned(self, d_model: int) -> Floats:
-        """Return the matrices of the first positions."""
+        """Return the matrices of the first positions, cached."""
         if d_model not in self.known:
             self.known[d_model] = self.matrices(range(self.rows), d_model)
         return self.known[d_model]
@@ -200,10 +200,10 @@ class Rotary(Turning):
     # What turns
 
     def pairs(self, d_model: int, layout: str) -> tuple[NDArray[Any], NDArray[Any]] | None:
-        """Find the dimensions that turn together: first and second of each pair.
+        """Find the dimensions that turn together: the first and the second of each pair.
 
-        Outside of them nothing moves, and the four entries of a pair, each rounded twice, are those
-        of a rotation: two differences of two entries are 8u at most.
+        The others don't change, and the four entries of a pair, each rounded twice, form a
+        rotation: two differences of two entries are at most 8u.
         """
         matrices = self.turned(d_model)
         moving = np.flatnonzero(np.abs(matrices - np.eye(d_model)).max(axis=(0, 2)) > MOVES)
@@ -235,9 +235,9 @@ class Rotary(Turning):
         return bool(max(np.abs(rest).max(), turn) <= 8 * self.unit * max(self.factor, 1))
 
     def waves(self, d_model: int, layout: str) -> Waves | None:
-        """Read each pair's turn as cos + i·sin, against the clock, whichever way it goes.
+        """Return each pair's turn as cos + i·sin, counterclockwise whatever its direction.
 
-        Pairs at the end that stand still are left out.
+        Trailing pairs that don't turn are left out.
         """
         found = self.pairs(d_model, layout)
         if found is None:
@@ -254,8 +254,8 @@ class Rotary(Turning):
     def possible(self, waves: Waves, layout: str, d_model: int) -> list[Fit]:
         """Return the conventions that these waves may follow.
 
-        In halves the distance of a pair's dimensions says whether a part turns by itself, or with
-        the frequencies of the whole head. Neighbors leave it open.
+        In halves, the distance between a pair's dimensions tells a partial from a proportional
+        rotation. In neighbors, both remain possible.
         """
         one, two = self.at[d_model, layout]
         turning, half = waves.shape[1], d_model // 2
@@ -275,7 +275,7 @@ class Rotary(Turning):
 
     @property
     def convention(self) -> Convention | None:
-        """The convention; the way around is that of the width that was looked at last."""
+        """The convention; the direction is that of the width that was read last."""
         found = super().convention
         if found is None or not self.backwards:
             return found
@@ -289,7 +289,7 @@ class Rotary(Turning):
         return np.array([found.max()])
 
     def explained(self, positions: Sequence[int], unit: float = UNIT) -> Floats:
-        """Return what float32 explains at each position, shape (positions, 1): the fastest pair."""
+        """Return the fastest pair's float32 error at each position, shape (positions, 1)."""
         fastest = self.fastest()
         angles = np.abs(np.asarray(positions, dtype=np.float64))[:, None] * fastest
         return rounding(angles, fastest, unit) * max(self.factor, 1)
@@ -317,11 +317,11 @@ class Rotary(Turning):
         return error, bound, f"position {place[1]}, width {self.widths[place[0]]}{factor}"
 
     def law_shift(self) -> Measured:
-        """Turn each position on by the step from 0 to 1.
+        """Rotate each position by the step from 0 to 1, and compare with the next.
 
-        The step is off by τ of position 1 and √2 times that of position 0, and meets a column,
-        |cos| + |sin| ≤ √2, of a matrix that is off itself: τ(k + 1) + √2·τ(k) + √2·τ(1) + 2·τ(0).
-        As τ(0) is the least of them, 2·(τ(k + 1) + τ(k) + τ(1)) is more.
+        The step is off by τ of position 1 and √2 times that of position 0. It is applied to a
+        column, |cos| + |sin| ≤ √2, which has its own error: τ(k + 1) + √2·τ(k) + √2·τ(1) + 2·τ(0).
+        Since τ(0) is the smallest term, 2·(τ(k + 1) + τ(k) + τ(1)) is more.
         """
         matrices = self.turned(self.widths[0])
         step = matrices[1] @ np.linalg.inv(matrices[0])
@@ -332,11 +332,11 @@ class Rotary(Turning):
         return error, bound, f"position {place[0] + 1}, dimension {place[1]}"
 
     def law_offset(self) -> Measured:
-        """Compare scores with those one position on.
+        """Compare scores with those one position later.
 
-        In a pair, a turned query is off by τ(|q₁| + |q₂|) in both dimensions, and meets a turned
-        key, |k₁| + |k₂| ≤ 2·max|k|: 2τ·Σ|q|·max|k| over the pairs. A turned pair of the query is at
-        most √2·(|q₁| + |q₂|), so the key's error adds 2√2·τ·Σ|q|·max|k|. Two scores are compared.
+        In a pair, a turned query is off by τ(|q₁| + |q₂|) in both dimensions. Times a turned key,
+        |k₁| + |k₂| ≤ 2·max|k|: 2τ·Σ|q|·max|k| over the pairs. A turned pair of the query is at most
+        √2·(|q₁| + |q₂|), so the key's error adds 2√2·τ·Σ|q|·max|k|. Two scores are compared.
         """
         d_model = self.widths[0]
         q, k = np.random.default_rng(0).normal(size=(2, d_model))
@@ -369,7 +369,7 @@ class Rotary(Turning):
         one, two = self.at[self.widths[0], self.layout]
         apart = int(two[0] - one[0]) if self.layout == "halves" else len(one)
         if self.layout == "neighbors" and apart < asked and not self.omega[apart:].any():
-            apart = asked  # those at the end that stand still don't show
+            apart = asked  # trailing pairs that don't turn are invisible
         if apart != asked:
             raise Broken(
                 f"{len(one)} pairs turn, {apart} are paired, where {asked} are asked for",
@@ -389,11 +389,11 @@ class Rotary(Turning):
         return nearest_rows(self.turn(x, range(seq_len)), self.unit)
 
     def compared(self, one: Floats, two: Floats, positions: Sequence[int]) -> Measured:
-        """Compare what was turned with what the matrices make of it.
+        """Compare turned rows with the product of the matrices and the original rows.
 
-        A pair of x is no longer than √2 times the largest entry of what it becomes, so |x₁| + |x₂|
+        A pair of x is no longer than √2 times the largest entry of its turned pair, so |x₁| + |x₂|
         is at most twice that. An entry is off by τ of it, once as computed, once as measured, and
-        by the roundings of two products and a sum: (2τ + 2u)(|x₁| + |x₂|) in all.
+        by the roundings of two products and a sum: (2τ + 2u)(|x₁| + |x₂|) in total.
         """
         same_shape(one, two)
         unit = UNIT * max(self.factor, 1)
@@ -402,12 +402,12 @@ class Rotary(Turning):
         return error, bound, f"position {positions[place[-2]]}" if place else ""
 
     def text(self, *shape: int) -> Floats:
-        """Draw queries that float32 holds exactly."""
+        """Draw queries that float32 represents exactly."""
         drawn = np.random.default_rng(0).normal(size=shape)
         return drawn.astype(np.float32).astype(np.float64)
 
     def meant(self, x: Floats, positions: Sequence[int]) -> Floats:
-        """Turn x by the matrices of the whole sequence."""
+        """Return the expected result: x turned by the matrices of the whole sequence."""
         matrices = self.turned(self.widths[0])[list(positions)]
         return np.asarray(np.einsum("kij,...kj->...ki", matrices, x))
 
@@ -443,7 +443,7 @@ class Rotary(Turning):
         return severe(found)
 
     def law_rows(self) -> Measured:
-        """Give each sequence positions of its own, where that is taken."""
+        """Pass different positions for each sequence, if the function takes them."""
         d_model, found = self.widths[0], []
         where = np.array([[0, 1, 2, 3, 4], [7, 8, 9, 10, 2], [40, 3, 5, 1, 0]]) % self.rows
         for shape in ((3, 5, d_model), (3, 2, 5, d_model)):
@@ -465,7 +465,7 @@ class Rotary(Turning):
         return severe(found)
 
     def law_far(self) -> Measured:
-        """Turn far rows alone, in one call, and at the end of a long sequence."""
+        """Turn distant rows alone, in one call, and at the end of a long sequence."""
         d_model, where = self.widths[0], [k for k in FAR if k < self.limit]
         if not where:
             raise Skip(f"no position beyond {self.limit}")
@@ -483,9 +483,9 @@ class Rotary(Turning):
         return severe(found)
 
     def law_reduced(self) -> Measured:
-        """Let products of matrices be rounded, as autocast and tensor cores do.
+        """Round matrix products, as autocast and tensor cores do.
 
-        An entry may then be rounded to the half type once more; its angle may not.
+        An entry may then be rounded to the half type once more, but its angle may not.
         """
         torch = self.with_torch()
         if self.layout is None:
@@ -531,7 +531,7 @@ class Rotary(Turning):
         return 0.0, 0.0, ", ".join(ways)
 
     def matrices_of_axes(self, coordinates: NDArray[Any]) -> Floats:
-        """Read off the matrices at some coordinates, shape (rows, axes)."""
+        """Return the matrices at some coordinates, shape (rows, axes)."""
         d_model = self.widths[0]
         x = np.broadcast_to(np.eye(d_model)[:, None], (d_model, len(coordinates), d_model))
         out = floats(self.rotate(self.give(x), self.coordinates(coordinates)))
@@ -540,7 +540,7 @@ class Rotary(Turning):
 
     @cached_property
     def omegas(self) -> Floats:
-        """Radians per step of each coordinate alone, shape (axes, pairs)."""
+        """Radians per step along each axis alone, shape (axes, pairs)."""
         one, two = self.at[self.widths[0], str(self.layout)]
         found = []
         for axis in range(self.axes):
@@ -551,7 +551,7 @@ class Rotary(Turning):
         return np.array(found) * (-1 if self.backwards else 1)
 
     def frequencies_of_axes(self) -> Measured:
-        """Fit the pairs of each coordinate by themselves, as in an axial encoding."""
+        """Fit the pairs of each axis separately, as in an axial encoding."""
         owner, worst_of = np.abs(self.omegas).argmax(axis=0), 0.0
         for axis in range(self.axes):
             omega = np.abs(self.omegas[axis, owner == axis])
@@ -565,10 +565,10 @@ class Rotary(Turning):
         return worst_of, 1.0, "each coordinate by itself, in units of what is allowed"
 
     def law_axes(self) -> Measured:
-        """Turn by several coordinates: as by each alone, one after the other.
+        """Compare turning by several coordinates with turning by each, one after the other.
 
-        A product of n matrices, each entry off by τ and two in a row, is off by 2nτ, the matrix
-        of all of them by τ.
+        A product of n matrices, each entry off by τ and two per row, is off by 2nτ; the matrix for
+        all coordinates is off by τ.
         """
         if not self.axes:
             raise Skip("one coordinate")
@@ -617,7 +617,7 @@ class Rotary(Turning):
         return 0.0, 0.0, ""
 
     def exact(self, positions: Sequence[int]) -> Waves | None:
-        """Say what the convention turns by at the first width, in 50 digits."""
+        """Return the turns of the convention at the first width, from 50-digit angles."""
         pairs = len(self.at[self.widths[0], str(self.layout)][0])
         if self.omega is not None:
             omega = [Decimal(float(each)) for each in self.omega]
@@ -632,7 +632,7 @@ class Rotary(Turning):
         return np.asarray(np.exp((-1j if self.backwards else 1j) * angles) * self.factor)
 
     def read(self, positions: Sequence[int], dtype: str = "float32", rotate: Any = None) -> Waves:
-        """Read the pairs' turns at some positions."""
+        """Return the pairs' turns at some positions."""
         matrices = self.matrices(positions, self.widths[0], dtype, rotate)
         one, two = self.at[self.widths[0], str(self.layout)]
         return np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
@@ -676,12 +676,12 @@ class Rotary(Turning):
 
     @property
     def early(self) -> list[int]:
-        """Positions to look at in half precision."""
+        """Positions to test in half precision."""
         return positions_near(min(self.limit, 5000))
 
     def law_odd(self) -> Measured:
         odd = self.widths[0] - 1
-        self.turn(np.ones((3, odd + 1)), range(3))  # this raises if even widths are refused, too
+        self.turn(np.ones((3, odd + 1)), range(3))  # an even width must work
         try:
             out = self.turn(np.ones((3, odd)), range(3))
         except Exception as error:  # any error is a refusal
@@ -731,13 +731,13 @@ class Rotary(Turning):
         return float(np.abs(second - kept).max()), 0.0, ""
 
     def with_torch(self) -> Any:
-        """Return torch, if that is what it takes."""
+        """Return torch, or skip the law if the function takes another library."""
         if self.library.name != "torch":
             raise Skip(f"{self.library.name} arrays")
         return self.library.namespace
 
     def with_module(self) -> Any:
-        """Return a copy of it, if it is a module of torch."""
+        """Return a copy of the module, or skip the law if it isn't a torch module."""
         torch = self.with_torch()
         if not isinstance(self.rotate, torch.nn.Module):
             raise Skip("no torch module")
@@ -799,7 +799,7 @@ class Rotary(Turning):
         return None
 
     def row_resembles(self) -> str | None:
-        """Say how a row alone is turned: as at another position, or in another layout."""
+        """Look for a single row turned as at another position, or in another layout."""
         d_model = self.widths[0]
         x = self.text(1, d_model)
         out, matrices = self.turn(x, [5])[0], self.turned(d_model)

@@ -1,4 +1,4 @@
-"""What is checked, behind one face: float64 arrays, waves, and a convention read off them."""
+"""Base classes of the checked subjects: float64 arrays, waves, and the convention they follow."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ from posenc.checks.conventions import (
 )
 
 Measured = tuple[float, float, str]
-"""What a law says: what was measured, the most that is allowed, and a note."""
+"""A law's result: the measured error, the bound, and a note."""
 
-ROWS = 257  # that most laws look at: one more than bfloat16 can count
+ROWS = 257  # in most laws: one more than bfloat16 can count
 
 FAR = (300, 513, *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)), 999_999)
-"""Positions far out, around the lengths that tables are made for."""
+"""Distant positions, around the usual lengths of tables."""
 
 UNITS = {
     "float64": 2.0**-53,
@@ -49,18 +49,18 @@ UNITS = {
 }
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
-"""Names that an argument for positions may have."""
+"""Usual names of an argument for positions."""
 
 
 class Skip(Exception):  # noqa: N818
-    """A law says nothing about this subject; the text says why."""
+    """A law doesn't apply to this subject; the message says why."""
 
 
 class Broken(Exception):  # noqa: N818
-    """A law is broken in a way that no number says.
+    """A law is broken in a way that isn't a number.
 
-    The text says how. The cause is an exhibit, or a sentence; without them the law's own diagnosis
-    is tried.
+    The message says how. The cause is an exhibit or a sentence; the default is the law's own
+    diagnosis.
     """
 
     def __init__(self, how: str, exhibit: str | None = None, likely: str | None = None) -> None:
@@ -69,7 +69,7 @@ class Broken(Exception):  # noqa: N818
 
 
 def values(array: Any) -> NDArray[Any]:
-    """Return a numpy array of an array of any library; bfloat16 becomes float32."""
+    """Convert an array of any library to numpy; bfloat16 becomes float32."""
     if hasattr(array, "detach"):
         array = array.detach().cpu()
         return np.asarray(array.float() if name_of(array) == "bfloat16" else array)
@@ -94,11 +94,11 @@ class Library:
         self.name = str(namespace.__name__).partition(".")[0]
 
     def has(self, dtype: str) -> bool:
-        """Whether it has a number type of that name."""
+        """Whether it has a dtype of that name."""
         return hasattr(self.namespace, dtype)
 
     def array(self, x: Any, dtype: str) -> Any:
-        """Make an array with the values of x, of a number type by name."""
+        """Make an array with the values of x, in the named dtype."""
         if dtype == "bfloat16" and self.name != "torch":
             made = self.namespace.asarray(np.array(x, np.float32, order="C"))
             return made.astype(self.namespace.bfloat16)
@@ -110,12 +110,12 @@ class Library:
 
 
 def library_of(namespace: Any) -> Library:
-    """Return the library that a module, or its name, stands for.
+    """Return the library for a module or its name.
 
     Raises
     ------
     TypeError, ValueError
-        If it is no module, or makes no arrays.
+        If it isn't a module, or has no ``asarray``.
     """
     if isinstance(namespace, str):
         namespace = importlib.import_module(namespace)
@@ -127,12 +127,12 @@ def library_of(namespace: Any) -> Library:
 
 
 def loaded_torch() -> Any:
-    """Return torch if something has imported it."""
+    """Return torch if it has been imported, or None."""
     return sys.modules.get("torch")
 
 
 def floats(array: Any, finite: bool = True) -> Floats:
-    """Return the values in float64; NaN and infinity are refused, so that they pass no law."""
+    """Return the values in float64; NaN and infinity break the law, so they can't pass it."""
     found = values(array)
     if found.dtype.kind != "f":
         how = f"{found.dtype}, which is no floating-point type"
@@ -144,46 +144,46 @@ def floats(array: Any, finite: bool = True) -> Floats:
 
 
 def same_type(array: Any, dtype: str) -> None:
-    """Refuse a result of another number type than its input."""
+    """Raise unless the result has the dtype of its input."""
     if name_of(array) != dtype:
         how = f"{name_of(array)} for {dtype}"
         raise Broken(how, likely="the result isn't cast to the number type of the input")
 
 
 def same_shape(one: Floats, two: Floats) -> None:
-    """Refuse to compare what has two shapes."""
+    """Raise unless both have the same shape."""
     if one.shape != two.shape:
         raise Broken(f"shapes {one.shape} and {two.shape}")
 
 
 def name_of(array: Any) -> str:
-    """Name of the number type, the same for numpy and torch."""
+    """Return the name of the dtype, the same for numpy and torch."""
     return str(getattr(array, "dtype", "")).rpartition(".")[2]
 
 
 def unit_of(array: Any) -> float:
-    """Half the distance from 1 to the next number: float32's, or that of a coarser type."""
+    """Return the unit roundoff of an array's dtype, but at least float32's."""
     return max(UNITS.get(name_of(array), UNIT), UNIT)
 
 
 class Subject(ABC):
-    """What is checked: its methods `law_…` try the laws."""
+    """A checked subject: its methods `law_…` test the laws."""
 
     kind = ""
     unit = UNIT
     sources: ClassVar[dict[str, str]] = {}
-    """Where bounds come from that differ from what the list of laws says."""
+    """Sources of bounds that override the list of laws."""
     causes: ClassVar[dict[str, str]] = {}
-    """Likely causes that differ from what the list of laws says."""
+    """Likely causes that override the list of laws."""
     named: frozenset[str] = frozenset()
-    """The law that was asked for by name, if it was one alone."""
+    """The requested law, if only one was requested."""
 
     def __init__(self) -> None:
         self.errors: dict[int, float] = {}
 
     @abstractmethod
     def law_shape(self) -> Measured:
-        """Try a plain call."""
+        """Test a plain call."""
 
     @property
     def convention(self) -> Convention | None:
@@ -192,11 +192,11 @@ class Subject(ABC):
 
     @abstractmethod
     def resembles(self, law: str) -> str | None:
-        """Name the exhibit that a broken law looks like."""
+        """Return the name of the exhibit that explains a broken law, or None."""
 
 
 class Turning(Subject):
-    """What turns, at some widths, and the convention that it follows."""
+    """A subject that turns pairs, at some widths, and the convention that it follows."""
 
     layouts: tuple[str, ...] = ()
     widths: tuple[int, ...] = ()
@@ -242,14 +242,14 @@ class Turning(Subject):
 
     @cached_property
     def layout(self) -> str | None:
-        """The layout whose pairs stay on their circles, if there is one."""
+        """The layout whose pairs stay on a circle, if there is one."""
         return self.convention.layout if self.convention else next(iter(self.readable), None)
 
     def doubt(self, positions: Floats, omega: Floats, rows: int) -> Floats:
-        """Return what the fit leaves open of the angles at some positions, if it was asked.
+        """Return the uncertainty that the fit leaves in the angles at some positions.
 
-        A base, a step or a start that isn't round is known as far as a line through `rows` rows
-        tells: its slope and its start, each as `measure` derives it.
+        A base, step or start that isn't round is known only as precisely as a line through `rows`
+        rows: its slope and its start, each with the error that `measure` derives.
         """
         known = self.reference
         if known is None or known is self.asked or not known.measured(self.unit):
@@ -257,11 +257,11 @@ class Turning(Subject):
         return np.outer(np.abs(positions) / rows + 1, fitted(omega, rows, self.unit))
 
     def turning_pairs(self) -> list[int]:
-        """Count the pairs that turn at each width."""
+        """Return the number of pairs that turn, at each width."""
         return [waves.shape[1] for waves in self.readable[str(self.layout)]]
 
     def few(self) -> str | None:
-        """Say why no base can be told, if all widths have too few pairs, and which have enough."""
+        """Explain, if all widths have too few pairs to tell a base, and suggest wider ones."""
         pairs = self.turning_pairs()
         if max(pairs) >= PAIRS:
             return None
@@ -270,13 +270,13 @@ class Turning(Subject):
         return f"{found}; a base shows from {PAIRS} on, such as with widths={wider}"
 
     def law_identity(self) -> Measured:
-        """Where the angles of all pairs begin."""
+        """Test where the angles of all pairs begin."""
         if self.fit is None:
             raise Skip("no convention known")
         return self.fit.start, 1.0, "in units of what is allowed"
 
     def law_frequencies(self) -> Measured:
-        """Whether they follow a rule, and the one that was asked for."""
+        """Test whether the frequencies follow a rule, and the requested one."""
         if self.layout is None:
             raise Broken("no pair of columns stays on a circle")
         if self.fit is None:
@@ -293,7 +293,7 @@ class Turning(Subject):
         return self.fit.frequency, 1.0, "in units of what is allowed"
 
     def law_convention(self) -> Measured:
-        """Whether it is the one that was asked for."""
+        """Test whether the convention is the requested one."""
         if self.asked is None:
             raise Skip("none was asked for")
         found = self.convention
@@ -306,7 +306,7 @@ class Turning(Subject):
 
     @cached_property
     def reference(self) -> Convention | None:
-        """The convention to compare with, with the numbers that were asked for, if it has them."""
+        """The convention to compare with, using the requested numbers where they match."""
         found, asked = self.convention, self.asked
         if found and asked and alike(found, asked) and begin_alike(found, asked):
             return asked
@@ -316,7 +316,7 @@ class Turning(Subject):
 
 
 def positions_near(limit: int) -> list[int]:
-    """Positions to look at below a limit: the first ones, powers of two, the last, random ones."""
+    """Return positions to test below a limit: first, last, random, and near powers of two."""
     near = [*range(16), 255, 256, 257, 300, 301, 1000, 1001]
     powers = [2**n + more for n in range(9, 21) for more in (-1, 0, 1)]
     drawn = np.random.default_rng(0).integers(0, limit, 32).tolist()
@@ -325,7 +325,7 @@ def positions_near(limit: int) -> list[int]:
 
 
 def worst(errors: Floats, bounds: Floats | float) -> tuple[float, float, tuple[int, ...]]:
-    """Return the error nearest to its bound, or farthest beyond it, the bound, and the place."""
+    """Return the error with the largest ratio to its bound, the bound, and the place."""
     limits = np.broadcast_to(np.asarray(bounds, dtype=np.float64), errors.shape)
     if not errors.size:
         return 0.0, float(np.max(bounds)), ()
@@ -335,15 +335,15 @@ def worst(errors: Floats, bounds: Floats | float) -> tuple[float, float, tuple[i
 
 
 def severe(found: Sequence[Measured]) -> Measured:
-    """Return the measurement nearest to its bound, or farthest beyond it; NaN is beyond all."""
+    """Return the measurement with the largest ratio to its bound; NaN counts as infinite."""
     errors, bounds, _ = zip(*found, strict=True)
     return found[worst(np.array(errors), np.array(bounds))[2][0]]
 
 
 def nearest_rows(table: Floats, unit: float) -> Measured:
-    """Measure how far apart the two rows are that are nearest to one another.
+    """Measure the smallest distance between two rows.
 
-    Rows that are alike differ by rounding: 2u for each entry of either, so 4u√d in all.
+    Identical rows differ by rounding: 2u for each entry of either, so 4u√d in total.
     """
     squares, nearest, pair = (table**2).sum(axis=1), math.inf, (0, 0)
     for row in range(0, len(table), 256):
@@ -362,16 +362,16 @@ def nearest_rows(table: Floats, unit: float) -> Measured:
 
 
 def take(names: Sequence[str], allowed: Sequence[str]) -> str | None:
-    """Return the first of the allowed names that is there."""
+    """Return the first allowed name in `names`, or None."""
     return next((name for name in allowed if name in names), None)
 
 
 def kind_of(subject: Any) -> str:
     """Guess what a subject is: "table", "module", "rotary" or "bias".
 
-    A torch module, or its class, is a "module". A function is told by its first arguments: one
-    alone is a "bias", a second one that is named after positions makes it "rotary", and all else is
-    a "table".
+    A torch module, or its class, is a "module". Functions differ in their arguments: a single one
+    means "bias", a second one with a name for positions means "rotary", and anything else is a
+    "table".
     """
     torch = loaded_torch()
     if torch is not None:

@@ -71,11 +71,11 @@ class Table(Turning):
         self.half: tuple[Floats, float] | None = None
 
     def raw(self, seq_len: int, d_model: int) -> Any:
-        """Return what the function returns."""
+        """Call the function."""
         return self.encode(seq_len, d_model)
 
     def table(self, seq_len: int, d_model: int) -> Floats:
-        """Return the rows in float64, without axes of length 1."""
+        """Return the rows in float64, without a batch axis of length 1, cached."""
         if (seq_len, d_model) not in self.memory:
             made = self.raw(seq_len, d_model)
             table = floats(made).copy()
@@ -86,12 +86,12 @@ class Table(Turning):
         return self.memory[seq_len, d_model]
 
     def at_most(self, seq_len: int) -> int:
-        """Return a length, or the longest that it accepts below: a layer may have an end."""
+        """Return this length, or the longest accepted one below it, since layers have limits."""
         tried = [seq_len, *(n for n in LENGTHS if n < seq_len)]
         for length in tried:
             try:
                 made = self.raw(length, self.widths[0])
-            except Exception:  # too long for it
+            except Exception:  # too long
                 continue
             if values(made).size == length * values(made).shape[-1]:
                 return length
@@ -99,7 +99,7 @@ class Table(Turning):
 
     @cached_property
     def rows(self) -> int:
-        """Rows that most laws look at."""
+        """The number of rows that most laws use."""
         return self.at_most(ROWS)
 
     @cached_property
@@ -108,7 +108,7 @@ class Table(Turning):
         return self.table(self.rows, self.widths[0])
 
     def square(self, d_model: int) -> Floats:
-        """Return a table of a width, refused where its shape is another."""
+        """Return the table for a width; raise if it has the wrong shape."""
         table = self.table(self.rows, d_model)
         if table.shape != (self.rows, d_model):
             raise Broken(f"shape {table.shape} for {(self.rows, d_model)}")
@@ -116,7 +116,7 @@ class Table(Turning):
 
     @cached_property
     def factor(self) -> tuple[str, dict[int, float]]:
-        """What all rows are multiplied by: a name, "" for none of those known, and by width."""
+        """The factor of all rows: its name in `SCALES`, or "", and its value by width."""
         square = {d_model: self.square(d_model) ** 2 for d_model in self.widths}
         sizes = {d: math.sqrt(each.sum(axis=1).mean() / (d / 2)) for d, each in square.items()}
 
@@ -129,7 +129,7 @@ class Table(Turning):
         return name, {d_model: SCALES[name](d_model) for d_model in self.widths}
 
     def circles(self, layout: str, sizes: dict[int, float]) -> bool:
-        """Whether every pair of a layout stays on a circle of one size, at all widths."""
+        """Whether every pair of a layout stays on a circle of the same size, at all widths."""
         return all(
             size > 0
             and np.abs(np.abs(split(self.square(d), layout) / size) ** 2 - 1).max()
@@ -138,28 +138,28 @@ class Table(Turning):
         )
 
     def unscaled(self, d_model: int) -> Floats:
-        """Return a table whose pairs have length 1."""
+        """Return the table, scaled so that its pairs have length 1."""
         return self.square(d_model) / self.factor[1][d_model]
 
     @property
     def scale(self) -> float:
-        """That factor at the first width."""
+        """The factor of all rows at the first width."""
         return self.factor[1][self.widths[0]]
 
     def waves(self, d_model: int, layout: str) -> Waves | None:
-        """Read a layout, if every pair stays on its circle."""
+        """Return waves in a layout, or None if a pair leaves its circle."""
         waves = split(self.unscaled(d_model), layout)
         round_ones = np.abs(np.abs(waves) ** 2 - 1).max() <= 6 * self.unit
         return waves if round_ones else None
 
     def explained(self, waves: Waves) -> Floats:
-        """Return what float32 explains at each row and pair."""
+        """Return the error that float32 explains at each row and pair."""
         omega, phase = measure(waves)
         angles = np.abs(phase) + np.outer(np.arange(len(waves)), np.abs(omega))
         found = self.convention
         if found is not None and found.direction == "down":
             angles = angles[::-1] + len(waves) * np.abs(omega)
-        if found is not None and found.step == 1000:  # counted beyond the turns that are seen
+        if found is not None and found.step == 1000:  # angles alias: pairs turn too far per row
             made = found.speeds(2 * len(omega))
             return rounding(np.outer(np.arange(len(waves)), made), made / 1000, self.unit)
         return rounding(angles, omega, self.unit)
@@ -188,12 +188,12 @@ class Table(Turning):
         return error, bound, f"row {place[1]}, width {self.widths[place[0]]}{scaled}"
 
     def law_shift(self) -> Measured:
-        """Lead each row to the next.
+        """Rotate each row, and compare with the next.
 
-        A row of a pair is off by τ in sine and cosine, √2·τ together. The turn is fitted, and off
-        by 3uω + u/30 (see `measure`); 0.58·(τ + τ) is at least 2.3u + 2.9uω, which is more. So 2τ
-        of both rows are allowed. Without a layout it's the best of all matrices: least squares
-        leave no column a larger residual than the true rotation does, whose rows are off by τ and
+        A pair in a row is off by τ in sine and cosine, √2·τ together. The turn is fitted, and off
+        by 3uω + u/30 (see `measure`); 0.58·(τ + τ) is at least 2.3u + 2.9uω, which is more. So the
+        bound is 2τ of both rows. Without a layout, the law uses the best matrix: least squares
+        leaves no column a larger residual than the true rotation does, whose rows are off by τ and
         √2·τ, so the root of the sum of (1 + √2)²τ² over the rows bounds it.
         """
         if self.layout is not None:
@@ -211,10 +211,10 @@ class Table(Turning):
         return error, bound, f"column {place[0]}; the best of all matrices, over all rows"
 
     def law_offset(self) -> Measured:
-        """Compare the products of rows with those of the next ones.
+        """Compare the products of rows with those of the next rows.
 
-        In a product a pair of the first row, off by τ in sine and cosine, meets sine and cosine of
-        the second, |sin| + |cos| ≤ √2, and the other way around: 2√2·τ. Two products are compared.
+        In a product, each pair of the first row, off by τ in sine and cosine, is multiplied by the
+        second, |sin| + |cos| ≤ √2, and vice versa: 2√2·τ. Two products are compared.
         """
         table = self.unscaled(self.widths[0])
         products = table @ table.T
@@ -233,7 +233,7 @@ class Table(Turning):
         return nearest_rows(self.table(seq_len, d_model) / self.scale, self.unit)
 
     def compared(self, one: Floats, two: Floats, seq_len: int) -> Measured:
-        """Compare entries that should be equal, up to rounding at the positions of a length."""
+        """Compare entries that should be equal, up to rounding at position `seq_len`."""
         same_shape(one, two)
         known = self.convention
         if known is None:
@@ -247,11 +247,11 @@ class Table(Turning):
 
     @property
     def down(self) -> bool:
-        """Whether positions fall from row to row."""
+        """Whether positions decrease from row to row."""
         return self.convention is not None and self.convention.direction == "down"
 
     def no_turn(self) -> None:
-        """Leave out a law that a table can't keep whose rows share one turn."""
+        """Skip a law that doesn't apply if the rows share one turn."""
         if self.convention is not None and self.convention.step == AROUND:
             raise Skip("the rows share one turn, so that all depend on the length")
 
@@ -291,7 +291,7 @@ class Table(Turning):
             named = "dtype" in inspect.signature(self.encode).parameters
         except (TypeError, ValueError):
             named = False
-        self.table(self.rows, self.widths[0])  # reads the unit
+        self.table(self.rows, self.widths[0])  # sets `self.unit`
         if self.unit > UNIT:
             raise Skip("the table is in half precision: see float32")
         if not named:
@@ -308,7 +308,7 @@ class Table(Turning):
         return self.half_of(made, seq_len)
 
     def half_of(self, made: Any, seq_len: int, unit: float | None = None) -> Measured:
-        """Compare a table in half precision with the other one: each is off by a τ of its own."""
+        """Compare a half-precision table with the full one; each has its own τ."""
         unit = unit_of(made) if unit is None else unit
         fine, half = self.table(seq_len, self.widths[0]), floats(made).reshape(seq_len, -1)
         same_shape(half, fine)
@@ -323,7 +323,7 @@ class Table(Turning):
 
     def law_odd(self) -> Measured:
         odd = self.widths[0] - 1
-        self.raw(8, odd + 1)  # if it refuses even widths, too, this law says nothing
+        self.raw(8, odd + 1)  # an even width must work
         try:
             table = self.raw(8, odd)
         except Exception as error:  # any error is a refusal
@@ -394,7 +394,7 @@ class Table(Turning):
         return None
 
     def rounded_positions(self) -> bool:
-        """Whether a table in half precision is the other one at positions that were rounded."""
+        """Whether the half-precision table equals the full one at rounded positions."""
         if self.half is None:
             return False
         half, unit = self.half
@@ -406,7 +406,7 @@ class Table(Turning):
         return bool(same) and bool((rounded != np.arange(len(half))).any())
 
     def frequencies_resemble(self) -> str | None:
-        """Say what is wrong with frequencies that follow no rule."""
+        """Return the exhibit that explains frequencies without a rule, or None."""
         omega = [measure(each)[0] for each in self.readable[str(self.layout)]]
         if all(np.ptp(each) < 1e-3 for each in omega):
             return "all ones"
@@ -422,7 +422,7 @@ class Table(Turning):
 
 
 def exhibits(rows: int, d_model: int, base: float) -> dict[str, Floats]:
-    """Tables of the museum's first wing, by name."""
+    """Return the tables of the museum's first wing, by name."""
     k, j = np.arange(rows)[:, None], np.arange(d_model)
     right = np.repeat(angular_frequencies(d_model, base=base), 2)
 
