@@ -73,6 +73,14 @@ def test_a_device_without_float64(monkeypatch):
             assert (turned.device, turned.dtype) == (x.device, torch.float32)
 
 
+def test_positions_on_another_device_stay_there():
+    """The meta device stands in for a GPU: it doesn't mix with the CPU."""
+    x, where = torch.zeros(2, 4, 8, device="meta"), torch.arange(4, device="meta")
+    assert Layer(8, dropout=0.0).to("meta")(x, where).device == x.device
+    for given in ({"d_model": 8}, {"frequencies": angular_frequencies(8)}):
+        assert rotary_turns(where, **given)[0].device == where.device
+
+
 def test_each_text_of_a_batch_has_positions_for_all_its_heads():
     x, positions = random(3, 2, 5, 8), torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 1, 2], [4] * 5])
     alone = [rotate_pairs(text, at) for text, at in zip(x, positions, strict=True)]
@@ -88,6 +96,7 @@ def test_turns_are_made_once_and_multiplied_by_the_attention_factor():
     x, some = random(5, 8), {"frequencies": angular_frequencies(4)}
     turns = rotary_turns(torch.arange(5), 8, base=50)
     assert torch.equal(rotate_pairs(x, turns=turns), rotate_pairs(x, base=50))
+    assert turns[0].dtype == torch.float32
     usual = rotary_turns(torch.arange(5), 8, dtype=torch.float64)
     assert usual[0].dtype == torch.float64
     assert rotate_pairs(x.bfloat16(), turns=usual).dtype == torch.bfloat16
