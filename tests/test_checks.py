@@ -209,7 +209,7 @@ BAD = [
     (lambda: checks.check_table(table, convention="mine"), "convention must be one"),
     (lambda: checks.check_table(table, convention=3), "convention must be a Convention"),
     (lambda: ROTARY(rotate_pairs, attention_factor=0), "attention_factor must be positive"),
-    (lambda: ROTARY(rotate_pairs, frequencies=[[1]]), "a row for each of None axes"),
+    (lambda: ROTARY(rotate_pairs, frequencies=[[1]]), "a row per axis, got 1, axes=None"),
     (lambda: ROTARY(rotate_pairs, axes="t"), "axes must be an int, or the axis of"),
     (lambda: ROTARY(rotate_pairs, library=3), "library must be a module"),
     (lambda: ROTARY(rotate_pairs, library="json"), "library must have asarray"),

@@ -90,7 +90,7 @@ ERRORS = [
     ({"scaling": {"rope_type": "ntk"}}, ValueError, "must be one of default, linear.*'ntk'"),
     ({"scaling": LINEAR}, ValueError, "^scaling needs the field 'factor'$"),
     ({"scaling": LINEAR | {"factor": "2"}}, TypeError, r"'factor'\] must be a real"),
-    ({"scaling": LINEAR | {"factors": 2}}, ValueError, "doesn't know: 'factors'"),
+    ({"scaling": LINEAR | {"factors": 2}}, ValueError, "type 'linear': 'factors'"),
     ({"scaling": UNSCALED | {"type": "linear"}}, ValueError, "differ: 'yarn', 'linear'"),
     ({"scaling": {"full": {}, "sliding": {}}}, ValueError, "full, sliding: pass one of them$"),
     ({"base": 10_000.0, "scaling": {"rope_theta": 5e5}}, ValueError, "500000, but base is 10000"),

@@ -162,7 +162,7 @@ def _drop_saved_table(
     ):
         raise ValueError(
             f"{prefix}pe in the checkpoint is not the table of this layer: "
-            "it has another width, base or layout"
+            "its width, base or layout differs"
         )
 
 
@@ -254,12 +254,12 @@ def rotary_turns(
         _check_floating("frequencies", omega)
         omega = omega.double()
     elif d_model is None:
-        raise ValueError("d_model must be given, or frequencies")
+        raise ValueError("d_model or frequencies must be given")
     else:
         omega = _frequencies(check_d_model(d_model), check_base(base), device)
     if omega.ndim not in (1, 2) or not omega.shape[-1]:
         raise ValueError(
-            "frequencies must have shape (pairs,) or (axes, pairs), with 1 pair at least, "
+            "frequencies must have shape (pairs,) or (axes, pairs), with at least 1 pair, "
             f"got {tuple(omega.shape)}"
         )
     if check_real("attention_factor", attention_factor) <= 0:
@@ -345,7 +345,7 @@ def rotate_pairs(
             [0.5403, 0.8415]])
     """
     if layout == "interleaved":
-        raise ValueError("layout 'interleaved' of a rotation is called 'neighbors' now")
+        raise ValueError("layout 'interleaved' of rotations was renamed to 'neighbors'")
     if layout not in ("neighbors", "halves"):
         raise ValueError(f"layout must be 'neighbors' or 'halves', got {layout!r}")
     _check_floating("x", x)
@@ -369,7 +369,7 @@ def rotate_pairs(
             dtype=x.dtype,
         )
     elif positions is not None:
-        raise ValueError("positions must not be given beside turns, which hold them")
+        raise ValueError("positions must not be given with turns, which include them")
     cos, sin = (each.to(x.dtype).to(x.device) for each in turns)
     pairs = cos.shape[-1]
     if 2 * pairs > d_model:

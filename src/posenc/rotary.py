@@ -54,7 +54,7 @@ class _Setting:
         name = "original_max_position_embeddings"
         value = self.fields.get(name, self.max_position_embeddings)
         if value is None:
-            raise ValueError(f"scaling needs the field {name!r}, or give max_position_embeddings")
+            raise ValueError(f"scaling needs the field {name!r}, or pass max_position_embeddings")
         return check_int(f"scaling[{name!r}]", value, minimum=2)
 
     def stretch(self) -> float:
@@ -213,7 +213,7 @@ def _rope_type(fields: Mapping[str, Any]) -> str:
         )
     if not named and any(isinstance(value, Mapping) for value in fields.values()):
         raise ValueError(
-            f"scaling holds a mapping for each kind of layer, {', '.join(sorted(fields))}: "
+            f"scaling has a mapping for each kind of layer, {', '.join(sorted(fields))}: "
             "pass one of them"
         )
     (found,) = named or {"default"}
@@ -306,7 +306,7 @@ def rotary_frequencies(
     unknown = sorted(map(str, set(fields) - known - _EVERYWHERE))
     if unknown:
         raise ValueError(
-            f"scaling has a field that type {_rope_type(fields)!r} doesn't know: {unknown[0]!r}"
+            f"scaling has an unknown field for type {_rope_type(fields)!r}: {unknown[0]!r}"
         )
     if "rope_theta" in fields:
         theta = check_base(fields["rope_theta"])

@@ -243,7 +243,7 @@ def check_rotary(
     if axes is not None:
         check_int("axes", axes, minimum=2)
     if np.ndim(frequencies) == 2 and len(frequencies) != axes:
-        raise ValueError(f"frequencies must have a row for each of {axes} axes")
+        raise ValueError(f"frequencies need a row per axis, got {len(frequencies)}, axes={axes}")
     subject = Rotary(
         _callable("rotate", rotate),
         frequencies=frequencies,
@@ -454,13 +454,13 @@ def _options(
         raise TypeError(f"widths must be a sequence of ints, got {widths!r}")
     found = tuple(check_int("widths", each, minimum=6) for each in widths)
     if not found or any(each % 2 for each in found):
-        raise ValueError(f"widths must be even, and one at least, got {widths!r}")
+        raise ValueError(f"widths must be even, and at least one, got {widths!r}")
     if isinstance(convention, str):
         if convention not in KNOWN:
             raise ValueError(f"convention must be one of {', '.join(KNOWN)}, got {convention!r}")
         convention = KNOWN[convention]
     if not (convention is None or isinstance(convention, Convention)):
-        raise TypeError(f"convention must be a Convention, or a name, got {convention!r}")
+        raise TypeError(f"convention must be a Convention or a name, got {convention!r}")
     return {
         "base": None if base is None else check_base(base),
         "asked": convention,

@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = parser.parse_args(arguments)
     reasons = dict(each.partition("=")[::2] for each in given.expect)
     if not all(reasons.values()):
-        parser.error("--expect needs a reason: --expect odd='any width is taken'")
+        parser.error("--expect needs a reason: --expect odd='any width is accepted'")
     named = {"base": given.base, "longest": given.longest, "laws": given.laws}
     named["library"] = given.library
     options = {name: value for name, value in named.items() if value is not None}

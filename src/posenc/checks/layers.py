@@ -361,4 +361,4 @@ def width_of(module: nn.Module) -> int:
     for each in [*module.buffers(), *module.parameters()]:
         if each.ndim > 1:
             return each.shape[-1]
-    raise ValueError("the width of the layer can't be seen: pass d_model")
+    raise ValueError("the width of the layer can't be inferred: pass d_model")

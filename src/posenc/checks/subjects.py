@@ -122,7 +122,7 @@ def library_of(namespace: Any) -> Library:
     if not isinstance(namespace, ModuleType):
         raise TypeError(f"library must be a module or its name, got {namespace!r}")
     if not hasattr(namespace, "asarray"):
-        raise ValueError(f"library must have asarray, as the array API asks, got {namespace!r}")
+        raise ValueError(f"library must have asarray, as the array API requires, got {namespace!r}")
     return Library(namespace)
 
 
