@@ -23,7 +23,7 @@ INK = "#1f2430"
 """Color of text and axes."""
 
 DIVERGING = "PuOr_r"
-"""Color map for values around 0: purple below, orange above, colorblind-safe."""
+"""Color map for values around 0, purple below and orange above; colorblind-safe."""
 
 COLORS = ("#7a5fc4", "#c8680a", "#008a72", "#c2417c", "#2f7fc1", "#7d7d7d")
 """Line colors, in order of use."""
