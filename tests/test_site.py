@@ -82,8 +82,14 @@ PALE = """() => {
         const [r, g, b] = [...brush.getImageData(0, 0, 1, 1).data].map((x) => linear(x / 255));
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
-    const behind = (e) =>
-        e ? [...behind(e.parentElement), getComputedStyle(e).backgroundColor] : [];
+    const layers = new Map([[null, []]]);
+    const behind = (e) => {
+        if (!layers.has(e)) {
+            const own = getComputedStyle(e).backgroundColor, below = behind(e.parentElement);
+            layers.set(e, own === "rgba(0, 0, 0, 0)" ? below : [...below, own]);
+        }
+        return layers.get(e);
+    };
     const found = new Map();
     const words = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
     while (words.nextNode()) {
@@ -92,7 +98,7 @@ PALE = """() => {
         if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
         const { color, fontSize, fontWeight } = getComputedStyle(e);
         const least = parseFloat(fontSize) >= (fontWeight >= 700 ? 18.66 : 24) ? 3 : 4.5;
-        const below = behind(e).filter((layer) => layer !== "rgba(0, 0, 0, 0)");
+        const below = behind(e);
         const colors = `${color} on ${below.at(-1)}`, seen = `${below}, ${color}, ${least}`;
         if (found.has(seen)) continue;
         const [low, high] = [light(below), light([...below, color])].sort((a, b) => a - b);
@@ -153,17 +159,29 @@ def zipped(file):
     return gzip.compress(file.read_bytes())
 
 
+@pytest.fixture(scope="module")
+def tab(visit_all):
+    """One window for all pages: in a new one, the browser would compile their scripts again."""
+    tab = visit_all()
+    tab.loaded = []
+    tab.on("request", lambda request: tab.loaded.append(request.url))
+    return tab
+
+
 def problems(tab, path):
     """What is wrong with a page: the kind of problem, whose cure is above, and where."""
-    loaded = []
-    tab.on("request", lambda request: loaded.append(request.url))
+    tab.goto("about:blank")  # what the page before says or loads ends here
+    tab.set_viewport_size({"width": 1280, "height": 800})
+    tab.emulate_media(color_scheme="light")
+    tab.wrong.clear()
+    tab.loaded.clear()
     tab.goto(path.as_uri())
     seen = tab.evaluate(LOOK)
     twice = [id for id, n in Counter(seen["ids"]).items() if n > 1 and id not in TWICE]
     found = {
         "the browser's own complaint": tab.wrong,
         "a dead link": dead(path, seen["links"]),
-        "more than 12 files or 110 KB": heavy(path, loaded),
+        "more than 12 files or 110 KB": heavy(path, tab.loaded),
         "a picture without alt text": seen["nameless"],
         "an id that stands there twice": twice,
         "code with elements for what has no color": seen["plain"][:1],
@@ -197,8 +215,7 @@ def problems(tab, path):
 
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
-def test_a_page_can_be_read_by_all(visit, path):
-    tab = visit()
+def test_a_page_can_be_read_by_all(tab, path):
     found = problems(tab, path)
     tab.wrong.clear()
     if found:
