@@ -73,7 +73,7 @@ def heatmap(
     limit: float = 1.0,
     colorbar: bool = True,
 ) -> AxesImage:
-    """Draw a table with rows downwards, colors centered on 0.
+    """Draw a table as a heatmap, with row 0 at the top and colors centered on 0.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ def check_table(
     Raises
     ------
     TypeError, ValueError
-        If an argument is not as described. What `encode` raises is reported, not raised.
+        If an argument is not as described. Exceptions from `encode` are reported, not raised.
 
     Examples
     --------

@@ -160,7 +160,7 @@ class Layer(Table):
                 made = self.call(torch.zeros(1, 1, d_model), torch.tensor([k]))
             except Broken:
                 raise
-            except Exception:  # beyond its end
+            except Exception:  # beyond its limit
                 continue
             taken.append(k)
             rows.append(floats(made)[0, 0])

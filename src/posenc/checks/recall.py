@@ -164,7 +164,7 @@ class Rotary(nn.Module):
             self.omega = self.made()
 
     def forward(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Turn."""
+        """Rotate `x`."""
         omega = self.made() if self.keep else self.omega
         return rotate_pairs(x, positions, frequencies=omega)
 
@@ -185,7 +185,7 @@ class Added(nn.Module):
         return torch.tensor(rows, dtype=torch.float32)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add it."""
+        """Add the table."""
         return x + self.pe[: x.shape[1]].to(x.dtype)
 
 
@@ -198,7 +198,7 @@ class Refilled(Added):
 
 
 def axes(owner: list[int]) -> Rotation:
-    """Turn each pair by the coordinate that owns it."""
+    """Turn each pair by the coordinate of its axis."""
     frequencies = np.zeros((3, 8))
     frequencies[owner, np.arange(8)] = rotary_frequencies(16)[0]
     return turn(frequencies=frequencies, layout="halves")
@@ -210,7 +210,7 @@ def count(cache: Any) -> int:
 
 
 def counted(tokens: Any, begin: int) -> Any:
-    """Positions of tokens, from `begin` on."""
+    """Return positions for tokens, starting at `begin`."""
     return np.broadcast_to(begin + np.arange(tokens.shape[1]), tokens.shape)
 
 

@@ -197,7 +197,7 @@ class Rotary(Turning):
             self.known[d_model] = self.matrices(range(self.rows), d_model)
         return self.known[d_model]
 
-    # What turns
+    # Pairs that turn
 
     def pairs(self, d_model: int, layout: str) -> tuple[NDArray[Any], NDArray[Any]] | None:
         """Find the dimensions that turn together: the first and the second of each pair.

@@ -35,7 +35,7 @@ from posenc.checks.conventions import (
 Measured = tuple[float, float, str]
 """A law's result: the measured error, the bound, and a note."""
 
-ROWS = 257  # in most laws: one more than bfloat16 can count
+ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
 
 FAR = (300, 513, *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)), 999_999)
 """Distant positions, around the usual lengths of tables."""
@@ -200,7 +200,7 @@ class Turning(Subject):
 
     layouts: tuple[str, ...] = ()
     widths: tuple[int, ...] = ()
-    base: float | None = None  # asked for
+    base: float | None = None  # requested
     asked: Convention | None = None
 
     @abstractmethod

@@ -191,7 +191,7 @@ class _Reader:
         return next((self.text[name] for name in names if self.text.get(name) is not None), None)
 
     def count(self, *names: str) -> int | None:
-        """Return the first of these fields as a whole number, at least 1."""
+        """Return the first of these fields that has a value, as an int of at least 1."""
         for name in names:
             value = self.text.get(name)
             if value is not None:
@@ -290,7 +290,7 @@ def _rotated(
 def _check_scaling(
     reader: _Reader, name: str, kind: str, rope: Mapping[str, Any], limit: int | None
 ) -> dict[str, Any]:
-    """Return the fields of a scaling as `rotary_frequencies` takes them, and warn."""
+    """Return a scaling's fields as `rotary_frequencies` takes them; warn about odd ones."""
     fields = {field: rope[field] for field in SCALED[kind] if rope.get(field) is not None}
     ignored = {field for field in rope if rope[field] is not None} - {*SCALED[kind]} - OTHER
     for field in sorted(ignored):

@@ -187,7 +187,7 @@ def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) ->
 
 
 def by_depth(models: Trained, seq_len: int, parts: int = 4, number: int = 192) -> Tensor:
-    """Return accuracy in the needle task at the last place, by where the needle is.
+    """Return accuracy in the needle task at the last place, by the needle's position.
 
     Returns
     -------

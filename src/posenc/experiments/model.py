@@ -39,7 +39,7 @@ class Attention(nn.Module):
 
 
 class Layer(nn.Module):
-    """Attention and an MLP, each after a layer norm and beside a residual connection."""
+    """Attention and an MLP, each with a layer norm before it and a residual connection."""
 
     def __init__(self, causal: bool, residual: bool) -> None:
         super().__init__()
