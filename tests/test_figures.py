@@ -2,6 +2,7 @@
 
 import json
 import re
+from pathlib import Path
 from urllib.parse import urlencode
 
 import matplotlib as mpl
@@ -21,78 +22,13 @@ from posenc import (
     widgets,
 )
 
+ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.usefixtures("site")
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
 CHAPTER = (SITE / "notebooks" / "05_heatmaps.html").as_uri()
 # Figures in some state, with the labels of their controls, the labels of their pictures, the text
 # in these, and the sentence below; for further states of a figure, only the last of these lines.
-SHOWN = """
-Heatmap(d_model=8, base=12.3456, seq_len=40, position=20, dimension=7)
-width d, base n, length L, position k, dimension j
-Heatmap of the encoding
-0 position 39 0 dimension 7 −1 1
-Position 20, dimension 7: cos(20 / 12.3456^(6/8)) = −0.9945
-
-Curves(d_model=8, seq_len=14, pair=1, stride=2)
-width d, base n, length L, first pair i, pairs apart
-Sine and cosine of each pair, over positions
-0 2 4 6 8 10 12 −1 0 1 position pair 1: wavelength 62.83 positions
-    pair 3: wavelength 6283.19 positions
-Pair 1 turns once in 62.83 positions. Pair 3 turns once in 6283.19 positions.
-    Solid lines are sines, dashed ones cosines.
-
-Clock(d_model=6, position=200)
-width d, base n, position k
-One clock hand for each pair, and the binary digits
-0 1 2 0 1 0 2 0 4 1 8 0 16 0 32 1 64 1 128
-Position 200. Above, one hand for each pair, cosine across and sine upwards, so that it starts at
-    the right and turns counterclockwise. Below, 200 in binary, lowest digit first: 00010011.
-
-Clocks(d_model=6, position=200)
-width d, base n, position k
-One clock for each pair, and its two numbers
-clock 0 −0.87 0.49 clock 1 0.14 −0.99 clock 2 0.42 0.91
-Position 200. Below each clock are its sine (how high the tip is) and its cosine (how far right).
-    Clock 0 turns once in 6.28 positions, clock 2 in 2 916.
-
-Rotation(d_model=8, pair=2, position=20, offset=-60)
-width d, base n, pair i, position k, offset φ
-One pair before and after a shift, from 0 and from k
-0 to −60 20 to −40
-Pair 2 at 20 is (0.1987, 0.9801), at −40 it is (−0.3894, 0.9211). From 0 or from 20, it turns by
-    ω·φ = −0.6000 rad = −34.4°. Cosine across, sine upwards.
-
-Kernel(d_model=4, base=3.2, seq_len=64)
-width d, base n, length L, offset φ
-Product of two encodings, by their offset
-0 10 20 30 40 50 60 −2 0 2 offset φ 44 56
-PE(k)·PE(k + 63) = 0.1962, of at most 2. Nearer than the next position: 44, 56, 57, 12, 45, 13
-    and 1 more.
-
-Kernel(d_model=64)
-PE(k)·PE(k + 63) = 14.4618, of at most 32. No offset looks nearer than the next position, 1.
-
-Switch(d_model=8)
-width d, base n, length L, variant
-Heatmap: the paper's, Heatmap: the variant, Heatmap: difference
-the paper's the variant difference
-sines first, then cosines: a convention: the same columns in another order.
-    Largest difference: 1.9572.
-
-Switch(d_model=8, variant="minus 1")
-exponent i/(d/2 − 1): a convention: other frequencies, the last one exactly 1/n.
-    Largest difference: 1.9763.
-
-Switch(d_model=8, variant="ones")
-exponent 0: a bug: one pair, d/2 times over. Largest difference: 1.9997.
-
-Stretch(d_model=8, trained=1024, rule="YaRN")
-width d, base n, trained length, factor s, rule
-Wavelength of each pair, in training and now
-1 100 10 000 0 3 pair i trained: 1 024 wanted: 4 096
-YaRN: by parts, over the number of a pair. The first pair is slower by 1.00, the last by 4.00.
-    Of 1 pairs that never finished a turn, 0 meet new angles.
-"""
+SHOWN = (ROOT / "tests" / "figures.txt").read_text(encoding="utf-8")
 # Put a figure into a state, and read what it shows.
 SEE = """({ figure, shadowRoot: root }, state) => {
     figure.update(state);

@@ -5,6 +5,7 @@ The site under test has two pages, with everything that the book has, and the bo
 
 import gc
 import io
+import shutil
 import warnings
 from pathlib import Path
 from weakref import ProxyTypes
@@ -20,51 +21,6 @@ from posenc import plots
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # slow: builds sites; not for `make test PART=unit`
 LEFT_OUT = {"jupyter_book", "sphinx_comments"}  # they need more than these pages
-# Formulas in most of KaTeX's fonts, a figure, a picture, a table, code and notes.
-INDEX = r"""# A page
-
-Text with a [link](plain.md), `code`, **bold** and a formula, $\omega_i = n^{-2i/d}$.
-
-| a | b |
-|---|---|
-| 1 | 2 |
-
-$$
-\left\|\sum_{i=0}^{d/2-1} \mathbf{x}_i\right\| \le \sqrt{\left(\frac{\mathcal{L}}
-{\int_0^\infty f}\right)} \in \mathbb{R}
-$$ (eq-one)
-
-```{figure} squares.svg
-:name: fig-landing
-:class: live-heatmap
-:alt: The encoding of 64 positions as a heatmap.
-
-A heatmap with its **caption**.
-```
-
-```python
-for i in range(3):  # three
-    print("i", i)
-```
-
-:::{admonition} Folded
-:class: dropdown
-Unfolded.
-:::
-
-## A section
-
-![squares](squares.svg)
-
-:::{exercise}
-:label: one
-Do it.
-:::
-"""
-SQUARES = f"""<svg xmlns="http://www.w3.org/2000/svg" width="300pt" height="150pt"><defs></defs>
-<path d="M0 0h200v100h200v100h-200z" style="fill: {plots.INK}; stroke: {plots.COLORS[0]}"/></svg>"""
-PLAIN = "# A page without figures\n\nA long sentence, as descriptions of pages need one, ends.\n"
-TOC = "{format: jb-book, root: index, chapters: [{file: plain}]}"
 
 
 def settings():
@@ -88,9 +44,9 @@ def settings():
 def sites(tmp_path_factory):
     """The raw site; the optimized one, rebuilt after a change; and a fresh build of that."""
     folder = tmp_path_factory.mktemp("small")
-    texts = {"_toc.yml": TOC, "squares.svg": SQUARES, "plain.md": PLAIN, "index.md": INDEX}
-    for name, text in texts.items():
-        (folder / name).write_text(text, encoding="utf-8")
+    shutil.copytree(ROOT / "tests" / "small_site", folder, dirs_exist_ok=True)
+    index = folder / "index.md"
+    assert plots.INK in (folder / "squares.svg").read_text(encoding="utf-8")
 
     def build(name, fresh=False, **options):
         site, trees = (folder.with_name(f"{folder.name}-{each}") for each in (name, "trees"))
@@ -108,7 +64,9 @@ def sites(tmp_path_factory):
         seen = gc.get_objects
         patch.setattr(gc, "get_objects", lambda: [o for o in seen() if type(o) not in ProxyTypes])
         build("light")
-        (folder / "index.md").write_text(INDEX.replace("# A page", "# Another"), encoding="utf-8")
+        index.write_text(
+            index.read_text("utf-8").replace("# A page", "# Another"), encoding="utf-8"
+        )
         changed = build("light")
         return build("raw", html_optimized=False), changed, build("fresh", fresh=True)
 
