@@ -67,17 +67,19 @@ _build/complete: _build/address _config.yml index.md \
 	@touch $@
 
 # Longest first, to keep both cores busy; one thread per worker avoids contention. CI runs the parts
-# in parallel; only `unit` measures coverage.
+# in parallel; only `unit` measures coverage. Files are listed: beside a folder that has them, too,
+# pytest would take them in the folder's order.
 PART := all
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder
-LONG := $(patsubst %,tests/test_%.py,page lab site light figures)
+LONG := $(patsubst %,tests/test_%.py,page lab site figures light)
+OTHERS := $(filter-out $(LONG),$(wildcard tests/test_*.py))
 test: export OMP_NUM_THREADS := 1
 test: $(if $(filter all browser,$(PART)),book,.venv) ## run every test, and every notebook once against its stored outputs (PART=unit)
 	$(PYTEST) $(test-$(PART))
-test-all = $(LONG) $(wildcard notebooks/11_*.ipynb) notebooks tests src
+test-all = $(LONG) $(NOTEBOOKS) $(OTHERS) src
 test-unit = --cov=posenc -m "not browser" tests src
 test-notebooks = notebooks
-test-browser = -m browser $(LONG) tests
+test-browser = -m browser $(LONG) $(OTHERS)
 
 notebooks: .venv ## execute the notebooks and update their outputs in place
 	@printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/python tools/execute.py
