@@ -180,7 +180,7 @@ ANGLES, RETURN, ODD = "position * omega", "return table", 'raise ValueError("odd
 PLACES, HALVES = "positions.double()", "x.chunk(2, dim=-1)"
 LEAF = "torch.zeros((), requires_grad=True)"  # another leaf that gradients reach
 TABLES = changed("table", TABLE, [
-    ("shape …", "_model), dtype)", "_model), np.int32)", "int32, which is no floating-point type"),
+    ("shape …", "_model), dtype)", "_model), np.int32)", "int32, which isn't a floating-point"),
     ("shape …", RETURN, "return np.tile(table, 2)", "exhibit 12,"),
     ("norm shift offset frequencies", RETURN, "table[100:101] = 0; return table",
      "shift: exhibit 7,"),
@@ -196,7 +196,7 @@ TABLES = changed("table", TABLE, [
     ("half", RETURN, "return np.tile(table, 1 + (dtype != np.float32))", "shapes (1024, 32) and"),
     ("odd", ODD, "return np.zeros((seq_len, d_model))", "exhibit 6,"),
     ("half repeat", "np.zeros((seq_len, d_model), dtype)", "memory[: seq_len * d_model].reshape("
-     "seq_len, d_model)", "repeat: a later call wrote over"),
+     "seq_len, d_model)", "repeat: a later call overwrote"),
 ])  # fmt: skip
 LAYERS = changed("module", LAYER, [
     ("shape …", "x.size(1)", "x.size(0)"),
@@ -206,20 +206,20 @@ LAYERS = changed("module", LAYER, [
      "batch: exhibit 1,"),
     ("unique far float32", "persistent=False)", "persistent=False); table[300:] = 0"),
     ("steps token reduced strided repeat gradient", ADD, "x.add_(rows)", "repeat: the input was"),
-    ("masked", ADD, "x + rows + x.sum() * 0", "rows changed whose input didn't"),
+    ("masked", ADD, "x + rows + x.sum() * 0", "rows with unchanged input changed"),
     ("far", "self.pe[positions]", "self.pe[positions] + 0 / (positions < 1000)[..., None]"),
     ("half device", ADD, "(x + rows).float()", "device: float32 for float64"),
     ("strided", ADD, "x.view(-1, x.size(-1)).view(x.shape) + rows.to(x.dtype)"),
     ("odd", ODD, "self.forward = lambda x: x", "exhibit 6,"),
-    ("gradient", ADD, f"x.detach() + rows.to(x.dtype) + {LEAF}", "no gradient arrives at x"),
+    ("gradient", ADD, f"x.detach() + rows.to(x.dtype) + {LEAF}", "no gradient reaches x"),
     ("gradient", STORE, "self.pe = nn.Parameter(table)", "exhibit 7,"),
     ("state", STORE, f"{STORE}; self.register_load_state_dict_post_hook("
-     "lambda module, _: setattr(module, 'pe', -module.pe))", "another result after saving"),
+     "lambda module, _: setattr(module, 'pe', -module.pe))", "a different result after saving"),
     ("meta device", STORE, "self.pe = table"),
     ("empty", ADD, f"{ADD} if len(x) else x[:, :0]", "shape (0, 0, 16) for an empty batch"),
-    ("device", ADD, f"{ADD} if not x.is_meta else torch.zeros(x.shape)", "on another device"),
+    ("device", ADD, f"{ADD} if not x.is_meta else torch.zeros(x.shape)", "isn't on the device of"),
     ("steps batch …", ADD, f"torch.from_numpy(memory)[: x.numel()].view(x.shape).copy_({ADD})",
-     "repeat: a later call wrote over"),
+     "repeat: a later call overwrote"),
     ("compile", ADD, "(x + rows.to(x.dtype), print(end=''))[0]"),
 ])  # fmt: skip
 ROTATIONS = changed("rotary", ROTARY, [
@@ -230,10 +230,10 @@ ROTATIONS = changed("rotary", ROTARY, [
     ("start strided", "cos), dim=-1)", "cos), dim=-1)[..., : 3 if x.shape[-2] == 4 else None, :]",
      "shapes (2, 3, 16) and (2, 4, 16)"),
     ("masked …", HALVES, "(x + 0 * x.sum()).chunk(2, dim=-1)"),
-    ("gradient", HALVES, f"(x.detach() + {LEAF}).chunk(2, dim=-1)", "no gradient arrives at x"),
+    ("gradient", HALVES, f"(x.detach() + {LEAF}).chunk(2, dim=-1)", "no gradient reaches x"),
     ("repeat …", HALVES, "x.mul_(1.0).add_(1e-9).chunk(2, dim=-1)", "the input was changed"),
     ("half repeat …", "cos), dim=-1)", "cos), dim=-1, out=kept.setdefault(x.shape, 0 * x))",
-     "repeat: a later call wrote over"),
+     "repeat: a later call overwrote"),
     ("odd", ODD, "x = x[..., :-1]; d -= 1", "shape (3, 14)"),
     ("empty", "return torch", "return x[:1] if not x.numel() else torch", "shape "),
     ("compile", PLACES, "(positions, print(end=''))[0].double()"),
@@ -272,18 +272,18 @@ def whole(full):
 
 plain = whole(lambda tokens: DECODER.full(tokens))
 FAULTS = [Wrong("decoder", *fault) for fault in [
-    ("steps chunks", at(lambda n, _: n + (n > 0)), "one too far"),
+    ("steps chunks", at(lambda n, _: n + (n > 0)), "off by one (+1)"),
     ("steps", at(lambda n, _: n % 16), "wrap or are clamped, at 16"),
-    ("steps chunks ragged", recall.pair(plain["full"], UNTURNED.step), "doesn't arrive; or a step"),
+    ("steps chunks ragged", recall.pair(plain["full"], UNTURNED.step), "is ignored; or a step"),
     ("steps chunks", recall.pair(step=lambda t, cache: (ABSOLUTE if cache else DECODER).step(
-        t, cache)), "a step doesn't compute what the whole does"),
+        t, cache)), "a step differs from the whole: another"),
     ("chunks", at(lambda n, more: n * (more == 1)), "in a chunk, the mask"),
     ("padded", whole(lambda t, positions=None, mask=None: DECODER.full(t, positions)),
-     "padding is looked at"),
+     "padding is attended to"),
     ("moved", recall.pair(ABSOLUTE.full, ABSOLUTE.step), "relative=False"),
-    ("steps chunks repeat", sticky(), "repeat: something is kept", {"relative": False}),
+    ("steps chunks repeat", sticky(), "repeat: state is kept", {"relative": False}),
     ("causal", whole(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None]), "mask is missing"),
-    ("batch causal", whole(lambda t: np.repeat(DECODER.full(t[:1]), len(t), axis=0)), "share what"),
+    ("batch causal", whole(lambda t: np.repeat(DECODER.full(t[:1]), len(t), 0)), "share state"),
     ("order", whole(lambda t: 0 * DECODER.full(t) + np.arange(16.0)), "positions never reach"),
     ("shape …", whole(lambda t: DECODER.full(np.pad(t, [(0, 0), (1, 0)]))), "an axis is missing"),
 ]]  # fmt: skip
@@ -294,13 +294,13 @@ WRONG = [
     *TABLES, *LAYERS, *ROTATIONS, *FAULTS,
     *(Wrong("table", f"{bug.law} …", hunt.BUGS[name], f"exhibit {bug.number},")
       for name, bug in checks.MUSEUM.items() if name in hunt.BUGS),
-    Wrong("table", "convention", table, "where sin, cos", {"convention": "Marian"}),
+    Wrong("table", "convention", table, "but sin, cos", {"convention": "Marian"}),
     Wrong("table", "frequencies", table, "exhibit E,", {"base": 10_010}),
     Wrong("table", "norm …", lambda n, d: -(table(n, d) ** 2), "convention: none known",
           {"convention": "paper"}),
     Wrong("table", "half", early, "exhibit 8,"),
     Wrong("table", "shape …", dict, "half: TypeError"),
-    Wrong("rotary", "cast meta", recall.Rotary(refill=False), "meta: another result when it was",
+    Wrong("rotary", "cast meta", recall.Rotary(refill=False), "meta: a different result once",
           {"widths": [16]}),
     Wrong("rotary", "steps token far empty", lambda x, p: rotate_pairs(
         x, p, layout="halves" if x.shape[-2] == 1 else "neighbors"), "exhibit C,"),
@@ -314,10 +314,10 @@ WRONG = [
           + 1e-5 * np.sin(17 * np.arange(n)[:, None] + np.arange(d)).astype("f4"), ""),
     Wrong("rotary", "norm …", recall.yarn(power=2), "exhibit F,", OF_YARN),
     Wrong("rotary", "frequencies float32 half", recall.yarn(), "exhibit E,", OTHER),
-    Wrong("rotary", "frequencies …", turn(), "8 pairs turn, 8 are paired, where 2 are asked for",
+    Wrong("rotary", "frequencies …", turn(), "8 pairs turn, 8 are paired, but 2 were requested",
           {"widths": [16], "frequencies": [1.0, 0.5]}),
     Wrong("rotary", "device", lambda x, p: torch.zeros(x.shape) if x.is_meta
-          else rotate_pairs(x, p), "the result is on another device"),
+          else rotate_pairs(x, p), "the result isn't on the device"),
     Wrong("rotary", "shape …", lambda x, p: x.flatten(), "norm: shape (65792,) for (16, 257, 16)"),
     Wrong("rotary", "axes", turn(frequencies=AXIAL), "", AXES | {"frequencies": AXIAL[::-1]}),
     Wrong("rotary", "axes", turn(frequencies=AXIAL), "8 pairs, where 2", AXES | {"axes": [0, 1]}),
@@ -330,7 +330,7 @@ WRONG = [
     Wrong("bias", "mirror penalty", lambda n: np.subtract.outer(np.arange(n), np.arange(n)) * -0.25,
           "exhibit H,"),
     Wrong("bias", "penalty", lambda n: -0.0 * distance(n), "one penalty for all"),
-    Wrong("rotary", "frequencies", NO_BASE, "no base and exponent known for the pairs of", AXES),
+    Wrong("rotary", "frequencies", NO_BASE, "no known base and exponent fit the pairs of", AXES),
 ]  # fmt: skip
 
 # Notes on laws that pass or don't apply
@@ -354,13 +354,13 @@ NOTED = [
     ("table", "float32", lambda n, d: table(min(n, 40), d), "of 32", {}),
     ("table", "start", checks.KNOWN["DETR, one axis"].table, "the rows share one turn", {}),
     ("module", "odd", made(LAYER, STORE, f"{STORE}; self.d_model = d_model")(16), "one width", {}),
-    ("module", "rows", made(LAYER, ADD, f"({ADD})[:2]"), "no positions of shape", {}),
+    ("module", "rows", made(LAYER, ADD, f"({ADD})[:2]"), "takes no positions of shape", {}),
     ("module", "far", made(LAYER)(16, 260), "far positions are refused", {}),
-    ("module", "meta", ReadsNumbers, "not made on meta: ", {}),
-    ("rotary", "meta", UNFILLED, "nothing fills", {"laws": ["meta", "norm"], "widths": [16]}),
+    ("module", "meta", ReadsNumbers, "can't be created on meta: ", {}),
+    ("rotary", "meta", UNFILLED, "reinitializes its", {"laws": ["meta", "norm"], "widths": [16]}),
     ("rotary", "gradient", in_numpy, "numpy arrays", {}),
-    ("rotary", "frequencies", recall.part("partial"), "2 pairs turn at width 8; a base shows from "
-     "3 on, such as with widths=[16]", {"widths": [8]}),
+    ("rotary", "frequencies", recall.part("partial"), "2 pairs turn at width 8; fitting a base "
+     "takes at least 3, as with widths=[16]", {"widths": [8]}),
     ("rotary", "frequencies", turn(frequencies=AXIAL[:, ::4]), "turns 1 pairs", {"axes": 2}),
     ("rotary", "float32", recall.part("partial"), "no convention to compare with",
      {"frequencies": 1 / (1 + np.arange(8.0))}),

@@ -264,7 +264,7 @@ def test_expected_failures():
     assert "! norm         expected: embeddings are halved" in repr(expected)
     mended = report.expecting({"shape": "an axis too many"})
     assert mended.failed == ["shape", "norm"]
-    assert mended["shape"].likely == "it was mended, and the reason is gone: an axis too many"
+    assert mended["shape"].likely == "it was fixed, so drop the expected failure: an axis too many"
     with pytest.raises(ValueError, match="must be among shape, norm, got 'odd'"):
         report.expecting({"odd": ""})
 
@@ -278,7 +278,7 @@ def test_pytest_gets_a_test_for_each_law():
     shape.values[0]()
     with pytest.raises(pytest.fail.Exception, match="most likely"):
         norm.values[0]()
-    with pytest.raises(pytest.skip.Exception, match="none was asked for"):
+    with pytest.raises(pytest.skip.Exception, match="none was requested"):
         convention.values[0]()
 
 
@@ -324,10 +324,10 @@ def test_the_hunt_says_what_a_test_caught_missed_and_accused():
     little = hunt.hunt(lambda encode: np.abs(encode(50, 8)).max() <= 1)
     assert f"missed: {checks.MUSEUM['minus sign'].says} (exhibit 10)" in little
     much, best = hunt.hunt(strict), hunt.hunt(good)
-    assert "accused 2 of 3" in much
+    assert "rejected 2 of 3" in much
     assert "caught: minus sign (not in 32 bits)" in much
-    assert "accused wrongly: two loops (not in 32 bits)" in much
-    assert "It caught 7 of 7 bugs, and accused 0 of 3 right tables." in best
+    assert "false alarm: two loops (not in 32 bits)" in much
+    assert "It caught 7 of 7 bugs, and rejected 0 of 3 correct tables." in best
     assert "caught: rounded positions (AssertionError)" in best
     assert "caught: own exponent (it returned False)" in best
     assert best.endswith("Nothing is left to find: a good test.")

@@ -108,7 +108,7 @@ def test_what_has_a_button_runs_and_says_what_is_stored(python, chapter):
 
 def test_bugs_are_hunted_and_models_trained_in_the_page(python):
     hunt, train = python.cells("../book/try")
-    caught = "It caught 0 of 7 bugs, and accused 0 of 3 right tables."
+    caught = "It caught 0 of 7 bugs, and rejected 0 of 3 correct tables."
     assert caught in python.run(hunt)["text"]
     python.run(train.partition("\n")[0])
     short = "for line in compare(['sinusoidal'], [16], [0], steps=40): print(line)"

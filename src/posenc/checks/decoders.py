@@ -37,15 +37,15 @@ class Decoder(Subject):
 
     kind = "decoder"
     half_the_digits = (
-        "√u·s, half of the digits: sums in another order cost some u of the scores' spread s"
+        "√u·s, half the digits: summing in another order costs a few u of the scores' spread s"
     )
     sources: ClassVar = dict.fromkeys(
         ("batch", "steps", "chunks", "padded", "ragged", "packed", "moved", "repeat"),
         half_the_digits,
     )
     causes: ClassVar = {
-        "batch": "sequences of a batch share what should be their own: an offset, or a cache",
-        "repeat": "something is kept from an earlier text: an offset, or a cache that isn't new",
+        "batch": "sequences in a batch share state: an offset, or a cache",
+        "repeat": "state is kept from an earlier text: an offset, or a cache that isn't new",
     }
 
     def __init__(
@@ -174,8 +174,8 @@ class Decoder(Subject):
         tokens[:, :2] = tokens[:, 1::-1]
         apart = np.abs(self.read(tokens) - self.whole)[:, 2:].max()
         if apart <= self.bound:
-            raise Broken(f"{apart:.1e} when two tokens are exchanged")
-        return self.bound / float(apart), 1.0, "what is allowed, beside what an exchange changes"
+            raise Broken(f"{apart:.1e} when two tokens are swapped")
+        return self.bound / float(apart), 1.0, "the bound, relative to the change by a swap"
 
     def law_causal(self) -> Measured:
         tokens = self.tokens.copy()
@@ -218,10 +218,10 @@ class Decoder(Subject):
         wrong = np.flatnonzero(np.abs(loop[0] - self.whole[0]).max(axis=1) > self.bound)
         first = int(wrong[0]) if len(wrong) else 0
         if first > 1:
-            return f"the cache is cut, or positions wrap or are clamped, at {first}"
+            return f"the cache is truncated, or positions wrap or are clamped, at {first}"
         causes = {
-            0: "positions are counted from 0 in each call: the offset of the cache doesn't arrive",
-            2: "positions are one too far in a step",
+            0: "positions are counted from 0 in each call: the offset of the cache is ignored",
+            2: "positions are off by one (+1) in a step",
         }
         if first == 1 and self.has(self.full, "positions"):
             for place, cause in causes.items():
@@ -232,7 +232,7 @@ class Decoder(Subject):
                     return cause
         elif first == 1:
             return f"{causes[0]}; or a step has another scale, layout or mask than the whole"
-        return "a step doesn't compute what the whole does: another scale, layout or mask"
+        return "a step differs from the whole: another scale, layout or mask"
 
     def law_chunks(self) -> Measured:
         given = self.given_positions(self.positions)

@@ -136,7 +136,7 @@ def hunt(test: Callable[[Encode], Any]) -> str:
     Examples
     --------
     >>> print(hunt(lambda encode: len(encode(4, 8)) == 4).splitlines()[0])
-    It caught 0 of 7 bugs, and accused 0 of 3 right tables.
+    It caught 0 of 7 bugs, and rejected 0 of 3 correct tables.
     """
     if not callable(test):
         raise TypeError(f"test must be a function of encode(seq_len, d_model), got {test!r}")
@@ -145,7 +145,7 @@ def hunt(test: Callable[[Encode], Any]) -> str:
     caught, accused = (sum(map(bool, each.values())) for each in (found, wrongly))
     lines = [
         f"It caught {caught} of {len(found)} bugs, "
-        f"and accused {accused} of {len(wrongly)} right tables."
+        f"and rejected {accused} of {len(wrongly)} correct tables."
     ]
     lines += [f"caught: {name} ({why})" for name, why in found.items() if why]
     lines += [
@@ -153,7 +153,7 @@ def hunt(test: Callable[[Encode], Any]) -> str:
         for name, why in found.items()
         if not why
     ]
-    lines += [f"accused wrongly: {name} ({why})" for name, why in wrongly.items() if why]
+    lines += [f"false alarm: {name} ({why})" for name, why in wrongly.items() if why]
     if caught == len(found) and not accused:
         lines.append("Nothing is left to find: a good test.")
     return "\n".join(lines)

@@ -145,7 +145,7 @@ class Layer(Table):
         except Broken:
             raise
         except Exception:  # refused
-            raise Skip("no positions of shape (batch, seq_len)") from None
+            raise Skip("takes no positions of shape (batch, seq_len)") from None
         return self.compared(floats(made), self.main[where], self.rows)
 
     @torch.no_grad()
@@ -201,7 +201,7 @@ class Layer(Table):
                 with torch.device("meta"):
                     made = self.make(d_model)
             except Exception as error:  # it reads values, which meta tensors don't have
-                raise Skip(f"not made on meta: {type(error).__name__}") from None
+                raise Skip(f"can't be created on meta: {type(error).__name__}") from None
         filled, ways = refilled(made, copy.deepcopy(self.module.state_dict()))
         x = self.text(2, 9)
         try:
@@ -209,9 +209,9 @@ class Layer(Table):
         except Broken:  # NaN: uninitialized memory
             same = False
         if not same and not ways and "meta" not in self.named:
-            raise Skip("nothing fills its buffers anew; to ask for it, try laws=['meta']")
+            raise Skip("nothing reinitializes its buffers; to test anyway, pass laws=['meta']")
         if not same:
-            raise Broken("another result when it was made on meta and filled")
+            raise Broken("a different result once created on meta and filled")
         return 0.0, 0.0, ", ".join(ways)
 
     @torch.no_grad()
@@ -223,7 +223,7 @@ class Layer(Table):
         kept = torch.ones(other.shape[:2], dtype=torch.bool)
         kept[0, 3] = kept[1, 7] = False
         if not torch.equal(out[kept], other[kept]):
-            raise Broken("rows changed whose input didn't")
+            raise Broken("rows with unchanged input changed")
         return 0.0, 0.0, ""
 
     @torch.no_grad()
@@ -283,7 +283,7 @@ class Layer(Table):
         if not torch.equal(x, before):
             raise Broken("the input was changed")
         if not torch.equal(first, kept):
-            raise Broken("a later call wrote over the first result")
+            raise Broken("a later call overwrote the first result")
         return float((second - kept).abs().max()), 0.0, ""
 
     def law_gradient(self) -> Measured:
@@ -293,7 +293,7 @@ class Layer(Table):
         weights = torch.linspace(-1, 1, out.numel()).reshape(out.shape)
         (out * weights).sum().backward()  # type: ignore[no-untyped-call]
         if x.grad is None:
-            raise Broken("no gradient arrives at x")
+            raise Broken("no gradient reaches x")
         trained = [
             name
             for name, each in module.named_parameters()
@@ -318,9 +318,9 @@ class Layer(Table):
             each.fill_(0)
         other.load_state_dict(torch.load(file, weights_only=True))
         if not torch.equal(self.call(x, layer=other), expected):
-            raise Broken("another result after saving and loading")
+            raise Broken("a different result after saving and loading")
         saved = sum(each.numel() for each in other.state_dict().values())
-        return 0.0, 0.0, f"{saved} numbers in it"
+        return 0.0, 0.0, f"{saved} numbers saved"
 
     @torch.no_grad()
     def law_device(self) -> Measured:
@@ -328,7 +328,7 @@ class Layer(Table):
         self.call(x)
         moved = self.call(x.to("meta"), layer=copy.deepcopy(self.module).to("meta"))
         if moved.device.type != "meta":
-            raise Broken("the result is on another device than the input")
+            raise Broken("the result isn't on the device of the input")
         double = self.call(x.double(), layer=copy.deepcopy(self.module).double())
         same_type(double, "float64")
         return 0.0, 0.0, "to another device (torch's meta) and to float64"

@@ -60,7 +60,7 @@ MUSEUM = {
         "3",
         "frequencies",
         "integer-division-and-all-frequencies-are-one",
-        "All pairs have one frequency: an exponent became a whole number",
+        "All pairs have the same frequency: an exponent became an integer",
     ),
     "slipped parenthesis": _first(
         "4",
@@ -103,8 +103,8 @@ MUSEUM = {
         "10",
         "frequencies",
         "frequencies-that-rise-or-stand-still",
-        "Frequencies rise, or stand still: a division for a multiplication, or base and exponent "
-        "exchanged",
+        "Frequencies rise, or stay constant: dividing instead of multiplying, or base and exponent "
+        "swapped",
     ),
     "rows for columns": _first(
         "11",
@@ -122,16 +122,16 @@ MUSEUM = {
         "A",
         "half",
         "exhibit-a-positions-in-the-dtype-of-the-query",
-        "Positions, or frequencies, take the number type of the query before the angle is formed",
+        "Positions or frequencies are cast to the query's dtype before the angle is formed",
     ),
     "offset that sticks": _second(
         "B",
         "steps",
         "exhibit-b-the-offset-that-sticks",
-        "Angles are kept from an earlier call, or are counted from 0 in each call",
+        "Angles are cached from an earlier call, or counted from 0 in each call",
     ),
     "mixed layouts": _second(
-        "C", "steps", SIX_MORE, "One row alone is turned in another layout than a whole sequence"
+        "C", "steps", SIX_MORE, "A single row is turned in a different layout than a whole sequence"
     ),
     "forgotten shift": _second(
         "D",
@@ -143,13 +143,13 @@ MUSEUM = {
         "E",
         "frequencies",
         SIX_MORE,
-        "The base is another one than was asked for: a setting that got lost on the way",
+        "The base isn't the requested one: a setting got lost on the way",
     ),
     "attention factor": _second(
         "F", "norm", SIX_MORE, "The attention factor is forgotten, or applied twice"
     ),
     "axes swapped": _second(
-        "G", "shift", SIX_MORE, "Rows don't follow one another: coordinates of another axis?"
+        "G", "shift", SIX_MORE, "Rows are out of order: coordinates of another axis?"
     ),
     "signed distance": _second(
         "H", "mirror", SIX_MORE, "The distance is signed, so that later words get a bonus"

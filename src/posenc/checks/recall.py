@@ -315,7 +315,7 @@ BUGS = (
         part_options("proportional"),
     ),
     Bug(
-        "one token of each of several sequences: the first alone is right",
+        "with one token per sequence, only the first sequence is right",
         "https://github.com/ml-explore/mlx/issues/3949",
         "rotary",
         first_row_alone,
@@ -347,7 +347,7 @@ BUGS = (
         "reduced",
     ),
     Bug(
-        "a table that was made on the meta device is never filled",
+        "a table created on the meta device is never initialized",
         "https://github.com/pytorch/torchtitan/issues/4783",
         "module",
         Added,
@@ -356,7 +356,7 @@ BUGS = (
         {"laws": ["meta"]},
     ),
     Bug(
-        "the buffer of the frequencies is cast with its model",
+        "the frequency buffer is cast along with its model",
         "https://github.com/NVIDIA-NeMo/Automodel/issues/2606",
         "rotary",
         Rotary(),
@@ -365,7 +365,7 @@ BUGS = (
         {"widths": [16]},
     ),
     Bug(
-        "sections of several coordinates are in another order",
+        "sections of several coordinates are in the wrong order",
         "https://github.com/alibaba/MNN/issues/4133",
         "rotary",
         axes(SECTIONS),
@@ -374,7 +374,7 @@ BUGS = (
         {"axes": INTERLEAVED, "widths": [16]},
     ),
     Bug(
-        "padded texts go on from one offset",
+        "padded texts all continue from the same offset",
         "https://github.com/sgl-project/sglang/issues/25015",
         "decoder",
         pair(step=one_offset),
@@ -382,7 +382,7 @@ BUGS = (
         "ragged",
     ),
     Bug(
-        "packed texts look at one another",
+        "packed texts attend to one another",
         "https://github.com/axolotl-ai-cloud/axolotl/issues/3608",
         "decoder",
         pair(across),
@@ -390,7 +390,7 @@ BUGS = (
         "packed",
     ),
     Bug(
-        "the offset of the cache doesn't reach a chunk",
+        "a chunk ignores the offset of the cache",
         "https://github.com/Blaizzy/mlx-vlm/issues/1741",
         "decoder",
         pair(step=from_zero),
@@ -405,8 +405,8 @@ BUGS = (
         yarn(),
         "",
         yarn_options(),
-        "The multiplier belongs to the score, which a rotation never sees. The softmax of a model "
-        "whose scores are all a third too small is no broken law, but another model.",
+        "The multiplier belongs to the score, which a rotation never sees. A model whose "
+        "scores are all a third too small breaks no law: it is a different model.",
     ),
 )
 """The bugs, in the order of the chapter's table."""

@@ -44,7 +44,7 @@ class Row:
         if self.status == "passed":
             return line
         cause = str(self.exhibit) if self.exhibit else self.likely
-        return f"{line}\n  {'':12} asked: {self.asks}\n  {'':12} most likely: {cause}"
+        return f"{line}\n  {'':12} required: {self.asks}\n  {'':12} most likely: {cause}"
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON types."""
@@ -138,9 +138,9 @@ class Report:
                 row = replace(
                     row,
                     status="failed",
-                    measured="it passed, where a failure was expected",
+                    measured="it passed, but a failure was expected",
                     bound="",
-                    likely=f"it was mended, and the reason is gone: {reasons[row.law]}",
+                    likely=f"it was fixed, so drop the expected failure: {reasons[row.law]}",
                 )
             rows.append(row)
         return replace(self, rows=tuple(rows))

@@ -346,7 +346,7 @@ class Rotary(Turning):
         size = np.abs(q).sum() * np.abs(k).max() * self.factor
         bounds = 4 * (1 + math.sqrt(2)) * size * np.maximum(allowed[1:, None], allowed[None, 1:])
         error, bound, place = worst(np.abs(scores[1:, 1:] - scores[:-1, :-1]), bounds)
-        return error, bound, f"positions {place[0]} and {place[1]}, moved on by one"
+        return error, bound, f"positions {place[0]} and {place[1]}, shifted by one"
 
     def law_identity(self) -> Measured:
         matrix = self.turned(self.widths[0])[0]
@@ -372,8 +372,8 @@ class Rotary(Turning):
             apart = asked  # trailing pairs that don't turn are invisible
         if apart != asked:
             raise Broken(
-                f"{len(one)} pairs turn, {apart} are paired, where {asked} are asked for",
-                likely="the pairs are those of another part of the head: a partial rotation pairs "
+                f"{len(one)} pairs turn, {apart} are paired, but {asked} were requested",
+                likely="the pairs span the wrong part of the head: a partial rotation pairs "
                 "within its part, a proportional one across the whole head",
             )
         found = np.pad(found, (0, asked - len(found)))
@@ -461,7 +461,7 @@ class Rotary(Turning):
                 error, bound, _ = self.compared(out[row], meant, positions)
                 found.append((error, bound, f"sequence {row}, shape {shape}"))
         if not found:
-            raise Skip("positions of shape (seq_len,) alone")
+            raise Skip("takes only positions of shape (seq_len,)")
         return severe(found)
 
     def law_far(self) -> Measured:
@@ -525,9 +525,9 @@ class Rotary(Turning):
             made = values(filled(x, self.places(positions))).transpose(1, 2, 0)
         same = bool(np.abs(made - meant).max() <= 4 * self.unit * max(self.factor, 1))
         if not same and not ways and "meta" not in self.named:
-            raise Skip("nothing fills its buffers anew; to ask for it, try laws=['meta']")
+            raise Skip("nothing reinitializes its buffers; to test anyway, pass laws=['meta']")
         if not same:
-            raise Broken("another result when it was made on meta and filled")
+            raise Broken("a different result once created on meta and filled")
         return 0.0, 0.0, ", ".join(ways)
 
     def matrices_of_axes(self, coordinates: NDArray[Any]) -> Floats:
@@ -560,9 +560,9 @@ class Rotary(Turning):
             waves = np.exp(1j * np.outer(np.arange(self.rows), omega))
             best = agree([list(fits(waves, str(self.layout), self.unit))])
             if best is None:
-                raise Broken(f"no base and exponent known for the pairs of coordinate {axis}")
+                raise Broken(f"no known base and exponent fit the pairs of coordinate {axis}")
             worst_of = max(worst_of, best.frequency)
-        return worst_of, 1.0, "each coordinate by itself, in units of what is allowed"
+        return worst_of, 1.0, "each coordinate by itself, in units of the bound"
 
     def law_axes(self) -> Measured:
         """Compare turning by several coordinates with turning by each, one after the other.
@@ -613,7 +613,7 @@ class Rotary(Turning):
         kept = np.ones((2, 9), dtype=bool)
         kept[0, 3] = kept[1, 7] = False
         if not np.array_equal(out[kept], other[kept]):
-            raise Broken("rows changed whose input didn't")
+            raise Broken("rows with unchanged input changed")
         return 0.0, 0.0, ""
 
     def exact(self, positions: Sequence[int]) -> Waves | None:
@@ -699,7 +699,7 @@ class Rotary(Turning):
 
     def law_strided(self) -> Measured:
         if self.library.name not in ("numpy", "torch"):
-            raise Skip(f"{self.library.name} shows no strides")
+            raise Skip(f"{self.library.name} doesn't expose strides")
         x = self.text(4, 12, 2 * self.widths[0])
         given = self.give(x)
         found = []
@@ -727,7 +727,7 @@ class Rotary(Turning):
         ):
             raise Broken("the input was changed")
         if not np.array_equal(floats(first), kept):
-            raise Broken("a later call wrote over the first result")
+            raise Broken("a later call overwrote the first result")
         return float(np.abs(second - kept).max()), 0.0, ""
 
     def with_torch(self) -> Any:
@@ -740,7 +740,7 @@ class Rotary(Turning):
         """Return a copy of the module, or skip the law if it isn't a torch module."""
         torch = self.with_torch()
         if not isinstance(self.rotate, torch.nn.Module):
-            raise Skip("no torch module")
+            raise Skip("not a torch module")
         return copy.deepcopy(self.rotate)
 
     def law_gradient(self) -> Measured:
@@ -751,7 +751,7 @@ class Rotary(Turning):
         out = self.rotate(x, self.places(where))
         (out * self.give(weights)).sum().backward()
         if x.grad is None:
-            raise Broken("no gradient arrives at x")
+            raise Broken("no gradient reaches x")
         matrices = self.turned(self.widths[0])[list(where)]
         back = np.einsum("kji,...kj->...ki", matrices, weights)
         return self.compared(floats(x.grad), back, where)
@@ -762,7 +762,7 @@ class Rotary(Turning):
         self.rotate(x, where)
         moved = self.rotate(x.to("meta"), where.to("meta"))
         if moved.device.type != "meta":
-            raise Broken("the result is on another device than the input")
+            raise Broken("the result isn't on the device of the input")
         double = self.rotate(x.double(), where)
         same_type(double, "float64")
         floats(double)

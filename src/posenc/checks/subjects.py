@@ -135,11 +135,11 @@ def floats(array: Any, finite: bool = True) -> Floats:
     """Return the values in float64; NaN and infinity break the law, so they can't pass it."""
     found = values(array)
     if found.dtype.kind != "f":
-        how = f"{found.dtype}, which is no floating-point type"
-        raise Broken(how, likely="numbers were rounded to whole ones, or never left them")
+        how = f"{found.dtype}, which isn't a floating-point type"
+        raise Broken(how, likely="numbers were rounded to integers, or were never anything else")
     if finite and not np.isfinite(found).all():
         how = "entries that are not finite"
-        raise Broken(how, likely="a division by zero, an overflow, or memory that nobody filled")
+        raise Broken(how, likely="a division by zero, an overflow, or uninitialized memory")
     return found.astype(np.float64)
 
 
@@ -147,7 +147,7 @@ def same_type(array: Any, dtype: str) -> None:
     """Raise unless the result has the dtype of its input."""
     if name_of(array) != dtype:
         how = f"{name_of(array)} for {dtype}"
-        raise Broken(how, likely="the result isn't cast to the number type of the input")
+        raise Broken(how, likely="the result isn't cast back to the dtype of the input")
 
 
 def same_shape(one: Floats, two: Floats) -> None:
@@ -267,13 +267,13 @@ class Turning(Subject):
             return None
         wider = [d * -(-PAIRS // n) for d, n in zip(self.widths, pairs, strict=True)]
         found = f"{pairs[0]} pair{'s turn' if pairs[0] > 1 else ' turns'} at width {self.widths[0]}"
-        return f"{found}; a base shows from {PAIRS} on, such as with widths={wider}"
+        return f"{found}; fitting a base takes at least {PAIRS}, as with widths={wider}"
 
     def law_identity(self) -> Measured:
         """Test where the angles of all pairs begin."""
         if self.fit is None:
-            raise Skip("no convention known")
-        return self.fit.start, 1.0, "in units of what is allowed"
+            raise Skip("no known convention fits")
+        return self.fit.start, 1.0, "in units of the bound"
 
     def law_frequencies(self) -> Measured:
         """Test whether the frequencies follow a rule, and the requested one."""
@@ -283,25 +283,25 @@ class Turning(Subject):
             if few := self.few():
                 raise Skip(few)
             if all(still(waves) for waves in self.readable[self.layout]):
-                alike = None if self.kind == "module" else "all rows are alike"
+                alike = None if self.kind == "module" else "all rows are equal"
                 raise Broken("no pair turns", likely=alike)
-            raise Broken("no base and exponent known that all widths have in common")
+            raise Broken("no known base and exponent fit all widths")
         found = self.fit.convention.base
         if self.base is not None and not same_base(found, self.base):
-            how = f"base {found:.10g}, where {self.base:.10g} was asked for"
+            how = f"base {found:.10g}, but {self.base:.10g} was requested"
             raise Broken(how, "lost setting")
-        return self.fit.frequency, 1.0, "in units of what is allowed"
+        return self.fit.frequency, 1.0, "in units of the bound"
 
     def law_convention(self) -> Measured:
         """Test whether the convention is the requested one."""
         if self.asked is None:
-            raise Skip("none was asked for")
+            raise Skip("none was requested")
         found = self.convention
         if found is None:
             raise Broken("none known")
         same = alike(found, self.asked) and begin_alike(found, self.asked)
         if not same or self.turning_pairs() != [self.asked.pairs(d) for d in self.widths]:
-            raise Broken(f"{found}, where {self.asked} was asked for")
+            raise Broken(f"{found}, but {self.asked} was requested")
         return 0.0, 0.0, ""
 
     @cached_property

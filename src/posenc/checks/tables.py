@@ -176,7 +176,7 @@ class Table(Turning):
             times = " and ".join(dict.fromkeys(f"{size:.4g}" for size in sizes.values()))
             raise Broken(
                 f"all rows are multiplied by {times}",
-                likely=f"a factor that is none of {', '.join(SCALES)}; if it is meant, check the "
+                likely=f"a factor other than {', '.join(SCALES)}; if it is intended, check the "
                 "table divided by it",
             )
         found = []
@@ -208,7 +208,7 @@ class Table(Turning):
         each = rounding(np.arange(1.0, len(table)), np.ones(1), self.unit)
         limit = (1 + math.sqrt(2)) * math.sqrt((each**2).sum())
         error, bound, place = worst(left, limit)
-        return error, bound, f"column {place[0]}; the best of all matrices, over all rows"
+        return error, bound, f"column {place[0]}; the best-fitting matrix, over all rows"
 
     def law_offset(self) -> Measured:
         """Compare the products of rows with those of the next rows.
@@ -226,7 +226,7 @@ class Table(Turning):
             allowed = self.explained(self.readable[self.layout][0]).sum(axis=1)
         bounds = 2**2.5 * np.maximum(allowed[1:, None], allowed[None, 1:])
         error, bound, place = worst(np.abs(products[1:, 1:] - products[:-1, :-1]), bounds)
-        return error, bound, f"rows {place[0]} and {place[1]}, moved on by one"
+        return error, bound, f"rows {place[0]} and {place[1]}, shifted by one"
 
     def law_unique(self) -> Measured:
         seq_len, d_model = self.at_most(self.length), self.widths[0]
@@ -355,7 +355,7 @@ class Table(Turning):
         self.raw(7, self.widths[-1])
         self.raw(8, self.widths[0])
         if not np.array_equal(values(first), kept, equal_nan=True):
-            raise Broken("a later call wrote over the first result")
+            raise Broken("a later call overwrote the first result")
         return float(np.abs(floats(kept) - floats(second)).max(initial=0.0)), 0.0, ""
 
     def resembles(self, law: str) -> str | None:
