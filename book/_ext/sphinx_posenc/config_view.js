@@ -20,7 +20,7 @@ function sentence(layers, { trained_length: trained, intended_length: intended }
   const moved = (all) => all.filter((wave, i) => Math.abs(wave / waves.plain[i] - 1) > 1e-6).length;
   const later = waves.beyond ? `, and ${moved(waves.beyond)} in longer texts` : "";
   const parts = [
-    `Base ${number(layers.base)}; turned: ${layers.layout}; wavelengths ${range(waves.now)}.`,
+    `Base ${number(layers.base)}; rotated: ${layers.layout}; wavelengths ${range(waves.now)}.`,
     some(trained) &&
       `${within(trained)} ${of} finish a turn within the trained length, ${number(trained)}.`,
     some(intended) &&
@@ -30,8 +30,8 @@ function sentence(layers, { trained_length: trained, intended_length: intended }
       ? "No scaling."
       : `The scaling, ${scaling}, moves ${moved(waves.now)} ${of}${later}.`,
     factor !== 1 && `Cosine and sine are multiplied by ${number(factor)}.`,
-    score && `The file asks for a score multiplied by ${number(score)}.`,
-    sections && `Pairs of each axis: ${sections.join(", ")}.`,
+    score && `The file asks for scores multiplied by ${number(score)}.`,
+    sections && `Pairs per axis: ${sections.join(", ")}.`,
     window && `A query sees ${number(window)} keys.`,
   ];
   return parts.filter(Boolean).join(" ");
@@ -77,7 +77,7 @@ function kind(layers, found, width) {
   const title = make("h2", {}, `${layers.name}${many}: ${layers.where ?? UNSAID}`);
   if (layers.where !== "queries and keys, rotary") return [title];
   const { name, base, frequencies, frequencies_beyond: later } = layers;
-  const missing = "What is missing for the frequencies, only the code says.";
+  const missing = "The code determines what else the frequencies need.";
   if (!frequencies) return [title, make("p", {}, `Base: ${number(base)}. ${missing}`)];
   const whole = layers.scaling === "proportional" ? 2 * frequencies.length : layers.rotated;
   const wave = (frequency) => (2 * Math.PI) / frequency;
@@ -142,7 +142,7 @@ document.addEventListener("DOMContentLoaded", () => {
   choice.addEventListener("change", pick);
   area.addEventListener("input", () => {
     if (!python || location.protocol === "file:")
-      return state("Only a site can read this, not a file: it loads Python.");
+      return state("This needs Python, which only a website can load, not a local file.");
     read ??= reader(python, { state, found });
     read(area.value);
   });

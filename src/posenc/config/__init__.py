@@ -139,7 +139,7 @@ def _said(layers: Layers) -> list[tuple[str, str]]:
 
     found = [
         ("base", number(layers.base)),
-        ("turned", layers.layout or UNSAID),
+        ("rotated", layers.layout or UNSAID),
         ("pairs", layers.pairing or UNSAID),
         ("scaling", layers.scaling or UNSAID),
     ]
@@ -153,9 +153,9 @@ def _said(layers: Layers) -> list[tuple[str, str]]:
         ]
     found += [("cosine and sine are multiplied by", number(layers.attention_factor))]
     if layers.score_factor:
-        found += [("the score is multiplied besides by", number(layers.score_factor))]
+        found += [("scores are also multiplied by", number(layers.score_factor))]
     if layers.sections:
-        found += [("pairs of each axis", ", ".join(map(str, layers.sections)))]
+        found += [("pairs per axis", ", ".join(map(str, layers.sections)))]
     if layers.window:
         found += [("window", number(layers.window))]
     return found
@@ -213,7 +213,7 @@ class _Reader:
             if not isinstance(self.text[name], Mapping):
                 raise TypeError(f"{self.path}{name} must be a mapping, got {self.text[name]!r}")
         if len(names) > 1 and self.text[names[0]] != self.text[names[1]]:
-            self.warn("rope_scaling and rope_parameters differ: transformers takes rope_scaling")
+            self.warn("rope_scaling and rope_parameters differ: transformers uses rope_scaling")
         name = names[0] if names else "rope_parameters"
         return name, self.text.get(name) or {}
 
@@ -246,9 +246,11 @@ def _kind(reader: _Reader, name: str, rope: Mapping[str, Any]) -> str:
             "new programs read the first, old ones the second"
         )
     elif "rope_type" not in rope and "type" in rope:
-        reader.warn(f"{name}.type is the old spelling of rope_type: some programs read only one")
+        reader.warn(
+            f"{name}.type is the deprecated spelling of rope_type: some programs read only one"
+        )
     if named in OLD:
-        reader.warn(f"{name} has the old type {named!r}, now {OLD[named]!r}")
+        reader.warn(f"{name} has the deprecated type {named!r}, now {OLD[named]!r}")
     kind = OLD.get(named, named) or "default"
     if kind not in SCALED:
         raise ValueError(f"{name}.rope_type must be one of {', '.join(SCALED)}, got {named!r}")
@@ -260,7 +262,7 @@ def _rotated(
 ) -> tuple[int, float, str]:
     """Return how many dimensions turn, their share of the width, and a description."""
     if part:
-        return part, 1.0, f"{part} of {width} dimensions, a part of their own"
+        return part, 1.0, f"{part} of {width} dimensions, a separate part"
     share = rope.get("partial_rotary_factor")
     if share is None:
         share = reader.first(("partial_rotary_factor", "rotary_pct"))
@@ -277,7 +279,7 @@ def _rotated(
         return width, share, f"{pairs} of {width // 2} pairs, at frequencies of the whole head"
     rotated = int(width * share)
     if rotated % 2:
-        reader.warn(f"{rotated} dimensions turn, an odd number: the code says which")
+        reader.warn(f"{rotated} dimensions are rotated, an odd number: the code decides which")
     if turned and turned != rotated:
         reader.warn(f"rotary_dim says {turned} dimensions, partial_rotary_factor {rotated}")
     return (
@@ -294,20 +296,20 @@ def _check_scaling(
     fields = {field: rope[field] for field in SCALED[kind] if rope.get(field) is not None}
     ignored = {field for field in rope if rope[field] is not None} - {*SCALED[kind]} - OTHER
     for field in sorted(ignored):
-        reader.warn(f"{name}.{field} isn't read by type {kind!r}")
+        reader.warn(f"{name}.{field} is ignored by type {kind!r}")
     outside = reader.text.get(ORIGINAL)
     for field in ("factor", "rope_type", "beta_fast", "low_freq_factor", "long_factor"):
         if reader.text.get(field) is not None:
-            reader.warn(f"{field} is outside {name}, where nothing reads it")
+            reader.warn(f"{field} is outside {name}, so it is ignored")
     if kind in ("yarn", "llama3", "longrope"):
         if outside is not None:
             fields[ORIGINAL] = outside
             if kind != "longrope":
-                reader.warn(f"{ORIGINAL} is outside {name}, where not every program looks")
+                reader.warn(f"{ORIGINAL} is outside {name}, where some programs ignore it")
         elif ORIGINAL not in fields and limit:
             reader.warn(
-                f"{name} has no {ORIGINAL}: transformers takes max_position_embeddings, {limit}, "
-                "which is right only if that is the trained length"
+                f"{name} has no {ORIGINAL}: transformers falls back to max_position_embeddings, "
+                f"{limit}, which is right only if that is the trained length"
             )
             fields[ORIGINAL] = limit
     trained, factor = fields.get(ORIGINAL), fields.get("factor")
@@ -322,7 +324,7 @@ def _check_scaling(
     ):
         reader.warn(
             f"the factor is {factor:g}, but {limit} / {trained} is {limit / trained:g}: "
-            "the factor is what counts"
+            "the factor takes precedence"
         )
     needed = {"linear": ("factor",), "dynamic": ("factor",), "llama3": SCALED["llama3"]}
     needed |= {"longrope": (ORIGINAL, "short_factor", "long_factor")}
@@ -330,9 +332,9 @@ def _check_scaling(
         if field not in fields:
             raise ValueError(f"{reader.path}{name} needs the field {field!r} for type {kind!r}")
     if kind == "llama3" and fields.get("low_freq_factor") == fields.get("high_freq_factor"):
-        reader.warn("low_freq_factor equals high_freq_factor: nothing is blended, a pair jumps")
+        reader.warn("low_freq_factor equals high_freq_factor: no interpolation, frequencies jump")
     if "attention_factor" in fields and ("mscale" in fields or "mscale_all_dim" in fields):
-        reader.warn("attention_factor is given, so mscale and mscale_all_dim change no cosine")
+        reader.warn("attention_factor overrides mscale and mscale_all_dim in cosine and sine")
     return {"rope_type": kind, **fields}
 
 
@@ -344,13 +346,15 @@ def _layers(
     scaling = _check_scaling(reader, label, kind, rope, limit)
     inside = rope.get("rope_theta")
     if inside is not None and base is not None and inside != base:
-        reader.warn(f"rope_theta is {base:g} outside {label}, {inside:g} inside: inside counts")
+        reader.warn(
+            f"rope_theta is {base:g} outside {label}, {inside:g} inside, which takes precedence"
+        )
     base = base if inside is None else inside
     found: dict[str, Any] = {"where": ROTARY, "scaling": kind, "attention_factor": None}
     width, part = _widths(reader, name)
     sections = rope.get("mrope_section")
     if base is None:
-        reader.warn(f"no base for {name}: programs fill in a default of their own")
+        reader.warn(f"no base for {name}: each program falls back to its own default")
     else:
         found["base"] = check_base(base)
     if width is None:
@@ -365,7 +369,7 @@ def _layers(
         if sum(sections) != turned // 2:
             reader.warn(f"mrope_section sums to {sum(sections)}, but {turned // 2} pairs turn")
     if kind == "axial":
-        reader.warn(f"{name} turn along the axes of an image: the code says how")
+        reader.warn(f"{name}: rotated along the axes of an image; the code decides how")
     if base is None or turned % 2 or kind == "axial":
         return found
 
@@ -392,8 +396,8 @@ def _layers(
     if kind == "yarn" and depth and factor > 1:
         found["score_factor"] = (0.1 * depth * math.log(factor) + 1) ** 2
         reader.warn(
-            f"mscale_all_dim asks for a score times {found['score_factor']:.4g}: "
-            "some models' code does that, some doesn't"
+            f"mscale_all_dim asks for scores times {found['score_factor']:.4g}: "
+            "not every model's code does that"
         )
     return found
 
@@ -426,9 +430,9 @@ def _rotary(reader: _Reader, limit: int | None) -> list[Layers]:
     pairing = reader.text.get("rope_interleave")
     pairing = None if pairing is None else "neighbors" if pairing else "halves"
     if reader.text.get("compress_rope_theta"):
-        reader.warn("compress_rope_theta is a second base: the code says which layers have which")
+        reader.warn("compress_rope_theta is a second base: the code decides which layers use it")
     if reader.path and reader.top.get("rope_scaling"):
-        reader.warn(f"rope_scaling beside {reader.path[:-1]} is not read: it belongs inside")
+        reader.warn(f"rope_scaling beside {reader.path[:-1]} is ignored: move it inside")
     found, names = [], _names(reader, nested)
     sliding = [name for name in names if "sliding" in name]
     for name, count in names.items():
@@ -442,13 +446,14 @@ def _rotary(reader: _Reader, limit: int | None) -> list[Layers]:
             scaled = own.get("rope_type", own.get("type", "default")) != "default"
             if scaled and not nested and local is None:
                 reader.warn(
-                    f"{label} is one for two kinds of layer: the code says if windows scale"
+                    f"{label} covers two kinds of layer: "
+                    "the code decides if it applies to sliding windows"
                 )
                 found.append(Layers(**layers, where=ROTARY))
                 continue
             if local is not None and not nested:
                 if scaled:
-                    reader.warn(f"{label} is for layers that see everything, not for windows")
+                    reader.warn(f"{label} applies to global attention, not to sliding windows")
                 own = {key: own[key] for key in ("partial_rotary_factor",) if key in own}
         elif not sliding and reader.text.get("use_sliding_window") is not False:
             layers["window"] = reader.count("sliding_window")
@@ -472,8 +477,8 @@ def _without(reader: _Reader) -> list[Layers]:
     elif every and number:
         count = number // every
     if reader.text.get("attn_temperature_tuning"):
-        reader.warn("attn_temperature_tuning scales queries by their position where nothing turns")
-    return [Layers(name="layers that don't turn", where=NOWHERE, count=count)] if count else []
+        reader.warn("attn_temperature_tuning scales queries by position in layers without rotation")
+    return [Layers(name="layers without rotation", where=NOWHERE, count=count)] if count else []
 
 
 def _other(reader: _Reader) -> list[Layers]:
@@ -485,7 +490,9 @@ def _other(reader: _Reader) -> list[Layers]:
     if alibi:
         places.append(BIAS)
         if text.get("learned_pos_emb"):
-            reader.warn("alibi and learned_pos_emb are both set: the code says which one counts")
+            reader.warn(
+                "alibi and learned_pos_emb are both set: the code decides which one is used"
+            )
     elif text.get("relative_attention") or text.get("relative_attention_num_buckets"):
         places.append(BIAS)
         if text.get("position_biased_input"):

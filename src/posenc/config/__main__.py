@@ -1,4 +1,4 @@
-"""What a model's config.json says about positions."""
+"""Print what a model's config.json says about positions."""
 
 import argparse
 import json
@@ -9,7 +9,7 @@ from posenc.config import read_config
 
 def main(arguments: list[str] | None = None) -> int:
     """Print what a file says; return 2 if it can't be read."""
-    parser = argparse.ArgumentParser("posenc.config", description=__doc__)
+    parser = argparse.ArgumentParser("python -m posenc.config", description=__doc__)
     parser.add_argument("file", help="a config.json")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     options = parser.parse_args(arguments)
