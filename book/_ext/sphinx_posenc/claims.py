@@ -10,6 +10,7 @@ import json
 import re
 import shutil
 from collections import Counter
+from functools import cache
 from pathlib import Path
 
 import yaml
@@ -38,9 +39,12 @@ def choices(name: str, values: list[str]) -> str:
     return f"<fieldset class='choices'><legend>{name}</legend>{''.join(buttons)}</fieldset>"
 
 
+parse = cache(yaml.safe_load)
+
+
 def ledger(root: Path) -> list[dict[str, str]]:
     """The rows of ``book/claims.yml``."""
-    return list(yaml.safe_load((root / "book" / "claims.yml").read_text(encoding="utf-8")))
+    return list(parse((root / "book" / "claims.yml").read_text(encoding="utf-8")))
 
 
 def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
