@@ -71,9 +71,9 @@ def sites(tmp_path_factory):
         return build("raw", html_optimized=False), changed, build("fresh", fresh=True)
 
 
-def picture(visit, site, press, glyphs, **options):
+def picture(page, site, press, glyphs):
     """A full-page screenshot, optionally after a click."""
-    page = visit((site / "index.html").as_uri(), **options)
+    page.goto((site / "index.html").as_uri())
     # No blinking or fading in the screenshot.
     still = "* { caret-color: transparent !important; transition: none !important }"
     page.add_style_tag(content=still)
@@ -99,11 +99,8 @@ def picture(visit, site, press, glyphs, **options):
 )
 def test_pages_look_the_same(visit, sites, scheme, width, press, glyphs, limit):
     """Compared at a quarter of the size, since font hinting differs by fractions of a pixel."""
-    size = {"width": width, "height": 800}
-    before, after = (
-        picture(visit, site, press, glyphs, viewport=size, color_scheme=scheme)
-        for site in sites[:2]
-    )
+    page = visit(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    before, after = (picture(page, site, press, glyphs) for site in sites[:2])
     assert before.size == after.size
     difference = ImageChops.difference(before.reduce(4), after.reduce(4))
     assert max(high for _, high in difference.getextrema()) <= limit
