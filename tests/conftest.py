@@ -51,7 +51,7 @@ def windows(browser):
         page.on("pageerror", lambda error: wrong.append(error.message))
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
         page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
-        page.on("request", lambda made: OURS.match(made.url) or wrong.append(f"asks {made.url}"))
+        page.on("request", lambda made: OURS.match(made.url) or wrong.append(f"gets {made.url}"))
         opened.append(page.context)
         page.goto(address)
         return page

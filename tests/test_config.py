@@ -1,4 +1,4 @@
-"""A config.json is read as transformers reads it, and what is wrong with one is named."""
+"""`read_config` reads files as transformers does, and its errors name the field."""
 
 import json
 import runpy
@@ -41,7 +41,7 @@ def test_released_files_are_read_as_transformers_reads_them(name):
 
 
 def reading(head):
-    """What is read of a file: as it is printed, then head and turning part of each layer."""
+    """A file's reading as printed, then the head_dim and rotated part of each kind of layer."""
     found = read_config(RELEASED[head]["config"] if head in RELEASED else json.loads(head))
     lines = [str(found)]
     for layers in found.layers:
@@ -52,7 +52,7 @@ def reading(head):
 
 @pytest.mark.parametrize(("head", "recorded"), READINGS)
 def test_readings_are_the_recorded_ones(head, recorded):
-    """Is a difference right, or a row new? Record it: `.venv/bin/python tests/test_config.py`."""
+    """To record an intended difference or a new row: `.venv/bin/python tests/test_config.py`."""
     assert reading(head) == recorded
 
 

@@ -16,7 +16,7 @@ SMALL = Settings("back", "sinusoidal", rate=1e-2, steps=4, batch=8)
 
 
 def asked(text, task):
-    """What a task's targets are, by the text alone."""
+    """A task's targets, computed from the text alone."""
     a, silent = text.find("A"), [SILENT] * len(text)
     if task in ("order", "count"):
         more = text.count("A") > text.count("B")
@@ -75,7 +75,7 @@ def test_stacked_models_are_the_single_ones(encoding):
 
 
 def test_training_many_is_training_each():
-    """At its own rate, from its own start; chapter 11 compares with torch's own optimizer."""
+    """With individual rates and initial scales; chapter 11 compares with torch's optimizer."""
     own = replace(SMALL, spread=40)
     choices = [replace(own, rate=rate, start=size) for rate, size in ((3e-3, 0.2), (1e-2, 1.0))]
     models = train(choices, [1, 2])
@@ -103,7 +103,7 @@ def test_fine_tuning_leaves_the_models_alone():
 
 
 def test_encodings_do_what_their_names_say():
-    """The biases are chapter 11's own, and chapter 20's."""
+    """The biases are tested in chapters 11 and 20."""
     x, positions = torch.randn(2, 9, 32), torch.arange(9)
     made = {name: kind(Settings(encoding=name, base=50.0)) for name, kind in ex.ENCODINGS.items()}
     waves, narrow = (torch.from_numpy(sinusoidal_encoding(9, d, base=50.0)) for d in (32, 16))
@@ -127,7 +127,7 @@ def test_encodings_do_what_their_names_say():
 
 
 def test_fixed_tables_differ_only_as_their_names_say():
-    spread, apart, rising = {}, {}, {}  # from their mean, from row to row, towards the end
+    spread, apart, rising = {}, {}, {}  # from the mean, between rows, toward the end
     for name in [*tool.FIXED, "sinusoidal"]:
         torch.manual_seed(0)
         rows = ex.ENCODINGS[name](Settings()).rows(torch.zeros(16, 32), torch.arange(16))
@@ -146,7 +146,7 @@ def test_fixed_tables_differ_only_as_their_names_say():
 
 
 def test_seeds_draw_what_they_drew():
-    """With other words or other tables, chapters 11 and 15 would show another experiment."""
+    """Golden values: with other words or tables, chapters 11 and 15 would show other results."""
     words = (make((40,), 20, torch.Generator().manual_seed(0))[0] for make in TASKS.values())
     drawn = [(found @ torch.arange(20)).sum().item() for found in words]
     assert drawn == [34889, 25489, 64671, 36665, 27004, 25489, 25489]
@@ -165,7 +165,7 @@ def test_measures(monkeypatch):
     few.curve = torch.tensor([[1.0, 0.0], [0.8, 0.5], [0.9, 0.9]])
     assert ex.steps_to(few, window=2).tolist() == [2, 3]
     assert ex.probe(stack(Settings(), [1, 2]), number=32)[0][0].max() < 0.2
-    bags = stack(Settings("order"), range(8))  # where filler is doesn't matter to them
+    bags = stack(Settings("order"), range(8))  # insensitive to where the filler is
     early, late = (ex.padded(bags, where, number=64) for where in ("early", "late"))
     assert torch.equal(early, late)
     assert late.max() == 0.5
@@ -213,7 +213,7 @@ def test_what_is_recorded_reads_as_it_was_written(tmp_path, monkeypatch):
 
 
 def test_tables_have_every_contender_tuned_with_equal_effort():
-    """Chapters 11 and 15 count the models that were trained then."""
+    """Chapters 11 and 15 state how many models were trained."""
     rows = [
         row for table in ("experiments", "context") for row in ex.read(tool.DATA / f"{table}.csv")
     ]

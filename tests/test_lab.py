@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("book/*.md"), *ROOT.glob("notebooks/*.ipynb")])
 ONE = "notebooks/06_binary_analogy.ipynb"
 OPEN = "given => jupyterapp.commands.execute('docmanager:open', given).then(() => null)"
-# When JupyterLab starts, it may bring its first page to the front once more.
+# A race: JupyterLab's start may bring its first page back to the front.
 IN_FRONT = f"""given => jupyterapp.shell.currentWidget?.context?.path === given.path
     || ({OPEN})(given).then(() => false)"""
 DO = "name => jupyterapp.commands.execute(name).then(() => null)"
@@ -29,7 +29,7 @@ RENDERED = """path => {
         || cell.node.querySelector(".myst")?.textContent) : widget.node.querySelector(".myst h1");
 }"""
 READY = "() => jupyterapp.shell.currentWidget.sessionContext.session?.kernel?.status === 'idle'"
-# What a reader sees in a chapter or on a page.
+# What is visible in a chapter or on a page.
 SEEN = r"""async () => {
     const page = jupyterapp.shell.currentWidget.node;
     const all = (query, node = page) => [...node.querySelectorAll(query)];
@@ -47,7 +47,7 @@ SEEN = r"""async () => {
         "warnings": all(`.myst ${warnings}`).length,
         "dead links": all(".myst a[href^='#']").map((a) => a.hash.slice(1)).filter(
             (id) => !document.getElementById(id)),
-        "pictures' paper": pictures.map((picture) => picture.naturalWidth > 100
+        "pictures' background": pictures.map((picture) => picture.naturalWidth > 100
             && getComputedStyle(picture).backgroundColor),
         "pictures cut off": pictures.filter(
             (picture) => picture.getBoundingClientRect().right > innerWidth).length,
@@ -60,7 +60,7 @@ SEEN = r"""async () => {
 def lab(tmp_path_factory):
     """Address of a JupyterLab that serves the book."""
     folder = tmp_path_factory.mktemp("lab")
-    for name in ("notebooks", "book"):  # a copy: JupyterLab saves what it shows
+    for name in ("notebooks", "book"):  # a copy, since JupyterLab saves files
         ignored = shutil.ignore_patterns("__pycache__", "python", "_*")
         shutil.copytree(ROOT / name, folder / "root" / name, ignore=ignored)
     shutil.copy(ROOT / "index.md", folder / "root")
@@ -85,7 +85,7 @@ def lab(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def page(visit_all, lab):
-    """JupyterLab as it opens, at the first page; in the dark, where a picture needs paper."""
+    """JupyterLab at its first page, in the dark theme, where pictures need a white background."""
     page = visit_all(viewport={"width": 1280, "height": 900})
     page.set_default_timeout(180_000)
     page.goto(f"{lab}?token=book")
@@ -96,11 +96,11 @@ def page(visit_all, lab):
     page.evaluate(f"{dark}.then(() => null)")
     yield page
     page.close()
-    page.wrong[:] = [said for said in page.wrong if said.startswith("asks")]  # it says much else
+    page.wrong[:] = [said for said in page.wrong if said.startswith("gets")]  # JupyterLab logs more
 
 
 def expected(path):
-    """What a reader should see: no raw markup, no warning, no dead link; what a chapter stores."""
+    """What `SEEN` must return: no raw markup, warnings or dead links, and all stored pictures."""
     shown = {"raw markup": None, "warnings": 0, "dead links": []}
     if path.suffix == ".md":
         return shown
@@ -108,7 +108,7 @@ def expected(path):
     code = [cell for cell in cells if cell.cell_type == "code"]
     drawn = sum("image/svg+xml" in o.get("data", {}) for cell in code for o in cell.outputs)
     return shown | {
-        "pictures' paper": ["rgb(255, 255, 255)"] * drawn,
+        "pictures' background": ["rgb(255, 255, 255)"] * drawn,
         "pictures cut off": 0,
         "open boxes": 0,
     }
@@ -116,7 +116,7 @@ def expected(path):
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_a_page_shows_what_it_holds(page, path):
-    """Without a kernel: what is looked at was run by other tests."""
+    """Without a kernel: other tests run the notebooks."""
     name, wanted = path.relative_to(ROOT).as_posix(), expected(path)
     given = {"path": name, "kernelPreference": {"canStart": False}}
     page.wait_for_function(IN_FRONT, arg=given, polling=500)
@@ -127,7 +127,7 @@ def test_a_page_shows_what_it_holds(page, path):
         if found == wanted:
             break
         page.wait_for_timeout(250)
-    assert found == wanted, f"{name} in JupyterLab: mend it, or tools/lab"
+    assert found == wanted, f"{name} in JupyterLab: fix it, or tools/lab"
     page.evaluate("jupyterapp.shell.currentWidget.dispose()")
 
 
@@ -140,7 +140,7 @@ def run_below(page, source):
 
 
 def test_one_chapter_runs_and_moves(page):
-    """All cells run; a figure leads and follows; a link leads to its place."""
+    """All cells run; a widget and its Python object stay in sync; a link leads to its target."""
     page.evaluate(OPEN, {"path": ONE})
     page.wait_for_function(RENDERED, arg=ONE)
     page.wait_for_function(READY)
@@ -154,9 +154,9 @@ def test_one_chapter_runs_and_moves(page):
     run_below(page, "from posenc import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure")
     slider = page.locator(".jp-OutputArea-output #field-d_model").last
     slider.wait_for()
-    slider.press("ArrowRight")  # leads: Python has what the reader set
+    slider.press("ArrowRight")  # from the browser to Python
     assert any("66" in run_below(page, "print(figure.d_model)") for _ in range(20))
-    run_below(page, "figure.d_model = 32")  # follows: the reader sees what Python set
+    run_below(page, "figure.d_model = 32")  # from Python to the browser
     page.wait_for_function("s => s.value === '32'", arg=slider.element_handle())
 
     source = "".join("".join(cell["source"]) for cell in ran["cells"])

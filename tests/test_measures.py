@@ -1,4 +1,4 @@
-"""Short trainings end where they ended: what chapters 11 and 15 record would change with them."""
+"""Golden values of short trainings: drift here would change the records of chapters 11 and 15."""
 
 import json
 from pathlib import Path
@@ -14,7 +14,7 @@ DYNAMIC = {"rope_type": "dynamic", "factor": 2.0}
 
 
 def measure(settings):
-    """What is measured of two models; those of the needle are tuned on longer texts, too."""
+    """Measure two trained models; for the needle task, also after fine-tuning on longer texts."""
     models = train(settings, [1, 2])
     found = ex.measure(models)
     if settings.task == "needle":
@@ -25,7 +25,7 @@ def measure(settings):
 
 @pytest.mark.parametrize(("settings", "recorded"), MEASURED, ids=lambda each: each.get("task"))
 def test_measures_are_the_recorded_ones(settings, recorded):
-    """Read the difference. If it is right: `.venv/bin/python tests/test_measures.py`."""
+    """To record an intended difference: `.venv/bin/python tests/test_measures.py`."""
     found = measure(Settings(**settings))
     assert found.keys() == recorded.keys()
     for name, values in found.items():

@@ -1,4 +1,4 @@
-"""Cells that run in the page: Pyodide in a worker, on the built site, with no other host."""
+"""Cells that run in the page: Pyodide in a worker, on the built site, without other hosts."""
 
 import json
 import re
@@ -15,8 +15,8 @@ from playwright.sync_api import expect
 ROOT = Path(__file__).parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 ONE = "06_binary_analogy"
-SLOW = 240_000  # ms: a busy machine may take long, and no test waits longer than it must
-# One Python for all chapters, in the site's own worker; what a cell says comes in messages.
+SLOW = 240_000  # ms; a timeout for busy machines, not a delay
+# One Python for all chapters, in the site's own worker, which posts outputs as messages.
 START = """() => {
     const python = document.querySelector("meta[name=python]").content;
     const worker = new Worker(new URL(`${python}worker.js`, location), { type: "module" });
@@ -32,7 +32,7 @@ START = """() => {
         worker.postMessage({ source, name: "cell" });
     });
 }"""
-# The cells of a page; null stands for one without a button.
+# The sources of a page's cells; null for a cell without a button.
 CELLS = """async (name) => {
     const text = await (await fetch(`${name}.html`)).text();
     const page = new DOMParser().parseFromString(text, "text/html");
@@ -40,7 +40,7 @@ CELLS = """async (name) => {
         cell.matches(".needs-torch, .tag_remove-input") ? null
             : cell.querySelector("pre").textContent);
 }"""
-# What a chapter set is undone, and what it named is forgotten.
+# Reset what a chapter has set, and clear its names.
 FRESH = """
 import matplotlib, numpy
 matplotlib.rcdefaults()
@@ -65,7 +65,7 @@ def served(site):
 
 @pytest.fixture(scope="module")
 def python(visit_all, served):
-    """A page with a Python that every chapter runs in, one after the other."""
+    """A page with one Python, shared by all chapters."""
     page = visit_all(f"{served}/notebooks/{ONE}.html")
     page.evaluate(START)
     page.run = lambda source: page.evaluate("source => run(source)", source)
@@ -80,7 +80,7 @@ def code_cells(chapter):
 
 
 def stored(cell):
-    """What a stored cell says, and how many pictures it draws."""
+    """The text that a stored cell prints, and the number of its pictures."""
     text, drawn = "", 0
     for output in cell.outputs:
         data = output.get("data", {})
@@ -134,7 +134,7 @@ BUSY = re.compile("^(Waiting|Starting|Loading|Running|It needs)")
 
 
 CODE = code_cells(ONE)
-# The first cell that isn't folded, and that says something.
+# The first cell that isn't folded and prints something.
 SHOWN = next(
     n
     for n, cell in enumerate(CODE)
@@ -144,20 +144,20 @@ SHOWN = next(
 
 @pytest.fixture(scope="module")
 def cell(visit_all, served):
-    """That cell, in a page whose cells a reader runs."""
+    """That cell, in a page where buttons run the cells."""
     page = visit_all(f"{served}/notebooks/{ONE}.html")
     return page.locator("div.cell:not(.answer)").nth(SHOWN)
 
 
 def press(cell, name="Run", says=""):
-    """Press a button of a cell, wait until it is done, and return what is said of it."""
+    """Press a button of a cell, wait until it is done, and return the cell's status."""
     cell.scroll_into_view_if_needed()
     bar = cell.locator(".bar:visible")
     if bar.count():
         bar.get_by_role("button", name=name, exact=True).click()
     else:
         cell.locator(".run").click()
-    silent = f"{name} of a cell in {ONE} doesn't answer: mend book/python/page.js"
+    silent = f"{name} of a cell in {ONE} doesn't respond: fix book/python/page.js"
     expect(cell.locator(".bar"), silent).to_be_visible(timeout=60_000)
     expect(cell.locator(".state"), silent).not_to_have_text(BUSY, timeout=SLOW)
     said = cell.locator(".state").text_content()
@@ -184,7 +184,7 @@ def test_nothing_is_loaded_before_a_reader_asks(visit, served):
 
 def test_a_cell_is_run_edited_and_reset(cell):
     published = cell.locator(".cell_output:not(.ran) .output").first
-    press(cell, says="Done")  # what is above ran first
+    press(cell, says="Done")  # the cells above ran first
     assert cell.locator(".ran").text_content().strip() == stored(CODE[SHOWN])[0]
     assert not published.is_visible()
     press(cell, "Run all above", says="All above has run.")
@@ -240,7 +240,7 @@ def test_a_phone_a_keyboard_and_axe_are_enough(cell):
     assert reader.evaluate("document.documentElement.scrollWidth") <= 390
     for control in reader.locator(".bar button:visible").all():
         assert control.bounding_box()["height"] >= 24
-    reader.wait_for_timeout(500)  # what scrolls takes the keyboard 0.3 s after the last change
+    reader.wait_for_timeout(500)  # scrolling boxes take focus 0.3 s after the last change
     for scheme in ("light", "dark"):
         reader.emulate_media(color_scheme=scheme)
         reader.locator(f"html[data-theme={scheme}]").wait_for(state="attached")
@@ -250,7 +250,7 @@ def test_a_phone_a_keyboard_and_axe_are_enough(cell):
 
 
 def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(cell, monkeypatch):
-    """What was loaded is kept, so Python starts again without a network."""
+    """Loaded files are cached, so Python starts again without a network."""
     reader = cell.page
     press(cell)
     write(cell, "while True:\n    pass")

@@ -1,6 +1,6 @@
-"""Every page of the site that `make book` built: what a reader gets, and no change must break.
+"""Every page of the site that `make book` built: links, weight, metadata, contrast, layout.
 
-What a reader does with a page is in `test_site_browser.py`.
+`test_site_browser.py` tests what a reader does with pages.
 """
 
 import gzip
@@ -22,33 +22,33 @@ from posenc import plots
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # it needs the site
-# Where the site's address is known, the links of 404.html begin there, and don't work from a file.
+# With PAGES_URL, the links of 404.html start at the site's root, and don't work from disk.
 OTHERS = {"_static", "embed", "slides"} | ({"404.html"} if os.environ.get("PAGES_URL") else set())
 PAGES = sorted(path for path in SITE.rglob("*.html") if not OTHERS & {*path.parts})
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
-# But for the sums of a page's own scripts.
+# Without the hashes of a page's inline scripts.
 POLICY = (
     "default-src 'none'; script-src 'self' 'unsafe-hashes'; style-src 'self' 'unsafe-inline'; "
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'"
 )
 CURES = {
-    "a dead link": 'mend the address, or begin the place with <a id="…"></a>',
+    "a dead link": 'fix the address, or begin the target with <a id="…"></a>',
     "more than 12 files or 110 KB": "load it where it is needed, or let optimization.py shrink it",
     "a picture without alt text": "say in `image.alt`, or in ![…](), what a sighted reader sees",
-    "an id that stands there twice": "rename one of the two",
-    "markup that was not rendered": "look for the blank or the fence that Markdown misses",
+    "a duplicate id": "rename one of the two",
+    "markup that was not rendered": "look for a missing blank or fence",
     "headings that skip a level": "begin with one #, and go down one level at a time",
-    "another policy than the book's": "let security_policy.py write it, as test_site.py has it",
+    "another policy than the book's": "make security_policy.py agree with test_site.py",
     "no description of 20 to 160 letters": "begin with a paragraph that says what the page is for",
     "other folds or solutions than its chapter": "look at code_cells.py and myst_markup.py",
-    "code with elements for what has no color": "name the cells' language in app.add_lexer",
-    "a picture far down that is loaded at once": "let optimization.py mark it as lazy",
-    "cut off on a desk": "break the line, 80 characters wide, or make the table narrower",
-    "hard to read, light": "take a color of book.css that has 4.5 to 1, or set one there",
+    "code with elements for colorless tokens": "name the cells' language in app.add_lexer",
+    "a picture far down that isn't lazy": "let optimization.py mark it as lazy",
+    "cut off on a desktop": "break lines at 80 characters, or make the table narrower",
+    "hard to read, light": "use a color of book.css that has 4.5 to 1, or set one there",
     "hard to read, dark": "set a color for html[data-theme=dark] in book.css, 4.5 to 1",
     "wider than a phone": "let it wrap, shrink or scroll in book.css",
-    "the browser's own complaint": "ship what it asks for, or take it out: no other host is asked",
+    "an error in the browser": "ship what the page loads, or remove it: no third parties",
 }
 TWICE = {"exercise-content", "solution-content", "search-input"}  # sphinx-exercise's, the theme's
 MARKUP = re.compile(r"\{[a-z][\w:-]+\}`|:{3,}.*|\]\([^)\s]+\)|\*\*[^*\s][^*\n]*\*\*")
@@ -70,7 +70,7 @@ LOOK = """() => {
         folded: [all("details.fold", String).length, all(".solution.admonition", String).length],
     };
 }"""
-# Words whose color is too near to the one behind them (WCAG 2.2, 1.4.3), each pair of colors once.
+# Text with too little contrast (WCAG 2.2, 1.4.3), each pair of colors once.
 PALE = """() => {
     const brush = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
     const linear = (x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
@@ -116,7 +116,7 @@ UNFOLD = """() => {
 CUT = """() => [...document.querySelectorAll("pre, .pst-scrollable-table-container")]
     .filter((box) => box.scrollWidth > box.clientWidth + 1)
     .map((box) => box.textContent.trim().slice(0, 60))"""
-# Beyond a phone's edge, and not in a box that scrolls.
+# Elements wider than the viewport, and not in a scrolling box.
 WIDE = """() => [...document.querySelectorAll("html, article :is(img, pre, table)")].filter((e) => {
     for (let box = e.parentElement; box; box = box.parentElement)
         if (getComputedStyle(box).overflowX !== "visible") return false;
@@ -130,7 +130,7 @@ def ids(file):
 
 
 def dead(path, links):
-    """Links to a file or a place that isn't there."""
+    """Links to missing files or anchors."""
     for link in {*links}:
         there = urlsplit(link)
         if there.scheme or there.netloc:
@@ -139,11 +139,11 @@ def dead(path, links):
         if not file.is_file():
             yield link
         elif file.suffix == ".html" and there.fragment and unquote(there.fragment) not in ids(file):
-            yield f"{link}, no such place"
+            yield f"{link}, no such anchor"
 
 
 def heavy(path, loaded):
-    """At most 12 requests and 110 KB before pictures: what is felt on a phone."""
+    """Page weight: at most 12 requests and 110 KB before pictures, for phones."""
     files = {Path(unquote(urlsplit(url).path)) for url in loaded if url.startswith("file:")}
     pictures = {file for file in files if file.parent.name == "_images"}
     sizes = {
@@ -161,7 +161,7 @@ def zipped(file):
 
 @pytest.fixture(scope="module")
 def tab(visit_all):
-    """One window for all pages: in a new one, the browser would compile their scripts again."""
+    """One tab for all pages: in a new one, the browser would compile their scripts again."""
     tab = visit_all()
     tab.loaded = []
     tab.on("request", lambda request: tab.loaded.append(request.url))
@@ -169,8 +169,8 @@ def tab(visit_all):
 
 
 def problems(tab, path):
-    """What is wrong with a page: the kind of problem, whose cure is above, and where."""
-    tab.goto("about:blank")  # what the page before says or loads ends here
+    """The problems of a page: pairs of a key of `CURES`, and where."""
+    tab.goto("about:blank")  # ends requests and errors of the previous page
     tab.set_viewport_size({"width": 1280, "height": 800})
     tab.emulate_media(color_scheme="light")
     tab.wrong.clear()
@@ -179,12 +179,12 @@ def problems(tab, path):
     seen = tab.evaluate(LOOK)
     twice = [id for id, n in Counter(seen["ids"]).items() if n > 1 and id not in TWICE]
     found = {
-        "the browser's own complaint": tab.wrong,
+        "an error in the browser": tab.wrong,
         "a dead link": dead(path, seen["links"]),
         "more than 12 files or 110 KB": heavy(path, tab.loaded),
         "a picture without alt text": seen["nameless"],
-        "an id that stands there twice": twice,
-        "code with elements for what has no color": seen["plain"][:1],
+        "a duplicate id": twice,
+        "code with elements for colorless tokens": seen["plain"][:1],
         "markup that was not rendered": MARKUP.findall(seen["text"]),
     }
     levels, meta = seen["levels"], seen["meta"]
@@ -202,8 +202,8 @@ def problems(tab, path):
         if seen["folded"] != wanted:
             counts = f"{seen['folded']}, not {wanted}"
             found["other folds or solutions than its chapter"] = [counts]
-        found["a picture far down that is loaded at once"] = seen["eager"][1:]
-        found["cut off on a desk"] = tab.evaluate(CUT)
+        found["a picture far down that isn't lazy"] = seen["eager"][1:]
+        found["cut off on a desktop"] = tab.evaluate(CUT)
     tab.evaluate(UNFOLD)
     for scheme in ("light", "dark"):
         tab.emulate_media(color_scheme=scheme)
@@ -226,13 +226,13 @@ def test_a_page_can_be_read_by_all(tab, path):
 
 def test_the_index_of_all_words_is_light_and_comes_with_a_search_alone():
     size = len(gzip.compress((SITE / "searchindex.js").read_bytes()))
-    assert size / len(CHAPTERS) <= 5_100, "bytes of the search index for each chapter"
+    assert size / len(CHAPTERS) <= 5_100, "too many bytes of search index per chapter"
     assert 'src="searchindex.js"' not in (SITE / "search.html").read_text("utf-8")
 
 
 @pytest.mark.parametrize("path", CHAPTERS, ids=lambda path: path.stem)
 def test_a_download_is_whole_by_itself(site, path):
-    """No role, no directive, no link to a file beside it; numbers, captions and labels are text."""
+    """No roles, directives or relative links; numbers, captions and labels are text."""
     notebook = nbformat.read(site / "_sources" / "notebooks" / path.name, as_version=4)
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
     assert re.findall(r"\{[\w:-]+\}`|^[>\s]*(?:`{3,}|:{3,}) *\{.*|^:{3,}", text, re.MULTILINE) == []
@@ -255,7 +255,7 @@ def contrast(*colors):
 
 @pytest.mark.parametrize(("page", "ink"), [("#ffffff", plots.INK), ("#121212", svg_theme.DARK_INK)])
 def test_figures_can_be_read_in_both_themes(page, ink):
-    """Lines at 3 to 1, words in their colors at 4.5 (WCAG 2.2): no look at pages goes into SVG."""
+    """Lines at 3 to 1, colored text at 4.5 (WCAG 2.2); tests of pages can't look into SVG."""
     assert contrast(ink, page) >= 4.5
     share = svg_theme.SHARE / 100
     for color in plots.COLORS:
