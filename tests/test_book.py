@@ -175,8 +175,8 @@ def test_is_plain_markdown(chapter):
             if role := re.search(r"\{[\w:-]+\}`", cell.source):
                 yield cell, f"{role[0]} is a role, which other viewers don't know: write a link"
             kinds = {*re.findall(r"^[`:]{3,}\{([\w-]+)\}", cell.source, re.MULTILINE)}
-            if kinds - {"admonition", "exercise", "solution", "index"}:
-                yield cell, f"has a directive, {kinds}, that other viewers don't know: remove it"
+            if unknown := kinds - {"admonition", "exercise", "solution", "index"}:
+                yield cell, f"has a directive, {unknown}, that other viewers don't know: remove it"
 
 
 @chapter_rule
