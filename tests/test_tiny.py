@@ -63,6 +63,7 @@ def test_the_question_is_asked_as_in_the_experiments():
     tokens, answers = tiny.order(np.random.default_rng(0), 500, 9)
     a, b = ((tokens == letter).argmax(axis=1) for letter in (tiny.A, tiny.B))
     assert np.array_equal(a < b, answers)
+    assert {*a, *b} == {*range(8)}
     assert 0.4 < answers.mean() < 0.6
     assert (tokens[:, -1] == tiny.QUESTION).all()
     assert ((tokens >= 8).sum(axis=1) == 3).all()
