@@ -209,12 +209,8 @@ def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder
     kept = []
     for font in fonts:
         face = {each.name: text(each.value) for each in declarations(font)}
-        source, family = URL.search(face["src"]), face["font-family"].strip('"')
-        if not source:  # a local font
-            kept += [tinycss2.serialize([font])] * (family in css)
-            continue
-        del face["src"]
-        path = folder / source[1].strip('"')
+        source, family = URL.search(face.pop("src")), face["font-family"].strip('"')
+        path = folder / (source[1].strip('"') if source else "")
         # Only this class uses the theme's font of outlined icons.
         if family in css and (path.stem != "fa-regular-400" or ".fa-regular" in css):
             characters = next(drawn[name] for name in drawn if family.startswith(name))
