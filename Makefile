@@ -91,8 +91,8 @@ text: .venv ## check the text: rules, numbers, references, spelling (seconds)
 	$(BIN)/python -m pytest --quiet --numprocesses=2 tests/test_book.py tests/test_numbers.py
 
 # All that `make lint` and `make test` check in one chapter, in about twenty seconds.
-chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/07_linearity.ipynb)
-	@test -e "$(NOTEBOOK)" || { echo "Which one? make chapter NOTEBOOK=notebooks/07_linearity.ipynb"; exit 1; }
+chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_linearity.ipynb)
+	@test -e "$(NOTEBOOK)" || { echo "Which one? make chapter NOTEBOOK=notebooks/03_linearity.ipynb"; exit 1; }
 	$(BIN)/python tools/references.py $(NOTEBOOK)
 	$(BIN)/ruff format $(NOTEBOOK)
 	$(BIN)/ruff check $(NOTEBOOK)

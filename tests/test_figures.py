@@ -25,7 +25,7 @@ from posenc import (
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.usefixtures("site")
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
-CHAPTER = (SITE / "notebooks" / "05_heatmaps.html").as_uri()
+CHAPTER = (SITE / "notebooks" / "08_heatmaps.html").as_uri()
 # Figures in some state, with the labels of their controls, the labels of their pictures, the text
 # in these, and the sentence below; for further states of a figure, only the last of these lines.
 SHOWN = (ROOT / "tests" / "figures.txt").read_text(encoding="utf-8")

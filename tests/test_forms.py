@@ -49,9 +49,9 @@ def test_no_address_of_the_last_release_is_gone():
 
 
 def test_colab_opens_what_a_page_offers_to_download_where_there_is_a_repository():
-    page = (SITE / "notebooks" / "07_linearity.html").read_text("utf-8")
+    page = (SITE / "notebooks" / "03_linearity.html").read_text("utf-8")
     opened = re.findall(r'href="https://colab.research.google.com/[^"]+/blob/([^"]+)"', page)
-    path = "notebooks/07_linearity.ipynb"
+    path = "notebooks/03_linearity.ipynb"
     assert (SITE / "_sources" / path).exists()
     assert opened == ([f"notebooks/{path}"] if "GITHUB_REPOSITORY" in os.environ else [])
 

@@ -15,7 +15,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTS = sorted([*ROOT.glob("book/*.md"), *ROOT.glob("notebooks/*.ipynb")])
-ONE = "notebooks/06_binary_analogy.ipynb"
+ONE = "notebooks/09_binary_analogy.ipynb"
 OPEN = "given => jupyterapp.commands.execute('docmanager:open', given).then(() => null)"
 # A race: JupyterLab's start may bring its first page back to the front.
 IN_FRONT = f"""given => jupyterapp.shell.currentWidget?.context?.path === given.path

@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 
 ROOT = Path(__file__).parents[1]
 CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
-ONE = "06_binary_analogy"
+ONE = "09_binary_analogy"
 SLOW = 240_000  # ms; a timeout for busy machines, not a delay
 # One Python for all chapters, in the site's own worker, which posts outputs as messages.
 START = """() => {

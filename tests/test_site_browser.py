@@ -18,7 +18,7 @@ def address(name):
 
 def test_the_policy_lets_a_reader_use_the_page(site, visit):
     """Theme switch, full screen, copying code, opening a solution."""
-    tab = visit(address("notebooks/07_linearity"), color_scheme="light")
+    tab = visit(address("notebooks/03_linearity"), color_scheme="light")
     tab.click(".article-header-buttons .theme-switch-button")
     assert tab.evaluate("document.documentElement.dataset.mode") != "auto"
     tab.click("[onclick='toggleFullScreen()']")
@@ -41,12 +41,12 @@ LOST = """[...document.querySelectorAll("article :is(h1, h2, h3, p, li, pre, td,
 
 
 def test_without_scripts_a_chapter_shows_all_that_it_says(site, visit):
-    tab = visit(address("notebooks/07_linearity"), java_script_enabled=False)
+    tab = visit(address("notebooks/03_linearity"), java_script_enabled=False)
     assert tab.evaluate(LOST) == []
 
 
 def test_a_dark_page_is_printed_light(site, visit):
-    tab = visit(address("notebooks/05_heatmaps"), color_scheme="dark")
+    tab = visit(address("notebooks/08_heatmaps"), color_scheme="dark")
     theme = "document.documentElement.dataset.theme"
     assert tab.evaluate(theme) == "dark"
     tab.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {theme} }})")
@@ -110,7 +110,7 @@ def test_what_was_typed_is_marked_where_a_result_leads_and_nowhere_else(site, vi
 
 
 def test_a_term_says_what_it_means_to_a_keyboard_and_at_the_first_tap(site, visit):
-    tab = visit(address("notebooks/07_linearity"), has_touch=True)
+    tab = visit(address("notebooks/03_linearity"), has_touch=True)
     link = tab.locator("article a:has(.std-term)").first
     beside = "link => getComputedStyle(link, '::after').content"
     link.focus()

@@ -1,6 +1,6 @@
 r"""Update the numbers, titles and labels in the book's text, and the list of references.
 
-Run by ``make references``. In a chapter, write ``[](#fig-arcs)``, ``[](07_linearity.ipynb)`` or
+Run by ``make references``. In a chapter, write ``[](#fig-arcs)``, ``[](03_linearity.ipynb)`` or
 ``[](../book/references.md#su2021)``, and ``**Figure ?.**``, ``**Table ?.**`` and ``\tag{?}`` for
 new ones: this fills in the rest, and updates whatever has moved.
 """
