@@ -1,6 +1,6 @@
 """Correct encodings, and wrong ones with the laws that they break.
 
-The tables of the bug hunt are included. The public bugs of `posenc.checks.recall` aren't: they come
+The tables of the bug hunt are included. The public bugs of `posenc.book.recall` aren't: they come
 with their laws, and with a correct counterpart each. Correct decoders are in `test_tiny`.
 """
 
@@ -11,8 +11,8 @@ import numpy as np
 import torch
 from torch import nn
 
-from posenc import checks, rotary_frequencies, sinusoidal_encoding, tiny
-from posenc.checks import hunt, recall
+from posenc import checks, rotary_frequencies, sinusoidal_encoding
+from posenc.book import hunt, recall, tiny
 from posenc.checks.conventions import EXTENTS, ROTARY_LAYOUTS
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 

@@ -18,7 +18,7 @@ from specimens import DECODER, NOTED, RIGHT, WRONG, distance, in_numpy, in_torch
 from torch import nn
 
 from posenc import checks
-from posenc.checks import hunt, recall
+from posenc.book import hunt, recall
 from posenc.checks._torch import RoundedProducts
 from posenc.checks.conventions import Convention
 from posenc.checks.subjects import Library, library_of, values, worst
@@ -282,7 +282,7 @@ def test_pytest_gets_a_test_for_each_law():
         convention.values[0]()
 
 
-RIGHT_ONE, WRONG_ONE = "posenc:sinusoidal_encoding", "posenc.checks.hunt:own_exponent"
+RIGHT_ONE, WRONG_ONE = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
 
 
 @pytest.mark.parametrize(

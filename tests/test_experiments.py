@@ -7,9 +7,9 @@ import pytest
 import torch
 import train as tool
 
-from posenc import experiments as ex
 from posenc import rotary_frequencies, sinusoidal_encoding
-from posenc.experiments import SILENT, TASKS, Settings, stack, start, train
+from posenc.book import experiments as ex
+from posenc.book.experiments import SILENT, TASKS, Settings, stack, start, train
 from posenc.nn import rotate_pairs
 
 SMALL = Settings("back", "sinusoidal", rate=1e-2, steps=4, batch=8)

@@ -16,11 +16,10 @@ from posenc import (
     angular_frequencies,
     binary_encoding,
     offset_kernel,
-    plots,
     sinusoidal_encoding,
     wavelengths,
-    widgets,
 )
+from posenc.book import plots, widgets
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.usefixtures("site")

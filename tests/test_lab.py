@@ -154,7 +154,7 @@ def test_one_chapter_runs_and_moves(page):
     assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
     assert not [o for cell in code for o in cell["outputs"] if o["output_type"] == "error"]
 
-    run_below(page, "from posenc import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure")
+    run_below(page, "from posenc.book import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure")
     slider = page.locator(".jp-OutputArea-output #field-d_model").last
     slider.wait_for()
     slider.press("ArrowRight")  # from the browser to Python

@@ -16,7 +16,7 @@ from PIL import Image, ImageChops
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from posenc import plots
+from posenc.book import plots
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # slow: builds sites; not for `make test PART=unit`

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from posenc import experiments as ex
-from posenc.experiments import Settings, train
+from posenc.book import experiments as ex
+from posenc.book.experiments import Settings, train
 
 RECORD = Path(__file__).with_name("measures.json")
 MEASURED = json.loads(RECORD.read_text(encoding="utf-8"))

@@ -196,7 +196,7 @@ def test_a_cell_is_run_edited_and_reset(cell):
     assert cell.locator(".stdout").text_content() == "here\n"
     where = rf'<cell {SHOWN + 1}>", line 3, in <module>'
     assert re.search(where, cell.locator(".error").text_content())
-    write(cell, "from posenc import widgets\nclock = widgets.Clock(position=3)\nclock")
+    write(cell, "from posenc.book import widgets\nclock = widgets.Clock(position=3)\nclock")
     press(cell, says="Done")
     cell.get_by_label("position k").press("ArrowRight")
     assert "Position 4" in cell.locator(".ran .say").text_content()

@@ -13,7 +13,7 @@ import numpy as np
 import pictures
 import pytest
 
-from posenc import plots
+from posenc.book import plots
 
 ROOT = Path(__file__).parents[1]
 X = np.linspace(0, 8, 200)

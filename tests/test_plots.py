@@ -7,7 +7,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from posenc import plots
+from posenc.book import plots
 
 
 @pytest.fixture(autouse=True)

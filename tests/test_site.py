@@ -18,7 +18,7 @@ import pytest
 from addresses import SITE
 from sphinx_posenc import svg_theme
 
-from posenc import plots
+from posenc.book import plots
 
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # it needs the site

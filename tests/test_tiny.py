@@ -5,8 +5,9 @@ import pytest
 import torch
 import torch.nn.functional as F
 
-from posenc import checks, experiments, tiny
-from posenc.experiments import Settings
+from posenc import checks
+from posenc.book import experiments, tiny
+from posenc.book.experiments import Settings
 
 
 @pytest.mark.parametrize("encoding", tiny.ENCODINGS)

@@ -7,8 +7,8 @@ import re
 import numpy as np
 import pytest
 
-from posenc import widgets
-from posenc.widgets import Curves, Heatmap, Kernel, Rotation, Switch
+from posenc.book import widgets
+from posenc.book.widgets import Curves, Heatmap, Kernel, Rotation, Switch
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 

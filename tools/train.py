@@ -13,8 +13,17 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from posenc import experiments
-from posenc.experiments import WIDTH, Scaled, Settings, by_depth, examine, fine_tune, share, train
+from posenc.book import experiments
+from posenc.book.experiments import (
+    WIDTH,
+    Scaled,
+    Settings,
+    by_depth,
+    examine,
+    fine_tune,
+    share,
+    train,
+)
 
 DATA = Path(__file__).parents[1] / "notebooks" / "data"
 

@@ -28,13 +28,13 @@ from page import send  # registered by worker.js
 from unavailable import absent_names, is_setting
 
 # Large, so imported lazily, when a cell first reads one of their names.
-LATER = ("matplotlib", "scipy", "sklearn", "sympy", "posenc.plots", "posenc.widgets")
+LATER = ("matplotlib", "scipy", "sklearn", "sympy", "posenc.book.plots", "posenc.book.widgets")
 BESIDE = {
     "posenc": "numpy",
-    "posenc.plots": "matplotlib",
-    "posenc.widgets": "matplotlib, traitlets",
+    "posenc.book.plots": "matplotlib",
+    "posenc.book.widgets": "matplotlib, traitlets",
 }
-FIGURE = "application/vnd.posenc.figure+json"  # posenc.widgets.MIME
+FIGURE = "application/vnd.posenc.figure+json"  # posenc.book.widgets.MIME
 LONGEST = 100_000  # characters that one cell may print
 HERE = __file__
 

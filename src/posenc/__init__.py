@@ -1,7 +1,7 @@
-"""Sinusoidal positional encoding: code shared by several chapters of the book.
+"""Positional encodings: functions in numpy, and modules to import where you need them.
 
-The functions here need only numpy. `posenc.nn` has the torch module and `posenc.plots` the plot
-helpers; import them explicitly.
+For any project: `posenc.nn` (torch), `posenc.config` (reads `config.json`) and `posenc.checks`
+(tests an implementation). `posenc.book` holds what only the book uses.
 """
 
 from posenc.config import read_config

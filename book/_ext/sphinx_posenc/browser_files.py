@@ -17,7 +17,7 @@ from typing import Any
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
-from posenc import widgets
+from posenc.book import widgets
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[2]

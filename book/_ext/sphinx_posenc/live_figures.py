@@ -1,9 +1,9 @@
 """Interactive figures on the pages of the site.
 
-A widget of `posenc.widgets` in a notebook becomes a ``<posenc-figure>`` element around its picture,
-and so does an image of the class ``live-heatmap`` on another page. The picture is the fallback
-without JavaScript and in print. The script is inlined into each page with a figure, since a page
-opened from disk can't load modules.
+A widget of `posenc.book.widgets` in a notebook becomes a ``<posenc-figure>`` element around its
+picture, and so does an image of the class ``live-heatmap`` on another page. The picture is the
+fallback without JavaScript and in print. The script is inlined into each page with a figure, since
+a page opened from disk can't load modules.
 """
 
 import os
@@ -16,7 +16,7 @@ from docutils import nodes
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
-from posenc import widgets
+from posenc.book import widgets
 
 from .security_policy import guard
 

@@ -64,7 +64,7 @@ def read_notebook(path: Path) -> dict[str, Any]:
 
 def lift_figure(cell: Cell) -> None:
     """Move a live figure's state, a MIME type unknown to myst-nb, into its cell's metadata."""
-    from posenc.widgets import MIME  # slow to import, and link checks don't need it
+    from posenc.book.widgets import MIME  # slow to import, and link checks don't need it
 
     for output in cell.get("outputs", []):
         if figure := output.get("data", {}).pop(MIME, None):

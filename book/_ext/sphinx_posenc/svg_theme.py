@@ -6,7 +6,7 @@
 import re
 from pathlib import Path
 
-from posenc.plots import COLORS, INK
+from posenc.book.plots import COLORS, INK
 
 DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes

@@ -8,11 +8,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.experiments.encodings import Encoding
-from posenc.experiments.measures import share, stacked
-from posenc.experiments.model import Trained, stack
-from posenc.experiments.settings import Settings
-from posenc.experiments.tasks import SILENT, TASKS
+from posenc.book.experiments.encodings import Encoding
+from posenc.book.experiments.measures import share, stacked
+from posenc.book.experiments.model import Trained, stack
+from posenc.book.experiments.settings import Settings
+from posenc.book.experiments.tasks import SILENT, TASKS
 
 
 def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:

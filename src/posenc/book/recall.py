@@ -15,7 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from posenc import checks, rotary_frequencies, tiny
+from posenc import checks, rotary_frequencies
+from posenc.book import tiny
 from posenc.nn import rotate_pairs
 
 Rotation = Callable[[Tensor, Tensor], Tensor]

@@ -10,7 +10,7 @@ from typing import Any
 
 from torch import Tensor
 
-from posenc.experiments.settings import Settings
+from posenc.book.experiments.settings import Settings
 
 Row = dict[str, Any]
 """One model: its study, role, seed and settings, and what was measured."""

@@ -8,9 +8,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from posenc.experiments.model import Trained
-from posenc.experiments.settings import TRAIN_LEN
-from posenc.experiments.tasks import SILENT, TASKS, A, B
+from posenc.book.experiments.model import Trained
+from posenc.book.experiments.settings import TRAIN_LEN
+from posenc.book.experiments.tasks import SILENT, TASKS, A, B
 
 
 def stacked(parts: Sequence[tuple[Tensor, ...]]) -> list[Tensor]:

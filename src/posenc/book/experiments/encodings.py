@@ -9,8 +9,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc.book.experiments.settings import HEADS, WIDTH, Settings
 from posenc.encoding import angular_frequencies, sinusoidal_encoding
-from posenc.experiments.settings import HEADS, WIDTH, Settings
 from posenc.nn import alibi_slopes, rotate_pairs
 from posenc.rotary import rotary_frequencies
 

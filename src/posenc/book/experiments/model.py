@@ -10,9 +10,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
-from posenc.experiments.encodings import ENCODINGS, Encoding
-from posenc.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
-from posenc.experiments.tasks import LETTERS
+from posenc.book.experiments.encodings import ENCODINGS, Encoding
+from posenc.book.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
+from posenc.book.experiments.tasks import LETTERS
 
 
 class Attention(nn.Module):

@@ -24,8 +24,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
 from numpy.typing import NDArray
 
-from posenc import plots
 from posenc._validate import check_base, check_d_model, check_int
+from posenc.book import plots
 from posenc.encoding import (
     angular_frequencies,
     binary_encoding,

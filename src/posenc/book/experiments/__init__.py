@@ -6,7 +6,7 @@ weights have a leading axis for the seed. Each model has its own initial weights
 a seed gives the same model whether it trains alone or with others, up to rounding.
 """
 
-from posenc.experiments.encodings import (
+from posenc.book.experiments.encodings import (
     ENCODINGS,
     T5,
     ALiBi,
@@ -23,8 +23,8 @@ from posenc.experiments.encodings import (
     Smooth,
     t5_buckets,
 )
-from posenc.experiments.files import Row, read, records, settings_of
-from posenc.experiments.measures import (
+from posenc.book.experiments.files import Row, read, records, settings_of
+from posenc.book.experiments.measures import (
     by_depth,
     examine,
     measure,
@@ -33,9 +33,9 @@ from posenc.experiments.measures import (
     share,
     steps_to,
 )
-from posenc.experiments.model import Trained, Transformer, stack, start
-from posenc.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
-from posenc.experiments.tasks import (
+from posenc.book.experiments.model import Trained, Transformer, stack, start
+from posenc.book.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
+from posenc.book.experiments.tasks import (
     LETTERS,
     QUESTION,
     SILENT,
@@ -51,7 +51,7 @@ from posenc.experiments.tasks import (
     order,
     place,
 )
-from posenc.experiments.training import Adam, data, fine_tune, train
+from posenc.book.experiments.training import Adam, data, fine_tune, train
 
 __all__ = [
     "ENCODINGS",

@@ -1,7 +1,8 @@
 """A small transformer in pure numpy, for places without torch, such as a page of the book.
 
-It has the architecture and the arithmetic of `posenc.experiments`, with two layers: a test gives
-both the same weights, and compares scores, gradients and steps. Gradients are written by hand.
+It has the architecture and the arithmetic of `posenc.book.experiments`, with two layers: a test
+gives both the same weights, and compares scores, gradients and steps. Gradients are written by
+hand.
 """
 
 from __future__ import annotations
