@@ -11,6 +11,7 @@ from collections.abc import Container, Iterable, Iterator
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from .reading_time import add_to_opening
 from .unavailable import absent_names, is_setting, without_absent
 
 
@@ -65,11 +66,8 @@ def mark_cells(app: Sphinx, doctree: nodes.document) -> None:
     needy = [c for c, needs in zip(cells, needing_torch(sources, tagged), strict=True) if needs]
     for cell in needy:
         cell["classes"].append("needs-torch")
-    if needy:  # below the reading time
-        share = f"{len(needy)} of {len(cells)} cells"
-        text = f"Code that needs PyTorch, {share}, doesn't run in the page: download the notebook, "
-        text += "with the button at the top, to run all of it."
-        title = next(doctree.findall(nodes.title))
-        title.parent.insert(2, nodes.paragraph("", text, classes=["reading-time"]))
+    if cells:
+        runs = f"{len(cells) - len(needy)} of {len(cells)} cells run" if needy else "all cells run"
+        add_to_opening(doctree, f"{runs} in the page")
     for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens
         box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]

@@ -46,9 +46,18 @@ def add_times(app: Sphinx, doctree: nodes.document) -> None:
     if not app.env.doc2path(app.env.docname).endswith(".ipynb"):
         return
     main, whole = (max(1, round(minutes(doctree, which))) for which in (True, False))
-    text = f"{main} minute{'s' * (main > 1)} for the main line, {whole} for all of it"
+    text = f"{main} minutes, {whole} with everything folded" if whole > main else f"{main} minutes"
     for part in doctree.findall(nodes.section):
         if SKIPPED.search(part[0].astext()):
             part["classes"].append("skippable")
+    add_to_opening(doctree, text)
+
+
+def add_to_opening(doctree: nodes.document, text: str) -> None:
+    """Add a text to the line of the box "Before you start"; without one, below the title."""
+    for box in doctree.findall(nodes.admonition):
+        if "opening" in box["classes"]:
+            box[0].insert(0, nodes.Text(f"{text} · "))
+            return
     title = next(doctree.findall(nodes.title))
     title.parent.insert(1, nodes.paragraph("", text, classes=["reading-time"]))
