@@ -23,8 +23,13 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' Makefile
 
+# `make help` starts nothing else.
+ifneq ($(filter-out help,$(MAKECMDGOALS)),)
 # Recreate a .venv whose Python no longer starts.
 $(shell .venv/bin/python -c '' 2>/dev/null || rm -f .venv/installed)
+SOURCES := $(wildcard $(shell git rev-parse --git-path logs/HEAD 2>/dev/null)) \
+	$(shell find book notebooks src -type f -not -name '*.pyc')
+endif
 .venv: .venv/installed
 .venv/installed: requirements.txt
 	@$(PYTHON) tools/install.py .venv --requirement requirements.txt
@@ -54,9 +59,7 @@ _build/address: _build/pages always
 
 # A failed or interrupted build leaves neither `complete` nor index.html, so the next one starts from
 # scratch. Each page shows the date of its last commit, so commits trigger a build, too.
-_build/complete: _build/address _config.yml index.md \
-		$(wildcard $(shell git rev-parse --git-path logs/HEAD 2>/dev/null)) \
-		$(shell find book notebooks src -type f -not -name '*.pyc')
+_build/complete: _build/address _config.yml index.md $(SOURCES)
 	@test -e $@ || rm -rf _build/html _build/.doctrees
 	@rm -f $@ _build/html/index.html
 	@$(BIN)/jupyter-book build . -W -n --keep-going 2>&1 | tee _build/log || { \

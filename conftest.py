@@ -9,9 +9,27 @@ import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 
-def pytest_configure():
+def pytest_configure(config):
     """Disable coverage in kernels: it doubles a chapter's time, and the unit tests cover all."""
     nbval.plugin.setup_coverage = nbval.plugin.teardown_coverage = lambda *given: None
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(Progress(config))
+
+
+class Progress:
+    """Says which files the workers have begun, beside their dots."""
+
+    def __init__(self, config):
+        self.config, self.begun = config, set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report):
+        file = report.nodeid.partition("::")[0]
+        if file not in self.begun:
+            self.begun.add(file)
+            terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+            terminal.ensure_newline()
+            terminal.write(f"{file} ")
 
 
 def pytest_itemcollected(item):

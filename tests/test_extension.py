@@ -60,6 +60,15 @@ def test_what_a_link_leaves_out_is_filled_in(book, given, stated):
     assert book.restate(HERE, given) == stated
 
 
+def test_a_link_to_an_anchor_that_does_not_exist_names_the_nearest(book, monkeypatch):
+    texts = {HERE: FIRST, "notebooks/02_second.ipynb": ["[](01_first.ipynb#fig-aa)\n[](#no)"]}
+    monkeypatch.setattr(book, "texts", lambda page: texts[page])
+    first, second = book.dead_links("notebooks/02_second.ipynb")
+    assert first.endswith("notebooks/01_first.ipynb has no #fig-aa; the nearest is #fig-a")
+    assert "has no #no" in second
+    assert [*book.dead_links(HERE)] == []
+
+
 def test_references_are_listed_with_their_labels(book):
     path = book.root / "book" / "references.bib"
     found = re.findall(r'^- <a id="(.*)"></a>\*\*(.*)\.\*\* ', listing(path), re.MULTILINE)

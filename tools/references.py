@@ -2,11 +2,13 @@ r"""Update the numbers, titles and labels in the book's text, and the list of re
 
 Run by ``make references``. In a chapter, write ``[](#fig-arcs)``, ``[](03_linearity.ipynb)`` or
 ``[](../book/references.md#su2021)``, and ``**Figure ?.**``, ``**Table ?.**`` and ``\tag{?}`` for
-new ones: this fills in the rest, and updates whatever has moved.
+new ones: this fills in the rest, and updates whatever has moved. It prints each line that it
+changed, and fails if a link leads to an anchor that doesn't exist.
 """
 
 from __future__ import annotations
 
+import difflib
 import json
 import sys
 from pathlib import Path
@@ -38,10 +40,17 @@ def rewrite(book: Book, page: str) -> bool:
     if after == before:
         return False
     path.write_text(after, encoding="utf-8")
+    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), page, page, "", "", 0, "")
+    print(*(line.strip() for line in lines if line[:2] != "@@"), sep="\n")
     return True
 
 
 if __name__ == "__main__":
     book, only = Book(ROOT), sys.argv[1:]
-    changed = [page for page in book.titles if (not only or page in only) and rewrite(book, page)]
-    print("\n".join(changed) or "All references are up to date.")
+    pages = [page for page in book.titles if not only or page in only]
+    changed = [page for page in pages if rewrite(book, page)]
+    book = Book(ROOT) if changed else book
+    dead = [problem for page in pages for problem in book.dead_links(page)]
+    if dead:
+        sys.exit("\n".join(dead))
+    print("All references are up to date." if not changed else f"Updated {len(changed)} pages.")

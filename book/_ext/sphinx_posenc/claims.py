@@ -6,10 +6,12 @@ code; that id and the claim's row link to each other. The row of a claim that no
 the cell that asserts it, which has the id as a tag.
 """
 
+import difflib
 import json
 import re
 import shutil
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
@@ -18,6 +20,7 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
+from sphinx.errors import ExtensionError
 
 from .myst_markup import read_notebook
 
@@ -40,6 +43,11 @@ def choices(name: str, values: list[str]) -> str:
 
 
 parse = cache(yaml.safe_load)
+
+
+def nearest(claim: str, known: Iterable[str]) -> str:
+    """Name the known claim whose id is most like a wrong one."""
+    return f"{claim} (did you mean {''.join(difflib.get_close_matches(claim, known, 1, 0))}?)"
 
 
 def ledger(root: Path) -> list[dict[str, str]]:
@@ -68,6 +76,9 @@ def as_markdown(text: str, root: Path) -> str:
         if document:
             lines = [["The document says", "Right is", "Shown in"], ["---"] * 3]
         for row in ledger(root):
+            if row["id"] not in cells:
+                wrong = nearest(row["id"], cells)
+                raise ExtensionError(f"book/claims.yml: no cell has the tag {wrong}")
             chapter, _ = cells[row["id"]]
             there = f"../notebooks/{chapter}.ipynb#claim-{row['id']}"
             place = f"[chapter {int(chapter[:2])}]({there})"  # 02_formula is chapter 2

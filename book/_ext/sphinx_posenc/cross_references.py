@@ -8,19 +8,23 @@ letter and has no digit, ``[the first chapter](…)``, is left alone. The fields
 BibTeX entry come from ``CITATION.cff``.
 """
 
+import difflib
 import json
 import posixpath
 import re
+from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import yaml
+from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.util import logging
 
 from .citations import labels
 from .claims import as_markdown
-from .myst_markup import PLACES, read_notebook, to_myst
+from .myst_markup import ANCHOR, PLACES, read_notebook, to_myst
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +40,9 @@ LINK = re.compile(
 CHAPTER = re.compile(r"\b([Cc]hapter )\d+")
 NUMBER = re.compile(r"\d+\.\d+|\?")
 TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
+HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
+LABEL = re.compile(r"^(?::{3,}\{exercise\} |:label: |:name: |\()([\w-]+)", re.MULTILINE)
+GENERATED = re.compile("(term|claim|row|module)-")  # the build warns of these
 ENTRY = re.compile(r"^```bibtex\n.*?^```$", re.DOTALL | re.MULTILINE)
 
 
@@ -86,6 +93,23 @@ class Book:
     def path(self, here: str, link: str) -> str:
         """The target page of a link on page `here`, relative to the book's root."""
         return posixpath.normpath(posixpath.join(posixpath.dirname(here), link)) if link else here
+
+    @cache  # noqa: B019 - a book lives as long as the process
+    def anchors(self, page: str) -> set[str]:
+        """The anchors that a page's text defines: headings, labels, ``<a id="…">``."""
+        text = "\n\n".join(self.texts(page))
+        headings = (re.sub(r"[`*$]|<[^>]*>", "", title) for title in HEADING.findall(text))
+        return {*ANCHOR.findall(text), *LABEL.findall(text), *map(default_slugify, headings)}
+
+    def dead_links(self, here: str) -> Iterator[str]:
+        """Describe each link of a page to an anchor that doesn't exist, with the nearest."""
+        for found in LINK.finditer("\n\n".join(self.texts(here))):
+            page, anchor = self.path(here, found["path"] or ""), found["anchor"]
+            if not anchor or page not in self.titles or GENERATED.match(anchor):
+                continue
+            if page != REFERENCES and anchor not in (known := self.anchors(page)):
+                near = difflib.get_close_matches(anchor, known, 1, 0)
+                yield f"{here}: {page} has no #{anchor}; the nearest is #{''.join(near)}"
 
     def text(self, here: str, text: str, path: str, anchor: str | None) -> str:
         """The correct text of a link."""
