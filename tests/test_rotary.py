@@ -87,7 +87,7 @@ LINEAR, UNSCALED = {"rope_type": "linear"}, {"rope_type": "yarn"}
 SHARE, LIMIT = {"rope_type": "proportional"}, {"max_position_embeddings": 9}
 ERRORS = [
     ({"scaling": [1]}, TypeError, r"scaling must be a mapping, got \[1\]"),
-    ({"scaling": {"rope_type": "ntk"}}, ValueError, "must be one of default, linear.*'ntk'"),
+    ({"scaling": {"rope_type": "wrong"}}, ValueError, "must be one of default, linear.*'wrong'"),
     ({"scaling": LINEAR}, ValueError, "^scaling needs the field 'factor'$"),
     ({"scaling": LINEAR | {"factor": "2"}}, TypeError, r"'factor'\] must be a real"),
     ({"scaling": LINEAR | {"factors": 2}}, ValueError, "type 'linear': 'factors'"),

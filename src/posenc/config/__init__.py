@@ -82,6 +82,18 @@ class Layers:
         Additional multiplier of scores, if the model's code follows the file.
     sections : tuple of int or None
         Number of pairs that each axis (time, height, width) turns, in a model that reads images.
+    indices : tuple of int or None
+        The layers of this kind, counted from 0.
+    chunk : int or None
+        Number of keys after which attention begins anew, if it does.
+    first : int or None
+        The first dimension of a head that turns.
+    attention_factor_beyond : float or None
+        The attention factor beyond the trained length, if different.
+    axes : tuple of int or None
+        For each pair, the coordinate that turns it, if positions have several.
+    norm : str or None
+        "before" or "after" the rotation, if queries and keys are normalized.
     """
 
     name: str = "all layers"
@@ -99,6 +111,12 @@ class Layers:
     attention_factor: float | None = None
     score_factor: float | None = None
     sections: tuple[int, ...] | None = None
+    indices: tuple[int, ...] | None = None
+    chunk: int | None = None
+    first: int | None = None
+    attention_factor_beyond: float | None = None
+    axes: tuple[int, ...] | None = None
+    norm: str | None = None
 
 
 @dataclass(frozen=True)

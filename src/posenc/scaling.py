@@ -1,0 +1,291 @@
+"""Types of rotary scaling: fields, formula and spellings of each, in one registry.
+
+A rotary encoding turns pair i of a query or key by the angle k·ω_i. A model for longer texts than
+those in training changes the ω_i, as a mapping in its ``config.json`` says, ``rope_scaling`` or
+``rope_parameters``. `SCALINGS` has a `Scaling` for each type; ``tools/README.md`` has
+a recipe to add one.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posenc._validate import check_int, check_real
+from posenc.encoding import angular_frequencies
+
+Floats = NDArray[np.float64]
+
+ORIGINAL = "original_max_position_embeddings"
+# Fields of such a mapping that don't depend on the type: they are read elsewhere, or by other code.
+SHARED = frozenset(
+    {"rope_type", "type", "rope_theta", "partial_rotary_factor", "max_position_embeddings"}
+    | {"mrope_section", "mrope_interleaved", "llama_4_scaling_beta"}
+)
+
+
+@dataclass(frozen=True)
+class Setting:
+    """The arguments of `rotary_frequencies`, validated, for one scaling."""
+
+    base: float
+    rotated: int  # number of dimensions that turn, even
+    d_model: int
+    fields: Mapping[str, Any]
+    max_position_embeddings: int | None
+    seq_len: int | None
+
+    @property
+    def omega(self) -> Floats:
+        """Return the frequencies without scaling."""
+        return angular_frequencies(self.rotated, base=self.base)
+
+    def number(self, name: str, default: float | None = None, *, minimum: float = 0.0) -> float:
+        """Return a field as a float, positive and at least `minimum`."""
+        value = self.fields.get(name, default)
+        if value is None:
+            raise ValueError(f"scaling needs the field {name!r}")
+        found = check_real(f"scaling[{name!r}]", value)
+        if found <= 0 or found < minimum:
+            rule = f"at least {minimum:g}" if minimum else "positive"
+            raise ValueError(f"scaling[{name!r}] must be {rule}, got {value!r}")
+        return found
+
+    def trained_len(self) -> int:
+        """Return the length before stretching."""
+        name = "original_max_position_embeddings"
+        value = self.fields.get(name, self.max_position_embeddings)
+        if value is None:
+            raise ValueError(f"scaling needs the field {name!r}, or pass max_position_embeddings")
+        return check_int(f"scaling[{name!r}]", value, minimum=2)
+
+    def stretch(self) -> float:
+        """Return the factor, or the ratio of the two lengths if the mapping has none."""
+        if "factor" in self.fields or self.max_position_embeddings is None:
+            return self.number("factor", minimum=1.0)
+        if "original_max_position_embeddings" not in self.fields:
+            raise ValueError(
+                "scaling needs the field 'factor', or 'original_max_position_embeddings'"
+            )
+        return self.max_position_embeddings / self.trained_len()
+
+    def factors(self, name: str) -> Floats:
+        """Return a field as an array with a positive number for each pair."""
+        if name not in self.fields:
+            raise ValueError(f"scaling needs the field {name!r}")
+        value = self.fields[name]
+        if not isinstance(value, (list, tuple)) or len(value) != self.rotated // 2:
+            raise ValueError(
+                f"scaling[{name!r}] must be a list with a number for each of the "
+                f"{self.rotated // 2} pairs, got {value!r}"
+            )
+        found = np.array([check_real(f"scaling[{name!r}]", each) for each in value])
+        if (found <= 0).any():
+            raise ValueError(f"scaling[{name!r}] must hold positive numbers, got {value!r}")
+        return found
+
+
+@dataclass(frozen=True)
+class Scaling:
+    """One type of scaling.
+
+    Attributes
+    ----------
+    name : str
+        The value of ``rope_type``.
+    rule : callable
+        Maps a `Setting` to frequencies and attention factor; its docstring has the formula.
+    required, optional : frozenset of str
+        The fields that the rule reads.
+    spellings : tuple of str
+        Other names of the type in files.
+    """
+
+    name: str
+    rule: Callable[[Setting], tuple[Floats, float]]
+    required: frozenset[str]
+    optional: frozenset[str]
+    spellings: tuple[str, ...]
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Return all fields that the rule reads."""
+        return self.required | self.optional
+
+
+SCALINGS: dict[str, Scaling] = {}
+Rule = Callable[[Setting], tuple[Floats, float]]
+
+
+def _type(
+    name: str,
+    *,
+    required: Iterable[str] = (),
+    optional: Iterable[str] = (),
+    spellings: Iterable[str] = (),
+) -> Callable[[Rule], Rule]:
+    """Enter a rule into the registry."""
+
+    def enter(rule: Rule) -> Rule:
+        fields = frozenset(required), frozenset(optional)
+        SCALINGS[name] = Scaling(name, rule, *fields, tuple(spellings))
+        return rule
+
+    return enter
+
+
+def find_scaling(name: Any) -> Scaling | None:
+    """Return the type of scaling that a file names, in any spelling."""
+    if not isinstance(name, str):
+        return None
+    spelled = (each for each in SCALINGS.values() if name in each.spellings)
+    return SCALINGS.get(name) or next(spelled, None)
+
+
+@_type("default", spellings=["mrope"])
+def _default(setting: Setting) -> tuple[Floats, float]:
+    """ω_i = base^(-2i/d)."""
+    return setting.omega, 1.0
+
+
+@_type("linear", required=["factor"])
+def _linear(setting: Setting) -> tuple[Floats, float]:
+    """ω_i / factor: positional interpolation (Chen et al., 2023)."""
+    return setting.omega / setting.number("factor", minimum=1.0), 1.0
+
+
+@_type("proportional", optional=["factor"])
+def _proportional(setting: Setting) -> tuple[Floats, float]:
+    """Turn a share of the pairs, at the frequencies of the full width, and leave the rest."""
+    omega = angular_frequencies(setting.d_model, base=setting.base)
+    share = setting.number("partial_rotary_factor", 1.0)
+    omega[int(share * setting.d_model // 2) :] = 0
+    return omega / setting.number("factor", 1.0, minimum=1.0), 1.0
+
+
+@_type("dynamic", required=["factor"], optional=["alpha"])
+def _dynamic(setting: Setting) -> tuple[Floats, float]:
+    """Raise the base by (factor·L/limit - factor + 1)^(d/(d-2)) in a text of L > limit positions.
+
+    With the field ``alpha`` (Hunyuan), the base is always raised, by alpha^(d/(d-2)).
+    """
+    factor, width = setting.number("factor", minimum=1.0), setting.rotated
+    limit = setting.max_position_embeddings
+    if width == 2:
+        raise ValueError("scaling of type 'dynamic' needs two pairs or more, got one")
+    if "alpha" in setting.fields:
+        stretch = setting.number("alpha", minimum=1.0)
+    elif limit is None:
+        raise ValueError("scaling of type 'dynamic' needs max_position_embeddings")
+    else:
+        stretch = factor * max(setting.seq_len or limit, limit) / limit - (factor - 1)
+    return angular_frequencies(width, base=setting.base * stretch ** (width / (width - 2))), 1.0
+
+
+@_type("ntk", required=["factor"], optional=["mixed_b"])
+def _ntk(setting: Setting) -> tuple[Floats, float]:
+    """Divide ω_i by factor^(2(i+1)/d), or by exp(log(factor)·(2/d)^b·(i+1)^b) with ``mixed_b``.
+
+    transformers doesn't know this type; vLLM does (`NTKScalingRotaryEmbedding`).
+    """
+    power = setting.number("mixed_b", 1.0)
+    place = np.arange(1, setting.rotated // 2 + 1) / (setting.rotated // 2)
+    return setting.omega / setting.number("factor", minimum=1.0) ** place**power, 1.0
+
+
+@_type(
+    "yarn",
+    optional=[
+        *("factor", ORIGINAL, "attention_factor", "beta_fast", "beta_slow"),
+        *("mscale", "mscale_all_dim", "truncate"),
+    ],
+)
+def _yarn(setting: Setting) -> tuple[Floats, float]:
+    """Blend from ω_i to ω_i / factor between two pairs (YaRN, Peng et al., 2023).
+
+    The ends are the pairs that make beta_fast and beta_slow turns over the trained length.
+    """
+    width, factor, trained = setting.rotated, setting.stretch(), setting.trained_len()
+    if factor < 1:
+        raise ValueError(
+            f"max_position_embeddings must be at least original_max_position_embeddings = "
+            f"{trained}, got {setting.max_position_embeddings}"
+        )
+    if setting.base <= 1:
+        raise ValueError(f"base must be above 1 for scaling of type 'yarn', got {setting.base!r}")
+    fast, slow = setting.number("beta_fast", 32.0), setting.number("beta_slow", 1.0)
+    if fast < slow:
+        raise ValueError(
+            f"scaling['beta_fast'] must not be below beta_slow = {slow:g}, got {fast:g}"
+        )
+
+    def pair_with(turns: float) -> float:
+        """Return the fractional index of the pair that makes `turns` over the trained length."""
+        return width * math.log(trained / (turns * 2 * math.pi)) / (2 * math.log(setting.base))
+
+    low, high = pair_with(fast), pair_with(slow)
+    truncate = setting.fields.get("truncate", True)
+    if not isinstance(truncate, bool):
+        raise TypeError(f"scaling['truncate'] must be a bool, got {truncate!r}")
+    if truncate:
+        low, high = math.floor(low), math.ceil(high)
+    low, high = max(low, 0), min(high, width - 1)
+    if low == high:
+        high += 0.001
+    stretched = np.clip((np.arange(width // 2) - low) / (high - low), 0, 1)
+    omega = setting.omega
+    frequencies = omega / factor * stretched + omega * (1 - stretched)
+
+    def temperature(weight: float) -> float:
+        return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0
+
+    if "attention_factor" in setting.fields:
+        return frequencies, setting.number("attention_factor")
+    if setting.fields.get("mscale") and setting.fields.get("mscale_all_dim"):
+        above, below = setting.number("mscale"), setting.number("mscale_all_dim")
+        return frequencies, temperature(above) / temperature(below)
+    return frequencies, temperature(1.0)
+
+
+@_type(
+    "longrope",
+    required=["short_factor", "long_factor"],
+    optional=["factor", ORIGINAL, "attention_factor", "short_mscale", "long_mscale"],
+    spellings=["su"],
+)
+def _longrope(setting: Setting) -> tuple[Floats, float]:
+    """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (Ding et al., 2024)."""
+    short, long = setting.factors("short_factor"), setting.factors("long_factor")
+    factor, trained = setting.stretch(), setting.trained_len()
+    beyond = (setting.seq_len or 0) > trained
+    chosen, mscale = (long, "long_mscale") if beyond else (short, "short_mscale")
+    if mscale in setting.fields:  # Phi-3.5-MoE
+        attention = setting.number(mscale)
+    elif "attention_factor" in setting.fields:
+        attention = setting.number("attention_factor")
+    else:
+        attention = math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 else 1.0
+    return setting.omega / chosen, attention
+
+
+@_type("llama3", required=["factor", "low_freq_factor", "high_freq_factor"], optional=[ORIGINAL])
+def _llama3(setting: Setting) -> tuple[Floats, float]:
+    """Blend from ω_i / factor to ω_i between low_freq_factor and high_freq_factor turns."""
+    factor, trained = setting.number("factor", minimum=1.0), setting.trained_len()
+    low, high = setting.number("low_freq_factor"), setting.number("high_freq_factor")
+    if high < low:
+        raise ValueError(
+            f"scaling['high_freq_factor'] must not be below low_freq_factor = {low:g}, got {high:g}"
+        )
+    omega = setting.omega
+    turns = trained * omega / (2 * np.pi)
+    if high == low:  # as in Llama 4 Scout: no blending
+        kept = (turns >= high).astype(np.float64)
+    else:
+        kept = np.clip((turns - low) / (high - low), 0, 1)
+    return (1 - kept) * omega / factor + kept * omega, 1.0
