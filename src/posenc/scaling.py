@@ -259,7 +259,7 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
     spellings=["su"],
 )
 def _longrope(setting: Setting) -> tuple[Floats, float]:
-    """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (Ding et al., 2024)."""
+    """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (Ding et al.)."""
     short, long = setting.factors("short_factor"), setting.factors("long_factor")
     factor, trained = setting.stretch(), setting.trained_len()
     beyond = (setting.seq_len or 0) > trained
