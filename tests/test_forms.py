@@ -92,7 +92,7 @@ def test_another_site_can_put_a_view_in_a_frame(browser, path):
     pages |= {"https://other.test/": f'<html style="color-scheme: dark">{line}', address: embed}
     tab.goto("https://other.test/")
     figure = tab.frame_locator("iframe").locator("posenc-figure")
-    figure.locator(".picture :is(svg, canvas)").first.wait_for()
+    figure.locator(".picture > *").first.wait_for()
     assert figure.evaluate("figure => figure.figure.state") == view
     assert asked == [*pages]
     tab.close()

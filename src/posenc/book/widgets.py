@@ -9,6 +9,7 @@ outlive its kernel.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from io import StringIO
@@ -59,6 +60,19 @@ RULES = {
     "YaRN": "YaRN: by parts, over the number of a pair",
 }
 """The rules of `Stretch`, by name."""
+
+METHODS = {
+    "none": "No encoding",
+    "added": "An encoding added to both",
+    "rotary": "Both turned by their positions",
+    "ALiBi": "A quarter less per position of distance",
+}
+"""The encodings of `Score`, by name."""
+
+ORDERS = tuple(map(" ".join, itertools.permutations(["dog", "bites", "man"])))
+"""The sentences of `Words`."""
+
+_EMBEDDED = {"dog": (2, 0, 0, 1), "bites": (0, 1, 1, 0), "man": (1, 1, 0, 0)}
 
 
 class _Field(traitlets.TraitType[Any, Any]):
@@ -568,10 +582,123 @@ class Stretch(_Figure):
         ax.set(yscale="log", xlabel="pair", ylabel="wavelength in positions")
 
 
+class Score(_Figure):
+    """The score of a query and a key of width 2, by their positions.
+
+    Parameters
+    ----------
+    query, key : int
+        Positions, from 0 to 15.
+    method : str
+        A name in `METHODS`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or lies outside its limits, here or when it is set.
+
+    Examples
+    --------
+    >>> Score(key=3)
+    Score(query=5, key=3, method='rotary')
+    """
+
+    query = Whole("query k", 5, 0, 15)
+    key = Whole("key m", 2, 0, 15)
+    method = Choice("encoding", "rotary", METHODS)
+
+    def values(self) -> dict[str, Any]:
+        """Return the scores at all positions and at the state's, and both hands."""
+        positions = np.arange(17)[:, None]
+        angles = np.array([0.6, 2.6]) + (self.method == "rotary") * positions
+        added = np.exp(1j * positions) * (self.method == "added")
+        queries, keys = (np.exp(1j * angles) + added).T
+        scores = (queries[:, None] * keys.conj()).real
+        scores -= (self.method == "ALiBi") * abs(positions - positions.T) / 4
+        return {
+            "scores": scores[:16, :16],
+            "limit": 4 if self.method in ("added", "ALiBi") else 1,
+            "score": scores[self.query, self.key],
+            "together": scores[self.query + 1, self.key + 1],
+            "alone": scores[self.query, self.key + 1],
+            "hands": [[z.imag, z.real] for z in (queries[self.query], keys[self.key])],
+        }
+
+    def _draw(self, figure: Figure) -> None:
+        left, right = figure.subplots(1, 2)
+        values = self.values()
+        hands = zip(values["hands"], plots.COLORS, strict=False)
+        tips = [(across, up, color) for (up, across), color in hands]
+        _circle(_plane(left), (0, 0), tips, f"query at {self.query}, key at {self.key}")
+        limit = values["limit"]
+        plots.heatmap(values["scores"], right, limit=limit)
+        right.set(xlabel="key position", ylabel="query position")
+        right.plot(self.key, self.query, "o", mfc="none", mec="black", ms=9)
+
+
+class Words(_Figure):
+    """Attention over three words in any order, with encodings added or not.
+
+    Parameters
+    ----------
+    order : str
+        One of `ORDERS`.
+    positions : str
+        ``"on"`` or ``"off"``.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or lies outside its limits, here or when it is set.
+
+    Examples
+    --------
+    >>> Words(order="man bites dog")
+    Words(order='man bites dog', positions='off')
+    """
+
+    order = Choice("order", ORDERS[0], dict.fromkeys(ORDERS, ""))
+    positions = Choice("positions", "off", {"off": "", "on": ""})
+
+    def values(self) -> dict[str, Any]:
+        """Return weights, outputs, and how much each word's output changes by the order."""
+        words, first = self.order.split(), ORDERS[0].split()
+        weights, outputs = self._attend(words)
+        before = self._attend(first)[1]
+        same_words = outputs[[words.index(word) for word in first]]
+        return {
+            "weights": weights,
+            "outputs": outputs,
+            "changes": abs(same_words - before).max(axis=1),
+        }
+
+    def _attend(self, words: list[str]) -> tuple[Floats, Floats]:
+        x = np.array([_EMBEDDED[word] for word in words], dtype=float)
+        if self.positions == "on":
+            x += sinusoidal_encoding(3, 4, dtype=np.float64)
+        weights = np.exp(x @ x.T)
+        weights /= weights.sum(axis=1, keepdims=True)
+        return weights, weights @ x
+
+    def _draw(self, figure: Figure) -> None:
+        words, values = self.order.split(), self.values()
+        for ax, (name, scale) in zip(
+            figure.subplots(1, 2), {"weights": 1.7, "outputs": 5}.items(), strict=True
+        ):
+            plots.heatmap(
+                values[name], ax, limit=scale, title=name, xlabel="", ylabel="", colorbar=False
+            )
+            ax.set_yticks(range(3), words)
+            ax.set_xticks(*((range(3), words) if name == "weights" else ([],)))
+            for (row, column), value in np.ndenumerate(values[name]):
+                number = f"{value:.2f}".replace("-", "−")
+                ax.text(column, row, number, ha="center", va="center", color="black")
+
+
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
 """The figures by name; each has a script of that name in ``figures``."""
 
-__all__ = ["RULES", "VARIANTS", *FIGURES]
+__all__ = ["METHODS", "ORDERS", "RULES", "VARIANTS", *FIGURES]
 
 
 def script(*names: str) -> str:
@@ -594,7 +721,8 @@ def script(*names: str) -> str:
         "STYLE": (folder / "figures.css").read_text(encoding="utf-8"),
     }
     consts = (f"const {k} = {json.dumps(v)};\n" for k, v in given.items())
-    files = ("encoding", "drawing", *controls, "page")
+    maps = {"Heatmap", "Score"} & {*names}
+    files = ("encoding", "drawing", *(["map"] if maps else []), *controls, "page")
     parts = ((folder / f"{name}.js").read_text(encoding="utf-8") for name in files)
     return "\n".join([*consts, *parts])
 

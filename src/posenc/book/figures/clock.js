@@ -1,5 +1,5 @@
 FIGURES.clock = {
-  play: "position",
+  play: ["position"],
   compute: ({ d_model, base, position }) => ({
     row: encode(1, d_model, base, paper, position),
     bits: Array.from({ length: 8 }, (_, bit) => (position >> bit) & 1),
@@ -29,7 +29,7 @@ FIGURES.clock = {
         text((n + 0.5) * step, below + 17, bit, { ...middle, class: bit ? "on" : "" }),
         text((n + 0.5) * step, below + 40, 2 ** n, middle),
       ]);
-      draw(width, hands.flat(), counter.flat());
+      draw(width, [...hands.flat(), ...counter.flat()]);
     };
   },
   say: ({ position }, { bits }) =>

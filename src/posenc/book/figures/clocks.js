@@ -1,5 +1,5 @@
 FIGURES.clocks = {
-  play: "position",
+  play: ["position"],
   runs: true,
   compute: ({ d_model, base, position }) => ({
     row: encode(1, d_model, base, paper, position),

@@ -30,7 +30,7 @@ FIGURES.curves = {
         line(sines[n], LINES[n], "none"),
         line(cosines[n], LINES[n], "5 4"),
       ]);
-      draw(width, frame, named.flat());
+      draw(width, [frame, ...named.flat()]);
     };
   },
   say: (_, { pairs, wavelengths }) =>

@@ -57,14 +57,38 @@ const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replac
 const grouping = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
 const group = (x) => grouping.format(x).replaceAll(",", " ");
 
-/** Add an SVG as wide as its container: its height, and a function that draws into it. */
+/**
+ * Add an SVG as wide as its container: its height, and a function that draws into it. Each grip is
+ * [x, y, move]: near (x, y), a pointer takes hold of it, and move(x, y) follows the pointer.
+ */
 function drawing(picture, label, height, attributes = { height }) {
   const svg = shape("svg", { role: "img", "aria-label": label, ...attributes });
   picture.append(svg);
-  const draw = (width, ...children) => {
+  let grips = [];
+  let held = -1;
+  const place = ({ clientX, clientY }) => {
+    const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+    return [x, y];
+  };
+  const nearest = (event) => {
+    const [x, y] = place(event);
+    const far = grips.map((grip) => Math.hypot(grip[0] - x, grip[1] - y));
+    return far.indexOf(Math.min(24, ...far));
+  };
+  const touched = (event) => nearest(event.touches[0]) >= 0 && event.preventDefault(); // no scroll
+  svg.addEventListener("touchstart", touched, { passive: false });
+  svg.addEventListener("pointerdown", (event) => {
+    held = nearest(event);
+    if (held >= 0) svg.setPointerCapture(event.pointerId);
+  });
+  svg.addEventListener("pointermove", (event) => held >= 0 && grips[held]?.[2](...place(event)));
+  svg.addEventListener("lostpointercapture", () => (held = -1));
+  const draw = (width, children, taken = []) => {
     const down = attributes.height ?? svg.clientHeight; // else CSS sets it, by width
     svg.setAttribute("viewBox", `0 0 ${width} ${down}`);
-    svg.replaceChildren(...children.flat());
+    grips = taken;
+    const dots = grips.map(([cx, cy]) => shape("circle", { cx, cy, r: 7, class: "grip" }));
+    svg.replaceChildren(...children.flat(), ...dots);
   };
   return { height, draw };
 }
@@ -110,7 +134,7 @@ function hand(cx, cy, radius, [right, up], attributes) {
 /**
  * The figures, one per file. A figure has `compute` (state → values), `build`, which creates the
  * picture once and returns the function that draws values into it, and `say` (what it shows).
- * `play` names the field that the buttons step; a figure that `runs` plays automatically while in
+ * `play` names the fields that the buttons step; a figure that `runs` plays automatically while in
  * view, and animates between steps. The Python class defines the controls and their limits.
  */
 const FIGURES = {};

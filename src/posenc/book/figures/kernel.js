@@ -15,8 +15,7 @@ FIGURES.kernel = {
     return ({ d_model, seq_len, offset }, { products, nearer }, width) => {
       const { x, y, frame } = axes(width, height, 24, seq_len - 1, d_model / 2, "offset φ");
       const apart = (n) => n === nearer[0] || Math.abs(x(n) - x(nearer[0])) > 24;
-      draw(
-        width,
+      draw(width, [
         frame,
         path(
           [
@@ -32,7 +31,7 @@ FIGURES.kernel = {
         nearer.map((n) => shape("circle", { cx: x(n), cy: y(products[n]), r: 4, fill: LINES[1] })),
         nearer.slice(0, 2).filter(apart).map((n) => text(x(n), y(products[n]) - 9, n, middle)),
         shape("circle", { cx: x(offset), cy: y(products[offset]), r: 7, class: "thin" }),
-      );
+      ]);
     };
   },
   say({ d_model, offset }, { products, nearer }) {

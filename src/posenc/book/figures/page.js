@@ -26,15 +26,13 @@ function control(name, field, set) {
   const id = `field-${name}`;
   const label = element("label", { for: id }, field.label);
   if (field.options) {
-    const options = Object.entries(field.options).map(([value, label]) =>
-      element("option", { value }, label),
+    const radios = Object.keys(field.options).map((value) =>
+      element("input", { type: "radio", name, value }),
     );
-    const select = element("select", { id }, ...options);
-    select.addEventListener("change", () => set({ [name]: select.value }));
-    return [
-      element("div", { class: "field choice" }, label, select),
-      (state) => (select.value = state[name]),
-    ];
+    const choices = radios.map((radio) => element("label", {}, radio, radio.value));
+    const row = element("fieldset", {}, element("legend", {}, field.label), ...choices);
+    row.addEventListener("change", ({ target }) => set({ [name]: target.value }));
+    return [row, (state) => radios.forEach((radio) => (radio.checked = radio.value === state[name]))];
   }
   const { min, max, step } = field;
   const range = field.log ? { min: Math.log10(min), max: Math.log10(max), step } : { min, step };
@@ -62,26 +60,34 @@ function control(name, field, set) {
 }
 
 /**
- * Buttons that step `name`, once or continuously; slower if the reader prefers reduced motion.
+ * Buttons that step fields, once or continuously; slower if the reader prefers reduced motion.
  * With `between`, which draws a fraction of a step, steps are animated and slower.
  */
-function player(name, field, current, set, between) {
-  const { min, max, step: size } = field;
+function player(names, fields, current, set, between) {
+  const { min, max, step: size } = fields[names[0]];
   const calm = matchMedia("(prefers-reduced-motion: reduce)").matches;
   const pace = calm ? 1000 : between ? 600 : 250;
   const step = (by) => {
-    const count = (max - min) / size + 1;
-    set({ [name]: min + ((((current()[name] - min) / size + by + count) % count) * size) });
+    const moved = names.map((name) => current()[name] + by * size);
+    const [low, high] = [Math.min(...moved), Math.max(...moved)];
+    const around = high > max ? min - low : low < min ? max - high : 0;
+    set(Object.fromEntries(names.map((name, n) => [name, moved[n] + around])));
   };
-  const [back, play, forward] = ["Back", "Play", "Forward"].map((words) =>
-    element("button", { type: "button" }, words),
-  );
-  const motion = { calm, timer: undefined, buttons: [back, play, forward], start, stop };
+  const label = names.map((name) => fields[name].label).join(" and ");
+  const [back, play, forward] = [element("button"), element("button"), element("button")];
+  const name = (button, words, icon) => {
+    button.type = "button";
+    button.ariaLabel = button.title = `${words} ${label}`;
+    button.replaceChildren(shape("svg", { viewBox: "0 0 16 16" }, shape("path", { d: icon })));
+  };
+  name(back, "Back:", "M3 3v10M13 3 6 8l7 5z");
+  name(forward, "Forward:", "M13 3v10M3 3l7 5-7 5z");
+  const motion = { calm, timer: undefined, buttons: [label, back, play, forward], start, stop };
   let stepped;
   function stop() {
     clearInterval(motion.timer);
     motion.timer = undefined;
-    play.textContent = "Play";
+    name(play, "Play", "M4 2v12l9-6z");
   }
   function glide(now) {
     if (!motion.timer) return;
@@ -89,7 +95,7 @@ function player(name, field, current, set, between) {
     requestAnimationFrame(glide);
   }
   function start() {
-    play.textContent = "Pause";
+    name(play, "Pause", "M4 3v10h2V3zM10 3v10h2V3z");
     stepped = performance.now();
     motion.timer = setInterval(() => {
       if (!play.isConnected) return stop();
@@ -101,6 +107,7 @@ function player(name, field, current, set, between) {
   back.addEventListener("click", () => step(-1));
   forward.addEventListener("click", () => step(1));
   play.addEventListener("click", () => (motion.timer ? stop() : start()));
+  stop();
   return motion;
 }
 
@@ -164,10 +171,11 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     onchange(figure.state);
   };
   const between = (share) => {
-    const state = { ...figure.state, [play]: figure.state[play] + share };
+    const state = { ...figure.state };
+    for (const name of play) state[name] += share;
     draw(state, compute(state), width);
   };
-  const motion = play && player(play, fields[play], () => figure.state, set, runs && between);
+  const motion = play && player(play, fields, () => figure.state, set, runs && between);
   const running = () => runs && motion.timer;
   const controls = Object.entries(fields).map(([name, field]) => control(name, field, set));
   const draw = build(picture, set);
@@ -204,8 +212,11 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     );
     if (location.protocol !== "file:") buttons.append(embed);
   }
-  const rows = element("div", { class: "fields" }, ...controls.map(([row]) => row));
-  const live = element("div", { class: "live" }, picture, said, spoken, rows, buttons);
+  const rows = controls.map(([row]) => row);
+  const choices = rows.filter((row) => row.matches("fieldset"));
+  const sliders = element("div", { class: "fields" }, ...rows.filter((row) => !choices.includes(row)));
+  const live = element("div", { class: "live" });
+  live.append(...choices, picture, said, spoken, sliders, buttons);
   const style = element("style", {}, `:host { --line: ${LINES[0]} } ${STYLE}`);
   host.attachShadow({ mode: "open" }).append(style, live, element("slot"));
   update(figure.state);

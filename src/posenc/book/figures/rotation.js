@@ -23,11 +23,10 @@ FIGURES.rotation = {
           text(cx, 112 + radius, `${k} to ${show(k + offset, 0)}`, middle),
         ];
       };
-      draw(
-        width,
+      draw(width, [
         circle(width / 4, 0, 0, [0, 1], point(theta)),
         circle((3 * width) / 4, position, start, from, to),
-      );
+      ]);
     };
   },
   say({ pair, position, offset }, { theta, from, to }) {

@@ -61,8 +61,7 @@ FIGURES.stretch = {
       const ticks = [];
       for (let power = 0; power <= top; power += 2)
         ticks.push(text(x0 - 6, y(10 ** power) + 4, group(10 ** power), end));
-      draw(
-        width,
+      draw(width, [
         path(
           [
             [x0, y1],
@@ -81,7 +80,7 @@ FIGURES.stretch = {
         text(x0 + 6, y(factor * trained) - 6, `wanted: ${group(factor * trained)}`),
         path(line(before), { stroke: LINES[0], "stroke-dasharray": "5 4" }),
         path(line(after), { stroke: LINES[0] }),
-      );
+      ]);
     };
   },
   say({ rule }, { before, after, unfinished, beyond }) {

@@ -1,0 +1,40 @@
+/** Add a heatmap with a marked cell: its canvas, and a function that paints it and moves the mark. */
+function map(picture, label, [down, across], pick) {
+  const canvas = element("canvas", { role: "img", "aria-label": label });
+  const cell = element("div", { class: "cell" });
+  const [bottom, right, low, high] = ["", "", "", ""].map(() => element("span"));
+  const colors = STEPS.filter((_, n) => n % 51 === 0).map((rgb) => `rgb(${rgb})`);
+  const bar = element("i", { style: `background: linear-gradient(90deg, ${colors})` });
+  picture.append(
+    element("div", { class: "down" }, element("span", {}, "0"), down, bottom),
+    element("div", { class: "panel" }, canvas, cell),
+    element("div", { class: "across" }, element("span", {}, "0"), across, right),
+    element("div", { class: "scale" }, low, bar, high),
+  );
+  picture.classList.add("map");
+  const follow = (event) => {
+    const box = canvas.getBoundingClientRect();
+    const part = (at, from, size, count) =>
+      Math.max(0, Math.min(count - 1, Math.floor(((at - from) / size) * count)));
+    pick(
+      part(event.clientY, box.top, box.height, canvas.height),
+      part(event.clientX, box.left, box.width, canvas.width),
+    );
+  };
+  let start;
+  canvas.addEventListener("pointerdown", (event) => (start = event));
+  canvas.addEventListener("pointermove", (event) => {
+    // Vertical swipes scroll the page; horizontal ones pick a cell.
+    if (event.pointerType !== "touch" || Math.abs(event.clientX - start.clientX) > 10)
+      follow(event);
+  });
+  canvas.addEventListener("click", follow);
+  let painted;
+  return (table, rows, columns, limit, row, column) => {
+    if (painted !== table) paint(canvas, (painted = table), rows, columns, limit);
+    [bottom.textContent, right.textContent] = [rows - 1, columns - 1];
+    [low.textContent, high.textContent] = [show(-limit, 0), limit];
+    cell.style.cssText = `left: ${(column / columns) * 100}%; top: ${(row / rows) * 100}%;
+      width: ${100 / columns}%; height: ${100 / rows}%`;
+  };
+}
