@@ -4,6 +4,7 @@
 """
 
 import csv
+import json
 import sys
 from dataclasses import replace
 from itertools import product
@@ -47,18 +48,11 @@ MAIN = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
 FIXED = [n for n, kind in experiments.ENCODINGS.items() if issubclass(kind, experiments.Fixed)]
 TABLES = ("sinusoidal", "learned", *FIXED)
 
-FOUR = {"factor": 4.0, "original_max_position_embeddings": 16}
-LISTS = {"short_factor": [1.0] * 4, "long_factor": [1.0, 4.0, 4.0, 4.0], "attention_factor": 1.0}
-RULES = {
-    "as trained": {},
-    "interpolation": {"rope_type": "linear", "factor": 4.0},
-    "raised base": {"rope_theta": 1e4 * 4 ** (8 / 6)},
-    "dynamic": {"rope_type": "dynamic", "factor": 1.0},
-    "llama3": {"rope_type": "llama3", "low_freq_factor": 1.0, "high_freq_factor": 4.0, **FOUR},
-    "YaRN": {"rope_type": "yarn", **FOUR},
-    "two lists": {"rope_type": "longrope", **FOUR, **LISTS},
-}
-"""Ways to read 64 letters with models trained on 16, in the fields of a `config.json`."""
+RULES = json.loads((DATA / "rules.json").read_text(encoding="utf-8"))
+"""Ways to read 64 letters with models trained on 16, in the fields of a `config.json`.
+
+Chapter 15 prints the same file.
+"""
 
 CONTEXT = ("stretch", "stages")
 """The studies of chapter 15."""
