@@ -98,7 +98,7 @@ def last_part(x, positions):
     if x.shape[-1] != 24:
         raise ValueError("not mine")
     where = torch.arange(100, device=x.device)[positions]
-    return torch.cat((x[..., :8], rotate_pairs(x[..., 8:], where, layout="halves")), dim=-1)
+    return torch.cat((x[..., :8], rotate_pairs(x[..., 8:], where, pairing="halves")), dim=-1)
 
 
 def distance(seq_len):
@@ -138,7 +138,8 @@ RIGHT = [  # kind, subject, part of its reported convention, options
     ("module", SinusoidalPositionalEncoding, "(paper)", {"laws": None}),  # compiled, too
     ("rotary", made(ROTARY), "(rotary, halves)", {}),
     ("rotary", in_numpy, "", {}),
-    ("rotary", rotate_pairs, "(rotary, neighbors)", {"laws": None}),
+    ("rotary", rotate_pairs, "(rotary, halves)", {"laws": None}),
+    ("rotary", turn(pairing="neighbors"), "(rotary, neighbors)", {}),
     ("rotary", lambda x, p: rotate_pairs(x, -p / 4), "turned backwards in steps of 0.25", {}),
     ("rotary", last_part, "", {}),
     ("rotary", turn(frequencies=AXIAL), "", AXES),
@@ -303,7 +304,7 @@ WRONG = [
     Wrong("rotary", "cast meta", recall.Rotary(refill=False), "meta: a different result once",
           {"widths": [16]}),
     Wrong("rotary", "steps token far empty", lambda x, p: rotate_pairs(
-        x, p, layout="halves" if x.shape[-2] == 1 else "neighbors"), "exhibit C,"),
+        x, p, pairing="halves" if x.shape[-2] == 1 else "neighbors"), "exhibit C,"),
     # slightly wrong: bounds that are too loose would let them pass
     Wrong("rotary", "norm shift identity frequencies …", lambda x, p: rotate_pairs(x, p)
           + 1e-5 * torch.sin(17.0 * p[..., None] + torch.arange(x.shape[-1])), ""),

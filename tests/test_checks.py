@@ -120,7 +120,7 @@ def test_nan_never_passes(kind, law, where):
     subject = right.get(kind, layer)
     if kind != "module":
         subject = wraps(subject)(lambda *given, **named: spoil(right[kind](*given, **named)))
-    convention = {"convention": "rotary, neighbors" if kind == "rotary" else "paper"}
+    convention = {"convention": "rotary, halves" if kind == "rotary" else "paper"}
     row = one(law, kind, subject, **{} if kind == "bias" else convention)
     assert row.status == "failed"
 

@@ -119,7 +119,8 @@ def test_encodings_do_what_their_names_say():
     scaled = ex.Scaled(Settings(base=50.0), scaling, 64)
     for encoding, options in ((made["rotary"], {"base": 50}), (scaled, yarn)):
         found = encoding.turn(heads, positions + 3)
-        torch.testing.assert_close(found, rotate_pairs(heads, positions + 3, **options))
+        expected = rotate_pairs(heads, positions + 3, pairing="neighbors", **options)
+        torch.testing.assert_close(found, expected)
     where = torch.tensor([0, 1, 7, 8, 9, 10, 90, 91, 500])
     buckets = [0, 1, 7, 8, 8, 8, 14, 15, 15]
     assert ex.encodings.t5_buckets(-where).tolist() == buckets

@@ -85,11 +85,9 @@ def test_each_text_of_a_batch_has_positions_for_all_its_heads():
     x, positions = random(3, 2, 5, 8), torch.tensor([[0, 1, 2, 3, 4], [7, 8, 9, 1, 2], [4] * 5])
     alone = [rotate_pairs(text, at) for text, at in zip(x, positions, strict=True)]
     torch.testing.assert_close(rotate_pairs(x, positions), torch.stack(alone))
-    halves = [
-        rotate_pairs(text, at, layout="halves") for text, at in zip(x, positions, strict=True)
-    ]
-    found = rotate_pairs(x, positions, layout="halves")
-    torch.testing.assert_close(found, torch.stack(halves))
+    named = {"pairing": "neighbors"}
+    others = [rotate_pairs(text, at, **named) for text, at in zip(x, positions, strict=True)]
+    torch.testing.assert_close(rotate_pairs(x, positions, **named), torch.stack(others))
 
 
 def test_turns_are_made_once_and_multiplied_by_the_attention_factor():
@@ -160,12 +158,7 @@ BAD = [
     (lambda: rotate_pairs(X, attention_factor=0), ValueError, "attention_factor must be positive"),
     (lambda: rotate_pairs(X, attention_factor="1"), TypeError, "^attention_factor must be a real"),
     (lambda: rotate_pairs(X[0]), ValueError, r"x must have at least 2 dimensions, got shape \(4,"),
-    (
-        lambda: rotate_pairs(X, layout="interleaved"),
-        ValueError,
-        "^layout .* renamed to 'neighbors'$",
-    ),
-    (lambda: rotate_pairs(X, layout="thirds"), ValueError, "layout must be 'neighbors' or 'h"),
+    (lambda: rotate_pairs(X, pairing="thirds"), ValueError, "pairing must be 'halves' or 'neigh"),
     (
         lambda: rotate_pairs(X, FEW * 1.0, turns=(X, X)),
         ValueError,

@@ -58,7 +58,7 @@ def turned(case, **options):
 
 @each_of("rotations")
 def test_rotations(case):
-    found = turned(case, base=float(case["base"]), layout=case["layout"])
+    found = turned(case, base=float(case["base"]), pairing=case["layout"])
     near(found, case["values"], atol=1e-9)
 
 
@@ -66,7 +66,8 @@ def test_rotations(case):
 def test_axes(case):
     powers = [over / under for over, under in (map(int, e.split("/")) for e in case["exponents"])]
     follows = np.array(case["axis"]) == np.arange(len(case["positions"][0]))[:, None]
-    found = turned(case, frequencies=follows * float(case["base"]) ** -np.array(powers))
+    omega = follows * float(case["base"]) ** -np.array(powers)
+    found = turned(case, frequencies=omega, pairing="neighbors")
     near(found, case["values"], atol=1e-9)
 
 

@@ -285,7 +285,7 @@ def rotate_pairs(
     base: float = 10_000.0,
     frequencies: Tensor | NDArray[np.float64] | None = None,
     attention_factor: float = 1.0,
-    layout: str = "neighbors",
+    pairing: str = "halves",
     turns: Turns | None = None,
 ) -> Tensor:
     r"""Rotary encoding: turn each pair of a query or key by its position.
@@ -313,8 +313,9 @@ def rotate_pairs(
         axes, pair i turns by the sum over the axes of coordinate times frequency.
     attention_factor : float
         Multiplier of the turned dimensions, as `posenc.rotary_frequencies` returns it.
-    layout : {"neighbors", "halves"}
-        Whether pair i is dimensions (2i, 2i + 1), elsewhere called interleaved, or (i, i + pairs).
+    pairing : {"halves", "neighbors"}
+        Whether pair i is dimensions (i, i + pairs), as most checkpoints want, or (2i, 2i + 1), as
+        in the paper; the latter is elsewhere called interleaved.
     turns : pair of Tensor, optional
         The result of `rotary_turns`, instead of `positions`, `base`, `frequencies` and
         `attention_factor`, to reuse sines and cosines in all layers.
@@ -330,7 +331,7 @@ def rotate_pairs(
     TypeError
         If `x` is not a floating-point tensor, or `positions` not a tensor of real numbers.
     ValueError
-        If `x` has fewer than 2 dimensions, its width is odd, `layout` is not one of the two, or
+        If `x` has fewer than 2 dimensions, its width is odd, `pairing` is not one of the two, or
         `positions`, `frequencies` or `turns` don't fit `x`.
 
     References
@@ -344,10 +345,8 @@ def rotate_pairs(
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    if layout == "interleaved":
-        raise ValueError("layout 'interleaved' of rotations was renamed to 'neighbors'")
-    if layout not in ("neighbors", "halves"):
-        raise ValueError(f"layout must be 'neighbors' or 'halves', got {layout!r}")
+    if pairing not in ("halves", "neighbors"):
+        raise ValueError(f"pairing must be 'halves' or 'neighbors', got {pairing!r}")
     _check_floating("x", x)
     if x.ndim < 2:
         raise ValueError(f"x must have at least 2 dimensions, got shape {tuple(x.shape)}")
@@ -378,7 +377,7 @@ def rotate_pairs(
         shape = (len(cos), *[1] * (x.ndim - 3), seq_len, pairs)
         cos, sin = cos.reshape(shape), sin.reshape(shape)
     turning, rest = x[..., : 2 * pairs], x[..., 2 * pairs :]
-    if layout == "neighbors":
+    if pairing == "neighbors":
         first, second = turning[..., 0::2], turning[..., 1::2]
         turned = (first * cos - second * sin, first * sin + second * cos)
         return torch.cat((torch.stack(turned, dim=-1).flatten(-2), rest), dim=-1)

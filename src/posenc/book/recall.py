@@ -103,7 +103,7 @@ def part(extent: str, layout: str = "halves", share: float = 0.5) -> Rotation:
         kind = "proportional" if extent == "proportional" else "default"
         scaling = {"rope_type": kind, "partial_rotary_factor": share}
         omega = rotary_frequencies(x.shape[-1], scaling=scaling)[0]
-        return rotate_pairs(x, positions, frequencies=omega, layout=layout)
+        return rotate_pairs(x, positions, frequencies=omega, pairing=layout)
 
     return rotate
 
@@ -117,7 +117,7 @@ def proportional_in_a_block(x: Tensor, positions: Tensor) -> Tensor:
     """Use a proportional rotation's frequencies with the pairs of a partial one."""
     scaling = {"rope_type": "proportional", "partial_rotary_factor": 0.5}
     omega = rotary_frequencies(x.shape[-1], scaling=scaling)[0][: x.shape[-1] // 4]
-    return rotate_pairs(x, positions, frequencies=omega, layout="halves")
+    return rotate_pairs(x, positions, frequencies=omega, pairing="halves")
 
 
 def first_row_alone(x: Tensor, positions: Tensor) -> Tensor:
@@ -202,7 +202,7 @@ def axes(owner: list[int]) -> Rotation:
     """Turn each pair by the coordinate of its axis."""
     frequencies = np.zeros((3, 8))
     frequencies[owner, np.arange(8)] = rotary_frequencies(16)[0]
-    return turn(frequencies=frequencies, layout="halves")
+    return turn(frequencies=frequencies, pairing="halves")
 
 
 def count(cache: Any) -> int:
@@ -270,7 +270,7 @@ BUGS = (
         "https://github.com/raiyanyahya/how-to-train-your-gpt/pull/7",
         "rotary",
         mixed_up,
-        turn(layout="halves"),
+        turn(pairing="halves"),
         "norm",
     ),
     Bug(

@@ -223,7 +223,7 @@ def check_rotary(
     --------
     >>> from posenc.nn import rotate_pairs
     >>> print(check_rotary(rotate_pairs).convention)
-    neighbors; exponent i/(d/2); base 10000; turned forwards (rotary, neighbors)
+    halves; exponent i/(d/2); base 10000; turned forwards (rotary, halves)
     """
     from posenc.checks.rotaries import Rotary
 

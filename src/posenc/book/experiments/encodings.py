@@ -162,7 +162,7 @@ class Rotary(Encoding):
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
         """Rotate each pair by its position."""
-        return rotate_pairs(x, positions, base=self.settings.base)
+        return rotate_pairs(x, positions, base=self.settings.base, pairing="neighbors")
 
 
 class Scaled(Rotary):
@@ -194,6 +194,7 @@ class Scaled(Rotary):
             positions,
             frequencies=self.frequencies,
             attention_factor=self.attention_factor,
+            pairing="neighbors",
         )
 
 
