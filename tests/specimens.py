@@ -306,7 +306,8 @@ WRONG = [
     Wrong("rotary", "steps token far empty", lambda x, p: rotate_pairs(
         x, p, pairing="halves" if x.shape[-2] == 1 else "neighbors"), "exhibit C,"),
     # slightly wrong: bounds that are too loose would let them pass
-    Wrong("rotary", "norm shift identity frequencies …", lambda x, p: rotate_pairs(x, p)
+    Wrong("rotary", "norm shift identity frequencies …", lambda x, p:
+          turn(pairing="neighbors")(x, p)
           + 1e-5 * torch.sin(17.0 * p[..., None] + torch.arange(x.shape[-1])), ""),
     Wrong("rotary", "norm shift offset identity frequencies start steps batch …", lambda x, p:
           rotate_pairs(x, p) + 1e-4 * torch.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1)), ""),
