@@ -24,7 +24,11 @@ ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # it needs the site
 # With PAGES_URL, the links of 404.html start at the site's root, and don't work from disk.
 OTHERS = {"_static", "embed", "slides"} | ({"404.html"} if os.environ.get("PAGES_URL") else set())
-PAGES = sorted(path for path in SITE.rglob("*.html") if not OTHERS & {*path.parts})
+PAGES = sorted(
+    path
+    for path in SITE.rglob("*.html")
+    if not OTHERS & {*path.parts} and 'http-equiv="refresh"' not in path.read_text("utf-8")
+)
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # Without the hashes of a page's inline scripts.
 POLICY = (
@@ -41,7 +45,7 @@ CURES = {
     "headings that skip a level": "begin with one #, and go down one level at a time",
     "another policy than the book's": "make security_policy.py agree with test_site.py",
     "no description of 20 to 160 letters": "begin with a paragraph that says what the page is for",
-    "other folds or solutions than its chapter": "look at code_cells.py and myst_markup.py",
+    "other folds or solutions than its chapter": "look at folds.py and myst_markup.py",
     "code with elements for colorless tokens": "name the cells' language in app.add_lexer",
     "a picture far down that isn't lazy": "let optimization.py mark it as lazy",
     "cut off on a desktop": "break lines at 80 characters, or make the table narrower",
@@ -50,7 +54,7 @@ CURES = {
     "wider than a phone": "let it wrap, shrink or scroll in book.css",
     "an error in the browser": "ship what the page loads, or remove it: no third parties",
 }
-TWICE = {"exercise-content", "solution-content", "search-input"}  # sphinx-exercise's, the theme's
+TWICE = {"search-input"}  # the theme's
 MARKUP = re.compile(r"\{[a-z][\w:-]+\}`|:{3,}.*|\]\([^)\s]+\)|\*\*[^*\s][^*\n]*\*\*")
 LOOK = """() => {
     const all = (query, read) => [...document.querySelectorAll(query)].map(read);
@@ -67,7 +71,8 @@ LOOK = """() => {
         meta: Object.fromEntries(all("meta[content]",
             (e) => [e.name || e.httpEquiv, e.content])),
         eager: all("article img[width]:not([loading])", (e) => e.src),
-        folded: [all("details.fold", String).length, all(".solution.admonition", String).length],
+        folded: ["details.fold:not(.checks)", ".solution.admonition"]
+            .map((query) => all(query, String).length),
     };
 }"""
 # Text with too little contrast (WCAG 2.2, 1.4.3), each pair of colors once.
@@ -110,8 +115,6 @@ PALE = """() => {
 }"""
 UNFOLD = """() => {
     for (const fold of document.querySelectorAll("details")) fold.open = true;
-    for (const solution of document.querySelectorAll(".toggle-hidden > .admonition-title"))
-        solution.click();
 }"""
 CUT = """() => [...document.querySelectorAll("pre, .pst-scrollable-table-container")]
     .filter((box) => box.scrollWidth > box.clientWidth + 1)

@@ -5,16 +5,19 @@
 // A page opened from disk can't fetch others: search results come without excerpts.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
-// Print in the light theme.
+// Print in the light theme, with the boxes open that are closed.
 {
   const { dataset } = document.documentElement;
-  let theme;
+  let theme, closed;
   addEventListener("beforeprint", () => {
     theme = dataset.theme;
     dataset.theme = "light";
+    closed = document.querySelectorAll("details:not(.fold, [open])");
+    for (const box of closed) box.open = true;
   });
   addEventListener("afterprint", () => {
     dataset.theme = theme;
+    for (const box of closed) box.open = false;
   });
 }
 

@@ -15,8 +15,8 @@ After reading all pages
     write, and `search_index` indexes sections and words.
 While writing a page
     `myst_markup` resolves links to targets on other pages, `glossary_links` links terms and adds
-    tooltips, `math_renderer` renders formulas, `code_cells` labels folded code with its leading
-    comment, `page_body` controls line breaks and puts tables and pictures in scrolling boxes,
+    tooltips, `folds` makes boxes, code and checks open on a click, `math_renderer` renders
+    formulas, `page_body` controls line breaks and puts tables and pictures in scrolling boxes,
     `optimization` sets the sizes of images, `live_figures` and `config_page` add their scripts,
     `deployment` points Colab at its notebook, `page_metadata` adds a description and a date, and
     `browser_files` says where Python is. The theme's layout and ``_templates`` assemble the page.
@@ -50,6 +50,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         cross_references,
         deployment,
         downloads,
+        folds,
         glossary_links,
         incremental,
         live_figures,
@@ -88,8 +89,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     search.languages["en"] = search_index.Words
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
     app.add_lexer("python", code_cells.Python)
-    fold = code_cells.visit_fold, code_cells.depart_fold
-    app.add_node(code_cells.HideCodeCellNode, override=True, html=fold)
+    folds.setup(app)
     formulas = (math_renderer.visit_inline, None), (math_renderer.visit_block, None)
     app.add_html_math_renderer("katex", *formulas)
     app.add_transform(myst_markup.Anchors)
@@ -108,6 +108,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, glossary_links.link_terms),
         ("doctree-resolved", AFTER, glossary_links.tell),
         ("doctree-resolved", AFTER, page_body.keep_formulas),
+        ("doctree-resolved", AFTER, folds.fold),
         ("html-collect-pages", BEFORE, deployment.redirect),
         ("html-page-context", AFTER, optimization.load_merged),
         ("html-page-context", AFTER, change_body),

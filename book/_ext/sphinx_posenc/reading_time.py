@@ -57,7 +57,7 @@ def add_to_opening(doctree: nodes.document, text: str) -> None:
     """Add a text to the line of the box "Before you start"; without one, below the title."""
     for box in doctree.findall(nodes.admonition):
         if "opening" in box["classes"]:
-            box[0].insert(0, nodes.Text(f"{text} · "))
+            box[0].insert(1, nodes.Text(f" · {text}"))
             return
     title = next(doctree.findall(nodes.title))
     title.parent.insert(1, nodes.paragraph("", text, classes=["reading-time"]))

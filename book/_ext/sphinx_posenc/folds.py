@@ -1,0 +1,109 @@
+"""What opens on a click: boxes, code, and runs of checks. All are ``<details>``, without a script.
+
+- A box with the class ``dropdown``, as a solution, opens from its title; "Before you start" is one
+  line without a frame.
+- A cell tagged ``hide-input`` begins with a comment (a test requires it), which is its line;
+  myst-nb would say "Show" and "Hide". Below a figure, it follows the picture.
+- Folded cells that only guard what was said, one after the other, share one mark: "5 checks".
+"""
+
+import re
+from itertools import groupby
+
+from docutils import nodes
+from myst_nb.sphinx_ import HideCodeCellNode
+from sphinx.application import Sphinx
+from sphinx.writers.html import HTML5Translator
+
+GUARD = re.compile(r"Checked: |For the box: ")
+
+
+class Fold(nodes.General, nodes.Element):
+    """A ``<details>``, whose first child is a `Summary`."""
+
+
+class Summary(nodes.Part, nodes.TextElement):
+    """The line that opens a fold."""
+
+
+def visit_fold(translator: HTML5Translator, node: Fold) -> None:
+    translator.body.append(translator.starttag(node, "details"))
+
+
+def depart_fold(translator: HTML5Translator, node: Fold) -> None:
+    translator.body.append("</details>\n")
+
+
+def visit_summary(translator: HTML5Translator, node: Summary) -> None:
+    translator.body.append(translator.starttag(node, "summary", ""))
+
+
+def depart_summary(translator: HTML5Translator, node: Summary) -> None:
+    translator.body.append("</summary>\n")
+
+
+def fold_box(box: nodes.Element) -> None:
+    """Make a box a fold that opens from its title."""
+    title = Summary("", "", *box[0].children)
+    classes = [name for name in box["classes"] if name != "dropdown"]
+    if "opening" not in classes:
+        title["classes"].append("admonition-title")
+        classes.append("admonition")
+    box.replace_self(Fold("", title, *box[1:], ids=box["ids"], classes=classes))
+
+
+def comment_of(cell: nodes.Node) -> str:
+    """The first line of a cell's code, without the sign of a comment."""
+    return next(cell.findall(nodes.literal_block)).astext().partition("\n")[0].lstrip("# ")
+
+
+def fold_code(folded: nodes.Element) -> None:
+    """Make a cell's code a fold, below the picture if it draws one and prints nothing else."""
+    cell = folded.parent
+    summary, fold = Summary("", comment_of(folded)), Fold(classes=["fold"])
+    shown = cell[-1] if cell[-1] is not folded else nodes.container()
+    cell.remove(folded)
+    if len(shown) == 1 and next(shown.findall(nodes.image), None):
+        fold["classes"].append("below")
+        summary = Summary("", f"Code: {summary.astext()[0].lower()}{summary.astext()[1:]}")
+        cell += fold
+    else:
+        cell.insert(0, fold)
+    fold += [summary, *folded.children]
+
+
+def is_guard(node: nodes.Node) -> bool:
+    """Whether a node is a folded cell that only guards."""
+    is_cell = isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
+    return is_cell and isinstance(node[0], Fold) and bool(GUARD.match(comment_of(node)))
+
+
+def join_guards(section: nodes.Element) -> None:
+    """Put each run of guards of a section, or of a solution, into one fold."""
+    for guards, run in [(key, [*run]) for key, run in groupby(section.children, is_guard)]:
+        if guards and len(run) > 1:
+            summary = Summary("", f"{len(run)} checks")
+            section.replace(run[0], both := Fold("", summary, classes=["fold", "checks"]))
+            for cell in run[1:]:
+                section.remove(cell)
+            both += run
+
+
+def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Fold a page's boxes and code, and unwrap sphinx-exercise's sections, whose ids repeat."""
+    for section in [*doctree.findall(nodes.section)]:
+        if {*section["ids"]} & {"exercise-content", "solution-content"}:
+            section.parent.replace(section, section.children)
+    for box in [*doctree.findall(nodes.Admonition)]:
+        if isinstance(box, nodes.Element) and "dropdown" in box["classes"]:
+            fold_box(box)
+    for code in [*doctree.findall(HideCodeCellNode)]:
+        fold_code(code)
+    for part in [*doctree.findall(nodes.section), *doctree.findall(Fold)]:
+        join_guards(part)
+
+
+def setup(app: Sphinx) -> None:
+    """Add the two nodes."""
+    app.add_node(Fold, html=(visit_fold, depart_fold))
+    app.add_node(Summary, html=(visit_summary, depart_summary))
