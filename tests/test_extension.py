@@ -3,9 +3,11 @@
 import re
 
 import pytest
-from sphinx_posenc import browser_cells, deployment
+from sphinx_posenc import browser_cells, deployment, svg_theme
 from sphinx_posenc.citations import labels, listing
 from sphinx_posenc.cross_references import Book
+
+from posenc.book import widgets
 
 HERE = "notebooks/01_first.ipynb"
 REFERENCES = "../book/references.md"
@@ -96,3 +98,13 @@ def test_the_page_of_no_address_works_at_any_depth():
         '<html data-content_root="/the-book/"><a href="/the-book/plain.html"><a href="#x">'
         '<img src="https://a/">'
     )
+
+
+def test_pictures_have_the_typeface_of_the_page_and_a_map_with_a_dark_zero():
+    svg = svg_theme.follow_theme(widgets.Heatmap(d_model=4, seq_len=4).picture())
+    assert {"position", "dimension", "−0.50"} <= {*re.findall(r"<text [^>]*>(.*?)</text>", svg)}
+    assert svg.count('<image class="map"') == svg.count("<image ") == 2
+    assert "DejaVu" not in svg
+    formulas = svg_theme.follow_theme(widgets.Stretch().picture())
+    defined = {*re.findall('<path id="(DejaVu[^"]*)"', formulas)}
+    assert defined == {*re.findall('href="#(DejaVu[^"]*)"', formulas)} != set()

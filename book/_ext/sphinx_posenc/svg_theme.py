@@ -3,20 +3,69 @@
 `follow_theme` also runs in the page's Python, on what a cell draws: don't import Sphinx here.
 """
 
+import base64
 import re
+from html import unescape
+from io import BytesIO
 from pathlib import Path
 
-from posenc.book.plots import COLORS, INK
+import matplotlib as mpl
+import numpy as np
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import text_to_path
+from PIL import Image
+
+from posenc.book.plots import COLORS, DIVERGING, INK
 
 DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 THEME = f"""<style>
 :root {{ --ink: {INK}; color-scheme: light dark }}
+text {{ fill: #000; font-family: -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif }}
 @media (prefers-color-scheme: dark) {{
 :root {{ --ink: {DARK_INK} }}
-image {{ filter: brightness(0.8) }} /* the white of a matrix */
+text {{ fill: #fff }} /* on a map */
+image {{ filter: brightness(0.8) }}
+image.map {{ filter: invert(1) hue-rotate(180deg) }} /* zero is dark, colors keep their hue */
 }}
 </style>"""
+WORDS = re.compile(
+    r'<!-- ([^$]*?) -->\s*<g(?: (style="[^"]*"))? transform="(translate[^"]*?) '
+    r'scale\(([\d.]+) -[\d.]+\)">(.*?)</g>',
+    re.DOTALL,
+)
+GLYPH = re.compile(r'<path id="(DejaVu[^"]+)".*?/>', re.DOTALL)
+IMAGE = re.compile(r'<image (?=[^>]*?base64,\s*([^"]+)")')
+
+
+def set_word(found: re.Match[str]) -> str:
+    """Turn a word of outlines into text as wide, in the typeface of the page."""
+    words, style, place, scale, _ = found.groups(default="")
+    size = 100 * float(scale)
+    width = text_to_path.get_text_width_height_descent(
+        unescape(words), FontProperties(size=size), ismath=False
+    )[0]
+    return (
+        f'<text {style} transform="{place}" font-size="{1.1 * size:.2f}" '
+        f'textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{words}</text>'
+    )
+
+
+def set_words(svg: str) -> str:
+    """Set all words but formulas as text, and keep the outlines that formulas need."""
+    outlines = {found[1]: found[0] for found in GLYPH.finditer(svg)}
+    svg = WORDS.sub(set_word, svg)
+    missing = {*re.findall(r'href="#(DejaVu[^"]+)"', svg)} - {*GLYPH.findall(svg)}
+    return svg.replace("<defs>", "<defs>" + "".join(outlines[name] for name in sorted(missing)), 1)
+
+
+def mark_map(found: re.Match[str]) -> str:
+    """Mark an image that has the colors of the map for values around zero, and no others."""
+    pixels = np.asarray(Image.open(BytesIO(base64.b64decode(found[1]))).convert("RGB"), dtype=int)
+    steps = mpl.colormaps[DIVERGING](range(256), bytes=True)[:, :3].astype(int)
+    colors = np.unique(pixels.reshape(-1, 3), axis=0)[:, None]
+    distances = abs(colors - steps).max(axis=2).min(axis=1)
+    return '<image class="map" ' if distances.max() <= 8 else found[0]  # color bars are blurred
 
 
 def follow_theme(svg: str) -> str:
@@ -24,7 +73,7 @@ def follow_theme(svg: str) -> str:
 
     Browsers without ``color-mix`` fall back to the declaration before it.
     """
-    head, _, body = svg.partition("<defs>")
+    head, _, body = IMAGE.sub(mark_map, set_words(svg)).partition("<defs>")
     for color in COLORS:
         mixed = rf"\1: {color}; \1: color-mix(in srgb, {color} {SHARE}%, var(--ink))"
         body = re.sub(rf"\b(fill|stroke): {color}\b", mixed, body)
