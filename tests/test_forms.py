@@ -85,8 +85,9 @@ def test_another_site_can_put_a_view_in_a_frame(browser, path):
     figure = tab.locator("posenc-figure")
     figure.locator("input").first.press("ArrowLeft")
     view = figure.evaluate("figure => figure.figure.state")
-    figure.get_by_role("button", name="Embed").click()
-    figure.get_by_role("button", name="Line copied").wait_for()
+    figure.get_by_text("Share").click()
+    figure.get_by_role("button", name="Copy embed code").click()
+    figure.get_by_role("button", name="Copied embed code").wait_for()
     line = tab.evaluate("navigator.clipboard.readText()")
     address = f"https://book.test/book/embed/{path.name}?figure=&{urlencode(view)}"
     pages |= {"https://other.test/": f'<html style="color-scheme: dark">{line}', address: embed}

@@ -1,8 +1,8 @@
 """The widgets: arguments, limits, pictures, and the fields passed to their script."""
 
-import inspect
 import json
 import re
+from contextlib import suppress
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_shown_live_or_as_a_picture_of_what_it_says(kind, monkeypatch):
     still, _ = kind(**given)._repr_mimebundle_()
     assert live == still == shown
     name, field = [*kind._arguments().items()][1]
-    setattr(widget, name, field.control(kind).get("max", "on"))
+    setattr(widget, name, field.control().get("max", "on"))
     assert widget.picture() != shown["image/svg+xml"]
 
 
@@ -71,20 +71,14 @@ def test_a_cell_stays_in_a_table_that_shrinks():
         heatmap.position = 10
 
 
-def test_limits_are_those_of_the_docstring_and_of_the_script(kind):
-    controls = {name: trait.control(kind) for name, trait in kind._arguments().items()}
+def test_the_script_has_the_fields_and_limits_can_be_reached(kind):
+    controls = {name: trait.control() for name, trait in kind._arguments().items()}
     given = re.search(r"^const FIELDS = (.*);$", kind()._esm, re.MULTILINE)[1]
     assert json.loads(given) == {kind.__name__.lower(): controls}
-    said = inspect.getdoc(kind).partition("Parameters\n")[2]
-    said = re.sub(r"(?<=\d) (?=\d)", "", said)
     for name, control in controls.items():
-        text = re.search(rf"^(?:\w+, )*{name}\b.* : .*\n((?:    .*\n)+)", said, re.MULTILINE)[1]
-        if found := re.search(r"from (-?\d+) to (\d+)", text):
-            limits = [int(limit) for limit in found.groups()]
-            assert limits == [control["min"], control["max"]], f"{kind.__name__}, {name}: {text}"
-            assert [kind(**{name: limit}).state()[name] for limit in limits] == limits
-        else:
-            assert "options" in control or control["below"] in text or "within" in text, name
+        for limit in [control[end] for end in ("min", "max") if end in control]:
+            with suppress(ValueError if "below" in control else ()):
+                assert kind(**{name: limit}).state()[name] == limit
 
 
 def test_wrong_tables_are_wrong_as_named():

@@ -1,10 +1,18 @@
 """Live figures, as Jupyter widgets.
 
 The same script draws them in Jupyter and on the book's website. Python defines the controls and
-their limits, gets and sets each argument by name, returns all of them (``state()``), and draws a
-fallback picture for readers without JavaScript (``picture()``). With ``POSENC_STATIC`` set in the
-environment, only the picture is shown; use that for stored notebooks, since a widget doesn't
-outlive its kernel.
+their limits, gets and sets each argument by name, returns all of them (``state()``), computes what
+is shown (``values()``), and draws a fallback picture for readers without JavaScript
+(``picture()``). Arguments of a wrong type or beyond their limits raise TypeError or ValueError,
+when a figure is made and when one is set. With ``POSENC_STATIC`` set in the environment, only the
+picture is shown; use that for stored notebooks, since a widget doesn't outlive its kernel.
+
+Examples
+--------
+>>> heatmap = Heatmap(d_model=8)
+>>> heatmap.base = 100
+>>> heatmap
+Heatmap(d_model=8, base=100.0, seq_len=64, position=5, dimension=7)
 """
 
 from __future__ import annotations
@@ -12,6 +20,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+from collections.abc import Callable
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -23,10 +32,10 @@ import traitlets
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Circle, Rectangle
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
-from posenc._validate import check_base, check_d_model, check_int
 from posenc.book import plots
+from posenc.book.fields import Base, Choice, Field, Whole, Within
 from posenc.encoding import (
     angular_frequencies,
     binary_encoding,
@@ -63,122 +72,14 @@ RULES = {
 
 METHODS = {
     "none": "No encoding",
-    "added": "An encoding added to both",
-    "rotary": "Both turned by their positions",
-    "ALiBi": "A quarter less per position of distance",
+    "added": "Encodings added",
+    "rotary": "Both turned",
+    "ALiBi": "A quarter less per position",
 }
 """The encodings of `Score`, by name."""
 
 ORDERS = tuple(map(" ".join, itertools.permutations(["dog", "bites", "man"])))
 """The sentences of `Words`."""
-
-_EMBEDDED = {"dog": (2, 0, 0, 1), "bites": (0, 1, 1, 0), "man": (1, 1, 0, 0)}
-
-
-class _Field(traitlets.TraitType[Any, Any]):
-    """An argument of a figure, with the label of its control."""
-
-    def __init__(self, label: str, default: Any) -> None:
-        super().__init__(default)
-        self.label = label
-        self.tag(sync=True, argument=True)
-
-    def control(self, figure: type[_Figure]) -> dict[str, Any]:
-        """Return what `script` needs to know about it."""
-        return {"label": self.label, "initial": self.default_value}
-
-
-class Whole(_Field):
-    """An integer within limits, or at least 0 and below another argument or a part of it."""
-
-    step = 1
-
-    def __init__(
-        self,
-        label: str,
-        default: int,
-        minimum: int = 0,
-        maximum: int | None = None,
-        *,
-        below: str = "",
-        parts: int = 1,
-    ) -> None:
-        super().__init__(label, default)
-        self.minimum, self.maximum, self.below, self.parts = minimum, maximum, below, parts
-
-    def top(self, figure: Any) -> int:
-        """Return the upper limit for a figure's state, or the highest one for a class."""
-        if self.maximum is not None:
-            return self.maximum
-        other = getattr(figure, self.below)
-        return int(getattr(other, "maximum", other)) // self.parts - 1
-
-    def control(self, figure: type[_Figure]) -> dict[str, Any]:
-        """Return label, default, limits and step."""
-        limits = {"min": self.minimum, "max": self.top(figure), "step": self.step}
-        below = {"below": self.below, "parts": self.parts} if self.below else {}
-        return super().control(figure) | limits | below
-
-    def validate(self, obj: Any, value: Any) -> int:
-        """Return `value` as an int; raise if it is below the lower limit."""
-        return check_int(str(self.name), value, minimum=self.minimum)
-
-    def _cross_validate(self, obj: Any, value: Any) -> Any:
-        """Check the upper limit, once all arguments are set."""
-        return _at_most(str(self.name), value, self.top(obj))
-
-
-class Width(Whole):
-    """An even width."""
-
-    step = 2
-
-    def __init__(self, default: int, minimum: int, maximum: int) -> None:
-        super().__init__("width d", default, minimum, maximum)
-
-    def validate(self, obj: Any, value: Any) -> int:
-        """Return `value` as an even int; raise if it is below the lower limit."""
-        return check_d_model(super().validate(obj, value))
-
-
-class Base(_Field):
-    """A base within limits; its control is logarithmic."""
-
-    maximum = 1_000_000
-
-    def __init__(self, minimum: int = 1) -> None:
-        super().__init__("base n", 10_000.0)
-        self.minimum = minimum
-
-    def control(self, figure: type[_Figure]) -> dict[str, Any]:
-        """Return label, default, limits, and the step of the logarithm."""
-        limits = {"min": self.minimum, "max": self.maximum, "step": 0.25, "log": True}
-        return super().control(figure) | limits
-
-    def validate(self, obj: Any, value: Any) -> float:
-        """Return `value` as a float within the limits."""
-        if check_base(value) < self.minimum:
-            raise ValueError(f"base must be at least {self.minimum}, got {value!r}")
-        return float(_at_most("base", value, self.maximum))
-
-
-class Choice(_Field):
-    """One of several names, each with a one-line description."""
-
-    def __init__(self, label: str, default: str, options: dict[str, str]) -> None:
-        super().__init__(label, default)
-        self.options = options
-
-    def control(self, figure: type[_Figure]) -> dict[str, Any]:
-        """Return label, default, and the choices."""
-        return super().control(figure) | {"options": self.options}
-
-    def validate(self, obj: Any, value: Any) -> str:
-        """Return `value` if it is one of the names."""
-        if value not in self.options:
-            names = ", ".join(self.options)
-            raise ValueError(f"{self.name} must be one of {names}, got {value!r}")
-        return str(value)
 
 
 class _Figure(anywidget.AnyWidget):
@@ -200,31 +101,34 @@ class _Figure(anywidget.AnyWidget):
     @classmethod
     def _arguments(cls) -> dict[str, Any]:
         """Return the traits that are arguments, in definition order."""
-        traits = cls.class_traits(argument=True)
-        written = [name for owner in cls.__mro__ for name in vars(owner)]
-        return dict(sorted(traits.items(), key=lambda item: written.index(item[0])))
+        traits = (item for owner in cls.__mro__ for item in vars(owner).items())
+        return {name: field for name, field in traits if isinstance(field, Field)}
 
     @traitlets.observe(traitlets.All)
     def _shrink(self, change: Any) -> None:
-        for name, trait in self._arguments().items():
-            if getattr(trait, "below", None) == change.name:
-                setattr(self, name, min(getattr(self, name), trait.top(self)))
+        for name, field in self._arguments().items():
+            if isinstance(field, Within) and field.other.name == change.name:
+                setattr(self, name, min(getattr(self, name), int(field.top(self))))
 
     def state(self) -> dict[str, Any]:
         """Return the figure's state, as the arguments that recreate it."""
         return {name: getattr(self, name) for name in self._arguments()}
+
+    def values(self) -> dict[str, Any]:
+        """Return what the state shows, as the script computes it, and the directions of hands."""
+        raise NotImplementedError
 
     def picture(self) -> str:
         """Return a picture of the state, as SVG in the book's style."""
         with mpl.rc_context():
             plots.use_style()
             figure, svg = Figure(), StringIO()
-            self._draw(figure)
+            self._draw(figure, **self.values())
             figure.savefig(svg, format="svg", metadata={"Date": None})
         return svg.getvalue()
 
-    def _draw(self, figure: Figure) -> None:
-        """Draw the state onto an empty figure."""
+    def _draw(self, figure: Figure, **values: Any) -> None:
+        """Draw the values onto an empty figure."""
 
     def __repr__(self) -> str:
         arguments = ", ".join(f"{name}={value!r}" for name, value in self.state().items())
@@ -240,257 +144,156 @@ class _Figure(anywidget.AnyWidget):
 
 
 class Heatmap(_Figure):
-    """The table of an encoding, with one cell explained.
+    """The table of an encoding, with one cell explained."""
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the encoding; even, from 2 to 256.
-    base : float
-        The constant that spreads the frequencies; from 1 to 1 000 000.
-    seq_len : int
-        Number of positions, from 2 to 128.
-    position, dimension : int
-        The explained cell; within the table.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> heatmap = Heatmap(d_model=8)
-    >>> heatmap.base = 100
-    >>> heatmap
-    Heatmap(d_model=8, base=100.0, seq_len=64, position=5, dimension=7)
-    """
-
-    d_model = Width(64, 2, 256)
+    d_model = Whole("width d", 64, 2, 256, step=2)
     base = Base()
     seq_len = Whole("length L", 64, 2, 128)
-    position = Whole("position k", 5, below="seq_len")
-    dimension = Whole("dimension j", 8, below="d_model")
+    position = Within("position k", 5, seq_len)
+    dimension = Within("dimension j", 8, d_model)
 
-    def _draw(self, figure: Figure) -> None:
+    def values(self) -> dict[str, Any]:
+        """Return the table."""
+        return {"table": _encode(range(self.seq_len), self)}
+
+    def _draw(self, figure: Figure, **values: Any) -> None:
         ax = figure.subplots()
-        plots.heatmap(_table(self.seq_len, self.d_model, self.base), ax)
+        plots.heatmap(values["table"], ax)
         corner = (self.dimension - 0.5, self.position - 0.5)
         for color, linewidth in (("black", 4), ("white", 1.5)):
             ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=color, linewidth=linewidth))
 
 
 class Curves(_Figure):
-    """Sine and cosine of three pairs over positions.
+    """Sine and cosine of three pairs over positions; fewer if the pairs run out."""
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the encoding; even, from 2 to 256.
-    base : float
-        The constant that spreads the frequencies; from 1 to 1 000 000.
-    seq_len : int
-        Number of positions, from 2 to 128.
-    pair : int
-        The first pair shown, below ``d_model / 2``.
-    stride : int
-        Distance between the three pairs shown, from 1 to 32; fewer if the pairs run out.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Curves(d_model=8, pair=3)
-    Curves(d_model=8, base=10000.0, seq_len=64, pair=3, stride=4)
-    """
-
-    d_model = Width(64, 2, 256)
+    d_model = Whole("width d", 64, 2, 256, step=2)
     base = Base()
     seq_len = Whole("length L", 64, 2, 128)
-    pair = Whole("first pair i", 0, below="d_model", parts=2)
+    pair = Within("first pair i", 0, d_model, parts=2)
     stride = Whole("pairs apart", 4, 1, 32)
 
-    def _draw(self, figure: Figure) -> None:
-        ax = figure.subplots()
-        points = np.arange(0, self.seq_len - 0.75, 0.25)
-        table = sinusoidal_encoding(points, self.d_model, base=self.base)
-        turns = wavelengths(self.d_model, base=self.base)
-        shown = range(self.pair, len(turns), self.stride)[:3]
-        for pair, color in zip(shown, plots.COLORS, strict=False):
-            label = f"pair {pair}: wavelength {turns[pair]:.2f} positions"
-            ax.plot(points, table[:, 2 * pair], color=color, label=label)
-            ax.plot(points, table[:, 2 * pair + 1], "--", color=color)
+    def values(self) -> dict[str, Any]:
+        """Return the pairs, their wavelengths, and both waves of each at several points."""
+        pairs = np.arange(self.pair, self.d_model // 2, self.stride)[:3]
+        parts = 2 if self.seq_len > 64 else 4
+        points = np.arange(parts * (self.seq_len - 1) + 1) / parts
+        waves = _encode(points, self).T
+        return {
+            "pairs": pairs,
+            "wavelengths": wavelengths(self.d_model, base=self.base)[pairs],
+            "points": points,
+            "sines": waves[2 * pairs],
+            "cosines": waves[2 * pairs + 1],
+        }
+
+    def _draw(self, figure: Figure, **values: Any) -> None:
+        ax, points = figure.subplots(), values.pop("points")
+        for (pair, turn, sine, cosine), color in zip(
+            zip(*values.values(), strict=True), plots.COLORS, strict=False
+        ):
+            label = f"pair {pair}: wavelength {turn:.2f} positions"
+            ax.plot(points, sine, color=color, label=label)
+            ax.plot(points, cosine, "--", color=color)
         ax.set(xlabel="position", ylabel="value")
         figure.legend(loc="outside upper left")
 
 
 class Clock(_Figure):
-    """One position: a clock hand for each pair, and its binary digits.
+    """One position: a clock hand for each pair, and its binary digits."""
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the encoding; even, from 2 to 32.
-    base : float
-        The constant that spreads the frequencies; from 1 to 1 000 000.
-    position : int
-        The position shown, from 0 to 255.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Clock(position=6)
-    Clock(d_model=32, base=10000.0, position=6)
-    """
-
-    d_model = Width(32, 2, 32)
+    d_model = Whole("width d", 32, 2, 32, step=2)
     base = Base()
     position = Whole("position k", 5, 0, 255)
 
-    def _draw(self, figure: Figure) -> None:
+    def values(self) -> dict[str, Any]:
+        """Return the position's row, and its eight binary digits, lowest first."""
+        row = _encode([self.position], self)[0]
+        return {"row": row, "bits": binary_encoding([self.position], 8)[0], "hands": row}
+
+    def _draw(self, figure: Figure, **values: Any) -> None:
         ax = _plane(figure.subplots())
-        pairs = sinusoidal_encoding([self.position], self.d_model, base=self.base).reshape(-1, 2)
-        for pair, (sine, cosine) in enumerate(pairs):
+        for pair, hand in enumerate(values["row"].reshape(-1, 2)):
             row, column = divmod(pair, 8)
-            _circle(ax, (3 * column, -3.4 * row), [(cosine, sine, plots.COLORS[0])], f"{pair}")
+            _circle(ax, (3 * column, -3.4 * row), {plots.COLORS[0]: hand}, f"{pair}")
         bottom = -3.4 * (row + 1) + 0.4
-        for bit, digit in enumerate(binary_encoding([self.position], 8)[0]):
+        for bit, digit in enumerate(values["bits"]):
             ax.text(3 * bit, bottom, f"{digit}", ha="center", va="center", size="large")
             ax.text(3 * bit, bottom - 1.2, f"{2**bit}", ha="center", va="center", alpha=0.7)
         ax.set(xlim=(-1.5, 22.5), ylim=(bottom - 2, 1.2))
 
 
 class Clocks(_Figure):
-    """The clocks of an encoding, running, with sine and cosine of each.
+    """The clocks of an encoding, running from a position, with sine and cosine of each."""
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the encoding; even, from 2 to 16.
-    base : float
-        The constant that spreads the frequencies; from 1 to 1 000 000.
-    position : int
-        Where the clocks start, from 0 to 255.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Clocks(position=6)
-    Clocks(d_model=16, base=10000.0, position=6)
-    """
-
-    d_model = Width(16, 2, 16)
+    d_model = Whole("width d", 16, 2, 16, step=2)
     base = Base()
     position = Whole("position k", 5, 0, 255)
 
-    def _draw(self, figure: Figure) -> None:
+    def values(self) -> dict[str, Any]:
+        """Return the position's row, and the wavelengths."""
+        row = _encode([self.position], self)[0]
+        return {"row": row, "wavelengths": wavelengths(self.d_model, base=self.base), "hands": row}
+
+    def _draw(self, figure: Figure, **values: Any) -> None:
         figure.set_size_inches(7, 1.6)
-        ax = _plane(figure.subplots())
-        colors = mpl.colormaps[plots.DIVERGING]
-        pairs = sinusoidal_encoding([self.position], self.d_model, base=self.base).reshape(-1, 2)
-        for pair, (sine, cosine) in enumerate(pairs):
-            _circle(ax, (2.6 * pair, 0), [(cosine, sine, plots.COLORS[0])], "")
+        ax, colors = _plane(figure.subplots()), mpl.colormaps[plots.DIVERGING]
+        for pair, hand in enumerate(values["row"].reshape(-1, 2)):
+            _circle(ax, (2.6 * pair, 0), {plots.COLORS[0]: hand}, "")
             ax.text(2.6 * pair, 1.5, f"clock {pair}", ha="center", va="center")
-            for left, value in ((-1, sine), (0, cosine)):
+            for left, value in zip((-1, 0), hand, strict=True):
                 cell = Rectangle((2.6 * pair + left, -1.7), 1, 0.35, color=colors((value + 1) / 2))
                 ax.add_patch(cell)
-                number = f"{value:.2f}".replace("-", "−")
-                x = 2.6 * pair + left + 0.5
-                ax.text(x, -2.1, number, ha="center", va="center", size="small")
+                _number(ax, 2.6 * pair + left + 0.5, -2.1, value, size="small")
         ax.set(xlim=(-1.4, 19.6), ylim=(-2.5, 1.9))
 
 
 class Rotation(_Figure):
-    """One pair before and after a shift, from position 0 and from another position.
+    """One pair before and after a shift, from position 0 and from another position."""
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the encoding; even, from 2 to 256.
-    base : float
-        The constant that spreads the frequencies; from 1 to 1 000 000.
-    pair : int
-        The pair that turns, below ``d_model / 2``.
-    position : int
-        Where the shift starts, from 0 to 255.
-    offset : int
-        Size of the shift in positions, from -64 to 64.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Rotation(offset=-2)
-    Rotation(d_model=16, base=10000.0, pair=1, position=5, offset=-2)
-    """
-
-    d_model = Width(16, 2, 256)
+    d_model = Whole("width d", 16, 2, 256, step=2)
     base = Base()
-    pair = Whole("pair i", 1, below="d_model", parts=2)
+    pair = Within("pair i", 1, d_model, parts=2)
     position = Whole("position k", 5, 0, 255)
     offset = Whole("offset φ", 3, -64, 64)
 
-    def _draw(self, figure: Figure) -> None:
-        ax = _plane(figure.subplots())
-        omega = angular_frequencies(self.d_model, base=self.base)[self.pair]
-        for center, start in ((-1.6, 0), (1.6, self.position)):
-            ends = [(start, plots.COLORS[1]), (start + self.offset, plots.COLORS[0])]
-            hands = [(np.cos(k * omega), np.sin(k * omega), color) for k, color in ends]
-            _circle(ax, (center, 0), hands, f"{start} to {start + self.offset}")
+    def values(self) -> dict[str, Any]:
+        """Return the angle of the shift, and the pair before and after it."""
+        ends = [0, self.offset, self.position, self.position + self.offset]
+        hands = _encode(ends, self)[:, 2 * self.pair : 2 * self.pair + 2]
+        theta = self.offset * angular_frequencies(self.d_model, base=self.base)[self.pair]
+        return {"theta": theta, "from": hands[2], "to": hands[3], "hands": hands}
+
+    def _draw(self, figure: Figure, **values: Any) -> None:
+        ax, both = _plane(figure.subplots()), values["hands"].reshape(2, 2, 2)
+        for center, start, hands in zip((-1.6, 1.6), (0, self.position), both, strict=True):
+            ends = dict(zip((plots.COLORS[1], plots.COLORS[0]), hands, strict=True))
+            _circle(ax, (center, 0), ends, f"{start} to {start + self.offset}")
             share = np.linspace(0, 1, 201)
-            angle, radius = (start + share * self.offset) * omega, 0.35 + 0.4 * share
-            x, y = radius * np.cos(angle), radius * np.sin(angle)
+            angle = np.arctan2(*hands[0]) + share * values["theta"]
+            x, y = (0.35 + 0.4 * share) * [np.cos(angle), np.sin(angle)]
             ax.plot(center + x, y, color=plots.INK, linewidth=1)
 
 
 class Kernel(_Figure):
-    """The dot product of two encodings by offset, and the offsets that look nearer than 1.
+    """The dot product of two encodings by offset, and the offsets that look nearer than 1."""
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the encoding; even, from 2 to 128.
-    base : float
-        The constant that spreads the frequencies; from 1 to 1 000 000.
-    seq_len : int
-        Number of offsets, from 8 to 256.
-    offset : int
-        The offset whose product is shown, below `seq_len`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Kernel(d_model=32)
-    Kernel(d_model=32, base=10000.0, seq_len=128, offset=63)
-    """
-
-    d_model = Width(8, 2, 128)
+    d_model = Whole("width d", 8, 2, 128, step=2)
     base = Base()
     seq_len = Whole("length L", 128, 8, 256)
-    offset = Whole("offset φ", 63, below="seq_len")
+    offset = Within("offset φ", 63, seq_len)
 
-    def _draw(self, figure: Figure) -> None:
-        ax = figure.subplots()
+    def values(self) -> dict[str, Any]:
+        """Return the products, and the offsets that look nearer than 1, nearest first."""
         products = offset_kernel(np.arange(self.seq_len), self.d_model, base=self.base)
-        nearer = np.flatnonzero(products > products[1])[1:]  # the first is offset 0
+        order = np.argsort(-products)
+        return {
+            "products": products,
+            "nearer": order[(order > 1) & (products[order] > products[1])],
+        }
+
+    def _draw(self, figure: Figure, **values: Any) -> None:
+        ax, products, nearer = figure.subplots(), values["products"], np.sort(values["nearer"])
         ax.axhline(products[1], color=plots.INK, linestyle="--", linewidth=1)
         ax.plot(products)
         ax.plot(nearer, products[nearer], "o", color=plots.COLORS[1])
@@ -499,116 +302,81 @@ class Kernel(_Figure):
 
 
 class Switch(_Figure):
-    """The paper's table, a variant by convention or by mistake, and their difference.
+    """The paper's table, a variant by convention or by mistake, and their difference."""
 
-    Parameters
-    ----------
-    d_model : int
-        Width of the encoding; even, from 4 to 64.
-    base : float
-        The constant that spreads the frequencies; from 1 to 1 000 000.
-    seq_len : int
-        Number of positions, from 2 to 128.
-    variant : str
-        A name in `VARIANTS`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Switch(variant="minus 1")
-    Switch(d_model=16, base=10000.0, seq_len=64, variant='minus 1')
-    """
-
-    d_model = Width(16, 4, 64)
+    d_model = Whole("width d", 16, 4, 64, step=2)
     base = Base()
     seq_len = Whole("length L", 64, 2, 128)
     variant = Choice("variant", "halves", VARIANTS)
 
-    def _draw(self, figure: Figure) -> None:
-        right = _table(self.seq_len, self.d_model, self.base)
-        other = _table(self.seq_len, self.d_model, self.base, self.variant)
-        panels = {"the paper's": right, "the variant": other, "difference": other - right}
-        for ax, (title, table) in zip(figure.subplots(1, 3), panels.items(), strict=True):
+    def values(self) -> dict[str, Any]:
+        """Return the three tables."""
+        right, other = (
+            _table(self.seq_len, self.d_model, self.base, name) for name in ("", self.variant)
+        )
+        return {"right": right, "other": other, "difference": other - right}
+
+    def _draw(self, figure: Figure, **values: Any) -> None:
+        titles = ("the paper's", "the variant", "difference")
+        for ax, title, table in zip(figure.subplots(1, 3), titles, values.values(), strict=True):
             limit = 2 if title == "difference" else 1
             ylabel = "position" if ax.get_subplotspec().is_first_col() else ""
             plots.heatmap(table, ax, limit=limit, title=title, ylabel=ylabel, colorbar=False)
 
 
 class Stretch(_Figure):
-    """The wavelengths of a rotary encoding, as trained and stretched for a longer text.
+    """The wavelengths of a rotary encoding, as trained and stretched for a longer text."""
 
-    Parameters
-    ----------
-    d_model : int
-        Width of a head; even, from 4 to 256.
-    base : float
-        The constant that spreads the frequencies; from 10 to 1 000 000.
-    trained : int
-        Length of the texts in training, from 64 to 16 384.
-    factor : int
-        How many times as long the text is, from 1 to 32.
-    rule : str
-        A name in `RULES`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Stretch(rule="llama3")
-    Stretch(d_model=128, base=10000.0, trained=4096, factor=4, rule='llama3')
-    """
-
-    d_model = Width(128, 4, 256)
+    d_model = Whole("width d", 128, 4, 256, step=2)
     base = Base(10)
     trained = Whole("trained length", 4096, 64, 16_384)
     factor = Whole("factor s", 4, 1, 32)
     rule = Choice("rule", "none", RULES)
 
-    def _draw(self, figure: Figure) -> None:
+    def values(self) -> dict[str, Any]:
+        """Return wavelengths before and after, and how many pairs meet angles beyond training."""
+        plain, now = angular_frequencies(self.d_model, base=self.base), self._stretched()
+        unfinished = plain * self.trained < 2 * np.pi
+        return {
+            "before": 2 * np.pi / plain,
+            "after": 2 * np.pi / now,
+            "unfinished": unfinished.sum(),
+            "beyond": (unfinished & (now * self.factor > plain * (1 + 1e-9))).sum(),
+        }
+
+    def _stretched(self) -> Floats:
+        """Return the frequencies under the rule."""
+        width, factor = self.d_model, self.factor
+        lengths = {"factor": factor, "original_max_position_embeddings": self.trained}
+        scaling: dict[str, dict[str, Any]] = {
+            "none": {},
+            "interpolation": {"rope_type": "linear", "factor": factor},
+            "raised base": {"rope_theta": self.base * factor ** (width / max(width - 2, 1))},
+            "llama3": {"rope_type": "llama3", "low_freq_factor": 1, "high_freq_factor": 4}
+            | lengths,
+            "YaRN": {"rope_type": "yarn"} | lengths,
+        }
+        own: dict[str, Any] = {} if self.rule == "raised base" else {"base": self.base}
+        return rotary_frequencies(width, scaling=scaling[self.rule], **own)[0]
+
+    def _draw(self, figure: Figure, **values: Any) -> None:
         ax = figure.subplots()
-        lengths = [2 * np.pi / angular_frequencies(self.d_model, base=self.base)]
-        lengths.append(2 * np.pi / _stretched(**self.state()))
-        for waves, style in zip(lengths, ("--", "-"), strict=True):
-            ax.plot(waves, style, color=plots.COLORS[0])
+        ax.plot(values["before"], "--", color=plots.COLORS[0])
+        ax.plot(values["after"], "-", color=plots.COLORS[0])
         ax.axhline(self.trained, color=plots.INK, linewidth=1)
         ax.axhline(self.factor * self.trained, color=plots.COLORS[1], linewidth=1)
         ax.set(yscale="log", xlabel="pair", ylabel="wavelength in positions")
 
 
 class Score(_Figure):
-    """The score of a query and a key of width 2, by their positions.
-
-    Parameters
-    ----------
-    query, key : int
-        Positions, from 0 to 15.
-    method : str
-        A name in `METHODS`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Score(key=3)
-    Score(query=5, key=3, method='rotary')
-    """
+    """The score of a query and a key of width 2, by their positions."""
 
     query = Whole("query k", 5, 0, 15)
     key = Whole("key m", 2, 0, 15)
     method = Choice("encoding", "rotary", METHODS)
 
     def values(self) -> dict[str, Any]:
-        """Return the scores at all positions and at the state's, and both hands."""
+        """Return the scores at all positions, at the state's, and one further."""
         positions = np.arange(17)[:, None]
         angles = np.array([0.6, 2.6]) + (self.method == "rotary") * positions
         added = np.exp(1j * positions) * (self.method == "added")
@@ -624,38 +392,17 @@ class Score(_Figure):
             "hands": [[z.imag, z.real] for z in (queries[self.query], keys[self.key])],
         }
 
-    def _draw(self, figure: Figure) -> None:
+    def _draw(self, figure: Figure, **values: Any) -> None:
         left, right = figure.subplots(1, 2)
-        values = self.values()
-        hands = zip(values["hands"], plots.COLORS, strict=False)
-        tips = [(across, up, color) for (up, across), color in hands]
-        _circle(_plane(left), (0, 0), tips, f"query at {self.query}, key at {self.key}")
-        limit = values["limit"]
-        plots.heatmap(values["scores"], right, limit=limit)
+        hands = dict(zip(plots.COLORS, values["hands"], strict=False))
+        _circle(_plane(left), (0, 0), hands, f"query at {self.query}, key at {self.key}")
+        plots.heatmap(values["scores"], right, limit=values["limit"])
         right.set(xlabel="key position", ylabel="query position")
         right.plot(self.key, self.query, "o", mfc="none", mec="black", ms=9)
 
 
 class Words(_Figure):
-    """Attention over three words in any order, with encodings added or not.
-
-    Parameters
-    ----------
-    order : str
-        One of `ORDERS`.
-    positions : str
-        ``"on"`` or ``"off"``.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or lies outside its limits, here or when it is set.
-
-    Examples
-    --------
-    >>> Words(order="man bites dog")
-    Words(order='man bites dog', positions='off')
-    """
+    """Attention over three words in any order, with encodings added or not."""
 
     order = Choice("order", ORDERS[0], dict.fromkeys(ORDERS, ""))
     positions = Choice("positions", "off", {"off": "", "on": ""})
@@ -663,36 +410,28 @@ class Words(_Figure):
     def values(self) -> dict[str, Any]:
         """Return weights, outputs, and how much each word's output changes by the order."""
         words, first = self.order.split(), ORDERS[0].split()
-        weights, outputs = self._attend(words)
-        before = self._attend(first)[1]
-        same_words = outputs[[words.index(word) for word in first]]
-        return {
-            "weights": weights,
-            "outputs": outputs,
-            "changes": abs(same_words - before).max(axis=1),
-        }
+        (weights, outputs), (_, before) = self._attend(words), self._attend(first)
+        moved = outputs[[words.index(word) for word in first]]
+        return {"weights": weights, "outputs": outputs, "changes": abs(moved - before).max(axis=1)}
 
     def _attend(self, words: list[str]) -> tuple[Floats, Floats]:
-        x = np.array([_EMBEDDED[word] for word in words], dtype=float)
+        table = {"dog": (2, 0, 0, 1), "bites": (0, 1, 1, 0), "man": (1, 1, 0, 0)}
+        x = np.array([table[word] for word in words], dtype=float)
         if self.positions == "on":
             x += sinusoidal_encoding(3, 4, dtype=np.float64)
         weights = np.exp(x @ x.T)
         weights /= weights.sum(axis=1, keepdims=True)
         return weights, weights @ x
 
-    def _draw(self, figure: Figure) -> None:
-        words, values = self.order.split(), self.values()
-        for ax, (name, scale) in zip(
-            figure.subplots(1, 2), {"weights": 1.7, "outputs": 5}.items(), strict=True
-        ):
-            plots.heatmap(
-                values[name], ax, limit=scale, title=name, xlabel="", ylabel="", colorbar=False
-            )
+    def _draw(self, figure: Figure, **values: Any) -> None:
+        words = self.order.split()
+        for ax, name, limit in zip(figure.subplots(1, 2), values, (1.7, 5), strict=False):
+            labels = {"title": name, "xlabel": "", "ylabel": ""}
+            plots.heatmap(values[name], ax, limit=limit, colorbar=False, **labels)
             ax.set_yticks(range(3), words)
             ax.set_xticks(*((range(3), words) if name == "weights" else ([],)))
             for (row, column), value in np.ndenumerate(values[name]):
-                number = f"{value:.2f}".replace("-", "−")
-                ax.text(column, row, number, ha="center", va="center", color="black")
+                _number(ax, column, row, value, color="black")
 
 
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
@@ -710,7 +449,7 @@ def script(*names: str) -> str:
     folder = Path(__file__).with_name("figures")
     colors = map(mpl.colors.to_hex, mpl.colormaps[plots.DIVERGING].resampled(11)(range(11)))
     controls = {
-        name.lower(): {key: field.control(kind) for key, field in kind._arguments().items()}
+        name.lower(): {key: field.control() for key, field in kind._arguments().items()}
         for name, kind in FIGURES.items()
         if name in names
     }
@@ -729,51 +468,39 @@ def script(*names: str) -> str:
 
 for _name, _kind in FIGURES.items():
     _kind._esm = script(_name)  # for anywidget
+    _rows = [f"{k} : {f.label}, {f.rule}" for k, f in _kind._arguments().items()]
+    _kind.__doc__ = "\n".join([f"{_kind.__doc__}\n", "Parameters", "-" * 10, *_rows])
 
 
 def _static() -> bool:
     return bool(os.environ.get("POSENC_STATIC"))
 
 
-def _at_most(name: str, value: Any, maximum: float) -> Any:
-    if value > maximum:
-        raise ValueError(f"{name} must be at most {maximum:.0f}, got {value!r}")
-    return value
+def _encode(positions: ArrayLike, figure: Any) -> Floats:
+    """Return the rows of positions, by a figure's width and base."""
+    points = np.asarray(positions, float)
+    return sinusoidal_encoding(points, figure.d_model, base=figure.base, dtype=np.float64)
 
 
-def _stretched(d_model: int, base: float, trained: int, factor: int, rule: str) -> Floats:
-    """Return the frequencies of a state under one of `RULES`."""
-    lengths = {"factor": factor, "original_max_position_embeddings": trained}
-    scaling: dict[str, dict[str, Any]] = {
-        "none": {},
-        "interpolation": {"rope_type": "linear", "factor": factor},
-        "raised base": {"rope_theta": base * factor ** (d_model / max(d_model - 2, 1))},
-        "llama3": {"rope_type": "llama3", "low_freq_factor": 1, "high_freq_factor": 4, **lengths},
-        "YaRN": {"rope_type": "yarn", **lengths},
-    }
-    own: dict[str, Any] = {} if rule == "raised base" else {"base": base}
-    return rotary_frequencies(d_model, scaling=scaling[rule], **own)[0]
+Columns = Callable[[NDArray[Any], int], tuple[Any, Any]]
+_COLUMNS: dict[str, Columns] = {  # exponent of each dimension j of d, and whether it is a cosine
+    "halves": lambda j, d: (j % (d // 2) / (d // 2), j >= d // 2),
+    "cosine first": lambda j, d: (2 * (j // 2) / d, j % 2 == 0),
+    "minus 1": lambda j, d: (j // 2 / (d // 2 - 1), j % 2 == 1),
+    "ones": lambda j, d: (0 * j, j % 2 == 1),
+    "dimension for pair": lambda j, d: (2 * j / d, j % 2 == 1),
+    "own exponent": lambda j, d: (j / d, j % 2 == 1),
+}
 
 
-def _table(seq_len: int, d_model: int, base: float, variant: str = "paper") -> Floats:
+def _table(seq_len: int, d_model: int, base: float, variant: str = "") -> Floats:
     """Return the paper's table, or one of `VARIANTS`."""
-    j, half = np.arange(d_model), d_model // 2
-    exponent, cosine = 2 * (j // 2) / d_model, j % 2 == 1
+    paper: Columns = lambda j, d: (2 * (j // 2) / d, j % 2 == 1)  # noqa: E731
+    exponent, cosine = _COLUMNS.get(variant, paper)(np.arange(d_model), d_model)
     start = int(variant == "from 1")
-    if variant == "halves":
-        exponent, cosine = (j % half) / half, j >= half
-    elif variant == "cosine first":
-        cosine = ~cosine
-    elif variant == "minus 1":
-        exponent = (j // 2) / (half - 1)
-    elif variant == "ones":
-        exponent = np.zeros(d_model)
-    elif variant == "dimension for pair":
-        exponent = 2 * j / d_model
-    elif variant == "own exponent":
-        exponent = j / d_model
     angles = np.arange(start, start + seq_len)[:, None] * base**-exponent
-    return np.where(cosine, np.cos(angles), np.sin(angles))
+    table: Floats = np.where(cosine, np.cos(angles), np.sin(angles))
+    return table
 
 
 def _plane(ax: Axes) -> Axes:
@@ -783,12 +510,15 @@ def _plane(ax: Axes) -> Axes:
     return ax
 
 
-def _circle(
-    ax: Axes, center: tuple[float, float], hands: list[tuple[float, float, str]], label: str
-) -> None:
-    """Draw a circle with hands, each given as (right, up, color)."""
+def _number(ax: Axes, x: float, y: float, value: float, **style: Any) -> None:
+    """Write two digits of a number."""
+    ax.text(x, y, f"{value:.2f}".replace("-", "−"), ha="center", va="center", **style)
+
+
+def _circle(ax: Axes, center: tuple[float, float], hands: dict[str, Any], label: str) -> None:
+    """Draw a circle with hands, each (up, right) by color."""
     x, y = center
     ax.add_patch(Circle(center, 1, fill=False, edgecolor=plots.INK, alpha=0.5))
-    for right, up, color in hands:
+    for color, (up, right) in hands.items():
         ax.plot([x, x + right], [y, y + up], color=color, linewidth=2.5)
     ax.text(x, y - 1.2, label, ha="center", va="top")

@@ -9,7 +9,7 @@ FIGURES.curves = {
     const wavelengths = frequencies.map((frequency) => (2 * Math.PI) / frequency);
     return { pairs, wavelengths, points, sines: waves(Math.sin), cosines: waves(Math.cos) };
   },
-  build(picture) {
+  build(picture, set) {
     const { height, draw } = drawing(picture, "Sine and cosine of each pair, over positions", 290);
     return (state, { pairs, wavelengths, points, sines, cosines }, width) => {
       const { x, y, frame } = axes(width, height, 70, state.seq_len - 1, 1, "position");
@@ -18,23 +18,40 @@ FIGURES.curves = {
           values.map((value, n) => [x(points[n]), y(value)]),
           { stroke, "stroke-dasharray": dashes },
         );
+      // The first crest of each sine is dragged to another wavelength.
+      const all = omegas(state.d_model, state.base).map((frequency) => Math.PI / 2 / frequency);
+      const grips = pairs.map((pair, n) => {
+        const pick = (at) => {
+          const to = (at - x(0)) / (x(1) - x(0));
+          const off = all.map((crest) => Math.abs(Math.log(crest / Math.max(to, 0.1))));
+          const found = off.indexOf(Math.min(...off));
+          set(n ? { stride: Math.round((found - state.pair) / n) } : { pair: found });
+        };
+        return [x(all[pair]), y(1), n ? "stride" : "pair", pick];
+      });
       const named = pairs.map((pair, n) => [
         path(
           [
-            [34, 12 + 19 * n],
-            [58, 12 + 19 * n],
+            [0, 12 + 19 * n],
+            [24, 12 + 19 * n],
           ],
           { stroke: LINES[n] },
         ),
-        text(66, 16 + 19 * n, `pair ${pair}: wavelength ${show(wavelengths[n], 2)} positions`),
+        text(32, 16 + 19 * n, `pair ${pair}: wavelength ${show(wavelengths[n], 2)} positions`, {
+          "data-field": n ? "stride" : "pair",
+        }),
         line(sines[n], LINES[n], "none"),
         line(cosines[n], LINES[n], "5 4"),
       ]);
-      draw(width, [frame, ...named.flat()]);
+      draw(
+        width,
+        [frame, ...named.flat()],
+        grips.filter(([at]) => at <= width),
+      );
     };
   },
   say: (_, { pairs, wavelengths }) =>
     pairs
-      .map((pair, n) => `Pair ${pair} turns once in ${show(wavelengths[n], 2)} positions.`)
+      .map((pair, n) => `Pair {${n ? "stride" : "pair"}|${pair}} turns once in ${show(wavelengths[n], 2)} positions.`)
       .join(" ") + " Solid lines are sines, dashed ones cosines.",
 };

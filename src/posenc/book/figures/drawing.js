@@ -56,10 +56,12 @@ const path = (points, attributes) =>
 const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");
 const grouping = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
 const group = (x) => grouping.format(x).replaceAll(",", " ");
+/** A field's value in words. */
+const written = (value) => (typeof value === "number" ? group(value).replace("-", "−") : value);
 
 /**
  * Add an SVG as wide as its container: its height, and a function that draws into it. Each grip is
- * [x, y, move]: near (x, y), a pointer takes hold of it, and move(x, y) follows the pointer.
+ * [x, y, field, move, radius]: a pointer near (x, y) takes hold of it, and move(x, y) follows it.
  */
 function drawing(picture, label, height, attributes = { height }) {
   const svg = shape("svg", { role: "img", "aria-label": label, ...attributes });
@@ -81,13 +83,15 @@ function drawing(picture, label, height, attributes = { height }) {
     held = nearest(event);
     if (held >= 0) svg.setPointerCapture(event.pointerId);
   });
-  svg.addEventListener("pointermove", (event) => held >= 0 && grips[held]?.[2](...place(event)));
+  svg.addEventListener("pointermove", (event) => held >= 0 && grips[held]?.[3](...place(event)));
   svg.addEventListener("lostpointercapture", () => (held = -1));
   const draw = (width, children, taken = []) => {
     const down = attributes.height ?? svg.clientHeight; // else CSS sets it, by width
     svg.setAttribute("viewBox", `0 0 ${width} ${down}`);
     grips = taken;
-    const dots = grips.map(([cx, cy]) => shape("circle", { cx, cy, r: 7, class: "grip" }));
+    const dots = grips.map(([cx, cy, field, , r = 7]) =>
+      shape("circle", { cx, cy, r, class: "grip", "data-field": field }),
+    );
     svg.replaceChildren(...children.flat(), ...dots);
   };
   return { height, draw };
@@ -98,9 +102,11 @@ function axes(width, height, above, right, top, label) {
   const [x0, x1, y0, y1] = [34, width - 12, height - 36, above];
   const x = (value) => x0 + (value / right) * (x1 - x0);
   const y = (value) => y0 + ((value + top) / (2 * top)) * (y1 - y0);
-  const step = [1, 2, 5, 10, 20, 50].find((size) => right / size <= 7);
-  const ticks = [];
-  for (let tick = 0; tick <= right; tick += step) ticks.push(text(x(tick), y0 + 16, tick, middle));
+  const sizes = Array.from({ length: 30 }, (_, n) => [1, 2, 5][n % 3] * 10 ** Math.floor(n / 3));
+  const step = sizes.find((size) => right / size <= 7);
+  const ticks = Array.from({ length: Math.floor(right / step) + 1 }, (_, n) =>
+    text(x(n * step), y0 + 16, group(n * step), { ...middle, class: "tick" }),
+  );
   for (const tick of [-top, 0, top]) ticks.push(text(x0 - 6, y(tick) + 4, show(tick, 0), end));
   const frame = path(
     [
@@ -108,7 +114,7 @@ function axes(width, height, above, right, top, label) {
       [x0, y0],
       [x1, y0],
     ],
-    { class: "thin" },
+    { class: "thin axes" },
   );
   const zero = path(
     [
@@ -129,6 +135,21 @@ function hand(cx, cy, radius, [right, up], attributes) {
     y2: cy - radius * up,
     ...attributes,
   });
+}
+
+/** A grip at the tip of a hand that turns by `frequency` per step; it reports whole steps. */
+function turning(cx, cy, radius, angle, frequency, field, moved) {
+  return [
+    cx + radius * Math.cos(angle),
+    cy - radius * Math.sin(angle),
+    field,
+    (x, y) => {
+      const turn = Math.atan2(cy - y, x - cx) - angle;
+      const steps = (turn - 2 * Math.PI * Math.round(turn / (2 * Math.PI))) / frequency;
+      moved(Math.round(steps));
+    },
+    Math.min(7, radius / 6),
+  ];
 }
 
 /**

@@ -9,10 +9,12 @@ FIGURES.heatmap = {
     return ({ d_model, seq_len, position, dimension }, { table }) =>
       mark(table, seq_len, d_model, 1, position, dimension);
   },
-  say({ d_model, base, position, dimension }, { table }) {
-    const value = show(table[position * d_model + dimension]);
+  say({ d_model, position, dimension }, { table }) {
     const wave = dimension % 2 ? "cos" : "sin";
-    const formula = `${wave}(${position} / ${base}^(${dimension - (dimension % 2)}/${d_model}))`;
-    return `Position ${position}, dimension ${dimension}: ${formula} = ${value}`;
+    const exponent = `{dimension|${dimension - (dimension % 2)}}/{d_model}`;
+    return (
+      `Position {position}, dimension {dimension}: ${wave}({position} / {base}^(${exponent})) = ` +
+      show(table[position * d_model + dimension])
+    );
   },
 };

@@ -21,6 +21,14 @@ function complete(kind, given) {
   return state;
 }
 
+/** A sentence as nodes: {name} is the value of that field, {name|words} says it in other words. */
+const phrase = (sentence, state) =>
+  sentence.split(/\{(\w+)(?:\|(.*?))?\}/).flatMap((part, n, parts) => {
+    if (n % 3 === 0) return part;
+    if (n % 3 === 2) return [];
+    return element("span", { "data-field": part }, parts[n + 1] ?? written(state[part]));
+  });
+
 /** The control of one field: its element, and a function that updates it. */
 function control(name, field, set) {
   const id = `field-${name}`;
@@ -30,7 +38,8 @@ function control(name, field, set) {
       element("input", { type: "radio", name, value }),
     );
     const choices = radios.map((radio) => element("label", {}, radio, radio.value));
-    const row = element("fieldset", {}, element("legend", {}, field.label), ...choices);
+    const legend = element("legend", {}, field.label);
+    const row = element("fieldset", { "data-field": name }, legend, ...choices);
     row.addEventListener("change", ({ target }) => set({ [name]: target.value }));
     return [row, (state) => radios.forEach((radio) => (radio.checked = radio.value === state[name]))];
   }
@@ -47,10 +56,10 @@ function control(name, field, set) {
     set({ [name]: read() });
   });
   return [
-    element("div", { class: "field" }, label, input, value),
+    element("div", { class: "field", "data-field": name }, label, input, value),
     (state) => {
       if (!field.log) input.max = top(field, state);
-      const shown = group(state[name]).replace("-", "−");
+      const shown = written(state[name]);
       if (value.textContent === shown) return;
       input.value = field.log ? Math.log10(state[name]) : state[name];
       value.textContent = shown;
@@ -111,32 +120,44 @@ function player(names, fields, current, set, between) {
   return motion;
 }
 
-/** Put the view into the page's URL, and copy the URL. */
-async function copyLink(id, state, say) {
-  const url = new URL(location.href);
-  url.search = new URLSearchParams({ figure: id, ...state });
-  url.hash = id;
-  history.replaceState(null, "", url);
-  try {
-    await navigator.clipboard.writeText(url.href);
-    say("Link copied.");
-  } catch {
-    say("The link is in the address bar.");
+/** A menu that copies a view: as a link, as Markdown, as a frame for another page, as a reference. */
+function share(host, kind, id, figure, say) {
+  const search = (name) => new URLSearchParams({ figure: name, ...figure.state });
+  const link = () => {
+    const url = new URL(location.href);
+    [url.search, url.hash] = [search(id), id];
+    history.replaceState(null, "", url);
+    return url.href;
+  };
+  const frame = () => {
+    const root = document.documentElement.dataset.content_root;
+    const src = new URL(`${root}embed/${kind}.html?${search("")}`, location.href);
+    const height = host.clientHeight + 24;
+    return element("iframe", { src, title: document.title, width: "100%", height }).outerHTML;
+  };
+  const picture = host.querySelector("img");
+  const ways = {
+    link,
+    Markdown: () => `[![${picture?.alt ?? kind}](${picture?.src ?? ""})](${link()})`,
+    citation: () => `“${document.title}”. ${link()}`,
+    ...(location.protocol !== "file:" && { "embed code": frame }),
+  };
+  const menu = element("details", {}, element("summary", {}, "Share"));
+  for (const [words, write] of Object.entries(ways)) {
+    const copy = element("button", { type: "button" }, `Copy ${words}`);
+    copy.addEventListener("click", async () => {
+      const written = write();
+      try {
+        await navigator.clipboard.writeText(written);
+      } catch {
+        return prompt("To copy:", written);
+      }
+      say((copy.textContent = `Copied ${words}`));
+      setTimeout(() => (copy.textContent = `Copy ${words}`), 2000);
+    });
+    menu.append(copy);
   }
-}
-
-/** Copy the HTML that embeds the view in another page, or show it. */
-async function copyFrame(kind, state, say) {
-  const root = document.documentElement.dataset.content_root;
-  const url = new URL(`${root}embed/${kind}.html`, location.href);
-  url.search = new URLSearchParams({ figure: "", ...state });
-  const frame = element("iframe", { src: url, title: document.title, width: "100%", height: 560 });
-  try {
-    await navigator.clipboard.writeText(frame.outerHTML);
-    say("Line copied.");
-  } catch {
-    prompt("The line for your page:", frame.outerHTML);
-  }
+  return menu;
 }
 
 /** The state that the page's URL gives the figure `id`; on an embed page, `id` is empty. */
@@ -167,6 +188,10 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   const buttons = element("div", { class: "buttons" });
   const figure = { state: complete(kind, given), update };
   const set = (change) => {
+    for (const [name, value] of Object.entries(change)) {
+      const { min, max } = fields[name];
+      if (max) change[name] = Math.min(max, Math.max(min, value));
+    }
     update({ ...figure.state, ...change });
     onchange(figure.state);
   };
@@ -179,19 +204,29 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   const running = () => runs && motion.timer;
   const controls = Object.entries(fields).map(([name, field]) => control(name, field, set));
   const draw = build(picture, set);
+  const live = element("div", { class: "live" });
   let calm;
+  let lit;
   let width = 0;
 
   function redraw() {
     if (width) draw(figure.state, figure.values, width);
+    light();
+  }
+
+  /** Light up a field's number wherever it stands. */
+  function light(name = lit) {
+    lit = name;
+    for (const each of live.querySelectorAll("[data-field]"))
+      each.classList.toggle("lit", each.dataset.field === lit);
   }
 
   function update(given) {
     figure.state = complete(kind, given);
     figure.values = compute(figure.state);
     for (const [, refresh] of controls) refresh(figure.state);
+    said.replaceChildren(...phrase(say(figure.state, figure.values), figure.state));
     redraw();
-    said.textContent = say(figure.state, figure.values);
     clearTimeout(calm);
     if (running()) return; // don't announce automatic steps
     calm = setTimeout(() => {
@@ -201,21 +236,18 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
 
   if (play) buttons.append(...motion.buttons);
   if (id) {
-    const copy = element("button", { type: "button" }, "Copy link to this view");
-    copy.addEventListener("click", () =>
-      copyLink(id, figure.state, (words) => (spoken.value = copy.textContent = words)),
-    );
-    buttons.append(copy);
-    const embed = element("button", { type: "button" }, "Embed this view");
-    embed.addEventListener("click", () =>
-      copyFrame(kind, figure.state, (words) => (spoken.value = embed.textContent = words)),
-    );
-    if (location.protocol !== "file:") buttons.append(embed);
+    const menu = share(host, kind, id, figure, (words) => (spoken.value = words));
+    menu.addEventListener("toggle", () => motion?.stop());
+    buttons.append(menu);
   }
+  for (const type of ["pointerover", "pointerdown", "focusin"])
+    live.addEventListener(type, ({ target, buttons }) => {
+      if (type === "pointerover" && buttons) return; // while something is dragged
+      light(target.closest("[data-field]")?.dataset.field ?? "");
+    });
   const rows = controls.map(([row]) => row);
   const choices = rows.filter((row) => row.matches("fieldset"));
   const sliders = element("div", { class: "fields" }, ...rows.filter((row) => !choices.includes(row)));
-  const live = element("div", { class: "live" });
   live.append(...choices, picture, said, spoken, sliders, buttons);
   const style = element("style", {}, `:host { --line: ${LINES[0]} } ${STYLE}`);
   host.attachShadow({ mode: "open" }).append(style, live, element("slot"));
@@ -226,7 +258,8 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     width = contentRect.width;
     redraw();
   }).observe(picture);
-  if (runs && !motion.calm) runWhileSeen(host, motion);
+  const asked = Object.keys(linked(id)).length; // a link shows what was seen, and stops there
+  if (runs && !motion.calm && !asked) runWhileSeen(host, motion);
   return figure;
 }
 

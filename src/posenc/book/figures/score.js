@@ -55,7 +55,7 @@ FIGURES.score = {
           return Math.hypot(tipX - x, tipY - y);
         };
         const move = (x, y) => set({ [name]: state[name] + step([state[name]], far(x, y)) });
-        return [...at(tip), move];
+        return [...at(tip), name, move];
       });
       const turn = CONTENT.query + query - CONTENT.key - key;
       const [from, by] = [CONTENT.key + key, turn - 2 * Math.PI * Math.round(turn / 2 / Math.PI)];
@@ -71,13 +71,13 @@ FIGURES.score = {
         2 * c,
         [
           shape("circle", { cx: c, cy: c, r: radius, class: "thin faint" }),
-          hand(c, c, radius, tips.query, { stroke: LINES[0] }),
-          hand(c, c, radius, tips.key, { stroke: LINES[1] }),
+          hand(c, c, radius, tips.query, { stroke: LINES[0], "data-field": "query" }),
+          hand(c, c, radius, tips.key, { stroke: LINES[1], "data-field": "key" }),
           turns ? [path(arc, { class: "thin" })] : [],
-          text(0, 236, `query at ${query}`, { style: `fill: ${LINES[0]}` }),
-          text(2 * c, 236, `key at ${key}`, { ...end, style: `fill: ${LINES[1]}` }),
+          text(0, 236, `query at ${query}`, { "data-field": "query", style: `fill: ${LINES[0]}` }),
+          text(2 * c, 236, `key at ${key}`, { ...end, "data-field": "key", style: `fill: ${LINES[1]}` }),
         ],
-        turns ? [...grips, [...arc[20], both]] : method === "added" ? grips : [],
+        turns ? [...grips, [...arc[20], "", both]] : method === "added" ? grips : [],
       );
       mark(scores, PLACES, PLACES, limit, query, key);
     };
@@ -85,12 +85,12 @@ FIGURES.score = {
   say({ query, key, method }, { score, together, alone }) {
     const apart = Math.abs(query - key);
     const where = apart
-      ? `${apart} position${apart > 1 ? "s" : ""} ${key < query ? "before" : "after"} it`
-      : "at the same position";
+      ? `${apart} ${key < query ? "before" : "after"} it`
+      : "where it is";
     const than = (other) => `${show(other)}${show(other) === show(score) ? ", the same" : ""}`;
     return (
-      `${FIELDS.score.method.options[method]}. The key is ${where}: score ${show(score)}. ` +
-      `Both one position further: ${than(together)}. The key alone: ${than(alone)}.`
+      `{method|${FIELDS.score.method.options[method]}}. Query at {query}, key at {key}, ${where}. Score ${show(score)}; ` +
+      `both one further: ${than(together)}; the key alone: ${than(alone)}.`
     );
   },
 };

@@ -42,7 +42,7 @@ FIGURES.stretch = {
       beyond: beyond.length,
     };
   },
-  build(picture) {
+  build(picture, set) {
     const { height, draw } = drawing(picture, "Wavelength of each pair, in training and now", 260);
     return ({ trained, factor }, { before, after }, width) => {
       const [x0, x1, y0, y1] = [72, width - 12, height - 36, 14];
@@ -60,26 +60,35 @@ FIGURES.stretch = {
         );
       const ticks = [];
       for (let power = 0; power <= top; power += 2)
-        ticks.push(text(x0 - 6, y(10 ** power) + 4, group(10 ** power), end));
-      draw(width, [
+        ticks.push(text(x0 - 6, y(10 ** power) + 4, group(10 ** power), { ...end, class: "tick" }));
+      const length = (down) => 10 ** ((top * (y0 - down)) / (y0 - y1));
+      const drawn = [
         path(
           [
             [x0, y1],
             [x0, y0],
             [x1, y0],
           ],
-          { class: "thin" },
+          { class: "thin axes" },
         ),
         ticks,
         text(x0, y0 + 16, 0, middle),
         text(x1, y0 + 16, before.length - 1, middle),
         text((x0 + x1) / 2, height - 4, "pair i", middle),
-        level(trained, { class: "thin" }),
-        text(x0 + 6, y(trained) + 15, `trained: ${group(trained)}`),
-        level(factor * trained, { stroke: LINES[1] }),
-        text(x0 + 6, y(factor * trained) - 6, `wanted: ${group(factor * trained)}`),
+        level(trained, { class: "thin", "data-field": "trained" }),
+        text(x0 + 6, y(trained) + 16, `trained: ${group(trained)}`, { "data-field": "trained" }),
+        level(factor * trained, { stroke: LINES[1], "data-field": "factor" }),
+        text(x0 + 6, y(factor * trained) - 6, `wanted: ${group(factor * trained)}`, {
+          "data-field": "factor",
+        }),
         path(line(before), { stroke: LINES[0], "stroke-dasharray": "5 4" }),
         path(line(after), { stroke: LINES[0] }),
+      ];
+      const wanted = (_, down) => set({ factor: Math.round(length(down) / trained) });
+      const known = (_, down) => set({ trained: Math.round(length(down)) });
+      draw(width, drawn, [
+        [x1 - 60, y(factor * trained), "factor", wanted],
+        [x1 - 20, y(trained), "trained", known],
       ]);
     };
   },
@@ -87,7 +96,7 @@ FIGURES.stretch = {
     const last = before.length - 1;
     const slower = [0, last].map((pair) => show(after[pair] / before[pair], 2));
     return (
-      `${FIELDS.stretch.rule.options[rule]}. The first pair is slower by ${slower[0]}, the last by ` +
+      `{rule|${FIELDS.stretch.rule.options[rule]}}. The first pair is slower by ${slower[0]}, the last by ` +
       `${slower[1]}. Of ${unfinished} pairs that never finished a turn, ${beyond} meet new angles.`
     );
   },

@@ -55,6 +55,6 @@ FIGURES.switch = {
   },
   say({ variant }, { difference }) {
     const largest = difference.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-    return `${FIELDS.switch.variant.options[variant]}: ${VARIANTS[variant].verdict}. Largest difference: ${show(largest)}.`;
+    return `{variant|${FIELDS.switch.variant.options[variant]}}: ${VARIANTS[variant].verdict}. Largest difference: ${show(largest)}.`;
   },
 };

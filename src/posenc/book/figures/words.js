@@ -77,8 +77,8 @@ FIGURES.words = {
       );
     };
   },
-  say({ order, positions }, { changes }) {
-    const start = `Positions ${positions}, “${order}”. `;
+  say({ order }, { changes }) {
+    const start = "Positions {positions}, “{order}”. ";
     if (order === FIRST.join(" ")) return `${start}Move a word, and compare its output.`;
     const moved = FIRST.map((word, n) => `${word} ${show(changes[n], 2)}`).join(", ");
     return (
