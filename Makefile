@@ -159,7 +159,7 @@ check-site: book tools/lighthouse/node_modules/installed ## run Lighthouse on ev
 		$$lhci assert
 
 experiments: export OMP_NUM_THREADS := 1
-experiments: .venv ## retrain every model of chapters 11 and 15 (22 minutes on two cores)
+experiments: .venv ## retrain every model of the experiments (22 minutes on two cores)
 	$(BIN)/python tools/train.py
 
 bench: .venv/bench/installed ## benchmark against other libraries (RECORD=notebooks/data/speed.json)

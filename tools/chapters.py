@@ -4,14 +4,16 @@
     python tools/chapters.py move notebooks/21_relative_bias.ipynb 16  make move NOTEBOOK=… TO=16
     python tools/chapters.py remove notebooks/21_relative_bias.ipynb   make remove NOTEBOOK=…
 
-A new chapter has a sample of each element: figure, live figure, table, equation, citation, claim
-and exercises. Moving a chapter renumbers the others and redirects old addresses, which readers may
-have bookmarked.
+A new chapter has a sample of each element: figure, live figure, table, equation, citation and
+exercises. Moving a chapter renumbers the others and redirects old addresses, which readers may have
+bookmarked. A chapter that other pages link to isn't removed until FORCE=1 says so, and one that was
+not committed is kept in `_build/removed`.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -25,10 +27,6 @@ from sphinx_posenc.claims import asserting_cells
 TEMPLATE = ROOT / "tools" / "chapter.ipynb"
 LISTS = [ROOT / "_toc.yml", ROOT / "index.md"]
 LEDGER = ROOT / "book" / "claims.yml"
-CLAIM = """- id: S0-{label}
-  claim: The encoding of position 0 begins with 0.
-  verdict: holds
-"""
 
 
 def stems() -> list[str]:
@@ -40,8 +38,10 @@ def stems() -> list[str]:
 def find(path: str) -> str:
     """Return the stem of the chapter at a path; exit if there is none."""
     stem = Path(path).stem
+    if stem.startswith("00_"):
+        sys.exit(f"{stem} is the page before chapter 1: it stays where it is")
     if stem not in stems():
-        sys.exit(f"Which chapter? There is no {path or 'NOTEBOOK'}; notebooks/ has {stems()}")
+        sys.exit(f"There is no chapter {path or 'NOTEBOOK'}; notebooks/ has {stems()}")
     return stem
 
 
@@ -71,22 +71,33 @@ def new(name: str) -> None:
     (ROOT / "notebooks" / f"{stem}.ipynb").write_text(text, encoding="utf-8")
     row = f"| {number} | [](notebooks/{stem}.ipynb): what it shows, in one sentence. |\n"
     relist(stem, (f"      - file: notebooks/{stem}\n", row))
-    with LEDGER.open("a", encoding="utf-8") as ledger:
-        ledger.write(CLAIM.format(label=label))
-    print(f"Created notebooks/{stem}.ipynb, listed in _toc.yml, index.md and book/claims.yml.")
+    print(f"Created notebooks/{stem}.ipynb, listed in _toc.yml and index.md.")
     print(f"Execute and check it: make chapter NOTEBOOK=notebooks/{stem}.ipynb")
 
 
 def remove(path: str) -> None:
     """Delete a chapter, its claims, and its entry in every list."""
     stem = find(path)
+    chapter = ROOT / "notebooks" / f"{stem}.ipynb"
+    pages = (page for page in files("-co", "*.md", "*.ipynb") if page.exists())
+    texts = {page: page.read_text(encoding="utf-8") for page in pages if page != chapter}
+    links = re.compile(rf"\]\(\S*{stem}\.ipynb")
+    lead = [str(page.relative_to(ROOT)) for page, text in texts.items() if links.search(text)]
+    if (lead := sorted({*lead} - {"index.md"})) and not os.environ.get("FORCE"):
+        sys.exit(f"Pages that link to {stem}: {', '.join(lead)}. Change them first, or add FORCE=1")
     gone = {claim for claim, (chapter, _) in asserting_cells(ROOT).items() if chapter == stem}
     relist(stem, gone=True)
     rows = re.split(r"(?m)^(?=- id: )", LEDGER.read_text(encoding="utf-8"))
     kept = [row for row in rows if row.partition("\n")[0].removeprefix("- id: ") not in gone]
     LEDGER.write_text("".join(kept), encoding="utf-8")
-    (ROOT / "notebooks" / f"{stem}.ipynb").unlink()
-    print(f"Removed {stem}. `git checkout` restores what was committed.")
+    if chapter in files(f"notebooks/{stem}.ipynb"):
+        chapter.unlink()
+        print(f"Removed {stem}. `git checkout` restores what was committed.")
+    else:
+        kept = ROOT / "_build" / "removed" / chapter.name
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        chapter.rename(kept)
+        print(f"Removed {stem}, which was never committed: {kept.relative_to(ROOT)} keeps it.")
     rename(stems())
 
 

@@ -1,4 +1,4 @@
-"""Retrain every model of chapters 11 and 15, into `notebooks/data`: `make experiments`.
+"""Retrain every model of the experiments, into `notebooks/data`: `make experiments`.
 
 `python tools/train.py --sample N` retrains one contender and compares it with the record.
 """
@@ -55,7 +55,7 @@ Chapter 15 prints the same file.
 """
 
 CONTEXT = ("stretch", "stages")
-"""The studies of chapter 15."""
+"""The studies of longer contexts."""
 
 BASES = (10.0, 30.0, 100.0, 1e4)
 STAGES = {32: 120, 64: 120}
