@@ -2,11 +2,16 @@
 
 import difflib
 import re
+from pathlib import Path
 
 import nbval.plugin
+import near_answers
 import pictures
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
+from near_answers import ACCEPTED
+
+NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 
 
 def pytest_configure(config):
@@ -40,16 +45,13 @@ def pytest_itemcollected(item):
         item.reportinfo = lambda: (item.path, 0, item.nodeid)
 
 
-class WrongAnswer(pytest.Item):
-    """A wrong answer to an exercise, which its check must reject; runs after all cells."""
+class Answer(pytest.Item):
+    """Code that runs in a copy of a chapter's namespace, after all cells."""
 
-    answer: str
-    says: str
-
-    def runtest(self):
+    def run_in_kernel(self, source):
+        """Run it, and return the name and the text of the error that it raises."""
         kernel = self.parent.kernel
-        # Run in a copy of the namespace, so that answers can't affect each other.
-        sent = kernel.execute_cell_input(f"exec({self.answer!r}, {{**globals()}})")
+        sent = kernel.execute_cell_input(f"exec({source!r}, {{**globals()}})")
         error, message = {"ename": "nothing", "evalue": ""}, None
         while not message or message["content"].get("execution_state") != "idle":
             message = kernel.get_message("iopub", timeout=300)
@@ -57,6 +59,20 @@ class WrongAnswer(pytest.Item):
                 message = None
             elif message["msg_type"] == "error":
                 error = message["content"]
+        return error
+
+    def repr_failure(self, failure):
+        return str(failure.value)
+
+
+class WrongAnswer(Answer):
+    """A wrong answer to an exercise, which its check must reject."""
+
+    answer: str
+    says: str
+
+    def runtest(self):
+        error = self.run_in_kernel(self.answer)
         if error["ename"] != "AssertionError" or self.says not in error["evalue"]:
             raised = f"it raises {error['ename']}: {error['evalue']}"
             pytest.fail(
@@ -65,8 +81,22 @@ class WrongAnswer(pytest.Item):
                 pytrace=False,
             )
 
-    def repr_failure(self, failure):
-        return str(failure.value)
+
+class NearAnswers(Answer):
+    """Answers near the solution's, which a check must reject, too."""
+
+    check: str
+    solution: str
+
+    def runtest(self):
+        found = f"[*accepted({self.check!r}, {self.solution!r}, globals())]"
+        error = self.run_in_kernel(f"{NEAR}\nassert not (found := {found}), found")
+        if error["ename"] != "nothing":
+            pytest.fail(
+                f"{self.nodeid}\nThe check is too loose: it accepts {error['evalue']}\n"
+                "Tighten it, or add it to ACCEPTED in tests/near_answers.py, with the reason.",
+                pytrace=False,
+            )
 
 
 @pytest.hookimpl(wrapper=True)
@@ -79,6 +109,12 @@ def pytest_make_collect_report(collector):
                 check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
                 item = WrongAnswer.from_parent(collector, name=f"{check}: {given.slip}")
                 item.answer, item.says = given.answer, given.says
+                report.result.append(item)
+            tried = "wrong_answers" in cell.metadata
+            if tried and f"{collector.path.stem[:2]} {check}" not in ACCEPTED:
+                item = NearAnswers.from_parent(collector, name=f"{check}: near the solution")
+                solved = (c.source for c in collector.nb.cells if f"{check}(" in c.source)
+                item.check, item.solution = check, next(s for s in solved if s != cell.source)
                 report.result.append(item)
     return report
 
