@@ -20,11 +20,12 @@ from posenc.book.plots import COLORS, DIVERGING, INK
 DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 THEME = f"""<style>
-:root {{ --ink: {INK}; color-scheme: light dark }}
-text {{ fill: #000; font-family: -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif }}
+:root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}
+text {{
+fill: var(--black); font-family: -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif
+}}
 @media (prefers-color-scheme: dark) {{
-:root {{ --ink: {DARK_INK} }}
-text {{ fill: #fff }} /* on a map */
+:root {{ --ink: {DARK_INK}; --black: #fff; --white: #000 }} /* on a map */
 image {{ filter: brightness(0.8) }}
 image.map {{ filter: invert(1) hue-rotate(180deg) }} /* zero is dark, colors keep their hue */
 }}
@@ -77,7 +78,9 @@ def follow_theme(svg: str) -> str:
     for color in COLORS:
         mixed = rf"\1: {color}; \1: color-mix(in srgb, {color} {SHARE}%, var(--ink))"
         body = re.sub(rf"\b(fill|stroke): {color}\b", mixed, body)
-    return head + THEME + "<defs>" + body.replace(INK, "var(--ink)")
+    for color, name in ((INK, "ink"), ("#000000", "black"), ("#ffffff", "white")):
+        body = body.replace(color, f"var(--{name})")
+    return head + THEME + "<defs>" + body
 
 
 def color_pictures(folder: Path) -> None:

@@ -1,6 +1,7 @@
 // A query and a key of one pair, which turns by 1 rad per position.
 const CONTENT = { query: 0.6, key: 2.6 };
 const PLACES = 16;
+const inked = (n) => `fill: color-mix(in srgb, ${LINES[n]} 70%, currentColor)`;
 
 /** A query or key at a position, as (right, up). */
 function placed(name, position, method) {
@@ -74,8 +75,8 @@ FIGURES.score = {
           hand(c, c, radius, tips.query, { stroke: LINES[0], "data-field": "query" }),
           hand(c, c, radius, tips.key, { stroke: LINES[1], "data-field": "key" }),
           turns ? [path(arc, { class: "thin" })] : [],
-          text(0, 236, `query at ${query}`, { "data-field": "query", style: `fill: ${LINES[0]}` }),
-          text(2 * c, 236, `key at ${key}`, { ...end, "data-field": "key", style: `fill: ${LINES[1]}` }),
+          text(0, 236, `query at ${query}`, { "data-field": "query", style: inked(0) }),
+          text(2 * c, 236, `key at ${key}`, { ...end, "data-field": "key", style: inked(1) }),
         ],
         turns ? [...grips, [...arc[20], "", both]] : method === "added" ? grips : [],
       );
