@@ -1,19 +1,25 @@
 """`read_config` reads files as transformers does, and its errors name the field."""
 
+import io
 import json
 import runpy
 from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
+from posenc.config.normalize import known_models
+from posenc.scaling import SCALINGS
 
 ROOT = Path(__file__).parents[1]
 RELEASED = json.loads((ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8"))
 RECORD = ROOT / "tests" / "readings.txt"
-READINGS = [part.split("\n", 1) for part in RECORD.read_text("utf-8")[2:].split("\n# ")]
+*READINGS, SAID = [part.split("\n", 1) for part in RECORD.read_text("utf-8")[2:].split("\n# ")]
+WORDS = set(SAID[1].splitlines())
 HEADS = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
 ORIGINAL = "original_max_position_embeddings"
 PLAIN = {**HEADS, "rope_theta": 10_000.0, "max_position_embeddings": 4096}
@@ -22,6 +28,11 @@ LLAMA3 = {"rope_type": "llama3", "factor": 4.0, ORIGINAL: 1024}
 LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
 LONG = {"rope_type": "longrope", ORIGINAL: 1024}
 LONG |= {"short_factor": [1.0] * 32, "long_factor": [4.0] * 32}
+
+
+SCALED = ["rope_type", *sorted({name for each in SCALINGS.values() for name in each.fields})]
+SPOKEN = ["layer_types", "no_rope_layers", "hybrid_override_pattern", "sliding_window_pattern"]
+SPOKEN += ["partial_rotary_factor", "linear_attn_config", "per_layer_config", "text_config"]
 
 
 def scaled(**fields):
@@ -40,49 +51,65 @@ def test_released_files_are_read_as_transformers_reads_them(name):
                 assert layers.attention_factor == pytest.approx(theirs["attention_factor"])
 
 
+def number(value):
+    if isinstance(value, tuple):
+        some = value if isinstance(value[0], int) else (len(value), value[0], value[-1])
+        return "/".join(map(number, some))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+NUMBERS = ["count", "window", "chunk", "head_dim", "rotated", "first", "pairing", "base"]
+NUMBERS += ["scaling", "attention_factor", "attention_factor_beyond", "score_factor"]
+NUMBERS += ["score_scale", "norm", "sections", "axes"]
+
+
 def reading(head):
-    """A file's reading as printed, then the head_dim and rotated part of each kind of layer."""
+    """Numbers of a file, a line for its lengths and one for each kind of layer; and its words."""
     found = read_config(RELEASED[head]["config"] if head in RELEASED else json.loads(head))
-    lines = [str(found)]
+    lengths = found.length_before_scaling, found.intended_length, found.limit
+    lines = [" ".join([*map(str, lengths), f"warnings={len(found.warnings)}"])]
     for layers in found.layers:
-        beyond = "".join(f" {each:.4g}" for each in layers.frequencies_beyond or ())
-        lines.append(f"{layers.name}: {layers.head_dim}, {layers.rotated}{beyond}")
-    return "\n".join(lines) + "\n"
+        said = {name: getattr(layers, name) for name in NUMBERS}
+        said |= {"frequencies": layers.frequencies, "beyond": layers.frequencies_beyond}
+        told = [f"{name}={number(value)}" for name, value in said.items() if value is not None]
+        lines.append(" ".join([f"{layers.name}: {layers.where};", *told]))
+    return "\n".join(lines) + "\n", set(found.warnings)
 
 
 @pytest.mark.parametrize(("head", "recorded"), READINGS)
 def test_readings_are_the_recorded_ones(head, recorded):
     """To record an intended difference or a new row: `.venv/bin/python tests/test_config.py`."""
-    assert reading(head) == recorded
+    numbers, words = reading(head)
+    assert numbers == recorded
+    assert words <= WORDS
 
 
 WRONG = [
     ([], TypeError, "config must be a mapping"),
-    (scaled(rope_type="ntk"), ValueError, "rope_type must be one of default, axial, linear"),
-    (scaled(rope_type="linear"), ValueError, "rope_scaling needs the field 'factor'"),
-    (scaled(**{**LONG, "long_factor": [1.0]}), ValueError, "rope_scaling['long_factor']"),
-    (scaled(**{**YARN, "factor": "4"}), TypeError, "rope_scaling['factor']"),
+    (scaled(rope_type="none"), ValueError, "rope_scaling.rope_type must be one of default, linear"),
+    (scaled(rope_type="linear"), ValueError, "rope_scaling.factor is missing"),
+    (scaled(**{**LONG, "long_factor": [1.0]}), ValueError, "rope_scaling.long_factor"),
+    (scaled(**{**YARN, "factor": "4"}), TypeError, "rope_scaling.factor"),
     ({**PLAIN, "rope_scaling": 4}, TypeError, "rope_scaling must be a mapping"),
     ({**PLAIN, "max_position_embeddings": "4096"}, TypeError, "max_position_embeddings"),
     ({**PLAIN, "partial_rotary_factor": 2.0}, ValueError, "partial_rotary_factor"),
     ({**PLAIN, "partial_rotary_factor": 0.0}, ValueError, "partial_rotary_factor must be above 0"),
     ({**PLAIN, "partial_rotary_factor": "1"}, TypeError, "partial_rotary_factor must be"),
-    (scaled(**{**YARN, ORIGINAL: "1024"}), TypeError, f"rope_scaling['{ORIGINAL}'] must be"),
+    (scaled(**{**YARN, ORIGINAL: "1024"}), TypeError, f"rope_scaling.{ORIGINAL} must be"),
     *(
-        (scaled(**{**fields, missing: None}), ValueError, f"needs the field {missing!r} for type")
+        (
+            scaled(**{**fields, missing: None}),
+            ValueError,
+            f"rope_scaling.{missing} is missing: type",
+        )
         for fields, missing in (
             ({"rope_type": "dynamic"}, "factor"),
             (LLAMA3, "low_freq_factor"),
             (LONG, "short_factor"),
         )
     ),
-    (
-        scaled(rope_type="dynamic", factor="2") | {"alibi": True},
-        TypeError,
-        "factor must be a real number",
-    ),
     ({**HEADS, "alibi": True, ORIGINAL: 1}, ValueError, f"{ORIGINAL} must be at least 2"),
-    ({**PLAIN, "rope_theta": 0.0}, ValueError, "base"),
+    ({**PLAIN, "rope_theta": 0.0}, ValueError, "rope_theta must be positive"),
     ({"text_config": {**PLAIN, "head_dim": 0}}, ValueError, "text_config.head_dim"),
     ({**PLAIN, "layer_types": "full"}, TypeError, "layer_types must be a list"),
 ]
@@ -95,20 +122,86 @@ def test_errors_name_the_field(config, error, words):
     assert words in str(caught.value)
 
 
-def test_the_command(tmp_path, capsys):
+HOSTILE = [
+    (b'{"a": 1\n "b": 2}', "line 1, column 7: a comma is missing behind this"),
+    (b'{"a": 1,\n}', "line 1, column 8: a comma too many"),
+    (b'{"a": 1', "line 1, column 7: the end is missing"),
+    (b'{"a": NaN}', "NaN isn't a number"),
+    (b'{"a": "x\ny"}', "line 1, column 9: invalid control character"),
+    (b'{"rope_theta": 1' + b"0" * 400 + b"}", "rope_theta must be at most 1e+18"),
+    (b'{"a": ' + b"9" * 5000 + b"}", "too many digits"),
+    (b"[" * 100_000, "nested too deeply"),
+    (b"\xff", "isn't text in UTF-8"),
+    (b" " * 50_000_000, "over 8 MB"),
+    (b"[1]", "must be a mapping"),
+    (b'{"model_type": "\\u001b[31m", "rope_theta": 1e4, "head_dim": 1000000000}', "head_dim must"),
+    (b'{"rope_theta": 1e4, "head_dim": 64, "num_hidden_layers": 1000000000}', "num_hidden_layers"),
+]
+
+
+@pytest.mark.parametrize(("content", "words"), HOSTILE, ids=range(len(HOSTILE)))
+def test_any_file_gives_a_sentence(content, words, tmp_path, capsys):
     file = tmp_path / "config.json"
+    file.write_bytes(content)
+    assert main([str(file)]) == 2
+    said = capsys.readouterr().err
+    assert words in said
+    assert said.count("\n") == 1
+    assert len(said) < 400
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=4,
+)
+FIELDS = st.sampled_from([*known_models()["deepseek_v3"]["fields"], *PLAIN, *SPOKEN])
+
+
+@given(st.dictionaries(FIELDS, ODD), st.dictionaries(st.sampled_from(SCALED), ODD), st.data())
+@settings(max_examples=200, deadline=None)
+def test_wrong_types_in_every_field_are_named(outside, inside, data):
+    kind = data.draw(st.sampled_from(["cohere2", "deepseek_v3", "gemma3", "llama4", "unknown"]))
+    asked = data.draw(st.sampled_from(["rope_scaling", "rope_parameters"]))
+    said = ""
+    try:
+        said = str(read_config(PLAIN | outside | {asked: inside, "model_type": kind}))
+    except (TypeError, ValueError) as error:
+        said = str(error)
+    assert any(str(each) in said for each in [*outside, *inside, *PLAIN, asked, "model type"])
+
+
+def test_names_told_twice_and_fields_not_read_are_warned_of():
+    found = read_config(b'{"rope_theta": 1, "rope_theta": 10000.0, "rope_new": 3, "head_dim": 8}')
+    said = "rope_theta' appears twice: the last one counts", "'rope_new' isn't read here"
+    assert all(any(words in each for each in found.warnings) for words in said)
+
+
+def test_the_command(tmp_path, capsys, monkeypatch):
+    file, other = tmp_path / "config.json", tmp_path / "other" / "config.json"
     file.write_text(json.dumps(scaled(type="linear", factor=2.0)), encoding="utf-8")
     assert main([str(file)]) == 0
     printed = capsys.readouterr().out
-    assert "trained length: the file doesn't say" in printed
-    assert "wavelengths: 12.5664 to 94 2" in printed
+    assert "length before scaling: the file doesn't say" in printed
+    assert "wavelengths 12.5664 to 94 2" in printed
     assert main([str(file), "--json"]) == 0
     found = read_config(file).as_dict()
     assert capsys.readouterr().out == json.dumps(found, indent=1) + "\n"
     assert found["layers"][0]["scaling"] == "linear"
-    file.write_text("{", encoding="utf-8")
-    assert main([str(file)]) == 2
-    assert "config must be a JSON file" in capsys.readouterr().err
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
+    assert main(["-"]) == 0
+    assert capsys.readouterr().out == printed
+    other.parent.mkdir()
+    other.write_text(json.dumps(PLAIN | {"rope_theta": 5e5}), encoding="utf-8")
+    assert main([str(tmp_path)]) == 0
+    assert capsys.readouterr().out.count("model type") == 2
+    assert main(["--diff", str(file), str(other)]) == 0
+    told = capsys.readouterr().out
+    assert "layers 0, 1, 2, 3:\n  base: 10 000 -> 500 000\n  scaling: linear -> default" in told
+    assert main(["--diff", str(file), str(file)]) == 2
+    other.write_bytes(file.read_bytes())
+    assert main(["--diff", str(file), str(other)]) == 0
+    assert "What runs is the same." in capsys.readouterr().out
     assert main([str(tmp_path / "none.json")]) == 2
     with pytest.raises(SystemExit), pytest.warns(RuntimeWarning, match="posenc.config.__main__"):
         runpy.run_module("posenc.config", run_name="__main__")
@@ -131,5 +224,7 @@ def test_the_page(site, visit):
 
 
 if __name__ == "__main__":
-    said = (f"# {head}\n{reading(head)}" for head, _ in READINGS)
-    RECORD.write_text("\n".join(said), encoding="utf-8")
+    told = [(head, *reading(head)) for head, _ in READINGS]
+    words = sorted(set().union(*(each for _, _, each in told)))
+    parts = [f"# {head}\n{numbers}" for head, numbers, _ in told]
+    RECORD.write_text("\n".join([*parts, "# warnings", *words]) + "\n", encoding="utf-8")

@@ -123,9 +123,11 @@ def test_a_config_that_is_pasted_is_read_by_python(visit, served):
     page.locator("#config-text").fill(json.dumps(fields | linear))
     expect(shown).to_contain_text("The scaling, linear, moves 32 of 32 pairs.", timeout=SLOW)
     page.locator("#config-text").fill(json.dumps(fields | {"rope_scaling": {"type": "new"}}))
-    expect(shown).to_contain_text("rope_scaling.rope_type must be one of")
-    page.locator("#config-text").fill("{")
-    expect(shown).to_contain_text("This can't be read: ")
+    expect(shown).to_contain_text("rope_scaling.type must be one of")
+    page.locator("#config-text").fill('{"rope_theta": 1e4\n "head_dim": 64}')
+    expect(shown).to_contain_text("line 1, column 18: a comma is missing behind this")
+    assert page.locator(".config-wrong").inner_text() == '1  {"rope_theta": 1e4'
+    assert page.locator("#config-choice").input_value() == ""
 
 
 # ------------------------------------------ buttons, on one chapter, whose Python starts once

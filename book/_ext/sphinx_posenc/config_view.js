@@ -13,16 +13,33 @@ function make(name, attributes = {}, ...children) {
   return made;
 }
 
-function sentence(layers, { trained_length: trained, intended_length: intended }, waves) {
+/** Layers' places, a run of them as its ends. */
+function places(indices) {
+  const runs = [];
+  for (const i of indices)
+    if (runs.length && runs.at(-1)[1] === i - 1) runs.at(-1)[1] = i;
+    else runs.push([i, i]);
+  return runs.map(([a, b]) => (a === b ? a : `${a}–${b}`)).join(", ");
+}
+
+/** The length that a scaling starts from (the limit without one), and the intended one. */
+const lengthsOf = ({ length_before_scaling: before, intended_length: intended, limit }) => [
+  before ?? limit,
+  intended,
+];
+
+function sentence(layers, found, waves) {
+  const [trained, intended] = lengthsOf(found);
   const { scaling, attention_factor: factor, score_factor: score, sections, window } = layers;
+  const { pairing, norm, chunk, score_scale: scale, axes } = layers;
   const of = `of ${waves.now.length} pairs`;
   const within = (length) => waves.now.filter((wave) => wave <= length).length;
   const moved = (all) => all.filter((wave, i) => Math.abs(wave / waves.plain[i] - 1) > 1e-6).length;
   const later = waves.beyond ? `, and ${moved(waves.beyond)} in longer texts` : "";
   const parts = [
-    `Base ${number(layers.base)}; rotated: ${layers.layout}; wavelengths ${range(waves.now)}.`,
+    `Base ${number(layers.base)}; rotated: ${layers.layout}; pairs: ${pairing ?? UNSAID}; wavelengths ${range(waves.now)}.`,
     some(trained) &&
-      `${within(trained)} ${of} finish a turn within the trained length, ${number(trained)}.`,
+      `${within(trained)} ${of} finish a turn within the ${some(found.length_before_scaling) ? "length before scaling" : "limit"}, ${number(trained)}.`,
     some(intended) &&
       intended !== trained &&
       `${within(intended)} ${of} do within the intended length, ${number(intended)}.`,
@@ -30,9 +47,12 @@ function sentence(layers, { trained_length: trained, intended_length: intended }
       ? "No scaling."
       : `The scaling, ${scaling}, moves ${moved(waves.now)} ${of}${later}.`,
     factor !== 1 && `Cosine and sine are multiplied by ${number(factor)}.`,
-    score && `The file asks for scores multiplied by ${number(score)}.`,
-    sections && `Pairs per axis: ${sections.join(", ")}.`,
+    scale && `Scores are multiplied by ${number(scale)}.`,
+    score && `The file asks for scores multiplied by ${number(score)}${scale ? " more" : ""}.`,
+    norm && `Queries and keys are normalized ${norm} the rotation.`,
+    sections && `Pairs per axis: ${sections.join(", ")}${axes ? `; axis of each pair: ${axes.join("")}` : ""}.`,
     window && `A query sees ${number(window)} keys.`,
+    chunk && `Attention begins anew every ${number(chunk)} keys.`,
   ];
   return parts.filter(Boolean).join(" ");
 }
@@ -40,12 +60,13 @@ function sentence(layers, { trained_length: trained, intended_length: intended }
 const range = (waves) => `from ${number(waves[0])} to ${number(waves.at(-1))} positions`;
 
 /** Wavelengths, one dot per pair, on a logarithmic scale, with lines at both lengths. */
-function picture(name, { trained_length: trained, intended_length: intended }, waves, width) {
+function picture(name, found, waves, width) {
+  const [trained, intended] = lengthsOf(found);
   const { now, plain, beyond = [] } = waves;
   const [left, bottom] = [96, 226];
   const both = trained === intended;
   const lengths = [
-    [both ? "length" : "trained length", trained, "config-line"],
+    [both ? "limit" : "length before scaling", trained, "config-line"],
     ["intended length", both ? null : intended, "config-line config-intended"],
   ].filter(([, length]) => some(length));
   const most = Math.max(...now, ...beyond, ...lengths.map(([, length]) => length));
@@ -73,7 +94,8 @@ function picture(name, { trained_length: trained, intended_length: intended }, w
 }
 
 function kind(layers, found, width) {
-  const many = some(layers.count) ? ` (${layers.count})` : "";
+  const which = layers.name !== "all layers" && layers.indices ? `: ${places(layers.indices)}` : "";
+  const many = some(layers.count) ? ` (${layers.count}${which})` : "";
   const title = make("h2", {}, `${layers.name}${many}: ${layers.where ?? UNSAID}`);
   if (layers.where !== "queries and keys, rotary") return [title];
   const { name, base, frequencies, frequencies_beyond: later } = layers;
@@ -102,12 +124,12 @@ function reader(python, hear) {
     if (broken) hear.state(`Python couldn't be loaded (${broken}).`);
     if (!done) return;
     waiting -= 1;
-    if (waiting === 0 && done.error) hear.state(`This can't be read: ${done.error.says}`);
+    if (waiting === 0 && done.error) hear.wrong(done.error.says);
     else if (waiting === 0) hear.found(JSON.parse(said));
     said = "";
   });
   return (text) => {
-    const read = `read_config(json.loads(${JSON.stringify(text)})).as_dict()`;
+    const read = `read_config(${JSON.stringify(text)}.encode()).as_dict()`;
     const source = `import json\nfrom posenc import read_config\nprint(json.dumps(${read}))`;
     worker.postMessage({ source, name: "file" });
     waiting += 1;
@@ -117,6 +139,7 @@ function reader(python, hear) {
 document.addEventListener("DOMContentLoaded", () => {
   const place = document.getElementById("config-reader");
   const options = Object.keys(RELEASED).map((name) => make("option", { value: name }, name));
+  options.push(make("option", { value: "", hidden: "" }, "your own"));
   const choice = make("select", { id: "config-choice" }, ...options);
   const off = { spellcheck: "false", autocomplete: "off" };
   const area = make("textarea", { id: "config-text", rows: 12, ...off });
@@ -126,24 +149,38 @@ document.addEventListener("DOMContentLoaded", () => {
   let last, read;
   const found = (positions) => {
     last = positions;
-    const { trained_length: trained, intended_length: intended, warnings, layers } = positions;
-    const lengths = `Trained length: ${number(trained)}. Intended length: ${number(intended)}.`;
-    shown.replaceChildren(make("p", {}, lengths));
+    const { length_before_scaling: before, intended_length: intended, limit, code } = positions;
+    const { warnings, layers } = positions;
+    const scaled = `Length before scaling: ${number(before)}. Intended length: ${number(intended)}.`;
+    const type = `${positions.model_type ?? "This"}: ${code ? `read with ${code}` : "its code isn't known here, so this is what the file says"}.`;
+    shown.replaceChildren(make("p", {}, type), make("p", {}, `${scaled} Limit: ${number(limit)}.`));
     const items = warnings.map((each) => make("li", {}, each));
     if (items.length) shown.append(make("h2", {}, "Warnings"), make("ul", {}, ...items));
     for (const each of layers) shown.append(...kind(each, positions, place.clientWidth || 600));
   };
   const state = (words) => shown.replaceChildren(make("p", {}, words));
+  // Mark the line that an error names, in the text itself.
+  const wrong = (words) => {
+    state(`This can't be read: ${words}`);
+    const line = Number(/line (\d+), column/.exec(words)?.[1]);
+    if (!line) return;
+    const lines = area.value.split("\n");
+    const start = lines.slice(0, line - 1).join("\n").length + (line > 1);
+    shown.append(make("pre", { class: "config-wrong" }, `${line}  ${lines[line - 1].slice(0, 200)}`));
+    area.setSelectionRange(start, start + lines[line - 1].length);
+  };
   const pick = () => {
+    if (!choice.value) return;
     const [config, positions] = RELEASED[choice.value];
     area.value = JSON.stringify(config, null, 1);
     found(positions);
   };
   choice.addEventListener("change", pick);
   area.addEventListener("input", () => {
+    choice.value = "";
     if (!python || location.protocol === "file:")
       return state("This needs Python, which only a website can load, not a local file.");
-    read ??= reader(python, { state, found });
+    read ??= reader(python, { state, found, wrong });
     read(area.value);
   });
   window.addEventListener("resize", () => last && found(last));

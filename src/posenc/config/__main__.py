@@ -1,25 +1,84 @@
-"""Print what a model's config.json says about positions."""
+"""Print what a model runs, by its config.json and its type."""
 
 import argparse
 import json
 import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
-from posenc.config import read_config
+from posenc.config import Positions, read_config
+from posenc.config.fields import LARGEST
+from posenc.config.found import shown
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print what a file says; return 2 if it can't be read."""
+    """Print what files say; return 2 if one can't be read."""
     parser = argparse.ArgumentParser("python -m posenc.config", description=__doc__)
-    parser.add_argument("file", help="a config.json")
+    parser.add_argument("file", nargs="+", help="a config.json, a folder of such, or - (input)")
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
+    parser.add_argument("--diff", action="store_true", help="print what differs in what two run")
     options = parser.parse_args(arguments)
-    try:
-        found = read_config(options.file)
-    except (OSError, TypeError, ValueError) as error:
-        print(error, file=sys.stderr)
+    read, failed = {}, False
+    for name in [each for file in options.file for each in _files(file)]:
+        try:
+            read[name] = read_config(sys.stdin.buffer.read(LARGEST + 1) if name == "-" else name)
+        except (OSError, TypeError, ValueError) as error:
+            failed = True
+            print(f"{name}: {error}", file=sys.stderr)
+    if options.diff and len(read) != 2:
+        print(f"--diff needs two files that can be read, got {len(read)}", file=sys.stderr)
         return 2
-    print(json.dumps(found.as_dict(), indent=1) if options.json else found)
-    return 0
+    if options.diff:
+        print("\n".join(differences(*read.values())) or "What runs is the same.")
+    elif options.json:
+        found: Any = {name: each.as_dict() for name, each in read.items()}
+        one = len(options.file) == len(read) == 1 and not failed
+        print(json.dumps(next(iter(found.values())) if one else found, indent=1))
+    else:
+        print(
+            "\n\n".join(f"{n}\n{each}" if len(read) > 1 else f"{each}" for n, each in read.items())
+        )
+    return 2 if failed or not read else 0
+
+
+def _files(name: str) -> Iterator[str]:
+    """Yield a file, or the files named *config.json in a folder."""
+    if name != "-" and Path(name).is_dir():
+        yield from map(str, sorted(Path(name).rglob("*config.json")))
+    else:
+        yield name
+
+
+def differences(one: Positions, other: Positions) -> Iterator[str]:
+    """Yield what differs in what runs, layers that differ alike together."""
+    for name in ("model_type", "length_before_scaling", "intended_length", "limit"):
+        pair = getattr(one, name), getattr(other, name)
+        if pair[0] != pair[1]:
+            yield f"{name.replace('_', ' ')}: {shown(pair[0])} -> {shown(pair[1])}"
+    alike: dict[str, list[int]] = {}
+    sides = [_by_layer(each) for each in (one, other)]
+    for i in sorted(sides[0].keys() | sides[1].keys()):
+        left, right = (side.get(i, {"where": "no such layer"}) for side in sides)
+        for name in [*left, *(each for each in right if each not in left)]:
+            pair = left.get(name), right.get(name)
+            if pair[0] != pair[1]:
+                told = (f"  {name}: {pair[0] or 'none'} -> {pair[1] or 'none'}",)
+                alike.setdefault(told[0], []).append(i)
+    groups: dict[tuple[int, ...], list[str]] = {}
+    for line, indices in alike.items():
+        groups.setdefault(tuple(indices), []).append(line)
+    for places, lines in groups.items():
+        yield f"layers {', '.join(map(str, places))}:" if places != (-1,) else "every layer:"
+        yield from lines
+
+
+def _by_layer(found: Positions) -> dict[int, dict[str, str]]:
+    return {
+        i: {"where": shown(layers.where), **dict(layers.described())}
+        for layers in found.layers
+        for i in layers.indices or (-1,)
+    }
 
 
 if __name__ == "__main__":

@@ -1,0 +1,191 @@
+"""What a configuration says about positions, as `posenc.read_config` returns it."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import asdict, dataclass
+from typing import Any
+
+UNSAID = "the file doesn't say"
+ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
+NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
+
+
+@dataclass(frozen=True)
+class Layers:
+    """What runs in one kind of layer. None means that neither the file nor its type says.
+
+    Attributes
+    ----------
+    name : str
+        The kind, in the file's own words if it has any.
+    where : str or None
+        Where positions enter.
+    count : int or None
+        Number of layers of this kind.
+    indices : tuple of int or None
+        The layers of this kind, counted from 0.
+    window : int or None
+        Number of keys that a query sees, if limited.
+    chunk : int or None
+        Number of keys after which attention begins anew, if it does.
+    head_dim, rotated : int or None
+        Width of a query or key, and how many of its dimensions turn.
+    first : int or None
+        The first dimension that turns.
+    layout : str or None
+        Which dimensions turn, in words.
+    pairing : str or None
+        Which dimensions make a pair: "halves" (i and i + rotated/2) or "neighbors" (2i and 2i+1).
+    base : float or None
+        The constant that spreads the frequencies.
+    scaling : str or None
+        The type of scaling, "default" for none.
+    frequencies : tuple of float or None
+        Radians per position, for a text of at most the length before scaling.
+    frequencies_beyond : tuple of float or None
+        The same for a text of the intended length, if different.
+    attention_factor, attention_factor_beyond : float or None
+        Multiplier of cosine and sine; scores are multiplied by its square. Beyond, if different.
+    score_factor : float or None
+        Additional multiplier of scores because of the scaling.
+    score_scale : float or None
+        Multiplier of every score, where 1/sqrt(head_dim) is the usual one.
+    norm : str or None
+        "before" or "after" the rotation, if queries and keys are normalized.
+    sections : tuple of int or None
+        Number of pairs that each axis (time, height, width) turns, in a model that reads images.
+    axes : tuple of int or None
+        For each pair, the axis that turns it.
+    """
+
+    name: str = "all layers"
+    where: str | None = None
+    count: int | None = None
+    indices: tuple[int, ...] | None = None
+    window: int | None = None
+    chunk: int | None = None
+    head_dim: int | None = None
+    rotated: int | None = None
+    first: int | None = None
+    layout: str | None = None
+    pairing: str | None = None
+    base: float | None = None
+    scaling: str | None = None
+    frequencies: tuple[float, ...] | None = None
+    frequencies_beyond: tuple[float, ...] | None = None
+    attention_factor: float | None = None
+    attention_factor_beyond: float | None = None
+    score_factor: float | None = None
+    score_scale: float | None = None
+    norm: str | None = None
+    sections: tuple[int, ...] | None = None
+    axes: tuple[int, ...] | None = None
+
+    def described(self) -> list[tuple[str, str]]:
+        """Return pairs of name and text, enough to write the kernel."""
+        told: list[tuple[str, Any]] = []
+        if self.where == ROTARY:
+            told = [("head width", self.head_dim), ("rotated", self.layout)]
+            told += [("pairs", self.pairing), ("base", self.base), ("scaling", self.scaling)]
+            told += [("frequencies", self.frequencies)]
+            told += [("cosine and sine are multiplied by", self.attention_factor)]
+        optional = {
+            "frequencies beyond the length before scaling": self.frequencies_beyond,
+            "cosine and sine are multiplied, beyond, by": self.attention_factor_beyond,
+            "scores are multiplied by": self.score_scale,
+            "scores are also multiplied by": self.score_factor,
+            "queries and keys are normalized": self.norm and f"{self.norm} the rotation",
+            "pairs per axis": self.sections,
+            "axis of each pair": self.axes and "".join(map(str, self.axes)),
+            "window": self.window,
+            "chunk": self.chunk,
+        }
+        told += [(name, value) for name, value in optional.items() if value]
+        return [(name, shown(value)) for name, value in told]
+
+
+@dataclass(frozen=True)
+class Positions:
+    """What a file and its type say about positions: lengths, kinds of layers, and warnings.
+
+    Attributes
+    ----------
+    model_type : str or None
+        The file's type.
+    code : str or None
+        Where it was read what the model's code decides; None for a type that isn't known.
+    length_before_scaling, intended_length, limit : int or None
+        The length that a scaling starts from, the one that it is meant for, and the one that
+        the file allows.
+    layers : tuple of Layers
+        The kinds of layers.
+    warnings : tuple of str
+        Contradictions, what programs are known to read differently, and what wasn't read.
+    """
+
+    model_type: str | None
+    code: str | None
+    length_before_scaling: int | None
+    intended_length: int | None
+    limit: int | None
+    layers: tuple[Layers, ...]
+    warnings: tuple[str, ...]
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON types, as ``--json`` prints it."""
+        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
+        return found
+
+    def __str__(self) -> str:
+        """Format everything for people."""
+        lines = [
+            f"model type: {self.model_type or UNSAID}",
+            f"what its code decides: {self.code or 'not known, so this is what the file says'}",
+            f"length before scaling: {shown(self.length_before_scaling)}",
+            f"intended length: {shown(self.intended_length)}",
+            f"limit: {shown(self.limit)}",
+        ]
+        for layers in self.layers:
+            lines += ["", f"{title(layers)}: {layers.where or UNSAID}"]
+            lines += [f"  {name}: {text}" for name, text in layers.described()]
+        return "\n".join([*lines, *(f"\nWarning: {each}" for each in self.warnings)])
+
+
+def title(layers: Layers) -> str:
+    """Return the name, number and places of layers."""
+    if layers.count is None:
+        return layers.name
+    spans: list[list[int]] = []
+    for i in layers.indices or ():
+        if spans and i == spans[-1][1] + 1:
+            spans[-1][1] = i
+        else:
+            spans.append([i, i])
+    some = [f"{a}" if a == b else f"{a}-{b}" for a, b in spans[:12]]
+    places = ", ".join([*some, "…"] if len(spans) > 12 else some)
+    whole = not places or (len(spans) == 1 and layers.name == "all layers")
+    return f"{layers.name} ({layers.count}{'' if whole else ': ' + places})"
+
+
+def shown(value: Any) -> str:
+    """Format a value for people, briefly, without control characters."""
+    if value is None:
+        return UNSAID
+    if isinstance(value, bool | str):
+        text = value if isinstance(value, str) else repr(value)
+        text = "".join(each if each.isprintable() else "?" for each in text[:200])
+        return text if len(text) < 120 else f"{text[:100]}…"
+    if isinstance(value, tuple) and value and isinstance(value[0], float):
+        slow = min((each for each in value if each), default=math.inf)
+        some = ", ".join(f"{each:.6g}" for each in value[:3])
+        waves = f"{shown(math.tau / value[0])} to {shown(math.tau / slow)}"
+        return f"{some} … {value[-1]:.6g} ({len(value)} pairs; wavelengths {waves})"
+    if isinstance(value, tuple | list):
+        return ", ".join(map(str, value[:8])) + (" …" if len(value) > 8 else "")
+    return (
+        f"{value:,.6g}".replace(",", " ")
+        if isinstance(value, float)
+        else f"{value:,}".replace(",", " ")
+    )
