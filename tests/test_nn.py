@@ -1,5 +1,8 @@
 """The torch module and functions: what the laws in `test_checks` don't cover, and every error."""
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 import torch
@@ -62,10 +65,11 @@ class NoFloat64(TorchDispatchMode):
         return out
 
 
-def test_a_device_without_float64(monkeypatch):
-    monkeypatch.setattr(nn, "_NO_FLOAT64", {"meta"})
+def test_a_device_without_float64(request):
+    request.addfinalizer(nn._device_of_angles.cache_clear)
+    nn._device_of_angles.cache_clear()
     x = torch.zeros(2, 4, 8, device="meta")
-    layer = Layer(8, dropout=0.0).to("meta")
+    layer = Layer(8, dropout=0.0, device="meta")
     with NoFloat64():
         for positions in (None, torch.arange(4)):
             assert layer(x, positions).device == x.device
@@ -105,6 +109,54 @@ def test_turns_are_made_once_and_multiplied_by_the_attention_factor():
     torch.testing.assert_close(found, torch.cat((1.5 * turned[:, :4], x[:, 4:]), dim=-1))
 
 
+def test_dimensions_that_hold_positions_and_those_that_turn():
+    x, ids = random(3, 5, 2, 8), torch.tensor([[0, 1, 2, 8, 9]])
+    found = rotate_pairs(x, ids, seq_dim=1)
+    torch.testing.assert_close(found.transpose(1, 2), rotate_pairs(x.transpose(1, 2), ids[0]))
+    torch.testing.assert_close(rotate_pairs(x.transpose(0, 1), ids[0], seq_dim=0)[:, 0], found[0])
+    last = rotate_pairs(x, ids, seq_dim=1, first=4)
+    torch.testing.assert_close(last[..., 4:], rotate_pairs(x[..., 4:], ids, seq_dim=1))
+    assert torch.equal(last[..., :4], x[..., :4])
+    layer = Layer(8, dropout=0.0)
+    assert torch.equal(layer(x[:, :, 0], ids), layer(x[:, :, 0], ids.expand(3, 5)))
+
+
+@pytest.mark.parametrize("pairing", ["halves", "neighbors"])
+def test_products_in_float32_are_rounded_once(pairing):
+    x = random(64, 128, 64).bfloat16()
+    exact = rotate_pairs(x.double(), pairing=pairing)
+    once = rotate_pairs(x.float(), pairing=pairing).bfloat16()
+    found = rotate_pairs(x, pairing=pairing, dtype=torch.float32)
+    off, least = ((each.double() - exact).norm() for each in (found, once))
+    assert found.dtype == torch.bfloat16
+    assert off <= 1.05 * least < 1.5 * (rotate_pairs(x, pairing=pairing) - exact).norm()
+
+
+def test_what_is_traced_is_computed_the_same(monkeypatch):
+    x, k = random(5, 8).double(), torch.arange(5) / 3
+    found = rotate_pairs(x, k)
+    monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
+    torch.testing.assert_close(rotate_pairs(x, k), found, rtol=0, atol=1e-14)
+    assert rotate_pairs(x, k / 0).isnan().any()  # values can't be looked at
+
+
+@pytest.mark.parametrize(("module", "lacks", "extra"), [("nn", "torch", "torch")])
+def test_a_missing_extra_is_named(module, lacks, extra, monkeypatch):
+    monkeypatch.setitem(sys.modules, lacks, None)
+    monkeypatch.delitem(sys.modules, f"posenc.{module}")
+    with pytest.raises(ImportError, match=rf"needs {lacks}: pip install 'posenc\[{extra}\]'"):
+        importlib.import_module(f"posenc.{module}")
+
+
+def test_the_conventions_of_torch_s_modules():
+    layer = Layer(8, 10, device="meta", dtype=torch.float64)
+    assert (layer.pe.device.type, layer.pe.dtype) == ("meta", torch.float64)
+    assert repr(layer).splitlines()[1].strip() == "8, max_len=10, base=10000.0, batch_first=True"
+    with torch.device("meta"):
+        assert Layer(8).pe.is_meta
+    assert alibi_slopes(3, device="meta").is_meta
+
+
 def test_a_pair_turns_by_the_sum_over_its_axes():
     x, here = torch.rand(1, 1, 4, dtype=torch.float64), torch.tensor([[2, 3]])
     found = rotate_pairs(x, here[None], frequencies=np.array([[0.1, 0.2], [0.3, 0.4]]))
@@ -123,13 +175,11 @@ def test_an_old_checkpoint_loads_if_its_table_is_this_one(length, axis):
         np.testing.assert_array_equal(model[0].pe.numpy(), sinusoidal_encoding(50, 8))
     others = [sinusoidal_encoding(20, 6), sinusoidal_encoding(20, 8, base=99), np.float32(1)]
     for wrong in (*others, np.stack([old.float()] * 2), old.float().numpy() + np.float32(0.02)):
-        with pytest.raises(ValueError, match="is not the table of this layer: its width, base"):
-            model.load_state_dict({"0.pe": torch.as_tensor(wrong)})
-
-
-def test_slopes_between_powers_of_two():
-    between = [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
-    assert alibi_slopes(12).tolist() == pytest.approx([2**-h for h in range(1, 9)] + between)
+        saved = {"0.pe": torch.as_tensor(wrong)}
+        with pytest.warns(UserWarning, match=r"0.pe .* is not the table of this layer: its width"):
+            assert model.load_state_dict(saved, strict=False).unexpected_keys == ["0.pe"]
+        with pytest.warns(), pytest.raises(RuntimeError, match=r'Unexpected .* "0.pe"'):
+            model.load_state_dict(saved)
 
 
 def test_slopes_are_float32_whatever_the_default(request):
@@ -140,6 +190,8 @@ def test_slopes_are_float32_whatever_the_default(request):
 
 
 X, WHOLE, FEW = torch.ones(2, 4), torch.full((2, 2), 10), torch.ones(2) > 0
+ONE = rotary_turns(torch.tensor([7]), 4)
+JAGGED = torch.nested.nested_tensor([X, X[:1]], layout=torch.jagged)
 BAD = [
     (lambda: Layer(8, 0), ValueError, "max_len must be at least 1, got 0"),
     (lambda: Layer(8, dropout="0"), TypeError, "^dropout must be a real number"),
@@ -149,23 +201,32 @@ BAD = [
     (lambda: Layer(4)(np.zeros((1, 4, 4))), TypeError, "x must be a floating-point"),
     (lambda: Layer(4)(X), ValueError, "x must have 3 dimensions"),
     (lambda: Layer(6)(X[None]), ValueError, "width d_model = 6, got 4"),
-    (lambda: Layer(4)(X[None], X[0]), ValueError, r"shape \(2,\) or \(1, 2\), got \(4,\)"),
+    (lambda: Layer(4)(X[None], X[0]), ValueError, r"shape \(2,\), \(1, 2\) or .*, got \(4,\)"),
     (lambda: Layer(4, 1)(X[None]), ValueError, "at most max_len = 1 .* got 2: give .* or pass pos"),
     (lambda: rotate_pairs(WHOLE), TypeError, "x must be a floating-point tensor, got one of .*int"),
     (lambda: rotate_pairs(X, "a"), TypeError, "positions must be a tensor .* 'a'"),
+    (lambda: rotary_turns(X[0], 4, frequencies=X[0]), ValueError, "at most 2 pairs, got 4"),
     (lambda: rotate_pairs(X, FEW), TypeError, "positions .* torch.bool"),
     (lambda: rotate_pairs(X, frequencies=FEW), TypeError, "frequencies must be a float"),
     (lambda: rotate_pairs(X, attention_factor=0), ValueError, "attention_factor must be positive"),
     (lambda: rotate_pairs(X, attention_factor="1"), TypeError, "^attention_factor must be a real"),
     (lambda: rotate_pairs(X[0]), ValueError, r"x must have at least 2 dimensions, got shape \(4,"),
     (lambda: rotate_pairs(X, pairing="thirds"), ValueError, "pairing must be 'halves' or 'neigh"),
+    (lambda: rotate_pairs(X, X[0], turns=(X, X)), ValueError, "^positions .* which include it$"),
+    (lambda: rotate_pairs(X, base=9, turns=(X, X)), ValueError, "^base must not be given with tu"),
+    (lambda: rotate_pairs(X, turns=ONE), ValueError, r"shape \(2,\), \(1, 2\) for x .* got \(1,\)"),
+    (lambda: rotate_pairs(X[None], X), ValueError, r"\(2,\), \(1, 2\) or .* got \(2, 4\)"),
     (
-        lambda: rotate_pairs(X, FEW * 1.0, turns=(X, X)),
+        lambda: rotate_pairs(X, frequencies=X[:, :2]),
         ValueError,
-        "^positions must not .* include them$",
+        r"of shape \(2, 4\) .*, got \(\)",
     ),
-    (lambda: rotate_pairs(X[None], X), ValueError, r"shape \(2,\) or \(1, 2\), got \(2, 4\)"),
-    (lambda: rotate_pairs(X, frequencies=X[:, :2]), ValueError, r"shape \(2, 2\), got \(2,\)"),
+    (lambda: rotate_pairs(X, frequencies=ONE[0], base=9), ValueError, "^base .* with frequencies"),
+    (lambda: rotate_pairs(X, X[0, :2] / 0), ValueError, "^positions must be finite, got tensor"),
+    (lambda: rotate_pairs(X, frequencies=X[0, :1] / 0), ValueError, "^frequencies must be finite"),
+    (lambda: rotate_pairs(X, seq_dim=-1), ValueError, "^seq_dim must be .* not the last, got -1"),
+    (lambda: rotate_pairs(X, first=2, turns=(X, X)), ValueError, "at most 1 pairs .* 2 of 4, got"),
+    (lambda: rotate_pairs(JAGGED), TypeError, r"^x must be a dense .*: pass x.values\(\)"),
     (lambda: rotate_pairs(X, frequencies=X[0]), ValueError, "at most 2 pairs, got 4"),
     (
         lambda: rotate_pairs(X, frequencies=X[0, :0]),
@@ -176,6 +237,13 @@ BAD = [
     (lambda: rotary_turns(X[0], frequencies=X), ValueError, "a coordinate for each of 2 axes, got"),
     (lambda: alibi_slopes(0), ValueError, "^n_heads must be at least 1"),
 ]
+
+
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+def test_scripting_is_refused_in_a_sentence():
+    for scripted in (rotate_pairs, Layer(4), torch.nn.Sequential(Layer(4))):
+        with pytest.raises(TypeError, match=r"^posenc.nn can't be scripted: use torch.compile"):
+            torch.jit.script(scripted)
 
 
 @pytest.mark.parametrize(("call", "error", "words"), BAD)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -51,14 +52,85 @@ def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     return found
 
 
-def check_positions(positions: Any, name: str = "positions") -> NDArray[np.float64]:
-    """Return `positions` as a 1-D float64 array if they are finite real numbers."""
+def check_positions(
+    positions: Any, name: str = "positions", *, ndim: int | None = 1
+) -> NDArray[np.float64]:
+    """Return `positions` as a float64 array, 1-D by default, if they are finite real numbers."""
     array = np.asarray(positions)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must hold real numbers, got {positions!r}")
-    if array.ndim != 1:
+    if ndim is not None and array.ndim != ndim:
         raise ValueError(f"{name} must be an int or a 1-D array, got {array.ndim} dimensions")
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got {positions!r}")
     return array
+
+
+def check_rotation(
+    x: Sequence[int], seq_dim: int, pairing: str, turns: object, **given: object
+) -> int:
+    """Return which dimension of an x of shape `x` holds positions, if the arguments agree."""
+    if pairing not in ("halves", "neighbors"):
+        raise ValueError(f"pairing must be 'halves' or 'neighbors', got {pairing!r}")
+    if turns is not None:
+        for name, value in given.items():
+            if value is not None:
+                raise ValueError(f"{name} must not be given with turns, which include it")
+    if len(x) < 2:
+        raise ValueError(f"x must have at least 2 dimensions, got shape {tuple(x)}")
+    axis = seq_dim + len(x) if seq_dim < 0 else seq_dim
+    if not 0 <= axis < len(x) - 1:
+        raise ValueError(f"seq_dim must be a dimension of x, but not the last, got {seq_dim!r}")
+    return axis
+
+
+def check_factor(attention_factor: Any) -> float:
+    """Return the attention factor as a float, 1 by default, if it is positive."""
+    factor = 1.0 if attention_factor is None else check_real("attention_factor", attention_factor)
+    if factor <= 0:
+        raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
+    return factor
+
+
+def check_frequencies(
+    omega: Sequence[int], positions: Sequence[int], d_model: int | None, base: float | None
+) -> None:
+    """Raise unless frequencies of shape `omega` fit the width, and `positions` their axes."""
+    if base is not None:
+        raise ValueError("base must not be given with frequencies, which include it")
+    if len(omega) not in (1, 2) or not omega[-1]:
+        raise ValueError(
+            "frequencies must have shape (pairs,) or (axes, pairs), with at least 1 pair, "
+            f"got {tuple(omega)}"
+        )
+    if d_model is not None and 2 * omega[-1] > d_model:
+        raise ValueError(f"frequencies must have at most {d_model // 2} pairs, got {omega[-1]}")
+    if len(omega) == 2 and tuple(positions[-1:]) != tuple(omega[:1]):
+        raise ValueError(
+            f"positions must have a coordinate for each of {omega[0]} axes, "
+            f"got shape {tuple(positions)}"
+        )
+
+
+def fit_turns(
+    x: Sequence[int], cos: Sequence[int], sin: Sequence[int], axis: int, first: int
+) -> list[int]:
+    """Return the shape that cosines of shape `cos` need to turn an x of shape `x`."""
+    seq_len, pairs, d_model = x[axis], cos[-1], check_d_model(x[-1])
+    if not 0 <= first <= d_model - 2 * pairs:
+        raise ValueError(
+            f"turns must have at most {(d_model - first) // 2} pairs from dimension first = "
+            f"{first!r} of {d_model}, got {pairs}"
+        )
+    batch = len(cos) == 3 and axis > 0 and (cos[0] == 1 or cos[0] == x[0])
+    if cos != sin or not (len(cos) == 2 or batch) or cos[-2] != seq_len:
+        rule = f"({seq_len},), (1, {seq_len})" + (f" or ({x[0]}, {seq_len})" if axis else "")
+        raise ValueError(
+            f"positions must have shape {rule} for x of shape {tuple(x)} with positions in "
+            f"dimension {axis}, got {tuple(cos[:-1])}"
+        )
+    shape = [1] * len(x)
+    shape[0] = cos[0] if batch else 1
+    shape[axis], shape[-1] = seq_len, pairs
+    return shape

@@ -22,6 +22,15 @@ from posenc._validate import (
     check_real,
 )
 
+__all__ = [
+    "angular_frequencies",
+    "binary_encoding",
+    "offset_kernel",
+    "shift_matrix",
+    "sinusoidal_encoding",
+    "wavelengths",
+]
+
 
 def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
     r"""Angular frequency of each sine and cosine pair.

@@ -1,16 +1,34 @@
-"""The encoding as torch modules and functions."""
+"""The encodings as torch modules and functions."""
 
 from __future__ import annotations
 
-from typing import Any
+import warnings
+from functools import cache
+from typing import Any, NoReturn
 
 import numpy as np
-import torch
-from numpy.typing import NDArray
+
+from posenc import attention
+from posenc._validate import (
+    check_base,
+    check_d_model,
+    check_factor,
+    check_frequencies,
+    check_int,
+    check_real,
+    check_rotation,
+    fit_turns,
+)
+from posenc.encoding import _frequencies, sinusoidal_encoding
+
+try:
+    import torch
+except ImportError as error:
+    raise ImportError("posenc.nn needs torch: pip install 'posenc[torch]'") from error
+from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
-from posenc._validate import check_base, check_d_model, check_int, check_real
-from posenc.encoding import sinusoidal_encoding
+__all__ = ["SinusoidalPositionalEncoding", "Turns", "alibi_slopes", "rotary_turns", "rotate_pairs"]
 
 
 class SinusoidalPositionalEncoding(nn.Module):
@@ -23,7 +41,7 @@ class SinusoidalPositionalEncoding(nn.Module):
     rebuilds the table instead of casting it, so ``module.bfloat16().float()`` loses no precision.
     The sum is rounded to the dtype of the input. The buffer is not persistent, since the arguments
     determine it. Checkpoints of older layers that contain the table as ``pe`` still load if it is
-    the same table.
+    the same table; another one counts as an unexpected key, with a warning.
 
     Parameters
     ----------
@@ -32,11 +50,14 @@ class SinusoidalPositionalEncoding(nn.Module):
     max_len : int
         Longest sequence that can be encoded; at least 1.
     dropout : float
-        Probability of zeroing an entry of the sum in training, in [0, 1).
+        Probability of zeroing an entry of the sum in training, in [0, 1). The default is the
+        paper's (section 5.4), and that of `torch.nn.TransformerEncoderLayer`.
     base : float
         The constant that spreads the frequencies; positive.
     batch_first : bool
         Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model).
+    device, dtype : torch.device, torch.dtype, optional
+        As for torch's own modules; the table is float64 if `dtype` is, else float32.
 
     Raises
     ------
@@ -64,6 +85,8 @@ class SinusoidalPositionalEncoding(nn.Module):
         *,
         base: float = 10_000.0,
         batch_first: bool = True,
+        device: torch.device | str | None = None,
+        dtype: torch.dtype | None = None,
     ) -> None:
         super().__init__()
         probability = check_real("dropout", dropout)
@@ -78,6 +101,16 @@ class SinusoidalPositionalEncoding(nn.Module):
         self.register_load_state_dict_pre_hook(_drop_saved_table)  # type: ignore[no-untyped-call]
         self.dropout = nn.Dropout(probability)
         self.batch_first = batch_first
+        self.to(device=device or torch.get_default_device(), dtype=dtype)
+
+    def extra_repr(self) -> str:
+        """Return the arguments, for `repr`."""
+        max_len, d_model = self.pe.shape
+        return f"{d_model}, max_len={max_len}, base={self.base}, batch_first={self.batch_first}"
+
+    def __prepare_scriptable__(self) -> NoReturn:
+        """Say in a sentence what `torch.jit.script` would in many."""
+        _refuse_scripting()
 
     def reset_parameters(self) -> None:
         """Rebuild the table on the buffer's device, whatever the buffer contains.
@@ -107,7 +140,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         x : Tensor
             Floating-point embeddings, (batch, seq_len, d_model), or (seq_len, batch, d_model)
             if ``batch_first`` is false.
-        positions : Tensor, shape (seq_len,) or (batch, seq_len), optional
+        positions : Tensor, shape (seq_len,), (1, seq_len) or (batch, seq_len), optional
             Position of each row; 0, …, seq_len - 1 by default. Pass it for decoding, left padding
             and packed sequences. The rows are computed on the fly, so positions may be any finite
             real numbers, even beyond max_len.
@@ -120,7 +153,7 @@ class SinusoidalPositionalEncoding(nn.Module):
             If `x` doesn't have 3 dimensions or has the wrong width, if it is longer than max_len
             and no positions are given, or if `positions` has the wrong shape.
         """
-        _check_floating("x", x)
+        _check_tensor("x", x)
         if x.ndim != 3:
             raise ValueError(f"x must have 3 dimensions, got shape {tuple(x.shape)}")
         max_len, d_model = self.pe.shape
@@ -128,11 +161,9 @@ class SinusoidalPositionalEncoding(nn.Module):
             raise ValueError(f"x must have width d_model = {d_model}, got {x.shape[2]}")
         batch, seq_len = x.shape[:2] if self.batch_first else (x.shape[1], x.shape[0])
         if positions is not None:
-            _check_positions(positions, batch, (seq_len,))
-            omega = _frequencies(d_model, self.base, _device_of_angles(positions.device))
-            angles = positions.to(omega.device).double()[..., None] * omega
-            rows = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)
-            rows = rows.to(self.pe.dtype).to(x.device)  # round as the table does, to match it
+            cos, sin = rotary_turns(positions, d_model, base=self.base, dtype=self.pe.dtype)
+            fit_turns((batch, seq_len, d_model), cos.shape, sin.shape, 1, 0)
+            rows = torch.stack((sin, cos), dim=-1).flatten(-2).to(x.device)
         elif seq_len > max_len:
             raise ValueError(
                 f"x must have at most max_len = {max_len} positions, got {seq_len}: "
@@ -147,9 +178,16 @@ class SinusoidalPositionalEncoding(nn.Module):
 
 
 def _drop_saved_table(
-    module: SinusoidalPositionalEncoding, state_dict: dict[str, Any], prefix: str, *_: Any
+    module: SinusoidalPositionalEncoding,
+    state_dict: dict[str, Any],
+    prefix: str,
+    local_metadata: object,
+    strict: bool,
+    missing_keys: list[str],
+    unexpected_keys: list[str],
+    error_msgs: list[str],
 ) -> None:
-    """Drop a saved ``pe`` after verifying that it holds the same encoding."""
+    """Drop a saved ``pe``; report one that holds another encoding."""
     stored = state_dict.pop(f"{prefix}pe", None)
     if stored is None or stored.is_meta:
         return
@@ -157,48 +195,52 @@ def _drop_saved_table(
     rows = stored.detach().cpu().float().reshape(-1, stored.shape[-1] if stored.ndim else 1)
     same = rows.shape[1] == d_model and len(rows) == max((1, *stored.shape[:-1]))
     # A table computed in float32 or stored in bfloat16 is off by about 1e-3; another layout by 1.
-    if not same or not np.allclose(
+    if same and np.allclose(
         rows.numpy(), sinusoidal_encoding(len(rows), d_model, base=base), rtol=0, atol=1e-2
     ):
-        raise ValueError(
-            f"{prefix}pe in the checkpoint is not the table of this layer: "
-            "its width, base or layout differs"
-        )
+        return
+    unexpected_keys.append(f"{prefix}pe")  # an error unless strict=False
+    warnings.warn(
+        f"{prefix}pe in the checkpoint is not the table of this layer: "
+        "its width, base or layout differs",
+        stacklevel=2,
+    )
 
 
-_NO_FLOAT64 = {"mps"}
-"""Device types without float64."""
+def _refuse_scripting() -> NoReturn:
+    raise TypeError("posenc.nn can't be scripted: use torch.compile or torch.export")
 
 
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
+@cache
 def _device_of_angles(device: torch.device) -> torch.device:
     """Return the device to compute angles on: the CPU if this one has no float64."""
-    return torch.device("cpu") if device.type in _NO_FLOAT64 else device
+    try:
+        return torch.empty((), dtype=torch.float64, device=device).device
+    except (RuntimeError, TypeError):
+        return torch.device("cpu")
 
 
-def _frequencies(d_model: int, base: float, device: torch.device) -> Tensor:
-    """Return angular frequencies as a tensor, in arithmetic that torch.compile can trace."""
-    exponents = torch.arange(0, d_model, 2, dtype=torch.float64, device=device) / d_model
-    return torch.pow(base, -exponents)
-
-
-def _check_floating(name: str, x: Any) -> None:
-    """Raise unless `x` is a floating-point tensor."""
+def _check_tensor(name: str, x: Any, *, floating: bool = True) -> None:
+    """Raise unless `x` is a dense tensor of floating-point (or of any real) numbers."""
+    kind = "floating-point tensor" if floating else "tensor of real numbers"
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name} must be a floating-point tensor, got {x!r}")
-    if not x.is_floating_point():
-        raise TypeError(f"{name} must be a floating-point tensor, got one of {x.dtype}")
+        raise TypeError(f"{name} must be a {kind}, got {x!r}")
+    if x.is_nested:
+        raise TypeError(f"{name} must be a dense {kind}: pass x.values(), and their positions")
+    if not x.is_floating_point() and (floating or x.dtype == torch.bool or x.is_complex()):
+        raise TypeError(f"{name} must be a {kind}, got one of {x.dtype}")
 
 
-def _check_positions(positions: Any, batch: int | None, shape: tuple[int, ...]) -> None:
-    """Raise unless positions have `shape`, or (batch, *shape) if there is a batch."""
-    if not isinstance(positions, Tensor):
-        raise TypeError(f"positions must be a tensor of real numbers, got {positions!r}")
-    if positions.dtype == torch.bool or positions.is_complex():
-        raise TypeError(f"positions must be a tensor of real numbers, got one of {positions.dtype}")
-    allowed = [shape] if batch is None else [shape, (batch, *shape)]
-    if tuple(positions.shape) not in allowed:
-        rule = " or ".join(str(tuple(each)) for each in allowed)
-        raise ValueError(f"positions must have shape {rule}, got {tuple(positions.shape)}")
+def _check_finite(name: str, x: Tensor) -> None:
+    """Raise if a floating-point tensor has NaN or infinity, where its values can be read."""
+    if x.is_floating_point() and not torch.compiler.is_compiling():
+        try:
+            finite = bool(x.isfinite().all())
+        except RuntimeError:  # traced, batched by vmap, or on the meta device
+            return
+        if not finite:
+            raise ValueError(f"{name} must be finite, got {x!r}")
 
 
 Turns = tuple[Tensor, Tensor]
@@ -209,12 +251,15 @@ def rotary_turns(
     positions: Tensor,
     d_model: int | None = None,
     *,
-    base: float = 10_000.0,
-    frequencies: Tensor | NDArray[np.float64] | None = None,
-    attention_factor: float = 1.0,
+    base: float | None = None,
+    frequencies: Tensor | ArrayLike | None = None,
+    attention_factor: float | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Turns:
     r"""Cosine and sine for `rotate_pairs`, to compute once for all layers of a model.
+
+    As `posenc.rotary_turns`, for tensors. Where values can't be read (in `torch.compile`,
+    `torch.export` and `torch.vmap`), `positions` aren't checked for NaN and infinity.
 
     Parameters
     ----------
@@ -222,7 +267,7 @@ def rotary_turns(
         Position of each row, shape (seq_len,) or (batch, seq_len). With frequencies for several
         axes, one coordinate per axis: shape (seq_len, axes) or (batch, seq_len, axes).
     d_model : int, optional
-        Width of a head; positive and even. Needed unless `frequencies` are given.
+        Width of what turns; positive and even. Needed unless `frequencies` are given.
     base, frequencies, attention_factor
         As for `rotate_pairs`.
     dtype : torch.dtype
@@ -235,10 +280,8 @@ def rotary_turns(
 
     Raises
     ------
-    TypeError
-        If an argument has the wrong type.
-    ValueError
-        If neither `d_model` nor `frequencies` are given, or an argument has the wrong shape.
+    TypeError, ValueError
+        As for `posenc.rotary_turns`.
 
     Examples
     --------
@@ -247,96 +290,80 @@ def rotary_turns(
     >>> bool((rotate_pairs(x, turns=turns) == rotate_pairs(x)).all())
     True
     """
-    _check_positions(positions, None, tuple(getattr(positions, "shape", ())))
-    device = _device_of_angles(positions.device)
+    _check_tensor("positions", positions, floating=False)
+    _check_finite("positions", positions)
+    factor, device = check_factor(attention_factor), _device_of_angles(positions.device)
     if frequencies is not None:
-        omega = torch.as_tensor(frequencies, device=device)
-        _check_floating("frequencies", omega)
+        exact = isinstance(frequencies, (Tensor, np.ndarray))  # a list would become float32
+        omega = torch.as_tensor(frequencies, dtype=None if exact else torch.float64, device=device)
+        _check_tensor("frequencies", omega)
+        _check_finite("frequencies", omega)
+        check_frequencies(omega.shape, positions.shape, d_model, base)
         omega = omega.double()
     elif d_model is None:
         raise ValueError("d_model or frequencies must be given")
     else:
-        omega = _frequencies(check_d_model(d_model), check_base(base), device)
-    if omega.ndim not in (1, 2) or not omega.shape[-1]:
-        raise ValueError(
-            "frequencies must have shape (pairs,) or (axes, pairs), with at least 1 pair, "
-            f"got {tuple(omega.shape)}"
-        )
-    if check_real("attention_factor", attention_factor) <= 0:
-        raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
-    where = positions.to(device).double()
-    if omega.ndim == 2 and where.shape[-1:] != omega.shape[:1]:
-        raise ValueError(
-            f"positions must have a coordinate for each of {len(omega)} axes, "
-            f"got shape {tuple(positions.shape)}"
-        )
-    angles = where[..., None] * omega
+        width, number = check_d_model(d_model), check_base(10_000.0 if base is None else base)
+        if torch.compiler.is_compiling():  # in arithmetic that can be traced
+            exponents = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
+            omega = torch.pow(number, -exponents)
+        else:
+            omega = torch.tensor(_frequencies(width, number), device=device)
+    angles = positions.to(device, torch.float64).unsqueeze(-1) * omega
     if omega.ndim == 2:  # not a matrix product, which autocast would round
         angles = angles.sum(dim=-2)
-    turns = (angles.cos() * attention_factor, angles.sin() * attention_factor)
-    cos, sin = (each.to(dtype).to(positions.device) for each in turns)
-    return cos, sin
+    cos, sin = angles.cos(), angles.sin()
+    if factor != 1:
+        cos, sin = cos * factor, sin * factor
+    return cos.to(dtype).to(positions.device), sin.to(dtype).to(positions.device)
 
 
 def rotate_pairs(
     x: Tensor,
     positions: Tensor | None = None,
     *,
-    base: float = 10_000.0,
-    frequencies: Tensor | NDArray[np.float64] | None = None,
-    attention_factor: float = 1.0,
+    base: float | None = None,
+    frequencies: Tensor | ArrayLike | None = None,
+    attention_factor: float | None = None,
     pairing: str = "halves",
     turns: Turns | None = None,
+    seq_dim: int = -2,
+    first: int = 0,
+    dtype: torch.dtype | None = None,
 ) -> Tensor:
     r"""Rotary encoding: turn each pair of a query or key by its position.
 
-    .. math::
-
-        \begin{bmatrix} x'_{2i} \\ x'_{2i+1} \end{bmatrix} =
-        \begin{bmatrix} \cos k\omega_i & -\sin k\omega_i \\ \sin k\omega_i & \cos k\omega_i
-        \end{bmatrix}
-        \begin{bmatrix} x_{2i} \\ x_{2i+1} \end{bmatrix}
+    As `posenc.rotate_pairs`, for tensors.
 
     Parameters
     ----------
     x : Tensor, shape (..., seq_len, d_model) or (batch, ..., seq_len, d_model)
         Queries or keys; the width of a head is positive and even.
     positions : Tensor, optional
-        Position of each row, shape (seq_len,) or (batch, seq_len); 0, …, seq_len - 1 by default.
-        With frequencies for several axes, one coordinate per axis: shape (seq_len, axes) or
-        (batch, seq_len, axes).
-    base : float
-        The constant that spreads the frequencies; positive. Ignored if `frequencies` are given.
-    frequencies : Tensor or ndarray, shape (pairs,) or (axes, pairs), optional
-        Radians per position, as `posenc.rotary_frequencies` returns them. If there are fewer than
-        d_model / 2, the first 2 · pairs dimensions turn and the rest are unchanged. With several
-        axes, pair i turns by the sum over the axes of coordinate times frequency.
-    attention_factor : float
-        Multiplier of the turned dimensions, as `posenc.rotary_frequencies` returns it.
-    pairing : {"halves", "neighbors"}
-        Whether pair i is dimensions (i, i + pairs), as most checkpoints want, or (2i, 2i + 1), as
-        in the paper; the latter is elsewhere called interleaved.
+        Position of each row, shape (seq_len,), (1, seq_len) or (batch, seq_len), where batch is
+        the first dimension of `x`; 0, …, seq_len - 1 by default. With frequencies for several
+        axes, one more dimension holds a coordinate per axis.
+    base, frequencies, attention_factor, pairing, seq_dim, first
+        As for `posenc.rotate_pairs`.
     turns : pair of Tensor, optional
         The result of `rotary_turns`, instead of `positions`, `base`, `frequencies` and
         `attention_factor`, to reuse sines and cosines in all layers.
+    dtype : torch.dtype, optional
+        Floating-point type of cosine, sine and products; by default that of `x`. With
+        ``torch.float32``, half-precision input is rounded once, at the end.
 
     Returns
     -------
-    Tensor, shape of `x`
-        Turning keeps the norm, up to `attention_factor`. Angles are computed in float64 and cast
-        last.
+    Tensor, shape and dtype of `x`
+        Angles are computed in float64 and cast last.
 
     Raises
     ------
     TypeError
-        If `x` is not a floating-point tensor, or `positions` not a tensor of real numbers.
+        If `x` is not a dense floating-point tensor, or `positions` not a dense tensor of real
+        numbers.
     ValueError
-        If `x` has fewer than 2 dimensions, its width is odd, `pairing` is not one of the two, or
-        `positions`, `frequencies` or `turns` don't fit `x`.
-
-    References
-    ----------
-    Su et al., "RoFormer: Enhanced transformer with rotary position embedding", 2021.
+        As for `posenc.rotate_pairs`.
 
     Examples
     --------
@@ -345,58 +372,50 @@ def rotate_pairs(
     tensor([[1.0000, 0.0000],
             [0.5403, 0.8415]])
     """
-    if pairing not in ("halves", "neighbors"):
-        raise ValueError(f"pairing must be 'halves' or 'neighbors', got {pairing!r}")
-    _check_floating("x", x)
-    if x.ndim < 2:
-        raise ValueError(f"x must have at least 2 dimensions, got shape {tuple(x.shape)}")
-    seq_len, d_model = x.shape[-2], check_d_model(x.shape[-1])
-    batch = x.shape[0] if x.ndim > 2 else None
+    _check_tensor("x", x)
+    sizes, kind = x.shape, dtype or x.dtype
+    given: dict[str, Any] = {
+        "base": base,
+        "frequencies": frequencies,
+        "attention_factor": attention_factor,
+    }
+    axis = check_rotation(sizes, seq_dim, pairing, turns, positions=positions, **given)
     if turns is None:
-        if frequencies is not None:
-            frequencies = torch.as_tensor(frequencies, device=_device_of_angles(x.device))
-        axes = () if frequencies is None or frequencies.ndim < 2 else frequencies.shape[:1]
         if positions is None:
-            positions = torch.arange(seq_len, device=_device_of_angles(x.device))
-        _check_positions(positions, batch, (seq_len, *axes))
-        turns = rotary_turns(
-            positions,
-            d_model,
-            base=base,
-            frequencies=frequencies,
-            attention_factor=attention_factor,
-            dtype=x.dtype,
-        )
-    elif positions is not None:
-        raise ValueError("positions must not be given with turns, which include them")
-    cos, sin = (each.to(x.dtype).to(x.device) for each in turns)
-    pairs = cos.shape[-1]
-    if 2 * pairs > d_model:
-        raise ValueError(f"frequencies must have at most {d_model // 2} pairs, got {pairs}")
-    if cos.ndim == 3:  # batched: all heads of a sequence turn by the same angles
-        shape = (len(cos), *[1] * (x.ndim - 3), seq_len, pairs)
+            positions = torch.arange(sizes[axis], device=_device_of_angles(x.device))
+        turns = rotary_turns(positions, check_d_model(sizes[-1]) - first, dtype=kind, **given)
+    cos, sin = turns
+    shape = fit_turns(sizes, cos.shape, sin.shape, axis, first)
+    if len(sizes) > 2 and (cos.ndim > 2 or axis != len(sizes) - 2):
         cos, sin = cos.reshape(shape), sin.reshape(shape)
-    turning, rest = x[..., : 2 * pairs], x[..., 2 * pairs :]
-    if pairing == "neighbors":
-        first, second = turning[..., 0::2], turning[..., 1::2]
-        turned = (first * cos - second * sin, first * sin + second * cos)
-        return torch.cat((torch.stack(turned, dim=-1).flatten(-2), rest), dim=-1)
-    first, second = turning.chunk(2, dim=-1)
-    return torch.cat((first * cos - second * sin, first * sin + second * cos, rest), dim=-1)
+    if cos.dtype != kind or cos.device != x.device:
+        cos, sin = cos.to(kind).to(x.device), sin.to(kind).to(x.device)
+    pairs = shape[-1]
+    turning = x if 2 * pairs == sizes[-1] else x.narrow(-1, first, 2 * pairs)
+    if kind != x.dtype:
+        turning = turning.to(kind)
+    if pairing == "halves":
+        one, two = turning.chunk(2, -1)
+    else:
+        one, two = torch.unflatten(turning, -1, (pairs, 2)).unbind(-1)
+    both = (torch.addcmul(one * cos, two, sin, value=-1), torch.addcmul(two * cos, one, sin))
+    out = torch.cat(both, -1) if pairing == "halves" else torch.stack(both, -1).flatten(-2)
+    if kind != x.dtype:
+        out = out.to(x.dtype)
+    if 2 * pairs == sizes[-1]:
+        return out
+    return torch.cat((x[..., :first], out, x[..., first + 2 * pairs :]), dim=-1)
 
 
-def alibi_slopes(n_heads: int) -> Tensor:
-    r"""Slope of each head's linear distance penalty in ALiBi.
-
-    .. math:: m_h = 2^{-8h/n}, \qquad h = 1, \dots, n
-
-    for n a power of two. For any other n, the slopes for the next lower power of two come first,
-    then every second slope for the next higher one, as in the reference implementation.
+def alibi_slopes(n_heads: int, *, device: torch.device | str | None = None) -> Tensor:
+    """Slope of each head's linear distance penalty in ALiBi: `posenc.alibi_slopes` as a tensor.
 
     Parameters
     ----------
     n_heads : int
         Number of heads; at least 1.
+    device : torch.device, optional
+        Where the result is.
 
     Returns
     -------
@@ -407,17 +426,13 @@ def alibi_slopes(n_heads: int) -> Tensor:
     TypeError, ValueError
         If `n_heads` is not a positive int.
 
-    References
-    ----------
-    Press, Smith and Lewis, "Train short, test long", 2022.
-
     Examples
     --------
     >>> alibi_slopes(4)
     tensor([0.2500, 0.0625, 0.0156, 0.0039])
     """
-    n = check_int("n_heads", n_heads, minimum=1)
-    below = 1 << (n.bit_length() - 1)
-    exponents = [8 * h / below for h in range(1, below + 1)]
-    exponents += [4 * h / below for h in range(1, 2 * below, 2)]
-    return torch.tensor([2.0**-each for each in exponents[:n]], dtype=torch.float32)
+    return torch.from_numpy(attention.alibi_slopes(n_heads)).to(device)
+
+
+for _function in (rotary_turns, rotate_pairs, alibi_slopes):
+    vars(_function)["__prepare_scriptable__"] = _refuse_scripting

@@ -1,0 +1,309 @@
+"""What positions do in attention: rotations of queries and keys, biases of scores, in numpy.
+
+The reference to compare a kernel with: computed in float64 and rounded once, at the end.
+`posenc.nn` has the rotation and the slopes for torch.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, DTypeLike, NDArray
+
+from posenc._validate import (
+    check_d_model,
+    check_dtype,
+    check_factor,
+    check_frequencies,
+    check_int,
+    check_positions,
+    check_rotation,
+    fit_turns,
+)
+from posenc.encoding import angular_frequencies
+
+__all__ = ["alibi_bias", "alibi_slopes", "rotary_turns", "rotate_pairs", "t5_buckets"]
+
+Array = NDArray[Any]
+
+
+def rotary_turns(
+    positions: ArrayLike,
+    d_model: int | None = None,
+    *,
+    base: float | None = None,
+    frequencies: ArrayLike | None = None,
+    attention_factor: float | None = None,
+    dtype: DTypeLike = np.float64,
+) -> tuple[Array, Array]:
+    """Cosine and sine for `rotate_pairs`, to compute once for all layers of a model.
+
+    Parameters
+    ----------
+    positions : array_like
+        Position of each row, shape (seq_len,) or (batch, seq_len); finite. With frequencies for
+        several axes, one coordinate per axis: (seq_len, axes) or (batch, seq_len, axes).
+    d_model : int, optional
+        Width of what turns; positive and even. Needed unless `frequencies` are given.
+    base, frequencies, attention_factor
+        As for `rotate_pairs`.
+    dtype : dtype
+        Floating-point type of the result. Angles are computed in float64 and cast last.
+
+    Returns
+    -------
+    cos, sin : ndarray, shape (seq_len, pairs) or (batch, seq_len, pairs)
+        Multiplied by `attention_factor`.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument has the wrong type or shape or isn't finite, if neither `d_model` nor
+        `frequencies` are given, or if `base` or `d_model` contradict `frequencies`.
+
+    Examples
+    --------
+    >>> cos, sin = rotary_turns([0, 1], 4, base=100)
+    >>> cos.round(4)
+    array([[1.    , 1.    ],
+           [0.5403, 0.995 ]])
+    """
+    where, factor = check_positions(positions, ndim=None), check_factor(attention_factor)
+    if frequencies is not None:
+        omega = check_positions(frequencies, "frequencies", ndim=None)
+        check_frequencies(omega.shape, where.shape, d_model, base)
+    elif d_model is None:
+        raise ValueError("d_model or frequencies must be given")
+    else:
+        omega = angular_frequencies(d_model, base=10_000.0 if base is None else base)
+    angles = where @ omega if omega.ndim == 2 else where[..., None] * omega
+    kind = check_dtype(dtype)
+    return (np.cos(angles) * factor).astype(kind), (np.sin(angles) * factor).astype(kind)
+
+
+def rotate_pairs(
+    x: ArrayLike,
+    positions: ArrayLike | None = None,
+    *,
+    base: float | None = None,
+    frequencies: ArrayLike | None = None,
+    attention_factor: float | None = None,
+    pairing: str = "halves",
+    turns: tuple[Array, Array] | None = None,
+    seq_dim: int = -2,
+    first: int = 0,
+) -> Array:
+    r"""Rotary encoding: turn each pair of a query or key by its position.
+
+    .. math::
+
+        \begin{bmatrix} a' \\ b' \end{bmatrix} =
+        \begin{bmatrix} \cos k\omega_i & -\sin k\omega_i \\ \sin k\omega_i & \cos k\omega_i
+        \end{bmatrix}
+        \begin{bmatrix} a \\ b \end{bmatrix}
+
+    for the two dimensions a, b of pair i at position k.
+
+    Parameters
+    ----------
+    x : array_like, shape (..., seq_len, d_model) or (batch, ..., seq_len, d_model)
+        Queries or keys; the width of a head is positive and even.
+    positions : array_like, optional
+        Position of each row, shape (seq_len,), (1, seq_len) or (batch, seq_len), where batch is
+        the first dimension of `x`; finite; 0, …, seq_len - 1 by default. With frequencies for
+        several axes, one more dimension holds a coordinate per axis.
+    base : float, optional
+        The constant that spreads the frequencies; positive, 10 000 by default.
+    frequencies : array_like, shape (pairs,) or (axes, pairs), optional
+        Radians per position, instead of `base`, as `posenc.rotary_frequencies` returns them. If
+        there are fewer than d_model / 2, the other dimensions are unchanged. With several axes,
+        pair i turns by the sum over the axes of coordinate times frequency.
+    attention_factor : float, optional
+        Multiplier of the turned dimensions, as `posenc.rotary_frequencies` returns it; 1 by
+        default.
+    pairing : {"halves", "neighbors"}
+        Whether pair i is dimensions (i, i + pairs), as most checkpoints want, or (2i, 2i + 1), as
+        in the paper; the latter is elsewhere called interleaved.
+    turns : pair of arrays, optional
+        The result of `rotary_turns`, instead of `positions`, `base`, `frequencies` and
+        `attention_factor`, to reuse sines and cosines in all layers.
+    seq_dim : int
+        The dimension of `x` that holds positions: 1 for (batch, seq_len, heads, d_model).
+    first : int
+        The first dimension of a head that turns.
+
+    Returns
+    -------
+    ndarray, shape and dtype of `x`
+        Turning keeps the norm, up to `attention_factor`.
+
+    Raises
+    ------
+    TypeError
+        If `x` or `positions` don't hold real numbers, or `x` whole ones.
+    ValueError
+        If `x` has fewer than 2 dimensions or an odd width; if `positions`, `frequencies` or
+        `turns` don't fit `x`, or aren't finite; if `turns` are given beside what they include.
+
+    References
+    ----------
+    Su et al., "RoFormer: Enhanced transformer with rotary position embedding", 2021.
+
+    Examples
+    --------
+    >>> rotate_pairs(np.array([[1.0, 0.0], [1.0, 0.0]])).round(4)
+    array([[1.    , 0.    ],
+           [0.5403, 0.8415]])
+    """
+    array = np.asarray(x)
+    if array.dtype.kind != "f":
+        raise TypeError(f"x must hold floating-point numbers, got {array.dtype}")
+    given: dict[str, Any] = {
+        "base": base,
+        "frequencies": frequencies,
+        "attention_factor": attention_factor,
+    }
+    axis = check_rotation(array.shape, seq_dim, pairing, turns, positions=positions, **given)
+    if turns is None:
+        where = np.arange(array.shape[axis]) if positions is None else positions
+        turns = rotary_turns(where, check_d_model(array.shape[-1]) - first, **given)
+    shape = fit_turns(array.shape, turns[0].shape, turns[1].shape, axis, first)
+    cos, sin = (np.reshape(each, shape).astype(np.float64) for each in turns)
+    out, pairs = array.copy(), shape[-1]
+    step, apart = (2, 1) if pairing == "neighbors" else (1, pairs)
+    one = slice(first, first + step * pairs, step)
+    two = slice(first + apart, first + apart + step * pairs, step)
+    a, b = array[..., one], array[..., two]
+    out[..., one], out[..., two] = a * cos - b * sin, a * sin + b * cos
+    return out
+
+
+def alibi_slopes(n_heads: int) -> NDArray[np.float32]:
+    r"""Slope of each head's linear distance penalty in ALiBi.
+
+    .. math:: m_h = 2^{-8h/n}, \qquad h = 1, \dots, n
+
+    for n a power of two. For any other n, the slopes for the next lower power of two come first,
+    then every second slope for the next higher one, as in the reference implementation.
+
+    Parameters
+    ----------
+    n_heads : int
+        Number of heads; at least 1.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_heads,)
+
+    Raises
+    ------
+    TypeError, ValueError
+        If `n_heads` is not a positive int.
+
+    References
+    ----------
+    Press, Smith and Lewis, "Train short, test long", 2022.
+
+    Examples
+    --------
+    >>> alibi_slopes(4)
+    array([0.25      , 0.0625    , 0.015625  , 0.00390625], dtype=float32)
+    """
+    n = check_int("n_heads", n_heads, minimum=1)
+    below = 1 << (n.bit_length() - 1)
+    exponents = [8 * h / below for h in range(1, below + 1)]
+    exponents += [4 * h / below for h in range(1, 2 * below, 2)]
+    return np.array([2.0**-each for each in exponents[:n]], dtype=np.float32)
+
+
+def alibi_bias(
+    n_heads: int, queries: int | ArrayLike, keys: ArrayLike | None = None
+) -> NDArray[np.float32]:
+    r"""Return what ALiBi adds to each score: minus the slope times the distance.
+
+    Parameters
+    ----------
+    n_heads : int
+        Number of heads; at least 1.
+    queries : int or 1-D array_like
+        Positions of the queries; an int L stands for 0, …, L - 1.
+    keys : 1-D array_like, optional
+        Positions of the keys; by default those of the queries.
+
+    Returns
+    -------
+    ndarray of float32, shape (n_heads, queries, keys)
+        :math:`-m_h |j - k|`. Keys after the query aren't masked.
+
+    Raises
+    ------
+    TypeError, ValueError
+        As for `alibi_slopes`, and if positions are not 1-D, real and finite.
+
+    Examples
+    --------
+    >>> alibi_bias(8, [2], [0, 1, 2])[0]
+    array([[-1. , -0.5,  0. ]], dtype=float32)
+    """
+    if np.ndim(queries) == 0:
+        queries = np.arange(check_int("queries", queries, minimum=0))
+    where = check_positions(queries, "queries")
+    distance = np.abs(where[:, None] - (where if keys is None else check_positions(keys, "keys")))
+    return np.asarray(0 - alibi_slopes(n_heads)[:, None, None] * distance, dtype=np.float32)
+
+
+def t5_buckets(
+    offsets: ArrayLike, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
+) -> NDArray[np.int64]:
+    """Bucket of each offset in T5, whose scores get a learned number per head and bucket.
+
+    Half of a direction's buckets hold one distance each; the bounds of the others grow
+    geometrically toward `max_distance`, and the last one holds what is farther.
+
+    Parameters
+    ----------
+    offsets : array_like of int
+        Position of the key minus that of the query.
+    n_buckets : int
+        Number of buckets: a multiple of 4, or of 2 in a decoder.
+    max_distance : int
+        The distance toward which bounds grow; above the distances with a bucket of their own.
+    bidirectional : bool
+        Whether keys after the query have buckets of their own, as in an encoder. In a decoder they
+        share bucket 0.
+
+    Returns
+    -------
+    ndarray of int64, shape of `offsets`
+        From 0 to n_buckets - 1. Computed in float64.
+
+    Raises
+    ------
+    TypeError, ValueError
+        If an argument is not a whole number or out of range.
+
+    References
+    ----------
+    Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
+    transformer", 2020, section 2.1.
+
+    Examples
+    --------
+    >>> t5_buckets([-100, -8, -1, 0, 1, 8])
+    array([15,  8,  1,  0, 17, 24])
+    """
+    where, whole = np.asarray(offsets), check_int("n_buckets", n_buckets, minimum=2)
+    if where.dtype.kind not in "iu":
+        raise TypeError(f"offsets must hold whole numbers, got {offsets!r}")
+    if whole % (4 if bidirectional else 2):
+        raise ValueError(
+            f"n_buckets must be a multiple of {4 if bidirectional else 2}, got {n_buckets!r}"
+        )
+    own = whole // (4 if bidirectional else 2)  # distances that have a bucket of their own
+    limit = check_int("max_distance", max_distance, minimum=own + 1)
+    where = where.astype(np.int64)
+    distance = np.abs(where) if bidirectional else np.maximum(-where, 0)
+    far = own + np.log(np.maximum(distance, own) / own) / np.log(limit / own) * own
+    bucket = np.where(distance < own, distance, np.minimum(far.astype(np.int64), 2 * own - 1))
+    return np.asarray(bucket + 2 * own * (bidirectional & (where > 0)), dtype=np.int64)
