@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 import torch
 
-from posenc import read_config
-
 transformers = pytest.importorskip("transformers", reason="run by `make bench`")
 
 import models  # noqa: E402
+import watch  # noqa: E402
 from transformers.models.stablelm.modeling_stablelm import StableLmRotaryEmbedding  # noqa: E402
 
 RECORD = json.loads((models.DATA.parents[1] / "tests" / "rotary.json").read_text("utf-8"))
@@ -42,36 +41,20 @@ def test_the_record_is_what_transformers_computes(recorded, monkeypatch):
     assert factor == attention
 
 
-# Models whose positions only the code tells, or that aren't text models, with the reason.
-UNTOLD = {
-    "efficientloftr": "two axes of an image share a head, as partial_rotary_factor 4",
-    "embedding_gemma2_text": "width of the last kind of layer",
-    "eomt_dinov3": "two axes of an image share a head",
-    "ernie4_5_vl_moe_text": "frequencies are ordered by axis",
-    "granitemoehybrid": "a base, but no layer with attention",
-    "minimax_m3_vl_text": "rotary_dim, which released files state",
-    "moonshine": "heads of encoder and decoder apart",
-}
-
-
-def test_every_class_that_rotates_is_read_as_its_code_does():
-    compared = set()
-    for name in transformers.CONFIG_MAPPING:
-        try:
-            config = transformers.CONFIG_MAPPING[name]()
-            theirs = models.rotation(config) if getattr(config, "rope_parameters", None) else {}
-        except Exception:  # needs arguments or missing packages
+def test_every_class_that_turns_is_read_as_it_runs():
+    """Tiny models are built, run and watched; the reader agrees layer by layer."""
+    agree, layers_seen, apart = set(), 0, {}
+    for kind, _, config, layers in watch.watched():
+        if config is None or not any(each["turned"] for each in layers):
             continue
-        if name in UNTOLD or "vision" in name or not theirs:  # images have several axes
-            continue
-        found = read_config(json.loads(json.dumps(config.to_dict(), default=str)))
-        for layers in (each for each in found.layers if each.frequencies):
-            for label in theirs.keys() & {"all layers", layers.name}:
-                expected = theirs[label]["frequencies"]
-                np.testing.assert_allclose(layers.frequencies, expected, rtol=1e-4, err_msg=name)
-                assert abs(layers.attention_factor - theirs[label]["attention_factor"]) < 1e-6
-                compared.add(name)
-    assert len(compared) > 180
+        for said in (config.to_dict(), config.to_diff_dict()):
+            if found := list(watch.differences(kind, said, layers)):
+                apart.setdefault(kind, found)
+        agree |= {kind} - apart.keys()
+        layers_seen += len(layers)
+    print(f"{len(agree)} types agree, {layers_seen} layers were watched")
+    assert apart.keys() == {each for each in watch.APART if each not in agree}, apart
+    assert len(agree) > 115
 
 
 def test_the_records_are_what_the_classes_say():

@@ -34,7 +34,7 @@ def compute(model: Model, kind: Kind, rotation: Rotation | None) -> Layers:
     found |= _layout(rotation, width, rotated, code)
     if rotation.sections and sum(rotation.sections) == rotated // 2:
         found["axes"] = _axes(rotation, code)
-    if kind.base is None or rotated % 2 or kind.rope.get("rope_type") == "axial":
+    if kind.base is None or rotated % 2 or along_axes(model, kind):
         return Layers(**found)
     limit, fields = model.limit, {**rotation.fields, "rope_theta": kind.base}
     if rotation.scaling.name == "proportional":
@@ -66,6 +66,11 @@ def compute(model: Model, kind: Kind, rotation: Rotation | None) -> Layers:
     if rotation.scaling.name == "yarn" and depth and stretch > 1 and code.get("mscale", True):
         found["score_factor"] = (0.1 * depth * math.log(stretch) + 1) ** 2
     return Layers(**found)
+
+
+def along_axes(model: Model, kind: Kind) -> bool:
+    """Whether pairs turn along the axes of an image, in ways of which the code decides."""
+    return kind.rope.get("rope_type") == "axial" or (model.code or {}).get("axes") == "image"
 
 
 def _layout(rotation: Rotation, width: int, rotated: int, code: Any) -> dict[str, Any]:

@@ -78,7 +78,8 @@ def normalize(config: Mapping[str, Any]) -> Model:
     _find_rope(model)
     alibi = text.get("alibi")
     signs = text.has(*SIGNS, "qk_rope_head_dim") or code.get("rotates", False)
-    model.rotates = signs and not alibi and text.get("position_embedding_type") != "absolute"
+    absolute = text.get("position_embedding_type") == "absolute" and not code.get("rotates")
+    model.rotates = signs and not alibi and not absolute
     if model.rotates:
         _find_kinds(model, _sequence(model))
     return model
@@ -218,6 +219,7 @@ def _turned(model: Model, number: int | None) -> list[bool] | None:
     text, code = model.text, model.code or {}
     nope = text.get("position_embedding_type") == "nope"
     if code.get("none") or text.flag("mla_use_nope") or nope:
+        text.get(*SIGNS, *WIDTHS, "qk_rope_head_dim", "qk_nope_head_dim")
         return [False] * (number or 0)
     if turns := text.items("no_rope_layers", int):
         return [bool(each) for each in turns]

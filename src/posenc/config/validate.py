@@ -73,7 +73,7 @@ def _widths(model: Model, kind: Kind) -> tuple[int | None, int | None]:
     prefix = {"sliding_attention": "swa_", "full_attention": "global_"}.get(kind.name)
     width = text.count(f"{prefix}head_dim", most=MOST) if prefix else None
     width = width or text.count(*WIDTHS, most=MOST)
-    hidden = text.count("hidden_size", "n_embd", "d_model", "embed_dim")
+    hidden = text.count("embed_dim", "hidden_size", "n_embd", "d_model")
     heads = text.count(*HEADS)
     if width is None and hidden and heads:
         width = hidden // heads

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 
+from posenc.config.compute import along_axes
 from posenc.config.fields import Fields
 from posenc.config.found import ROTARY, Layers
 from posenc.config.normalize import Kind, Model
 from posenc.config.validate import Rotation
-from posenc.scaling import ORIGINAL, SHARED
+from posenc.scaling import ORIGINAL, SCALINGS, SHARED
 
 POSITIONS = re.compile(
     r"rope|rotary|rotat|position|alibi|yarn|ntk|theta|window|chunk|sink|local|global|interleave"
@@ -59,10 +60,11 @@ def _about(model: Model, kind: Kind, rotation: Rotation) -> Iterator[str]:
         yield f"{kind.title} has the deprecated type {name!r}, now {scaling.name!r}"
     for name in rope.values:
         known = name in scaling.fields | SHARED or isinstance(rope.values[name], Mapping)
+        known |= "alpha" in fields and name in SCALINGS["yarn"].fields  # Hunyuan's files
         if rope.values[name] is not None and not known and "dim" not in name:
             yield f"{kind.title}.{str(name)[:60]!a} is ignored by type {scaling.name!r}"
         rope.read.add(name)
-    if kind.base is None:
+    if kind.base is None and not along_axes(model, kind):
         yield f"no base for {kind.name}: each program falls back to its own default"
     trained, factor, limit = fields.get(ORIGINAL), fields.get("factor"), model.limit
     if ORIGINAL in scaling.fields and not rope.has(ORIGINAL):
@@ -102,7 +104,7 @@ def _about(model: Model, kind: Kind, rotation: Rotation) -> Iterator[str]:
         yield f"rotary_dim says {turned} dimensions, {SHARE} {rotated}"
     if rotation.sections and rotated and sum(rotation.sections) != rotated // 2:
         yield f"mrope_section sums to {sum(rotation.sections)}, but {rotated // 2} pairs turn"
-    if rope.values.get("rope_type") == "axial":
+    if along_axes(model, kind):
         yield f"{kind.name}: rotated along the axes of an image; the code decides how"
 
 

@@ -1,0 +1,502 @@
+"""Watch what the models of transformers run, and record what their code decides about positions.
+
+`python tools/watch.py` builds a tiny model of every class whose code turns queries or keys, with
+its default configuration cut small, runs it on a text (an image, a sound) in float64, and looks at
+each product of queries and keys. The layers' inputs are made equal at all positions, so that what
+differs between positions is the rotation. What it finds goes to ``src/posenc/config/models.json``;
+``tests/test_transformers.py`` holds `posenc.read_config` to it. `make bench` installs transformers
+in ``.venv/bench``. `python tools/watch.py TYPE …` prints what runs in some types.
+"""
+
+import importlib
+import inspect
+import json
+import re
+import signal
+import sys
+import warnings
+from collections import Counter, defaultdict
+from datetime import date
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
+
+from posenc import read_config
+from posenc.config.found import ROTARY
+from posenc.config.normalize import BASES, COUNTS, LENGTHS, LOCAL_BASES, SHARES, WIDTHS, WINDOWS
+from posenc.config.warn import ELSEWHERE, POSITIONS
+
+RECORD = Path(__file__).parents[1] / "src" / "posenc" / "config" / "models.json"
+HOME = Path(transformers.__file__).parent
+LENGTH = 13  # positions of a text; no width of a layer
+PRODUCTS = {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm, torch.baddbmm}
+SOFTMAX = {functional.softmax, torch.softmax, torch.Tensor.softmax}
+TURNS = re.compile(r"rotate_half|rotary|rotate_every_two|freqs_cis|view_as_complex|\brope|_rope")
+NORM = re.compile(r"(?:^|\.)(q|k|qk|query|key)_?(layer)?_?(layernorm|norm|ln)$")
+PLACE = re.compile(r"(?:^|\.)(?:layers?|h|blocks?|resblocks|layer_stack)\.(\d+)")
+FIELDS = {*BASES, *LOCAL_BASES, *SHARES, *WIDTHS, *WINDOWS, *COUNTS, *LENGTHS, "rope_interleave"}
+FIELDS |= {"hidden_size", "n_embd", "d_model", "embed_dim", "num_attention_heads", "n_head"}
+FIELDS |= {"n_heads", "num_heads", "query_pre_attn_scalar", "attention_multiplier"}
+STEPS = ["sliding_window_pattern", "full_attention_interval", "global_attn_every_n_layers"]
+STEPS += ["no_rope_layer_interval", "layer_group_size", "attn_layer_period"]
+
+# Types that `posenc.read_config` reads otherwise than they run, with the reason.
+APART = {
+    "deepseek_v4": "two rotations in one model, and one compressed cache that turns otherwise",
+    "dots3_note_text": "latent attention of two widths, by layer",
+    "minimax_m3_vl_text": "the class turns whole heads by default, and rotary_dim says half",
+    "roformer": "its file has no field of the rotation, and sinusoids are stored in a table",
+    "seamless_m4t": "a rotation in the sound's encoder alone, by its own fields",
+    "timesfm2_5": "queries are scaled by a learned vector, after the rotation",
+    "zaya": "keys are mixed with their neighbors before the rotation",
+}
+
+
+# What a class's defaults leave out, or don't fit a small model.
+HEADS, MROPE = {"head_dim": 64}, {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
+AXES = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, **MROPE}}
+MORE = {
+    "bamba": {"attn_layer_indices": [1, 3]},
+    "deepseek_v2": {"num_experts_per_tok": 2, "n_routed_experts": 4},
+    "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1},
+    "gemma3n_text": {"num_kv_shared_layers": 0},
+    "glm4v_text": AXES,
+    "glm4v_moe_text": AXES | {"head_dim": 128},
+    "glm_image_text": AXES,
+    "granitemoehybrid": {"layer_types": ["full_attention", "linear_attention"] * 3},
+    "hunyuan_v1_dense": HEADS,
+    "hunyuan_v1_moe": HEADS,
+    "hunyuan_vl_text": HEADS,
+    "lfm2_moe": {"layer_types": ["full_attention", "conv"] * 3},
+    "ministral": HEADS,
+    "nemotron": HEADS | {"num_key_value_heads": 2},
+}
+MORE["granitemoehybrid"] |= {"position_embedding_type": "rope"}
+
+
+class Watch(TorchFunctionMode):
+    """Notes queries and keys of each softmax, by the module that multiplies them."""
+
+    def __init__(self, model, still=()):
+        super().__init__()
+        self.names = {module: name for name, module in model.named_modules()}
+        self.stack, self.held, self.found, self.leaves, self.norms = [], {}, [], {}, {}
+        self.hooks = []
+        for module in model.modules():
+            self.hooks.append(module.register_forward_pre_hook(self.enter))
+            self.hooks.append(module.register_forward_hook(self.leave, always_call=True))
+        for name in still:
+            module = model.get_submodule(name)
+            self.hooks.append(module.register_forward_pre_hook(same_everywhere, with_kwargs=True))
+
+    def enter(self, module, args):
+        self.stack.append(module)
+
+    def leave(self, module, args, out):
+        while self.stack and self.stack.pop() is not module:
+            pass
+        name = self.names[module]
+        if isinstance(out, torch.Tensor) and not list(module.children()):
+            self.leaves[name] = out.detach()
+            if NORM.search(name):
+                self.norms.setdefault(name, args[0].detach())
+
+    def __torch_function__(self, func, types, args=(), kwargs=None):
+        out = func(*args, **(kwargs or {}))
+        place = self.names.get(self.stack[-1], "") if self.stack else ""
+        if func in PRODUCTS and out.ndim >= 3:
+            query, key = args[1:3] if func is torch.baddbmm else args[:2]
+            self.held[place] = query, key.transpose(-1, -2), out.clone()
+        if func in SOFTMAX and place in self.held:
+            query, key, product = self.held.pop(place)
+            scores = args[0] if args else kwargs["input"]
+            sinks = scores.shape[-1] - product.shape[-1]
+            alike = scores.shape[-2] == product.shape[-2] and 0 <= sinks <= 1
+            if (alike or scores.numel() == product.numel()) and query.shape[-1] == key.shape[-1]:
+                self.found.append((place, query, key, product, scores))
+        return out
+
+
+def same_everywhere(module, args, kwargs):
+    """Give a layer the input of its first position at every position."""
+
+    def same(x):
+        axis = 1 if x.ndim == 3 else 0
+        return x.narrow(axis, 0, 1).expand_as(x).clone()
+
+    if args and isinstance(args[0], torch.Tensor):
+        return (same(args[0]), *args[1:]), kwargs
+    names = ("hidden_states", "x", "query", "query_states", "inputs", "hidden_state")
+    given = {name: same(kwargs[name]) for name in names if torch.is_tensor(kwargs.get(name))}
+    return args, kwargs | dict(list(given.items())[:1])
+
+
+def tiny(kind, **more):
+    """Return a class's default configuration, cut small; widths of heads stay."""
+    said, spelled = kind().to_dict(), getattr(kind, "attribute_map", {})
+
+    def first(names):
+        names = [spelled.get(names[0], names[0]), *names]
+        return next((name for name in names if type(said.get(name)) is int), None)
+
+    hidden = first(["hidden_size", "embed_dim", "d_model", "dim", "width", "hidden_dim"])
+    heads = first(["num_attention_heads", "num_heads", "encoder_attention_heads", "n_heads"])
+    new = {}
+    if hidden and heads:
+        width, count = said[hidden] // said[heads], min(said[heads], 4)
+        new = {heads: count, hidden: max(width // 8 * 8, 8) * count}
+        for name in ("num_key_value_heads", "encoder_num_key_value_heads", "num_kv_heads"):
+            if type(said.get(name)) is int:
+                new[name] = count if said[name] == said[heads] else min(said[name], 2)
+        new |= {"out_hidden_size": new[hidden]} if "out_hidden_size" in said else {}
+    for name, value in said.items():
+        if type(value) is not int or name in new:
+            continue
+        for pattern, most in CUTS.items():
+            if re.search(pattern, name):
+                new[name] = min(value, most)
+                break
+        if name.endswith("token_id") and value >= 64:
+            new[name] = 0 if name.startswith("pad") else 1
+        if name == "image_size":
+            new[name] = 4 * said["patch_size"] if type(said.get("patch_size")) is int else 56
+    return kind(**new | more)
+
+
+CUTS = {
+    r"^(en|de|num_en|num_de)?(coder_)?(num_)?(hidden_)?(layers|depth)$|^n_layers?$": 6,
+    "vocab": 64,
+    r"intermediate|ffn|mlp_(dim|size|hidden)|dim_feedforward|shared_expert|inner|moe_.*size": 32,
+    r"num_(local_)?experts$|n_routed_experts": 4,
+    r"experts_per_tok|moe_topk|top_k$|num_selected|moe_k$": 2,
+    r"^(n_group|topk_group)$": 1,
+    r"^(sliding_window|local_attention|attention_chunk_size)$": 5,
+    "lora_rank$": 32,
+}
+
+
+def calls(config):
+    """Yield calls of a model: a text, an image, patches of one, a sound."""
+    ids = torch.arange(3, 3 + LENGTH).remainder(30)[None]
+    patch, time = getattr(config, "patch_size", 14), getattr(config, "temporal_patch_size", 1)
+    size = getattr(config, "image_size", None)
+    size = size if isinstance(size, int) else 56
+    image = torch.rand(1, getattr(config, "num_channels", 3), size, size).double()
+    mel = getattr(config, "num_mel_bins", 80)
+    patches = torch.rand(16, 3 * time * (patch if isinstance(patch, int) else patch[0]) ** 2)
+    yield lambda model: model(input_ids=ids)
+    yield lambda model: model(input_ids=ids, use_cache=False)
+    yield lambda model: model(input_ids=ids, decoder_input_ids=ids)
+    yield lambda model: model(inputs_embeds=torch.rand(1, LENGTH, config.hidden_size).double())
+    yield lambda model: model(pixel_values=image)
+    yield lambda model: model(image)
+    yield lambda model: model(patches.double(), grid_thw=torch.tensor([[1, 4, 4]]))
+    yield lambda model: model(torch.rand(1, mel, 60).double())
+    yield lambda model: model(torch.rand(1, 60, mel).double())
+    yield lambda model: model(torch.rand(1, 4000).double())
+    yield lambda model: model(torch.rand(1, 1, 4000).double())
+    yield lambda model: model(torch.rand(1, LENGTH, config.hidden_size).double())
+
+
+def run(kind, **more):
+    """Return a tiny configuration, and facts of each product of queries and keys."""
+    config = tiny(kind.config_class, **more)
+    config._attn_implementation = config._experts_implementation = "eager"
+    torch.manual_seed(0)
+    model = kind(config).double().eval()
+    for name, weight in model.named_parameters():
+        if weight.ndim >= 2:
+            torch.nn.init.normal_(weight, std=0.9 / weight.shape[-1] ** 0.5)
+        elif name.endswith("weight"):
+            torch.nn.init.normal_(weight, 1, 0.2)
+    errors = []
+    for call in calls(config):
+        still = ()
+        try:
+            for _ in range(2):
+                watch = Watch(model, still)
+                with torch.no_grad(), watch:
+                    call(model)
+                for hook in watch.hooks:
+                    hook.remove()
+                still = dict.fromkeys(place for place, *_ in watch.found)
+            if watch.found:
+                return config, [facts(watch, *each) for each in watch.found]
+        except Exception as error:  # this call doesn't suit this model
+            errors.append(f"{type(error).__name__}: {error}"[:100])
+            for hook in watch.hooks:
+                hook.remove()
+    raise RuntimeError(f"no call suits it: {errors[:3]}")
+
+
+def matrix(x):
+    """Return the first head's rows, by position."""
+    return x.reshape(-1, *x.shape[-2:])[0].double().numpy()
+
+
+def facts(watch, place, query, key, product, scores):
+    """Return what one layer does with positions."""
+    x, layer = matrix(key), PLACE.search(place)
+    found = {"layer": layer and int(layer[1]), "width": x.shape[-1]}
+    moved = np.flatnonzero(np.ptp(x, axis=0) > 1e-9 * np.abs(x).max())
+    found["turned"] = bool(len(moved)) and bool(np.ptp(x, axis=0).max() > 1e-6 * np.abs(x).max())
+    if found["turned"]:
+        half = len(moved) // 2
+        options = {"halves": (moved[:half], moved[half : 2 * half])}
+        options["neighbors"] = (moved[0 : 2 * half : 2], moved[1 : 2 * half : 2])
+        circles = {name: x[:, a] + 1j * x[:, b] for name, (a, b) in options.items()}
+        errors = {n: np.abs(np.abs(z) / np.abs(z[0]) - 1).max() for n, z in circles.items()}
+        pairing = min(errors, key=errors.get)
+        found["pairing"] = pairing if errors[pairing] < 1e-4 and len(moved) % 2 == 0 else "other"
+        angles = np.angle(circles[pairing] / circles[pairing][0])
+        found |= {"first": int(moved[0]), "frequencies": np.abs(angles[1]).tolist()}
+        straight = np.exp(1j * np.outer(np.arange(len(x)), angles[1]))
+        found["line"] = bool(np.abs(np.exp(1j * angles) - straight).max() < 1e-3)
+        found["pairing"] = before(watch, place, x[0], options[pairing]) or found["pairing"]
+    norms = [v.double().numpy() for name, v in watch.norms.items() if name.startswith(place)]
+    if norms:
+        axes = [[axis for axis, n in enumerate(v.shape) if n == len(x)][:1] for v in norms]
+        ranges = [np.ptp(v, axis=axis[0]) for v, axis in zip(norms, axes, strict=True) if axis]
+        later = any(each.max() > 1e-6 for each in ranges)
+        found["norm"] = "after" if later else "before"
+    if scores.shape[-2] == product.shape[-2]:
+        plain, asked = matrix(product), matrix(scores)[:, : product.shape[-1]]
+        found["scale"] = float(asked[0, 0] / plain[0, 0])
+        if len(asked) == asked.shape[1] and not np.triu(asked > -1e8, 1).any():
+            found["sees"] = (asked > -1e8).argmax(1).tolist()
+    return found
+
+
+def before(watch, place, row, pairs):
+    """Return the pairing in the order of the weights, if the code permutes dimensions."""
+    for name, out in watch.leaves.items():
+        source = matrix(out)[0] if out.ndim > 1 else np.empty(0)
+        if name.startswith(place):
+            hits = [np.flatnonzero(np.abs(source - row[d]) < 1e-6) for d in np.ravel(pairs)]
+            if all(len(each) == 1 for each in hits):
+                a, b = np.reshape(hits, (2, -1))
+                gaps = set((b - a).tolist())
+                return "neighbors" if gaps == {1} else "halves" if gaps == {len(a)} else None
+    return None
+
+
+def classes():
+    """Yield a type and model classes of it, for each modeling file that speaks of a rotation."""
+    for file in sorted((HOME / "models").glob("*/modeling_*.py")):
+        if not TURNS.search(file.read_text(encoding="utf-8")):
+            continue
+        name = f"transformers.models.{file.parent.name}.{file.stem}"
+        module, found = importlib.import_module(name), defaultdict(list)
+        for kind in vars(module).values():
+            ours = inspect.isclass(kind) and kind.__module__ == name
+            if ours and issubclass(kind, transformers.PreTrainedModel) and kind.config_class:
+                found[kind.config_class].append(kind)
+        for config, kinds in found.items():
+            plain = [
+                each for each in kinds if not re.search("For[A-Z]|PreTrained|Head", each.__name__)
+            ]
+            if inspect.isclass(config) and config.model_type and not config.sub_configs:
+                yield (
+                    config.model_type,
+                    sorted(plain or kinds, key=lambda each: len(each.__name__))[:2],
+                )
+
+
+def differences(kind, config, layers):
+    """Yield where `read_config` differs from what runs, layer by layer."""
+    said = json.loads(json.dumps(config, default=str)) | {"model_type": kind}
+    read = {i: each for each in read_config(said).layers for i in each.indices or ()}
+    for runs in (each for each in layers if each["layer"] is not None):
+        told = read.get(runs["layer"])
+        if told is None or (told.where == ROTARY) != runs["turned"]:
+            yield f"{runs['layer']}: turned {runs['turned']}, read {told and told.where}"
+        elif runs["turned"]:
+            yield from _differ(runs, told)
+
+
+def _differ(runs, told):
+    turning = np.array([each for each in told.frequencies or () if each])
+    for name, read in {
+        "width": told.head_dim,
+        "pairing": told.pairing,
+        "first": told.first,
+    }.items():
+        if runs[name] != read and not (runs[name] == "other" and name == "pairing"):
+            yield f"{runs['layer']}: {name} {runs[name]}, read {read}"
+    if not runs["line"]:  # along the axes of an image
+        if told.frequencies:
+            yield f"{runs['layer']}: several axes, read one"
+    elif len(turning) == len(runs["frequencies"]):
+        if not np.allclose(turning, runs["frequencies"], rtol=2e-3, atol=3e-7):
+            yield f"{runs['layer']}: frequencies {runs['frequencies'][:3]}, read {turning[:3]}"
+    else:
+        yield f"{runs['layer']}: {len(runs['frequencies'])} pairs, read {len(turning)}"
+    rows = range(len(runs.get("sees", ())))
+    sees = [max(0, i + 1 - told.window) if told.window else 0 for i in rows]
+    sees = [i // told.chunk * told.chunk for i in rows] if told.chunk else sees
+    if runs.get("sees", sees) != sees:
+        yield f"{runs['layer']}: sees from {runs['sees']}, read {told.window}, {told.chunk}"
+    if told.score_scale and abs(runs.get("scale", told.score_scale) / told.score_scale - 1) > 1e-2:
+        yield f"{runs['layer']}: scores times {runs['scale']}, read {told.score_scale}"
+    if runs.get("norm") != told.norm:
+        yield f"{runs['layer']}: norm {runs.get('norm')}, read {told.norm}"
+
+
+def watched(only=()):
+    """Yield each type with its model's class, configuration and facts, or with an error."""
+    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError("too slow")))
+    warnings.simplefilter("ignore")
+    for kind, models in classes():
+        for model in models if not only or kind in only else ():
+            signal.alarm(60)
+            try:
+                yield (kind, model, *run(model, **MORE.get(kind, {})))
+                break
+            except Exception as error:  # needs arguments, or packages
+                yield kind, model, None, f"{type(error).__name__}: {error}"[:200]
+            finally:
+                signal.alarm(0)
+
+
+def decided(model, config, layers):
+    """Return what a type's code decides, as it was seen."""
+    turned = [each for each in layers if each["turned"]]
+    found = {"file": f"models/{model.__module__.split('.', 2)[2].replace('.', '/')}.py"}
+    found |= {"rotates": True, "layers": len(layers), **described(model.config_class)}
+    pairing = Counter(each["pairing"] for each in turned).most_common(1)[0][0]
+    found |= {"pairing": pairing} if pairing != "other" else {}
+    found |= {"pairing": "field"} if hasattr(config, "rope_interleave") else {}
+    found |= {} if all(each["line"] for each in turned) else {"axes": "image"}
+    states = defaultdict(set)
+    for i, name in enumerate(getattr(config, "layer_types", None) or ()):
+        states[name] |= {each["turned"] for each in layers if each["layer"] == i} or {None}
+    found["still"] = {name: True for name, each in states.items() if each == {False}}
+    found["recurrent"] = sorted(name for name, each in states.items() if each == {None})
+    if getattr(config, "no_rope_layers", None) and not found["still"]:
+        found["without"] = "no_rope_layer_interval"
+    if norms := {each["norm"] for each in turned if "norm" in each}:
+        found["norm"] = max(norms, key=["before", "after"].index)
+    cut = {each["first"] for each in turned if 2 * len(each["frequencies"]) < each["width"]}
+    found |= {"first": min(cut)} if cut - {0} else {}
+    unlimited = all("sees" in each and not any(each["sees"]) for each in turned)
+    if getattr(config, "sliding_window", None) == 5 and not states and unlimited:
+        found["window"] = False
+    scale, width = turned[0].get("scale", 0), turned[0]["width"]
+    near = {"head_dim": width**-0.5, 1.0: 1.0}
+    near["query_pre_attn_scalar"] = (getattr(config, "query_pre_attn_scalar", 0) or 1e9) ** -0.5
+    near["attention_multiplier"] = getattr(config, "attention_multiplier", 0)
+    rules = [name for name, value in near.items() if abs(scale - value) < 5e-3 * value]
+    found |= {"scale": rules[0]} if rules else {}
+    if "bases" not in found and len(rows := turned[0]["frequencies"]) > 2 and rows[1] < 1:
+        base = rows[1] ** -len(rows)
+        found["bases"] = {"": float(f"{base:.1g}")}
+    found["mscale"] = "mscale_all_dim" in (HOME / found["file"]).read_text(encoding="utf-8")
+    return {name: value for name, value in found.items() if value not in ({}, [], None)}
+
+
+def described(kind):
+    """Return a configuration class's defaults, and its pattern of layers."""
+    default = kind()
+    said, plain = default.to_dict(), getattr(kind, "__dataclass_fields__", {})
+    told = {
+        name: value
+        for name, value in said.items()
+        if (name in FIELDS or (POSITIONS.search(name) and not ELSEWHERE.search(name)))
+        and isinstance(value, int | float | str)
+        and (value is not False or name == "rope_interleave")
+        and not (name in plain and plain[name].default is None)
+    }
+    found = {"fields": told, "pattern": pattern(kind)}
+    rope = said.get("rope_parameters") or {}
+    kinds = {n: each for n, each in rope.items() if isinstance(each, dict)} or {"": rope}
+    for name, key in (("bases", "rope_theta"), ("shares", "partial_rotary_factor")):
+        found[name] = {n: each[key] for n, each in kinds.items() if each.get(key, 1.0) != 1.0}
+    if len(kinds) > 1 and not {"local_rope_theta", "global_rope_theta"} & said.keys():
+        linear = {"rope_type": "linear", "factor": 4.0}
+        try:
+            asked = kind(rope_scaling=linear, rope_theta=12_345.0).rope_parameters
+        except Exception:  # refuses one mapping for all layers
+            asked = {}
+        both = {n: each for n, each in asked.items() if isinstance(each, dict)}
+        found["unscaled"] = [n for n, each in both.items() if "factor" not in each]
+        found["own_base"] = [n for n, each in both.items() if each["rope_theta"] != 12_345.0]
+    return {name: value for name, value in found.items() if value}
+
+
+def pattern(kind):
+    """Return the rule of a class's `layer_types`: every so many layers, one differs."""
+    number = getattr(kind, "attribute_map", {}).get("num_hidden_layers", "num_hidden_layers")
+
+    def types(count=48, **more):
+        try:
+            return list(kind(**{number: count}, **more).layer_types or ())
+        except Exception:  # has no such field, or refuses the value
+            return []
+
+    def fitted(names):
+        ones = sorted(set(names), key=names.count)
+        for one, others in (ones, ones[::-1]) if len(ones) == 2 else ():
+            for step, at in ((step, at) for step in range(2, 13) for at in (0, -1)):
+                rule = [one if (i - at) % step == 0 else others for i in range(len(names))]
+                if rule[:-1] == names[:-1]:
+                    last = {} if rule == names else {"last": names[-1]}
+                    return {"one": one, "others": others, "at": at, "step": step} | last
+        return {}
+
+    found = fitted(types())
+    if found and (last := fitted(types(47)).get("last")):
+        found["last"] = last
+    for name in STEPS if found else ():
+        step = 5 if found["step"] == 3 else 3
+        if fitted(types(**{name: step})).get("step") == step:
+            return found | {"field": name}
+    return found
+
+
+def record():
+    """Write what each type's code decides."""
+    about = f"transformers {transformers.__version__}, {date.today()}"
+    found, parts, apart = {"about": {"source": about}}, {}, {}
+    for kind, model, config, layers in watched():
+        print(kind, model.__name__, layers if config is None else len(layers), flush=True)
+        if config is None:
+            apart.setdefault(kind, layers)
+        elif any(each["turned"] for each in layers):
+            apart.pop(kind, None)
+            found.setdefault(kind, decided(model, config, layers) | BY_HAND.get(kind, {}))
+        else:
+            apart[kind] = "nothing turns"
+    for kind in transformers.CONFIG_MAPPING:
+        subs = getattr(transformers.CONFIG_MAPPING[kind], "sub_configs", {})
+        parts[kind] = {n: each.model_type for n, each in subs.items() if inspect.isclass(each)}
+    for kind, inner in parts.items():
+        if any(name in found or parts.get(name) for name in inner.values()):
+            found[kind] = found.get(kind, {}) | {"parts": inner}
+    found["about"]["not watched"] = {n: each for n, each in apart.items() if n not in found}
+    found |= {kind: each for kind, each in BY_HAND.items() if kind not in found}
+    lines = [f" {json.dumps(kind)}: {json.dumps(found[kind])}" for kind in sorted(found)]
+    RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
+
+
+# What one tiny model can't show: conditions, and attention without positions beside recurrences.
+BY_HAND = {
+    "exaone4": {"still": {"full_attention": "sliding_window"}},
+    "exaone_moe": {"still": {"full_attention": "sliding_window"}},
+    "timesfm2_5": {"scale": None},
+    "nemotron_h": {"none": True, "rotates": True, "recurrent": ["linear_attention"]},
+    "jamba": {"none": True, "rotates": True, "recurrent": ["linear_attention"]},
+    "kimi_linear": {"none": True, "rotates": True, "recurrent": ["linear_attention"]},
+}
+for name in ("nemotron_h", "jamba", "kimi_linear"):
+    BY_HAND[name]["file"] = f"models/{name}/modeling_{name}.py"
+
+
+if __name__ == "__main__":
+    for kind, _, config, layers in watched(sys.argv[1:]) if sys.argv[1:] else ():
+        print(kind, layers if config is None else [*layers, *differences(kind, config, layers)])
+    if not sys.argv[1:]:
+        record()
