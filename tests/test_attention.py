@@ -1,5 +1,7 @@
 """The numpy functions of attention: against torch's, a loop, and the definition."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import torch
@@ -89,3 +91,46 @@ BAD = [
 def test_bad_input_is_refused(call, error, words):
     with pytest.raises(error, match=words):
         call()
+
+
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+LLAMA = {"model_type": "llama", "head_dim": 8, "rope_scaling": YARN, "rope_theta": 500.0}
+IMAGES = {"model_type": "qwen2_vl", "head_dim": 8, "rope_theta": 1e4}
+IMAGES |= {"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}}
+
+
+def test_a_layer_of_a_configuration_gives_its_turns_and_rotates():
+    """With the attention factor, the pairing and the part that turns, in numpy and in torch."""
+    (layers,), k = posenc.read_config(LLAMA).layers, np.arange(5)
+    omega, factor = posenc.rotary_frequencies(8, base=500, scaling=YARN)
+    x, named = RNG.normal(size=(2, 5, 8)), {"frequencies": omega, "attention_factor": factor}
+    found = layers.rotate(x, layers.turns(k), pairing="halves")
+    np.testing.assert_allclose(found, rotate_pairs(x, **named), rtol=1e-15)
+    turns = layers.turns(torch.arange(5))
+    other = layers.rotate(torch.from_numpy(x).float(), turns, pairing="halves")
+    np.testing.assert_allclose(other.numpy(), found, rtol=0, atol=2e-6)
+    part = replace(layers, rotated=4, first=4, frequencies=(1.0, 0.1), pairing="neighbors")
+    named = {"frequencies": [1.0, 0.1], "attention_factor": factor, "first": 4}
+    expected = rotate_pairs(x, pairing="neighbors", **named)
+    np.testing.assert_array_equal(part.rotate(x, part.turns(k)), expected)
+    with pytest.raises(ValueError, match=r"^x must have width head_dim = 8, got 4"):
+        layers.rotate(x[..., :4], layers.turns(k))
+    with pytest.raises(ValueError, match=r"^pairing must be given, as the file doesn't say it"):
+        replace(layers, pairing=None).rotate(x, layers.turns(k))
+
+
+def test_a_layer_has_frequencies_for_each_axis_and_for_longer_texts():
+    (layers,) = posenc.read_config(IMAGES).layers
+    places = np.array([[5, 6, 7], [1, 0, 2]])
+    cos, _ = layers.turns(places, by_axis=True)
+    np.testing.assert_allclose(cos, np.cos(places[:, layers.axes] * layers.frequencies))
+    text = layers.turns([5, 1])
+    np.testing.assert_allclose(layers.turns([[5] * 3, [1] * 3], by_axis=True), text, rtol=1e-14)
+    longer = replace(layers, axes=None, frequencies_beyond=(0.5,), attention_factor_beyond=2.0)
+    np.testing.assert_allclose(longer.turns([3], beyond=True)[0], [[2 * np.cos(1.5)]])
+    for wrong, words in (
+        (longer, "^by_axis must be False"),
+        (replace(layers, frequencies=None), "how"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            wrong.turns(places, by_axis=True)

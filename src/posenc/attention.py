@@ -6,7 +6,9 @@ The reference to compare a kernel with: computed in float64 and rounded once, at
 
 from __future__ import annotations
 
-from typing import Any
+import sys
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -23,7 +25,12 @@ from posenc._validate import (
 )
 from posenc.encoding import angular_frequencies
 
-__all__ = ["alibi_bias", "alibi_slopes", "rotary_turns", "rotate_pairs", "t5_buckets"]
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from posenc.nn import Turns
+
+__all__ = ["Rotates", "alibi_bias", "alibi_slopes", "rotary_turns", "rotate_pairs", "t5_buckets"]
 
 Array = NDArray[Any]
 
@@ -177,6 +184,103 @@ def rotate_pairs(
     a, b = array[..., one], array[..., two]
     out[..., one], out[..., two] = a * cos - b * sin, a * sin + b * cos
     return out
+
+
+class Rotates:
+    """What turns queries and keys: the base of `posenc.config.Layers`, whose fields it reads."""
+
+    name: str
+    head_dim: int | None
+    first: int | None
+    axes: tuple[int, ...] | None
+    pairing: str | None
+    frequencies: tuple[float, ...] | None
+    frequencies_beyond: tuple[float, ...] | None
+    attention_factor: float | None
+    attention_factor_beyond: float | None
+
+    def rotary_options(self, *, beyond: bool = False, by_axis: bool = False) -> dict[str, Any]:
+        """Return `frequencies` and `attention_factor`, for `rotary_turns` and `rotate_pairs`.
+
+        Parameters
+        ----------
+        beyond : bool
+            Whether the text is longer than the trained length, which some scalings ask.
+        by_axis : bool
+            Whether positions have a coordinate per axis, as for images. Text has one for all.
+
+        Raises
+        ------
+        ValueError
+            If these layers don't turn, or `by_axis` is true of layers without axes.
+        """
+        omega = (beyond and self.frequencies_beyond) or self.frequencies
+        if not omega:
+            raise ValueError(f"the file doesn't say how layers {self.name!r} turn, or they don't")
+        factor = (beyond and self.attention_factor_beyond) or self.attention_factor
+        found = np.array(omega)
+        if by_axis:
+            if self.axes is None:
+                raise ValueError(f"by_axis must be False: layers {self.name!r} have one axis")
+            found = found * (np.array(self.axes) == np.arange(max(self.axes) + 1)[:, None])
+        return {"frequencies": found, "attention_factor": factor}
+
+    @overload
+    def turns(self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...) -> Turns: ...
+    @overload
+    def turns(
+        self, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
+    ) -> tuple[Array, Array]: ...
+    def turns(self, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
+        """Return cosine and sine for `positions`: tensors for a tensor, else arrays.
+
+        Parameters
+        ----------
+        positions : Tensor or array_like
+            As for `rotary_turns`.
+        beyond, by_axis : bool
+            As for `rotary_options`.
+        """
+        options = self.rotary_options(beyond=beyond, by_axis=by_axis)
+        return _library(positions).rotary_turns(positions, **options)
+
+    @overload
+    def rotate(self, x: Tensor, turns: Turns, **options: Any) -> Tensor: ...
+    @overload
+    def rotate(self, x: ArrayLike, turns: tuple[Array, Array], **options: Any) -> Array: ...
+    def rotate(self, x: Any, turns: Any, **options: Any) -> Any:
+        """Turn a query or key of these layers: `rotate_pairs` with their pairing and first.
+
+        Parameters
+        ----------
+        x : Tensor or array_like
+            As for `rotate_pairs`.
+        turns : pair of Tensor or array
+            What `turns` returned.
+        **options
+            `seq_dim` and others of `rotate_pairs`, and `pairing` where the file doesn't say it.
+
+        Raises
+        ------
+        ValueError
+            If the width of `x` isn't `head_dim`, or if neither file nor caller say the pairing.
+        """
+        if self.head_dim not in (None, np.shape(x)[-1]):
+            raise ValueError(f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}")
+        pairing = options.pop("pairing", self.pairing)
+        if pairing is None:
+            raise ValueError(
+                "pairing must be given, as the file doesn't say it: 'halves' or 'neighbors'"
+            )
+        options = {"first": self.first or 0} | options
+        return _library(x).rotate_pairs(x, turns=turns, pairing=pairing, **options)
+
+
+def _library(x: Any) -> Any:
+    """Return the module whose functions take `x`: this one, or `posenc.nn` for a tensor."""
+    torch = sys.modules.get("torch")
+    name = "posenc.nn" if torch and isinstance(x, torch.Tensor) else __name__
+    return import_module(name)
 
 
 def alibi_slopes(n_heads: int) -> NDArray[np.float32]:

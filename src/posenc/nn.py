@@ -212,9 +212,13 @@ def _refuse_scripting() -> NoReturn:
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
-@cache
 def _device_of_angles(device: torch.device) -> torch.device:
     """Return the device to compute angles on: the CPU if this one has no float64."""
+    return _with_float64(device)
+
+
+@cache
+def _with_float64(device: torch.device) -> torch.device:
     try:
         return torch.empty((), dtype=torch.float64, device=device).device
     except (RuntimeError, TypeError):
@@ -297,7 +301,8 @@ def rotary_turns(
         exact = isinstance(frequencies, (Tensor, np.ndarray))  # a list would become float32
         omega = torch.as_tensor(frequencies, dtype=None if exact else torch.float64, device=device)
         _check_tensor("frequencies", omega)
-        _check_finite("frequencies", omega)
+        if not isinstance(frequencies, Tensor):  # a tensor may be a parameter, on any device
+            _check_finite("frequencies", omega)
         check_frequencies(omega.shape, positions.shape, d_model, base)
         omega = omega.double()
     elif d_model is None:

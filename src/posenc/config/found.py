@@ -7,13 +7,15 @@ import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from posenc.attention import Rotates
+
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
 
 
 @dataclass(frozen=True)
-class Layers:
+class Layers(Rotates):
     """What runs in one kind of layer. None means that neither the file nor its type says.
 
     Attributes
