@@ -1,8 +1,5 @@
 """The torch module and functions: what the laws in `test_checks` don't cover, and every error."""
 
-import importlib
-import sys
-
 import numpy as np
 import pytest
 import torch
@@ -138,14 +135,6 @@ def test_what_is_traced_is_computed_the_same(monkeypatch):
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     torch.testing.assert_close(rotate_pairs(x, k), found, rtol=0, atol=1e-14)
     assert rotate_pairs(x, k / 0).isnan().any()  # values can't be looked at
-
-
-@pytest.mark.parametrize(("module", "lacks", "extra"), [("nn", "torch", "torch")])
-def test_a_missing_extra_is_named(module, lacks, extra, monkeypatch):
-    monkeypatch.setitem(sys.modules, lacks, None)
-    monkeypatch.delitem(sys.modules, f"posenc.{module}")
-    with pytest.raises(ImportError, match=rf"needs {lacks}: pip install 'posenc\[{extra}\]'"):
-        importlib.import_module(f"posenc.{module}")
 
 
 def test_the_conventions_of_torch_s_modules():

@@ -1,7 +1,15 @@
 """Positional encodings: functions in numpy, and modules to import where you need them.
 
-For any project: `posenc.nn` (torch), `posenc.config` (reads `config.json`) and `posenc.checks`
-(tests an implementation). `posenc.book` holds what only the book uses.
+For any project, with the extra of `pip install` that it needs:
+
+| module | what it does | needs |
+|---|---|---|
+| `posenc` | tables, rotations and biases in numpy | |
+| `posenc.nn` | the same as torch's modules and functions | `posenc[torch]` |
+| `posenc.config` | reads a model's `config.json` | |
+| `posenc.checks` | tests an implementation | |
+
+`posenc.book` holds what only the book uses, and changes when the book does.
 """
 
 from posenc.attention import (

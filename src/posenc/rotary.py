@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 from posenc._validate import check_base, check_d_model, check_int
 from posenc.scaling import SCALINGS, SHARED, Scaling, Setting, find_scaling
 
+__all__ = ["rotary_frequencies"]
+
 BASE = 10_000.0
 
 

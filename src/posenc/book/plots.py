@@ -11,9 +11,13 @@ import html
 from collections.abc import Sequence
 from typing import Any
 
-import matplotlib as mpl
-import matplotlib.pyplot as plt
 import numpy as np
+
+try:
+    import matplotlib as mpl
+except ImportError as error:
+    raise ImportError("posenc.book.plots needs matplotlib: pip install 'posenc[plots]'") from error
+import matplotlib.pyplot as plt
 from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage

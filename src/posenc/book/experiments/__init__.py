@@ -6,6 +6,7 @@ weights have a leading axis for the seed. Each model has its own initial weights
 a seed gives the same model whether it trains alone or with others, up to rounding.
 """
 
+from posenc import nn  # noqa: F401 - says so if torch is missing
 from posenc.book.experiments.encodings import (
     ENCODINGS,
     T5,
