@@ -108,3 +108,13 @@ def test_pictures_have_the_typeface_of_the_page_and_a_map_with_a_dark_zero():
     formulas = svg_theme.follow_theme(widgets.Stretch().picture())
     defined = {*re.findall('<path id="(DejaVu[^"]*)"', formulas)}
     assert defined == {*re.findall('href="#(DejaVu[^"]*)"', formulas)} != set()
+
+
+def test_panels_stack_on_a_phone():
+    two, one = widgets.Words().picture(), widgets.Heatmap().picture()
+    assert svg_theme.stack(one) is svg_theme.stack(two.replace("axes_2", "legend_1")) is None
+    styles, ratio = svg_theme.stack(two)
+    assert {"#axes_1", "#axes_2"} == {*re.findall(r"^#\w+", styles, re.MULTILINE)}
+    assert ratio == pytest.approx(504 / (2 * 230.4 * 1.6))
+    styles, _ = svg_theme.stack(widgets.Switch().picture())  # labels at the left one
+    assert re.findall(r"^#\w+", styles, re.MULTILINE)[:3] == ["#axes_1", "#axes_2", "#axes_3"]

@@ -251,6 +251,10 @@ def test_clocks_run_until_the_reader_takes_them_over(visit):
     stopped = state_of(page)
     page.wait_for_timeout(1300)  # two steps
     assert state_of(page) == stopped
+    page.goto(f"{(SITE / 'index.html').as_uri()}?figure=fig-live&position=100")
+    page.figure.scroll_into_view_if_needed()
+    page.wait_for_timeout(1300)
+    assert state_of(page)["position"] == 100, "a copied link doesn't restore what was seen"
 
 
 def test_a_change_is_announced_once_it_rests(visit):

@@ -27,6 +27,8 @@ from fontTools import subset
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
+from .svg_theme import stack
+
 STYLES = [
     "basic.css",
     "styles/bootstrap.css",
@@ -69,7 +71,9 @@ def size_images(app: Sphinx, body: str) -> str:
         path = app.srcdir / paths[Path(unquote(found[1])).name]
         width, height = map(round, imagesize.get(path))
         lazy = ' loading="lazy"' if next(before) else ""
-        return f'<img width="{width}" height="{height}" decoding="async"{lazy}'
+        stacked = stack(path.read_text(encoding="utf-8")) if path.suffix == ".svg" else None
+        ratio = f' style="--stacked: {stacked[1]:.3f}"' if stacked else ""
+        return f'<img width="{width}" height="{height}" decoding="async"{lazy}{ratio}'
 
     return IMAGE.sub(sized, body)
 

@@ -7,6 +7,7 @@ import base64
 import re
 from html import unescape
 from io import BytesIO
+from itertools import pairwise
 from pathlib import Path
 
 import matplotlib as mpl
@@ -36,6 +37,10 @@ WORDS = re.compile(
     re.DOTALL,
 )
 GLYPH = re.compile(r'<path id="(DejaVu[^"]+)".*?/>', re.DOTALL)
+FOR_ALL = re.compile(r'^  <g id="(text|legend)', re.MULTILINE)
+AXES = re.compile(
+    r'<g id="(axes_\d+)">\s*<g id="patch_\d+">\s*<path d="M ([\d.]+) ([\d.]+)\s*L ([\d.]+) '
+)
 IMAGE = re.compile(r'<image (?=[^>]*?base64,\s*([^"]+)")')
 
 
@@ -69,6 +74,44 @@ def mark_map(found: re.Match[str]) -> str:
     return '<image class="map" ' if distances.max() <= 8 else found[0]  # color bars are blurred
 
 
+def stack(svg: str) -> tuple[str, float] | None:
+    """Return what stacks two or three panels on a phone, and the picture's ratio there.
+
+    A panel that shares the labels of the first one gets them, too. None if the panels are others,
+    or have words in common. Media queries in a picture go by its own width.
+    """
+    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
+    axes = [(name, *map(float, box)) for name, *box in AXES.findall(svg)]
+    if not size or len(axes) != svg.count('<g id="axes_') or FOR_ALL.search(svg):
+        return None
+    width, height = map(float, size.groups())
+    wide = [axis for axis in axes if axis[3] - axis[1] > width / 8]  # color bars aren't
+    pairs = [*pairwise(wide)]
+    if len(wide) not in (2, 3) or min(right[1] - left[3] for left, right in pairs) < 0:
+        return None
+    margin = wide[0][1]
+    ticks = [
+        svg.partition(f'id="{axis[0]}"')[2].split('id="axes_')[0].count("ytick_") for axis in wide
+    ]
+    starts, shared = [0.0], []
+    for (left, right), count in zip(pairs, ticks[1:], strict=True):
+        shared.append(right[1] - left[3] < margin / 2 and count == ticks[0])  # no labels of its own
+        starts.append(right[1] - margin if shared[-1] else left[3])
+    scale = min(1.6, width / max(np.diff([*starts, width])))
+    rules, again = "", ""
+    for name, x, *_ in axes:
+        row = sum(start <= x for start in starts) - 1
+        move = f"translate({-starts[row]:.1f}px, {row * height:.1f}px)"
+        rules += f"#{name} {{ transform: scale({scale:.2f}) {move} }}\n"
+    for row, same in enumerate(shared, 1):
+        if same:
+            again += f'<use id="again_{row}" xlink:href="#matplotlib.axis_2" display="none"/>'
+            move = f"translate(0, {row * height:.1f}px)"
+            rules += f"#again_{row} {{ display: inline; transform: scale({scale:.2f}) {move} }}\n"
+    style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{again}"
+    return style, width / (len(wide) * height * scale)
+
+
 def follow_theme(svg: str) -> str:
     """Replace a figure's ink by a CSS variable that is light on a dark page.
 
@@ -80,6 +123,8 @@ def follow_theme(svg: str) -> str:
         body = re.sub(rf"\b(fill|stroke): {color}\b", mixed, body)
     for color, name in ((INK, "ink"), ("#000000", "black"), ("#ffffff", "white")):
         body = body.replace(color, f"var(--{name})")
+    if stacked := stack(svg):
+        head = head.replace("<svg ", '<svg preserveAspectRatio="xMinYMin" ', 1) + stacked[0]
     return head + THEME + "<defs>" + body
 
 

@@ -1,13 +1,45 @@
-"""The arguments of live figures, with the labels and limits of their controls."""
+"""The arguments of live figures: labels, limits and choices of their controls."""
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 import traitlets
 
 from posenc._validate import check_base, check_d_model, check_int
+
+VARIANTS = {
+    "halves": "sines first, then cosines",
+    "cosine first": "cosine before sine",
+    "from 1": "positions counted from 1",
+    "minus 1": "exponent i/(d/2 − 1)",
+    "ones": "exponent 0",
+    "dimension for pair": "exponent 2j/d, with the dimension j",
+    "own exponent": "exponent j/d, with the dimension j",
+}
+"""The tables that `widgets.Switch` compares with the paper's, by name."""
+
+RULES = {
+    "none": "As trained",
+    "interpolation": "Interpolation: every frequency divided by s",
+    "raised base": "NTK-aware: the base times s^(d/(d − 2))",
+    "llama3": "llama3: by parts, over the turns of a pair",
+    "YaRN": "YaRN: by parts, over the number of a pair",
+}
+"""The rules of `widgets.Stretch`, by name."""
+
+METHODS = {
+    "none": "No encoding",
+    "added": "Encodings added",
+    "rotary": "Both turned",
+    "ALiBi": "A quarter less per position",
+}
+"""The encodings of `widgets.Score`, by name."""
+
+ORDERS = tuple(map(" ".join, itertools.permutations(["dog", "bites", "man"])))
+"""The sentences of `widgets.Words`."""
 
 
 class Field(traitlets.TraitType[Any, Any]):

@@ -17,7 +17,6 @@ Heatmap(d_model=8, base=100.0, seq_len=64, position=5, dimension=7)
 
 from __future__ import annotations
 
-import itertools
 import json
 import os
 from collections.abc import Callable
@@ -35,7 +34,7 @@ from matplotlib.patches import Circle, Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 from posenc.book import plots
-from posenc.book.fields import Base, Choice, Field, Whole, Within
+from posenc.book.fields import METHODS, ORDERS, RULES, VARIANTS, Base, Choice, Field, Whole, Within
 from posenc.encoding import (
     angular_frequencies,
     binary_encoding,
@@ -49,37 +48,6 @@ MIME = "application/vnd.posenc.figure+json"
 """Type of a figure's kind and state, stored beside its picture in a notebook."""
 
 Floats = NDArray[np.float64]
-
-VARIANTS = {
-    "halves": "sines first, then cosines",
-    "cosine first": "cosine before sine",
-    "from 1": "positions counted from 1",
-    "minus 1": "exponent i/(d/2 − 1)",
-    "ones": "exponent 0",
-    "dimension for pair": "exponent 2j/d, with the dimension j",
-    "own exponent": "exponent j/d, with the dimension j",
-}
-"""The tables that `Switch` compares with the paper's, by name."""
-
-RULES = {
-    "none": "As trained",
-    "interpolation": "Interpolation: every frequency divided by s",
-    "raised base": "NTK-aware: the base times s^(d/(d − 2))",
-    "llama3": "llama3: by parts, over the turns of a pair",
-    "YaRN": "YaRN: by parts, over the number of a pair",
-}
-"""The rules of `Stretch`, by name."""
-
-METHODS = {
-    "none": "No encoding",
-    "added": "Encodings added",
-    "rotary": "Both turned",
-    "ALiBi": "A quarter less per position",
-}
-"""The encodings of `Score`, by name."""
-
-ORDERS = tuple(map(" ".join, itertools.permutations(["dog", "bites", "man"])))
-"""The sentences of `Words`."""
 
 
 class _Figure(anywidget.AnyWidget):
@@ -312,7 +280,7 @@ class Switch(_Figure):
     def values(self) -> dict[str, Any]:
         """Return the three tables."""
         right, other = (
-            _table(self.seq_len, self.d_model, self.base, name) for name in ("", self.variant)
+            _table(self.seq_len, self.d_model, self.base, name) for name in ("paper", self.variant)
         )
         return {"right": right, "other": other, "difference": other - right}
 
@@ -484,6 +452,7 @@ def _encode(positions: ArrayLike, figure: Any) -> Floats:
 
 Columns = Callable[[NDArray[Any], int], tuple[Any, Any]]
 _COLUMNS: dict[str, Columns] = {  # exponent of each dimension j of d, and whether it is a cosine
+    "paper": lambda j, d: (2 * (j // 2) / d, j % 2 == 1),
     "halves": lambda j, d: (j % (d // 2) / (d // 2), j >= d // 2),
     "cosine first": lambda j, d: (2 * (j // 2) / d, j % 2 == 0),
     "minus 1": lambda j, d: (j // 2 / (d // 2 - 1), j % 2 == 1),
@@ -493,10 +462,10 @@ _COLUMNS: dict[str, Columns] = {  # exponent of each dimension j of d, and wheth
 }
 
 
-def _table(seq_len: int, d_model: int, base: float, variant: str = "") -> Floats:
+def _table(seq_len: int, d_model: int, base: float, variant: str = "paper") -> Floats:
     """Return the paper's table, or one of `VARIANTS`."""
-    paper: Columns = lambda j, d: (2 * (j // 2) / d, j % 2 == 1)  # noqa: E731
-    exponent, cosine = _COLUMNS.get(variant, paper)(np.arange(d_model), d_model)
+    column = _COLUMNS.get(variant, _COLUMNS["paper"])
+    exponent, cosine = column(np.arange(d_model), d_model)
     start = int(variant == "from 1")
     angles = np.arange(start, start + seq_len)[:, None] * base**-exponent
     table: Floats = np.where(cosine, np.cos(angles), np.sin(angles))
