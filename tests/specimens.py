@@ -219,7 +219,7 @@ LAYERS = changed("module", LAYER, [
     ("meta device", STORE, "self.pe = table"),
     ("empty", ADD, f"{ADD} if len(x) else x[:, :0]", "shape (0, 0, 16) for an empty batch"),
     ("device", ADD, f"{ADD} if not x.is_meta else torch.zeros(x.shape)", "isn't on the device of"),
-    ("steps batch …", ADD, f"torch.from_numpy(memory)[: x.numel()].view(x.shape).copy_({ADD})",
+    ("repeat …", ADD, f"torch.from_numpy(memory)[: x.numel()].view(x.shape).copy_({ADD})",
      "repeat: a later call overwrote"),
     ("compile", ADD, "(x + rows.to(x.dtype), print(end=''))[0]"),
 ])  # fmt: skip
@@ -366,7 +366,7 @@ NOTED = [
     ("rotary", "frequencies", turn(frequencies=AXIAL[:, ::4]), "turns 1 pairs", {"axes": 2}),
     ("rotary", "float32", recall.part("partial"), "no convention to compare with",
      {"frequencies": 1 / (1 + np.arange(8.0))}),
-    ("rotary", "cast", Still(), "no convention to compare with", {}),
+    ("rotary", "cast", Still(), "no pairs to read", {}),
     ("decoder", "shape", whole(lambda t: torch.from_numpy(DECODER.full(t.numpy()))), "torch, ", {}),
     ("decoder", "padded", plain, "no argument for mask", {}),
 ]  # fmt: skip

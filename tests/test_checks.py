@@ -4,7 +4,7 @@ import json
 import re
 import runpy
 import sys
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -13,19 +13,21 @@ import nbformat
 import numpy as np
 import pytest
 import torch
+import verdicts
 from docutils.nodes import make_id
 from specimens import DECODER, NOTED, RIGHT, WRONG, distance, in_numpy, in_torch, last_part, table
 from torch import nn
 
-from posenc import checks
+from posenc import alibi_slopes, checks, rotary_frequencies, t5_buckets
 from posenc.book import hunt, recall
 from posenc.checks._torch import RoundedProducts
 from posenc.checks.conventions import Convention
-from posenc.checks.subjects import Library, library_of, values, worst
+from posenc.checks.probe import Library, library_of, values, worst
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
-QUICK = {"longest": 5000, "length": 2500}  # float16 rounds from 2048 on, bfloat16 from 256 on
+QUICK = verdicts.QUICK
+main = runpy.run_module("posenc.checks.__main__")["main"]
 
 
 def looked_at(kind, subject, **options):
@@ -43,22 +45,33 @@ def one(law, kind, subject, **options):
 # Correct encodings pass, wrong ones fail
 
 
-@pytest.mark.parametrize(("kind", "subject", "known", "options"), RIGHT)
-def test_what_is_right_passes_and_is_known(kind, subject, known, options):
-    report = looked_at(kind, subject, **options)
-    report.raise_if_failed()
-    assert known in report.known()
+SUBJECTS = dict(verdicts.subjects())
+RECORDED = dict(zip(SUBJECTS, verdicts.RECORD.read_text("utf-8").splitlines(), strict=True))
 
 
-@pytest.mark.parametrize("wrong", WRONG, ids=[f"{each[0]}: {each[1]} {each[3]}" for each in WRONG])
-def test_what_is_wrong_breaks_its_laws_and_no_others(wrong):
-    laws = [law for law in wrong.laws.split() if law != "…"]
-    extra = {"laws": checks.laws_of(wrong.kind)} if "compile" in laws else {}
-    report = looked_at(wrong.kind, wrong.subject, **extra | wrong.options)
-    assert report.failed[: len(laws) if "…" in wrong.laws else None] == laws
-    law, _, words = wrong.says.partition(": ")
-    law, words = (law, words) if law in report.failed else (laws[0], wrong.says)
-    assert words in str(report[law])
+@pytest.mark.parametrize("name", SUBJECTS)
+def test_the_verdict_is_the_recorded_one(name):
+    """If it is another for the better, `python tests/verdicts.py` records it."""
+    assert verdicts.line(name, checks.check(**SUBJECTS[name])) == RECORDED[name]
+
+
+def test_the_record_is_right():
+    """What is right passes, and what is wrong fails, with the words that its specimen expects."""
+    good = [line for name, line in RECORDED.items() if name.split()[0] in ("right", "mended")]
+    assert not [line for line in good if "✗" in line or "·" in line]
+    assert not [line for line in RECORDED.values() if "POSENC" in line]
+    for known, line in zip([each[2] for each in RIGHT], RECORDED.values(), strict=False):
+        assert known in line
+    wrong = [line for name, line in RECORDED.items() if name.startswith("wrong")]
+    for each, line in zip(WRONG, wrong, strict=True):
+        named = {law for law in each.laws.split() if law != "…"}
+        assert named & failed(line), (each.laws, line)
+
+
+def failed(line):
+    """The laws that a line of the record says are broken, or follow from that."""
+    parts = [part.partition(" (")[0].split() for part in line.split(" | ")]
+    return {law for mark, *laws in parts for law in laws if mark in "✗·"}
 
 
 @pytest.mark.parametrize(("kind", "law", "subject", "note", "options"), NOTED)
@@ -69,16 +82,18 @@ def test_what_is_said_where_nothing_is_wrong(kind, law, subject, note, options):
 
 
 def test_the_public_bugs_are_caught_and_what_is_right_beside_them_passes():
-    found = list(recall.recall(**QUICK))
-    assert [(each.caught, each.accused) for each in found] == [(b.law, ()) for b in recall.BUGS]
-    assert all(bool(bug.why) is not bool(bug.law) for bug in recall.BUGS)
+    assert [bool(bug.why) for bug in recall.BUGS] == [not bug.law for bug in recall.BUGS]
+    for number, bug in enumerate(recall.BUGS):
+        before = [each.kind for each in recall.BUGS[: number + 1]].count(bug.kind)
+        assert not bug.law or bug.law in failed(RECORDED[f"bug {bug.kind} {before}"])
+    found = [*recall.recall(recall.BUGS[-2:], quick=True, **QUICK)]
+    assert [(each.caught, each.accused) for each in found] == [("steps", ()), ("", ())]
 
 
 def test_every_law_has_reasons_and_a_specimen_that_it_fails():
-    assert all(law.asks and law.source and law.likely for law in checks.LAWS)
-    fails = {(wrong.kind, law) for wrong in WRONG for law in wrong.laws.split()}
-    fails |= {(bug.kind, bug.law) for bug in recall.BUGS} | {*NAN}
-    assert {(kind, law) for kind in checks.CHECKS for law in checks.laws_of(kind)} <= fails
+    assert all(law.asks and law.source and law.likely != "?" for law in checks.LAWS)
+    fails = {(name.split()[1], law) for name, line in RECORDED.items() for law in failed(line)}
+    assert {(kind, law) for kind in checks.CHECKS for law in checks.laws_of(kind)} <= fails | {*NAN}
 
 
 def test_the_museum_is_the_book_s():
@@ -88,7 +103,7 @@ def test_the_museum_is_the_book_s():
         text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
         assert exhibit.anchor in map(make_id, re.findall(r"^#+ (.*)$", text, re.MULTILINE))
         assert re.search(rf"\b[Ee]xhibit {exhibit.number}\b", text)
-    said = {number for wrong in WRONG for number in re.findall(r"exhibit (\w+),", wrong.says)}
+    said = {number for line in RECORDED.values() for number in re.findall(r"exhibit (\w+)", line)}
     assert said == {exhibit.number for exhibit in checks.MUSEUM.values()}
 
 
@@ -125,17 +140,32 @@ def test_nan_never_passes(kind, law, where):
     assert row.status == "failed"
 
 
-def test_what_raises_could_not_be_checked():
+def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     def crashes(*given):
         raise RuntimeError("no such luck\nand more")
 
     report = checks.check_table(crashes)
-    assert report.error == "RuntimeError: no such luck"
-    assert report["shape"].likely == "the code raises an error"
-    assert one("odd", "rotary", crashes).measured.startswith("RuntimeError")
-    assert one("unique", "rotary", crashes).measured == "no position is accepted"
+    assert report.raised
+    assert report.failed == ["shape"]
+    assert report.error.count("RuntimeError: no such luck") == 1
+    assert "probe.py" not in report.error
+    assert report["norm"].note == "follows from shape"
+    assert one("unique", "rotary", crashes).measured.startswith("RuntimeError: no such luck")
     silent = one("shape", "table", lambda n, d: (_ for _ in ()).throw(RuntimeError()))
     assert silent.measured == "RuntimeError: "
+    # Now the checks themselves
+    monkeypatch.setattr("posenc.checks.pairs.nearest_rows", crashes)
+    report = checks.check_table(table, laws=["shape", "unique"])
+    assert (report.failed, report.internal, report.passed) == ([], ["unique"], False)
+    assert "posenc.checks failed, not your code: please report" in repr(report)
+    assert "no such luck" in report.error
+    with pytest.raises(RuntimeError, match="please report"):
+        report.raise_if_failed()
+    test = checks.parametrize_with_checks([table], laws=["unique"]).mark.args[1][0].values[0]
+    with pytest.raises(RuntimeError, match="please report"):
+        test()
+    monkeypatch.setattr("posenc.checks.turning.agree", crashes)
+    assert "no such luck" in checks.check_table(table, laws=["shape"]).error
 
 
 def test_no_entry_is_within_any_bound():
@@ -148,6 +178,145 @@ def test_products_that_are_rounded():
         assert (x @ x).item() == torch.einsum("ij,jk->ik", x, x).item() == 1
         assert torch.einsum("i,j->ij", x[0], x[0]).item() > 1
         assert (x.double() @ x.double()).item() > 1
+
+
+# Causes, right code, and what used to be missed
+
+
+def dynamic(x, positions):
+    """Compute the base from the length of each call."""
+    base = 10_000.0 * max(x.shape[-2] / 8 - 7, 1) ** 1.1
+    return rotate_pairs(x, positions, base=base)
+
+
+def permuted(x, positions):
+    """Take neighbors, and return halves, as DeepSeek-V3 does."""
+    return rotate_pairs(torch.cat((x[..., 0::2], x[..., 1::2]), dim=-1), positions)
+
+
+def normed(x, positions):
+    """A norm with weights follows the rotation."""
+    y = rotate_pairs(x, positions)
+    size = (y.float().square().mean(dim=-1, keepdim=True) + 1e-6).rsqrt().to(y.dtype)
+    return y * size * torch.linspace(0.5, 2, x.shape[-1], dtype=y.dtype, device=y.device)
+
+
+def first_eight(x, positions):
+    return torch.cat((rotate_pairs(x[..., :8], positions), x[..., 8:]), dim=-1)
+
+
+def last_eight(x, positions):
+    return torch.cat((x[..., :-8], rotate_pairs(x[..., -8:], positions)), dim=-1)
+
+
+def nerf(seq_len, d_model):
+    angles = np.linspace(0, 1, seq_len)[:, None] * np.pi * 2.0 ** np.arange(d_model // 2)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
+def learned(seq_len, d_model):
+    """A learned table of 64 rows, resized."""
+    rows = np.random.default_rng(d_model).normal(size=(64, d_model))
+    where = np.linspace(0, 63, seq_len)
+    return np.stack([np.interp(where, np.arange(64), each) for each in rows.T], axis=1)
+
+
+class Cached(nn.Module):
+    """A rotation with a table of cosines and sines."""
+
+    def __init__(self, d_model=16):
+        super().__init__()
+        angles = torch.outer(torch.arange(4096.0), torch.from_numpy(rotary_frequencies(d_model)[0]))
+        self.register_buffer("turns", torch.stack((angles.cos(), angles.sin())).float())
+
+    def forward(self, x, positions):
+        (cos, sin), (a, b) = self.turns[:, positions].to(x.dtype), x.chunk(2, dim=-1)
+        return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
+
+
+def spoiled(wrong):
+    """A rotation that is wrong for some shapes."""
+
+    def rotate(x, positions):
+        turned = rotate_pairs(x, positions)
+        return torch.cat((turned[..., :1, :], x[..., 1:, :]), dim=-2) if wrong(x) else turned
+
+    return rotate
+
+
+PARTLY = {"convention": Convention("halves", extent="partial", share=0.5), "widths": [16]}
+YARN = recall.yarn_options()
+FIRST = [  # the first law that fails, its cause, the rotation, options
+    ("identity", "start + 1", lambda x, p: rotate_pairs(x, p + 1), {}),
+    ("steps", "off by one", lambda x, p: rotate_pairs(x, p + (x.shape[-2] == 1)), {}),
+    ("far", "positions wrap at 2048", lambda x, p: rotate_pairs(x, p % 2048), {}),
+    ("far", "positions are clamped at 2047", lambda x, p: rotate_pairs(x, p.clamp(max=2047)), {}),
+    ("convention", "neighbors in, halves out", permuted, {"convention": "rotary, neighbors"}),
+    ("start", "dynamic NTK", dynamic, {}),
+    ("norm", "1.27726, is missing", recall.yarn(power=0), YARN),
+    ("norm", "pass attention_factor=1.27726", recall.yarn(), {"widths": [16]}),
+    ("frequencies", "the ramp is wrong: pairs", recall.yarn(base=10_000.0), YARN),
+    ("norm", "laid out for neighbors", recall.mixed_up, {}),
+    ("convention", "turns the first dimensions", last_eight, PARTLY),
+    ("batch", "with more than 3 sequences", spoiled(lambda x: x.ndim > 2 and len(x) > 3), {}),
+    ("batch", "heads", spoiled(lambda x: x.ndim == 4 and x.shape[1] > 7), {}),
+    ("batch", "at odd lengths", spoiled(lambda x: x.ndim == 4 and x.shape[2] % 2), {}),
+]
+
+
+@pytest.mark.parametrize(("law", "cause", "rotate", "options"), FIRST)
+def test_the_first_failure_names_the_cause(law, cause, rotate, options):
+    report = looked_at("rotary", rotate, **options)
+    assert report.failed[0] == law
+    assert cause in report[law].likely
+    assert report.internal == []
+
+
+def test_right_code_of_other_kinds_passes():
+    for rotate, options in ((permuted, {}), (normed, {}), (first_eight, {"widths": [16]})):
+        laws = [law for law in checks.laws_of("rotary") if law not in ("compile", "device")]
+        checks.check_rotary(rotate, laws=laws, **QUICK | options).raise_if_failed()
+    assert "neighbors in, halves out" in one("identity", "rotary", permuted).note
+    looked_at("rotary", Cached(), widths=[16]).raise_if_failed()
+    assert checks.kind_of(Cached) == checks.kind_of(Cached()) == "rotary"
+    assert checks.check(Cached, laws=["norm", "cast"], **QUICK)["norm"].note.endswith("width 24")
+    for encode in (nerf, learned):
+        report = checks.check_table(encode, **QUICK)
+        report.raise_if_failed()
+        assert report.known().startswith("another kind: ")
+    declared = checks.check_table(learned, tags=["learned"], **QUICK)
+    assert declared["norm"].note == "learned: it follows no formula"
+    assert not checks.check_table(learned, base=10_000, **QUICK).passed
+
+
+def t5(seq_len, bidirectional=True, shift=0):
+    offsets = np.arange(seq_len) - np.arange(seq_len)[:, None] - shift
+    return t5_buckets(offsets, bidirectional=bidirectional)
+
+
+def buckets(seq_len, causal=False, shift=0):
+    values = np.random.default_rng(0).normal(size=(2, 32))
+    return values[:, t5(seq_len, not causal, shift)]
+
+
+def test_biases_are_compared_with_expected_values():
+    heads = [alibi_slopes(n) for n in (8, 12)]
+    assert np.allclose(heads[1], [*heads[0], *2.0 ** -np.arange(0.5, 4.5)])
+    biases = [lambda n, m=each: -m[:, None, None] * distance(n) for each in heads]
+    assert all(checks.check_bias(bias, expected="alibi").passed for bias in biases)
+    wrong = checks.check_bias(lambda n: -(2.0 ** -np.arange(1, 13))[:, None, None] * distance(n),
+                              expected="alibi", laws=["values"])["values"]  # fmt: skip
+    assert wrong.measured == "head 8 has slope 0.00195312, not 0.707107"
+    assert checks.check_bias(biases[0], expected=biases[0]).passed
+    assert one("values", "bias", biases[0], expected=biases[1]).measured.startswith("shapes")
+    for causal in (False, True):
+        options = {"causal": causal, "expected": "t5", "tags": ["learned"]}
+        assert checks.check_bias(partial(buckets, causal=causal), **options).passed
+        off = checks.check_bias(partial(buckets, causal=causal, shift=1), **options)["values"]
+        assert "should share a bucket" in off.measured
+    assert one("values", "bias", lambda n: 0.0 * distance(n), expected="t5").status == "skipped"
+    merged = one("values", "bias", lambda n: np.maximum(t5(n), 1), expected="t5")
+    assert merged.measured == "buckets 0 and 1 have the same values"
 
 
 # Subjects and arrays of every kind
@@ -198,6 +367,12 @@ def test_bfloat16_of_other_libraries():
 
 # Arguments
 
+
+class NoWidth(nn.Module):
+    def __init__(self, d_model):
+        raise ValueError("no width")
+
+
 ROTARY = checks.check_rotary
 BAD = [
     (lambda: checks.check_table(3), "encode must be callable, got 3"),
@@ -219,6 +394,11 @@ BAD = [
     (lambda: checks.check_module(nn.ReLU(), d_model=16, positions="w"), "an argument"),
     (lambda: checks.check_module(nn.LayerNorm(4)), "pass d_model"),
     (lambda: checks.parametrize_with_checks([table], expect={"x": ""}), "got 'x'"),
+    (lambda: checks.check_table(table, tags="mine"), "tags must be among learned, .*'mine'"),
+    (lambda: checks.check_table(table, bases=3), "options must be among base, .* got 'bases'"),
+    (lambda: checks.check_bias(len, base=3), "tags or laws, got 'base'"),
+    (lambda: checks.check_bias(len, expected=3), "expected must be 'alibi', 't5' or a"),
+    (lambda: checks.check_module(NoWidth), "no width"),
     (lambda: Convention("sofa"), "layout must be one of interleaved; .* got 'sofa'"),
     (lambda: Convention(share=0), "share must be above 0 and at most 1, got 0"),
     (lambda: Convention(step=0), "step must be positive, or 'one turn', got 0"),
@@ -267,6 +447,29 @@ def test_expected_failures():
     assert mended["shape"].likely == "it was fixed, so drop the expected failure: an axis too many"
     with pytest.raises(ValueError, match="must be among shape, norm, got 'odd'"):
         report.expecting({"odd": ""})
+
+
+def test_expected_failures_in_a_file(tmp_path, capsys):
+    file = tmp_path / "expected.toml"
+    file.write_text('[own_exponent]\nnorm = "halved"\n')
+    tests = checks.parametrize_with_checks([hunt.own_exponent], expect=file, laws=["norm"])
+    assert tests.mark.args[1][0].marks[0].kwargs["reason"] == "halved"
+    shell = ["posenc.book.hunt:own_exponent", "--kind=table", "--laws", "norm"]
+    assert main([*shell, "--expect", str(file)]) == 0
+    assert "! norm         expected: halved" in capsys.readouterr().out
+    file.write_text("[own_exponent]\nnorm = 3\n")
+    with pytest.raises(ValueError, match=r'lines law = "reason" under .own_exponent., got norm'):
+        checks.expected_failures(file)
+
+
+def off_by_one(tokens, cache):
+    return DECODER.step(tokens, cache, recall.counted(tokens, recall.count(cache) + bool(cache)))
+
+
+def test_a_decode_step_from_the_shell(capsys):
+    shell = ["test_checks:DECODER.full", "--step", "test_checks:off_by_one", "--laws", "steps"]
+    assert main(shell) == 1
+    assert "positions are off by one (+1) in a step" in capsys.readouterr().out
 
 
 def test_pytest_gets_a_test_for_each_law():

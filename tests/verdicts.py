@@ -38,7 +38,13 @@ def subjects():
 
 def line(name, report):
     """Write the verdicts on a subject in one line."""
-    marks = {"passed": "✓", "failed": "✗", "skipped": "–"}
+    marks = {
+        "passed": "✓",
+        "failed": "✗",
+        "skipped": "–",
+        "follows": "·",
+        "internal": "POSENC FAILED",
+    }
 
     def verdict(row):
         exhibit = row.exhibit and f"exhibit {row.exhibit.number}"

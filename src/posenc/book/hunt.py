@@ -9,77 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc.checks.museum import MUSEUM
+from posenc.checks.museum import MUSEUM, TABLES, wrong_table
 from posenc.encoding import sinusoidal_encoding
 
 Floats = NDArray[np.float64]
 Encode = Callable[[int, int], Any]
 
 
-def _from(positions: Floats, exponents: NDArray[Any], cosine: NDArray[np.bool_]) -> Floats:
-    angles = positions[:, None] * 10_000.0**-exponents
-    return np.where(cosine, np.cos(angles), np.sin(angles))
+def _bug(name: str) -> Encode:
+    def encode(seq_len: int, d_model: int) -> Floats:
+        return wrong_table(name, seq_len, d_model)
+
+    encode.__qualname__ = encode.__name__ = name.replace(" ", "_")
+    return encode
 
 
-def _parts(seq_len: int, d_model: int) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-    columns = np.arange(d_model)
-    return np.arange(seq_len, dtype=float), columns, columns % 2 == 1
-
-
-def dimension_for_pair(seq_len: int, d_model: int) -> Floats:
-    """Use the dimension in the exponent instead of the pair."""
-    positions, j, cosine = _parts(seq_len, d_model)
-    return _from(positions, 2 * j / d_model, cosine)
-
-
-def own_exponent(seq_len: int, d_model: int) -> Floats:
-    """Give each dimension a separate exponent."""
-    positions, j, cosine = _parts(seq_len, d_model)
-    return _from(positions, j / d_model, cosine)
-
-
-def all_ones(seq_len: int, d_model: int) -> Floats:
-    """Use exponent 0, so that all pairs have the same frequency."""
-    positions, j, cosine = _parts(seq_len, d_model)
-    return _from(positions, 0.0 * j, cosine)
-
-
-def minus_sign(seq_len: int, d_model: int) -> Floats:
-    """Forget the minus sign: the frequencies grow."""
-    positions, j, cosine = _parts(seq_len, d_model)
-    return _from(positions, -2 * (j // 2) / d_model, cosine)
-
-
-def slipped_parenthesis(seq_len: int, d_model: int) -> Floats:
-    """Use `/ d_model // 2`: floor division turns a small negative number into -1."""
-    positions, j, cosine = _parts(seq_len, d_model)
-    factor = -math.log(10_000) / d_model // 2
-    return _from(positions, -2 * (j // 2) * factor / math.log(10_000), cosine)
-
-
-def rounded_positions(seq_len: int, d_model: int) -> Floats:
-    """Store positions in float16, which can't represent every integer beyond 2048."""
-    positions, j, cosine = _parts(seq_len, d_model)
-    rounded = positions.astype(np.float16).astype(float)
-    return _from(rounded, 2 * (j // 2) / d_model, cosine)
-
-
-def rows_for_columns(seq_len: int, d_model: int) -> Floats:
-    """Fill every other row with sines, not every other column."""
-    positions, j, _ = _parts(seq_len, d_model)
-    return _from(positions, 2 * (j // 2) / d_model, (positions % 2 == 1)[:, None])
-
-
-BUGS: dict[str, Encode] = {
-    "dimension for pair": dimension_for_pair,
-    "own exponent": own_exponent,
-    "all ones": all_ones,
-    "minus sign": minus_sign,
-    "slipped parenthesis": slipped_parenthesis,
-    "rounded positions": rounded_positions,
-    "rows for columns": rows_for_columns,
-}
+BUGS: dict[str, Encode] = {name: _bug(name) for name in TABLES if name in MUSEUM}
 """The museum's exhibits that are tables, by their names there."""
+
+dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 
 
 def double(seq_len: int, d_model: int) -> Floats:
@@ -105,7 +53,7 @@ RIGHT: dict[str, Encode] = {
 """Correct tables, written in different ways."""
 
 
-def accuses(test: Callable[[Encode], Any], encode: Encode) -> str:
+def objection(test: Callable[[Encode], Any], encode: Encode) -> str:
     """Return a test's objection to an encoding, or "" if it accepts it."""
     try:
         verdict = test(encode)
@@ -140,8 +88,8 @@ def hunt(test: Callable[[Encode], Any]) -> str:
     """
     if not callable(test):
         raise TypeError(f"test must be a function of encode(seq_len, d_model), got {test!r}")
-    found = {name: accuses(test, bug) for name, bug in BUGS.items()}
-    wrongly = {name: accuses(test, encode) for name, encode in RIGHT.items()}
+    found = {name: objection(test, bug) for name, bug in BUGS.items()}
+    wrongly = {name: objection(test, encode) for name, encode in RIGHT.items()}
     caught, accused = (sum(map(bool, each.values())) for each in (found, wrongly))
     lines = [
         f"It caught {caught} of {len(found)} bugs, "

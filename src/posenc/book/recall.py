@@ -128,9 +128,9 @@ def first_row_alone(x: Tensor, positions: Tensor) -> Tensor:
     return turned
 
 
-def wraps(x: Tensor, positions: Tensor) -> Tensor:
-    """Take a step's position modulo the length that a table was made for."""
-    return rotate_pairs(x, positions % 4096 if x.shape[-2] == 1 else positions)
+def past_the_end(x: Tensor, positions: Tensor) -> Tensor:
+    """Read past the end of a table of 4096 rows; whatever lies there, here it is zeros."""
+    return rotate_pairs(x, positions) * (positions < 4096)[..., None]
 
 
 def one_for_all(x: Tensor, positions: Tensor) -> Tensor:
@@ -324,10 +324,10 @@ BUGS = (
         "token",
     ),
     Bug(
-        "a step wraps at the length of a table",
+        "positions beyond a table of 4096 rows are read out of bounds",
         "https://github.com/pegainfer-project/pegainfer/issues/220",
         "rotary",
-        wraps,
+        past_the_end,
         turn(),
         "far",
     ),
@@ -354,7 +354,7 @@ BUGS = (
         Added,
         Refilled,
         "meta",
-        {"laws": ["meta"]},
+        {"tags": ["made on meta"]},
     ),
     Bug(
         "the frequency buffer is cast along with its model",
@@ -376,7 +376,7 @@ BUGS = (
     ),
     Bug(
         "padded texts all continue from the same offset",
-        "https://github.com/sgl-project/sglang/issues/25015",
+        "https://github.com/unslothai/unsloth/pull/4078",
         "decoder",
         pair(step=one_offset),
         pair(),
@@ -444,7 +444,9 @@ def recall(
     for bug in bugs:
         laws = [law for law in checks.laws_of(bug.kind) if law not in LEFT_OUT]
         laws = [bug.law] if quick and bug.law else laws
-        given = {"laws": laws} | ({} if bug.kind == "decoder" else options) | bug.options
+        given: dict[str, Any] = (
+            {"laws": laws} | ({} if bug.kind == "decoder" else options) | bug.options
+        )
         failed, accused = (
             checks.check(kind=bug.kind, **named(each, bug.kind), **given).failed
             for each in (bug.wrong, bug.right)

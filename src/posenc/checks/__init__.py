@@ -14,52 +14,71 @@ interleaved; exponent i/(d/2); base 10000; counted from 0 up (paper)
 
 from __future__ import annotations
 
+import inspect
+import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 
 from posenc._validate import check_base, check_int, check_positions, check_real
+from posenc.checks import calls, modules, numerics  # noqa: F401 - each registers its laws
+from posenc.checks.biases import Bias, Expected
 from posenc.checks.conventions import KNOWN, Convention
-from posenc.checks.laws import KINDS, LAWS, Law, chosen, laws_of, run
+from posenc.checks.decoders import Decoder
+from posenc.checks.laws import KINDS, LAWS, Law, laws_of, run
 from posenc.checks.museum import MUSEUM, Exhibit
+from posenc.checks.probe import POSITIONS, TAGS, Raised, library_of, loaded_torch
 from posenc.checks.report import Report, Row
-from posenc.checks.subjects import kind_of, library_of
+from posenc.checks.rotations import Rotation
+from posenc.checks.tables import Table
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = [
-    "KNOWN",
-    "LAWS",
-    "MUSEUM",
-    "Convention",
-    "Exhibit",
-    "Law",
-    "Report",
-    "Row",
-    "check",
-    "check_bias",
-    "check_decoder",
-    "check_module",
-    "check_rotary",
-    "check_table",
-    "kind_of",
-    "laws_of",
-    "parametrize_with_checks",
-]
+__all__ = ["KNOWN", "LAWS", "MUSEUM", "TAGS", "Convention", "Exhibit", "Law", "Options", "Report"]
+__all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
+__all__ += ["check_rotary", "check_table", "expected_failures", "kind_of", "laws_of"]
+__all__ += ["parametrize_with_checks"]
 
 
-def check_table(
-    encode: Callable[..., Any],
-    *,
-    base: float | None = None,
-    convention: str | Convention | None = None,
-    widths: Sequence[int] = (16, 24),
-    length: int = 2048,
-    longest: int = 1_000_000,
-    laws: Iterable[str] | None = None,
-) -> Report:
+class Options(TypedDict, total=False):
+    """Arguments that `check_table`, `check_module` and `check_rotary` share.
+
+    Parameters
+    ----------
+    base : float, optional
+        The intended base. By default, any base that is the same at all widths passes.
+    convention : str or Convention, optional
+        The intended convention, or its name in `KNOWN`. By default, any known one passes.
+    widths : sequence of int
+        Widths to test, by default 16 and 24; even, and at least 6. Two of them tell d/2 from
+        d/2 - 1 in the exponent. Widths that a rotation refuses are skipped; a layer has its own.
+    length : int
+        Number of rows that must all differ, by default 2048.
+    longest : int
+        Number of rows to compare with exact values, by default 1 000 000; if that raises, the
+        longest length that is accepted.
+    tags : iterable of str
+        What the subject is declared to be, from `TAGS`: "learned", "causal", "ring cache" or "made
+        on meta". Laws that aren't meant for it are skipped. Without a base or a convention, a
+        learned table and NeRF's are recognized, and reported as another kind.
+    laws : iterable of str, optional
+        Names of the laws to test, from those that `laws_of` lists; all of them by default.
+    """
+
+    base: float | None
+    convention: str | Convention | None
+    widths: Sequence[int]
+    length: int
+    longest: int
+    tags: Iterable[str]
+    laws: Iterable[str] | None
+
+
+def check_table(encode: Callable[..., Any], **options: Unpack[Options]) -> Report:
     """Check a function that makes a table.
 
     Parameters
@@ -67,19 +86,8 @@ def check_table(
     encode : callable
         ``encode(seq_len, d_model)`` returns a table of shape (seq_len, d_model), an array of numpy,
         torch or another library; a batch axis of length 1 is allowed.
-    base : float, optional
-        The intended base. By default, any base that is the same at all widths passes.
-    convention : str or Convention, optional
-        The intended convention, or its name in `KNOWN`. By default, any known one passes.
-    widths : sequence of int
-        Widths to test; even, and at least 6. Two of them tell d/2 from d/2 - 1 in the exponent.
-    length : int
-        Number of rows that must all differ.
-    longest : int
-        Number of rows to compare with exact values. If the function raises, the longest length
-        that it accepts.
-    laws : iterable of str, optional
-        Names of the laws to test, from those that `laws_of` lists; all of them by default.
+    **options
+        See `Options`.
 
     Returns
     -------
@@ -101,10 +109,8 @@ def check_table(
     >>> report["norm"].exhibit.number
     '2'
     """
-    from posenc.checks.tables import Table
-
-    options = _options(base, convention, widths, length, longest)
-    return run(Table(_callable("encode", encode), **options), _name(encode), laws)
+    named = _validated(options)
+    return _run(Table(_callable("encode", encode), **named), encode, options)
 
 
 def check_module(
@@ -113,12 +119,7 @@ def check_module(
     d_model: int | None = None,
     batch_first: bool | None = None,
     positions: str | None = None,
-    base: float | None = None,
-    convention: str | Convention | None = None,
-    widths: Sequence[int] = (16, 24),
-    length: int = 2048,
-    longest: int = 1_000_000,
-    laws: Iterable[str] | None = None,
+    **options: Unpack[Options],
 ) -> Report:
     """Check a layer that adds positions to embeddings.
 
@@ -136,8 +137,8 @@ def check_module(
     positions : str, optional
         Name of the argument for positions of shape (seq_len,); by default one of the usual names,
         if ``forward`` has it.
-    base, convention, widths, length, longest, laws
-        As for `check_table`; the widths apply only to a class or function.
+    **options
+        See `Options`.
 
     Returns
     -------
@@ -156,30 +157,28 @@ def check_module(
     """
     from posenc.checks.layers import Layer
 
-    options = _options(base, convention, widths, length, longest)
+    named = _validated(options)
     _callable("module", module)
-    chosen("module", laws)
     if d_model is not None:
         check_int("d_model", d_model, minimum=2)
     for name, given, wanted in (("batch_first", batch_first, bool), ("positions", positions, str)):
         if given is not None and not isinstance(given, wanted):
             raise TypeError(f"{name} must be a {wanted.__name__}, got {given!r}")
-    return run(Layer(module, d_model, batch_first, positions, **options), _name(module), laws)
+    try:
+        layer = Layer(module, d_model, batch_first, positions, **named)
+    except Raised as error:
+        raise error.__cause__ or error from None
+    return _run(layer, module, options)
 
 
 def check_rotary(
     rotate: Callable[..., Any],
     *,
-    base: float | None = None,
     frequencies: Any = None,
     attention_factor: float = 1.0,
     axes: int | Sequence[int] | None = None,
     library: Any = None,
-    convention: str | Convention | None = None,
-    widths: Sequence[int] = (16, 24),
-    length: int = 2048,
-    longest: int = 1_000_000,
-    laws: Iterable[str] | None = None,
+    **options: Unpack[Options],
 ) -> Report:
     """Check a function, or a torch module, that turns queries and keys.
 
@@ -188,11 +187,9 @@ def check_rotary(
     rotate : callable
         ``rotate(x, positions)`` with x of shape (..., seq_len, d) and positions of shape
         (seq_len,), integers, returns the shape of x. If it also takes positions of shape (batch,
-        seq_len), they are checked; otherwise that law is skipped.
-    base : float, optional
-        The intended base. By default, any base that is the same at all widths passes.
-    convention : str or Convention, optional
-        The intended convention, or its name in `KNOWN`.
+        seq_len), they are checked; otherwise that law is skipped. A result whose dimensions are
+        permuted passes, since scores are what counts, and so does a norm after the rotation. A
+        class of modules is made for each width.
     frequencies : array_like, optional
         Radians per position of each pair, if they aren't powers of a base: the result of
         `posenc.rotary_frequencies` for yarn, llama3 and the like; with several axes, shape
@@ -207,8 +204,8 @@ def check_rotary(
     library : module or str, optional
         The array library that it uses: numpy, torch, or one that follows the array API standard,
         such as ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
-    widths, length, longest, laws
-        As for `check_table`; widths that the function refuses are skipped.
+    **options
+        See `Options`.
 
     Returns
     -------
@@ -225,9 +222,7 @@ def check_rotary(
     >>> print(check_rotary(rotate_pairs).convention)
     halves; exponent i/(d/2); base 10000; turned forwards (rotary, halves)
     """
-    from posenc.checks.rotaries import Rotary
-
-    options = _options(base, convention, widths, length, longest)
+    named = _validated(options)
     if check_real("attention_factor", attention_factor) <= 0:
         raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
     if frequencies is not None:
@@ -244,25 +239,30 @@ def check_rotary(
         check_int("axes", axes, minimum=2)
     if np.ndim(frequencies) == 2 and len(frequencies) != axes:
         raise ValueError(f"frequencies need a row per axis, got {len(frequencies)}, axes={axes}")
-    subject = Rotary(
-        _callable("rotate", rotate),
+    made = cache(_callable("rotate", rotate))
+    probe = Rotation(
+        (lambda x, places: made(x.shape[-1])(x, places)) if isinstance(rotate, type) else rotate,
         frequencies=frequencies,
         attention_factor=float(attention_factor),
         axes=axes or 0,
         axis_of_pair=owners,
         library=None if library is None else library_of(library),
-        **options,
+        **named,
     )
-    return run(subject, _name(rotate), laws)
+    return _run(probe, rotate, options)
 
 
 def check_bias(
-    bias: Callable[[int], Any], *, causal: bool = False, laws: Iterable[str] | None = None
+    bias: Callable[[int], Any],
+    *,
+    causal: bool = False,
+    expected: Expected = None,
+    **options: Unpack[Options],
 ) -> Report:
     """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
     A penalty may stop growing at some distance. A learned bias, such as T5's, may treat later keys
-    differently from earlier ones and reward a distance: then leave out "mirror" and "penalty".
+    differently from earlier ones and reward a distance: then pass ``tags=["learned"]``.
 
     Parameters
     ----------
@@ -271,8 +271,12 @@ def check_bias(
         key, of floats or integers.
     causal : bool
         Whether a mask hides later keys; their entries are then ignored.
-    laws : iterable of str, optional
-        Names of the laws to test; all of them by default.
+    expected : "alibi", "t5" or callable, optional
+        What it should be: ALiBi with its authors' slopes for that number of heads; any bias that
+        has one value for each of T5's buckets (32, the last from distance 128 on); or a function
+        of seq_len that returns the right one.
+    **options
+        `tags` and `laws`, as in `Options`.
 
     Returns
     -------
@@ -292,11 +296,13 @@ def check_bias(
     >>> check_bias(bias).passed
     True
     """
-    from posenc.checks.biases import Bias
-
     if not isinstance(causal, bool):
         raise TypeError(f"causal must be a bool, got {causal!r}")
-    return run(Bias(_callable("bias", bias), causal), _name(bias), laws)
+    if not (expected in (None, "alibi", "t5") or callable(expected)):
+        raise ValueError(f"expected must be 'alibi', 't5' or a function, got {expected!r}")
+    if unknown := [name for name in options if name not in ("tags", "laws")]:
+        raise TypeError(f"options of a bias must be tags or laws, got {unknown[0]!r}")
+    return _run(Bias(_callable("bias", bias), causal, expected), bias, options)
 
 
 def check_decoder(
@@ -307,6 +313,7 @@ def check_decoder(
     length: int = 24,
     relative: bool = True,
     library: Any = None,
+    tags: Iterable[str] = (),
     laws: Iterable[str] | None = None,
 ) -> Report:
     """Check a small decoder: whole texts, steps, chunks, padding, packing and shifted positions.
@@ -330,11 +337,12 @@ def check_decoder(
         Length of the texts, at least 12. To test beyond an attention window or the length of a
         table, pass more than that.
     relative : bool
-        Whether scores depend only on offsets, as with RoPE and ALiBi.
+        Whether scores depend only on offsets, as with RoPE and ALiBi, unless a norm with weights
+        follows the rotation.
     library : module or str, optional
         The array library that it uses, as for `check_rotary`.
-    laws : iterable of str, optional
-        Names of the laws to test; all of them by default.
+    tags, laws
+        As in `Options`.
 
     Returns
     -------
@@ -347,16 +355,14 @@ def check_decoder(
 
     Examples
     --------
-    >>> from posenc import tiny
+    >>> from posenc.book import tiny
     >>> decoder = tiny.Decoder(tiny.initial_weights(0))
     >>> check_decoder(decoder.full, decoder.step).passed
     True
     """
-    from posenc.checks.decoders import Decoder
-
     if not isinstance(relative, bool):
         raise TypeError(f"relative must be a bool, got {relative!r}")
-    subject = Decoder(
+    probe = Decoder(
         _callable("full", full),
         None if step is None else _callable("step", step),
         vocabulary=check_int("vocabulary", vocabulary, minimum=3),
@@ -364,7 +370,7 @@ def check_decoder(
         relative=relative,
         library=None if library is None else library_of(library),
     )
-    return run(subject, _name(full), laws)
+    return _run(probe, full, {"tags": tags, "laws": laws})
 
 
 CHECKS: dict[str, Callable[..., Report]] = dict(
@@ -398,11 +404,62 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
     return CHECKS[name](subject, **options)
 
 
+def kind_of(subject: Any) -> str:
+    """Guess what a subject is: "table", "module", "rotary" or "bias".
+
+    A torch module, or its class, is a "module", unless its ``forward`` can't be called without
+    positions: then it is "rotary". Functions differ in their arguments: a single one means "bias",
+    a second one with a name for positions means "rotary", and anything else is a "table".
+    """
+    torch = loaded_torch()
+    module = torch.nn.Module if torch is not None else ()
+    layer = isinstance(subject, module) or (
+        isinstance(subject, type) and bool(module) and issubclass(subject, module)
+    )
+    try:
+        named = inspect.signature(subject.forward if layer else subject).parameters.values()
+    except ValueError:  # of a builtin
+        return "table"
+    given = [
+        each for each in named if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
+    ][layer and isinstance(subject, type) :]  # without self
+    places = given[1] if len(given) > 1 and given[1].name in POSITIONS else None
+    if layer:
+        return "rotary" if places and places.default is places.empty else "module"
+    return "bias" if len(given) == 1 else "rotary" if places else "table"
+
+
+def expected_failures(file: str | Path) -> dict[str, dict[str, str]]:
+    """Read expected failures from a TOML file: subject → law → reason.
+
+    Parameters
+    ----------
+    file : str or Path
+        A table for each subject, named as in its report, with a line ``law = "reason"`` for each
+        expected failure.
+
+    Returns
+    -------
+    dict
+
+    Raises
+    ------
+    ValueError
+        If a reason is missing.
+    """
+    found = tomllib.loads(Path(file).read_text("utf-8"))
+    for subject, laws in found.items():
+        for law, reason in laws.items() if isinstance(laws, dict) else [("", "")]:
+            if not isinstance(reason, str) or not reason:
+                raise ValueError(f'{file} needs lines law = "reason" under [{subject}], got {law}')
+    return found
+
+
 def parametrize_with_checks(
     subjects: Iterable[Any],
     kind: str | None = None,
     *,
-    expect: Mapping[str, str] | None = None,
+    expect: Mapping[str, str] | str | Path | None = None,
     **options: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a pytest function to run as one test per subject and law.
@@ -415,8 +472,9 @@ def parametrize_with_checks(
         Functions and layers, as for `check`.
     kind : {"table", "module", "rotary", "bias", "decoder"}, optional
         Which check; by default, `kind_of` guesses.
-    expect : mapping of str to str, optional
-        Expected failures: laws with reasons. Their tests are strict xfails.
+    expect : mapping of str to str, or path, optional
+        Expected failures: laws with reasons, or a file of them (see `expected_failures`). Their
+        tests are strict xfails.
     **options
         Passed to the check, such as ``base=10_000``.
 
@@ -439,35 +497,50 @@ def parametrize_with_checks(
     """
     from posenc.checks._pytest import parametrize
 
-    return parametrize([*subjects], kind, expect or {}, options)
+    if isinstance(expect, (str, Path)):
+        return parametrize([*subjects], kind, expected_failures(expect), options)
+    listed = [*subjects]
+    return parametrize(listed, kind, {_name(each): expect or {} for each in listed}, options)
 
 
-def _options(
-    base: float | None,
-    convention: str | Convention | None,
-    widths: Sequence[int],
-    length: int,
-    longest: int,
-) -> dict[str, Any]:
-    """Validate the arguments that three checks share."""
+def _validated(options: Options) -> dict[str, Any]:
+    """Validate the arguments that three checks share, and name them as probes do."""
+    unknown = [name for name in options if name not in Options.__annotations__]
+    if unknown:
+        known = ", ".join(Options.__annotations__)
+        raise TypeError(f"options must be among {known}, got {unknown[0]!r}")
+    widths: Any = options.get("widths", (16, 24))
     if isinstance(widths, str) or not isinstance(widths, Iterable):
         raise TypeError(f"widths must be a sequence of ints, got {widths!r}")
     found = tuple(check_int("widths", each, minimum=6) for each in widths)
     if not found or any(each % 2 for each in found):
         raise ValueError(f"widths must be even, and at least one, got {widths!r}")
+    convention = options.get("convention")
     if isinstance(convention, str):
         if convention not in KNOWN:
             raise ValueError(f"convention must be one of {', '.join(KNOWN)}, got {convention!r}")
         convention = KNOWN[convention]
     if not (convention is None or isinstance(convention, Convention)):
         raise TypeError(f"convention must be a Convention or a name, got {convention!r}")
+    base = options.get("base")
     return {
         "base": None if base is None else check_base(base),
         "asked": convention,
         "widths": found,
-        "length": check_int("length", length, minimum=2),
-        "longest": check_int("longest", longest, minimum=16),
+        "length": check_int("length", options.get("length", 2048), minimum=2),
+        "longest": check_int("longest", options.get("longest", 1_000_000), minimum=16),
     }
+
+
+def _run(probe: Any, subject: Any, options: Options) -> Report:
+    """Test the laws on a probe, under the name of its subject."""
+    tags = options.get("tags", ())
+    declared = [tags] if isinstance(tags, str) else [*tags]
+    for tag in declared:
+        if tag not in TAGS:
+            raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
+    probe.tags = frozenset(declared)
+    return run(probe, _name(subject), options.get("laws"))
 
 
 def _callable(name: str, value: Any) -> Any:

@@ -1,35 +1,38 @@
-"""Biases that are added to scores, such as ALiBi's."""
+"""Biases that are added to scores, such as ALiBi's and T5's."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
+from posenc.attention import alibi_slopes, t5_buckets
 from posenc.checks.conventions import Floats
-from posenc.checks.subjects import Broken, Measured, Skip, Subject, floats, values
+from posenc.checks.laws import Cause, law
+from posenc.checks.probe import Broken, Measured, Probe, Skip, floats, user, values
 
 LENGTH = 24
+LONG = 300  # beyond T5's last bucket, which begins at 128
+
+Expected = str | Callable[[int], Any] | None
 
 
-class Bias(Subject):
+class Bias(Probe):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
     kind = "bias"
-    sources: ClassVar = {
-        "offset": "4u|b|: two entries, each a slope and a product, rounded",
-        "start": "exact",
-    }
 
-    def __init__(self, bias: Callable[[int], Any], causal: bool = False) -> None:
+    def __init__(
+        self, bias: Callable[[int], Any], causal: bool = False, expected: Expected = None
+    ) -> None:
         super().__init__()
-        self.bias, self.causal = bias, causal
+        self.bias, self.causal, self.expected = bias, causal, expected
 
-    def square(self, seq_len: int) -> Floats:
+    def square(self, seq_len: int, made: Any = None) -> Floats:
         """Return the bias with a head axis, and 0 where a causal mask hides it."""
-        made = values(self.bias(seq_len))
+        made = values(user(self.bias, seq_len) if made is None else made)
         found = floats(made.astype(np.float64) if made.dtype.kind in "iu" else made, finite=False)
         if found.ndim not in (2, 3) or found.shape[-2:] != (seq_len, seq_len):
             raise Broken(f"shape {found.shape} for {(seq_len, seq_len)}")
@@ -41,35 +44,123 @@ class Bias(Subject):
         """The bias at the default length."""
         return self.square(LENGTH)
 
-    def law_shape(self) -> Measured:
-        return 0.0, 0.0, f"{len(self.main)} heads"
 
-    def law_offset(self) -> Measured:
-        moved = np.abs(self.main[:, 1:, 1:] - self.main[:, :-1, :-1])
-        return float(moved.max()), 4 * self.unit * float(np.abs(self.main).max()), ""
+def signed(probe: Bias) -> Cause:
+    """Look for a signed distance."""
+    odd = np.array_equal(probe.main, -probe.main.swapaxes(1, 2))
+    return "signed distance" if odd and probe.main.any() else None
 
-    def law_start(self) -> Measured:
-        part = self.main[:, :9, :9]
-        return float(np.abs(self.square(9) - part).max()), 0.0, "a shorter sequence"
 
-    def law_mirror(self) -> Measured:
-        if self.causal:
-            raise Skip("a causal mask hides the other side")
-        return float(np.abs(self.main - self.main.swapaxes(1, 2)).max()), 0.0, ""
+@law("shape", "bias")
+def shape(probe: Bias) -> Measured:
+    """The shape is (seq_len, seq_len), or one such for each head, and all entries are finite.
 
-    def law_penalty(self) -> Measured:
-        last = self.main[:, -1]
-        if (self.main > 0).any():
-            raise Broken("a word gets a bonus")
-        if (np.diff(last, axis=1) < 0).any():
-            raise Broken("a farther word gets a smaller penalty")
-        same = np.ptp(last, axis=1) == 0
-        if same.any():
-            how = f"head {int(same.argmax())} has one penalty for all words"
-            raise Broken(how, likely="the slope is 0, or was rounded to it")
-        return 0.0, 0.0, ""
+    Bound: exact.
+    Likely: an axis is missing, extra or swapped.
+    """
+    return 0.0, 0.0, f"{len(probe.main)} heads"
 
-    def resembles(self, law: str) -> str | None:
-        """Look for a signed distance."""
-        signed = np.array_equal(self.main, -self.main.swapaxes(1, 2))
-        return "signed distance" if signed and self.main.any() else None
+
+@law("offset", "bias")
+def offset(probe: Bias) -> Measured:
+    """The bias depends only on the offset between query and key.
+
+    Bound: 4u|b|: two entries, each a slope and a product, rounded.
+    Likely: the distance isn't that of query and key.
+    """
+    moved = np.abs(probe.main[:, 1:, 1:] - probe.main[:, :-1, :-1])
+    return float(moved.max()), 4 * probe.unit * float(np.abs(probe.main).max()), ""
+
+
+@law("start", "bias")
+def start(probe: Bias) -> Measured:
+    """The bias doesn't depend on where the sequence ends.
+
+    Bound: exact.
+    Likely: the length leaks into the bias.
+    """
+    part = probe.main[:, :9, :9]
+    return float(np.abs(probe.square(9) - part).max()), 0.0, "a shorter sequence"
+
+
+@law("values", "bias", after="offset start")
+def expected_values(probe: Bias) -> Measured:
+    """The bias is the requested one: ALiBi's slopes, T5's buckets, or expected values.
+
+    Bound: 4u|b|: a slope and a product, twice; exact for entries of one bucket.
+    Likely: another rule, or slopes for another number of heads.
+    """
+    if probe.expected is None:
+        raise Skip("none were requested")
+    if probe.expected == "t5":
+        return one_value_per_bucket(probe)
+    if probe.expected == "alibi":
+        k = np.arange(LENGTH)
+        slopes = alibi_slopes(len(probe.main))[:, None, None]
+        wanted = probe.square(LENGTH, -slopes * np.abs(k[:, None] - k))
+    else:
+        wanted = probe.square(LENGTH, user(probe.expected, LENGTH))  # type: ignore[arg-type]
+    if wanted.shape != probe.main.shape:
+        raise Broken(f"shapes {probe.main.shape} and {wanted.shape}")
+    off = np.abs(probe.main - wanted).max(axis=(1, 2))
+    limit = 4 * probe.unit * float(np.abs(wanted).max())
+    if off.max() > limit and probe.expected == "alibi":
+        head, found = int((off > limit).argmax()), -probe.main[:, 1, 0]
+        how = f"head {head} has slope {found[head]:.6g}, not {alibi_slopes(len(found))[head]:.6g}"
+        cause = "if the number of heads isn't a power of two, the slopes of the power below come "
+        raise Broken(how, cause + "first, then every second one of the power above")
+    return float(off.max()), limit, f"head {int(off.argmax())}"
+
+
+def one_value_per_bucket(probe: Bias) -> Measured:
+    """Compare entries of one bucket, and then those of neighboring buckets: they must differ."""
+    bias, offsets = probe.square(LONG), np.arange(LONG) - np.arange(LONG)[:, None]
+    bucket = t5_buckets(offsets, bidirectional=not probe.causal)
+    seen = np.tril(np.ones_like(bucket, dtype=bool)) if probe.causal else bucket >= 0
+    levels = {}
+    for each in np.unique(bucket[seen]):
+        inside = bias[:, seen & (bucket == each)]
+        if (wrong := np.ptp(inside, axis=1)).any():
+            inside = offsets[seen & (bucket == each)]
+            how = f"offsets {inside.min()} to {inside.max()} should share a bucket"
+            raise Broken(f"{how}, but differ by {wrong.max():.1e}", "a boundary is off by one, or "
+                         "the number of buckets or the largest distance is another")  # fmt: skip
+        levels[int(each)] = inside[:, 0]
+    same = [a for a in levels if a + 1 in levels and np.array_equal(levels[a], levels[a + 1])]
+    if len(same) > len(levels) // 2:
+        raise Skip("most buckets have the same values: use random ones")
+    if same:
+        raise Broken(f"buckets {same[0]} and {same[0] + 1} have the same values",
+                     "a boundary is off, or two buckets are one")  # fmt: skip
+    return 0.0, 0.0, f"{len(levels)} buckets"
+
+
+@law("mirror", "bias", signs=(signed,))
+def mirror(probe: Bias) -> Measured:
+    """Without a causal mask, the bias is the same forward as backward.
+
+    Bound: exact.
+    Likely: the distance is signed; a learned bias may do this: tags=['learned'].
+    """
+    if probe.causal:
+        raise Skip("a causal mask hides the other side")
+    return float(np.abs(probe.main - probe.main.swapaxes(1, 2)).max()), 0.0, ""
+
+
+@law("penalty", "bias", after="offset", signs=(signed,))
+def penalty(probe: Bias) -> Measured:
+    """No word gets a bonus, and no farther word a smaller penalty.
+
+    Bound: exact.
+    Likely: the sign or the distance is wrong; a learned bias may do this: tags=['learned'].
+    """
+    last = probe.main[:, -1]
+    if (probe.main > 0).any():
+        raise Broken("a word gets a bonus")
+    if (np.diff(last, axis=1) < 0).any():
+        raise Broken("a farther word gets a smaller penalty")
+    same = np.ptp(last, axis=1) == 0
+    if same.any():
+        how = f"head {int(same.argmax())} has one penalty for all words"
+        raise Broken(how, "the slope is 0, or was rounded to it")
+    return 0.0, 0.0, ""

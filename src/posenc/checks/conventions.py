@@ -267,35 +267,43 @@ def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
     whole = pairs if whole is None else whole
     if pairs < PAIRS:
         return
+    # A table that counts down is one that counts up, read from its last row.
     for direction in ("up", "down"):
         omega, phase = measure(waves if direction == "up" else waves[::-1])
-        if omega[-1] <= 0 or still(waves, unit):
+        # `measure` gives each frequency modulo a turn. The slowest is the true one, since no known
+        # convention turns it by half a turn per row; it has to be positive to count this way.
+        if omega[-1] <= 0 or never_turns(waves, unit):
             continue
         steps: tuple[float | str, ...] = (1.0, 1000.0, AROUND, near_step(omega, seq_len, unit))
         for step, (rule, minus) in itertools.product(steps, EXPONENTS.items()):
             size: float = 2 * math.pi / seq_len if isinstance(step, str) else step
-            if omega[-1] >= size:
+            if omega[-1] >= size:  # the slowest pair would be the fastest
                 continue
+            # The first frequency is the step, and the slowest is step · base^-powers[-1], so these
+            # two give a rough base. It has as many digits as the fit: of its roundings to 1, 2, …
+            # digits, the first that explains all frequencies within the bound is taken, up to three
+            # digits; else the one that explains them best.
             powers = np.arange(pairs) / (whole - minus)
             rough = float((size / omega[-1]) ** ((whole - minus) / (pairs - 1)))
             bases = [float(f"{rough:.{digits}e}") for digits in range(8)]
-            off = [astray(omega, size, base**-powers, seq_len, unit) for base in bases]
+            off = [frequency_error(omega, size, base**-powers, seq_len, unit) for base in bases]
             round_ones = [n for n in range(3) if off[n] <= 1]
             digits = round_ones[0] if round_ones else int(np.argmin(off))
             if rough < LARGEST and off[digits] <= 1:
+                # With the frequencies known, the phases tell where the positions begin.
                 base, made = bases[digits], size * bases[digits] ** -powers
-                first, start = begun(phase, made, seq_len, unit)
+                first, start = fit_start(phase, made, seq_len, unit)
                 found = Convention(layout, rule, base, first, step, direction)
                 yield Fit(found, off[digits], start)
 
 
-def still(waves: Waves, unit: float = UNIT) -> bool:
+def never_turns(waves: Waves, unit: float = UNIT) -> bool:
     """Whether no pair turns by more than the error of a fit."""
     angles = len(waves) * np.abs(measure(waves)[0])
     return bool((angles <= fitted(np.ones(1), 1, unit)).all())
 
 
-def astray(omega: Floats, size: float, powers: Floats, seq_len: int, unit: float) -> float:
+def frequency_error(omega: Floats, size: float, powers: Floats, seq_len: int, unit: float) -> float:
     """Return the error of frequencies against `size` times `powers`, in units of the bound."""
     off = np.abs(wrapped(omega - size * powers))
     return float((seq_len * off / fitted(size * powers, seq_len, unit)).max())
@@ -314,7 +322,7 @@ def near_step(omega: Floats, seq_len: int, unit: float) -> float:
     return next((each for each in usual if each and abs(each - found) <= allowed), found)
 
 
-def begun(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[float, float]:
+def fit_start(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[float, float]:
     """Return the position where the angles begin, and the error in units of the bound.
 
     The slowest pair gives a rough estimate, since it hasn't made a whole turn; each faster one

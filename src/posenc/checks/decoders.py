@@ -6,23 +6,25 @@ import inspect
 import math
 from collections.abc import Callable, Sequence
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posenc.checks.conventions import Floats
-from posenc.checks.subjects import (
+from posenc.checks.laws import law
+from posenc.checks.probe import (
     POSITIONS,
     Broken,
     Library,
     Measured,
+    Probe,
     Skip,
-    Subject,
     floats,
-    loaded_torch,
+    guess_library,
     take,
     unit_of,
+    user,
     worst,
 )
 
@@ -32,21 +34,14 @@ CHUNKS = (5, 1, 3, 4)  # lengths of the chunks; a last one takes the rest
 MOVED = 100
 
 
-class Decoder(Subject):
+TEXTS = 5  # a fault may begin at four
+BOUND = "√u·s, half the digits: summing in another order costs a few u of the scores' spread s"
+
+
+class Decoder(Probe):
     """Functions `full` and `step` of the same decoder."""
 
     kind = "decoder"
-    half_the_digits = (
-        "√u·s, half the digits: summing in another order costs a few u of the scores' spread s"
-    )
-    sources: ClassVar = dict.fromkeys(
-        ("batch", "steps", "chunks", "padded", "ragged", "packed", "moved", "repeat"),
-        half_the_digits,
-    )
-    causes: ClassVar = {
-        "batch": "sequences in a batch share state: an offset, or a cache",
-        "repeat": "state is kept from an earlier text: an offset, or a cache that isn't new",
-    }
 
     def __init__(
         self,
@@ -59,24 +54,17 @@ class Decoder(Subject):
     ) -> None:
         super().__init__()
         self.full, self.one_step = full, step
-        self.length, self.relative, self.given = length, relative, library
-        drawn = np.random.default_rng(0).integers(1, vocabulary, (3, length))
+        self.length, self.relative, self.requested_library = length, relative, library
+        drawn = np.random.default_rng(0).integers(1, vocabulary, (TEXTS, length))
         drawn[:, 1] = 1 + drawn[:, 0] % (vocabulary - 1)  # the first two always differ
         self.tokens = drawn
 
     @cached_property
     def library(self) -> Library:
         """The requested library; otherwise torch if it takes tensors, else numpy."""
-        if self.given is not None:
-            return self.given
-        torch = loaded_torch()
-        if torch is None:
-            return Library(np)
-        try:
-            made = self.full(torch.from_numpy(self.tokens))
-        except Exception:  # it doesn't take tensors
-            return Library(np)
-        return Library(torch if isinstance(made, torch.Tensor) else np)
+        if self.requested_library is not None:
+            return self.requested_library
+        return guess_library(lambda library: self.full(library.array(self.tokens, "int64")))
 
     # Calls
 
@@ -116,7 +104,9 @@ class Decoder(Subject):
 
     def read(self, tokens: NDArray[Any], **named: Any) -> Floats:
         """Read whole texts."""
-        return self.scores(self.full(self.library.array(tokens, "int64"), **named), tokens.shape)
+        return self.scores(
+            user(self.full, self.library.array(tokens, "int64"), **named), tokens.shape
+        )
 
     def walk(
         self,
@@ -134,7 +124,8 @@ class Decoder(Subject):
                 piece = tokens[:, begin:end]
                 now = {name: value[:, begin:end] for name, value in given.items()}
                 named = self.arguments(self.one_step, **now)
-                out, cache = self.one_step(self.library.array(piece, "int64"), cache, **named)
+                given_tokens = self.library.array(piece, "int64")
+                out, cache = user(self.one_step, given_tokens, cache, **named)
                 found.append(self.scores(out, piece.shape))
                 begin = end
         return np.concatenate(found, axis=1)
@@ -162,53 +153,24 @@ class Decoder(Subject):
         """Positions of the texts."""
         return np.broadcast_to(np.arange(self.length), self.tokens.shape)
 
-    # The laws
-
-    def law_shape(self) -> Measured:
-        found = self.read(self.tokens)
-        return 0.0, 0.0, f"{self.library.name}, {found.shape[2]} scores after each token"
-
-    def law_order(self) -> Measured:
-        """Swap the first two tokens: later scores must change."""
-        tokens = self.tokens.copy()
-        tokens[:, :2] = tokens[:, 1::-1]
-        apart = np.abs(self.read(tokens) - self.whole)[:, 2:].max()
-        if apart <= self.bound:
-            raise Broken(f"{apart:.1e} when two tokens are swapped")
-        return self.bound / float(apart), 1.0, "the bound, relative to the change by a swap"
-
-    def law_causal(self) -> Measured:
-        tokens = self.tokens.copy()
-        tokens[:, -1] = 1 + tokens[:, -1] % (tokens.max() - 1)
-        return self.near(self.read(tokens)[:, :-1], self.whole[:, :-1])
-
-    def law_batch(self) -> Measured:
-        return self.near(self.read(self.tokens), self.whole)
-
-    def law_repeat(self) -> Measured:
-        again = self.near(np.concatenate([self.read(row[None]) for row in self.tokens]), self.whole)
-        if self.one_step is None or again[0] > again[1]:
-            return again
-        first, _, second = (self.walk(self.tokens[[row]], [self.length]) for row in (0, 1, 0))
-        return self.near(second, first, "a new cache, ")
-
-    def law_steps(self) -> Measured:
-        """Read token by token, first each text alone, then the batch."""
-        loop = [1] * self.length
-        given = self.given_positions(self.positions)
-        rows = [
-            self.walk(row[None], loop, **{k: v[:1] for k, v in given.items()})
-            for row in self.tokens
-        ]
-        measured = self.near(np.concatenate(rows), self.whole)
-        if measured[0] > measured[1]:
-            raise Broken(f"{measured[0]:.1e} apart, {measured[2]}", likely=self.why_steps(rows[0]))
-        return self.near(self.walk(self.tokens, loop, **given), self.whole, "in a batch, ")
-
     def given_positions(self, positions: NDArray[Any]) -> dict[str, NDArray[Any]]:
         """Return positions for `step` if it takes them; otherwise it counts by itself."""
         takes = self.one_step is not None and self.has(self.one_step, "positions")
         return {"positions": positions} if takes else {}
+
+    def padded(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Floats]:
+        """Cut the texts to several lengths, and left-pad them.
+
+        Returns tokens, mask, positions, and the scores of each text alone.
+        """
+        tokens, mask = np.zeros_like(self.tokens), np.zeros(self.tokens.shape, np.bool_)
+        meant = np.zeros_like(self.whole)
+        for row, cut in enumerate((0, 3, self.length // 2, 1, 4)):
+            seq_len = self.length - cut
+            tokens[row, cut:], mask[row, cut:] = self.tokens[row, :seq_len], True
+            meant[row, cut:] = self.whole[row, :seq_len]
+        positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
+        return tokens, mask, positions, meant
 
     def why_steps(self, loop: Floats) -> str:
         """Explain why a loop differs from the whole, by the first token that differs.
@@ -226,77 +188,169 @@ class Decoder(Subject):
         if first == 1 and self.has(self.full, "positions"):
             for place, cause in causes.items():
                 named = self.arguments(self.full, positions=np.array([[0, place]]))
-                if np.abs(self.read(self.tokens[:1, :2], **named)[0, 1] - loop[0, 1]).max() <= (
-                    self.bound
-                ):
+                found = self.read(self.tokens[:1, :2], **named)[0, 1]
+                if np.abs(found - loop[0, 1]).max() <= self.bound:
                     return cause
         elif first == 1:
-            return f"{causes[0]}; or a step has another scale, layout or mask than the whole"
+            return f"{causes[0]}; or off by one; or a step has another scale, layout or mask"
         return "a step differs from the whole: another scale, layout or mask"
 
-    def law_chunks(self) -> Measured:
-        given = self.given_positions(self.positions)
-        return self.near(self.walk(self.tokens, CHUNKS, **given), self.whole)
 
-    def padded(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], Floats]:
-        """Cut the texts to three lengths, and left-pad them.
+@law("shape", "decoder")
+def shape(probe: Decoder) -> Measured:
+    """There are scores for each token, and all are finite.
 
-        Returns tokens, mask, positions, and the scores of each text alone.
-        """
-        tokens, mask = np.zeros_like(self.tokens), np.zeros(self.tokens.shape, np.bool_)
-        meant = np.zeros_like(self.whole)
-        for row, cut in enumerate((0, 3, self.length // 2)):
-            seq_len = self.length - cut
-            tokens[row, cut:], mask[row, cut:] = self.tokens[row, :seq_len], True
-            meant[row, cut:] = self.whole[row, :seq_len]
-        positions = np.maximum(mask.cumsum(axis=1) - 1, 0)
-        return tokens, mask, positions, meant
+    Bound: exact.
+    Likely: an axis is missing, extra or swapped.
+    """
+    found = probe.read(probe.tokens)
+    return 0.0, 0.0, f"{probe.library.name}, {found.shape[2]} scores after each token"
 
-    def law_padded(self) -> Measured:
-        tokens, mask, positions, meant = self.padded()
-        named = self.arguments(self.full, mask=mask) | self.optional(self.full, positions=positions)
-        made = self.scores_with_padding(self.full(self.library.array(tokens, "int64"), **named))
-        return self.near(np.where(mask[..., None], made, 0), meant)
 
-    def scores_with_padding(self, made: Any) -> Floats:
-        """Return scores; those of padding may be NaN, since it attends to nothing."""
-        return np.nan_to_num(floats(made, finite=False))
+@law("batch", "decoder")
+def batch(probe: Decoder) -> Measured:
+    """Each text in a batch gets the same scores as alone.
 
-    def law_ragged(self) -> Measured:
-        """Fill the cache with left-padded texts of several lengths, and continue in steps."""
-        if self.one_step is None:
-            raise Skip("no step")
-        tokens, mask, positions, meant = self.padded()
-        given = {"mask": mask, **self.given_positions(positions)}
-        self.arguments(self.one_step, **given)
-        late = self.length - 4
-        made = self.walk(tokens, [late, 1, 1, 1], **given)
-        return self.near(made[:, late:], meant[:, late:], "after the prompt, ")
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: sequences in a batch share state: an offset, or a cache.
+    """
+    return probe.near(probe.read(probe.tokens), probe.whole)
 
-    def law_packed(self) -> Measured:
-        cut = self.length // 2 - 1
-        segments = (self.positions >= cut).astype(np.int64)
-        positions = self.positions - cut * segments
-        tokens = self.tokens.copy()
-        tokens[:, cut:] = self.tokens[::-1, : self.length - cut]
-        meant = self.whole.copy()
-        meant[:, cut:] = self.whole[::-1, : self.length - cut]
-        named = self.arguments(self.full, segments=segments)
-        named |= self.optional(self.full, positions=positions)
-        return self.near(self.read(tokens, **named), meant)
 
-    def law_moved(self) -> Measured:
-        """Shift all positions: scores that depend only on offsets don't change."""
-        if not self.relative:
-            raise Skip("positions are absolute")
-        moved = self.positions + MOVED
-        measured = self.near(
-            self.read(self.tokens, **self.arguments(self.full, positions=moved)), self.whole
-        )
-        if self.one_step is None or not self.given_positions(moved) or measured[0] > measured[1]:
-            return measured
-        return self.near(self.walk(self.tokens, CHUNKS, positions=moved), self.whole, "in chunks, ")
+@law("order", "decoder")
+def order(probe: Decoder) -> Measured:
+    """Swapping two tokens changes the scores after them.
 
-    def resembles(self, law: str) -> str | None:
-        """Return None: the laws name the causes."""
-        return None
+    Bound: more than any other law allows, √u·s.
+    Likely: positions never reach the attention.
+    """
+    tokens = probe.tokens.copy()
+    tokens[:, :2] = tokens[:, 1::-1]
+    apart = np.abs(probe.read(tokens) - probe.whole)[:, 2:].max()
+    if apart <= probe.bound:
+        raise Broken(f"{apart:.1e} when two tokens are swapped")
+    return probe.bound / float(apart), 1.0, "the bound, relative to the change by a swap"
+
+
+@law("causal", "decoder", after="batch")
+def causal(probe: Decoder) -> Measured:
+    """A later token changes no earlier score.
+
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: the causal mask is missing, or off by one.
+    """
+    tokens = probe.tokens.copy()
+    tokens[:, -1] = 1 + tokens[:, -1] % (tokens.max() - 1)
+    return probe.near(probe.read(tokens)[:, :-1], probe.whole[:, :-1])
+
+
+@law("steps", "decoder", after="causal")
+def steps(probe: Decoder) -> Measured:
+    """One token at a time gives the same scores as the whole text.
+
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: positions are counted from 0 in each call.
+    """
+    loop = [1] * probe.length
+    given = probe.given_positions(probe.positions)
+    rows = [
+        probe.walk(row[None], loop, **{name: value[:1] for name, value in given.items()})
+        for row in probe.tokens
+    ]
+    measured = probe.near(np.concatenate(rows), probe.whole)
+    if measured[0] > measured[1]:
+        raise Broken(f"{measured[0]:.1e} apart, {measured[2]}", probe.why_steps(rows[0]))
+    return probe.near(probe.walk(probe.tokens, loop, **given), probe.whole, "in a batch, ")
+
+
+@law("chunks", "decoder", after="steps")
+def chunks(probe: Decoder) -> Measured:
+    """A text read in chunks with a cache gives the same scores as whole.
+
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: in a chunk, the mask or the positions aren't shifted by the length of the cache.
+    """
+    given = probe.given_positions(probe.positions)
+    return probe.near(probe.walk(probe.tokens, CHUNKS, **given), probe.whole)
+
+
+@law("padded", "decoder", after="batch")
+def padded(probe: Decoder) -> Measured:
+    """In a left-padded batch, each text gives the same scores as alone.
+
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: padding is attended to, or counted as a position where positions are absolute.
+    """
+    tokens, mask, positions, meant = probe.padded()
+    named = probe.arguments(probe.full, mask=mask) | probe.optional(probe.full, positions=positions)
+    made = user(probe.full, probe.library.array(tokens, "int64"), **named)
+    made = np.nan_to_num(floats(made, finite=False))
+    return probe.near(np.where(mask[..., None], made, 0), meant)
+
+
+@law("ragged", "decoder", after="steps chunks padded")
+def ragged(probe: Decoder) -> Measured:
+    """Left-padded texts of several lengths continue from a cache as they do alone.
+
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: all rows share one offset, or the padding in the cache is attended to.
+    """
+    if probe.one_step is None:
+        raise Skip("no step")
+    tokens, mask, positions, meant = probe.padded()
+    given = {"mask": mask, **probe.given_positions(positions)}
+    probe.arguments(probe.one_step, **given)
+    late = probe.length - 4
+    made = probe.walk(tokens, [late, 1, 1, 1], **given)
+    return probe.near(made[:, late:], meant[:, late:], "after the prompt, ")
+
+
+@law("packed", "decoder", after="batch")
+def packed(probe: Decoder) -> Measured:
+    """Texts packed into one row give the same scores as alone.
+
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: a text attends to the one before it, or its positions continue from that one.
+    """
+    cut = probe.length // 2 - 1
+    segments = (probe.positions >= cut).astype(np.int64)
+    positions = probe.positions - cut * segments
+    tokens, meant = probe.tokens.copy(), probe.whole.copy()
+    tokens[:, cut:] = probe.tokens[::-1, : probe.length - cut]
+    meant[:, cut:] = probe.whole[::-1, : probe.length - cut]
+    named = probe.arguments(probe.full, segments=segments)
+    named |= probe.optional(probe.full, positions=positions)
+    return probe.near(probe.read(tokens, **named), meant)
+
+
+@law("moved", "decoder", after="batch ragged")
+def moved(probe: Decoder) -> Measured:
+    """A text shifted by 100 positions gives the same scores.
+
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: queries, keys and values count from different positions; if a norm with weights follows
+    the rotation, or positions are absolute, that is right: pass relative=False.
+    """
+    if not probe.relative:
+        raise Skip("positions are absolute")
+    later = probe.positions + MOVED
+    made = probe.read(probe.tokens, **probe.arguments(probe.full, positions=later))
+    measured = probe.near(made, probe.whole)
+    if probe.one_step is None or not probe.given_positions(later) or measured[0] > measured[1]:
+        return measured
+    return probe.near(probe.walk(probe.tokens, CHUNKS, positions=later), probe.whole, "in chunks, ")
+
+
+@law("repeat", "decoder")
+def repeat(probe: Decoder) -> Measured:
+    """A second call gives the same scores.
+
+    Bound: √u·s, half the digits: summing in another order costs a few u of the scores' spread s.
+    Likely: state is kept from an earlier text: an offset, or a cache that isn't new.
+    """
+    again = np.concatenate([probe.read(row[None]) for row in probe.tokens])
+    measured = probe.near(again, probe.whole)
+    if probe.one_step is None or measured[0] > measured[1]:
+        return measured
+    first, _, second = (probe.walk(probe.tokens[[row]], [probe.length]) for row in (0, 1, 0))
+    return probe.near(second, first, "a new cache, ")

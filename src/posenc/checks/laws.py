@@ -1,7 +1,13 @@
-r"""The laws and their bounds.
+r"""The laws, and how each is tested, judged and explained.
 
-Every bound is derived from three things: the dtype, whose unit u is half the distance from 1 to the
-next number (:math:`2^{-24}` in float32); the position, since the error of a float32 angle
+A law is a function of a probe, decorated with what it asks, where its bound comes from, and its
+likely causes. It returns the measured error, the bound and a note; it raises `Skip` if it doesn't
+apply, and `Broken` if it is broken in a way that isn't a number. Three kinds of trouble are told
+apart: a law is broken ("failed"); the code under test raised (`Raised`: the law failed, and the
+report has the traceback, once); and these checks failed themselves ("internal").
+
+No bound is tuned. Each follows from the number type, whose unit u is half the distance from 1 to
+the next number (:math:`2^{-24}` in float32); the position, since the error of a float32 angle
 :math:`\theta = k\omega` is proportional to it; and the width, over which errors add up. The error
 of one entry in float32 arithmetic is at most :math:`\tau`, derived in `conventions.rounding`. A law
 that compares two entries allows for both errors, one that adds entries for their sum. Even float64
@@ -10,311 +16,72 @@ tables need only float32 accuracy: models use float32, and many compute their an
 
 from __future__ import annotations
 
-import importlib
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+import inspect
+import re
+import traceback
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
-from posenc.checks.museum import MUSEUM, Exhibit
+from posenc.checks.museum import MUSEUM
+from posenc.checks.probe import TAGS, Broken, Measured, Probe, Raised, Skip
 from posenc.checks.report import Report, Row
-from posenc.checks.subjects import Broken, Measured, Skip, Subject
+
+Cause = str | None
+"""The name of an exhibit in `MUSEUM`, a sentence, or None."""
 
 
 @dataclass(frozen=True)
 class Law:
-    """A law, where its bound comes from, and the most likely cause of a failure."""
+    """A law: what it asks, where its bound comes from, and the most likely cause of a failure.
+
+    `signs` are functions of a probe that look for a more exact cause. `after` are its roots: if one
+    of them is broken, a failure of this law follows from that, and has no cause of its own.
+    """
 
     name: str
+    kinds: tuple[str, ...]
     asks: str
     source: str
     likely: str
+    signs: tuple[Callable[[Any], Cause], ...]
+    after: tuple[str, ...]
+    test: Callable[[Any], Measured]
 
 
-LAWS = (
-    Law(
-        "shape",
-        "the shape is the requested one, and all entries are finite",
-        "exact",
-        "an axis is missing, extra or swapped",
-    ),
-    Law(
-        "norm",
-        "all rows have the same norm: sin² + cos² = 1 per pair; a rotation preserves it",
-        "6u: an error of 2u in sin and cos changes sin² + cos² by up to 4√2·u",
-        "sine and cosine of a pair have different angles, or a factor was applied to one of them",
-    ),
-    Law(
-        "shift",
-        "one matrix, a rotation of each pair, maps every row to the next",
-        "2τ of both rows: √2 for sine and cosine, and the rest for the turn, which is fitted",
-        "the angles don't grow by the same amount from row to row",
-    ),
-    Law(
-        "offset",
-        "the product of two rows (or the score of two words) depends only on their offset",
-        "4√2 · Σ τ over the pairs: two products of two rows, sine and cosine of each",
-        "the angles don't grow by the same amount from row to row",
-    ),
-    Law(
-        "identity",
-        "extrapolated to position 0, every sine is 0 and every cosine 1; nothing is turned",
-        "4τ: a line is fitted to the angles",
-        "the pairs don't start at the same position",
-    ),
-    Law(
-        "frequencies",
-        "frequencies fall by a constant factor from pair to pair; all widths share a base",
-        "4τ / rows: a line is fitted to the angles",
-        "the exponent isn't a known one; if that is intended, pass `frequencies`",
-    ),
-    Law(
-        "convention",
-        "the convention is the requested one",
-        "exact, except numbers: base 1e-4, step 1e-5, start 1e-3, as precise as float32 allows",
-        "another layout, exponent or start: not a bug by itself, but it doesn't match the weights",
-    ),
-    Law(
-        "unique",
-        "no two rows are equal",
-        "4u√d: two rows of d entries, rounded",
-        "positions are rounded, or too few frequencies are different",
-    ),
-    Law(
-        "start",
-        "rows don't depend on where the sequence begins or ends, or on the order of positions",
-        "2τ of the last row: both are computed",
-        "the start or the length leaks into the angles",
-    ),
-    Law(
-        "steps",
-        "one row at a time gives the same result as the whole sequence",
-        "2τ of the last row: both are computed",
-        "positions are counted from 0 in each call",
-    ),
-    Law(
-        "batch",
-        "each sequence in a batch gets the same result as alone",
-        "4u(|y| + |p|): a product and a sum, twice; p is what is added",
-        "batch and sequence are mixed up",
-    ),
-    Law(
-        "order",
-        "swapping two tokens changes the scores after them",
-        "more than any other law allows, √u·s",
-        "positions never reach the attention",
-    ),
-    Law(
-        "causal",
-        "a later token changes no earlier score",
-        "√u·s, half the digits: summing in another order costs a few u of the scores' spread s",
-        "the causal mask is missing, or off by one",
-    ),
-    Law(
-        "chunks",
-        "a text read in chunks with a cache gives the same scores as whole",
-        "√u·s: see causal",
-        "in a chunk, the mask or the positions aren't shifted by the length of the cache",
-    ),
-    Law(
-        "padded",
-        "in a left-padded batch, each text gives the same scores as alone",
-        "√u·s: see causal",
-        "padding is attended to, or counted as a position where positions are absolute",
-    ),
-    Law(
-        "ragged",
-        "left-padded texts of several lengths continue from a cache as they do alone",
-        "√u·s: see causal",
-        "all rows share one offset, or the padding in the cache is attended to",
-    ),
-    Law(
-        "packed",
-        "texts packed into one row give the same scores as alone",
-        "√u·s: see causal",
-        "a text attends to the one before it, or its positions continue from that one",
-    ),
-    Law(
-        "moved",
-        "a text shifted by 100 positions gives the same scores",
-        "√u·s: see causal",
-        "queries, keys and values count from different positions, or values are turned and not "
-        "turned back; absolute positions may break this law: pass relative=False",
-    ),
-    Law(
-        "token",
-        "in a batch of single tokens, each gets the same result as alone",
-        "4u(|y| + |p|): a product and a sum, twice; p is what is added",
-        "a single-row path mistakes the batch or head axis for the sequence",
-    ),
-    Law(
-        "rows",
-        "with positions of shape (batch, seq_len), each sequence gets the same result as alone",
-        "2τ of the last row: both are computed",
-        "one sequence's positions are used for all, or batch and heads are mixed up",
-    ),
-    Law(
-        "far",
-        "far beyond the first rows, a row alone gets the same result as among others",
-        "2τ at each position: both are computed",
-        "positions wrap, or are clamped, at the length that a table was made for",
-    ),
-    Law(
-        "axes",
-        "turning by several coordinates equals turning by each in sequence",
-        "(2n + 1)τ for n coordinates: a product of n matrices, and the one of all of them",
-        "coordinates are swapped, or the sections of the pairs are in the wrong order",
-    ),
-    Law(
-        "masked",
-        "a row's content, even NaN, affects no other row",
-        "exact",
-        "rows are mixed: a mean over the sequence, or a mask that multiplies by zero",
-    ),
-    Law(
-        "float32",
-        "entries match the convention's 50-digit values up to position 1 million",
-        "τ at each position: frequencies and angles in float32; plus the uncertainty of the fit, "
-        "if base, step or start isn't a round number",
-        "errors exceed what float32 explains: a frequency in half precision, or a recurrence "
-        "that is never restarted",
-    ),
-    Law(
-        "half",
-        "in half precision, positions and angles keep their digits: the cast comes last",
-        "τ with the unit of the half type: float32 angles, rounded once; and τ of the other table",
-        "positions, frequencies or angles are cast before the sine",
-    ),
-    Law(
-        "cast",
-        "cast along with its model, it still turns by its original frequencies",
-        "τ with the unit of bfloat16: float32 angles, rounded once",
-        "the frequencies are a buffer, so `model.to(torch.bfloat16)` casts them, too: recompute "
-        "them in float32, or exclude them from the cast",
-    ),
-    Law(
-        "reduced",
-        "under autocast, and where products are rounded to TF32, angles keep their digits",
-        "τ with the unit of the rounded product, and τ: entries may be rounded, angles may not",
-        "angles come from a matrix product: multiply positions and frequencies elementwise, in "
-        "float32, with autocast disabled",
-    ),
-    Law(
-        "odd",
-        "an odd width is refused, or padded with zeros where that is the convention",
-        "exact",
-        "an odd width leaves a sine without a cosine",
-    ),
-    Law(
-        "empty",
-        "zero positions give no rows, one gives one",
-        "2τ",
-        "a length of 0 or 1 isn't handled",
-    ),
-    Law(
-        "strided",
-        "non-contiguous input gives the same result",
-        "4u(|y| + |p|): a product and a sum, twice; p is what is added",
-        "a view is reshaped as if it were contiguous",
-    ),
-    Law(
-        "repeat",
-        "a second call gives the same result; input and first result are unchanged",
-        "exact",
-        "a cached result is overwritten, the input is modified in place, or something is random",
-    ),
-    Law(
-        "adds",
-        "the result is x, or x times √width, plus rows that don't depend on x",
-        "3u(|x| + |p|): a product, a sum, a difference; p is what is added",
-        "the sum is scaled, normalized, or thrown away",
-    ),
-    Law(
-        "gradient",
-        "gradients flow, and no table is trained",
-        "2u|g|: the factor of x, and a product",
-        "the graph is cut, or a table is a parameter",
-    ),
-    Law(
-        "state",
-        "a saved state loads, and gives the same result",
-        "exact",
-        "the table is stored outside the module and its state dict, or modified by a call",
-    ),
-    Law(
-        "meta",
-        "created on meta and filled as frameworks do, it gives the same result",
-        "4u: computed twice",
-        "a buffer that isn't in the state dict is never initialized: give the module "
-        "`reset_parameters`",
-    ),
-    Law(
-        "device",
-        "it moves: the result has the device and the dtype of the input",
-        "exact",
-        "a tensor stays behind: register it as a buffer, or make it on `x.device`",
-    ),
-    Law(
-        "compile",
-        "torch.compile takes it as one graph, with the same result",
-        "4u(|y| + |p|): a product and a sum, twice; p is what is added",
-        "a value is read from a tensor (`.item()`), or the code leaves torch",
-    ),
-    Law(
-        "mirror",
-        "without a causal mask, the bias is the same forward as backward",
-        "exact",
-        "the distance is signed; a learned bias may do this: leave this law out",
-    ),
-    Law(
-        "penalty",
-        "no word gets a bonus, and no farther word a smaller penalty",
-        "exact",
-        "the sign or the distance is wrong; a learned bias may do this: leave this law out",
-    ),
-)
+LAWS: list[Law] = []
+"""All laws, in the order in which a report lists them."""
+
+KINDS = ("table", "module", "rotary", "bias", "decoder")
+ROOTS = ("shape", "repeat")  # nothing can be measured in a result that is wrong, or changes
 
 
-KINDS = {
-    "table": ("tables", "Table"),
-    "module": ("layers", "Layer"),  # the only one that imports torch
-    "rotary": ("rotaries", "Rotary"),
-    "bias": ("biases", "Bias"),
-    "decoder": ("decoders", "Decoder"),
-}
+def law(
+    name: str, kinds: str, *, after: str = "", signs: Sequence[Callable[[Any], Cause]] = ()
+) -> Callable[[Callable[[Any], Measured]], Callable[[Any], Measured]]:
+    """Register the function that tests a law on some kinds of probes; names are in one string.
+
+    The function's docstring says what the law asks, in its first line, and then "Bound:" and
+    "Likely:", where its bound comes from and the most likely cause of a failure.
+    """
+
+    def register(test: Callable[[Any], Measured]) -> Callable[[Any], Measured]:
+        asks, *more = inspect.cleandoc(test.__doc__ or "?").split("\n", 1)
+        found = re.search(r"Bound: (.*?)\.\nLikely: (.*?)\.(\n\n|\Z)", "".join(more), re.DOTALL)
+        bound, likely = (" ".join(each.split()) for each in (found.groups() if found else "??")[:2])
+        roots = () if name == "shape" else tuple(f"{' '.join(ROOTS)} {after}".split())
+        asks = asks[0].lower() + asks[1:].removesuffix(".")
+        LAWS.append(Law(name, tuple(kinds.split()), asks, bound, likely, tuple(signs), roots, test))
+        return test
+
+    return register
 
 
-def run(subject: Subject, name: str, only: Iterable[str] | None = None) -> Report:
-    """Test all laws, or only some, on a subject."""
-    wanted = chosen(subject.kind, only)
-    subject.named = frozenset(wanted if len(wanted) == 1 else ())
-    rows = [
-        judge(subject, law, getattr(subject, f"law_{law.name}"))
-        for law in LAWS
-        if law.name in wanted
-    ]
-    try:
-        found = subject.convention
-    except Exception:  # the laws ran into it, too
-        found = None
-    error = crash(subject) if any(row.status == "failed" for row in rows) else ""
-    return Report(name, subject.kind, found, tuple(rows), subject.errors, error)
-
-
-def crash(subject: Subject) -> str:
-    """Describe the exception that a plain call raises, or return ""."""
-    try:
-        subject.law_shape()
-    except Broken:
-        return ""
-    except Exception as error:
-        return said(error)
-    return ""
-
-
-def said(error: BaseException) -> str:
-    """Describe an exception in one line."""
-    lines = str(error).strip().splitlines() or [""]
-    return f"{type(error).__name__}: {lines[0][:160]}"
+def all_laws(kind: str) -> list[Law]:
+    """Return the laws of a kind, or raise a ValueError."""
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    return [law for law in LAWS if kind in law.kinds]
 
 
 def laws_of(kind: str) -> list[str]:
@@ -333,79 +100,113 @@ def laws_of(kind: str) -> list[str]:
     ValueError
         If there is no such kind.
     """
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    module, name = KINDS[kind]
-    held = getattr(importlib.import_module(f"posenc.checks.{module}"), name)
-    return [law.name for law in LAWS if hasattr(held, f"law_{law.name}")]
+    return [law.name for law in all_laws(kind)]
 
 
-def chosen(kind: str, only: Iterable[str] | None) -> list[str]:
-    """Return the names of the laws to test.
-
-    Raises
-    ------
-    TypeError
-        If `only` is a string instead of a list of names.
-    ValueError
-        If it is empty, or contains a name that isn't a law of this kind.
-    """
-    known = laws_of(kind)
+def choose(kind: str, only: Iterable[str] | None) -> list[Law]:
+    """Return the laws to test; raise unless `only` names laws of this kind."""
+    laws = all_laws(kind)
     if only is None:
-        return known
+        return laws
     if isinstance(only, str) or not isinstance(only, Iterable):
         raise TypeError(f"laws must be a list of names, got {only!r}")
-    wanted = [*only]
-    strange = [law for law in wanted if law not in known]
-    if strange or not wanted:
-        got = ", ".join(map(repr, strange)) or "none"
-        raise ValueError(f"laws must be among those of a {kind}: {', '.join(known)}; got {got}")
-    return [law for law in known if law in wanted]
+    names, wanted = [law.name for law in laws], [*only]
+    unknown = [name for name in wanted if name not in names]
+    if unknown or not wanted:
+        got = ", ".join(map(repr, unknown)) or "none"
+        raise ValueError(f"laws must be among those of a {kind}: {', '.join(names)}; got {got}")
+    return [law for law in laws if law.name in wanted]
 
 
-def judge(subject: Subject, law: Law, method: Callable[[], Measured]) -> Row:
-    """Test one law."""
-    fixed: dict[str, Any] = {
-        "law": law.name,
-        "asks": law.asks,
-        "source": subject.sources.get(law.name, law.source),
-    }
-    exhibit, likely = None, subject.causes.get(law.name, law.likely)
-    measured: float | str
-    bound: float | str
+def run(probe: Probe, name: str, only: Iterable[str] | None = None) -> Report:
+    """Test all laws, or only some, on a probe."""
+    laws, raised, rows = choose(probe.kind, only), {}, []
+    for each in laws:
+        row, error = judge(probe, each)
+        rows.append(row)
+        if error:
+            raised[each.name] = error
+    rows = silence(laws, rows)
+    kept = [raised[row.law] for row in rows if row.law in raised and row.status != "follows"]
+    report = Report(name, probe.kind, None, tuple(rows), error=(kept or [""])[0])
+    if kept:
+        plain = judge(probe, all_laws(probe.kind)[0])[0]
+        report = replace(report, raised=plain.likely.startswith(RAISES))
     try:
-        measured, bound, note = method()
+        report = replace(report, convention=probe.convention, other=probe.other_kind)
+    except (Broken, Raised):  # the laws met it, too
+        pass
+    except Exception:
+        report = replace(report, error=report.error or traceback.format_exc())
+    return replace(report, errors=probe.errors)
+
+
+def judge(probe: Probe, law: Law) -> tuple[Row, str]:
+    """Test one law; the second result is a traceback, if something raised."""
+    row = Row(law.name, law.asks, "failed", source=law.source, likely=law.likely)
+    if tag := probe.excused(law.name):
+        note = f"{tag}: {TAGS[tag][law.name]}"
+        return replace(row, status="skipped", likely="", note=note), ""
+    try:
+        try:
+            measured, bound, note = law.test(probe)
+        except Broken as how:
+            cause = how.cause or look(probe, law)
+            return explained(replace(row, measured=str(how)), cause), ""
+        row = replace(row, measured=measured, bound=bound, note=note)
+        if measured <= bound:  # NaN is not
+            return replace(row, status="passed", likely=""), ""
+        return explained(row, look(probe, law)), ""
     except Skip as reason:
-        return Row(**fixed, status="skipped", note=str(reason))
-    except Broken as how:
-        measured, bound, note = str(how), "", ""
-        likely = how.likely or likely
-        if how.exhibit:
-            exhibit = MUSEUM[how.exhibit]
-        elif not how.likely:
-            exhibit = diagnose(subject, law.name)
+        return replace(row, status="skipped", likely="", note=str(reason)), ""
+    except Raised as error:
+        return replace(row, measured=str(error), likely=f"{RAISES} ({error})"), error.traceback
     except Exception as error:
-        measured, bound, note = said(error), "", ""
-        likely = "the code raises an error"
-    else:
-        if measured <= bound:
-            return Row(**fixed, status="passed", measured=measured, bound=bound, note=note)
-        exhibit = diagnose(subject, law.name)
-    return Row(
-        **fixed,
-        status="failed",
-        measured=measured,
-        bound=bound,
-        note=note,
-        likely=exhibit.says if exhibit else likely,
-        exhibit=exhibit,
-    )
+        trace = traceback.format_exc()
+        what = f"{type(error).__name__}: {error}".partition("\n")[0]
+        return replace(row, status="internal", measured=what, likely=INTERNAL), trace
 
 
-def diagnose(subject: Subject, law: str) -> Exhibit | None:
-    """Look up the failure in the museum."""
-    try:
-        name = subject.resembles(law)
-    except Exception:  # no guess
-        return None
-    return MUSEUM[name] if name else None
+RAISES = "your code raises an error, whose traceback is the report's `error`"
+INTERNAL = (
+    "posenc.checks failed, not your code: please report it to posenc, with this traceback and the "
+    "code that was checked"
+)
+
+
+def look(probe: Probe, law: Law) -> Cause:
+    """Return the first cause that a sign of the law finds; code that raises gives no sign."""
+    for sign in law.signs:
+        try:
+            cause = sign(probe)
+        except (Broken, Raised, Skip):
+            continue
+        if cause:
+            return cause
+    return None
+
+
+def explained(row: Row, cause: Cause) -> Row:
+    """Return the row with a cause: the law's own, an exhibit, or a sentence."""
+    exhibit = MUSEUM.get(cause) if cause else None
+    return replace(row, exhibit=exhibit, likely=exhibit.says if exhibit else cause or row.likely)
+
+
+def silence(laws: Sequence[Law], rows: Sequence[Row]) -> list[Row]:
+    """Mark failures that follow from the failure of a root, or have the same cause as another."""
+    failed = [row.law for row in rows if row.status == "failed"]
+    own = {law.name: law.likely for law in laws}
+    found: list[Row] = []
+    causes: dict[str, str] = {}
+    for law, row in zip(laws, rows, strict=True):
+        if row.status == "failed":
+            same = "" if row.likely == own[law.name] else causes.get(row.likely, "")
+            roots = (name for name in law.after if name in failed and name != law.name)
+            root = next(roots, same)
+            if root:
+                row = replace(row, status="follows", note=f"follows from {root}", likely="")
+                row = replace(row, exhibit=None)
+            else:
+                causes[row.likely] = law.name
+        found.append(row)
+    return found

@@ -7,21 +7,32 @@ import json
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import groupby
 from typing import Any
 
 from posenc.checks.conventions import Convention
 from posenc.checks.museum import Exhibit
 
-MARKS = {"passed": "✓", "failed": "✗", "expected": "!", "skipped": "–"}
+MARKS = {
+    "passed": "✓",
+    "failed": "✗",
+    "internal": "?",
+    "expected": "!",
+    "follows": "·",
+    "skipped": "–",
+}
+
+QUIET = ("skipped", "follows")
 
 
 @dataclass(frozen=True)
 class Row:
     """Result of one law: the measurement, the bound, and where the bound comes from.
 
-    `status` is "passed", "failed", "expected" (an expected failure) or "skipped". `note` says where
-    the largest error was, or why the law was skipped; `likely` is the most likely cause of a
-    failure, and `exhibit` the museum's exhibit of it.
+    `status` is "passed", "failed", "expected" (an expected failure), "follows" (it failed because
+    another law is broken), "skipped", or "internal" (posenc itself failed). `note` says where the
+    largest error was, or why the law was skipped; `likely` is the most likely cause of a failure,
+    and `exhibit` the museum's exhibit of it.
     """
 
     law: str
@@ -36,7 +47,7 @@ class Row:
 
     def __str__(self) -> str:
         """Format as one line, or three if the law failed."""
-        if self.status in ("skipped", "expected"):
+        if self.status in ("skipped", "expected", "follows"):
             return f"{MARKS[self.status]} {self.law:12} {self.note}"
         numbers = f"{short(self.measured)} (at most {short(self.bound)})" if self.bound else ""
         line = f"{MARKS[self.status]} {self.law:12} {numbers or short(self.measured)}"
@@ -76,7 +87,11 @@ class Report:
     errors : dict
         Largest error by position, if a convention was found.
     error : str
-        The exception that a plain call raises, if any: then nothing could be checked.
+        The traceback of the exception that the code under test raised, or of one of these checks.
+    other : str
+        Another kind of encoding that it is, to which some laws don't apply.
+    raised : bool
+        Whether a plain call raises, so that nothing could be checked.
     """
 
     subject: str
@@ -85,11 +100,18 @@ class Report:
     rows: tuple[Row, ...]
     errors: dict[int, float] = field(default_factory=dict)
     error: str = ""
+    other: str = ""
+    raised: bool = False
 
     @property
     def passed(self) -> bool:
-        """Whether no law failed."""
-        return not self.failed
+        """Whether no law failed, and none could not be tested because posenc failed."""
+        return not self.failed and not self.internal
+
+    @property
+    def internal(self) -> list[str]:
+        """Names of the laws whose test failed itself: a bug of posenc, not of what it checked."""
+        return [row.law for row in self.rows if row.status == "internal"]
 
     @property
     def failed(self) -> list[str]:
@@ -132,7 +154,7 @@ class Report:
                 raise ValueError(f"expected failures must be among {', '.join(tried)}, got {law!r}")
         rows = []
         for row in self.rows:
-            if row.law in reasons and row.status == "failed":
+            if row.law in reasons and row.status in ("failed", "follows"):
                 row = replace(row, status="expected", note=f"expected: {reasons[row.law]}")
             elif row.law in reasons and row.status == "passed":
                 row = replace(
@@ -153,10 +175,21 @@ class Report:
     def __repr__(self) -> str:
         """List the laws, for a terminal."""
         head = f"{self.subject} ({self.kind}): {self.counts()}"
-        return "\n".join([head, f"convention: {self.known()}", *map(str, self.rows)])
+        lines = [head, f"convention: {self.known()}"]
+        for _, rows in groupby(
+            self.rows, lambda row: (row.status in QUIET and row.note) or row.law
+        ):
+            first, *more = rows
+            name = ", ".join(row.law for row in (first, *more))
+            lines.append(f"{MARKS[first.status]} {name}: {first.note}" if more else str(first))
+        if self.error:
+            lines += ["", self.error.rstrip()]
+        return "\n".join(lines)
 
     def known(self) -> str:
         """Describe the convention."""
+        if self.other:
+            return f"another kind: {self.other}"
         return str(self.convention) if self.convention else "none known"
 
     def _repr_html_(self) -> str:
@@ -170,7 +203,7 @@ class Report:
         ]
         for row in self.rows:
             remark = html.escape(row.note)
-            if row.status == "failed":
+            if row.likely:
                 likely = re.sub("`(.*?)`", r"<code>\1</code>", html.escape(row.likely))
                 remark += f"{'<br>' if remark else ''}Most likely: {likely}"
             if row.exhibit is not None:
@@ -195,6 +228,7 @@ class Report:
             "kind": self.kind,
             "passed": self.passed,
             "error": self.error,
+            "other": self.other,
             "convention": found and {**vars(found), "names": found.names()},
             "laws": [row.as_dict() for row in self.rows],
             "errors": {str(position): error for position, error in self.errors.items()},
@@ -205,16 +239,20 @@ class Report:
         return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
 
     def raise_if_failed(self) -> None:
-        """Raise an AssertionError that lists the failures, if there are any.
+        """Raise an error that lists the failures, if there are any.
 
         Raises
         ------
         AssertionError
             If a law failed.
+        RuntimeError
+            If posenc itself failed.
         """
-        if self.failed:
-            wrong = [str(row) for row in self.rows if row.status == "failed"]
-            raise AssertionError("\n".join([f"{self.subject}: {self.counts()}", *wrong]))
+        wrong = [str(row) for row in self.rows if row.status in ("failed", "internal")]
+        if wrong:
+            kind = RuntimeError if self.internal else AssertionError
+            parts = [f"{self.subject}: {self.counts()}", *wrong, self.error]
+            raise kind("\n".join(filter(None, parts)))
 
 
 def short(value: float | str) -> str:

@@ -1,0 +1,335 @@
+"""Functions and modules that turn queries and keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from decimal import Decimal
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from posenc.checks._exact import reduced_angles
+from posenc.checks.conventions import (
+    ROTARY_LAYOUTS,
+    UNIT,
+    Convention,
+    Fit,
+    Floats,
+    Waves,
+    fits,
+    measure,
+)
+from posenc.checks.probe import Broken, Library, floats, guess_library, same_shape, user
+from posenc.checks.turning import ROWS, Turning
+
+MOVES = 2.0**-20  # 16u: a dimension that moves less doesn't count as turning
+LIMITS = (1_000_000, 2**17, 2**15, 2**13, 4096, 2048, 1024, 512, ROWS, 64, 16)
+LOUD = 1024.0  # x times this, in front of a norm, makes the norm's ε negligible
+
+Pairs = tuple[NDArray[Any], NDArray[Any]]
+"""The first and the second dimension of each pair."""
+
+
+class Rotation(Turning):
+    """A function (x, positions) → x, turned: at each position, a matrix times x."""
+
+    kind = "rotary"
+    layouts = ROTARY_LAYOUTS
+
+    def __init__(
+        self,
+        rotate: Callable[..., Any],
+        widths: Sequence[int] = (16, 24),
+        base: float | None = None,
+        asked: Convention | None = None,
+        frequencies: Any = None,
+        attention_factor: float = 1.0,
+        length: int = 2048,
+        longest: int = 1_000_000,
+        library: Library | None = None,
+        axes: int = 0,
+        axis_of_pair: Sequence[int] | None = None,
+    ) -> None:
+        super().__init__()
+        self.rotate, self.base, self.asked = rotate, base, asked
+        self.attention_factor = attention_factor
+        self.length, self.longest = length, longest
+        self.axes, self.axis_of_pair, self.requested_library = axes, axis_of_pair, library
+        omega = None if frequencies is None else np.asarray(frequencies, dtype=np.float64)
+        self.omega_of_axes = omega if omega is not None and omega.ndim == 2 else None
+        self.omega = omega if self.omega_of_axes is None else self.omega_of_axes.sum(axis=0)
+        self.candidate_widths = tuple(widths)
+        self.matrix_cache: dict[int, Floats] = {}
+        self.norm_cache: dict[int, Floats | None] = {}
+        self.backwards = False
+
+    # Calls
+
+    @cached_property
+    def library(self) -> Library:
+        """The requested library, or the one that the function takes."""
+        if self.requested_library is not None:
+            return self.requested_library
+
+        def turned(library: Library) -> Any:
+            self.requested_library = library  # for `places`
+            x = library.array(np.ones((2, 3, self.candidate_widths[0])), "float32")
+            x = x.requires_grad_() if library.name == "torch" else x
+            return self.rotate(x, self.places([0, 1, 2]))
+
+        found = guess_library(turned)
+        self.requested_library = found
+        return found
+
+    def give(self, x: Any, dtype: str = "float32") -> Any:
+        """Convert to an array of the library."""
+        return self.library.array(x, dtype)
+
+    def places(self, positions: Any) -> Any:
+        """Convert positions to the library; with several axes, repeat them on each."""
+        found = np.asarray(positions, dtype=np.int64)
+        found = np.repeat(found[..., None], self.axes, -1) if self.axes else found
+        return (self.requested_library or self.library).array(found, "int64")
+
+    def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
+        """Call the function, or another in its place."""
+        return user(via or self.rotate, x, positions)
+
+    def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
+        """Call the function and return float64 values, with a norm after it undone."""
+        x = np.asarray(x)
+        weights = self.norm_weights(x.shape[-1]) if x.size else None
+        if weights is None:
+            return super().call(x, positions, dtype, via)
+        loud = x * (LOUD if dtype == "float32" else 1.0)
+        size = np.sqrt((x**2).mean(axis=-1, keepdims=True))
+        return np.asarray(super().call(loud, positions, dtype, via) * size / weights)
+
+    def norm_weights(self, d_model: int) -> Floats | None:
+        """Return the weights of a norm that follows the rotation, or None if there is no norm.
+
+        After a norm, twice the input gives the same result. At position 0, nothing is turned, and
+        the result for ones is the weights.
+        """
+        if d_model not in self.norm_cache:
+            self.norm_cache[d_model] = None
+            x = LOUD * np.linspace(1, 2, d_model)[None]
+            one, two = (super(Rotation, self).call(k * x, [0]) for k in (1, 2))
+            if one.any() and np.abs(one - two).max() <= 1e-4 * np.abs(one).max():
+                ones = super().call(np.full((1, d_model), LOUD), [0])
+                self.norm_cache[d_model] = ones[0]
+        return self.norm_cache[d_model]
+
+    def matrices(
+        self,
+        positions: Sequence[int],
+        d_model: int | None = None,
+        dtype: str = "float32",
+        via: Any = None,
+    ) -> Floats:
+        """Return the matrix that the function applies at each position."""
+        width = self.widths[0] if d_model is None else d_model
+        x = np.broadcast_to(np.eye(width)[:, None], (width, len(positions), width))
+        return np.asarray(self.call(x, positions, dtype, via).transpose(1, 2, 0))
+
+    @cached_property
+    def widths(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The widths that the function takes; a layer may have just one."""
+        tried = self.candidate_widths
+        found = [d for d in tried if self.takes(lambda d=d: self.matrices(range(3), d))]
+        if not found:
+            self.matrices(range(3), tried[0])  # raises
+        return tuple(found)
+
+    @cached_property
+    def limit(self) -> int:
+        """The number of positions that the function takes, from 0."""
+        for limit in sorted({min(each, self.longest) for each in LIMITS}, reverse=True):
+            if self.takes(lambda k=limit: self.matrices([k - 1])):
+                return limit
+        raise Broken("no position is accepted")
+
+    @property
+    def rows(self) -> int:  # type: ignore[override]
+        """The number of positions that most laws use."""
+        return min(ROWS, self.limit)
+
+    def measured(self, d_model: int) -> Floats:
+        """Return the matrices of the first positions as they are, cached."""
+        if d_model not in self.matrix_cache:
+            self.matrix_cache[d_model] = self.matrices(range(self.rows), d_model)
+        return self.matrix_cache[d_model]
+
+    def permutation(self, d_model: int) -> NDArray[np.int64]:
+        """Return where the result keeps each dimension, from position 0: usually in its place.
+
+        DeepSeek-V3 takes neighbors, and returns halves. Queries and keys are permuted alike, so
+        scores don't change.
+        """
+        start = self.measured(d_model)[0] / self.attention_factor
+        order = np.abs(start).argmax(axis=0)
+        exact = np.abs(start[order] - np.eye(d_model)).max() <= MOVES
+        return order if exact else np.arange(d_model)
+
+    def turned(self, d_model: int) -> Floats:
+        """Return the matrices of the first positions, in the order of the input's dimensions."""
+        return self.measured(d_model)[:, self.permutation(d_model)]
+
+    def meant(self, x: Any, positions: Sequence[int]) -> Floats:
+        """Return x times the matrices of the whole sequence."""
+        matrices = self.measured(self.widths[0])[list(positions)]
+        return np.asarray(np.einsum("kij,...kj->...ki", matrices, x))
+
+    def allowed(self, x: Any, meant: Floats, positions: Sequence[int]) -> Floats:
+        """Return the bound for a product of the matrices and x, and a turned x.
+
+        A pair of x is no longer than √2 times the largest entry of its turned pair, so |x₁| + |x₂|
+        is at most twice that. An entry is off by τ of it, once as computed, once as measured, and
+        by the roundings of two products and a sum: (2τ + 2u)(|x₁| + |x₂|) in total.
+        """
+        size = np.abs(meant).max(initial=0.0)
+        unit = UNIT * max(self.attention_factor, 1)
+        return np.asarray(4 * (self.tau(positions) + unit) * size)
+
+    def back(self, weights: Floats, positions: Sequence[int]) -> Floats:
+        """Return the gradient of x, given that of the result: turned back."""
+        matrices = self.measured(self.widths[0])[list(positions)]
+        return np.asarray(np.einsum("kji,...kj->...ki", matrices, weights))
+
+    def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
+        """Return the matrices, flat."""
+        return self.matrices(positions, None, dtype, via).reshape(len(positions), -1)
+
+    # Pairs
+
+    def pair_dims(self, d_model: int, layout: str) -> Pairs | None:
+        """Find the dimensions that turn together.
+
+        The others don't change, and the four entries of a pair, each rounded twice, form a
+        rotation: two differences of two entries are at most 8u.
+        """
+        matrices = self.turned(d_model)
+        moving = np.flatnonzero(np.abs(matrices - np.eye(d_model)).max(axis=(0, 2)) > MOVES)
+        if not len(moving):
+            return None
+        first, last = int(moving[0]), int(moving[-1])
+        if layout == "neighbors":
+            one = np.arange(first - first % 2, last + 1, 2)
+            tried = [(one, one + 1)]
+        else:
+            part, whole = np.arange((last - first) // 2 + 1), np.arange(d_model // 2)
+            tried = [(first + part, first + part + len(part)), (whole, whole + len(whole))]
+        for one, two in tried:
+            if two[-1] < d_model and self.is_rotation(matrices, one, two):
+                return one, two
+        return None
+
+    def is_rotation(self, matrices: Floats, one: NDArray[Any], two: NDArray[Any]) -> bool:
+        """Whether matrices rotate these pairs, and nothing else."""
+        rest = matrices.copy()
+        for a, b in ((one, one), (one, two), (two, one), (two, two)):
+            rest[:, a, b] = 0
+        others = np.setdiff1d(np.arange(matrices.shape[1]), [*one, *two])
+        rest[:, others, others] -= 1
+        turn = (
+            np.abs(matrices[:, one, one] - matrices[:, two, two]).max()
+            + np.abs(matrices[:, one, two] + matrices[:, two, one]).max()
+        )
+        limit = 8 * self.unit * max(self.attention_factor, 1)
+        return bool(max(np.abs(rest).max(), turn) <= limit)
+
+    def waves(self, d_model: int, layout: str) -> Waves | None:
+        """Return each pair's turn as cos + i·sin, counterclockwise whatever its direction.
+
+        Trailing pairs that don't turn are left out.
+        """
+        found = self.pair_dims(d_model, layout)
+        if found is None:
+            return None
+        one, two = found
+        matrices = self.turned(d_model)
+        waves: Waves = np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
+        waves = waves / self.attention_factor
+        turning = np.flatnonzero(np.abs(waves - waves[0]).max(axis=0) > MOVES)
+        waves = waves[:, : int(turning.max(initial=0)) + 1]
+        self.backwards = bool(measure(waves)[0][-1] < 0)
+        return waves.conj() if self.backwards else waves
+
+    @property
+    def dims(self) -> Pairs:
+        """The pairs at the first width, in the layout that was found."""
+        found = self.pair_dims(self.widths[0], str(self.layout))
+        if found is None:
+            raise Broken("no two dimensions turn together, neighbors or halves")
+        return found
+
+    def possible(self, waves: Waves, layout: str, d_model: int) -> list[Fit]:
+        """Return the conventions that these waves may follow.
+
+        In halves, the distance between a pair's dimensions tells a partial from a proportional
+        rotation. In neighbors, both remain possible.
+        """
+        found = self.pair_dims(d_model, layout)
+        turning, half = waves.shape[1], d_model // 2
+        if turning == half or found is None:
+            return list(fits(waves, layout, self.unit))
+        extents = {"partial": len(found[0]), "proportional": half}
+        if layout == "halves":
+            del extents["partial" if found[1][0] - found[0][0] == half else "proportional"]
+        return [
+            replace(fit, convention=replace(fit.convention, extent=extent, share=turning / half))
+            for extent, whole in extents.items()
+            for fit in fits(waves, layout, self.unit, whole)
+        ]
+
+    @property
+    def convention(self) -> Convention | None:  # type: ignore[override]
+        """The convention, with its direction."""
+        found = super().convention
+        return replace(found, direction="backwards") if found and self.backwards else found
+
+    def read(self, positions: Sequence[int]) -> Waves:
+        """Return the pairs' turns at some positions."""
+        matrices = self.matrices(positions)[:, self.permutation(self.widths[0])]
+        one, two = self.dims
+        return np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
+
+    def exact(self, positions: Sequence[int]) -> Waves | None:
+        """Return the turns of the convention at the first width, from 50-digit angles."""
+        pairs = len(self.dims[0])
+        if self.omega is not None:
+            omega = [Decimal(float(each)) for each in self.omega]
+        elif self.reference is not None:
+            omega = self.reference.omega(self.widths[0])
+        else:
+            return None
+        if len(omega) > pairs and any(omega[pairs:]):
+            return None
+        omega = omega[:pairs] + [Decimal(0)] * (pairs - len(omega))
+        first = Decimal(self.convention.first if self.convention and self.omega is None else 0)
+        angles = reduced_angles([int(k) + first for k in positions], omega)
+        return np.asarray(np.exp((-1j if self.backwards else 1j) * angles) * self.attention_factor)
+
+    # Several coordinates
+
+    def matrices_of_axes(self, coordinates: NDArray[Any]) -> Floats:
+        """Return the matrices at some coordinates, shape (rows, axes)."""
+        d_model = self.widths[0]
+        x = np.broadcast_to(np.eye(d_model)[:, None], (d_model, len(coordinates), d_model))
+        out = floats(self.raw(self.give(x), self.library.array(coordinates, "int64")))
+        same_shape(out, np.asarray(x))
+        return np.asarray(out.transpose(1, 2, 0))
+
+    @cached_property
+    def omegas(self) -> Floats:
+        """Radians per step along each axis alone, shape (axes, pairs)."""
+        (one, two), found = self.dims, []
+        for axis in range(self.axes):
+            where = np.zeros((self.rows, self.axes), dtype=np.int64)
+            where[:, axis] = np.arange(self.rows)
+            matrices = self.matrices_of_axes(where)
+            found.append(measure(matrices[:, one, one] + 1j * matrices[:, two, one])[0])
+        return np.array(found) * (-1 if self.backwards else 1)
