@@ -11,10 +11,12 @@ import nbformat
 import pytest
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import expect
+from sample import some
 
 ROOT = Path(__file__).parents[1]
-CHAPTERS = sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb"))
 ONE = "09_binary_analogy"
+# nbval proves each cell; this proves what differs in the page: Pyodide's packages, stubs, printing.
+CHAPTERS = some(sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb")), [ONE])
 SLOW = 240_000  # ms; a timeout for busy machines, not a delay
 # One Python for all chapters, in the site's own worker, which posts outputs as messages.
 START = """() => {
