@@ -43,5 +43,5 @@ FIGURES.clock = {
     };
   },
   say: (_, { bits }) =>
-    `Position {position}. Above, one hand for each pair, cosine across and sine upwards, so that it starts at the right and turns counterclockwise. Below, {position} in binary, lowest digit first: ${bits.join("")}.`,
+    `Position {position}. Above, a hand for each pair, cosine across, sine upwards: it starts at the right and turns counterclockwise. Below, {position} in binary, lowest digit first: ${bits.join("")}.`,
 };
