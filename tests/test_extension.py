@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from sphinx_posenc import browser_cells, deployment, svg_theme
+from sphinx_posenc import browser_cells, deployment, slices, svg_theme
 from sphinx_posenc.citations import labels, listing
 from sphinx_posenc.cross_references import Book
 
@@ -118,3 +118,18 @@ def test_panels_stack_on_a_phone():
     assert ratio == pytest.approx(504 / (2 * 230.4 * 1.6))
     styles, _ = svg_theme.stack(widgets.Switch().picture())  # labels at the left one
     assert re.findall(r"^#\w+", styles, re.MULTILINE)[:3] == ["#axes_1", "#axes_2", "#axes_3"]
+
+
+def test_a_cell_needs_what_binds_or_changes_its_names_and_no_more():
+    cells = [
+        "import numpy as np\nnp.set_printoptions(precision=4)",
+        "x = [1]",
+        "print(x)",
+        "def f(n):\n    return n + k",
+        "k = 2",
+        "x.append(2)",
+        "y = np.ones(3)",
+    ]
+    assert slices.needed(cells, "check(x)") == [1, 5]
+    assert slices.needed(cells, "f(1)") == [3, 4]
+    assert slices.needed(cells, "x = np.ones(2)") == [0]

@@ -33,7 +33,6 @@ def settings():
         "extensions": [name for name in own["extensions"] if name not in LEFT_OUT],
         "myst_enable_extensions": book["parse"]["myst_enable_extensions"],
         "nb_execution_mode": "off",
-        "html_search_scorer": str(ROOT / own["html_search_scorer"]),
     }
     for name in ("html_static_path", "templates_path"):
         own[name] = [str(ROOT / path) for path in own[name]]
@@ -92,9 +91,9 @@ def picture(page, site, press, glyphs):
     ("scheme", "width", "press", "glyphs", "limit"),
     [
         ("light", 1280, None, True, 40),  # a missing glyph, or one of another font, exceeds 100
-        ("dark", 1280, '[data-bs-toggle="dropdown"]', False, 16),
+        ("dark", 1280, ".menu > summary", False, 16),
         ("light", 390, ".primary-toggle", False, 16),
-        ("dark", 390, ".search-button", False, 16),
+        ("dark", 390, ".seek.small", False, 16),
     ],
 )
 def test_pages_look_the_same(visit, sites, scheme, width, press, glyphs, limit):

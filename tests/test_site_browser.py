@@ -1,15 +1,13 @@
 """The built site in a browser: controls, anchors, print, and search."""
 
-import re
 from pathlib import Path
-from urllib.parse import urlsplit
 
+import pytest
 import yaml
 from addresses import SITE
 
 ROOT = Path(__file__).parents[1]
 SEARCHES = yaml.safe_load((ROOT / "tests" / "searches.yml").read_text(encoding="utf-8"))
-FIRST = 3  # hits that must include the wanted place
 
 
 def address(name):
@@ -17,16 +15,16 @@ def address(name):
 
 
 def test_the_policy_lets_a_reader_use_the_page(site, visit):
-    """Theme switch, full screen, copying code, opening a solution."""
+    """Theme switch, copying code, opening a solution."""
     tab = visit(address("notebooks/03_linearity"), color_scheme="light")
-    tab.click(".article-header-buttons .theme-switch-button")
-    assert tab.evaluate("document.documentElement.dataset.mode") != "auto"
-    tab.click("[onclick='toggleFullScreen()']")
-    tab.locator("html:fullscreen").wait_for()
-    copy = tab.locator("button.copybtn:visible").first
-    copy.scroll_into_view_if_needed()
+    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab.click("button.theme")
+    assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
+    tab.locator(".cell_input:visible").first.scroll_into_view_if_needed()
+    copy = tab.locator(".bar:visible").get_by_role("button", name="Copy").first
     copy.click()
-    tab.wait_for_selector("button.copybtn.success")
+    code = tab.evaluate("navigator.clipboard.readText()")
+    assert code in tab.locator("article").text_content()
     tab.locator("details.solution > summary").first.click()
     assert tab.locator("details.solution[open]").count() == 1
 
@@ -63,49 +61,48 @@ def test_an_address_with_a_place_leads_there(site, visit):
     assert 0 <= tab.locator("#summary").bounding_box()["y"] <= 100
 
 
-def test_results_of_a_search_show_excerpts_of_the_text(site, browser):
-    tab = browser.new_page()
-    home = "https://book.test/"
-    tab.route(f"{home}**", lambda to: to.fulfill(path=SITE / urlsplit(to.request.url).path[1:]))
-    tab.goto(f"{home}search.html?q=wavelength")
-    tab.locator("#search-results .context").nth(4).wait_for()
-    found = tab.locator("#search-results li:has(.context)").first
-    _, *words, _ = re.findall("[A-Za-z]{4,}", found.locator(".context").inner_text())
-    found.locator("a").first.click()
-    there = re.findall("[A-Za-z]{4,}", tab.locator("article.bd-article").text_content())
-    assert {*words} <= {*there}
-    tab.close()
+@pytest.fixture
+def search(site, visit):
+    """A page, and the function that asks its search, opened by keys."""
+    tab = visit(address("notebooks/03_linearity"))
+    tab.keyboard.press("Control+k")
+    tab.locator(".search input").wait_for()
+    return tab
 
 
-# What `Search.query` shows, best first; the script sorts worst first.
-ASK = """queries => queries.map((query) =>
-    Search._performSearch(...Search._parseQuery(query)).reverse()
-        .map(([page, title, anchor]) => page + anchor))"""
+# The addresses of the first hits.
+ASK = """queries => queries.map((query) => bookSearch(query).results.slice(0, 2)
+    .map(({ name, anchor }) => anchor ? `${name}#${anchor}` : name))"""
 
 
-def test_searches_find_their_place(site, visit):
+def test_searches_find_their_place(search):
     """If a page is wanted, any place on it counts."""
-    tab = visit(f"{address('search')}?q=order")
-    tab.locator("#search-results li a").first.wait_for()
     missed = {}
-    for (query, wanted), found in zip(
-        SEARCHES.items(), tab.evaluate(ASK, [*SEARCHES]), strict=True
+    for (query, wanted), hits in zip(
+        SEARCHES.items(), search.evaluate(ASK, [*SEARCHES]), strict=True
     ):
-        hits = found[:FIRST]
         if not {*wanted.split()} & {*hits, *(hit.partition("#")[0] for hit in hits)}:
             missed[query] = f"wanted {wanted}, found {hits}"
     assert missed == {}, "use the words of tests/searches.yml on the page, best in the heading"
 
 
-def test_what_was_typed_is_marked_where_a_result_leads_and_nowhere_else(site, visit):
-    for leave, words in (("#search-results li a", {"odd"}), (".navbar-brand", set())):
-        tab = visit(f"{address('search')}?q=d+odd")
-        tab.locator("#search-results li a").first.wait_for()
-        tab.locator(leave).first.click()
-        tab.wait_for_url(re.compile("html(#.*)?$"), wait_until="load")
-        tab.wait_for_timeout(500)  # Sphinx's script highlights a little later
-        marked = tab.locator("span.highlighted").all_text_contents()
-        assert {word.lower() for word in marked} == words
+def test_what_is_typed_is_found_said_and_marked_where_a_result_leads(search):
+    search.locator(".search input").fill("wavelenght xyzzy")
+    said = search.locator(".search [role=status]")
+    assert "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”." in said.text_content()
+    assert "wavelength" in search.locator(".search mark").first.text_content().lower()
+    search.keyboard.press("ArrowDown")
+    search.keyboard.press("Enter")
+    search.wait_for_url("**/glossary.html#term-wavelength")
+    assert search.evaluate("CSS.highlights.get('sought').size") > 0
+    search.reload()
+    assert not search.evaluate("CSS.highlights.has('sought')")
+
+
+def test_the_page_of_results_answers_a_query_in_its_address(site, visit):
+    tab = visit(f"{address('search')}?q=shift+matrix")
+    tab.locator("#hits a").first.wait_for()
+    assert "shift" in tab.locator("#hits a").first.text_content()
 
 
 def test_a_term_says_what_it_means_to_a_keyboard_and_at_the_first_tap(site, visit):

@@ -1,18 +1,50 @@
-/* Stands in for Bootstrap's script, twice as large as all others together (the download menu, and
-   highlighting the current section in the contents). Also printing, search excerpts, tooltips, Run
-   buttons and progress. */
+/* All that a page does before a reader runs a cell or searches; those scripts are loaded on first
+   use. It reads no layout while the page comes, which would make a slow phone lay it out twice. */
 
-// A page opened from disk can't fetch others: search results come without excerpts.
-if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
+const all = (query, within = document) => [...within.querySelectorAll(query)];
+const { dataset } = document.documentElement;
+const root = dataset.content_root;
 
-// Print in the light theme, with the boxes open that are closed.
+function make(name, attributes = {}, ...children) {
+  const made = document.createElement(name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+/** Say something for a moment where it was done. */
+function flash(button, words) {
+  const before = button.textContent;
+  button.textContent = words;
+  setTimeout(() => (button.textContent = before), 1500);
+}
+
+// ---------------------------------------------------------------- light and dark, print
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => {
+  const { mode } = dataset;
+  dataset.theme = mode === "light" || mode === "dark" ? mode : dark.matches ? "dark" : "light";
+  localStorage.setItem("theme", dataset.theme);
+};
+dark.addEventListener("change", paint);
+for (const button of all("button.theme")) {
+  button.addEventListener("click", () => {
+    const other = dataset.theme === "dark" ? "light" : "dark";
+    dataset.mode = (other === "dark") === dark.matches ? "auto" : other;
+    localStorage.setItem("mode", dataset.mode);
+    paint();
+  });
+}
+paint();
+
 {
-  const { dataset } = document.documentElement;
+  // Print in the light theme, with the boxes open that are closed.
   let theme, closed;
   addEventListener("beforeprint", () => {
     theme = dataset.theme;
     dataset.theme = "light";
-    closed = document.querySelectorAll("details:not(.fold, [open])");
+    closed = all("details:not(.fold, .menu, [open])");
     for (const box of closed) box.open = true;
   });
   addEventListener("afterprint", () => {
@@ -21,64 +53,149 @@ if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = f
   });
 }
 
-document.addEventListener("DOMContentLoaded", () => {
-  // Search excerpts leave out sidebars and formulas' MathML copies. A term's excerpt is its
-  // definition.
-  if (typeof Search !== "undefined") {
-    const { htmlToText } = Search;
-    Search.htmlToText = (html, anchor) => {
-      const page = new DOMParser().parseFromString(html, "text/html");
-      const rest = ".bd-sidebar-secondary, #jb-print-docs-body, .prev-next-area, .katex-mathml";
-      for (const element of page.querySelectorAll(rest)) element.remove();
-      const term = anchor && page.querySelector(`dt${anchor}`);
-      if (term) return term.nextElementSibling.textContent;
-      return htmlToText(page.documentElement.outerHTML, anchor);
-    };
-  }
+// ---------------------------------------------------------------- the bars and the menu
 
-  for (const button of document.querySelectorAll('[data-bs-toggle="dropdown"]')) {
-    const menu = button.nextElementSibling;
-    menu.dataset.bsPopper = "static"; // Bootstrap's style then puts the menu below its button
-    menu.classList.add("dropdown-menu-end");
-    const show = (open) => {
-      menu.classList.toggle("show", open);
-      button.setAttribute("aria-expanded", open);
-    };
-    document.addEventListener("click", ({ target }) => {
-      show(button.contains(target) && !menu.classList.contains("show"));
-    });
-    button.parentElement.addEventListener("keydown", (event) => {
-      if (event.key !== "Escape") return;
-      show(false);
-      button.focus();
-    });
-  }
+for (const side of ["primary", "secondary"]) {
+  const button = document.querySelector(`.${side}-toggle`);
+  const box = document.getElementById(`pst-${side}-sidebar-checkbox`);
+  const bar = document.querySelector(`.bd-sidebar-${side}`);
+  if (!button || !bar) continue;
+  button.addEventListener("click", () => {
+    box.checked = !box.checked;
+    if (box.checked) setTimeout(() => bar.querySelector("a, button").focus(), 100);
+  });
+  bar.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    box.checked = false;
+    button.focus();
+  });
+}
 
-  // Tooltips of terms and citations: the first tap shows it, the second follows the link.
-  let shown;
-  for (const link of document.querySelectorAll("article .internal[title]:not(:has(.py))")) {
-    link.ariaDescription = link.title;
-    link.removeAttribute("title");
-    link.addEventListener("click", (event) => {
-      if (event.pointerType !== "touch" || shown === link) return;
-      event.preventDefault();
-      shown = link;
-      link.focus();
-    });
-    link.addEventListener("blur", () => (shown = undefined));
-    link.addEventListener("keydown", ({ key }) => {
-      if (key === "Escape") link.ariaDescription = null;
-    });
-  }
+// The list of chapters shows the current one; after the page is laid out, that costs nothing.
+addEventListener("load", () =>
+  requestAnimationFrame(() => {
+    const current = document.querySelector(".bd-sidebar-primary .current.active");
+    const bar = current?.closest(".bd-sidebar-primary");
+    if (bar && current.offsetTop > bar.clientHeight) bar.scrollTop = current.offsetTop - 200;
+  }),
+);
 
-  const links = [...document.querySelectorAll(".bd-toc-nav a[href^='#']")];
-  const sections = links.map((link) => document.getElementById(link.hash.slice(1)));
+for (const menu of all("details.menu")) {
+  document.addEventListener("click", ({ target }) => {
+    if (!menu.contains(target)) menu.open = false;
+  });
+  menu.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    menu.open = false;
+    menu.firstElementChild.focus();
+  });
+  menu.querySelector("[data-does=print]").addEventListener("click", () => {
+    menu.open = false;
+    print();
+  });
+  menu.querySelector("[data-does=link]").addEventListener("click", async ({ target }) => {
+    await navigator.clipboard.writeText(location.href);
+    flash(target, "Copied.");
+  });
+}
+
+// ---------------------------------------------------------------- search
+
+const load = (file) =>
+  new Promise((done, failed) => {
+    const script = make("script", { src: `${root}${file}` });
+    script.addEventListener("load", done);
+    script.addEventListener("error", failed);
+    document.head.append(script);
+  });
+let loaded;
+const seek = async () => {
+  const page = document.getElementById("search-page");
+  let box = page ?? document.querySelector("dialog.search");
+  if (!box) {
+    box = make("dialog", { class: "search", "aria-label": "Search" });
+    box.addEventListener("click", ({ target }) => target === box && box.close());
+    document.body.append(box);
+  }
+  if (!page && !box.open) box.showModal();
+  if (!loaded) box.replaceChildren("Loading the index …");
+  loaded ??= load("_static/search/minisearch.js")
+    .then(() => load("searchindex.js"))
+    .then(() => load("_static/search/search.js"));
+  try {
+    await loaded;
+    showSearch(box, new URLSearchParams(location.search).get("q") ?? "");
+  } catch {
+    loaded = undefined;
+    box.replaceChildren("The index of the book can't be loaded. Is there a network?");
+  }
+};
+for (const button of all("button.seek")) button.addEventListener("click", seek);
+if (document.getElementById("search-page") && location.search) seek();
+if (/Mac|iP/.test(navigator.platform)) for (const key of all(".seek kbd")) key.textContent = "⌘ K";
+addEventListener("keydown", (event) => {
+  if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;
+  if (event.key.toLowerCase() !== "k") return;
+  event.preventDefault();
+  seek();
+});
+
+// What was sought is marked where a result leads, in that section.
+const sought = sessionStorage.getItem("sought");
+sessionStorage.removeItem("sought");
+if (sought && CSS.highlights) {
+  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const part = place?.closest("dl") ?? place ?? document.querySelector("article");
+  const words = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
+  const found = [];
+  const any = new RegExp(`(?<![\\p{L}\\p{N}])(?:${sought.replaceAll(" ", "|")})`, "giu");
+  while (words.nextNode()) {
+    const { currentNode: node } = words;
+    if (node.parentElement.closest(".katex")) continue;
+    for (const { index, 0: word } of node.data.matchAll(any)) {
+      found.push(new StaticRange({ startContainer: node, startOffset: index, endContainer: node, endOffset: index + word.length }));
+    }
+  }
+  CSS.highlights.set("sought", new Highlight(...found));
+}
+
+// ---------------------------------------------------------------- tooltips, contents, scrolling
+
+// Tooltips of terms and citations: the first tap shows it, the second follows the link.
+let shown;
+for (const link of all("article .internal[title]:not(:has(.py))")) {
+  link.ariaDescription = link.title;
+  link.removeAttribute("title");
+  const place = () => {
+    const over = link.getBoundingClientRect().left + 360 - innerWidth;
+    link.style.setProperty("--shift", `${-Math.max(0, over)}px`);
+  };
+  link.addEventListener("pointerenter", place);
+  link.addEventListener("focus", place);
+  link.addEventListener("click", (event) => {
+    if (event.pointerType !== "touch" || shown === link) return;
+    event.preventDefault();
+    shown = link;
+    link.focus();
+  });
+  link.addEventListener("blur", () => (shown = undefined));
+  link.addEventListener("keydown", ({ key }) => {
+    if (key === "Escape") link.ariaDescription = null;
+  });
+}
+
+{
+  const links = all(".bd-toc-nav a[href^='#']");
+  const sections = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
   const seen = new Set();
+  let marked;
   const mark = () => {
-    const last = sections.findLastIndex((section) => seen.has(section));
+    const last = links[sections.findLastIndex((section) => seen.has(section))];
+    if (last === marked) return;
+    marked = last;
+    last.scrollIntoView({ block: "nearest" }); // contents may be taller than the viewport
     for (const link of links) link.classList.remove("active");
-    links[last].scrollIntoView({ block: "nearest" }); // contents may be taller than the viewport
-    for (let item = links[last].closest("li"); item; item = item.parentElement.closest("li")) {
+    for (let item = last.closest("li"); item; item = item.parentElement.closest("li")) {
       item.querySelector("a").classList.add("active");
     }
   };
@@ -93,70 +210,126 @@ document.addEventListener("DOMContentLoaded", () => {
     { rootMargin: "-15% 0px -80%" }, // a band near the top, where readers look and links lead
   );
   for (const section of sections) observer.observe(section);
+}
 
-  // Add a Run button to each cell that can run in the page, and an answer box for each exercise,
-  // above the cell that checks it. The rest is loaded on first use (book/python).
-  if (location.protocol === "file:") return;
-  const python = document.querySelector("meta[name=python]");
-  const load = () => import(new URL(`${python.content}page.js`, location));
-  const make = (words, click, parent) => {
-    const button = document.createElement("button");
-    button.type = "button";
-    button.className = "run";
-    button.textContent = words;
-    button.addEventListener("click", click);
-    parent.append(button);
-    return button;
-  };
-  const runs = (cell, name) => {
-    const press = async () => (await load()).press(cell);
-    make("Run", press, cell.querySelector(".cell_input")).ariaLabel = `Run ${name}`;
-  };
-  const ask = (cell, check, given) => {
-    const names = given.split(/, */).filter((name) => !name.includes("="));
-    const lines = names.map((name) => name + " = ..."); // jsmin can't nest `
-    const box = document.createElement("div");
-    box.className = "cell answer";
-    box.dataset.check = check;
-    box.innerHTML = `<p>Your answer</p><div class="cell_input"><textarea rows="${lines.length + 2}"
-      aria-label="Your answer to ${check}. Control and Enter run it" autocapitalize="off"
-      autocomplete="off" spellcheck="false" wrap="off">${lines.join("\n")}\n
-${check}(${names.join(", ")})</textarea></div>`;
-    box.addEventListener("focusin", load, { once: true });
-    cell.before(box);
-    runs(box, `your answer to ${check}`);
-  };
-  document.querySelectorAll("div.cell").forEach((cell, n) => {
-    if (!python || cell.matches(".needs-torch")) return;
-    const first = !document.querySelector(".runs") && !cell.matches(".tag_hide-input");
-    cell.classList.toggle("runs", first);
-    runs(cell, `cell ${n + 1}`);
-    const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
-    for (const [, check, given] of checks) ask(cell, check, given);
-  });
-
-  // The list of chapters shows how many exercises were answered, from local storage.
-  const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
-  const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
-  if (python && chapter in kept("typed")) load(); // restores edits
-  const list = document.querySelector(".bd-links");
-  const show = () => {
-    for (const old of document.querySelectorAll(".right, .forget")) old.remove();
-    const right = Object.entries(kept("right"));
-    for (const [chapter, { right: found, of }] of right) {
-      const links = [...(list?.querySelectorAll("a") ?? [])];
-      const link = links.find(({ pathname }) => pathname.endsWith(`/${chapter}.html`));
-      const words = `✓ ${found.length} of ${of}`;
-      link?.insertAdjacentHTML("beforeend", ` <span class="right">${words}</span>`);
-    }
-    const forget = () => {
-      for (const name of ["right", "typed"]) localStorage.removeItem(name);
-      show();
-    };
-    const some = right.length + Object.keys(kept("typed")).length;
-    if (list && some) make("Forget answers and edits", forget, list).className = "forget";
-  };
-  addEventListener("right", show);
-  addEventListener("storage", show);
-  show();
+// A box that scrolls takes the keyboard's focus; one that doesn't is no stop.
+const sizes = new ResizeObserver((changes) => {
+  for (const { target } of changes) {
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = target;
+    if (scrollWidth > clientWidth + 1 || scrollHeight > clientHeight + 1) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
 });
+const boxes = "article :is(pre, .picture, .pst-scrollable-table-container, div.math)";
+for (const box of all(boxes)) sizes.observe(box);
+
+// ---------------------------------------------------------------- cells
+
+// A bar below each cell, made when it comes near: Run, Edit and Reset where Python is, and Copy. An
+// answer box stands above each cell that checks an exercise. The rest is in book/python.
+const python = location.protocol !== "file:" && document.querySelector("meta[name=python]")?.content;
+const runtime = () => import(new URL(`${python}page.js`, location));
+const act = (does) => async ({ target }) => (await runtime()).act(target.closest("div.cell"), does);
+const button = (words, click) => {
+  const made = make("button", { type: "button" }, words);
+  made.addEventListener("click", click);
+  return made;
+};
+
+function copy({ target }) {
+  const cell = target.closest(".bar").parentElement;
+  const text = cell.querySelector("textarea")?.value ?? cell.querySelector("pre").textContent;
+  navigator.clipboard.writeText(text).then(() => flash(target, "Copied."));
+}
+
+/** The bar of a cell, in the space that book.css keeps for it. */
+function addBar(input) {
+  const made = [...input.children].find((each) => each.matches(".bar"));
+  if (made) return made;
+  const cell = input.closest("div.cell");
+  const runs = python && cell && !cell.matches(".needs-torch");
+  const name = cell?.dataset.name ?? "code";
+  const bar = make("div", { class: "bar", role: "group", "aria-label": name });
+  if (runs) bar.append(button("Run", act("run")));
+  if (runs && !cell.matches(".answer")) bar.append(button("Edit", act("edit")));
+  if (runs) bar.append(button("Reset", act("reset")));
+  if (runs && cell.matches(".first")) bar.append(button("Run all", act("all")));
+  bar.append(button("Copy", copy));
+  // Whoever points at a bar probably runs the cell: Python starts.
+  const warm = async ({ pointerType }) => pointerType === "mouse" && (await runtime()).warm();
+  if (runs) bar.addEventListener("pointerenter", warm, { once: true });
+  near.unobserve(input);
+  input.append(bar);
+  return bar;
+}
+
+const near = new IntersectionObserver(
+  (changes) => {
+    for (const { target, isIntersecting } of changes) if (isIntersecting) addBar(target);
+  },
+  { rootMargin: "600px" },
+);
+
+function ask(cell, check, given) {
+  const names = given.split(/, */).filter((name) => !name.includes("="));
+  const lines = [...names.map((name) => `${name} = ...`), "", `${check}(${names.join(", ")})`];
+  const name = `your answer to ${check}`;
+  const area = make("textarea", {
+    rows: lines.length,
+    "aria-label": `Your answer to ${check}. Control and Enter run it`,
+    autocapitalize: "off",
+    autocomplete: "off",
+    spellcheck: "false",
+    wrap: "off",
+  });
+  area.defaultValue = lines.join("\n");
+  const box = make("div", { class: "cell answer", "data-check": check, "data-name": name });
+  box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, area));
+  box.addEventListener("focusin", runtime, { once: true });
+  cell.before(box);
+}
+
+const cells = all("div.cell");
+for (const [n, cell] of cells.entries()) {
+  cell.dataset.name = `cell ${n + 1}`;
+  if (!python || cell.matches(".needs-torch")) continue;
+  const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
+  for (const [, check, given] of checks) ask(cell, check, given);
+}
+const runnable = cells.filter((cell) => python && !cell.matches(".needs-torch"));
+runnable.find((cell) => !cell.querySelector("details"))?.classList.add("first");
+for (const input of all("article :is(.cell_input, .highlight:not(.cell *))")) near.observe(input);
+
+// The list of chapters shows how many exercises were answered, from local storage.
+const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
+const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
+if (python && chapter in kept("typed")) runtime(); // restores edits
+const list = document.querySelector(".bd-links");
+let forgotten;
+function showProgress() {
+  for (const old of all(".right, .forget")) old.remove();
+  const right = Object.entries(kept("right"));
+  for (const [chapter, { right: found, of }] of right) {
+    const link = all("a", list).find(({ pathname }) => pathname.endsWith(`/${chapter}.html`));
+    link?.append(" ", make("span", { class: "right" }, `✓ ${found.length} of ${of}`));
+  }
+  const forget = () => {
+    if (!confirm("Forget all answers and edits in this book?")) return;
+    forgotten = ["right", "typed"].map((name) => [name, localStorage.getItem(name)]);
+    for (const [name] of forgotten) localStorage.removeItem(name);
+    showProgress();
+  };
+  const undo = () => {
+    for (const [name, text] of forgotten) if (text) localStorage.setItem(name, text);
+    forgotten = undefined;
+    showProgress();
+  };
+  if (right.length + Object.keys(kept("typed")).length) {
+    list?.append(make("p", { class: "forget" }, button("Forget answers and edits", forget)));
+  } else if (forgotten) {
+    list?.append(make("p", { class: "forget", role: "status" }, "Forgotten. ", button("Undo", undo)));
+  }
+}
+addEventListener("right", showProgress);
+addEventListener("storage", showProgress);
+showProgress();

@@ -24,6 +24,7 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
+import slices
 from page import send  # registered by worker.js
 from unavailable import absent_names, is_setting
 
@@ -206,6 +207,7 @@ def run(source: str, name: str) -> str:
             lines = [frame.lineno for frame in summary.stack if frame.filename == file]
             if isinstance(error, SyntaxError):
                 lines = [error.lineno]
+                summary.stack.clear()  # the parser's own frames
             done["error"] = {
                 "type": type(error).__name__,
                 "says": "".join(summary.format_exception_only()).strip().splitlines()[-1],
@@ -215,6 +217,11 @@ def run(source: str, name: str) -> str:
         show()
     sys.modules.pop("torch", None)  # the package checks there for the real torch
     return json.dumps(done | {"seconds": time.perf_counter() - start})
+
+
+def needed(sources: str, source: str) -> str:
+    """The numbers of the cells above that a cell needs; lists are JSON."""
+    return json.dumps(slices.needed(json.loads(sources), source))
 
 
 os.environ["POSENC_STATIC"] = "1"  # widgets give their picture and state, no live view

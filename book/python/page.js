@@ -1,35 +1,34 @@
-// Cells that run in the page. Loaded when a reader first uses one (see book.js).
+// Cells that run in the page. Loaded when a reader first uses one, by book.js, whose functions it
+// uses.
+/* global make, addBar, button, sizes */
 
 const here = new URL(".", import.meta.url).href;
-const root = new URL("../../", here);
-const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
-
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
-
-function button(words, click) {
-  const made = element("button", { type: "button" }, words);
-  made.addEventListener("click", click);
-  return made;
-}
+const site = new URL("../../", here);
+const page = location.pathname.split("/").pop().replace(/\.html$/, "");
 
 const address = (svg) => `data:image/svg+xml,${encodeURIComponent(svg)}`;
 const mega = (bytes) => (bytes / 1e6).toFixed(1);
-const spoken = element("p", { class: "spoken", role: "status" });
+const spoken = make("p", { class: "spoken", role: "status" });
 
 /** Show a status and announce it to screen readers; mere progress is only shown. */
-function say(cell, words) {
+function say(cell, words, verdict = "") {
   cell.state.textContent = words;
+  cell.state.dataset.verdict = verdict;
   spoken.textContent = `${cell.name}: ${words}`;
+}
+
+/** Show how far something is; without a share, only that it goes on. */
+function tell(cell, words, share) {
+  const bar = make("progress", { "aria-label": words });
+  if (share !== undefined) bar.value = share;
+  cell.state.replaceChildren(`${words} `, bar);
+  cell.state.dataset.verdict = "";
 }
 
 // ---------------------------------------------------------------- the worker
 
 let worker;
+let starting;
 let running; // the cell that runs, and the function that resolves its promise
 let queue = Promise.resolve();
 let stops = 0;
@@ -38,12 +37,13 @@ function hear({ data }) {
   if (data.broken) return stop(`Python couldn't be loaded (${data.broken}).`);
   if (!running) return;
   const { cell, resolve } = running;
-  const { total, loaded, done, stream, text, svg, figure } = data;
-  if (total) cell.state.textContent = `Loading Python: ${mega(loaded)} of ${mega(total)} MB`;
-  if (data.starting) cell.state.textContent = "Starting Python …";
-  if (data.running) cell.state.textContent = "Running";
+  const { total, loaded, done, stream, text, svg, figure, needed } = data;
+  if (total) tell(cell, `Loading Python: ${mega(loaded)} of ${mega(total)} MB`, loaded / total);
+  if (data.starting) tell(cell, "Starting Python …");
+  if (data.running && !cell.state.textContent.includes(" of ")) tell(cell, "Running");
+  if (needed) resolve(needed);
   if (stream) cell.print(stream, data.name);
-  if (text) cell.show(element("pre", {}, text));
+  if (text) cell.show(make("pre", {}, text));
   if (figure) cell.showFigure(figure, svg);
   else if (svg) cell.showPicture(svg);
   if (done) resolve(done);
@@ -55,7 +55,7 @@ async function keepForOffline() {
   if (!serviceWorker || serviceWorker.controller) return;
   try {
     const version = here.split("/").at(-2);
-    await serviceWorker.register(new URL(`offline.js?version=${version}`, root));
+    await serviceWorker.register(new URL(`offline.js?version=${version}`, site));
     const { active } = await serviceWorker.ready;
     // It soon controls the page, except after a forced reload.
     for (let n = 0; n < 20 && !serviceWorker.controller; n++) {
@@ -71,27 +71,39 @@ async function keepForOffline() {
 function stop(words) {
   stops++;
   worker?.terminate();
-  worker = undefined;
+  worker = starting = undefined;
   for (const cell of cells) cell.ran = undefined;
   if (running) say(running.cell, words);
   running?.resolve({ stopped: words });
 }
 
+async function start() {
+  await keepForOffline();
+  worker = new Worker(`${here}worker.js`, { type: "module" });
+  worker.addEventListener("message", hear);
+  worker.addEventListener("error", () => stop("Python couldn't be loaded. Is there a network?"));
+}
+
+/** Start Python, unless it has started. Book.js calls it when a reader points at a bar. */
+export const warm = () => (starting ??= start());
+
+/** Post a message about a cell to the worker; resolves to its answer. */
+async function post(cell, message) {
+  const answer = new Promise((resolve) => (running = { cell, resolve }));
+  if (!worker) tell(cell, "Starting Python …");
+  await warm();
+  worker?.postMessage(message);
+  const found = await answer;
+  running = undefined;
+  return found;
+}
+
 /** Run a cell in the worker; resolves to its result. */
 async function execute(cell) {
-  const done = new Promise((resolve) => (running = { cell, resolve }));
   cell.box.classList.add("stale"); // the old output stays, dimmed, until there is new output
-  if (!worker) {
-    say(cell, "Loading Python");
-    await keepForOffline();
-    worker = new Worker(`${here}worker.js`, { type: "module" });
-    worker.addEventListener("message", hear);
-    worker.addEventListener("error", () => stop("Python couldn't be loaded. Is there a network?"));
-  }
-  worker.postMessage({ source: cell.source, name: cell.name });
-  const result = await done;
-  running = undefined;
+  const result = await post(cell, { source: cell.source, name: cell.name });
   cell.ran = result.error || result.stopped ? undefined : cell.source;
+  cell.failed = result.error?.type;
   return result;
 }
 
@@ -99,7 +111,7 @@ async function execute(cell) {
 async function runEach(list, asked) {
   for (const [n, cell] of list.entries()) {
     const share = `${n + 1} of ${list.length}`;
-    if (cell !== asked) asked.state.textContent = `Running ${cell.name}, ${share}`;
+    if (list.length > 1) tell(asked, `Running ${cell.name}, ${share}`, n / list.length);
     const result = await execute(cell);
     if (!result.stopped) cell.finish(result);
     const why = result.stopped ?? result.error?.says;
@@ -109,18 +121,32 @@ async function runEach(list, asked) {
   return true;
 }
 
-/** Run a cell; on a NameError, run the cells above that haven't run yet, and retry. */
+/** Run a cell after the cells above that it needs (slices.py) and that haven't run yet. */
 async function runOne(cell) {
-  const result = await execute(cell);
-  const missed = above(cell).filter((other) => other.ran !== other.source);
-  if (result.error?.type === "NameError" && missed.length) {
-    say(cell, "It needs what stands above, which runs first.");
-    await runEach([...missed, cell], cell);
-  } else if (!result.stopped) cell.finish(result);
+  if (cell.check && cell.source === cell.published) {
+    return say(cell, "Put your answer in the place of “...” first.");
+  }
+  const before = above(cell);
+  const sources = before.map(({ source }) => source);
+  const needed = await post(cell, { sources, source: cell.source });
+  if (needed.stopped) return;
+  const missed = needed.map((n) => before[n]).filter((other) => other.ran !== other.source);
+  const left = () => before.filter((other) => other.ran !== other.source);
+  const isDone = await runEach([...missed, cell], cell);
+  if (isDone || cell.failed !== "NameError" || !left().length) return;
+  say(cell, "It needs more of what stands above, which runs first.");
+  await runEach([...left(), cell], cell);
 }
 
 async function runAbove(cell) {
   if (await runEach(above(cell), cell)) say(cell, "All above has run.");
+}
+
+/** Run all cells of the page, in order, except solutions. */
+async function runAll(cell) {
+  const list = cells.filter((each) => !each.isSolution);
+  for (const each of list) each.open();
+  if (await runEach(list, cell)) say(cell, `All ${list.length} cells have run.`);
 }
 
 /** The cells that a cell may depend on; only solutions depend on solutions. */
@@ -147,6 +173,18 @@ function enqueue(cell, work) {
 
 // ---------------------------------------------------------------- cells
 
+// What has a color in Python, by the names of Pygments' classes.
+const TOKENS = new RegExp(
+  [
+    /(?<c1>#.*)/,
+    /(?<s2>\b[fr]{0,2}(?:"""[^]*?"""|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))/,
+    /(?<mi>\b\d[\w.]*)/,
+    /(?<k>\b(?:and|as|assert|break|class|continue|def|del|elif|else|except|False|finally|for|from|if|import|in|is|lambda|None|not|or|pass|raise|return|True|try|while|with|yield)\b)/,
+    /(?<o>[-+*\/%@=<>!&|~^]+)/,
+  ].map(({ source }) => source).join("|"),
+  "g",
+);
+
 /** A cell of the chapter, or the box that book.js made for the answer to a check. */
 class Cell {
   constructor(box, name, check) {
@@ -158,8 +196,8 @@ class Cell {
     this.published = this.editor?.defaultValue ?? this.code.textContent.replace(/\n$/, "");
     this.isSolution = box.matches(".tag_solution");
     this.alt = box.querySelector("img")?.alt || `The picture that ${name} draws`;
-    this.state = element("span", { class: "state" });
-    this.output = element("div", { class: "cell_output ran" });
+    this.state = make("span", { class: "state" });
+    this.output = make("div", { class: "cell_output ran" });
     if (check) this.watch();
   }
 
@@ -167,29 +205,16 @@ class Cell {
     return this.editor?.value ?? this.published;
   }
 
-  /** Replace the Run button with a toolbar and status below the code. */
+  /** Add a status, and a button to stop, to the bar that book.js made. */
   open() {
-    this.box.querySelector(".run")?.remove();
-    if (this.bar) return;
+    if (this.stopping) return;
     this.stopping = button("Stop", () =>
       stop("Stopped. The variables are gone: Run all above makes them again."),
     );
     this.stopping.hidden = true;
-    const edit = () => {
-      this.edit(this.source);
-      this.editor.focus();
-    };
-    this.bar = element(
-      "div",
-      { class: "bar", role: "group", "aria-label": this.name },
-      button("Run", () => enqueue(this, runOne)),
-      button("Run all above", () => enqueue(this, runAbove)),
-      ...(this.check ? [] : [button("Edit", edit)]),
-      button("Reset", () => this.reset()),
-      this.stopping,
-      this.state,
-    );
-    this.input.after(this.bar);
+    this.above = button("Run all above", () => enqueue(this, runAbove));
+    this.bar = addBar(this.input);
+    this.bar.append(this.stopping, this.above, this.state);
   }
 
   busy(is) {
@@ -201,51 +226,53 @@ class Cell {
   replace() {
     if (!this.box.classList.contains("stale")) return;
     this.output.replaceChildren();
-    (this.input.closest("details") ?? this.bar ?? this.input).after(this.output);
+    const stored = this.box.querySelector(".cell_output:not(.ran)"); // a picture's code is below it
+    (stored ?? this.input.closest("details") ?? this.input).after(this.output);
     this.box.classList.replace("stale", "has-run");
   }
 
   show(...nodes) {
     this.replace();
     this.output.append(...nodes);
+    for (const node of nodes) sizes.observe(node);
   }
 
   print(text, stream) {
     this.replace();
     const last = this.output.lastChild;
     if (last?.className === stream) last.append(text);
-    else this.show(element("pre", { class: stream }, text));
+    else this.show(make("pre", { class: stream }, text));
   }
 
   showPicture(svg) {
     const edited = this.source !== this.published;
     const alt = edited ? `The picture that ${this.name} draws now` : this.alt;
     const label = "Figure, scrolls sideways if it is wide"; // as for the stored ones
-    const scrolls = { class: "picture", role: "group", "aria-label": label, tabindex: "0" };
-    this.show(element("div", scrolls, element("img", { src: address(svg), alt })));
+    const scrolls = { class: "picture", role: "group", "aria-label": label };
+    this.show(make("div", scrolls, make("img", { src: address(svg), alt })));
   }
 
   async showFigure({ kind, state }, svg) {
-    const el = element("div");
+    const el = make("div");
     this.show(el);
     const { default: figures } = await import(`${here}figures.js`);
     const shown = { ...state, _kind: kind.toLowerCase() };
     const ignore = () => {};
     const model = { get: (name) => shown[name], set: ignore, save_changes: ignore, on: ignore };
     figures.render({ model, el });
-    el.firstChild.append(element("img", { src: address(svg), alt: "" })); // for print
+    el.firstChild.append(make("img", { src: address(svg), alt: "" })); // for print
   }
 
   finish({ error }) {
     this.replace();
     if (this.check && error?.type === "AssertionError") {
-      say(this, `Not yet: ${error.says.replace(/^AssertionError: /, "")}`);
+      say(this, `Not yet: ${error.says.replace(/^AssertionError: (not yet:? *)?/i, "")}`, "wrong");
     } else if (error) {
-      this.show(element("pre", { class: "error" }, error.text));
-      say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says);
+      this.show(make("pre", { class: "error" }, error.text));
+      say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says, "error");
     } else if (this.check && this.source.includes(`${this.check}(`)) {
       if (this.output.textContent === "Right.\n") this.output.replaceChildren(); // not twice
-      say(this, "Right.");
+      say(this, "Right.", "right");
       remember(this.check);
     } else say(this, this.output.lastChild ? "Done." : "Done: it showed nothing.");
   }
@@ -253,7 +280,7 @@ class Cell {
   /** Replace the code with a text area. */
   edit(text) {
     if (!this.editor) {
-      this.editor = element("textarea", {
+      this.editor = make("textarea", {
         "aria-label": `Code of ${this.name}. Control and Enter run it`,
         autocapitalize: "off",
         autocomplete: "off",
@@ -268,14 +295,34 @@ class Cell {
     this.changed();
   }
 
+  /** Colors lie below the text area, whose own letters are transparent. */
   watch() {
+    this.colors = make("pre", { class: "colors", "aria-hidden": "true" });
+    const both = make("div", { class: "editor highlight" });
+    this.editor.before(both);
+    both.append(this.colors, this.editor);
+    this.editor.addEventListener("scroll", () => (this.colors.scrollLeft = this.editor.scrollLeft));
+    this.paint();
     this.editor.addEventListener("input", () => this.changed());
     this.editor.addEventListener("keydown", (event) => this.press(event));
   }
 
   changed() {
     this.editor.rows = this.editor.value.split("\n").length;
+    this.box.classList.toggle("edited", !this.check && this.source !== this.published);
+    this.paint();
     keep(this);
+  }
+
+  paint() {
+    const colored = [];
+    let end = 0;
+    for (const found of this.editor.value.matchAll(TOKENS)) {
+      const [kind] = Object.entries(found.groups).find(([, text]) => text !== undefined);
+      colored.push(this.editor.value.slice(end, found.index), make("span", { class: kind }, found[0]));
+      end = found.index + found[0].length;
+    }
+    this.colors.replaceChildren(...colored, `${this.editor.value.slice(end)}\n`);
   }
 
   /** Auto-indent: Enter keeps the line's indentation, one level deeper after a colon. */
@@ -297,7 +344,7 @@ class Cell {
     this.box.classList.remove("has-run", "stale");
     if (this.editor) this.edit(this.published);
     if (!this.check) {
-      this.editor?.remove();
+      this.editor?.parentElement.remove();
       this.editor = undefined;
       this.code.hidden = false;
     }
@@ -313,7 +360,7 @@ const answers = [...document.querySelectorAll("div.answer")].map((box) => {
   return new Cell(box, `your answer to ${check}`, check);
 });
 document.querySelector("article").append(spoken);
-document.head.append(element("link", { rel: "stylesheet", href: `${here}page.css` }));
+document.head.append(make("link", { rel: "stylesheet", href: `${here}page.css` }));
 
 // ---------------------------------------------------------------- local storage
 
@@ -321,15 +368,15 @@ const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
 
 /** Save an edit until it is reset; `of` is the published code, to detect that the cell changed. */
 function keep({ name, published, source }) {
-  const { [chapter]: mine = {}, ...others } = kept("typed");
+  const { [page]: mine = {}, ...others } = kept("typed");
   if (source === published) delete mine[name];
   else mine[name] = { of: published, text: source };
-  const all = Object.keys(mine).length ? { ...others, [chapter]: mine } : others;
+  const all = Object.keys(mine).length ? { ...others, [page]: mine } : others;
   localStorage.setItem("typed", JSON.stringify(all));
 }
 
 for (const cell of [...cells, ...answers]) {
-  const { of, text } = kept("typed")[chapter]?.[cell.name] ?? {};
+  const { of, text } = kept("typed")[page]?.[cell.name] ?? {};
   if (of === cell.published) {
     cell.open();
     cell.edit(text);
@@ -340,15 +387,21 @@ for (const cell of [...cells, ...answers]) {
 /** Save that an answer was right. */
 function remember(check) {
   const all = kept("right");
-  const { right = [] } = all[chapter] ?? {};
-  all[chapter] = { right: [...new Set([...right, check])], of: answers.length };
+  const { right = [] } = all[page] ?? {};
+  all[page] = { right: [...new Set([...right, check])], of: answers.length };
   localStorage.setItem("right", JSON.stringify(all));
   dispatchEvent(new Event("right"));
 }
 
-/** Called by a cell's Run button (book.js). */
-export function press(box) {
+/** Called by the buttons of a cell's bar (book.js). */
+export function act(box, does) {
   const cell = [...cells, ...answers].find((each) => each.box === box);
-  enqueue(cell, runOne);
-  cell.bar.querySelector("button").focus();
+  cell.open();
+  if (does === "run") enqueue(cell, runOne);
+  if (does === "all") enqueue(cell, runAll);
+  if (does === "edit") {
+    cell.edit(cell.source);
+    cell.editor.focus();
+  }
+  if (does === "reset") cell.reset();
 }

@@ -43,15 +43,16 @@ async function start() {
 
 const started = start();
 
-async function run({ source, name }) {
+async function run({ sources, source, name }) {
   const { python, kernel } = await started;
+  if (sources) return { needed: JSON.parse(kernel.needed(JSON.stringify(sources), source)) };
   await python.loadPackagesFromImports(kernel.wanted(source), { messageCallback() {} });
   postMessage({ running: name });
-  return JSON.parse(kernel.run(source, name));
+  return { done: JSON.parse(kernel.run(source, name)) };
 }
 
 let last = started; // one cell after another
 addEventListener("message", ({ data }) => {
-  last = last.then(async () => postMessage({ done: await run(data) }));
+  last = last.then(async () => postMessage(await run(data)));
   last.catch((error) => postMessage({ broken: error.message }));
 });

@@ -15,9 +15,10 @@ After reading all pages
     write, and `search_index` indexes sections and words.
 While writing a page
     `myst_markup` resolves links to targets on other pages, `glossary_links` links terms and adds
-    tooltips, `folds` makes boxes, code and checks open on a click, `math_renderer` renders
-    formulas, `page_body` controls line breaks and puts tables and pictures in scrolling boxes,
-    `optimization` sets the sizes of images, `live_figures` and `config_page` add their scripts,
+    tooltips, `folds` makes boxes, code and checks open on a click, `cards` shows the chapters,
+    `math_renderer` renders formulas, `page_body` controls line breaks, `theme` puts tables and
+    pictures in scrolling boxes, `optimization` sets the sizes of images, `live_figures` and
+    `config_page` add their scripts,
     `deployment` points Colab at its notebook, `page_metadata` adds a description and a date, and
     `browser_files` says where Python is. The theme's layout and ``_templates`` assemble the page.
 After writing all pages
@@ -44,6 +45,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     from . import (
         browser_cells,
         browser_files,
+        cards,
         claims,
         code_cells,
         config_page,
@@ -63,12 +65,13 @@ def setup(app: Sphinx) -> dict[str, Any]:
         search_index,
         svg_theme,
         text_twins,
+        theme,
     )
 
     def change_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
         """Post-process a page's body; the search page and the index have none."""
         if body := context.get("body"):
-            body = page_body.keep_text(page_body.repair(body))
+            body = page_body.keep_text(theme.boxed(body))
             context["body"] = optimization.size_images(app, body)
 
     def finish(app: Sphinx, error: Exception | None) -> None:
@@ -86,7 +89,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
     app.add_config_value("html_optimized", True, "html")  # False: pages as Sphinx writes them
     app.add_config_value("redirects", {}, "html")  # old page to new page
-    search.languages["en"] = search_index.Words
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
     app.add_lexer("python", code_cells.Python)
     folds.setup(app)
@@ -109,6 +111,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, glossary_links.tell),
         ("doctree-resolved", AFTER, page_body.keep_formulas),
         ("doctree-resolved", AFTER, folds.fold),
+        ("doctree-resolved", AFTER, cards.deal),
         ("html-collect-pages", BEFORE, deployment.redirect),
         ("html-page-context", AFTER, optimization.load_merged),
         ("html-page-context", AFTER, change_body),

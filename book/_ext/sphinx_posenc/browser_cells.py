@@ -5,29 +5,14 @@
 
 import ast
 import re
-import symtable
 from collections.abc import Container, Iterable, Iterator
 
 from docutils import nodes
 from sphinx.application import Sphinx
 
 from .reading_time import add_to_opening
+from .slices import bound_and_read
 from .unavailable import absent_names, is_setting, without_absent
-
-
-def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
-    """Names that a statement binds, and free names that it reads, nested scopes included."""
-    top = symtable.symtable(ast.unparse(node), "a statement", "exec")
-    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
-    read = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
-    inner = top.get_children()
-    while inner:
-        table = inner.pop()
-        inner += table.get_children()
-        read |= {s.get_name() for s in table.get_symbols() if s.is_global()}
-    if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
-        read -= bound  # a loop or function binds its names before it reads them
-    return bound, read
 
 
 def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterator[bool]:

@@ -25,7 +25,9 @@ OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
 OFFLINE = "offline.js"  # at the root, since a service worker controls only pages below it
 OWN_PAGES = ("book/config", "book/try")
-SHARED = [HERE / "unavailable.py", HERE / "svg_theme.py"]  # the page's kernel imports these, too
+SHARED = [
+    HERE / f"{name}.py" for name in ("slices", "svg_theme", "unavailable")
+]  # the page's kernel imports these, too
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 

@@ -139,7 +139,12 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
             "rows alone."
         )
         fields = "".join(choices(name, values) for name, values in CHOICES.items())
-        above = [nodes.paragraph("", count), nodes.raw("", fields, format="html")]
+        shares = (
+            f'<i class="{kind.replace(" ", "-")}" style="flex-grow: {found[kind]}"></i>'
+            for kind in CHOICES["verdict"]
+        )
+        fields += f'<div class="tally" aria-hidden="true">{"".join(shares)}</div>'
+        above = [nodes.raw("", fields, format="html"), nodes.paragraph("", count)]
         table.parent.insert(table.parent.index(table), above)
 
 

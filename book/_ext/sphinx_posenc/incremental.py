@@ -9,7 +9,7 @@ import hashlib
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from . import browser_files, deployment, optimization, page_metadata, security_policy
+from . import browser_files, deployment, optimization, page_metadata, security_policy, theme
 from .glossary_links import said
 
 OTHERS = {"_static", "embed", "slides"}  # folders of pages that Sphinx doesn't write
@@ -36,14 +36,14 @@ def pages_to_write(app: Sphinx, env: BuildEnvironment) -> list[str]:
     dated = [
         page for page in env.found_docs if everything or dates.get(page) != before[1].get(page)
     ]
-    return dated or [app.config.root_doc]  # Sphinx copies no assets unless it writes a page
+    return [*dated, app.config.root_doc]  # it shows the chapters' pictures
 
 
 def finish(app: Sphinx) -> None:
     """Optimize the pages, and add a security policy to each."""
     site = app.outdir.resolve()
     paths = [path for path in sorted(site.rglob("*.html")) if not OTHERS & {*path.parts}]
-    pages = {path: path.read_text(encoding="utf-8") for path in paths}
+    pages = {path: theme.lean(path.read_text(encoding="utf-8")) for path in paths}
     if app.config.html_optimized:
         optimization.merge(app, pages)
     for path, html in pages.items():

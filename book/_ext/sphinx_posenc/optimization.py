@@ -2,9 +2,9 @@
 
 Sphinx, the theme and the extensions each add their own files to every page, and most of the rules
 and glyphs in them are never used. `load_merged` makes each page load ``site.css`` and ``site.js``
-instead, and `merge` writes these two once all pages exist: the same files in the same order,
-without rules that can't match, and with fonts subset to the glyphs that pages use. It deletes files
-that are no longer referenced. Nothing that a reader sees changes.
+instead, and `merge` writes these two once all pages exist: the same styles in the same order,
+without rules that can't match, with fonts subset to the glyphs that pages use, and ``book.js``,
+which stands in for all other scripts. It deletes files that are no longer referenced.
 """
 
 import hashlib
@@ -27,17 +27,9 @@ from fontTools import subset
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
+from . import theme
 from .svg_theme import stack
 
-STYLES = [
-    "basic.css",
-    "styles/bootstrap.css",
-    "styles/pydata-sphinx-theme.css",
-    "vendor/fontawesome/6.5.2/css/all.min.css",
-]
-LAST = "scripts/pydata-sphinx-theme.js"
-# Only the version switcher reads the page's name, and the book has no versions.
-PAGENAME = "DOCUMENTATION_OPTIONS.pagename"
 SITE = re.compile(r'(?<=_static/)site(?:\.\w{10})?\.(css|js)(?=")')
 IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
 URL = re.compile(r"""url\(\s*("[^"]*"|'[^']*'|[^)"']*?)\s*\)""")
@@ -53,14 +45,13 @@ logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 
 def load_merged(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
-    """Make a page load the merged files (see webpack-macros.html), and record the original ones."""
-    context["styles"], context["last_script"] = STYLES, LAST
+    """Make a page load the merged files (see webpack-macros.html), and no script but the book's."""
+    context["styles"], context["last_script"] = theme.STYLES, "book.js"
+    context["script_files"].clear()
     if app.config.html_optimized:
         context["styles"], context["last_script"] = ["site.css"], "site.js"
-        listed = context["css_files"], context["script_files"]
-        app.listed = [sorted(files, key=lambda file: file.priority) for files in listed]
-        for files in listed:
-            files.clear()
+        app.listed = sorted(context["css_files"], key=lambda file: file.priority)
+        context["css_files"].clear()
 
 
 def size_images(app: Sphinx, body: str) -> str:
@@ -204,9 +195,9 @@ def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder
     headings = "".join(h.text_content() for page in pages for h in page.iter("h1", "h2", "h3"))
     # MathML is for screen readers: its characters aren't drawn.
     drawn = {
-        "KaTeX_Math": below("mathnormal"),
+        "KaTeX_Math": below("mathnormal") + below("plain"),
         "KaTeX_Size": below("delimsizing") + below("op-symbol"),
-        "KaTeX": below("katex-html"),
+        "KaTeX": below("katex-html") + below("plain"),
         "Font": "".join(re.findall("[\ue000-\uf8ff]", css)),
         "": below("navbar-brand") + headings,
     }
@@ -248,27 +239,17 @@ def delete_unnamed(folder: Path, texts: Iterable[str]) -> None:
             path.unlink()
 
 
-def script(files: list[Any], site: Path) -> str:
-    """All shared scripts in one; the theme's own comes last, as on its pages."""
-    shared = [file for file in files if PAGENAME not in file.attributes.get("body", "")]
-    bodies = [f.attributes.get("body") or (site / f.filename).read_text("utf-8") for f in shared]
-    bodies.append((site / "_static" / LAST).read_text(encoding="utf-8"))
-    # An empty statement before each file keeps its "use strict" from applying to them all.
-    minified = (jsmin(body, keep_bang_comments=True) for body in dict.fromkeys(bodies))
-    return "".join(f";\n{body}" for body in minified)
-
-
 def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     """Write the site's stylesheet and script, and reference them from its pages."""
     site = app.outdir.resolve()
-    folder, (styles, scripts) = site / "_static", app.listed
-    code = script(scripts, site)
-    paths = [folder / name for name in STYLES]
-    paths += [site / file.filename.partition("?")[0] for file in styles]
+    folder = site / "_static"
+    code = jsmin((folder / "book.js").read_text("utf-8"))
+    search = "".join(path.read_text("utf-8") for path in sorted((folder / "search").glob("*.js")))
+    paths = [folder / name for name in theme.STYLES]
+    paths += [site / file.filename.partition("?")[0] for file in app.listed]
     rules = parse("".join(read_style(path, folder) for path in paths))
     fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
     others = tinycss2.serialize([rule for rule in rules if rule not in fonts])
-    search = (folder / "searchtools.js").read_text(encoding="utf-8")
     trees = [lxml.html.fromstring(page) for page in pages.values()]
     inline = [script.text or "" for tree in trees for script in tree.iter("script")]
     css = used_rules(others, trees, set(WORD.findall(" ".join([code, search, *inline]))))

@@ -1,7 +1,7 @@
-"""Post-processes the HTML of a page: line breaks, and scrolling boxes.
+"""Post-processes the HTML of a page: where lines break.
 
 Lines don't break inside a number or a short equation, or between a short formula and what touches
-it; paths may break after a slash. Wide tables and figures scroll in boxes that take keyboard focus.
+it; paths may break after a slash.
 """
 
 import re
@@ -9,11 +9,6 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
-BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide" tabindex="0">'
-TABLE = '<div class="pst-scrollable-table-container">'
-PICTURE = re.compile(
-    r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
-)
 UNBROKEN = re.compile(
     r"""
     (?P<markup> <(pre|code|math|script|style|svg)\b.*?</\2> | <[^>]*> )
@@ -72,9 +67,3 @@ def keep_text(body: str) -> str:
     body = UNBROKEN.sub(keep, body)
     body = CODE.sub(" together", body)
     return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
-
-
-def repair(body: str) -> str:
-    """Put the tables and pictures of a page's body in scrolling boxes."""
-    body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
-    return PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)

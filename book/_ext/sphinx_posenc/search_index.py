@@ -1,70 +1,97 @@
-"""Indexes sections and glossary terms for the search; `search_scorer.js` ranks them."""
+"""What the search (``book/_static/search/search.js``) reads: each section's title, text and code.
+
+A page is ``[title, sections]``; a section, or a term of the glossary, is ``[anchor, title, other
+titles, text, code]``. The book's own index entries count as titles. Of code and of its output only
+the names are kept, each once: numbers fill outputs, and excerpts show prose.
+"""
 
 import json
 import re
 from collections.abc import Iterable
-from html import escape
-from typing import IO
+from html import unescape
+from typing import IO, Any
 
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.search import IndexBuilder
-from sphinx.search.en import SearchEnglish
 
-WITHIN = re.compile(r"(?<=\d)[\s,](?=\d{3}(?!\d))|(?<=\w)//(?=\w)")  # one word: 10 000, i//2
-NUMBER = re.compile(r"\b\d+\b")  # outputs are full of them
-
-
-class Words(SearchEnglish):
-    """English, where 10 000 is one word and single letters are none."""
-
-    def split(self, input: str) -> list[str]:
-        return super().split(WITHIN.sub("", input))
-
-    def word_filter(self, word: str) -> bool:
-        return super().word_filter(word) and not (len(word) == 1 and word.isascii())
+START = "window.bookPages="
+NAME = re.compile(r"[^\W\d]\w{2,}")
 
 
 class Sections(IndexBuilder):
-    """Sphinx's index, with sections and terms as separate documents, ``page#anchor``.
+    """In the place of Sphinx's index, for its builder: the same calls, other contents."""
 
-    So is the code of a page, with its output: ``page#``.
-    """
+    pages: dict[str, Any]
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given)
+        self.pages = {}
 
     def feed(self, docname: str, filename: str, title: str, doctree: nodes.document) -> None:
-        page, code = doctree.deepcopy(), nodes.paragraph()
-        for node in [*page.findall(is_code)]:
-            code += nodes.Text(NUMBER.sub(" ", node.astext()))
-            node.clear()
-        for node in [*page.findall(addnodes.index)]:  # the book's own entries count as titles
-            entries = node["entries"] if "inline" in node else []
-            node.replace_self([nodes.title("", entry[1]) for entry in entries])
-        for part in reversed([*page.findall(is_part)]):  # inner ones first
-            part.parent.remove(part)
-            anchor, heading = (part[0]["ids"] or part["ids"])[0], part[0].astext()
-            part[0].replace_self(nodes.title("", heading))
-            if len(part.astext().split()) > len(heading.split()):
-                super().feed(f"{docname}#{anchor}", "", escape(heading), part)
-        super().feed(f"{docname}#", "", "", code)
-        super().feed(docname, "", title, page)
+        page, found = doctree.deepcopy(), []
+        others: list[str] = []
+        for node in [*page.findall(addnodes.index)]:
+            node.replace_self(nodes.comment("", *entries_of(node)))
+        for part in [*reversed([*page.findall(is_part)]), page]:  # inner ones first
+            heading = "" if part is page else part[0].astext()
+            anchor = "" if part is page else (part[0]["ids"] or part["ids"])[0]
+            if part is not page:
+                part.parent.remove(part)
+                part.remove(part[0])
+            code = " ".join(taken(part, is_code))
+            others = [*taken(part, lambda node: isinstance(node, nodes.comment))]
+            names = [*dict.fromkeys(NAME.findall(code))]
+            text = " ".join(plain(part).split())
+            if text or names:
+                found.append([anchor, heading, ", ".join(others), text, " ".join(names)])
+        self.pages[docname] = [unescape(re.sub("<[^>]*>", "", title)), found[::-1]]
+
+    def load(self, stream: IO[str], format: object) -> None:
+        self.pages = json.loads(stream.read().removeprefix(START))
 
     def dump(self, stream: IO[str], format: object) -> None:
-        index = json.dumps(self.freeze(), sort_keys=True, separators=(",", ":"))
-        stream.write(f"Search.setIndex({index})")
+        stream.write(START + json.dumps(self.pages, sort_keys=True, ensure_ascii=False))
 
     def prune(self, docnames: Iterable[str]) -> None:
-        kept = set(docnames)
-        super().prune([name for name in self._titles if name.partition("#")[0] in kept])
-        for words in (self._mapping, self._title_mapping):  # Sphinx keeps words without pages
-            for word in [word for word, pages in words.items() if not pages]:
-                del words[word]
+        kept = {*docnames}
+        self.pages = {name: page for name, page in self.pages.items() if name in kept}
+
+
+def entries_of(node: nodes.Element) -> list[nodes.Text]:
+    """The book's own index entries at a place, as text; autodoc's have no node around them."""
+    entries = node["entries"] if "inline" in node else []
+    return [nodes.Text(", ".join(entry[1] for entry in entries))] if entries else []
+
+
+def taken(part: nodes.Node, wanted: Any) -> list[str]:
+    """Remove nodes from a part, and return their text."""
+    found = list(part.findall(wanted))
+    for node in found:
+        if node.parent:
+            node.parent.remove(node)
+    return [node.astext() for node in found]
+
+
+def plain(part: nodes.Node) -> str:
+    """The prose of a part, with short formulas as their letters, without longer ones."""
+    for formula in [*part.findall(nodes.math)]:
+        letters = re.sub(r"\\(?:mathrm|text|mathbf|,|;)|[{}\\$]", "", formula.astext())
+        formula.parent.replace(formula, nodes.Text(letters if len(letters) < 13 else "…"))
+    return " ".join(leaf.astext() for leaf in part.findall(is_line))
+
+
+def is_line(node: nodes.Node) -> bool:
+    """Whether a node is a paragraph, a caption or the like, and not within another."""
+    is_text = isinstance(node, nodes.TextElement) and not isinstance(node, nodes.Inline)
+    return is_text and not isinstance(node.parent, nodes.TextElement)
 
 
 def is_code(node: nodes.Node) -> bool:
     """Whether a node is code, its output, or a display formula."""
-    if isinstance(node, nodes.container):
-        return "cell_output" in node["classes"]
-    return isinstance(node, nodes.literal_block | nodes.math_block)
+    if isinstance(node, nodes.container) and "cell_output" in node["classes"]:
+        return not next(node.findall(nodes.caption), None)
+    return isinstance(node, nodes.literal_block | nodes.math_block | nodes.raw)
 
 
 def is_part(node: nodes.Node) -> bool:

@@ -1,0 +1,197 @@
+/* The search, loaded on first use (book.js) after MiniSearch and the sections of all pages
+   (search_index.py). Results come while one types. */
+{
+  // A number is one word, however it is spaced, and position_ids is three: itself and its parts.
+  const split = (text) =>
+    (
+      text
+        .replace(/(?<=\d)[\s,](?=\d{3}(?!\d))|(?<=\w)\/\/(?=\w)/g, "")
+        .match(/[\p{L}\p{N}_]+/gu) ?? []
+    ).flatMap((word) => (/\w_\w/.test(word) ? [word, ...word.split("_").filter(Boolean)] : [word]));
+  const ENDING = /(?:ations?|ate[ds]?|ating|ings?|ions?|ed|ies|e?s|[ey])$/;
+  const SHORT = { dim: "dimension", emb: "embedding", freq: "frequency", len: "length", pos: "position" };
+  const stem = (word) => {
+    const low = SHORT[word.toLowerCase()] ?? word.toLowerCase();
+    return low.length > 3 && /^[a-z]+$/.test(low) ? low.replace(ENDING, "") : low;
+  };
+  const isLetter = (word) => /^[a-z]$/i.test(word);
+  const known = new Map(); // stems, and how often they occur
+  const spelled = new Map(); // spellings, and their stems
+  const processTerm = (word) => {
+    if (isLetter(word)) return null;
+    const root = stem(word);
+    known.set(root, (known.get(root) ?? 0) + 1);
+    spelled.set(word.toLowerCase(), root);
+    return root;
+  };
+
+  const index = new MiniSearch({ fields: ["title", "other", "page", "text", "code"], tokenize: split, processTerm });
+  const documents = Object.entries(window.bookPages).flatMap(([name, [page, sections]]) =>
+    sections.map(([anchor, title, other, text, code]) => ({
+      id: `${name}#${anchor}`,
+      name,
+      anchor,
+      title: title || page,
+      other,
+      page: title ? page : "",
+      text,
+      code,
+    })),
+  );
+  index.addAll(documents);
+  const documentOf = new Map(documents.map((each) => [each.id, each]));
+
+  /** Edits between two words, where two letters swapped are one. */
+  function edits(a, b) {
+    let [before, last] = [[], Array.from({ length: b.length + 1 }, (_, n) => n)];
+    for (let i = 1; i <= a.length; i++) {
+      const row = [i];
+      for (let j = 1; j <= b.length; j++) {
+        const same = a[i - 1] === b[j - 1];
+        row[j] = Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + !same);
+        if (a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) row[j] = Math.min(row[j], before[j - 2] + 1);
+      }
+      [before, last] = [last, row];
+    }
+    return last[b.length];
+  }
+
+  /** The book's word nearest to an unknown one, if it is near. */
+  function nearest(word) {
+    if (word.length < 4 || /\d/.test(word)) return undefined;
+    const most = word.length > 7 ? 2 : 1;
+    let best, least = most + 1;
+    for (const [spelling, root] of spelled) {
+      if (Math.abs(spelling.length - word.length) > most) continue;
+      const away = edits(word, spelling) - known.get(root) / 1e6;
+      if (away < least) [best, least] = [spelling, away];
+    }
+    return least <= most ? best : undefined;
+  }
+
+  const normal = (text) => ` ${split(text).filter((word) => !isLetter(word)).map(stem).join(" ")} `;
+
+  /** Sections for a query, best first, and what became of words that the book doesn't have. */
+  function find(query) {
+    const said = [];
+    const terms = new Map(); // from words to weights
+    const parts = split(query).filter((word) => !isLetter(word));
+    const rare = (root) => Math.log(1 + documents.length / (known.get(root) ?? 1));
+    for (const [n, typed] of parts.entries()) {
+      let word = typed.toLowerCase();
+      const root = stem(word);
+      const begins = n === parts.length - 1 && [...known.keys()].some((each) => each.startsWith(word));
+      if (!known.has(root) && !begins) {
+        const other = /_/.test(word) ? "" : nearest(word);
+        if (other === undefined) said.push(`Nothing has “${typed}”.`);
+        else if (other) said.push(`“${other}” instead of “${typed}”.`);
+        if (!other) continue;
+        word = other;
+      }
+      terms.set(word, rare(stem(word)));
+    }
+    const words = [...terms.keys()];
+    const total = words.reduce((sum, word) => sum + terms.get(word), 0);
+    const last = words.at(-1);
+    const whole = normal(words.join(" "));
+    const results = index.search(words.join(" "), {
+      tokenize: (text) => text.split(" "),
+      processTerm: stem,
+      boost: { title: 5, other: 5, page: 2.2, text: 1, code: 0.4 },
+      prefix: (root, n, all) => n === all.length - 1 && (last.length > 2 || !known.has(root)),
+      weights: { prefix: 0.35, fuzzy: 0 },
+    });
+    for (const result of results) {
+      const { anchor, name, title, other } = documentOf.get(result.id);
+      const met = new Set(result.queryTerms);
+      const share = words.reduce((sum, word) => sum + met.has(stem(word)) * terms.get(word), 0) / total;
+      const named = [title, ...other.split(", ")].map(normal);
+      const exact = named.some((each) => each === whole || (anchor.startsWith("term-") && each.startsWith(whole))) ? 6 : named.some((each) => each.includes(whole)) ? 1.6 : 1;
+      const kind = anchor.startsWith("term-") ? 0.8 : name === "book/questions" ? 1.2 : name.startsWith("notebooks/") ? 1.1 : 0.9;
+      result.score *= share ** 2 * exact * kind;
+    }
+    results.sort((a, b) => b.score - a.score);
+    return { said, words, results: results.map(({ id }) => documentOf.get(id)) };
+  }
+  window.bookSearch = find;
+
+  // ---- the dialog, or the page of results
+
+  const element = (name, attributes = {}, ...children) => {
+    const made = document.createElement(name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+
+  const root = document.documentElement.dataset.content_root;
+  const SHOWN = 12;
+
+  /** The part of a text around its first sought word, with these words marked. */
+  function excerpt(text, roots) {
+    const pieces = text.split(/([\p{L}\p{N}_]+)/u);
+    const isMet = (piece) => split(piece).some((word) => roots.has(stem(word)));
+    const first = pieces.findIndex((piece, n) => n % 2 && isMet(piece));
+    const short = text.length < 90;
+    const [from, to] = short ? [0, Infinity] : [Math.max(0, first - 14), Math.max(0, first) + 40];
+    const parts = pieces.slice(from, to).map((piece, n) =>
+      (from + n) % 2 && isMet(piece) ? element("mark", {}, piece) : piece,
+    );
+    return [from ? "… " : "", ...parts, to < pieces.length ? " …" : ""];
+  }
+
+  function result({ name, anchor, title, page, text }, n, roots) {
+    const link = element(
+      "a",
+      { href: `${root}${name}.html${anchor && "#"}${anchor}`, role: "option", id: `hit-${n}` },
+      element("b", {}, ...excerpt(title, roots)),
+      element("small", {}, page),
+      element("span", {}, ...excerpt(text, roots)),
+    );
+    link.addEventListener("click", () => sessionStorage.setItem("sought", [...roots].join(" ")));
+    return link;
+  }
+
+  /** Put a field and its results into a box. */
+  window.showSearch = (box, query = "") => {
+    const field = element("input", {
+      type: "search",
+      placeholder: "Search the book",
+      "aria-label": "Search the book",
+      role: "combobox",
+      "aria-controls": "hits",
+      "aria-expanded": "true",
+      autocomplete: "off",
+      spellcheck: "false",
+    });
+    const said = element("p", { role: "status" });
+    const hits = element("div", { id: "hits", role: "listbox", "aria-label": "Results" });
+    let chosen = -1;
+    const choose = (n) => {
+      chosen = Math.max(-1, Math.min(hits.children.length - 1, n));
+      for (const [m, hit] of [...hits.children].entries()) hit.ariaSelected = m === chosen;
+      hits.children[chosen]?.scrollIntoView({ block: "nearest" });
+      field.setAttribute("aria-activedescendant", hits.children[chosen]?.id ?? "");
+    };
+    const show = () => {
+      const { said: notes, words, results } = find(field.value);
+      const roots = new Set(words.map(stem));
+      hits.replaceChildren(...results.slice(0, SHOWN).map((each, n) => result(each, n, roots)));
+      const count = results.length > SHOWN ? `The best ${SHOWN} of ${results.length} sections.` : `${results.length} sections.`;
+      said.textContent = words.length + notes.length ? [...notes, count].join(" ") : "A word, or a question.";
+      choose(-1);
+    };
+    field.addEventListener("input", show);
+    field.addEventListener("keydown", (event) => {
+      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+      if (step) choose(chosen + step);
+      else if (event.key === "Enter") hits.children[Math.max(0, chosen)]?.click();
+      else return;
+      event.preventDefault();
+    });
+    box.replaceChildren(field, said, hits);
+    field.value = query;
+    show();
+    field.focus();
+  };
+}
