@@ -9,7 +9,7 @@ import train as tool
 
 from posenc import rotary_frequencies, sinusoidal_encoding
 from posenc.book import experiments as ex
-from posenc.book.experiments import SILENT, TASKS, Settings, stack, start, train
+from posenc.book.experiments import NO_TARGET, TASKS, Settings, init_model, stack, train
 from posenc.nn import rotate_pairs
 
 SMALL = Settings("back", "sinusoidal", rate=1e-2, steps=4, batch=8)
@@ -17,7 +17,7 @@ SMALL = Settings("back", "sinusoidal", rate=1e-2, steps=4, batch=8)
 
 def asked(text, task):
     """A task's targets, computed from the text alone."""
-    a, silent = text.find("A"), [SILENT] * len(text)
+    a, silent = text.find("A"), [NO_TARGET] * len(text)
     if task in ("order", "count"):
         more = text.count("A") > text.count("B")
         return [*silent[1:], a < text.find("B") if task == "order" else more]
@@ -38,12 +38,12 @@ def test_tasks_ask_what_they_say(task):
         assert text.count("A") + text.count("B") == capitals
         assert ("^" in text, "?" in text) == (task == "marked", task in ("order", "count"))
     if task in ("order", "count", "local"):
-        assert targets[targets != SILENT].double().mean() == pytest.approx(0.5, abs=0.08)
+        assert targets[targets != NO_TARGET].double().mean() == pytest.approx(0.5, abs=0.08)
 
 
 @pytest.mark.parametrize("residual", [True, False])
 def test_a_layer_passes_its_input_on_unless_it_is_told_not_to(residual):
-    model, x = start(Settings(residual=residual), 0), torch.randn(1, 5, ex.WIDTH)
+    model, x = init_model(Settings(residual=residual), 0), torch.randn(1, 5, ex.WIDTH)
     for weight in model.layers.parameters():
         torch.nn.init.zeros_(weight)
     assert torch.equal(model.layers[0](x, torch.arange(5), model.encoding), x * residual)
@@ -61,23 +61,25 @@ def test_data_follow_seed_and_settings():
 
 @pytest.mark.parametrize("encoding", ex.ENCODINGS)
 def test_stacked_models_are_the_single_ones(encoding):
-    settings = Settings("local", encoding, causal=True, base=100.0, scale=2.0, start=0.5)
+    settings = Settings("local", encoding, causal=True, base=100.0, scale=2.0, init_std=0.5)
     tokens = torch.randint(12, (2, 5, 16), generator=torch.Generator().manual_seed(1))
     positions = torch.arange(16)
     models = stack(settings, [4, 5])
-    scores, states = models(tokens, positions), models.inside(tokens, positions)
+    scores, states = models(tokens, positions), models.hidden_states(tokens, positions)
     for index, seed in enumerate([4, 5]):
-        model = start(settings, seed)
+        model = init_model(settings, seed)
         torch.testing.assert_close(model(tokens[index], positions), scores[index])
-        torch.testing.assert_close(model.inside(tokens[index], positions)[2], states[2][index])
-    shared = start(replace(settings, encoding="none"), 5).state_dict()
+        torch.testing.assert_close(
+            model.hidden_states(tokens[index], positions)[2], states[2][index]
+        )
+    shared = init_model(replace(settings, encoding="none"), 5).state_dict()
     assert all(torch.equal(model.state_dict()[name], shared[name]) for name in shared)
 
 
 def test_training_many_is_training_each():
     """With individual rates and initial scales; chapter 11 compares with torch's optimizer."""
     own = replace(SMALL, spread=40)
-    choices = [replace(own, rate=rate, start=size) for rate, size in ((3e-3, 0.2), (1e-2, 1.0))]
+    choices = [replace(own, rate=rate, init_std=size) for rate, size in ((3e-3, 0.2), (1e-2, 1.0))]
     models = train(choices, [1, 2])
     for index, (settings, seed) in enumerate(zip(choices, [1, 2], strict=True)):
         alone = train(settings, [seed])
@@ -86,7 +88,7 @@ def test_training_many_is_training_each():
         for name, (weight,) in alone.weights.items():
             torch.testing.assert_close(models.weights[name][index], weight, rtol=0, atol=1e-3)
         tokens, targets, positions = (each[0] for each in ex.data(settings, seed))
-        answers = start(settings, seed)(tokens, positions).argmax(-1)
+        answers = init_model(settings, seed)(tokens, positions).argmax(-1)
         right = ex.share(targets[None], answers[None])
         torch.testing.assert_close(alone.curve[0], right, rtol=0, atol=0.02)
 
@@ -183,7 +185,7 @@ def test_measures(monkeypatch):
     assert found["position0"].min() == found["word0"].min() == 1
     stretched = [at for _, at in asked if at is not None and at.numel() == 64]
     assert [at[[1, 63]].tolist() for at in stretched] == [[0.25, 15.75]]  # within the trained 16
-    assert (ex.examine(untrained, 32, number=5)[1][..., :16] == SILENT).all()
+    assert (ex.examine(untrained, 32, number=5)[1][..., :16] == NO_TARGET).all()
     tokens = ex.examine(untrained, 16, number=128, exam=4)[0]
     for where in ("early", "late"):
         ex.padded(untrained, where)
@@ -201,7 +203,9 @@ def test_what_is_recorded_reads_as_it_was_written(tmp_path, monkeypatch):
         monkeypatch.setattr(tool, name, value)
     tool.write([tool.run(job) for job in jobs])
     rows = ex.read(tmp_path / "experiments.csv")
-    assert ex.settings_of(rows[0]) == replace(SMALL, rate=rows[0]["rate"], start=rows[0]["start"])
+    assert ex.settings_of(rows[0]) == replace(
+        SMALL, rate=rows[0]["rate"], init_std=rows[0]["init_std"]
+    )
     roles = [row["role"] for row in rows]
     assert roles == ["sweep"] * 18 + ["test"] * 2
     roles = [row["role"] for row in ex.read(tmp_path / "context.csv")]

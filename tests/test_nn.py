@@ -213,6 +213,13 @@ BAD = [
     (lambda: rotate_pairs(X, frequencies=ONE[0], base=9), ValueError, "^base .* with frequencies"),
     (lambda: rotate_pairs(X, X[0, :2] / 0), ValueError, "^positions must be finite, got tensor"),
     (lambda: rotate_pairs(X, frequencies=[np.inf]), ValueError, "^frequencies must be finite"),
+    (lambda: rotate_pairs(X, dtype=torch.int8), TypeError, "^dtype must be a floating-point type"),
+    (lambda: rotary_turns(X[0], 4, dtype=torch.int8), TypeError, "^dtype must be a floating-point"),
+    (
+        lambda: rotate_pairs(X, turns=X),
+        TypeError,
+        "^turns must be what rotary_turns returns for Te",
+    ),
     (lambda: rotate_pairs(X, seq_dim=-1), ValueError, "^seq_dim must be .* not the last, got -1"),
     (lambda: rotate_pairs(X, first=2, turns=(X, X)), ValueError, "at most 1 pairs .* 2 of 4, got"),
     (lambda: rotate_pairs(JAGGED), TypeError, r"^x must be a dense .*: pass x.values\(\)"),

@@ -12,7 +12,7 @@ from posenc.book.experiments import Settings
 
 @pytest.mark.parametrize("encoding", tiny.ENCODINGS)
 def test_scores_and_gradients_are_torchs(encoding):
-    model = experiments.start(Settings(encoding=encoding), 3)
+    model = experiments.init_model(Settings(encoding=encoding), 3)
     with torch.no_grad():  # avoid weights of 1 and biases of 0, and make some rows short
         for weight in model.parameters():
             weight += 0.1 * torch.randn_like(weight)
@@ -51,7 +51,7 @@ def test_a_decoder_keeps_the_laws(encoding):
     relative = encoding != "sinusoidal"
     checks.check_decoder(decoder.full, decoder.step, relative=relative).raise_if_failed()
     tokens, _ = tiny.order(np.random.default_rng(0), 3, 9)
-    causal = experiments.start(Settings(encoding=encoding, causal=True), 0)
+    causal = experiments.init_model(Settings(encoding=encoding, causal=True), 0)
     given = {name: torch.from_numpy(each) for name, each in decoder.model.weights.items()}
     there = torch.func.functional_call(causal, given, (torch.from_numpy(tokens), torch.arange(9)))
     np.testing.assert_allclose(decoder.full(tokens), there.detach(), rtol=0, atol=2e-5)

@@ -21,9 +21,9 @@ os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
 import numpy as np
 import torch
-from checks_world import ENTRIES, write
+from checks_world import ENTRIES, skip_packages, write
 
-from posenc import sinusoidal_encoding
+from posenc import nn, read_config, sinusoidal_encoding
 
 ROUNDS = 15
 THREADS = torch.get_num_threads()
@@ -31,6 +31,9 @@ SHORTEST = 0.005  # seconds per measurement; quicker calls are repeated
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
 SLOW_LIMIT = 2**18  # entries; the loops are skipped for larger tables
 COMPARED = ("numpy", "torch", "positional-encodings", "transformers", "diffusers", "x-transformers")
+COMPARED += ("torchtune", "rotary-embedding-torch")
+LLAMA = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096}
+STAGES = {"prefill": (0, 2048), "decode": (1000, 1)}  # first position, length; of a 7B model
 
 
 def memory_limit(seq_len, d_model):
@@ -123,8 +126,80 @@ def ratios(size):
         yield where | {"threads": prepared[name][0], "ratios": digits}
 
 
+def rotations(first, seq_len):
+    """Return what turns a query and a key, of `LLAMA`'s shapes, by library: with turns, without."""
+    llama = importlib.import_module("transformers.models.llama.modeling_llama")
+    theirs = importlib.import_module("x_transformers.x_transformers")
+    tune = importlib.import_module("torchtune.modules.position_embeddings")
+    lucid = importlib.import_module("rotary_embedding_torch").RotaryEmbedding(128)
+    q, k = torch.randn(2, 1, 32, seq_len, 128)
+    rows, where = [x.transpose(1, 2).contiguous() for x in (q, k)], torch.arange(seq_len) + first
+    config = llama.LlamaConfig(**LLAMA)
+    layer, other = llama.LlamaRotaryEmbedding(config), theirs.RotaryEmbedding(128)
+    tuned = tune.RotaryPositionalEmbeddings(128, max_seq_len=4096)
+    turns, waves, theta = nn.rotary_turns(where, 128), layer(q, where[None]), other(where)
+
+    def ours(made=None):
+        made = made or nn.rotary_turns(where, 128)
+        return nn.rotate_pairs(q, turns=made), nn.rotate_pairs(k, turns=made)
+
+    yield (
+        "with its turns",
+        {
+            OURS: ours,
+            "transformers": lambda: llama.apply_rotary_pos_emb(q, k, *layer(q, where[None])),
+            "torchtune": lambda: [tuned(x, input_pos=where[None]) for x in rows],
+            "x-transformers": lambda: [
+                theirs.apply_rotary_pos_emb(x, *other(where)) for x in (q, k)
+            ],
+            "rotary-embedding-torch": lambda: [
+                lucid.rotate_queries_or_keys(x, offset=first) for x in (q, k)
+            ],
+        },
+    )
+    yield (
+        "turns made before",
+        {
+            OURS: partial(ours, turns),
+            "transformers": lambda: llama.apply_rotary_pos_emb(q, k, *waves),
+            "x-transformers": lambda: [theirs.apply_rotary_pos_emb(x, *theta) for x in (q, k)],
+        },
+    )
+
+
+def beside(ways, **where):
+    """Yield each way's time as a multiple of ours, on one thread: quartiles over all rounds."""
+    torch.set_num_threads(1)
+    once = {name: min(timeit.repeat(way, number=1, repeat=3)) for name, way in ways.items()}
+    order, taken = np.random.default_rng(0), {name: [] for name in ways}
+    for _ in range(ROUNDS):
+        for name in order.permutation(list(ways)):
+            calls = max(1, round(SHORTEST / once[name]))
+            taken[name].append(timeit.timeit(ways[name], number=calls) / calls)
+    for name in ways:
+        quartiles = np.percentile(np.divide(taken[name], taken[OURS]), [25, 50, 75])
+        yield {"way": name} | where | {"ratios": [float(f"{x:.2g}") for x in quartiles]}
+
+
+@torch.no_grad()
+def rotation_ratios():
+    """Yield ratios of rotations, eager and compiled, and of reading a configuration."""
+    for stage, shape in STAGES.items():
+        for what, ways in rotations(*shape):
+            yield from beside(ways, stage=stage, what=what, mode="eager")
+            compiled = {name: torch.compile(way) for name, way in ways.items()}
+            yield from beside(compiled, stage=stage, what=what, mode="compiled")
+    llama = importlib.import_module("transformers.models.llama.modeling_llama")
+    ways = {
+        OURS: partial(read_config, {"model_type": "llama", **LLAMA}),
+        "transformers": lambda: llama.LlamaRotaryEmbedding(llama.LlamaConfig(**LLAMA)),
+    }
+    yield from beside(ways, what="read_config")
+
+
 def main():
     """Measure, print, and record."""
+    skip_packages()
     versions = {name: version(name).split("+")[0] for name in COMPARED}
     info = Path("/proc/cpuinfo")
     found = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
@@ -138,8 +213,9 @@ def main():
         "versions": {"Python": platform.python_version(), **versions},
         "rounds": ROUNDS,
         "times": [row for size in SIZES for row in ratios(size)],
+        "rotations": list(rotation_ratios()),
     }
-    for row in record["times"]:
+    for row in record["times"] + record["rotations"]:
         print(*row.values(), sep="\t")
     write(record)
 

@@ -111,7 +111,7 @@ def table_of(study):
 
 def choose(settings, starts):
     """Train all rates and starts on the sweep's seeds; return the best, and data for all rows."""
-    tried = [replace(settings, start=start, rate=rate) for start in starts for rate in RATES]
+    tried = [replace(settings, init_std=start, rate=rate) for start in starts for rate in RATES]
     each, seeds = [one for one in tried for _ in SWEEP], [*SWEEP] * len(tried)
     _, targets, answers = examine(train(each, seeds), settings.seq_len, exam=3)
     found = share(targets, answers)

@@ -85,6 +85,14 @@ def check_rotation(
     return axis
 
 
+def check_turns(turns: Any, kind: type) -> None:
+    """Raise unless `turns` are a pair of arrays, or tensors."""
+    if not isinstance(turns, (tuple, list)) or [isinstance(a, kind) for a in turns] != [True] * 2:
+        raise TypeError(
+            f"turns must be what rotary_turns returns for {kind.__name__}, got {turns!r}"
+        )
+
+
 def check_factor(attention_factor: Any) -> float:
     """Return the attention factor as a float, 1 by default, if it is positive."""
     factor = 1.0 if attention_factor is None else check_real("attention_factor", attention_factor)

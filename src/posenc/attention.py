@@ -21,6 +21,7 @@ from posenc._validate import (
     check_int,
     check_positions,
     check_rotation,
+    check_turns,
     fit_turns,
 )
 from posenc.encoding import angular_frequencies
@@ -175,6 +176,7 @@ def rotate_pairs(
     if turns is None:
         where = np.arange(array.shape[axis]) if positions is None else positions
         turns = rotary_turns(where, check_d_model(array.shape[-1]) - first, **given)
+    check_turns(turns, np.ndarray)
     shape = fit_turns(array.shape, turns[0].shape, turns[1].shape, axis, first)
     cos, sin = (np.reshape(each, shape).astype(np.float64) for each in turns)
     out, pairs = array.copy(), shape[-1]

@@ -17,6 +17,7 @@ from posenc._validate import (
     check_int,
     check_real,
     check_rotation,
+    check_turns,
     fit_turns,
 )
 from posenc.encoding import _frequencies, sinusoidal_encoding
@@ -95,12 +96,12 @@ class SinusoidalPositionalEncoding(nn.Module):
         if not isinstance(batch_first, bool):
             raise TypeError(f"batch_first must be a bool, got {batch_first!r}")
         seq_len = check_int("max_len", max_len, minimum=1)
-        self.base = check_base(base)
+        self.base: float = check_base(base)
         table = torch.from_numpy(sinusoidal_encoding(seq_len, d_model, base=base))
         self.register_buffer("pe", table, persistent=False)
         self.register_load_state_dict_pre_hook(_drop_saved_table)  # type: ignore[no-untyped-call]
-        self.dropout = nn.Dropout(probability)
-        self.batch_first = batch_first
+        self.dropout: nn.Dropout = nn.Dropout(probability)
+        self.batch_first: bool = batch_first
         self.to(device=device or torch.get_default_device(), dtype=dtype)
 
     def extra_repr(self) -> str:
@@ -296,6 +297,8 @@ def rotary_turns(
     """
     _check_tensor("positions", positions, floating=False)
     _check_finite("positions", positions)
+    if not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
     factor, device = check_factor(attention_factor), _device_of_angles(positions.device)
     if frequencies is not None:
         exact = isinstance(frequencies, (Tensor, np.ndarray))  # a list would become float32
@@ -379,6 +382,8 @@ def rotate_pairs(
     """
     _check_tensor("x", x)
     sizes, kind = x.shape, dtype or x.dtype
+    if not kind.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
     given: dict[str, Any] = {
         "base": base,
         "frequencies": frequencies,
@@ -389,6 +394,7 @@ def rotate_pairs(
         if positions is None:
             positions = torch.arange(sizes[axis], device=_device_of_angles(x.device))
         turns = rotary_turns(positions, check_d_model(sizes[-1]) - first, dtype=kind, **given)
+    check_turns(turns, Tensor)
     cos, sin = turns
     shape = fit_turns(sizes, cos.shape, sin.shape, axis, first)
     if len(sizes) > 2 and (cos.ndim > 2 or axis != len(sizes) - 2):

@@ -12,7 +12,6 @@ from posenc.book.experiments.encodings import (
     T5,
     ALiBi,
     Arc,
-    Concatenated,
     Directed,
     Encoding,
     Fixed,
@@ -24,7 +23,7 @@ from posenc.book.experiments.encodings import (
     Smooth,
     t5_buckets,
 )
-from posenc.book.experiments.files import Row, read, records, settings_of
+from posenc.book.experiments.files import read, records, settings_of
 from posenc.book.experiments.measures import (
     by_depth,
     examine,
@@ -34,13 +33,11 @@ from posenc.book.experiments.measures import (
     share,
     steps_to,
 )
-from posenc.book.experiments.model import Trained, Transformer, stack, start
-from posenc.book.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
+from posenc.book.experiments.model import Trained, Transformer, init_model, stack
+from posenc.book.experiments.settings import TRAIN_LEN, WIDTH, Settings
 from posenc.book.experiments.tasks import (
     LETTERS,
-    QUESTION,
-    SILENT,
-    START,
+    NO_TARGET,
     TASKS,
     A,
     B,
@@ -56,11 +53,8 @@ from posenc.book.experiments.training import Adam, data, fine_tune, train
 
 __all__ = [
     "ENCODINGS",
-    "HEADS",
     "LETTERS",
-    "QUESTION",
-    "SILENT",
-    "START",
+    "NO_TARGET",
     "T5",
     "TASKS",
     "TRAIN_LEN",
@@ -70,13 +64,11 @@ __all__ = [
     "Adam",
     "Arc",
     "B",
-    "Concatenated",
     "Directed",
     "Encoding",
     "Fixed",
     "Learned",
     "Rotary",
-    "Row",
     "Scaled",
     "Settings",
     "Shuffled",
@@ -90,6 +82,7 @@ __all__ = [
     "data",
     "examine",
     "fine_tune",
+    "init_model",
     "local",
     "marked",
     "measure",
@@ -103,7 +96,6 @@ __all__ = [
     "settings_of",
     "share",
     "stack",
-    "start",
     "steps_to",
     "t5_buckets",
     "train",

@@ -18,14 +18,14 @@ from posenc.rotary import rotary_frequencies
 class Encoding(nn.Module):
     """No encoding: the base class, with three hooks that contenders override."""
 
-    ends = False
+    ends: bool = False
     """Whether the encoding ends at the trained length, which rules out longer input."""
-    between = True
+    between: bool = True
     """Whether fractional positions are meaningful, so that positions can be interpolated."""
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.settings = settings
+        self.settings: Settings = settings
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
         """Return the embeddings `x`, (..., seq_len, WIDTH), with positions."""
@@ -68,11 +68,13 @@ def _waves(positions: Tensor, width: int, base: float) -> Tensor:
 class Learned(Encoding):
     """Add rows of a trained table, which ends at the trained length."""
 
-    ends = True
+    ends: bool = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.table = nn.Parameter(torch.randn(settings.seq_len, WIDTH) * settings.start)
+        self.table: nn.Parameter = nn.Parameter(
+            torch.randn(settings.seq_len, WIDTH) * settings.init_std
+        )
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
         """Add a row to each embedding."""
@@ -82,7 +84,7 @@ class Learned(Encoding):
 class Fixed(Encoding):
     """Add rows of a random, untrained table, each with the norm of a sinusoidal row."""
 
-    ends = True
+    ends: bool = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
@@ -214,11 +216,11 @@ class T5(Encoding):
     transformer", 2020, section 2.1.
     """
 
-    between = False
+    between: bool = False
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.values = nn.Parameter(torch.randn(32, HEADS) * settings.start)
+        self.values: nn.Parameter = nn.Parameter(torch.randn(32, HEADS) * settings.init_std)
 
     def bias(self, positions: Tensor) -> Tensor:
         """Return the number of each offset's bucket, (HEADS, seq_len, seq_len)."""

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from posenc.book.experiments.model import Trained
 from posenc.book.experiments.settings import TRAIN_LEN
-from posenc.book.experiments.tasks import SILENT, TASKS, A, B
+from posenc.book.experiments.tasks import NO_TARGET, TASKS, A, B
 
 
 def stacked(parts: Sequence[tuple[Tensor, ...]]) -> list[Tensor]:
@@ -49,7 +49,7 @@ def examine(
     Returns
     -------
     tokens, targets, answers : Tensor, shape (seeds, number, seq_len)
-        Where nothing is asked, the target is `SILENT`.
+        Where nothing is asked, the target is `NO_TARGET`.
     """
     task = TASKS[models.settings.task]
     parts = []
@@ -58,7 +58,7 @@ def examine(
         parts.append(task((number,), seq_len, generator))
     tokens, targets = stacked(parts)
     if seq_len > models.settings.seq_len:
-        targets[..., : models.settings.seq_len] = SILENT
+        targets[..., : models.settings.seq_len] = NO_TARGET
     return tokens, targets, _answers(models, tokens, positions)
 
 
@@ -73,7 +73,7 @@ def _answers(models: Trained, tokens: Tensor, positions: Tensor | None = None) -
 
 def share(targets: Tensor, answers: Tensor) -> Tensor:
     """Return the share of right answers among the places asked, one per model."""
-    asked = targets != SILENT
+    asked = targets != NO_TARGET
     return ((answers == targets) & asked).sum((1, 2)) / asked.sum((1, 2))
 
 
@@ -92,7 +92,7 @@ def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
     tokens, _, _ = examine(models, number=2 * number, seq_len=seq_len, exam=1)
     positions = torch.arange(seq_len)
     found = []
-    for state in models.inside(tokens, positions):
+    for state in models.hidden_states(tokens, positions):
         known = F.layer_norm(state.double(), state.shape[-1:])
         known = torch.cat((known, torch.ones_like(known[..., :1])), -1)
         fitted, tested = known[:, :number].flatten(1, 2), known[:, number:].flatten(1, 2)
@@ -182,7 +182,7 @@ def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) ->
     filler = torch.randint(8, (*tokens.shape[:2], more), generator=generator)
     parts = (filler, tokens) if where == "late" else (tokens[..., :-1], filler, tokens[..., -1:])
     longer = torch.cat(parts, -1)
-    asked = F.pad(targets[..., -1:], (seq_len - 1, 0), value=SILENT)
+    asked = F.pad(targets[..., -1:], (seq_len - 1, 0), value=NO_TARGET)
     return share(asked, _answers(models, longer))
 
 

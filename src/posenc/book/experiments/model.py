@@ -20,9 +20,9 @@ class Attention(nn.Module):
 
     def __init__(self, causal: bool) -> None:
         super().__init__()
-        self.causal = causal
-        self.to_qkv = nn.Linear(WIDTH, 3 * WIDTH)
-        self.out = nn.Linear(WIDTH, WIDTH)
+        self.causal: bool = causal
+        self.to_qkv: nn.Linear = nn.Linear(WIDTH, 3 * WIDTH)
+        self.out: nn.Linear = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
         """Return the attended values, (batch, seq_len, WIDTH)."""
@@ -43,9 +43,10 @@ class Layer(nn.Module):
 
     def __init__(self, causal: bool, residual: bool) -> None:
         super().__init__()
-        self.residual = residual
-        self.norm, self.attention = nn.LayerNorm(WIDTH), Attention(causal)
-        self.mlp = nn.Sequential(
+        self.residual: bool = residual
+        self.norm: nn.LayerNorm = nn.LayerNorm(WIDTH)
+        self.attention: Attention = Attention(causal)
+        self.mlp: nn.Sequential = nn.Sequential(
             nn.LayerNorm(WIDTH),
             nn.Linear(WIDTH, 2 * WIDTH),
             nn.ReLU(),
@@ -65,15 +66,15 @@ class Transformer(nn.Module):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.settings = settings
-        self.words = nn.Embedding(len(LETTERS), WIDTH)
-        nn.init.normal_(self.words.weight, std=settings.start)
+        self.settings: Settings = settings
+        self.words: nn.Embedding = nn.Embedding(len(LETTERS), WIDTH)
+        nn.init.normal_(self.words.weight, std=settings.init_std)
         layers = [Layer(settings.causal, settings.residual) for _ in range(settings.layers)]
-        self.layers = nn.ModuleList(layers)
-        self.head = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TRAIN_LEN))
-        self.encoding = ENCODINGS[settings.encoding](settings)
+        self.layers: nn.ModuleList = nn.ModuleList(layers)
+        self.head: nn.Sequential = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TRAIN_LEN))
+        self.encoding: Encoding = ENCODINGS[settings.encoding](settings)
 
-    def inside(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
+    def hidden_states(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
         """Return the input of the first layer and the output of each, (batch, seq_len, WIDTH)."""
         x = self.encoding.rows(self.words(tokens) * self.settings.scale, positions)
         states = [x]
@@ -83,7 +84,7 @@ class Transformer(nn.Module):
 
     def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
         """Return a score for each answer, (batch, seq_len, TRAIN_LEN)."""
-        out: Tensor = self.head(self.inside(tokens, positions)[-1])
+        out: Tensor = self.head(self.hidden_states(tokens, positions)[-1])
         return out
 
 
@@ -117,9 +118,9 @@ class Trained:
         return replace(self, model=model, weights=weights)
 
     @torch.no_grad()
-    def inside(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
-        """Return the result of `Transformer.inside`, with a leading axis for the seed."""
-        states: list[Tensor] = self._run(_Inside(self.model), tokens, positions, "model.")
+    def hidden_states(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
+        """Return the result of `Transformer.hidden_states`, with a leading axis for the seed."""
+        states: list[Tensor] = self._run(_HiddenStates(self.model), tokens, positions, "model.")
         return states
 
     def _run(self, model: nn.Module, tokens: Tensor, positions: Tensor, name: str = "") -> Any:
@@ -131,16 +132,16 @@ class Trained:
         return vmap(one, (0, 0, each))(weights, tokens, positions)
 
 
-class _Inside(nn.Module):
+class _HiddenStates(nn.Module):
     def __init__(self, model: Transformer) -> None:
         super().__init__()
         self.model = model
 
     def forward(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
-        return self.model.inside(tokens, positions)
+        return self.model.hidden_states(tokens, positions)
 
 
-def start(settings: Settings, seed: int) -> Transformer:
+def init_model(settings: Settings, seed: int) -> Transformer:
     """Return a seed's untrained model; contenders share all weights except the encoding's."""
     torch.manual_seed(seed)
     return Transformer(settings)
@@ -149,9 +150,9 @@ def start(settings: Settings, seed: int) -> Transformer:
 def stack(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
     """Return untrained models, one per seed.
 
-    `settings` are for all models, or one for each, which may differ only in start and rate.
+    `settings` are for all models, or one for each, which may differ only in init_std and rate.
     """
     each = [settings] * len(seeds) if isinstance(settings, Settings) else settings
-    models = [start(one, seed) for one, seed in zip(each, seeds, strict=True)]
+    models = [init_model(one, seed) for one, seed in zip(each, seeds, strict=True)]
     weights, fixed = stack_module_state(models)
     return Trained(each[0], seeds, models[0], {**weights, **fixed}, torch.zeros(0, len(seeds)))

@@ -25,7 +25,7 @@ class Settings:
     """Whether the layers have residual connections."""
     scale: float = 1.0
     """Factor on the embeddings, before positions are added."""
-    start: float = 1.0
+    init_std: float = 1.0
     """Standard deviation of embeddings and learned tables before training."""
     rate: float = 3e-3
     """Initial learning rate; it decays linearly to zero."""

@@ -1,7 +1,7 @@
 """The tasks: sequences of letters, and the question at each place.
 
 Each takes a batch shape, a length and a generator, and returns tokens and targets, both of shape
-(*shape, seq_len). Where nothing is asked, the target is `SILENT`.
+(*shape, seq_len). Where nothing is asked, the target is `NO_TARGET`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ LETTERS = "abcdefghAB?^"
 """The symbols of all tasks; a to h are filler."""
 
 A, B, QUESTION, START = 8, 9, 10, 11
-SILENT = -1
+NO_TARGET = -1
 """Target of a place where nothing is asked."""
 
 
@@ -41,7 +41,7 @@ def count(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tup
 def back(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Ask, from the fourth place on, for the letter three places back."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
-    targets = torch.full_like(tokens, SILENT)
+    targets = torch.full_like(tokens, NO_TARGET)
     targets[..., 3:] = tokens[..., :-3]
     return tokens, targets
 
@@ -49,7 +49,7 @@ def back(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tupl
 def local(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Ask, from the fifth place on, whether A's outnumber B's in the last five letters."""
     tokens = torch.randint(A, B + 1, (*shape, seq_len), generator=generator)
-    targets = torch.full_like(tokens, SILENT)
+    targets = torch.full_like(tokens, NO_TARGET)
     targets[..., 4:] = (tokens.unfold(-1, 5, 1) == A).sum(-1) > 2
     return tokens, targets
 
@@ -78,7 +78,7 @@ def marked(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tu
 
 def _asked_at_the_end(tokens: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
     tokens[..., -1] = QUESTION
-    targets = torch.full_like(tokens, SILENT)
+    targets = torch.full_like(tokens, NO_TARGET)
     targets[..., -1] = answers
     return tokens, targets
 

@@ -12,7 +12,7 @@ from posenc.book.experiments.encodings import Encoding
 from posenc.book.experiments.measures import share, stacked
 from posenc.book.experiments.model import Trained, stack
 from posenc.book.experiments.settings import Settings
-from posenc.book.experiments.tasks import SILENT, TASKS
+from posenc.book.experiments.tasks import NO_TARGET, TASKS
 
 
 def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -44,7 +44,7 @@ def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trai
     Parameters
     ----------
     settings : Settings or sequence of Settings
-        For all models, or one for each, which may differ only in start and rate.
+        For all models, or one for each, which may differ only in init_std and rate.
     seeds : sequence of int
         One per model; a seed determines its initial weights and data.
 
@@ -114,7 +114,7 @@ def _fit(
         at = positions[0, step] if same else positions[:, step]
         scores = models(tokens[:, step], at)
         # This is a mean over all models: multiply, so each gets the gradient of its own loss.
-        loss = F.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=SILENT)
+        loss = F.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=NO_TARGET)
         (loss * seeds).backward()  # type: ignore[no-untyped-call]
         optimizer.step(1 - step / steps)
         curve.append(share(asked, scores.argmax(-1)))
@@ -134,10 +134,11 @@ class Adam:
     """
 
     def __init__(self, weights: dict[str, Tensor], rates: Sequence[float]) -> None:
-        self.weights = [weight for weight in weights.values() if weight.requires_grad]
-        self.means = [torch.zeros_like(weight) for weight in self.weights]
-        self.squares = [torch.zeros_like(weight) for weight in self.weights]
-        self.rates, self.steps = torch.tensor(rates), 0
+        self.weights: list[Tensor] = [weight for weight in weights.values() if weight.requires_grad]
+        self.means: list[Tensor] = [torch.zeros_like(weight) for weight in self.weights]
+        self.squares: list[Tensor] = [torch.zeros_like(weight) for weight in self.weights]
+        self.rates: Tensor = torch.tensor(rates)
+        self.steps: int = 0
 
     @torch.no_grad()
     def step(self, factor: float) -> None:
