@@ -12,6 +12,7 @@ from posenc import read_config, rotary_frequencies
 from posenc.checks import KNOWN
 from posenc.checks.conventions import join
 from posenc.nn import rotate_pairs
+from posenc.scaling import SCALINGS
 
 VECTORS = json.loads(vectors.FILE.read_text(encoding="utf-8"))
 
@@ -78,6 +79,10 @@ def test_frequencies(case):
     found, factor = rotary_frequencies(base=float(case["base"]), **asked)
     near(found, case["values"], rtol=1e-13)
     near(factor, case["attention_factor"], rtol=1e-14)
+
+
+def test_every_type_of_scaling_has_a_vector():
+    assert {case["scaling"]["rope_type"] for case in VECTORS["frequencies"]} == {*SCALINGS}
 
 
 @each_of("multipliers")

@@ -92,13 +92,23 @@ def frequencies(case):
             omega = [each / factor for each in omega]
         case "proportional":
             omega = [each * (2 * i < share * d_model) for i, each in enumerate(omega)]
+        case "dynamic" if "alpha" in fields:
+            omega = geometric(
+                d_model, base * mpf(fields["alpha"]) ** (mpf(d_model) / (d_model - 2))
+            )
+        case "ntk":
+            power, pairs = mpf(fields.get("mixed_b", 1)), len(omega)
+            places = [mpf(i + 1) / pairs for i in range(pairs)]
+            omega = [w / factor**place**power for w, place in zip(omega, places, strict=True)]
         case "dynamic":
             stretch = factor * case["seq_len"] / case["max_position_embeddings"] - (factor - 1)
             omega = geometric(d_model, base * stretch ** (mpf(d_model) / (d_model - 2)))
         case "longrope":
-            chosen = fields["long_factor" if case["seq_len"] > trained else "short_factor"]
-            omega = [each / mpf(stretch) for each, stretch in zip(omega, chosen, strict=True)]
+            side = "long" if case["seq_len"] > trained else "short"
+            stretches = fields[f"{side}_factor"]
+            omega = [each / mpf(stretch) for each, stretch in zip(omega, stretches, strict=True)]
             attention = mpmath.sqrt(1 + mpmath.log(factor, trained))
+            attention = mpf(fields.get(f"{side}_mscale", attention))
         case "llama3":  # blend by each pair's turns over the trained length; fast pairs stay
             ends = fields["low_freq_factor"], fields["high_freq_factor"]
             kept = [ramp(trained * each / (2 * mpmath.pi), *ends) for each in omega]

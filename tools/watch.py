@@ -52,6 +52,7 @@ APART = {
     "roformer": "its file has no field of the rotation, and sinusoids are stored in a table",
     "seamless_m4t": "a rotation in the sound's encoder alone, by its own fields",
     "timesfm2_5": "queries are scaled by a learned vector, after the rotation",
+    "unlimited_ocr_text": "sliding layers that see everything, in a text without images",
     "zaya": "keys are mixed with their neighbors before the rotation",
 }
 
@@ -378,6 +379,7 @@ def decided(model, config, layers):
     found["recurrent"] = sorted(name for name, each in states.items() if each == {None})
     if getattr(config, "no_rope_layers", None) and not found["still"]:
         found["without"] = "no_rope_layer_interval"
+        found["fields"].setdefault("no_rope_layer_interval", 4)
     if norms := {each["norm"] for each in turned if "norm" in each}:
         found["norm"] = max(norms, key=["before", "after"].index)
     cut = {each["first"] for each in turned if 2 * len(each["frequencies"]) < each["width"]}
@@ -465,11 +467,11 @@ def record():
         print(kind, model.__name__, layers if config is None else len(layers), flush=True)
         if config is None:
             apart.setdefault(kind, layers)
-        elif any(each["turned"] for each in layers):
+        elif any(each["turned"] and each["pairing"] != "other" for each in layers):
             apart.pop(kind, None)
             found.setdefault(kind, decided(model, config, layers) | BY_HAND.get(kind, {}))
         else:
-            apart[kind] = "nothing turns"
+            apart[kind] = "no pair turns in circles"
     for kind in transformers.CONFIG_MAPPING:
         subs = getattr(transformers.CONFIG_MAPPING[kind], "sub_configs", {})
         parts[kind] = {n: each.model_type for n, each in subs.items() if inspect.isclass(each)}

@@ -1,6 +1,7 @@
-"""The page that reads a ``config.json``: its script, with some released files to choose from."""
+"""The page that reads a ``config.json``: its script, released files to choose from, and types."""
 
 import json
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,7 @@ from rjsmin import jsmin
 from sphinx.application import Sphinx
 
 from posenc.config import read_config
+from posenc.config.normalize import known_models
 
 HERE = Path(__file__).parent
 CHOICE = (
@@ -36,8 +38,47 @@ def script(data: Path) -> str:
     return jsmin(f"(() => {{\nconst RELEASED = {files};\n{view}\n}})();")
 
 
+def types() -> str:
+    """Return a table of what the code of each type decides, for the page's search field."""
+    known = {name: each for name, each in known_models().items() if "file" in each}
+    heads = ["type", "layers that turn", "pairs", "base by default", "norm of q and k", "code"]
+    rows = []
+    for name, each in sorted(known.items()):
+        rule, still = each.get("pattern"), each.get("still", {})
+        turning = "all"
+        if each.get("none"):
+            turning = "none"
+        elif still or each.get("recurrent"):
+            turning = f"not {', '.join([*still, *each.get('recurrent', ())])}"
+        elif "without" in each:
+            turning = f"not one of {each['fields'][each['without']]}"
+        elif each.get("axes") == "image":
+            turning = "all, along the axes of an image"
+        if rule:
+            last = "" if rule["at"] else ", from the first"
+            turning += f"; every {rule['step']}th is {rule['one']}{last}"
+        bases = {f"{key}: {value:,.0f}" if key else f"{value:,.0f}" for key, value in _bases(each)}
+        cells = [name, turning, each.get("pairing", ""), "; ".join(sorted(bases))]
+        cells += [each.get("norm", ""), each["file"].removeprefix("models/")]
+        cells[2] = "as rope_interleave says" if cells[2] == "field" else cells[2]
+        rows.append("".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells))
+    head = "".join(f"<th scope='col'>{each}</th>" for each in heads)
+    body = "".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        "<p><label for='types-search'>Find a type:</label> <input id='types-search' type='search'>"
+        f" <span id='types-found' role='status'>{len(rows)} types</span></p>"
+        f"<div class='table-wrapper' tabindex='0'><table class='table' id='types-table'>"
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
+
+
+def _bases(each: dict[str, Any]) -> list[tuple[str, float]]:
+    return [(key, value) for key, value in each.get("bases", {}).items() if value]
+
+
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Write the script into the head of the page."""
     if page == "book/config":
         data = Path(app.srcdir) / "notebooks" / "data" / "released.json"
         app.add_js_file(None, body=script(data))
+        context["body"] = context["body"].replace('<div id="config-types"></div>', types())

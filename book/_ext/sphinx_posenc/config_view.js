@@ -191,4 +191,13 @@ document.addEventListener("DOMContentLoaded", () => {
     shown,
   );
   pick();
+  const search = document.getElementById("types-search");
+  const rows = [...document.querySelectorAll("#types-table tbody tr")];
+  search?.addEventListener("input", () => {
+    const words = search.value.toLowerCase().split(/\s+/);
+    for (const row of rows)
+      row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+    const left = rows.filter((row) => !row.hidden).length;
+    document.getElementById("types-found").textContent = `${left} types`;
+  });
 });
