@@ -3,7 +3,8 @@
 const UNSAID = "the file doesn't say";
 const some = (x) => x !== null && x !== undefined;
 const digits = (x) => (Number.isInteger(x) ? x : Number(x.toPrecision(4)));
-const number = (x) => (some(x) ? digits(x).toLocaleString("en").replaceAll(",", " ") : UNSAID);
+const shown = (x) => digits(x).toLocaleString("en", { maximumFractionDigits: 9 });
+const number = (x) => (some(x) ? shown(x).replaceAll(",", " ") : UNSAID);
 
 function make(name, attributes = {}, ...children) {
   const kind = ["svg", "line", "circle", "text"].includes(name) ? "2000/svg" : "1999/xhtml";

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from posenc.config.found import ROTARY, Layers
+from posenc.config.found import Layers
 from posenc.config.normalize import Kind, Model
-from posenc.config.validate import HEADS, Rotation
+from posenc.config.validate import Rotation
 from posenc.rotary import rotary_frequencies
 from posenc.scaling import ORIGINAL
 
@@ -114,6 +114,3 @@ def _score_scale(model: Model, width: int | None) -> float | None:
     if value is None:
         return None
     return float(value**-0.5) if rule == "query_pre_attn_scalar" else value
-
-
-__all__ = ["HEADS", "ROTARY", "compute"]

@@ -16,74 +16,33 @@ NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
 
 @dataclass(frozen=True)
 class Layers(Rotates):
-    """What runs in one kind of layer. None means that neither the file nor its type says.
+    """What runs in one kind of layer. None means that neither the file nor its type says."""
 
-    Attributes
-    ----------
-    name : str
-        The kind, in the file's own words if it has any.
-    where : str or None
-        Where positions enter.
-    count : int or None
-        Number of layers of this kind.
-    indices : tuple of int or None
-        The layers of this kind, counted from 0.
-    window : int or None
-        Number of keys that a query sees, if limited.
-    chunk : int or None
-        Number of keys after which attention begins anew, if it does.
-    head_dim, rotated : int or None
-        Width of a query or key, and how many of its dimensions turn.
-    first : int or None
-        The first dimension that turns.
-    layout : str or None
-        Which dimensions turn, in words.
-    pairing : str or None
-        Which dimensions make a pair: "halves" (i and i + rotated/2) or "neighbors" (2i and 2i+1).
-    base : float or None
-        The constant that spreads the frequencies.
-    scaling : str or None
-        The type of scaling, "default" for none.
-    frequencies : tuple of float or None
-        Radians per position, for a text of at most the length before scaling.
-    frequencies_beyond : tuple of float or None
-        The same for a text of the intended length, if different.
-    attention_factor, attention_factor_beyond : float or None
-        Multiplier of cosine and sine; scores are multiplied by its square. Beyond, if different.
-    score_factor : float or None
-        Additional multiplier of scores because of the scaling.
-    score_scale : float or None
-        Multiplier of every score, where 1/sqrt(head_dim) is the usual one.
-    norm : str or None
-        "before" or "after" the rotation, if queries and keys are normalized.
-    sections : tuple of int or None
-        Number of pairs that each axis (time, height, width) turns, in a model that reads images.
-    axes : tuple of int or None
-        For each pair, the axis that turns it.
-    """
-
-    name: str = "all layers"
-    where: str | None = None
-    count: int | None = None
-    indices: tuple[int, ...] | None = None
-    window: int | None = None
-    chunk: int | None = None
-    head_dim: int | None = None
-    rotated: int | None = None
-    first: int | None = None
-    layout: str | None = None
+    name: str = "all layers"  #: The kind, in the file's own words if it has any.
+    where: str | None = None  #: Where positions enter.
+    count: int | None = None  #: Number of layers of this kind.
+    indices: tuple[int, ...] | None = None  #: These layers, counted from 0.
+    window: int | None = None  #: Number of keys that a query sees, if limited.
+    chunk: int | None = None  #: Number of keys after which attention begins anew.
+    head_dim: int | None = None  #: Width of a query or key.
+    rotated: int | None = None  #: How many of its dimensions turn.
+    first: int | None = None  #: The first dimension that turns.
+    layout: str | None = None  #: Which dimensions turn, in words.
+    #: Which dimensions make a pair: "halves" (i and i + rotated/2) or "neighbors" (2i and 2i + 1).
     pairing: str | None = None
-    base: float | None = None
-    scaling: str | None = None
+    base: float | None = None  #: The constant that spreads the frequencies.
+    scaling: str | None = None  #: The type of scaling, "default" for none.
+    #: Radians per position, in a text of at most the length before scaling.
     frequencies: tuple[float, ...] | None = None
+    #: The same in a text of the intended length, if different.
     frequencies_beyond: tuple[float, ...] | None = None
-    attention_factor: float | None = None
-    attention_factor_beyond: float | None = None
-    score_factor: float | None = None
-    score_scale: float | None = None
-    norm: str | None = None
-    sections: tuple[int, ...] | None = None
-    axes: tuple[int, ...] | None = None
+    attention_factor: float | None = None  #: Multiplier of cosine and sine.
+    attention_factor_beyond: float | None = None  #: The same beyond, if different.
+    score_factor: float | None = None  #: Additional multiplier of scores, for the scaling.
+    score_scale: float | None = None  #: Multiplier of every score; usually head_dim^(-1/2).
+    norm: str | None = None  #: "before" or "after" the rotation, if there is a norm.
+    sections: tuple[int, ...] | None = None  #: Number of pairs per axis: time, height, width.
+    axes: tuple[int, ...] | None = None  #: For each pair, the axis that turns it.
 
     def described(self) -> list[tuple[str, str]]:
         """Return pairs of name and text, enough to write the kernel."""
@@ -110,30 +69,15 @@ class Layers(Rotates):
 
 @dataclass(frozen=True)
 class Positions:
-    """What a file and its type say about positions: lengths, kinds of layers, and warnings.
+    """What a file and its type say about positions: lengths, kinds of layers, and warnings."""
 
-    Attributes
-    ----------
-    model_type : str or None
-        The file's type.
-    code : str or None
-        Where it was read what the model's code decides; None for a type that isn't known.
-    length_before_scaling, intended_length, limit : int or None
-        The length that a scaling starts from, the one that it is meant for, and the one that
-        the file allows.
-    layers : tuple of Layers
-        The kinds of layers.
-    warnings : tuple of str
-        Contradictions, what programs are known to read differently, and what wasn't read.
-    """
-
-    model_type: str | None
-    code: str | None
-    length_before_scaling: int | None
-    intended_length: int | None
-    limit: int | None
-    layers: tuple[Layers, ...]
-    warnings: tuple[str, ...]
+    model_type: str | None  #: The file's type.
+    code: str | None  #: Where it was read what the type's code decides; None if it isn't known.
+    length_before_scaling: int | None  #: The length that a scaling starts from.
+    intended_length: int | None  #: The length that the scaling, or the file, is meant for.
+    limit: int | None  #: The length that the file allows.
+    layers: tuple[Layers, ...]  #: The kinds of layers.
+    warnings: tuple[str, ...]  #: Contradictions, known differences, and fields not read.
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON types, as ``--json`` prints it."""

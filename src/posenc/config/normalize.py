@@ -100,6 +100,9 @@ def _identified(config: Mapping[str, Any]) -> Model:
     if code and "parts" in code:  # the fields of the text stand beside those of other parts
         code = known.get(code["parts"].get(PARTS[0], ""), code)
     code = code if code and "file" in code else None
+    inner = text.values.get("attn_config")
+    if isinstance(inner, Mapping):  # DBRX has the base there
+        text.values = {**{each: inner[each] for each in BASES if each in inner}, **text.values}
     if code:
         text.defaults = code.get("fields", {})
     return Model(top, text, _type(top) or kind, code)
@@ -157,7 +160,9 @@ def _sequence(model: Model) -> list[str] | None:
     linear = text.inside("linear_attn_config") if text.get("linear_attn_config") else None
     if linear and number and (full := linear.items("full_attn_layers", int)):
         return ["full_attention" if i + 1 in full else "linear_attention" for i in range(number)]
-    if number and (full := text.items("attn_layer_indices", int)):
+    if number and (
+        full := text.items("attn_layer_indices", int) or text.items("full_attn_idxs", int)
+    ):
         return ["full_attention" if i in full else "mamba" for i in range(number)]
     period, offset = text.count("attn_layer_period"), text.number("attn_layer_offset") or 0
     if number and period:

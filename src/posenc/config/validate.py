@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from posenc.config.fields import Fields, told
-from posenc.config.normalize import COUNTS, SHARES, WIDTHS, Kind, Model
+from posenc.config.normalize import SHARES, WIDTHS, Kind, Model
 from posenc.scaling import ORIGINAL, SCALINGS, Scaling, find_scaling
 
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
@@ -150,6 +150,3 @@ def _fields(model: Model, rope: Fields, scaling: Scaling, rotated: int | None) -
     if scaling.name in ("yarn", "longrope") and "factor" not in found and not model.limit:
         raise ValueError(f"{rope.path}factor is missing: type {scaling.name!r} needs it")
     return found
-
-
-__all__ = ["COUNTS", "Rotation", "validate"]

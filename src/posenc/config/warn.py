@@ -137,6 +137,3 @@ def unless_told(layers: list[Layers], model: Model) -> Iterator[str]:
                 f"mscale_all_dim asks for scores times {each.score_factor:.4g}: "
                 "not every model's code does that"
             )
-
-
-__all__ = ["unless_told", "warn"]
