@@ -66,7 +66,8 @@ def types() -> str:
     body = "".join(f"<tr>{row}</tr>" for row in rows)
     return (
         "<p><label for='types-search'>Find a type:</label> <input id='types-search' type='search'>"
-        f" <span id='types-found' role='status'>{len(rows)} types</span></p>"
+        f" <span id='types-found' role='status'>{len(rows)} types</span>,"
+        f" as in {known_models()['about']['source']}</p>"
         f"<div class='table-wrapper' tabindex='0'><table class='table' id='types-table'>"
         f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
     )
