@@ -2,12 +2,14 @@
 
 For any project, with the extra of `pip install` that it needs:
 
-| module | what it does | needs |
-|---|---|---|
-| `posenc` | tables, rotations and biases in numpy | |
-| `posenc.nn` | the same as torch's modules and functions | `posenc[torch]` |
-| `posenc.config` | reads a model's `config.json` | |
-| `posenc.checks` | tests an implementation | |
+==================  ==========================================  =================
+module              what it does                                needs
+==================  ==========================================  =================
+``posenc``          tables, rotations and biases in numpy
+``posenc.nn``       the same as torch's modules and functions   ``posenc[torch]``
+``posenc.config``   reads a model's ``config.json``
+``posenc.checks``   tests an implementation
+==================  ==========================================  =================
 
 `posenc.book` holds what only the book uses, and changes when the book does.
 """
