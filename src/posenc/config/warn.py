@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from posenc.config.compute import along_axes
 from posenc.config.fields import Fields
 from posenc.config.found import ROTARY, Layers
-from posenc.config.normalize import Kind, Model
+from posenc.config.normalize import BASES, Kind, Model
 from posenc.config.validate import Rotation
 from posenc.scaling import ORIGINAL, SCALINGS, SHARED
 
@@ -20,7 +20,7 @@ POSITIONS = re.compile(
 ELSEWHERE = re.compile(  # fields that sound alike and say nothing of positions
     r"^mlp|moe|expert|norm|drop|loss|router|vision|image|audio|video|speech|mamba|linear_|conv"
     r"|token|index_|_id$|v_head_dim|scale_depth|prefix|mtp|nextn|global_batch|_pooling|ssm"
-    r"|pretraining|num_global|hash|feed_forward|qk_head_dim"
+    r"|pretraining|num_global|hash|feed_forward|qk_head_dim|order_of_interleaved|vision_config|audio_config"
 )
 
 
@@ -114,9 +114,14 @@ SHARE = "partial_rotary_factor"
 def _unread(model: Model, kinds: list[Kind]) -> Iterator[str]:
     """Name the fields that speak of positions and weren't read."""
     seen: list[Fields] = [model.text, *([model.rope] if not model.nested else [])]
+    inner = model.text.values.get("attn_config")
+    if isinstance(inner, Mapping):
+        seen.append(Fields(inner, f"{model.text.path}attn_config."))
+        seen[-1].read.update(("alibi", "alibi_bias_max", "rope", *BASES))
     for fields in seen:
         for name, value in fields.values.items():
-            silent = value is None or value is False or value == [] or isinstance(value, str)
+            silent = value is None or value is False or value in ([], "absolute", "rope")
+            silent |= isinstance(value, str) and model.code is not None
             if (
                 silent
                 or fields.defaults.get(name) == value
