@@ -159,84 +159,75 @@ RIGHT = [  # kind, subject, part of its reported convention, options
 
 
 class Wrong(NamedTuple):
-    """A wrong function, with all laws that it fails, in order; "…" stands for more of them.
-
-    `says` is part of the report on the first of them, or on the one named before ": ".
-    """
+    """A wrong function, and the laws that it is about; `verdicts.txt` has all that it fails."""
 
     kind: str
     laws: str
     subject: Any
-    says: str = ""
     options: dict = {}  # noqa: RUF012 - read-only
 
 
 def changed(kind, text, rows):
-    """Mutants of a correct program, by rows of laws, old text, new text, and what is reported."""
-    for laws, old, new, *says in rows:
-        yield Wrong(kind, laws, made(text, old, new), "".join(says), {"base": 10_000})
+    """Mutants of a correct program, by rows of laws, old text and new text."""
+    for laws, old, new in rows:
+        yield Wrong(kind, laws, made(text, old, new), {"base": 10_000})
 
 
 ANGLES, RETURN, ODD = "position * omega", "return table", 'raise ValueError("odd")'
 PLACES, HALVES = "positions.double()", "x.chunk(2, dim=-1)"
 LEAF = "torch.zeros((), requires_grad=True)"  # another leaf that gradients reach
 TABLES = changed("table", TABLE, [
-    ("shape …", "_model), dtype)", "_model), np.int32)", "int32, which isn't a floating-point"),
-    ("shape …", RETURN, "return np.tile(table, 2)", "exhibit 12,"),
-    ("norm shift offset frequencies", RETURN, "table[100:101] = 0; return table",
-     "shift: exhibit 7,"),
-    ("norm", RETURN, "return table / d_model", "multiplied by 0.0625 and 0.04167"),
-    ("shift offset unique float32", RETURN, "return table[np.arange(seq_len) // 2]", "exhibit G,"),
+    ("shape …", "_model), dtype)", "_model), np.int32)"),
+    ("shape …", RETURN, "return np.tile(table, 2)"),
+    ("norm shift offset frequencies", RETURN, "table[100:101] = 0; return table"),
+    ("norm", RETURN, "return table / d_model"),
+    ("shift offset unique float32", RETURN, "return table[np.arange(seq_len) // 2]"),
     ("identity start steps float32 empty", ANGLES, "position * omega + 0.1"),
     ("frequencies", "(-np.arange(0", "(-np.arange(1"),
-    ("frequencies", ANGLES, "position + omega", "exhibit 3,"),
-    ("frequencies unique", ANGLES, "0 * position * omega", "no pair turns"),
-    ("shape …", RETURN, "return table[:, :-1]", "shape (257, 15) for (257, 16)"),
-    ("empty", RETURN, "return np.repeat(table, 1 + (seq_len == 1), 0)", "shapes (2, 16) and (1,"),
+    ("frequencies", ANGLES, "position + omega"),
+    ("frequencies unique", ANGLES, "0 * position * omega"),
+    ("shape …", RETURN, "return table[:, :-1]"),
+    ("empty", RETURN, "return np.repeat(table, 1 + (seq_len == 1), 0)"),
     ("float32", "omega = ", "omega = (1 + 1e-6) * "),
-    ("half", RETURN, "return np.tile(table, 1 + (dtype != np.float32))", "shapes (1024, 32) and"),
-    ("odd", ODD, "return np.zeros((seq_len, d_model))", "exhibit 6,"),
+    ("half", RETURN, "return np.tile(table, 1 + (dtype != np.float32))"),
+    ("odd", ODD, "return np.zeros((seq_len, d_model))"),
     ("half repeat", "np.zeros((seq_len, d_model), dtype)", "memory[: seq_len * d_model].reshape("
-     "seq_len, d_model)", "repeat: a later call overwrote"),
+     "seq_len, d_model)"),
 ])  # fmt: skip
 LAYERS = changed("module", LAYER, [
     ("shape …", "x.size(1)", "x.size(0)"),
-    ("norm frequencies unique", ADD, "x", "exhibit 5,"),
+    ("norm frequencies unique", ADD, "x"),
     ("norm steps batch token rows far half reduced", ADD, "x + rows / x.size(0)"),
-    ("frequencies unique start steps batch …", "[: x.size(1)]", "[: x.size(0), None]",
-     "batch: exhibit 1,"),
+    ("frequencies unique start steps batch …", "[: x.size(1)]", "[: x.size(0), None]"),
     ("unique far float32", "persistent=False)", "persistent=False); table[300:] = 0"),
-    ("steps token reduced strided repeat gradient", ADD, "x.add_(rows)", "repeat: the input was"),
-    ("masked", ADD, "x + rows + x.sum() * 0", "rows with unchanged input changed"),
+    ("steps token reduced strided repeat gradient", ADD, "x.add_(rows)"),
+    ("masked", ADD, "x + rows + x.sum() * 0"),
     ("far", "self.pe[positions]", "self.pe[positions] + 0 / (positions < 1000)[..., None]"),
-    ("half device", ADD, "(x + rows).float()", "device: float32 for float64"),
+    ("half device", ADD, "(x + rows).float()"),
     ("strided", ADD, "x.view(-1, x.size(-1)).view(x.shape) + rows.to(x.dtype)"),
-    ("odd", ODD, "self.forward = lambda x: x", "exhibit 6,"),
-    ("gradient", ADD, f"x.detach() + rows.to(x.dtype) + {LEAF}", "no gradient reaches x"),
-    ("gradient", STORE, "self.pe = nn.Parameter(table)", "exhibit 7,"),
+    ("odd", ODD, "self.forward = lambda x: x"),
+    ("gradient", ADD, f"x.detach() + rows.to(x.dtype) + {LEAF}"),
+    ("gradient", STORE, "self.pe = nn.Parameter(table)"),
     ("state", STORE, f"{STORE}; self.register_load_state_dict_post_hook("
-     "lambda module, _: setattr(module, 'pe', -module.pe))", "a different result after saving"),
+     "lambda module, _: setattr(module, 'pe', -module.pe))"),
     ("meta device", STORE, "self.pe = table"),
-    ("empty", ADD, f"{ADD} if len(x) else x[:, :0]", "shape (0, 0, 16) for an empty batch"),
-    ("device", ADD, f"{ADD} if not x.is_meta else torch.zeros(x.shape)", "isn't on the device of"),
-    ("repeat …", ADD, f"torch.from_numpy(memory)[: x.numel()].view(x.shape).copy_({ADD})",
-     "repeat: a later call overwrote"),
+    ("empty", ADD, f"{ADD} if len(x) else x[:, :0]"),
+    ("device", ADD, f"{ADD} if not x.is_meta else torch.zeros(x.shape)"),
+    ("repeat …", ADD, f"torch.from_numpy(memory)[: x.numel()].view(x.shape).copy_({ADD})"),
     ("compile", ADD, "(x + rows.to(x.dtype), print(end=''))[0]"),
 ])  # fmt: skip
 ROTATIONS = changed("rotary", ROTARY, [
     ("shape …", "second * cos), dim=-1)", "second * cos), dim=-2)"),
-    ("shift offset unique float32 half", PLACES, "(positions // 2).double()", "exhibit D,"),
-    ("norm half", "angles.cos().to(x.dtype)", "angles.to(x.dtype).cos()", "half: exhibit A,"),
-    ("start steps …", PLACES, "kept.setdefault(len(positions), positions).double()", "exhibit B,"),
-    ("start strided", "cos), dim=-1)", "cos), dim=-1)[..., : 3 if x.shape[-2] == 4 else None, :]",
-     "shapes (2, 3, 16) and (2, 4, 16)"),
+    ("shift offset unique float32 half", PLACES, "(positions // 2).double()"),
+    ("norm half", "angles.cos().to(x.dtype)", "angles.to(x.dtype).cos()"),
+    ("start steps …", PLACES, "kept.setdefault(len(positions), positions).double()"),
+    ("start strided", "cos), dim=-1)", "cos), dim=-1)[..., : 3 if x.shape[-2] == 4 else None, :]"),
     ("masked …", HALVES, "(x + 0 * x.sum()).chunk(2, dim=-1)"),
-    ("gradient", HALVES, f"(x.detach() + {LEAF}).chunk(2, dim=-1)", "no gradient reaches x"),
-    ("repeat …", HALVES, "x.mul_(1.0).add_(1e-9).chunk(2, dim=-1)", "the input was changed"),
-    ("half repeat …", "cos), dim=-1)", "cos), dim=-1, out=kept.setdefault(x.shape, 0 * x))",
-     "repeat: a later call overwrote"),
-    ("odd", ODD, "x = x[..., :-1]; d -= 1", "shape (3, 14)"),
-    ("empty", "return torch", "return x[:1] if not x.numel() else torch", "shape "),
+    ("gradient", HALVES, f"(x.detach() + {LEAF}).chunk(2, dim=-1)"),
+    ("repeat …", HALVES, "x.mul_(1.0).add_(1e-9).chunk(2, dim=-1)"),
+    ("half repeat …", "cos), dim=-1)", "cos), dim=-1, out=kept.setdefault(x.shape, 0 * x))"),
+    ("odd", ODD, "x = x[..., :-1]; d -= 1"),
+    ("empty", "return torch", "return x[:1] if not x.numel() else torch"),
     ("compile", PLACES, "(positions, print(end=''))[0].double()"),
 ])  # fmt: skip
 
@@ -273,66 +264,64 @@ def whole(full):
 
 plain = whole(lambda tokens: DECODER.full(tokens))
 FAULTS = [Wrong("decoder", *fault) for fault in [
-    ("steps chunks", at(lambda n, _: n + (n > 0)), "off by one (+1)"),
-    ("steps", at(lambda n, _: n % 16), "wrap or are clamped, at 16"),
-    ("steps chunks ragged", recall.pair(plain["full"], UNTURNED.step), "is ignored; or a step"),
+    ("steps chunks", at(lambda n, _: n + (n > 0))),
+    ("steps", at(lambda n, _: n % 16)),
+    ("steps chunks ragged", recall.pair(plain["full"], UNTURNED.step)),
     ("steps chunks", recall.pair(step=lambda t, cache: (ABSOLUTE if cache else DECODER).step(
-        t, cache)), "a step differs from the whole: another"),
-    ("chunks", at(lambda n, more: n * (more == 1)), "in a chunk, the mask"),
-    ("padded", whole(lambda t, positions=None, mask=None: DECODER.full(t, positions)),
-     "padding is attended to"),
-    ("moved", recall.pair(ABSOLUTE.full, ABSOLUTE.step), "relative=False"),
-    ("steps chunks repeat", sticky(), "repeat: state is kept", {"relative": False}),
-    ("causal", whole(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None]), "mask is missing"),
-    ("batch causal", whole(lambda t: np.repeat(DECODER.full(t[:1]), len(t), 0)), "share state"),
-    ("order", whole(lambda t: 0 * DECODER.full(t) + np.arange(16.0)), "positions never reach"),
-    ("shape …", whole(lambda t: DECODER.full(np.pad(t, [(0, 0), (1, 0)]))), "an axis is missing"),
+        t, cache))),
+    ("chunks", at(lambda n, more: n * (more == 1))),
+    ("padded", whole(lambda t, positions=None, mask=None: DECODER.full(t, positions))),
+    ("moved", recall.pair(ABSOLUTE.full, ABSOLUTE.step)),
+    ("steps chunks repeat", sticky(), {"relative": False}),
+    ("causal", whole(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None])),
+    ("batch causal", whole(lambda t: np.repeat(DECODER.full(t[:1]), len(t), 0))),
+    ("order", whole(lambda t: 0 * DECODER.full(t) + np.arange(16.0))),
+    ("shape …", whole(lambda t: DECODER.full(np.pad(t, [(0, 0), (1, 0)])))),
 ]]  # fmt: skip
 OF_YARN = recall.yarn_options()
 OTHER = OF_YARN | {"frequencies": OF_YARN["frequencies"] * 1.01}
 NO_BASE = turn(frequencies=AXIAL * np.array([1, 2.5, 1, 1, 1, 1, 1, 1]))
 WRONG = [
     *TABLES, *LAYERS, *ROTATIONS, *FAULTS,
-    *(Wrong("table", f"{bug.law} …", hunt.BUGS[name], f"exhibit {bug.number},")
+    *(Wrong("table", f"{bug.law} …", hunt.BUGS[name])
       for name, bug in checks.MUSEUM.items() if name in hunt.BUGS),
-    Wrong("table", "convention", table, "but sin, cos", {"convention": "Marian"}),
-    Wrong("table", "frequencies", table, "exhibit E,", {"base": 10_010}),
-    Wrong("table", "norm …", lambda n, d: -(table(n, d) ** 2), "convention: none known",
+    Wrong("table", "convention", table, {"convention": "Marian"}),
+    Wrong("table", "frequencies", table, {"base": 10_010}),
+    Wrong("table", "norm …", lambda n, d: -(table(n, d) ** 2),
           {"convention": "paper"}),
-    Wrong("table", "half", early, "exhibit 8,"),
-    Wrong("table", "shape …", dict, "half: TypeError"),
-    Wrong("rotary", "cast meta", recall.Rotary(refill=False), "meta: a different result once",
+    Wrong("table", "half", early),
+    Wrong("table", "shape …", dict),
+    Wrong("rotary", "cast meta", recall.Rotary(refill=False),
           {"widths": [16]}),
     Wrong("rotary", "steps token far empty", lambda x, p: rotate_pairs(
-        x, p, pairing="halves" if x.shape[-2] == 1 else "neighbors"), "exhibit C,"),
+        x, p, pairing="halves" if x.shape[-2] == 1 else "neighbors")),
     # slightly wrong: bounds that are too loose would let them pass
     Wrong("rotary", "norm shift identity frequencies …", lambda x, p:
           turn(pairing="neighbors")(x, p)
-          + 1e-5 * torch.sin(17.0 * p[..., None] + torch.arange(x.shape[-1])), ""),
+          + 1e-5 * torch.sin(17.0 * p[..., None] + torch.arange(x.shape[-1]))),
     Wrong("rotary", "norm shift offset identity frequencies start steps batch …", lambda x, p:
-          rotate_pairs(x, p) + 1e-4 * torch.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1)), ""),
-    Wrong("module", "adds gradient", made(LAYER, ADD, f"{ADD} + 1e-3 * x * x"), ""),
+          rotate_pairs(x, p) + 1e-4 * torch.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1))),
+    Wrong("module", "adds gradient", made(LAYER, ADD, f"{ADD} + 1e-3 * x * x")),
     Wrong("table", "norm offset …", lambda n, d: table(n, d)
-          + 1e-5 * np.sin(17 * np.arange(n)[:, None] + np.arange(d)).astype("f4"), ""),
-    Wrong("rotary", "norm …", recall.yarn(power=2), "exhibit F,", OF_YARN),
-    Wrong("rotary", "frequencies float32 half", recall.yarn(), "exhibit E,", OTHER),
-    Wrong("rotary", "frequencies …", turn(), "8 pairs turn, 8 are paired, but 2 were requested",
+          + 1e-5 * np.sin(17 * np.arange(n)[:, None] + np.arange(d)).astype("f4")),
+    Wrong("rotary", "norm …", recall.yarn(power=2), OF_YARN),
+    Wrong("rotary", "frequencies float32 half", recall.yarn(), OTHER),
+    Wrong("rotary", "frequencies …", turn(),
           {"widths": [16], "frequencies": [1.0, 0.5]}),
     Wrong("rotary", "device", lambda x, p: torch.zeros(x.shape) if x.is_meta
-          else rotate_pairs(x, p), "the result isn't on the device"),
-    Wrong("rotary", "shape …", lambda x, p: x.flatten(), "norm: shape (65792,) for (16, 257, 16)"),
-    Wrong("rotary", "axes", turn(frequencies=AXIAL), "", AXES | {"frequencies": AXIAL[::-1]}),
-    Wrong("rotary", "axes", turn(frequencies=AXIAL), "8 pairs, where 2", AXES | {"axes": [0, 1]}),
-    Wrong("rotary", "axes", lambda x, p: rotate_pairs(x, p[..., 0]), "coordinate 1 turns", AXES),
-    Wrong("rotary", "axes", lambda x, p: rotate_pairs(x, p.amax(-1)), "", AXES),
-    Wrong("rotary", "frequencies …", lambda x, p: x.clone(), "axes: no two dimensions turn", AXES),
-    Wrong("bias", "shape …", lambda n: -distance(n)[1:], "shape (23, 24) for (24, 24)"),
+          else rotate_pairs(x, p)),
+    Wrong("rotary", "shape …", lambda x, p: x.flatten()),
+    Wrong("rotary", "axes", turn(frequencies=AXIAL), AXES | {"frequencies": AXIAL[::-1]}),
+    Wrong("rotary", "axes", turn(frequencies=AXIAL), AXES | {"axes": [0, 1]}),
+    Wrong("rotary", "axes", lambda x, p: rotate_pairs(x, p[..., 0]), AXES),
+    Wrong("rotary", "axes", lambda x, p: rotate_pairs(x, p.amax(-1)), AXES),
+    Wrong("rotary", "frequencies …", lambda x, p: x.clone(), AXES),
+    Wrong("bias", "shape …", lambda n: -distance(n)[1:]),
     Wrong("bias", "offset penalty", lambda n: -np.sqrt(np.outer(np.arange(n), np.arange(n))) / 9),
     Wrong("bias", "start", lambda n: -distance(n) / n),
-    Wrong("bias", "mirror penalty", lambda n: np.subtract.outer(np.arange(n), np.arange(n)) * -0.25,
-          "exhibit H,"),
-    Wrong("bias", "penalty", lambda n: -0.0 * distance(n), "one penalty for all"),
-    Wrong("rotary", "frequencies", NO_BASE, "no known base and exponent fit the pairs of", AXES),
+    Wrong("bias", "mirror penalty", lambda n: np.subtract.outer(*2 * [np.arange(n)]) * -0.25),
+    Wrong("bias", "penalty", lambda n: -0.0 * distance(n)),
+    Wrong("rotary", "frequencies", NO_BASE, AXES),
 ]  # fmt: skip
 
 # Notes on laws that pass or don't apply

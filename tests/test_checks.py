@@ -22,7 +22,7 @@ from posenc import alibi_slopes, checks, rotary_frequencies, t5_buckets
 from posenc.book import hunt, recall
 from posenc.checks._torch import RoundedProducts
 from posenc.checks.conventions import Convention
-from posenc.checks.probe import Library, library_of, values, worst
+from posenc.checks.probe import Broken, Library, library_of, same_shape, values, worst
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -168,6 +168,11 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     assert "no such luck" in checks.check_table(table, laws=["shape"]).error
 
 
+def test_shapes_that_differ():
+    with pytest.raises(Broken, match="shapes"):
+        same_shape(np.zeros(2), np.zeros(3))
+
+
 def test_no_entry_is_within_any_bound():
     assert worst(np.zeros((0, 3)), 2.0) == (0.0, 2.0, ())
 
@@ -244,6 +249,33 @@ def spoiled(wrong):
     return rotate
 
 
+def mixed_the_other_way(x, positions):
+    """Turn neighbors by the angles of halves."""
+    omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0])
+    angles = (positions[:, None] * omega).repeat(1, 2)
+    half = torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
+    return x * angles.cos().to(x.dtype) + half * angles.sin().to(x.dtype)
+
+
+def few(x, positions):
+    """Take only the first positions."""
+    if (positions > 9).any():
+        raise ValueError("too far")
+    return rotate_pairs(x, positions)
+
+
+def to_neighbors(x, positions):
+    """Take halves, and return neighbors."""
+    first, second = rotate_pairs(x, positions).chunk(2, dim=-1)
+    return torch.stack((first, second), dim=-1).flatten(-2)
+
+
+def unsigned(seq_len, d_model):
+    return table(seq_len, d_model)
+
+
+unsigned.__signature__ = 3
+UNSCALED = {"frequencies": rotary_frequencies(16)[0], "widths": [16]}
 PARTLY = {"convention": Convention("halves", extent="partial", share=0.5), "widths": [16]}
 YARN = recall.yarn_options()
 FIRST = [  # the first law that fails, its cause, the rotation, options
@@ -257,6 +289,9 @@ FIRST = [  # the first law that fails, its cause, the rotation, options
     ("norm", "pass attention_factor=1.27726", recall.yarn(), {"widths": [16]}),
     ("frequencies", "the ramp is wrong: pairs", recall.yarn(base=10_000.0), YARN),
     ("norm", "laid out for neighbors", recall.mixed_up, {}),
+    ("norm", "laid out for halves", mixed_the_other_way, {}),
+    ("frequencies", "isn't the requested one", recall.turn(base=500_000.0), UNSCALED),
+    ("unique", "the code refuses even position 15", few, {"laws": ["unique"]}),
     ("convention", "turns the first dimensions", last_eight, PARTLY),
     ("batch", "with more than 3 sequences", spoiled(lambda x: x.ndim > 2 and len(x) > 3), {}),
     ("batch", "heads", spoiled(lambda x: x.ndim == 4 and x.shape[1] > 7), {}),
@@ -277,6 +312,11 @@ def test_right_code_of_other_kinds_passes():
         laws = [law for law in checks.laws_of("rotary") if law not in ("compile", "device")]
         checks.check_rotary(rotate, laws=laws, **QUICK | options).raise_if_failed()
     assert "neighbors in, halves out" in one("identity", "rotary", permuted).note
+    assert "halves in, neighbors out" in one("identity", "rotary", to_neighbors).note
+    assert one("half", "table", unsigned).note == "no argument `dtype`"
+    down = checks.KNOWN["Transformer-XL"]
+    half = one("half", "table", lambda n, d, dtype=np.float32: down.table(n, d).astype(dtype))
+    assert half.status == "passed"
     looked_at("rotary", Cached(), widths=[16]).raise_if_failed()
     assert checks.kind_of(Cached) == checks.kind_of(Cached()) == "rotary"
     assert checks.check(Cached, laws=["norm", "cast"], **QUICK)["norm"].note.endswith("width 24")

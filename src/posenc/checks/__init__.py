@@ -15,7 +15,6 @@ interleaved; exponent i/(d/2); base 10000; counted from 0 up (paper)
 from __future__ import annotations
 
 import inspect
-import tomllib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -447,6 +446,8 @@ def expected_failures(file: str | Path) -> dict[str, dict[str, str]]:
     ValueError
         If a reason is missing.
     """
+    import tomllib  # not among what a page loads
+
     found = tomllib.loads(Path(file).read_text("utf-8"))
     for subject, laws in found.items():
         for law, reason in laws.items() if isinstance(laws, dict) else [("", "")]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -150,7 +150,7 @@ class Rotation(Turning):
         for limit in sorted({min(each, self.longest) for each in LIMITS}, reverse=True):
             if self.takes(lambda k=limit: self.matrices([k - 1])):
                 return limit
-        raise Broken("no position is accepted")
+        raise Broken("no position is accepted", f"the code refuses even position {limit - 1}")
 
     @property
     def rows(self) -> int:  # type: ignore[override]
@@ -261,10 +261,7 @@ class Rotation(Turning):
     @property
     def dims(self) -> Pairs:
         """The pairs at the first width, in the layout that was found."""
-        found = self.pair_dims(self.widths[0], str(self.layout))
-        if found is None:
-            raise Broken("no two dimensions turn together, neighbors or halves")
-        return found
+        return cast(Pairs, self.pair_dims(self.widths[0], str(self.layout)))
 
     def possible(self, waves: Waves, layout: str, d_model: int) -> list[Fit]:
         """Return the conventions that these waves may follow.

@@ -76,7 +76,7 @@ class Table(Turning):
         found: list[Any] = []
         for length in [seq_len, *(n for n in LENGTHS if n < seq_len)]:
             if self.takes(lambda n=length: found.append(self.table_of(n, self.widths[0]))):
-                shape = values(found.pop()).shape if found else ()
+                shape = values(found.pop()).shape
                 if math.prod(shape) == length * (shape or (1,))[-1]:
                     return length
         return seq_len

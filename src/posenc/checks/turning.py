@@ -120,8 +120,7 @@ class Turning(Probe):
         counted = np.abs(np.asarray(positions, dtype=np.float64) + first)
         if self.down:
             counted = np.full_like(counted, counted.max(initial=0))
-        angles = counted[:, None] * np.maximum(fastest, 0 if self.layout else 1)
-        return rounding(angles, fastest, unit) * max(self.attention_factor, 1)
+        return rounding(counted[:, None] * fastest, fastest, unit) * max(self.attention_factor, 1)
 
     # Pairs and convention
 
