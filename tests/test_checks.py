@@ -110,7 +110,7 @@ def test_the_museum_is_the_book_s():
 # NaN never passes, and neither do exceptions
 
 # `odd` expects an error, `compile` compares what `start` does, and the others need more options.
-OTHERS = {("module", "compile"), ("rotary", "axes"), ("rotary", "cast")}
+OTHERS = {("module", "compile"), ("bias", "values"), ("rotary", "axes"), ("rotary", "cast")}
 NAN = [
     (kind, law)
     for kind in ("table", "module", "rotary", "bias")
@@ -264,10 +264,19 @@ def few(x, positions):
     return rotate_pairs(x, positions)
 
 
+def scaled_if_odd(x, positions):
+    return 2 * x if x.shape[-1] % 2 else rotate_pairs(x, positions)
+
+
 def to_neighbors(x, positions):
     """Take halves, and return neighbors."""
     first, second = rotate_pairs(x, positions).chunk(2, dim=-1)
     return torch.stack((first, second), dim=-1).flatten(-2)
+
+
+def sinusoid(seq_len, exponents):
+    angles = np.arange(seq_len)[:, None] * 10_000.0**-exponents
+    return np.where(np.arange(len(exponents)) % 2, np.cos(angles), np.sin(angles))
 
 
 def unsigned(seq_len, d_model):
@@ -291,6 +300,7 @@ FIRST = [  # the first law that fails, its cause, the rotation, options
     ("norm", "laid out for neighbors", recall.mixed_up, {}),
     ("norm", "laid out for halves", mixed_the_other_way, {}),
     ("frequencies", "isn't the requested one", recall.turn(base=500_000.0), UNSCALED),
+    ("odd", "a sine without a cosine", scaled_if_odd, {"laws": ["odd"]}),
     ("unique", "the code refuses even position 15", few, {"laws": ["unique"]}),
     ("convention", "turns the first dimensions", last_eight, PARTLY),
     ("batch", "with more than 3 sequences", spoiled(lambda x: x.ndim > 2 and len(x) > 3), {}),
@@ -314,6 +324,8 @@ def test_right_code_of_other_kinds_passes():
     assert "neighbors in, halves out" in one("identity", "rotary", permuted).note
     assert "halves in, neighbors out" in one("identity", "rotary", to_neighbors).note
     assert one("half", "table", unsigned).note == "no argument `dtype`"
+    slipped = one("frequencies", "table", lambda n, d: sinusoid(n, np.arange(d) // 2 / 8))
+    assert slipped.exhibit.number == "4"
     down = checks.KNOWN["Transformer-XL"]
     half = one("half", "table", lambda n, d, dtype=np.float32: down.table(n, d).astype(dtype))
     assert half.status == "passed"

@@ -74,6 +74,7 @@ class Layer(Table):
         """Return what the layer adds to the first of two equal sequences."""
         zeros = torch.zeros(2, seq_len, d_model)
         made: Tensor = self.raw(zeros, None)
+        floats(made)  # of both sequences
         return made[0]
 
     def draw(self, lead: tuple[int, ...], seq_len: int) -> Floats:

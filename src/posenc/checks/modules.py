@@ -85,10 +85,13 @@ def gradient(probe: Any) -> Measured:
     user((out * probe.give(weights)).sum().backward)
     if x.grad is None:
         raise Broken("no gradient reaches x")
-    for name, each in module.named_parameters() if module is not None else ():
-        table = each.ndim > 1 and each.shape[-1] == x.shape[2]
-        if table and each.grad is not None and not probe.other_kind:
-            raise Broken(f"{name} is trained", "trained table")
+    trained = [
+        name
+        for name, each in (module.named_parameters() if module is not None else ())
+        if each.ndim > 1 and each.shape[-1] == x.shape[2] and each.grad is not None
+    ]
+    if trained and not probe.other_kind:
+        raise Broken(f"{trained[0]} is trained", "trained table")
     back, found = probe.back(weights, where), floats(x.grad)
     bounds = np.broadcast_to(probe.allowed(weights, back, where), back.shape)
     error, bound, place = worst(np.abs(found - back), bounds)

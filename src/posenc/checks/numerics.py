@@ -35,13 +35,14 @@ def rounded_positions(probe: Any) -> Cause:
         digits, power = np.frexp(positions)
         nearest = np.ldexp(np.round(digits / UNITS[dtype]) * UNITS[dtype], power).astype(int)
         there = (nearest != positions) & (nearest < early(probe))
+        if not there.any():
+            continue
         try:
             half = in_half(probe, dtype, positions[there].tolist())
         except Skip:
             continue
         fine = probe.entries(nearest[there].tolist())
-        off = np.abs(half - fine) if half.shape == fine.shape else np.ones(1)
-        if off.max(initial=0 if there.any() else 1) <= 3 * UNITS[dtype]:
+        if half.shape == fine.shape and np.abs(half - fine).max() <= 3 * UNITS[dtype]:
             return "rounded positions" if probe.kind != "rotary" else "dtype of the query"
     if probe.kind == "rotary":  # right in float32, so that the cast of something made the error
         return "dtype of the query"

@@ -81,7 +81,7 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
     """Call code that isn't ours: an exception of its own is `Raised`."""
     try:
         return call(*given, **named)
-    except Raised:
+    except (Broken, Raised):
         raise
     except Exception as error:
         raise Raised(error) from error
