@@ -122,7 +122,7 @@ def test_a_term_says_what_it_means_to_a_keyboard_and_at_the_first_tap(site, visi
 
 
 def test_the_contents_show_the_question_that_is_being_read(site, visit):
-    tab = visit(address("book/questions"))
+    tab = visit(address("book/rope_in_production"))
     place = "#what-is-position-interpolation"
     tab.evaluate("place => document.querySelector(place).scrollIntoView()", place)
     marked = tab.locator(f".bd-toc-nav a.active[href='{place}']")

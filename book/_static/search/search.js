@@ -107,7 +107,7 @@
       const share = words.reduce((sum, word) => sum + met.has(stem(word)) * terms.get(word), 0) / total;
       const named = [title, ...other.split(", ")].map(normal);
       const exact = named.some((each) => each === whole || (anchor.startsWith("term-") && each.startsWith(whole))) ? 6 : named.some((each) => each.includes(whole)) ? 1.6 : 1;
-      const kind = anchor.startsWith("term-") ? 0.8 : name === "book/questions" ? 1.2 : name.startsWith("notebooks/") ? 1.1 : 0.9;
+      const kind = anchor.startsWith("term-") ? 0.8 : /book\/(questions|rope_in)/.test(name) ? 1.2 : name.startsWith("notebooks/") ? 1.1 : 0.9;
       result.score *= share ** 2 * exact * kind;
     }
     results.sort((a, b) => b.score - a.score);
