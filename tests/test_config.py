@@ -112,6 +112,22 @@ WRONG = [
     ({**PLAIN, "rope_theta": 0.0}, ValueError, "rope_theta must be positive"),
     ({"text_config": {**PLAIN, "head_dim": 0}}, ValueError, "text_config.head_dim"),
     ({**PLAIN, "layer_types": "full"}, TypeError, "layer_types must be a list"),
+    ({**PLAIN, "model_type": 5}, TypeError, "model_type must be a string"),
+    ({**PLAIN, "hybrid_override_pattern": "X"}, ValueError, "must be of the letters"),
+    ({**PLAIN, "head_dim": 64.5}, TypeError, "head_dim must be a whole number"),
+    ({**PLAIN, "mla_use_nope": "x"}, TypeError, "mla_use_nope must be true or false"),
+    ({**PLAIN, "hidden_size": 4}, ValueError, "hidden_size gives heads of width 0"),
+    ({**PLAIN, "rotary_dim": 1024}, ValueError, "rotary_dim must be at most the head's 64"),
+    ({**PLAIN, "partial_rotary_factor": 0.001}, ValueError, "leaves no dimension of 64"),
+    ({**PLAIN, "head_dim": 10**30}, ValueError, "got a number of more than 20 digits"),
+    (scaled(mrope_section=[-1]), ValueError, "mrope_section must hold counts of pairs"),
+    (scaled(**{**LONG, "long_factor": [0.0] * 32}), ValueError, "long_factor must hold positive"),
+    (scaled(**YARN, beta_fast=0.5), ValueError, "rope_scaling.beta_fast must not be below"),
+    (
+        {**HEADS, "rope_theta": 1e4, "rope_scaling": {"type": "yarn"}},
+        ValueError,
+        "factor is missing",
+    ),
 ]
 
 
