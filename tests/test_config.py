@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import runpy
 from pathlib import Path
 
@@ -191,6 +192,28 @@ def test_names_told_twice_and_fields_not_read_are_warned_of():
     found = read_config(b'{"rope_theta": 1, "rope_theta": 10000.0, "rope_new": 3, "head_dim": 8}')
     said = "rope_theta' appears twice: the last one counts", "'rope_new' isn't read here"
     assert all(any(words in each for each in found.warnings) for words in said)
+
+
+def test_the_table_of_families_is_what_is_read():
+    page = (ROOT / "book" / "rope_in_production.md").read_text(encoding="utf-8")
+    page = page.partition("## What each model does")[2].partition("\n### ")[0]
+    rows = re.findall(r"^\| [^|]+ \| `(\w+)`(?:, `(\S+)`)? \| (.+) \|$", page, re.MULTILINE)
+    assert len(rows) > 20
+    for kind, head, told in rows:
+        share = known_models().get(kind, {}).get("shares", {}).get("")
+        file = {"model_type": kind} | ({"partial_rotary_factor": share} if share else {})
+        found = read_config(RELEASED[head]["config"] if head else file)
+        turned = [each for each in found.layers if each.rotated]
+        still = sorted(i for each in found.layers if not each.rotated for i in each.indices)
+        which = "`" + ", ".join(map(str, still[:4])) + "`, …" if turned else "all"
+        columns = [
+            [f"`{each.base:.0f}`" for each in turned],
+            [f"`{each.rotated / each.head_dim:.2g}`" for each in turned],
+            [each.pairing or "not said" for each in turned],
+            [each.norm or "none" for each in turned],
+            [which if still else "none"],
+        ]
+        assert told == " | ".join(" and ".join(dict.fromkeys(each)) or "–" for each in columns)
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
