@@ -1,13 +1,6 @@
-"""What only the book uses: plots, live figures, experiments, small models, hunts for bugs.
+"""What only the book uses; the rest of the package stands on its own.
 
-The rest of the package stands on its own. Each module here needs what its line says.
-
-| module | what it does | needs |
-|---|---|---|
-| `plots` | draws in the book's style | matplotlib |
-| `widgets` | live figures, on the site and in Jupyter | anywidget, matplotlib |
-| `experiments` | the models that the book trains | torch |
-| `tiny` | a transformer that trains without torch | numpy |
-| `hunt` | which bugs of the museum a test of yours catches | numpy |
-| `recall` | public bugs, rebuilt | torch |
+- `plots` draws in the book's style, and `widgets` has the live figures;
+- `experiments` trains the book's models, and `tiny` a transformer without torch;
+- `hunt` says which bugs of the museum a test of yours catches, and `recall` rebuilds public ones.
 """

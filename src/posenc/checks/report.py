@@ -110,7 +110,7 @@ class Report:
 
     @property
     def internal(self) -> list[str]:
-        """Names of the laws whose test failed itself: a bug of posenc, not of what it checked."""
+        """Names of the laws whose test failed itself, by a bug of posenc, not of the subject."""
         return [row.law for row in self.rows if row.status == "internal"]
 
     @property
