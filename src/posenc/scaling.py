@@ -100,7 +100,7 @@ class Scaling:
     ----------
     name : str
         The value of ``rope_type``.
-    rule : callable
+    rule : object
         Maps a `Setting` to frequencies and attention factor; its docstring has the formula.
     required, optional : frozenset of str
         The fields that the rule reads.

@@ -28,7 +28,7 @@ class Layers(Rotates):
     rotated: int | None = None  #: How many of its dimensions turn.
     first: int | None = None  #: The first dimension that turns.
     layout: str | None = None  #: Which dimensions turn, in words.
-    #: Which dimensions make a pair: "halves" (i and i + rotated/2) or "neighbors" (2i and 2i + 1).
+    #: Which dimensions make a pair, "halves" (i and i + rotated/2) or "neighbors" (2i and 2i + 1).
     pairing: str | None = None
     base: float | None = None  #: The constant that spreads the frequencies.
     scaling: str | None = None  #: The type of scaling, "default" for none.
@@ -41,7 +41,7 @@ class Layers(Rotates):
     score_factor: float | None = None  #: Additional multiplier of scores, for the scaling.
     score_scale: float | None = None  #: Multiplier of every score; usually head_dim^(-1/2).
     norm: str | None = None  #: "before" or "after" the rotation, if there is a norm.
-    sections: tuple[int, ...] | None = None  #: Number of pairs per axis: time, height, width.
+    sections: tuple[int, ...] | None = None  #: Number of pairs for time, height and width.
     axes: tuple[int, ...] | None = None  #: For each pair, the axis that turns it.
 
     def described(self) -> list[tuple[str, str]]:
