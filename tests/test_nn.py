@@ -218,7 +218,7 @@ BAD = [
     (
         lambda: rotate_pairs(X, turns=X),
         TypeError,
-        "^turns must be what rotary_turns returns for Te",
+        "^turns must be what rotary_turns returns for Tensor",
     ),
     (lambda: rotate_pairs(X, seq_dim=-1), ValueError, "^seq_dim must be .* not the last, got -1"),
     (lambda: rotate_pairs(X, first=2, turns=(X, X)), ValueError, "at most 1 pairs .* 2 of 4, got"),
