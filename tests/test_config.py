@@ -197,20 +197,21 @@ def test_names_told_twice_and_fields_not_read_are_warned_of():
 def test_the_table_of_families_is_what_is_read():
     page = (ROOT / "book" / "rope_in_production.md").read_text(encoding="utf-8")
     page = page.partition("## What each model does")[2].partition("\n### ")[0]
-    rows = re.findall(r"^\| [^|]+ \| `(\w+)`(?:, `(\S+)`)? \| (.+) \|$", page, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)`(?:, `(\S+)`)? \| (.+) \|$", page, re.MULTILINE)
+    files = {name.partition("/")[2]: each["config"] for name, each in RELEASED.items()}
     assert len(rows) > 20
-    for kind, head, told in rows:
+    norms = {None: "", "before": ", norm before", "after": ", norm after"}
+    for kind, name, told in rows:
         share = known_models().get(kind, {}).get("shares", {}).get("")
-        file = {"model_type": kind} | ({"partial_rotary_factor": share} if share else {})
-        found = read_config(RELEASED[head]["config"] if head else file)
+        alone = {"model_type": kind} | ({"partial_rotary_factor": share} if share else {})
+        found = read_config(files[name] if name else alone)
         turned = [each for each in found.layers if each.rotated]
         still = sorted(i for each in found.layers if not each.rotated for i in each.indices)
         which = "`" + ", ".join(map(str, still[:4])) + "`, …" if turned else "all"
         columns = [
             [f"`{each.base:.0f}`" for each in turned],
             [f"`{each.rotated / each.head_dim:.2g}`" for each in turned],
-            [each.pairing or "not said" for each in turned],
-            [each.norm or "none" for each in turned],
+            [(each.pairing or "not said") + norms[each.norm] for each in turned],
             [which if still else "none"],
         ]
         assert told == " | ".join(" and ".join(dict.fromkeys(each)) or "–" for each in columns)
