@@ -68,8 +68,9 @@ def types() -> str:
         "<p><label for='types-search'>Find a type:</label> <input id='types-search' type='search'>"
         f" <span id='types-found' role='status'>{len(rows)} types</span>,"
         f" as in {known_models()['about']['source']}</p>"
-        f"<div class='table-wrapper' tabindex='0'><table class='table' id='types-table'>"
-        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div>"
+        "<div class='pst-scrollable-table-container' tabindex='0'>"
+        f"<table class='table' id='types-table'><thead><tr>{head}</tr></thead>"
+        f"<tbody>{body}</tbody></table></div>"
     )
 
 

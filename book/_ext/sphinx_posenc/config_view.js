@@ -14,6 +14,10 @@ function make(name, attributes = {}, ...children) {
   return made;
 }
 
+/** A list of terms and what the file and the code say of each. */
+const facts = (said) =>
+  make("dl", {}, ...Object.entries(said).flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)]));
+
 /** Layers' places, a run of them as its ends. */
 function places(indices) {
   const runs = [];
@@ -32,13 +36,12 @@ const lengthsOf = ({ length_before_scaling: before, intended_length: intended, l
 function sentence(layers, found, waves) {
   const [trained, intended] = lengthsOf(found);
   const { scaling, attention_factor: factor, score_factor: score, sections, window } = layers;
-  const { pairing, norm, chunk, score_scale: scale, axes } = layers;
+  const { norm, chunk, score_scale: scale, axes } = layers;
   const of = `of ${waves.now.length} pairs`;
   const within = (length) => waves.now.filter((wave) => wave <= length).length;
   const moved = (all) => all.filter((wave, i) => Math.abs(wave / waves.plain[i] - 1) > 1e-6).length;
   const later = waves.beyond ? `, and ${moved(waves.beyond)} in longer texts` : "";
   const parts = [
-    `Base ${number(layers.base)}; rotated: ${layers.layout}; pairs: ${pairing ?? UNSAID}; wavelengths ${range(waves.now)}.`,
     some(trained) &&
       `${within(trained)} ${of} finish a turn within the ${some(found.length_before_scaling) ? "length before scaling" : "limit"}, ${number(trained)}.`,
     some(intended) &&
@@ -107,8 +110,10 @@ function kind(layers, found, width) {
   const now = frequencies.filter((frequency) => frequency > 0).map(wave);
   const plain = now.map((_, i) => wave(base ** ((-2 * i) / whole)));
   const waves = { now, plain, beyond: later?.map(wave) };
+  const { layout: Rotated, pairing } = layers;
+  const told = facts({ Base: number(base), Rotated, Pairs: pairing ?? UNSAID, Wavelengths: range(now) });
   const says = make("p", {}, sentence(layers, found, waves));
-  return [title, says, picture(name, found, waves, width)];
+  return [title, told, says, picture(name, found, waves, width)];
 }
 
 /** A function that hands text to Python, loaded once; only the result of the latest is shown. */
@@ -152,12 +157,12 @@ document.addEventListener("DOMContentLoaded", () => {
     last = positions;
     const { length_before_scaling: before, intended_length: intended, limit, code } = positions;
     const { warnings, layers } = positions;
-    const scaled = `Length before scaling: ${number(before)}. Intended length: ${number(intended)}.`;
-    const type = `${positions.model_type ?? "This"}: ${code ? `read with ${code}` : "its code isn't known here, so this is what the file says"}.`;
-    shown.replaceChildren(make("p", {}, type), make("p", {}, `${scaled} Limit: ${number(limit)}.`));
+    const from = code ?? "not known here, so this is what the file says";
+    const lengths = { "Length before scaling": number(before), "Intended length": number(intended), Limit: number(limit) };
+    shown.replaceChildren(facts({ Type: positions.model_type ?? UNSAID, Code: from, ...lengths }));
     const items = warnings.map((each) => make("li", {}, each));
-    if (items.length) shown.append(make("h2", {}, "Warnings"), make("ul", {}, ...items));
-    for (const each of layers) shown.append(...kind(each, positions, place.clientWidth || 600));
+    if (items.length) shown.append(make("ul", { "aria-label": "Warnings" }, ...items));
+    for (const each of layers) shown.append(...kind(each, positions, shown.clientWidth || 600));
   };
   const state = (words) => shown.replaceChildren(make("p", {}, words));
   // Mark the line that an error names, in the text itself.
@@ -185,12 +190,8 @@ document.addEventListener("DOMContentLoaded", () => {
     read(area.value);
   });
   window.addEventListener("resize", () => last && found(last));
-  place.replaceChildren(
-    make("p", {}, label("config-choice", "A released file: "), choice),
-    make("p", {}, label("config-text", "Or paste your own, in place of this one:")),
-    area,
-    shown,
-  );
+  const form = [label("config-choice", "A released file"), choice, label("config-text", "Or paste your own in its place"), area];
+  place.replaceChildren(make("div", {}, ...form), shown);
   pick();
   const search = document.getElementById("types-search");
   const rows = [...document.querySelectorAll("#types-table tbody tr")];
