@@ -88,7 +88,7 @@ def test_a_notebook_fails_and_says_where(tmp_path):
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options, f"--nbval-sanitize-with={ROOT}/tests/nbval.cfg"],
         cwd=tmp_path,
-        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tools"},
+        env=os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tools:{ROOT}/tests"},
         capture_output=True,
         text=True,
         check=False,

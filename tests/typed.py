@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 import posenc
 from posenc import nn
 
-layers = posenc.read_config({"model_type": "llama"}).layers[0]
+layers = posenc.read_config({"model_type": "llama", "head_dim": 8}).layers[0]
 x, k = torch.zeros(2, 3, 5, 8), torch.arange(5)
 turns: tuple[torch.Tensor, torch.Tensor] = layers.turns(k)
 turned: torch.Tensor = layers.rotate(x, turns, seq_dim=-2)
