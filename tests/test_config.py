@@ -88,6 +88,7 @@ def test_readings_are_the_recorded_ones(head, recorded):
 WRONG = [
     ([], TypeError, "config must be a mapping"),
     (scaled(rope_type="none"), ValueError, "rope_scaling.rope_type must be one of default, linear"),
+    (scaled(rope_type=["yarn"]), ValueError, "must be one of default, linear"),
     (scaled(rope_type="linear"), ValueError, "rope_scaling.factor is missing"),
     (scaled(**{**LONG, "long_factor": [1.0]}), ValueError, "rope_scaling.long_factor"),
     (scaled(**{**YARN, "factor": "4"}), TypeError, "rope_scaling.factor"),
@@ -124,10 +125,10 @@ WRONG = [
     (scaled(mrope_section=[-1]), ValueError, "mrope_section must hold counts of pairs"),
     (scaled(**{**LONG, "long_factor": [0.0] * 32}), ValueError, "long_factor must hold positive"),
     (scaled(**YARN, beta_fast=0.5), ValueError, "rope_scaling.beta_fast must not be below"),
-    (
-        {**HEADS, "rope_theta": 1e4, "rope_scaling": {"type": "yarn"}},
-        ValueError,
-        "factor is missing",
+    ({"rope_scaling": {"type": "yarn"}}, ValueError, "rope_scaling.factor is missing"),
+    *(
+        ({"rope_scaling": {**fields, ORIGINAL: None}}, ValueError, f"{ORIGINAL} is missing")
+        for fields in (YARN, LLAMA3)
     ),
 ]
 
@@ -192,6 +193,7 @@ def test_names_told_twice_and_fields_not_read_are_warned_of():
     found = read_config(b'{"rope_theta": 1, "rope_theta": 10000.0, "rope_new": 3, "head_dim": 8}')
     said = "rope_theta' appears twice: the last one counts", "'rope_new' isn't read here"
     assert all(any(words in each for each in found.warnings) for words in said)
+    assert "pairs per axis: 8, 12, 12" in str(read_config(scaled(mrope_section=[8, 12, 12])))
 
 
 def test_the_table_of_families_is_what_is_read():
@@ -232,11 +234,13 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     assert main(["-"]) == 0
     assert capsys.readouterr().out == printed
     other.parent.mkdir()
-    other.write_text(json.dumps(PLAIN | {"rope_theta": 5e5}), encoding="utf-8")
+    changed = PLAIN | {"rope_theta": 5e5, "max_position_embeddings": 8192}
+    other.write_text(json.dumps(changed), encoding="utf-8")
     assert main([str(tmp_path)]) == 0
     assert capsys.readouterr().out.count("model type") == 2
     assert main(["--diff", str(file), str(other)]) == 0
     told = capsys.readouterr().out
+    assert told.startswith("intended length: 4 096 -> 8 192\nlimit: 4 096 -> 8 192\n")
     assert "layers 0, 1, 2, 3:\n  base: 10 000 -> 500 000\n  scaling: linear -> default" in told
     assert main(["--diff", str(file), str(file)]) == 2
     other.write_bytes(file.read_bytes())

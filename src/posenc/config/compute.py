@@ -97,9 +97,8 @@ def _axes(rotation: Rotation, code: Any) -> tuple[int, ...]:
         return tuple(axis for axis, count in enumerate(sections) for _ in range(count))
     found = [0] * sum(sections)
     for axis, count in list(enumerate(sections))[1:]:
-        for i in range(axis, len(sections) * count, len(sections)):
-            if i < len(found):
-                found[i] = axis
+        for i in range(len(found))[axis : len(sections) * count : len(sections)]:
+            found[i] = axis
     return tuple(found)
 
 
@@ -111,6 +110,4 @@ def _score_scale(model: Model, width: int | None) -> float | None:
     if rule == "head_dim":
         return None if width is None else float(width**-0.5)
     value = model.text.positive(rule)
-    if value is None:
-        return None
-    return float(value**-0.5) if rule == "query_pre_attn_scalar" else value
+    return float(value**-0.5) if value and rule == "query_pre_attn_scalar" else value

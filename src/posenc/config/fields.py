@@ -148,14 +148,12 @@ def _broken(text: str, error: json.JSONDecodeError) -> str:
     before = text[: error.pos].rstrip()
     place = max(len(before) - 1, 0)
     words = f"{error.msg[0].lower()}{error.msg[1:]}"
-    if "',' delimiter" in error.msg:
-        words = (
-            "a comma is missing behind this" if text[error.pos :].strip() else "the end is missing"
-        )
+    if not text[error.pos :].strip():
+        words = "the end is missing"
+    elif "',' delimiter" in error.msg:
+        words = "a comma is missing behind this"
     elif (before.endswith(",") and "property name" in error.msg) or "trailing comma" in error.msg:
         words = "a comma too many, or a name without double quotes after it"
-    elif not text[error.pos :].strip():
-        words = "the end is missing"
     else:
         place = error.pos
     line = text.count("\n", 0, place) + 1

@@ -90,9 +90,7 @@ def _identified(config: Mapping[str, Any]) -> Model:
     kind = _type(top)
     name: str | None = PARTS[0]
     while name := next((each for each in PARTS if text.values.get(each)), None):
-        inner = text.inside(name)
-        if inner is None:
-            break
+        inner = Fields(text.values[name], f"{text.path}{name}.")
         parts = known_models().get(kind or "", {}).get("parts", {})
         text, kind = inner, _type(inner) or parts.get(name)
     known = known_models()
@@ -100,9 +98,9 @@ def _identified(config: Mapping[str, Any]) -> Model:
     if code and "parts" in code:  # the fields of the text stand beside those of other parts
         code = known.get(code["parts"].get(PARTS[0], ""), code)
     code = code if code and "file" in code else None
-    inner = text.values.get("attn_config")
-    if isinstance(inner, Mapping):  # DBRX has the base there
-        text.values = {**{each: inner[each] for each in BASES if each in inner}, **text.values}
+    more = text.values.get("attn_config")
+    if isinstance(more, Mapping):  # DBRX has the base there
+        text.values = {**{each: more[each] for each in BASES if each in more}, **text.values}
     if code:
         text.defaults = code.get("fields", {})
     return Model(top, text, _type(top) or kind, code)
@@ -200,9 +198,8 @@ def _find_kinds(model: Model, sequence: list[str] | None) -> None:
             name = sequence[i] if sequence else "all layers"
             where = _where(model, name, turned[i] if turned and i < len(turned) else True)
             plain = name == "all layers" and where == NOWHERE
-            at = groups.setdefault(("layers without rotation" if plain else name, where), [])
-            if at is not None:
-                at.append(i)
+            group = "layers without rotation" if plain else name, where
+            groups[group] = [*(groups.get(group) or ()), i]
     elif model.nested:
         groups = {(name, ROTARY): None for name in model.nested}
     elif local:
@@ -214,9 +211,9 @@ def _find_kinds(model: Model, sequence: list[str] | None) -> None:
     for name, where in sorted(groups, key=lambda group: (group[0].startswith("layers"), group[0])):
         indices = groups[name, where]
         model.kinds.append(_kind(model, name, where, indices, code))
-    for name in sorted(set(model.nested) - {each.name for each in model.kinds}):
-        if not sequence or name not in ("full_attention", "sliding_attention"):
-            model.kinds.append(_kind(model, name, ROTARY, None, code))
+    known = {"full_attention", "sliding_attention", *(each.name for each in model.kinds)}
+    for name in sorted(set(model.nested) - known):
+        model.kinds.append(_kind(model, name, ROTARY, None, code))
 
 
 def _turned(model: Model, number: int | None) -> list[bool] | None:

@@ -144,9 +144,9 @@ def _fields(model: Model, rope: Fields, scaling: Scaling, rotated: int | None) -
             found.setdefault(ORIGINAL, model.limit)
     if "alpha" in found:  # Hunyuan's files have factor 1 beside it
         found.setdefault("factor", 1.0)
-    missing = sorted(scaling.required - found.keys())
-    if missing:
+    required = scaling.required
+    if ORIGINAL in scaling.fields and (model.limit or 0) < 2:
+        required |= {"factor", ORIGINAL}
+    if missing := sorted(required - found.keys()):
         raise ValueError(f"{rope.path}{missing[0]} is missing: type {scaling.name!r} needs it")
-    if scaling.name in ("yarn", "longrope") and "factor" not in found and not model.limit:
-        raise ValueError(f"{rope.path}factor is missing: type {scaling.name!r} needs it")
     return found

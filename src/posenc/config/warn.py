@@ -71,7 +71,7 @@ def _about(model: Model, kind: Kind, rotation: Rotation) -> Iterator[str]:
         if model.text.has(ORIGINAL):
             if scaling.name != "longrope":
                 yield f"{ORIGINAL} is outside {kind.title}, where some programs ignore it"
-        elif limit:
+        else:
             yield (
                 f"{kind.title} has no {ORIGINAL}: transformers falls back to "
                 f"max_position_embeddings, {limit}, which is right only if that is the length "
