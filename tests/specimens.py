@@ -321,6 +321,7 @@ WRONG = [
     Wrong("bias", "start", lambda n: -distance(n) / n),
     Wrong("bias", "mirror penalty", lambda n: np.subtract.outer(*2 * [np.arange(n)]) * -0.25),
     Wrong("bias", "penalty", lambda n: -0.0 * distance(n)),
+    Wrong("bias", "values", lambda n: -0.5 * distance(n), {"expected": distance}),
     Wrong("rotary", "frequencies", NO_BASE, AXES),
 ]  # fmt: skip
 

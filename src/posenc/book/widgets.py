@@ -84,7 +84,7 @@ class _Figure(anywidget.AnyWidget):
 
     def values(self) -> dict[str, Any]:
         """Return what the state shows, as the script computes it, and the directions of hands."""
-        raise NotImplementedError
+        raise NotImplementedError  # pragma: no cover
 
     def picture(self) -> str:
         """Return a picture of the state, as SVG in the book's style."""

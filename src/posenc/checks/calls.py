@@ -258,7 +258,7 @@ def far(probe: Any) -> Measured:
     if not where:
         raise Skip(f"no position beyond {probe.limit}")
     x, matrices = probe.draw((), len(where)), probe.matrices(where)
-    sizes = (matrices**2).sum(axis=1) / (probe.matrices([1]) ** 2).sum(axis=1)
+    sizes = (matrices**2).sum(axis=1) / (probe.measured(probe.widths[0])[1] ** 2).sum(axis=0)
     if (wrong := np.abs(sizes - 1).max(axis=1) > 1e-3).any():
         how = f"position {where[int(wrong.argmax())]} has another norm than position 1"
         raise Broken(how, "positions reach past the end of a table, which is read out of bounds")
