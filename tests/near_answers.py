@@ -14,6 +14,7 @@ ACCEPTED = {
     "10 check_base": "any base that is small enough",
     "11 check_noise": "what a sample of that size can tell",
     "18 check_unit": "wavelengths between two limits",
+    "21 check_errors": "errors that were measured on drawn keys",
 }
 
 

@@ -94,7 +94,8 @@ def _rotated(
     if share is not None and not 0 < share <= 1:
         raise ValueError(f"{where.name(*SHARES)} must be above 0 and at most 1, got {share!r}")
     if share is None:
-        share = (model.code or {}).get("shares", {}).get(kind.name)
+        shares = (model.code or {}).get("shares", {})
+        share = shares.get(kind.name, shares.get(""))
     if part:
         return part, 1.0
     if width is None:
