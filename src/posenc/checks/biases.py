@@ -11,7 +11,7 @@ import numpy as np
 from posenc.attention import alibi_slopes, t5_buckets
 from posenc.checks.conventions import Floats
 from posenc.checks.laws import Cause, law
-from posenc.checks.probe import Broken, Measured, Probe, Skip, floats, user, values
+from posenc.checks.probe import Broken, Measured, Probe, Skip, floats, same_shape, user, values
 
 LENGTH = 24
 LONG = 300  # beyond T5's last bucket, which begins at 128
@@ -24,9 +24,7 @@ class Bias(Probe):
 
     kind = "bias"
 
-    def __init__(
-        self, bias: Callable[[int], Any], causal: bool = False, expected: Expected = None
-    ) -> None:
+    def __init__(self, bias: Callable[[int], Any], causal: bool, expected: Expected) -> None:
         super().__init__()
         self.bias, self.causal, self.expected = bias, causal, expected
 
@@ -100,8 +98,7 @@ def expected_values(probe: Bias) -> Measured:
         wanted = probe.square(LENGTH, -slopes * np.abs(k[:, None] - k))
     else:
         wanted = probe.square(LENGTH, user(probe.expected, LENGTH))  # type: ignore[arg-type]
-    if wanted.shape != probe.main.shape:
-        raise Broken(f"shapes {probe.main.shape} and {wanted.shape}")
+    same_shape(probe.main, wanted)
     off = np.abs(probe.main - wanted).max(axis=(1, 2))
     limit = 4 * probe.unit * float(np.abs(wanted).max())
     if off.max() > limit and probe.expected == "alibi":

@@ -42,25 +42,6 @@ Single rows are the law `token`'s.
 
 Call = tuple[tuple[int, ...], Sequence[int]]
 SOME = ([1, 2, 3, 4], [40, 41, 42, 43], [9, 3, 12, 5], [200, 0, 0, 7])
-
-
-def _start(probe: Any) -> Iterable[Call]:
-    return [((2,), k) for k in SOME] if probe.free else [((2,), range(probe.rows // 2))]
-
-
-def _steps(probe: Any) -> Iterable[Call]:
-    return [((1,), [k] if probe.free else range(k + 2)) for k in range(9)]
-
-
-def _token(probe: Any) -> Iterable[Call]:
-    return [(lead, [7 if probe.free else 0]) for lead in ((3,), (3, 2), (1, 4), (4, 8))]
-
-
-def _empty(probe: Any) -> Iterable[Call]:
-    none: list[Call] = [((), ()), ((2,), ()), ((0,), range(3))]
-    return [*none[: 1 if probe.kind == "table" else 3], ((1,), [5] if probe.free else [0])]
-
-
 BOUND = "2τ of the last row; 4u(|y| + |p|) more for x + p; 4(τ + u)·max|y| for a turned x"
 
 # The cause of a failure
@@ -169,7 +150,7 @@ calls(
     "start",
     "rows don't depend on where the sequence begins or ends, or on the order of positions",
     "the start or the length leaks into the angles",
-    _start,
+    lambda probe: [((2,), k) for k in (SOME if probe.free else [range(probe.rows // 2)])],
     signs=(single_row, by_length),
     after="batch norm adds",
 )
@@ -177,7 +158,7 @@ calls(
     "steps",
     "one row at a time gives the same result as the whole sequence",
     "positions are counted from 0 in each call",
-    _steps,
+    lambda probe: [((1,), [k] if probe.free else range(k + 2)) for k in range(9)],
     signs=(single_row,),
     after="batch start identity",
 )
@@ -215,7 +196,7 @@ calls(
     "token",
     "in a batch of single tokens, each gets the same result as alone",
     "a single-row path mistakes the batch or head axis for the sequence",
-    _token,
+    lambda probe: [(lead, [7 if probe.free else 0]) for lead in ((3,), (3, 2), (1, 4), (4, 8))],
     kinds="module rotary",
     signs=(single_row,),
     after="batch start steps",
@@ -307,7 +288,10 @@ calls(
     "empty",
     "zero positions give no rows, one gives one",
     "a length of 0 or 1 isn't handled",
-    _empty,
+    lambda probe: [
+        *[((), ()), ((2,), ()), ((0,), range(3))][: 1 if probe.kind == "table" else 3],
+        ((1,), [5] if probe.free else [0]),
+    ],
     signs=(single_row,),
     after="start identity steps",
 )

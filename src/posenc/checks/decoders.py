@@ -32,10 +32,7 @@ MASKS = ("mask", "attention_mask", "padding_mask")
 SEGMENTS = ("segments", "segment_ids", "document_ids", "doc_ids")
 CHUNKS = (5, 1, 3, 4)  # lengths of the chunks; a last one takes the rest
 MOVED = 100
-
-
 TEXTS = 5  # a fault may begin at four
-BOUND = "√u·s, half the digits: summing in another order costs a few u of the scores' spread s"
 
 
 class Decoder(Probe):
@@ -46,11 +43,11 @@ class Decoder(Probe):
     def __init__(
         self,
         full: Callable[..., Any],
-        step: Callable[..., Any] | None = None,
-        vocabulary: int = 8,
-        length: int = 24,
-        relative: bool = True,
-        library: Library | None = None,
+        step: Callable[..., Any] | None,
+        vocabulary: int,
+        length: int,
+        relative: bool,
+        library: Library | None,
     ) -> None:
         super().__init__()
         self.full, self.one_step = full, step
@@ -104,16 +101,10 @@ class Decoder(Probe):
 
     def read(self, tokens: NDArray[Any], **named: Any) -> Floats:
         """Read whole texts."""
-        return self.scores(
-            user(self.full, self.library.array(tokens, "int64"), **named), tokens.shape
-        )
+        made = user(self.full, self.library.array(tokens, "int64"), **named)
+        return self.scores(made, tokens.shape)
 
-    def walk(
-        self,
-        tokens: NDArray[Any],
-        lengths: Sequence[int],
-        **given: NDArray[Any],
-    ) -> Floats:
+    def walk(self, tokens: NDArray[Any], lengths: Sequence[int], **given: NDArray[Any]) -> Floats:
         """Read texts in chunks of these lengths, with a cache; the last chunk takes the rest."""
         if self.one_step is None:
             raise Skip("no step")

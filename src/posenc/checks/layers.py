@@ -81,17 +81,14 @@ class Layer(Table):
         """Draw embeddings; a layer takes one batch axis."""
         return np.asarray(super(Table, self).draw((lead or (0,))[:1], seq_len))
 
-    def give(self, x: Any, dtype: str = "float32") -> Tensor:
+    def give(self, x: Any, dtype: str = "float32") -> Any:
         """Convert to a tensor."""
-        made: Tensor = self.library.array(x, dtype)
-        return made
+        return self.library.array(x, dtype)
 
-    def places(self, positions: Any) -> Tensor | None:
+    def places(self, positions: Any) -> Any:
         """Convert positions to a tensor; 0, 1, 2, … the layer counts by itself."""
-        if np.array_equal(positions, np.arange(len(positions))):
-            return None
-        made: Tensor = self.library.array(positions, "int64")
-        return made
+        counted = np.array_equal(positions, np.arange(len(positions)))
+        return None if counted else self.library.array(positions, "int64")
 
     def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
         """Call the layer and return float64 values."""

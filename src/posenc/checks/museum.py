@@ -101,8 +101,10 @@ TABLES: tuple[str, ...] = (
     "all ones",
     "minus sign",
     "slipped parenthesis",
+    "rounded positions",
+    "rows for columns",
+    "swapped power",
 )
-TABLES += ("rounded positions", "rows for columns", "swapped power")
 """The wrong tables that `wrong_table` makes; the last is another form of "minus sign"."""
 
 

@@ -42,26 +42,19 @@ class Rotation(Turning):
     def __init__(
         self,
         rotate: Callable[..., Any],
-        widths: Sequence[int] = (16, 24),
-        base: float | None = None,
-        asked: Convention | None = None,
-        frequencies: Any = None,
-        attention_factor: float = 1.0,
-        length: int = 2048,
-        longest: int = 1_000_000,
-        library: Library | None = None,
-        axes: int = 0,
-        axis_of_pair: Sequence[int] | None = None,
+        frequencies: Any,
+        attention_factor: float,
+        library: Library | None,
+        axes: int,
+        axis_of_pair: Sequence[int] | None,
+        **options: Any,
     ) -> None:
-        super().__init__()
-        self.rotate, self.base, self.asked = rotate, base, asked
-        self.attention_factor = attention_factor
-        self.length, self.longest = length, longest
+        super().__init__(**options)
+        self.rotate, self.attention_factor = rotate, attention_factor
         self.axes, self.axis_of_pair, self.requested_library = axes, axis_of_pair, library
         omega = None if frequencies is None else np.asarray(frequencies, dtype=np.float64)
         self.omega_of_axes = omega if omega is not None and omega.ndim == 2 else None
         self.omega = omega if self.omega_of_axes is None else self.omega_of_axes.sum(axis=0)
-        self.candidate_widths = tuple(widths)
         self.matrix_cache: dict[int, Floats] = {}
         self.norm_cache: dict[int, Floats | None] = {}
         self.backwards = False

@@ -12,7 +12,6 @@ import numpy as np
 from posenc.checks.conventions import (
     AROUND,
     LAYOUTS,
-    Convention,
     Floats,
     Waves,
     join,
@@ -40,18 +39,9 @@ class Table(Turning):
     layouts = LAYOUTS
     free = False
 
-    def __init__(
-        self,
-        encode: Callable[..., Any],
-        widths: Sequence[int] = (16, 24),
-        base: float | None = None,
-        asked: Convention | None = None,
-        length: int = 2048,
-        longest: int = 1_000_000,
-    ) -> None:
-        super().__init__()
-        self.encode, self.base, self.asked = encode, base, asked
-        self.widths, self.length, self.longest = tuple(widths), length, longest
+    def __init__(self, encode: Callable[..., Any], **options: Any) -> None:
+        super().__init__(**options)
+        self.encode, self.widths = encode, self.candidate_widths
         self.table_cache: dict[tuple[int, int], Floats] = {}
 
     # Calls

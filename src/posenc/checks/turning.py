@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
@@ -25,7 +25,16 @@ from posenc.checks.conventions import (
     rounding,
     same_base,
 )
-from posenc.checks.probe import Broken, Measured, Probe, Raised, WrongShape, floats, worst
+from posenc.checks.probe import (
+    Broken,
+    Measured,
+    Probe,
+    Raised,
+    WrongShape,
+    floats,
+    same_shape,
+    worst,
+)
 
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
 
@@ -39,36 +48,41 @@ class Turning(Probe):
 
     layouts: tuple[str, ...] = ()
     widths: tuple[int, ...] = ()
-    base: float | None = None  # requested
-    asked: Convention | None = None
     omega: Floats | None = None  # requested frequencies
     attention_factor = 1.0
     down = False  # whether positions decrease from row to row
     free = True  # whether a call takes any positions, or only 0, 1, 2, …
-    length = 2048
-    longest = 1_000_000
 
-    # Calls: what a kind defines
+    # What a kind defines
 
     rows: int
+    raw: Callable[..., Any]  # calls the code with arrays of its library, or `via` in its place
+    give: Callable[..., Any]  # converts x to an array of the library
+    places: Callable[..., Any]  # converts positions to one
+    meant: Callable[..., Floats]  # what a call should give, from a call for the whole sequence
+    allowed: Callable[..., Floats]  # the bound for each entry of a call
+    entries: Callable[..., Floats]  # all that is known of some positions, shape (positions, any)
+    waves: Callable[..., Waves | None]  # cos + i·sin by row and pair; None if a layout doesn't fit
+
+    def __init__(
+        self,
+        widths: Sequence[int],
+        base: float | None,
+        asked: Convention | None,
+        length: int,
+        longest: int,
+    ) -> None:
+        super().__init__()
+        self.candidate_widths, self.base, self.asked = tuple(widths), base, asked
+        self.length, self.longest = length, longest
+
+    # Calls
 
     def draw(self, lead: tuple[int, ...], seq_len: int) -> Any:
         """Draw input with these sizes before (seq_len, width)."""
         generator = np.random.default_rng(0)
         drawn = generator.normal(size=(*lead, seq_len, self.widths[0]))
         return drawn.astype(np.float32).astype(np.float64)
-
-    def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
-        """Call the code with arrays of its library; `via` is called in its place."""
-        raise NotImplementedError  # pragma: no cover
-
-    def give(self, x: Any, dtype: str = "float32") -> Any:
-        """Convert to an array of the library."""
-        raise NotImplementedError  # pragma: no cover
-
-    def places(self, positions: Any) -> Any:
-        """Convert positions to the library."""
-        raise NotImplementedError  # pragma: no cover
 
     def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
         """Call the code and return float64 values."""
@@ -78,34 +92,20 @@ class Turning(Probe):
             raise WrongShape(f"shape {out.shape} for {np.shape(x)}")
         return out
 
-    def meant(self, x: Any, positions: Sequence[int]) -> Floats:
-        """Return what a call should give, from a call for the whole sequence."""
-        raise NotImplementedError  # pragma: no cover
-
-    def allowed(self, x: Any, meant: Floats, positions: Sequence[int]) -> Floats:
-        """Return the bound for each entry of a call."""
-        raise NotImplementedError  # pragma: no cover
-
     def compare(self, found: Floats, x: Any, positions: Sequence[int]) -> Measured:
         """Compare a call's result with what it should be."""
         meant = self.meant(x, positions)
-        if found.shape != meant.shape:
-            raise Broken(f"shapes {found.shape} and {meant.shape}")
+        same_shape(found, meant)
         bounds = np.broadcast_to(self.allowed(x, meant, positions), found.shape)
         error, bound, place = worst(np.abs(found - meant), bounds)
         return error, bound, f"position {positions[place[-2]]}" if place else ""
-
-    def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
-        """Return all that is known of some positions, shape (positions, any)."""
-        raise NotImplementedError  # pragma: no cover
 
     def compare_entries(
         self, found: Floats, positions: Sequence[int], unit: float = UNIT
     ) -> Measured:
         """Compare entries with those of a plain call; each has its own τ, in its own unit."""
         fine = self.entries(positions)
-        if found.shape != fine.shape:
-            raise Broken(f"shapes {found.shape} and {fine.shape}")
+        same_shape(found, fine)
         bounds = self.tau(positions, unit) + self.tau(positions)
         error, bound, place = worst(np.abs(found - fine), bounds)
         return error, bound, f"position {positions[place[0]]}"
@@ -123,10 +123,6 @@ class Turning(Probe):
         return rounding(counted[:, None] * fastest, fastest, unit) * max(self.attention_factor, 1)
 
     # Pairs and convention
-
-    def waves(self, d_model: int, layout: str) -> Waves | None:
-        """Return cos + i·sin by row and pair, or None if the layout doesn't fit."""
-        raise NotImplementedError  # pragma: no cover
 
     @cached_property
     def readable(self) -> dict[str, list[Waves]]:

@@ -24,9 +24,8 @@ def compute(model: Model, kind: Kind, rotation: Rotation | None) -> Layers:
     interleaved = model.text.flag("rope_interleave")
     pairing = None if interleaved is None else "neighbors" if interleaved else "halves"
     found |= {"head_dim": width, "rotated": rotated, "base": kind.base}
-    found |= {"pairing": code.get("pairing") if code.get("pairing") else pairing}
-    if pairing and code.get("pairing") in (None, "field"):
-        found["pairing"] = pairing
+    decided = code.get("pairing")
+    found["pairing"] = pairing if pairing and decided in (None, "field") else decided
     found |= {"scaling": rotation.scaling.name, "norm": code.get("norm")}
     found |= {"score_scale": _score_scale(model, width), "sections": rotation.sections}
     if width is None or rotated is None:

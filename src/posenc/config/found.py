@@ -130,8 +130,4 @@ def shown(value: Any) -> str:
         return f"{some} … {value[-1]:.6g} ({len(value)} pairs; wavelengths {waves})"
     if isinstance(value, tuple | list):
         return ", ".join(map(str, value[:8])) + (" …" if len(value) > 8 else "")
-    return (
-        f"{value:,.6g}".replace(",", " ")
-        if isinstance(value, float)
-        else f"{value:,}".replace(",", " ")
-    )
+    return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")

@@ -190,24 +190,21 @@ def _find_kinds(model: Model, sequence: list[str] | None) -> None:
         model.notes.append(f"{len(sequence)} kinds of layers are told for {number} layers")
     if sequence and not number:
         number = model.layers = len(sequence)
-    local = text.has(*LOCAL_BASES) or bool(model.nested)
     turned = _turned(model, number)
     groups: dict[tuple[str, str | None], list[int] | None] = {}
-    if sequence or number:
+    if model.nested and not sequence:
+        groups = {(name, ROTARY): None for name in model.nested}
+    elif sequence or number:
         for i in range(min(number or 0, len(sequence)) if sequence else number or 0):
             name = sequence[i] if sequence else "all layers"
             where = _where(model, name, turned[i] if turned and i < len(turned) else True)
             plain = name == "all layers" and where == NOWHERE
             group = "layers without rotation" if plain else name, where
             groups[group] = [*(groups.get(group) or ()), i]
-    elif model.nested:
-        groups = {(name, ROTARY): None for name in model.nested}
-    elif local:
+    elif text.has(*LOCAL_BASES):
         groups = {("full_attention", ROTARY): None, ("sliding_attention", ROTARY): None}
     else:
         groups = {("all layers", ROTARY): None}
-    if model.nested and not sequence:
-        groups = {(name, ROTARY): None for name in model.nested}
     for name, where in sorted(groups, key=lambda group: (group[0].startswith("layers"), group[0])):
         indices = groups[name, where]
         model.kinds.append(_kind(model, name, where, indices, code))

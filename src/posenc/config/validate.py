@@ -117,13 +117,11 @@ def _fields(model: Model, rope: Fields, scaling: Scaling, rotated: int | None) -
     for name in sorted(scaling.fields):
         value: Any
         if name in NUMBERS:
-            least = 1.0 if name == "factor" else None
-            value = rope.positive(name) if least is None else rope.number(name, least=least)
+            value = rope.number(name, least=1) if name == "factor" else rope.positive(name)
         elif name in ("mscale", "mscale_all_dim"):
             value = rope.number(name, least=0)
         elif name == ORIGINAL:
-            value = rope.number(name, least=2)
-            value = None if value is None else rope.count(name)
+            value = rope.number(name, least=2) and rope.count(name)
         elif name == "truncate":
             value = rope.flag(name)
         else:

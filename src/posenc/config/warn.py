@@ -101,14 +101,11 @@ def _about(model: Model, kind: Kind, rotation: Rotation) -> Iterator[str]:
     if rotated and rotated % 2:
         yield f"{rotated} dimensions are rotated, an odd number: the code decides which"
     if turned and rotated and turned != rotated and width:
-        yield f"rotary_dim says {turned} dimensions, {SHARE} {rotated}"
+        yield f"rotary_dim says {turned} dimensions, partial_rotary_factor {rotated}"
     if rotation.sections and rotated and sum(rotation.sections) != rotated // 2:
         yield f"mrope_section sums to {sum(rotation.sections)}, but {rotated // 2} pairs turn"
     if along_axes(model, kind):
         yield f"{kind.name}: rotated along the axes of an image; the code decides how"
-
-
-SHARE = "partial_rotary_factor"
 
 
 def _unread(model: Model, kinds: list[Kind]) -> Iterator[str]:
