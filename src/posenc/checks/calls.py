@@ -173,9 +173,8 @@ def alone(probe: Any, lead: tuple[int, ...], seq_len: int) -> Measured:
     x = probe.draw(lead, len(positions))
     together = probe.call(x, positions)
     flat = x.reshape(-1, *x.shape[-2:])
-    single = [
-        probe.call(each[None] if probe.kind == "module" else each, positions) for each in flat
-    ]
+    flat = flat[:, None] if probe.kind == "module" else flat
+    single = [probe.call(each, positions) for each in flat]
     apart = np.array(single).reshape(-1, *single[0].shape[-2:])
     off = np.abs(together.reshape(apart.shape) - apart)
     error, bound, place = worst(off, np.broadcast_to(probe.allowed(x, apart, positions), off.shape))

@@ -99,8 +99,7 @@ def half(probe: Any) -> Measured:
         probe.table(probe.rows, probe.widths[0])
         if probe.unit > UNITS["float32"]:
             raise Skip("the table is in half precision: see float32")
-    positions, found = positions_near(early(probe)), []
-    reasons = []
+    positions, found, reasons = positions_near(early(probe)), [], []
     for dtype in ("bfloat16", "float16"):
         if probe.kind == "rotary" and not probe.library.has(dtype):
             continue

@@ -163,10 +163,9 @@ def wrong_frequencies(probe: Any) -> Cause:
     """Compare the measured frequencies with the requested ones, pair by pair."""
     if probe.omega is None or probe.layout is None:
         return None
-    found = np.abs(measure(probe.readable[probe.layout][0])[0])
-    size = min(len(found), len(probe.omega))
+    size = min(len(probe.measured_omega), len(probe.omega))
     asked = probe.omega[:size]
-    ratio = found[:size][asked > 0] / asked[asked > 0]
+    ratio = probe.measured_omega[:size][asked > 0] / asked[asked > 0]
     right = np.abs(ratio - 1) < 1e-4
     if len(ratio) >= PAIRS and right[0] and right[-1]:
         wrong = np.flatnonzero(~right)
@@ -327,9 +326,9 @@ def identity(probe: Any) -> Measured:
         both = np.concatenate(probe.dims)
         asked[both, both] = factor
     error, bound, place = worst(np.abs(matrix - asked), 2 * probe.unit * max(factor, 1))
-    order = probe.permutation(d_model)
-    permuted = f"; the output is permuted: {permuted_as(probe)}, which no score notices"
-    return error, bound, f"dimension {place[0]}{permuted if (np.diff(order) != 1).any() else ''}"
+    order = permuted_as(probe)
+    permuted = f"; the output is permuted: {order}, which no score notices" if order else ""
+    return error, bound, f"dimension {place[0]}{permuted}"
 
 
 def permuted_as(probe: Rotation) -> str:
@@ -380,8 +379,7 @@ def frequencies(probe: Any) -> Measured:
 def requested_frequencies(probe: Rotation) -> Measured:
     """Compare the frequencies with requested ones."""
     omega = np.asarray(probe.omega)
-    (one, two), asked = probe.dims, len(omega)
-    found = np.abs(measure(probe.readable[str(probe.layout)][0])[0])
+    (one, two), asked, found = probe.dims, len(omega), probe.measured_omega
     apart = int(two[0] - one[0]) if probe.layout == "halves" else len(one)
     if probe.layout == "neighbors" and apart < asked and not omega[apart:].any():
         apart = asked  # trailing pairs that don't turn are invisible
@@ -521,7 +519,7 @@ def float32(probe: Any) -> Measured:
             raise Skip("no convention to compare with")
         off, allowed = probe.read(positions) - exact, probe.tau(positions)
         if probe.omega is None:
-            fastest = np.array([np.abs(measure(probe.readable[probe.layout][0])[0]).max()])
+            fastest = probe.measured_omega.max(keepdims=True)
             allowed = allowed + probe.fit_uncertainty(np.array(positions, float), fastest)
         last = ""
     else:

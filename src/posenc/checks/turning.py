@@ -112,9 +112,7 @@ class Turning(Probe):
 
     def tau(self, positions: Sequence[int], unit: float = UNIT) -> Floats:
         """Return τ of the fastest pair at each position, shape (positions, 1)."""
-        fastest = np.ones(1)
-        if self.layout is not None:
-            fastest = np.array([np.abs(measure(self.readable[self.layout][0])[0]).max()])
+        fastest = np.ones(1) if self.layout is None else self.measured_omega.max(keepdims=True)
         known = self.convention
         first = known.first if known else 0.0
         counted = np.abs(np.asarray(positions, dtype=np.float64) + first)
@@ -161,6 +159,11 @@ class Turning(Probe):
     def layout(self) -> str | None:
         """The layout whose pairs stay on a circle, if there is one."""
         return self.convention.layout if self.convention else next(iter(self.readable), None)
+
+    @property
+    def measured_omega(self) -> Floats:
+        """Measured radians per position of each pair at the first width, without their signs."""
+        return np.asarray(np.abs(measure(self.readable[str(self.layout)][0])[0]))
 
     def explained(self, waves: Waves) -> Floats:
         """Return the error that float32 explains at each row and pair of measured waves."""
