@@ -116,6 +116,7 @@ WRONG = [
     ({**PLAIN, "layer_types": "full"}, TypeError, "layer_types must be a list"),
     ({**PLAIN, "model_type": 5}, TypeError, "model_type must be a string"),
     ({**PLAIN, "hybrid_override_pattern": "X"}, ValueError, "must be of the letters"),
+    ({**PLAIN, "sliding_window_pattern": "X"}, ValueError, "sliding_window_pattern must be of"),
     ({**PLAIN, "head_dim": 64.5}, TypeError, "head_dim must be a whole number"),
     ({**PLAIN, "mla_use_nope": "x"}, TypeError, "mla_use_nope must be true or false"),
     ({**PLAIN, "hidden_size": 4}, ValueError, "hidden_size gives heads of width 0"),

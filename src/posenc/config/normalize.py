@@ -150,9 +150,9 @@ def _sequence(model: Model) -> list[str] | None:
         letters = f"{letters[:-1]}G" if letters else None  # Exaone's last layer is a full one
     if letters is not None:
         if not isinstance(letters, str) or len(letters) > 10_000 or set(letters) - set(LETTERS):
+            name = text.name("hybrid_override_pattern", "sliding_window_pattern")
             raise ValueError(
-                f"{text.path}hybrid_override_pattern must be of the letters {''.join(LETTERS)}, "
-                f"got {told(letters)}"
+                f"{name} must be of the letters {''.join(LETTERS)}, got {told(letters)}"
             )
         return [LETTERS[each] for each in letters]
     linear = text.inside("linear_attn_config") if text.get("linear_attn_config") else None
