@@ -240,6 +240,7 @@ def test_a_phone_a_keyboard_and_axe_are_enough(cell):
     press(cell)
     reader.set_viewport_size({"width": 390, "height": 800})
     cell.locator(".bar").get_by_role("button", name="Edit").press("Enter")
+    expect(cell.locator("textarea")).to_be_focused()  # what is typed earlier goes elsewhere
     reader.keyboard.press("Control+a")
     reader.keyboard.type("for x in range(2):\nprint(x)")
     reader.keyboard.press("Control+Enter")
