@@ -31,6 +31,8 @@ class Sections(IndexBuilder):
     def feed(self, docname: str, filename: str, title: str, doctree: nodes.document) -> None:
         page, found = doctree.deepcopy(), []
         others: list[str] = []
+        for node in [*page.findall(nodes.field_list)]:  # each function's parameters
+            node.parent.remove(node)
         for node in [*page.findall(addnodes.index)]:
             node.replace_self(nodes.comment("", *entries_of(node)))
         for part in [*reversed([*page.findall(is_part)]), page]:  # inner ones first
