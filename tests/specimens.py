@@ -1,10 +1,12 @@
 """Correct encodings, and wrong ones with the laws that they break.
 
-The tables of the bug hunt are included. The public bugs of `posenc.book.recall` aren't: they come
+The tables of the bug hunt are included. The public bugs of chapter 19 (`recall`) aren't: they come
 with their laws, and with a correct counterpart each. Correct decoders are in `test_tiny`.
 """
 
+import sys
 from itertools import product
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,9 +14,12 @@ import torch
 from torch import nn
 
 from posenc import checks, rotary_frequencies, sinusoidal_encoding
-from posenc.book import hunt, recall, tiny
+from posenc.book import hunt, tiny
 from posenc.checks.conventions import EXTENTS, ROTARY_LAYOUTS
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
+
+sys.path.append(str(Path(__file__).parents[1] / "notebooks"))  # for `python tests/verdicts.py`
+import recall
 
 # Correct
 

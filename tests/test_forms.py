@@ -57,7 +57,7 @@ def test_colab_opens_what_a_page_offers_to_download_where_there_is_a_repository(
 
 
 def test_a_download_installs_the_package_where_it_is_missing(monkeypatch):
-    home, code = "https://github.com/who/book", 'read("data/models.json")'
+    home, code = "https://github.com/who/book", 'import recall\nread("data/models.json")'
     cell = TransformerManager().transform_cell(downloads.preparation(home, "abc", code)["source"])
     ran = []
     shell = SimpleNamespace(run_line_magic=lambda *line: ran.append(line), system=ran.append)
@@ -66,7 +66,8 @@ def test_a_download_installs_the_package_where_it_is_missing(monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     exec(cell, {"get_ipython": lambda: shell})
     assert f"posenc[chapters] @ git+{home}@abc" in ran[0][1]
-    assert f"{home}/raw/abc/notebooks/data/models.json" in ran[1]
+    for path, line in zip(("data/models.json", "recall.py"), ran[1:], strict=True):
+        assert f"-o {path} {home}/raw/abc/notebooks/{path}" in line
 
 
 @pytest.mark.parametrize(

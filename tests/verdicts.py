@@ -7,10 +7,9 @@ apply (–), and the convention found. A change of the checks changes lines; eac
 from itertools import count, groupby
 from pathlib import Path
 
-from specimens import NOTED, RIGHT, WRONG
+from specimens import NOTED, RIGHT, WRONG, recall
 
 from posenc import checks
-from posenc.book import recall
 
 RECORD = Path(__file__).with_suffix(".txt")
 QUICK = {"longest": 5000, "length": 2500}  # float16 rounds from 2048 on, bfloat16 from 256 on

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
@@ -19,6 +20,9 @@ from .myst_markup import read_notebook
 
 OPENING = re.compile(r"(`{3,}|:{3,})\s*\{([\w-]+)\} *(.*)")
 OPTION = re.compile(r":[\w-]+:")
+# What may travel along: data that a cell names, and modules beside the chapters.
+DATA = re.compile(r'"(data/[\w.]+)"')
+MODULES = {path.stem for path in Path(__file__).parents[3].glob("notebooks/*.py")}
 
 
 def boxes(lines: list[str]) -> Iterator[str]:
@@ -75,7 +79,8 @@ def preparation(repository: str, commit: str, code: str) -> dict[str, Any]:
         f'    %pip install --quiet "posenc[chapters] @ git+{repository}@{commit}" '
         "--extra-index-url https://download.pytorch.org/whl/cpu",
     ]
-    for name in sorted({*re.findall(r'"(data/[\w.]+)"', code)}):
+    imported = MODULES.intersection(re.findall(r"^import (\w+)$", code, re.MULTILINE))
+    for name in sorted({*DATA.findall(code), *(f"{module}.py" for module in imported)}):
         address = f"{repository}/raw/{commit}/notebooks/{name}"
         lines.append(
             f"    !curl --silent --show-error --location --create-dirs -o {name} {address}"

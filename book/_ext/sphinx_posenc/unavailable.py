@@ -5,7 +5,7 @@
 
 import ast
 
-ABSENT = ("torch", "posenc.nn", "posenc.book.experiments", "posenc.book.recall")
+ABSENT = ("torch", "posenc.nn", "posenc.book.experiments", "recall")
 
 
 def absent_names(node: ast.AST, modules: tuple[str, ...] = ABSENT) -> dict[str, str]:

@@ -2,5 +2,5 @@
 
 - `plots` draws in the book's style, and `widgets` has the live figures;
 - `experiments` trains the book's models, and `tiny` a transformer without torch;
-- `hunt` says which bugs of the museum a test of yours catches, and `recall` rebuilds public ones.
+- `hunt` says which bugs of the museum a test of yours catches.
 """
