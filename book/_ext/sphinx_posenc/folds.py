@@ -1,7 +1,7 @@
 """What opens on a click: boxes, code, and runs of checks. All are ``<details>``, without a script.
 
 - A box with the class ``dropdown``, as a solution, opens from its title; "Before you start" is one
-  line without a frame.
+  line without a frame, and holds the imports below it.
 - A cell tagged ``hide-input`` begins with a comment (a test requires it), which is its line;
   myst-nb would say "Show" and "Hide". Below a figure, it follows the picture.
 - Folded cells that only guard what was said, one after the other, share one mark: "5 checks".
@@ -89,6 +89,14 @@ def join_guards(section: nodes.Element) -> None:
             both += run
 
 
+def take_in(box: Fold) -> None:
+    """Move the imports below an opening into it, so that one line stands below the figure."""
+    cell = box.next_node(siblings=True, descend=False)
+    if isinstance(cell, nodes.container) and comment_of(cell).startswith("Import"):
+        box.parent.remove(cell)
+        box += cell
+
+
 def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Fold a page's boxes and code, and unwrap sphinx-exercise's sections, whose ids repeat."""
     for section in [*doctree.findall(nodes.section)]:
@@ -99,6 +107,8 @@ def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             fold_box(box)
     for code in [*doctree.findall(HideCodeCellNode)]:
         fold_code(code)
+    for opening in [each for each in doctree.findall(Fold) if "opening" in each["classes"]]:
+        take_in(opening)
     for part in [*doctree.findall(nodes.section), *doctree.findall(Fold)]:
         join_guards(part)
 
