@@ -100,9 +100,10 @@ def test_every_law_has_reasons_and_a_specimen_that_it_fails():
 def test_the_museum_is_the_book_s():
     """Each exhibit's link leads to it, and a specimen is recognized as it."""
     for exhibit in checks.MUSEUM.values():
-        notebook = nbformat.read(ROOT / "notebooks" / f"{exhibit.chapter}.ipynb", as_version=4)
+        page, _, anchor = exhibit.page.partition(".html#")
+        notebook = nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
         text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
-        assert exhibit.anchor in map(make_id, re.findall(r"^#+ (.*)$", text, re.MULTILINE))
+        assert anchor in map(make_id, re.findall(r"^#+ (.*)$", text, re.MULTILINE))
         assert re.search(rf"\b[Ee]xhibit {exhibit.number}\b", text)
     said = {number for line in RECORDED.values() for number in re.findall(r"exhibit (\w+)", line)}
     assert said == {exhibit.number for exhibit in checks.MUSEUM.values()}
@@ -378,9 +379,9 @@ def test_biases_are_compared_with_expected_values():
 def test_a_layer_is_taken_as_it_is_told():
     second = SinusoidalPositionalEncoding(16, batch_first=False)
     assert one("unique", "module", second, batch_first=True).status == "failed"
-    kinds = [table, rotate_pairs, lambda seq_len: 0, SinusoidalPositionalEncoding, nn.ReLU(), int]
+    kinds = [table, rotate_pairs, lambda seq_len: 0, SinusoidalPositionalEncoding, nn.ReLU()]
     found = [checks.kind_of(each) for each in kinds]
-    assert found == ["table", "rotary", "bias", "module", "module", "table"]
+    assert found == ["table", "rotary", "bias", "module", "module"]
     assert max(looked_at("rotary", last_part).errors) == 63
 
 
@@ -428,28 +429,24 @@ class NoWidth(nn.Module):
 
 ROTARY = checks.check_rotary
 BAD = [
-    (lambda: checks.check_table(3), "encode must be callable, got 3"),
+    (lambda: checks.check_table(3), "a subject must be callable, got 3"),
     (lambda: checks.check(table, "sofa"), "kind must be one of table.*'sofa'"),
     (lambda: checks.check_table(table, widths=[9]), "widths must be even"),
-    (lambda: checks.check_table(table, widths="16"), "widths must be a sequence"),
+    (lambda: checks.check_table(table, widths="16"), "widths must be an int, got '16'"),
     (lambda: checks.check_table(table, laws="norm"), "laws must be a list"),
     (lambda: checks.check_table(table, laws=["norm", "peace"]), "got 'peace'"),
     (lambda: checks.check_table(table, convention="mine"), "convention must be one"),
     (lambda: checks.check_table(table, convention=3), "convention must be a Convention"),
     (lambda: ROTARY(rotate_pairs, attention_factor=0), "attention_factor must be positive"),
     (lambda: ROTARY(rotate_pairs, frequencies=[[1]]), "a row per axis, got 1, axes=None"),
-    (lambda: ROTARY(rotate_pairs, axes="t"), "axes must be an int, or the axis of"),
+    (lambda: ROTARY(rotate_pairs, axes="t"), "axes must be an int, got 't'"),
     (lambda: ROTARY(rotate_pairs, library=3), "library must be a module"),
     (lambda: ROTARY(rotate_pairs, library="json"), "library must have asarray"),
-    (lambda: checks.check_bias(len, causal=1), "causal must be a bool, got 1"),
-    (lambda: checks.check_decoder(len, relative=1), "relative must be a bool, got 1"),
-    (lambda: checks.check_module(nn.ReLU(), batch_first=1), "batch_first must be a bool"),
     (lambda: checks.check_module(nn.ReLU(), d_model=16, positions="w"), "an argument"),
     (lambda: checks.check_module(nn.LayerNorm(4)), "pass d_model"),
     (lambda: checks.parametrize_with_checks([table], expect={"x": ""}), "got 'x'"),
     (lambda: checks.check_table(table, tags="mine"), "tags must be among learned, .*'mine'"),
-    (lambda: checks.check_table(table, bases=3), "options must be among base, .* got 'bases'"),
-    (lambda: checks.check_bias(len, base=3), "tags or laws, got 'base'"),
+    (lambda: checks.check_table(table, bases=3), "unexpected keyword argument 'bases'"),
     (lambda: checks.check_bias(len, expected=3), "expected must be 'alibi', 't5' or a"),
     (lambda: checks.check_module(NoWidth), "no width"),
     (lambda: Convention("sofa"), "layout must be one of interleaved; .* got 'sofa'"),
@@ -469,8 +466,7 @@ def test_an_argument_that_is_wrong_is_named(call, message):
 # The report, pytest, the shell and the hunt
 
 
-def test_a_report_says_what_is_wrong(monkeypatch):
-    monkeypatch.delenv("POSENC_BOOK", raising=False)
+def test_a_report_says_what_is_wrong():
     report = checks.check_table(hunt.dimension_for_pair, **QUICK)
     text, page = repr(report), report._repr_html_()
     assert "convention: none known" in text
@@ -482,11 +478,9 @@ def test_a_report_says_what_is_wrong(monkeypatch):
         report.raise_if_failed()
     with pytest.raises(KeyError, match="nothing"):
         report["nothing"]
-    found = json.loads(report.as_json())
+    found = json.loads(json.dumps(report.as_dict()))
     assert (found["passed"], found["convention"]) == (False, None)
     assert found["laws"][1]["exhibit"]["number"] == "2"
-    monkeypatch.setenv("POSENC_BOOK", "https://example.org/book/")
-    assert "https://example.org/book/notebooks/14_bug" in repr(report)
 
 
 def test_expected_failures():
@@ -511,8 +505,8 @@ def test_expected_failures_in_a_file(tmp_path, capsys):
     assert main([*shell, "--expect", str(file)]) == 0
     assert "! norm         expected: halved" in capsys.readouterr().out
     file.write_text("[own_exponent]\nnorm = 3\n")
-    with pytest.raises(ValueError, match=r'lines law = "reason" under .own_exponent., got norm'):
-        checks.expected_failures(file)
+    with pytest.raises(ValueError, match="an expected failure needs a reason, got norm = 3"):
+        checks.parametrize_with_checks([hunt.own_exponent], expect=file, laws=["norm"])
 
 
 def off_by_one(tokens, cache):
@@ -532,7 +526,7 @@ def test_pytest_gets_a_test_for_each_law():
     assert (shape.id, norm.id) == ("own_exponent-shape", "own_exponent-norm")
     assert (*shape.marks, norm.marks[0].kwargs) == ({"reason": "meant", "strict": True},)
     shape.values[0]()
-    with pytest.raises(pytest.fail.Exception, match="most likely"):
+    with pytest.raises(AssertionError, match="most likely"):
         norm.values[0]()
     with pytest.raises(pytest.skip.Exception, match="none was requested"):
         convention.values[0]()
@@ -546,11 +540,11 @@ RIGHT_ONE, WRONG_ONE = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_expon
     [
         (RIGHT_ONE, 0, ""),
         (f"{RIGHT_ONE} --library numpy --kind rotary", 2, f"{RIGHT_ONE} could not be checked"),
-        (f"{RIGHT_ONE} --expect norm", 2, "usage: "),
+        (f"{RIGHT_ONE} --expect norm", 2, f"{RIGHT_ONE} could not be checked: ValueError: an exp"),
         (WRONG_ONE, 1, ""),
         (f"{WRONG_ONE} --expect norm=meant --json", 0, ""),
         (f"{RIGHT_ONE} operator:getitem", 2, "operator:getitem could not be checked: TypeError"),
-        ("mine", 2, "mine could not be checked: ValueError: the target must look like"),
+        ("mine:table", 2, "mine:table could not be checked: ModuleNotFoundError: No module"),
         ("sys:exit --kind bias --laws shape", 2, "sys:exit could not be checked: SystemExit: 24"),
     ],
 )

@@ -1,8 +1,10 @@
 """Check your own positional encoding: a table, a layer, a rotation, a bias, or a decoder.
 
-Each check tests the laws that the book proves, and reports the measured error, the bound and its
-derivation, the convention found, and the most likely cause of a failure. The checks need only
-numpy; they use torch if the code under test does.
+Each ``check_…`` tests the laws that the book proves. Its `Report` has the measured error of each,
+the bound and its derivation, the convention found, and the most likely cause of a failure.
+`Options` are passed by name. A TypeError or a ValueError names an argument that is not as
+described; exceptions of the code under test are reported, not raised. The checks need only numpy;
+they use torch if the code under test does.
 
 >>> from posenc import checks, sinusoidal_encoding
 >>> report = checks.check_table(sinusoidal_encoding)
@@ -16,7 +18,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from functools import cache
+from dataclasses import replace
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
@@ -27,10 +30,10 @@ from posenc.checks import calls, modules, numerics  # noqa: F401 - each register
 from posenc.checks.biases import Bias, Expected
 from posenc.checks.conventions import KNOWN, Convention
 from posenc.checks.decoders import Decoder
-from posenc.checks.laws import KINDS, LAWS, Law, laws_of, run
+from posenc.checks.laws import KINDS, LAWS, Law, choose, laws_of, run
 from posenc.checks.museum import MUSEUM, Exhibit
 from posenc.checks.probe import POSITIONS, TAGS, Raised, library_of, loaded_torch
-from posenc.checks.report import Report, Row
+from posenc.checks.report import QUIET, Report, Row, check_reasons
 from posenc.checks.rotations import Rotation
 from posenc.checks.tables import Table
 
@@ -44,7 +47,7 @@ __all__ += ["parametrize_with_checks"]
 
 
 class Options(TypedDict, total=False):
-    """Arguments that `check_table`, `check_module` and `check_rotary` share.
+    """Arguments of `check_table`, `check_module` and `check_rotary`; the last two, of all checks.
 
     Parameters
     ----------
@@ -53,13 +56,11 @@ class Options(TypedDict, total=False):
     convention : str or Convention, optional
         The intended convention, or its name in `KNOWN`. By default, any known one passes.
     widths : sequence of int
-        Widths to test, by default 16 and 24; even, and at least 6. Two of them tell d/2 from
-        d/2 - 1 in the exponent. Widths that a rotation refuses are skipped; a layer has its own.
-    length : int
-        Number of rows that must all differ, by default 2048.
-    longest : int
-        Number of rows to compare with exact values, by default 1 000 000; if that raises, the
-        longest length that is accepted.
+        Even widths to test, at least 6, by default 16 and 24. Two of them tell d/2 from d/2 - 1 in
+        the exponent. Widths that a rotation refuses are skipped; a layer has its own.
+    length, longest : int
+        Number of rows that must all differ, by default 2048, and to compare with exact values, by
+        default 1 000 000 or the longest length that is accepted.
     tags : iterable of str
         What the subject is declared to be, from `TAGS`: "learned", "causal", "ring cache" or "made
         on meta". Laws that aren't meant for it are skipped. Without a base or a convention, a
@@ -87,29 +88,8 @@ def check_table(encode: Callable[..., Any], **options: Unpack[Options]) -> Repor
         torch or another library; a batch axis of length 1 is allowed.
     **options
         See `Options`.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described. Exceptions from `encode` are reported, not raised.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> def encode(seq_len, d_model):  # 2 * i for 2 * (i // 2)
-    ...     i, k = np.arange(d_model), np.arange(seq_len)[:, None]
-    ...     angles = k / 10_000 ** (2 * i / d_model)
-    ...     return np.where(i % 2, np.cos(angles), np.sin(angles))
-    >>> report = check_table(encode)
-    >>> report["norm"].exhibit.number
-    '2'
     """
-    named = _validated(options)
-    return _run(Table(_callable("encode", encode), **named), encode, options)
+    return _run(partial(Table, encode), encode, **options)
 
 
 def check_module(
@@ -120,9 +100,7 @@ def check_module(
     positions: str | None = None,
     **options: Unpack[Options],
 ) -> Report:
-    """Check a layer that adds positions to embeddings.
-
-    The check uses a copy in evaluation mode, so that dropout is a no-op.
+    """Check a layer that adds positions to embeddings: a copy of it in evaluation mode.
 
     Parameters
     ----------
@@ -138,36 +116,13 @@ def check_module(
         if ``forward`` has it.
     **options
         See `Options`.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, or the width of a layer can't be inferred.
-
-    Examples
-    --------
-    >>> from posenc.nn import SinusoidalPositionalEncoding
-    >>> check_module(SinusoidalPositionalEncoding(16)).passed
-    True
     """
     from posenc.checks.layers import Layer
 
-    named = _validated(options)
-    _callable("module", module)
     if d_model is not None:
         check_int("d_model", d_model, minimum=2)
-    for name, given, wanted in (("batch_first", batch_first, bool), ("positions", positions, str)):
-        if given is not None and not isinstance(given, wanted):
-            raise TypeError(f"{name} must be a {wanted.__name__}, got {given!r}")
-    try:
-        layer = Layer(module, d_model, batch_first, positions, **named)
-    except Raised as error:
-        raise error.__cause__ or error from None
-    return _run(layer, module, options)
+    layer = partial(Layer, module, d_model, batch_first, positions)
+    return _run(layer, module, **options)
 
 
 def check_rotary(
@@ -205,50 +160,25 @@ def check_rotary(
         such as ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
     **options
         See `Options`.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
-    Examples
-    --------
-    >>> from posenc.nn import rotate_pairs
-    >>> print(check_rotary(rotate_pairs).convention)
-    halves; exponent i/(d/2); base 10000; turned forwards (rotary, halves)
     """
-    named = _validated(options)
     if check_real("attention_factor", attention_factor) <= 0:
         raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
     if frequencies is not None:
-        rows = [frequencies] if np.ndim(frequencies) < 2 else frequencies
-        rows = [check_positions(row, "frequencies") for row in rows]
-        frequencies = rows[0] if np.ndim(frequencies) < 2 else np.array(rows)
+        frequencies = check_positions(frequencies, "frequencies", ndim=None)
     owners = None
-    if axes is not None and not isinstance(axes, int):
-        if isinstance(axes, str) or not isinstance(axes, Sequence):
-            raise TypeError(f"axes must be an int, or the axis of each pair, got {axes!r}")
+    if isinstance(axes, Sequence):
         owners = [check_int("axes", each, minimum=0) for each in axes]
         axes = max(owners, default=0) + 1
-    if axes is not None:
-        check_int("axes", axes, minimum=2)
-    if np.ndim(frequencies) == 2 and len(frequencies) != axes:
+    count = 0 if axes is None else check_int("axes", axes, minimum=2)
+    if np.ndim(frequencies) == 2 and len(frequencies) != count:
         raise ValueError(f"frequencies need a row per axis, got {len(frequencies)}, axes={axes}")
-    made = cache(_callable("rotate", rotate))
-    probe = Rotation(
-        (lambda x, places: made(x.shape[-1])(x, places)) if isinstance(rotate, type) else rotate,
-        frequencies=frequencies,
-        attention_factor=float(attention_factor),
-        axes=axes or 0,
-        axis_of_pair=owners,
-        library=None if library is None else library_of(library),
-        **named,
-    )
-    return _run(probe, rotate, options)
+    call = rotate
+    if isinstance(rotate, type):
+        made = cache(rotate)
+        call = lambda x, positions: made(x.shape[-1])(x, positions)  # noqa: E731
+    known = None if library is None else library_of(library)
+    probe = partial(Rotation, call, frequencies, float(attention_factor), known, count, owners)
+    return _run(probe, rotate, **options)
 
 
 def check_bias(
@@ -256,7 +186,8 @@ def check_bias(
     *,
     causal: bool = False,
     expected: Expected = None,
-    **options: Unpack[Options],
+    tags: Iterable[str] = (),
+    laws: Iterable[str] | None = None,
 ) -> Report:
     """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
@@ -274,34 +205,12 @@ def check_bias(
         What it should be: ALiBi with its authors' slopes for that number of heads; any bias that
         has one value for each of T5's buckets (32, the last from distance 128 on); or a function
         of seq_len that returns the right one.
-    **options
-        `tags` and `laws`, as in `Options`.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> def bias(seq_len):
-    ...     k = np.arange(seq_len)
-    ...     return -0.5 * np.abs(k[:, None] - k)
-    >>> check_bias(bias).passed
-    True
+    tags, laws
+        See `Options`.
     """
-    if not isinstance(causal, bool):
-        raise TypeError(f"causal must be a bool, got {causal!r}")
     if not (expected in (None, "alibi", "t5") or callable(expected)):
         raise ValueError(f"expected must be 'alibi', 't5' or a function, got {expected!r}")
-    if unknown := [name for name in options if name not in ("tags", "laws")]:
-        raise TypeError(f"options of a bias must be tags or laws, got {unknown[0]!r}")
-    return _run(Bias(_callable("bias", bias), causal, expected), bias, options)
+    return _tested(Bias(bias, causal, expected), bias, tags, laws)
 
 
 def check_decoder(
@@ -341,35 +250,17 @@ def check_decoder(
     library : module or str, optional
         The array library that it uses, as for `check_rotary`.
     tags, laws
-        As in `Options`.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described.
-
-    Examples
-    --------
-    >>> from posenc.book import tiny
-    >>> decoder = tiny.Decoder(tiny.initial_weights(0))
-    >>> check_decoder(decoder.full, decoder.step).passed
-    True
+        See `Options`.
     """
-    if not isinstance(relative, bool):
-        raise TypeError(f"relative must be a bool, got {relative!r}")
     probe = Decoder(
-        _callable("full", full),
-        None if step is None else _callable("step", step),
+        full,
+        step,
         vocabulary=check_int("vocabulary", vocabulary, minimum=3),
         length=check_int("length", length, minimum=12),
         relative=relative,
         library=None if library is None else library_of(library),
     )
-    return _run(probe, full, {"tags": tags, "laws": laws})
+    return _tested(probe, full, tags, laws)
 
 
 CHECKS: dict[str, Callable[..., Report]] = dict(
@@ -384,22 +275,13 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
     ----------
     subject : callable
         A function, a layer, or the class of one.
-    kind : {"table", "module", "rotary", "bias", "decoder"}, optional
-        Which check; by default, `kind_of` guesses.
+    kind : str, optional
+        "table", "module", "rotary", "bias" or "decoder"; by default, `kind_of` guesses.
     **options
         Passed to that check.
-
-    Returns
-    -------
-    Report
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind.
     """
-    name = kind_of(_callable("subject", subject)) if kind is None else kind
-    laws_of(name)
+    name = kind_of(subject) if kind is None else kind
+    laws_of(name)  # raises if there is no such kind
     return CHECKS[name](subject, **options)
 
 
@@ -410,18 +292,11 @@ def kind_of(subject: Any) -> str:
     positions: then it is "rotary". Functions differ in their arguments: a single one means "bias",
     a second one with a name for positions means "rotary", and anything else is a "table".
     """
-    torch = loaded_torch()
-    module = torch.nn.Module if torch is not None else ()
-    layer = isinstance(subject, module) or (
-        isinstance(subject, type) and bool(module) and issubclass(subject, module)
-    )
-    try:
-        named = inspect.signature(subject.forward if layer else subject).parameters.values()
-    except ValueError:  # of a builtin
-        return "table"
-    given = [
-        each for each in named if each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD)
-    ][layer and isinstance(subject, type) :]  # without self
+    torch, made = loaded_torch(), isinstance(subject, type)
+    layer = torch and issubclass(subject if made else type(subject), torch.nn.Module)
+    named = inspect.signature(subject.forward if layer else subject).parameters.values()
+    ordered = [each for each in named if each.kind <= each.POSITIONAL_OR_KEYWORD]
+    given = ordered[bool(layer and made) :]  # without self
     places = given[1] if len(given) > 1 and given[1].name in POSITIONS else None
     if layer:
         return "rotary" if places and places.default is places.empty else "module"
@@ -431,29 +306,12 @@ def kind_of(subject: Any) -> str:
 def expected_failures(file: str | Path) -> dict[str, dict[str, str]]:
     """Read expected failures from a TOML file: subject → law → reason.
 
-    Parameters
-    ----------
-    file : str or Path
-        A table for each subject, named as in its report, with a line ``law = "reason"`` for each
-        expected failure.
-
-    Returns
-    -------
-    dict
-
-    Raises
-    ------
-    ValueError
-        If a reason is missing.
+    It has a table for each subject, named as in its report, with a line ``law = "reason"`` for each
+    expected failure.
     """
     import tomllib  # not among what a page loads
 
-    found = tomllib.loads(Path(file).read_text("utf-8"))
-    for subject, laws in found.items():
-        for law, reason in laws.items() if isinstance(laws, dict) else [("", "")]:
-            if not isinstance(reason, str) or not reason:
-                raise ValueError(f'{file} needs lines law = "reason" under [{subject}], got {law}')
-    return found
+    return tomllib.loads(Path(file).read_text("utf-8"))
 
 
 def parametrize_with_checks(
@@ -465,29 +323,20 @@ def parametrize_with_checks(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a pytest function to run as one test per subject and law.
 
-    The function takes one argument, ``check``, and calls it.
+    The function takes one argument, ``check``, and calls it. A subject is checked once, by the test
+    of its first law.
 
     Parameters
     ----------
     subjects : iterable
         Functions and layers, as for `check`.
-    kind : {"table", "module", "rotary", "bias", "decoder"}, optional
-        Which check; by default, `kind_of` guesses.
+    kind : str, optional
+        "table", "module", "rotary", "bias" or "decoder"; by default, `kind_of` guesses.
     expect : mapping of str to str, or path, optional
         Expected failures: laws with reasons, or a file of them (see `expected_failures`). Their
         tests are strict xfails.
     **options
         Passed to the check, such as ``base=10_000``.
-
-    Returns
-    -------
-    callable
-        A decorator; it needs pytest.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If there is no such kind or law, or a subject can't be called.
 
     Examples
     --------
@@ -496,59 +345,76 @@ def parametrize_with_checks(
     ... def test_positions(check):
     ...     check()
     """
-    from posenc.checks._pytest import parametrize
+    import pytest
 
-    if isinstance(expect, (str, Path)):
-        return parametrize([*subjects], kind, expected_failures(expect), options)
-    listed = [*subjects]
-    return parametrize(listed, kind, {_name(each): expect or {} for each in listed}, options)
+    def one_law(report: Callable[[], Report], law: str) -> Callable[[], None]:
+        def check() -> None:
+            __tracebackhide__ = True
+            row = report()[law]
+            if row.status in QUIET:
+                pytest.skip(row.note)
+            replace(report(), rows=(row,)).raise_if_failed()
+
+        return check
+
+    known = expected_failures(expect) if isinstance(expect, (str, Path)) else expect or {}
+    parameters = []
+    for subject in subjects:
+        laws = choose(kind or kind_of(subject), options.get("laws"))
+        reasons: Any = known if known is expect else known.get(_name(subject), {})
+        check_reasons(reasons, [law.name for law in laws])
+        report = cache(partial(check, subject, kind, **options))
+        for law in (law.name for law in laws):
+            marks = pytest.mark.xfail(reason=reasons[law], strict=True) if law in reasons else ()
+            name = f"{_name(subject)}-{law}"
+            parameters.append(pytest.param(one_law(report, law), id=name, marks=marks))
+    decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)
+    return decorator
 
 
-def _validated(options: Options) -> dict[str, Any]:
-    """Validate the arguments that three checks share, and name them as probes do."""
-    unknown = [name for name in options if name not in Options.__annotations__]
-    if unknown:
-        known = ", ".join(Options.__annotations__)
-        raise TypeError(f"options must be among {known}, got {unknown[0]!r}")
-    widths: Any = options.get("widths", (16, 24))
-    if isinstance(widths, str) or not isinstance(widths, Iterable):
-        raise TypeError(f"widths must be a sequence of ints, got {widths!r}")
-    found = tuple(check_int("widths", each, minimum=6) for each in widths)
+def _run(
+    probe: Callable[..., Any],
+    subject: Any,
+    base: float | None = None,
+    convention: str | Convention | None = None,
+    widths: Sequence[int] = (16, 24),
+    length: int = 2048,
+    longest: int = 1_000_000,
+    tags: Iterable[str] = (),
+    laws: Iterable[str] | None = None,
+) -> Report:
+    """Make a probe with the options that three checks share, and test the laws on it."""
+    found = [check_int("widths", each, minimum=6) for each in np.atleast_1d(widths).tolist()]
     if not found or any(each % 2 for each in found):
         raise ValueError(f"widths must be even, and at least one, got {widths!r}")
-    convention = options.get("convention")
     if isinstance(convention, str):
         if convention not in KNOWN:
             raise ValueError(f"convention must be one of {', '.join(KNOWN)}, got {convention!r}")
         convention = KNOWN[convention]
     if not (convention is None or isinstance(convention, Convention)):
         raise TypeError(f"convention must be a Convention or a name, got {convention!r}")
-    base = options.get("base")
-    return {
-        "base": None if base is None else check_base(base),
-        "asked": convention,
-        "widths": found,
-        "length": check_int("length", options.get("length", 2048), minimum=2),
-        "longest": check_int("longest", options.get("longest", 1_000_000), minimum=16),
-    }
+    length, longest = (
+        check_int("length", length, minimum=2),
+        check_int("longest", longest, minimum=16),
+    )
+    base = None if base is None else check_base(base)
+    try:
+        made = probe(base=base, asked=convention, widths=found, length=length, longest=longest)
+    except Raised as error:  # a layer can't be made
+        raise error.__cause__ or error from None
+    return _tested(made, subject, tags, laws)
 
 
-def _run(probe: Any, subject: Any, options: Options) -> Report:
+def _tested(probe: Any, subject: Any, tags: Iterable[str], laws: Iterable[str] | None) -> Report:
     """Test the laws on a probe, under the name of its subject."""
-    tags = options.get("tags", ())
+    if not callable(subject):
+        raise TypeError(f"a subject must be callable, got {subject!r}")
     declared = [tags] if isinstance(tags, str) else [*tags]
     for tag in declared:
         if tag not in TAGS:
             raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
     probe.tags = frozenset(declared)
-    return run(probe, _name(subject), options.get("laws"))
-
-
-def _callable(name: str, value: Any) -> Any:
-    """Return `value` if it is callable."""
-    if not callable(value):
-        raise TypeError(f"{name} must be callable, got {value!r}")
-    return value
+    return run(probe, _name(subject), laws)
 
 
 def _name(subject: Any) -> str:

@@ -3,51 +3,28 @@
 from __future__ import annotations
 
 import math
-import os
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-CHAPTERS = {"14_bug_museum": "chapter 14", "16_batches_and_caches": "chapter 16"}
-SIX_MORE = "going-further-six-more-exhibits"
-
 
 @dataclass(frozen=True)
 class Exhibit:
-    """A bug shown in the book, and the first law that it breaks."""
+    """A bug shown in the book: the first law that it breaks, and its page in the book."""
 
     number: str
     law: str
+    page: str
     says: str
-    chapter: str
-    anchor: str
-
-    @property
-    def page(self) -> str:
-        """Page and anchor, relative to the book's URL."""
-        return f"notebooks/{self.chapter}.html#{self.anchor}"
-
-    @property
-    def url(self) -> str:
-        """Full URL if the environment sets POSENC_BOOK to the book's; otherwise `page`."""
-        book = os.environ.get("POSENC_BOOK", "")
-        return f"{book.rstrip('/')}/{self.page}" if book else self.page
 
     def __str__(self) -> str:
-        """Describe the bug, with a link to the exhibit."""
-        return f"{self.says} (exhibit {self.number}, {CHAPTERS[self.chapter]}: {self.url})"
-
-
-def _exhibit(number: str, law: str, anchor: str, says: str) -> Exhibit:
-    if number.isdigit():
-        return Exhibit(number, law, says, "14_bug_museum", f"exhibit-{number}-{anchor}")
-    return Exhibit(number, law, says, "16_batches_and_caches", anchor)
+        """Describe the bug, with the chapter and the page of its exhibit."""
+        return f"{self.says} (exhibit {self.number}, chapter {self.page[10:12]}: {self.page})"
 
 
 # fmt: off
-_ROWS: dict[str, tuple[str, str, str, str]] = {
+_ROWS = {  # number, first law that it breaks, anchor of a section of its own, what it says
     "batch for sequence": ("1", "batch", "x-size-0-on-batch-first-input",
         "The layer counts along the batch, not along the sequence: `x.size(0)` for `x.size(1)`"),
     "dimension for pair": ("2", "norm", "2i-instead-of-2-i-2-in-the-exponent",
@@ -74,37 +51,36 @@ _ROWS: dict[str, tuple[str, str, str, str]] = {
         "Sines and cosines are taken by rows: `pe[0::2]` for `pe[:, 0::2]`"),
     "doubled class": ("12", "shape", "embedding-dim-6-and-twelve-columns",
         "Every dimension got a sine and a cosine, so there are twice as many columns"),
-    "dtype of the query": ("A", "half", "exhibit-a-positions-in-the-dtype-of-the-query",
+    "dtype of the query": ("A", "half", "positions-in-the-dtype-of-the-query",
         "Positions or frequencies are cast to the query's dtype before the angle is formed"),
-    "offset that sticks": ("B", "steps", "exhibit-b-the-offset-that-sticks",
+    "offset that sticks": ("B", "steps", "the-offset-that-sticks",
         "Angles are cached from an earlier call, or counted from 0 in each call"),
-    "mixed layouts": ("C", "steps", SIX_MORE,
+    "mixed layouts": ("C", "steps", "",
         "A single row is turned in a different layout than a whole sequence"),
-    "forgotten shift": ("D", "shift", SIX_MORE,
+    "forgotten shift": ("D", "shift", "",
         "Turns don't add up: a pending shift is overwritten, or a part of the position is lost"),
-    "lost setting": ("E", "frequencies", SIX_MORE,
+    "lost setting": ("E", "frequencies", "",
         "The base isn't the requested one: a setting got lost on the way"),
-    "attention factor": ("F", "norm", SIX_MORE,
-        "The attention factor is forgotten, or applied twice"),
-    "axes swapped": ("G", "shift", SIX_MORE,
-        "Rows are out of order: coordinates of another axis?"),
-    "signed distance": ("H", "mirror", SIX_MORE,
+    "attention factor": ("F", "norm", "", "The attention factor is forgotten, or applied twice"),
+    "axes swapped": ("G", "shift", "", "Rows are out of order: coordinates of another axis?"),
+    "signed distance": ("H", "mirror", "",
         "The distance is signed, so that later words get a bonus"),
 }
 # fmt: on
+
+
+def _exhibit(number: str, law: str, anchor: str, says: str) -> Exhibit:
+    page = "14_bug_museum" if number.isdigit() else "16_batches_and_caches"
+    own = f"exhibit-{number.lower()}-{anchor}"
+    section = own if anchor else "going-further-six-more-exhibits"
+    return Exhibit(number, law, f"notebooks/{page}.html#{section}", says)
+
+
 MUSEUM = {name: _exhibit(*row) for name, row in _ROWS.items()}
 """The exhibits by name, each with the first law that it breaks."""
 
-TABLES: tuple[str, ...] = (
-    "dimension for pair",
-    "own exponent",
-    "all ones",
-    "minus sign",
-    "slipped parenthesis",
-    "rounded positions",
-    "rows for columns",
-    "swapped power",
-)
+TABLES = ["dimension for pair", "own exponent", "all ones", "minus sign", "slipped parenthesis"]
+TABLES += ["rounded positions", "rows for columns", "swapped power"]
 """The wrong tables that `wrong_table` makes; the last is another form of "minus sign"."""
 
 
@@ -118,7 +94,7 @@ def wrong_table(
     """
     j, positions = np.arange(d_model), np.arange(seq_len, dtype=float)[:, None]
     pair, cosine = 2 * (j // 2) / d_model, j % 2 == 1
-    exponents: dict[str, NDArray[Any]] = {
+    exponents = {
         "dimension for pair": 2 * j / d_model,
         "own exponent": j / d_model,
         "all ones": 0.0 * j,

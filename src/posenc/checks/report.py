@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import html
-import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 from typing import Any
@@ -21,7 +20,6 @@ MARKS = {
     "follows": "·",
     "skipped": "–",
 }
-
 QUIET = ("skipped", "follows")
 
 
@@ -47,43 +45,29 @@ class Row:
 
     def __str__(self) -> str:
         """Format as one line, or three if the law failed."""
-        if self.status in ("skipped", "expected", "follows"):
-            return f"{MARKS[self.status]} {self.law:12} {self.note}"
-        numbers = f"{short(self.measured)} (at most {short(self.bound)})" if self.bound else ""
-        line = f"{MARKS[self.status]} {self.law:12} {numbers or short(self.measured)}"
+        line = f"{MARKS[self.status]} {self.law:12} "
+        if self.status in (*QUIET, "expected"):
+            return line + self.note
+        line += short(self.measured) + (f" (at most {short(self.bound)})" if self.bound else "")
         line += f", {self.note}" if self.note else ""
         if self.status == "passed":
             return line
-        cause = str(self.exhibit) if self.exhibit else self.likely
+        cause = self.exhibit or self.likely
         return f"{line}\n  {'':12} required: {self.asks}\n  {'':12} most likely: {cause}"
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON types."""
-        exhibit = self.exhibit and {
-            "number": self.exhibit.number,
-            "says": self.exhibit.says,
-            "page": self.exhibit.url,
-        }
-        names = ("law", "asks", "status", "measured", "bound", "source", "note", "likely")
-        return {name: getattr(self, name) for name in names} | {"exhibit": exhibit}
 
 
 @dataclass(frozen=True)
 class Report:
-    """Result of `check` and the other functions ``check_…``.
-
-    It prints as a list in a terminal, and renders as a table in Jupyter.
+    """Result of a check. It prints as a list in a terminal, and renders as a table in Jupyter.
 
     Attributes
     ----------
-    subject : str
-        Name of the subject.
-    kind : str
-        "table", "module", "rotary", "bias" or "decoder".
+    subject, kind : str
+        Name of the subject, and "table", "module", "rotary", "bias" or "decoder".
     convention : Convention or None
         The convention found: layout, exponent, base, first position, direction.
     rows : tuple of Row
-        One per law.
+        One per law; ``report["norm"]`` is that of the law `norm`.
     errors : dict
         Largest error by position, if a convention was found.
     error : str
@@ -124,48 +108,26 @@ class Report:
 
     def __getitem__(self, law: str) -> Row:
         """Return the row of a law."""
-        for row in self.rows:
-            if row.law == law:
-                return row
-        raise KeyError(law)
+        return {row.law: row for row in self.rows}[law]
 
     def expecting(self, reasons: Mapping[str, str]) -> Report:
-        """Return a copy of the report with expected failures marked.
+        """Return a copy of the report with expected failures marked: law → reason.
 
-        Parameters
-        ----------
-        reasons : mapping of str to str
-            Law → reason why it fails.
-
-        Returns
-        -------
-        Report
-            A law that passes unexpectedly counts as failed, so that an expectation doesn't
-            outlive its reason.
-
-        Raises
-        ------
-        ValueError
-            If a law wasn't tested.
+        A law that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
+        reason. A ValueError names a law that wasn't tested, or has no reason.
         """
-        tried = [row.law for row in self.rows]
-        for law in reasons:
-            if law not in tried:
-                raise ValueError(f"expected failures must be among {', '.join(tried)}, got {law!r}")
-        rows = []
-        for row in self.rows:
-            if row.law in reasons and row.status in ("failed", "follows"):
-                row = replace(row, status="expected", note=f"expected: {reasons[row.law]}")
-            elif row.law in reasons and row.status == "passed":
-                row = replace(
-                    row,
-                    status="failed",
-                    measured="it passed, but a failure was expected",
-                    bound="",
-                    likely=f"it was fixed, so drop the expected failure: {reasons[row.law]}",
+        rows = {row.law: row for row in self.rows}
+        check_reasons(reasons, list(rows))
+        for law, reason in reasons.items():
+            if rows[law].status in ("failed", "follows"):
+                rows[law] = replace(rows[law], status="expected", note=f"expected: {reason}")
+            elif rows[law].status == "passed":
+                passed = "it passed, but a failure was expected"
+                fixed = f"it was fixed, so drop the expected failure: {reason}"
+                rows[law] = replace(
+                    rows[law], status="failed", measured=passed, bound="", likely=fixed
                 )
-            rows.append(row)
-        return replace(self, rows=tuple(rows))
+        return replace(self, rows=tuple(rows.values()))
 
     def counts(self) -> str:
         """Summarize how many laws passed, failed and were skipped."""
@@ -173,33 +135,26 @@ class Report:
         return ", ".join(f"{found.count(status)} {status}" for status in MARKS if status in found)
 
     def __repr__(self) -> str:
-        """List the laws, for a terminal."""
-        head = f"{self.subject} ({self.kind}): {self.counts()}"
-        lines = [head, f"convention: {self.known()}"]
-        for _, rows in groupby(
-            self.rows, lambda row: (row.status in QUIET and row.note) or row.law
-        ):
-            first, *more = rows
-            name = ", ".join(row.law for row in (first, *more))
-            lines.append(f"{MARKS[first.status]} {name}: {first.note}" if more else str(first))
-        if self.error:
-            lines += ["", self.error.rstrip()]
-        return "\n".join(lines)
+        """List the laws, for a terminal; those skipped for the same reason share a line."""
+        lines = [f"{self.subject} ({self.kind}): {self.counts()}", f"convention: {self.known()}"]
+        alike = groupby(self.rows, lambda row: (row.status in QUIET and row.note) or row.law)
+        for _, (first, *more) in alike:
+            names = ", ".join(row.law for row in (first, *more))
+            lines.append(f"{MARKS[first.status]} {names}: {first.note}" if more else str(first))
+        return "\n".join([*lines, *(["", self.error.rstrip()] if self.error else [])])
 
     def known(self) -> str:
         """Describe the convention."""
-        if self.other:
-            return f"another kind: {self.other}"
-        return str(self.convention) if self.convention else "none known"
+        return f"another kind: {self.other}" if self.other else str(self.convention or "none known")
 
     def _repr_html_(self) -> str:
         """Render the laws as a table, for Jupyter."""
+        subject, known = html.escape(self.subject), html.escape(self.known())
+        head = "</th><th>".join(("law", "result", "measured", "at most", "remark"))
         lines = [
-            '<table class="table report"><caption>',
-            f"{html.escape(self.subject)}: {self.counts()}.<br>",
-            f"Convention: {html.escape(self.known())}</caption>",
-            "<thead><tr><th>law</th><th>result</th><th>measured</th><th>at most</th>",
-            "<th>remark</th></tr></thead><tbody>",
+            f'<table class="table report"><caption>{subject}: {self.counts()}.<br>',
+            f"Convention: {known}</caption>",
+            f"<thead><tr><th>{head}</th></tr></thead><tbody>",
         ]
         for row in self.rows:
             remark = html.escape(row.note)
@@ -207,52 +162,43 @@ class Report:
                 likely = re.sub("`(.*?)`", r"<code>\1</code>", html.escape(row.likely))
                 remark += f"{'<br>' if remark else ''}Most likely: {likely}"
             if row.exhibit is not None:
-                link = row.exhibit.url
-                link = link if "://" in link else f"../{link}"
-                remark += f' (<a href="{html.escape(link)}">exhibit {row.exhibit.number}</a>)'
-            cells = [
-                f"<th>{row.law}</th>",
-                f"<td>{MARKS[row.status]} {row.status}</td>",
-                f"<td>{html.escape(short(row.measured))}</td>",
-                f"<td>{html.escape(short(row.bound))}</td>",
-                f"<td>{remark}</td>",
-            ]
-            lines.append(f"<tr>{''.join(cells)}</tr>")
+                page, number = html.escape(f"../{row.exhibit.page}"), row.exhibit.number
+                remark += f' (<a href="{page}">exhibit {number}</a>)'
+            numbers = [html.escape(short(each)) for each in (row.measured, row.bound)]
+            cells = "</td><td>".join([f"{MARKS[row.status]} {row.status}", *numbers, remark])
+            lines.append(f"<tr><th>{row.law}</th><td>{cells}</td></tr>")
         return "\n".join([*lines, "</tbody></table>"])
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON types."""
         found = self.convention
         return {
-            "subject": self.subject,
-            "kind": self.kind,
-            "passed": self.passed,
-            "error": self.error,
+            **{name: getattr(self, name) for name in ("subject", "kind", "passed", "error")},
             "other": self.other,
             "convention": found and {**vars(found), "names": found.names()},
-            "laws": [row.as_dict() for row in self.rows],
-            "errors": {str(position): error for position, error in self.errors.items()},
+            "laws": [vars(row) | {"exhibit": row.exhibit and vars(row.exhibit)} for row in self],
+            "errors": self.errors,
         }
-
-    def as_json(self) -> str:
-        """Return the report as JSON text."""
-        return json.dumps(self.as_dict(), indent=1, ensure_ascii=False)
 
     def raise_if_failed(self) -> None:
         """Raise an error that lists the failures, if there are any.
 
-        Raises
-        ------
-        AssertionError
-            If a law failed.
-        RuntimeError
-            If posenc itself failed.
+        It is an AssertionError if a law failed, and a RuntimeError if posenc itself failed.
         """
         wrong = [str(row) for row in self.rows if row.status in ("failed", "internal")]
         if wrong:
             kind = RuntimeError if self.internal else AssertionError
             parts = [f"{self.subject}: {self.counts()}", *wrong, self.error]
             raise kind("\n".join(filter(None, parts)))
+
+
+def check_reasons(reasons: Mapping[str, str], laws: Sequence[str]) -> None:
+    """Raise unless expected failures are among these laws, and have reasons."""
+    for law, reason in reasons.items():
+        if law not in laws:
+            raise ValueError(f"expected failures must be among {', '.join(laws)}, got {law!r}")
+        if not isinstance(reason, str) or not reason:
+            raise ValueError(f"an expected failure needs a reason, got {law} = {reason!r}")
 
 
 def short(value: float | str) -> str:
