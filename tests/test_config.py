@@ -67,14 +67,17 @@ NUMBERS += ["score_scale", "norm", "sections", "axes"]
 def reading(head):
     """Numbers of a file, a line for its lengths and one for each kind of layer; and its words."""
     found = read_config(RELEASED[head]["config"] if head in RELEASED else json.loads(head))
-    lengths = found.length_before_scaling, found.intended_length, found.limit
-    lines = [" ".join([*map(str, lengths), f"warnings={len(found.warnings)}"])]
-    for layers in found.layers:
-        said = {name: getattr(layers, name) for name in NUMBERS}
-        said |= {"frequencies": layers.frequencies, "beyond": layers.frequencies_beyond}
-        told = [f"{name}={number(value)}" for name, value in said.items() if value is not None]
-        lines.append(" ".join([f"{layers.name}: {layers.where};", *told]))
-    return "\n".join(lines) + "\n", set(found.warnings)
+    lines, words = [], set()
+    for part, each in {"": found, **found.parts}.items():
+        lengths = [*map(str, (each.length_before_scaling, each.intended_length, each.limit))]
+        lines.append(" ".join([*[part] * bool(part), *lengths, f"warnings={len(each.warnings)}"]))
+        words |= set(each.warnings)
+        for layers in each.layers:
+            said = {name: getattr(layers, name) for name in NUMBERS}
+            said |= {"frequencies": layers.frequencies, "beyond": layers.frequencies_beyond}
+            told = [f"{name}={number(value)}" for name, value in said.items() if value is not None]
+            lines.append(" ".join([f"{layers.name}: {layers.where};", *told]))
+    return "\n".join(lines) + "\n", words
 
 
 @pytest.mark.parametrize(("head", "recorded"), READINGS)
@@ -145,7 +148,7 @@ HOSTILE = [
     (b'{"a": 1\n "b": 2}', "line 1, column 7: a comma is missing behind this"),
     (b'{"a": 1,\n}', "line 1, column 8: a comma too many"),
     (b'{"a": 1', "line 1, column 7: the end is missing"),
-    (b'{"a": NaN}', "NaN isn't a number"),
+    (b'{"rope_theta": NaN}', "rope_theta must be at most 1e+18, got nan"),
     (b'{"a": "x\ny"}', "line 1, column 9: invalid control character"),
     (b'{"rope_theta": 1' + b"0" * 400 + b"}", "rope_theta must be at most 1e+18"),
     (b'{"a": ' + b"9" * 5000 + b"}", "too many digits"),
@@ -191,7 +194,8 @@ def test_wrong_types_in_every_field_are_named(outside, inside, data):
 
 
 def test_names_told_twice_and_fields_not_read_are_warned_of():
-    found = read_config(b'{"rope_theta": 1, "rope_theta": 10000.0, "rope_new": 3, "head_dim": 8}')
+    content = b'{"rope_theta": 1, "rope_theta": 1e4, "rope_new": 3, "head_dim": 8, "a": Infinity}'
+    found = read_config(content)
     said = "rope_theta' appears twice: the last one counts", "'rope_new' isn't read here"
     assert all(any(words in each for each in found.warnings) for words in said)
     assert "pairs per axis: 8, 12, 12" in str(read_config(scaled(mrope_section=[8, 12, 12])))

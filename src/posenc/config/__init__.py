@@ -4,7 +4,7 @@ The file says how a model's queries and keys turn, in fields whose places and sp
 the years; the code of the model's type decides the rest. `read_config` takes four steps:
 *normalize* finds the fields, *validate* checks them, *compute* has the frequencies of each kind of
 layer, and *warn* names contradictions and what wasn't read. What a type's code decides is data, in
-``models.json``, recorded from running code by ``tools/types.py``.
+``models.json``, recorded from running code by ``tools/watch.py``.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from typing import Any
 
 from posenc.config.compute import compute
 from posenc.config.fields import LARGEST, Fields, load, told
-from posenc.config.found import BIAS, ROTARY, TABLE, Layers, Positions
-from posenc.config.normalize import COUNTS, Model, known_models, normalize
-from posenc.config.validate import Rotation, validate
-from posenc.config.warn import unless_told, warn
+from posenc.config.found import ROTARY, Layers, Positions
+from posenc.config.normalize import Model, known_models, normalize
+from posenc.config.validate import LENGTH, validate
+from posenc.config.warn import warn
 from posenc.scaling import ORIGINAL
 
 __all__ = ["Layers", "Positions", "read_config"]
@@ -53,16 +53,13 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     .. math:: \omega_i = \text{base}^{-2i/d}.
 
     Fields are read as in transformers 5; warnings point out where other programs, or older
-    versions, are known to differ. What a type's code decides was watched in small models of each
-    class that rotates.
+    versions, are known to differ.
 
     Examples
     --------
     >>> found = read_config({"rope_theta": 500_000.0, "head_dim": 128, "num_hidden_layers": 16})
     >>> found.layers[0].rotated, found.layers[0].count
     (128, 16)
-    >>> found.layers[0].frequencies[0]
-    1.0
     """
     twice: list[str] = []
     if isinstance(config, str | Path):
@@ -72,51 +69,38 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
         config, twice = load(config)
     if not isinstance(config, Mapping):
         raise TypeError(f"config must be a mapping or the path of one, got {told(config)}")
-    model = normalize(config)
-    rotations = {k.name: validate(model, k) for k in model.kinds if k.where == ROTARY}
-    layers = [
-        compute(model, k, rotations[k.name] if k.where == ROTARY else None) for k in model.kinds
-    ]
-    notes = [*twice, *warn(model, model.kinds, rotations), *unless_told(layers, model)]
-    if not model.rotates:
-        layers = [_other(model, notes)]
-    lengths = _lengths(model, rotations)
-    code = f"{known_models()['about']['source']}, {model.code['file']}" if model.code else None
-    return Positions(
-        model.model_type, code, *lengths, model.limit, tuple(layers), tuple(dict.fromkeys(notes))
-    )
+    return _read(Fields(config), None, twice)
 
 
-def _lengths(model: Model, rotations: Mapping[str, Rotation]) -> tuple[int | None, int | None]:
-    """Return the length before scaling, and the intended one."""
-    limit, text = model.limit, model.text
-    before = text.number(ORIGINAL, least=2)
-    for rotation in rotations.values():
-        name, fields = rotation.scaling.name, rotation.fields
+def _read(fields: Fields, kind: str | None, notes: list[str]) -> Positions:
+    """Read one part of a file."""
+    model = normalize(fields, kind)
+    for each in model.kinds:
+        if each.where == ROTARY:
+            validate(model, each)
+    layers = tuple(compute(model, each) for each in model.kinds)
+    warnings = dict.fromkeys([*notes, *warn(model, layers)])
+    source = known_models()["about"]["source"]
+    code = f"{source}, {model.code['file']}" if model.code else None
+    found = {each.path[:-1]: _read(each, name, []) for each, name in model.others}
+    parts = {
+        name: part
+        for name, part in found.items()
+        if part.warnings or part.parts or ROTARY in (each.where for each in part.layers)
+    }
+    lengths = _lengths(model)
+    return Positions(model.model_type, code, *lengths, layers, tuple(warnings), parts)
+
+
+def _lengths(model: Model) -> tuple[int | None, int | None, int | None]:
+    """Return the length before scaling, the intended one, and the limit."""
+    limit, before = model.limit, model.text.count(*LENGTH, least=2)
+    for name, fields in ((each.scaling.name, each.fields) for each in model.kinds if each.scaling):
+        stretched = name in ("yarn", "longrope") and "factor" in fields
         if name == "dynamic" and "alpha" not in fields and limit:
-            return limit, int(limit * fields["factor"])
-        if name == "linear":
-            return None, limit
-        if name in ("yarn", "longrope") and "factor" in fields:
-            return fields[ORIGINAL], max(int(fields[ORIGINAL] * fields["factor"]), 2)
+            return limit, int(limit * fields["factor"]), limit
+        if name == "linear" or stretched:
+            before = fields.get(ORIGINAL)
+            return before, max(int(before * fields["factor"]), 2) if before else limit, limit
         before = fields.get(ORIGINAL, before)
-    return None if before is None else int(before), limit
-
-
-def _other(model: Model, notes: list[str]) -> Layers:
-    """Return the layers of a model without signs of rotation."""
-    text, places = model.text, []
-    attention = text.inside("attn_config") or Fields({})
-    if text.get("alibi") or attention.get("alibi"):
-        places.append(BIAS)
-        if text.get("learned_pos_emb"):
-            notes.append(
-                "alibi and learned_pos_emb are both set: the code decides which one is used"
-            )
-    elif text.get("relative_attention") or text.get("relative_attention_num_buckets"):
-        places.append(BIAS)
-        if text.get("position_biased_input"):
-            places.append(TABLE)
-    elif text.get("position_embedding_type") == "absolute":
-        places.append(TABLE)
-    return Layers(where="; ".join(places) or None, count=text.count(*COUNTS, most=10_000))
+    return before, limit, limit

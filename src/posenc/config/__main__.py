@@ -5,7 +5,6 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from posenc.config import Positions, read_config
 from posenc.config.fields import LARGEST
@@ -32,22 +31,19 @@ def main(arguments: list[str] | None = None) -> int:
     if options.diff:
         print("\n".join(differences(*read.values())) or "What runs is the same.")
     elif options.json:
-        found: Any = {name: each.as_dict() for name, each in read.items()}
+        found = {name: each.as_dict() for name, each in read.items()}
         one = len(options.file) == len(read) == 1 and not failed
         print(json.dumps(next(iter(found.values())) if one else found, indent=1))
     else:
-        print(
-            "\n\n".join(f"{n}\n{each}" if len(read) > 1 else f"{each}" for n, each in read.items())
-        )
+        names = [f"{name}\n" if len(read) > 1 else "" for name in read]
+        print("\n\n".join(f"{n}{each}" for n, each in zip(names, read.values(), strict=True)))
     return 2 if failed or not read else 0
 
 
-def _files(name: str) -> Iterator[str]:
-    """Yield a file, or the files named *config.json in a folder."""
-    if name != "-" and Path(name).is_dir():
-        yield from map(str, sorted(Path(name).rglob("*config.json")))
-    else:
-        yield name
+def _files(name: str) -> list[str]:
+    """Return a file, or the files named *config.json in a folder."""
+    folder = name != "-" and Path(name).is_dir()
+    return sorted(map(str, Path(name).rglob("*config.json"))) if folder else [name]
 
 
 def differences(one: Positions, other: Positions) -> Iterator[str]:
@@ -56,21 +52,17 @@ def differences(one: Positions, other: Positions) -> Iterator[str]:
         pair = getattr(one, name), getattr(other, name)
         if pair[0] != pair[1]:
             yield f"{name.replace('_', ' ')}: {shown(pair[0])} -> {shown(pair[1])}"
-    alike: dict[str, list[int]] = {}
+    groups: dict[str, list[int]] = {}
     sides = [_by_layer(each) for each in (one, other)]
     for i in sorted(sides[0].keys() | sides[1].keys()):
         left, right = (side.get(i, {"where": "no such layer"}) for side in sides)
-        for name in [*left, *(each for each in right if each not in left)]:
-            pair = left.get(name), right.get(name)
-            if pair[0] != pair[1]:
-                told = (f"  {name}: {pair[0] or 'none'} -> {pair[1] or 'none'}",)
-                alike.setdefault(told[0], []).append(i)
-    groups: dict[tuple[int, ...], list[str]] = {}
-    for line, indices in alike.items():
-        groups.setdefault(tuple(indices), []).append(line)
-    for places, lines in groups.items():
-        yield f"layers {', '.join(map(str, places))}:" if places != (-1,) else "every layer:"
-        yield from lines
+        pairs = {name: (left.get(name), right.get(name)) for name in {**left, **right}}
+        told = [f"  {n}: {a or 'none'} -> {b or 'none'}" for n, (a, b) in pairs.items() if a != b]
+        groups.setdefault("\n".join(told), []).append(i)
+    groups.pop("", None)
+    for lines, places in groups.items():
+        named = f"layers {', '.join(map(str, places))}:" if places != [-1] else "every layer:"
+        yield f"{named}\n{lines}"
 
 
 def _by_layer(found: Positions) -> dict[int, dict[str, str]]:

@@ -3,58 +3,58 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
-from posenc.config.found import Layers
+from posenc.config.fields import LEAST
+from posenc.config.found import ROTARY, Layers
 from posenc.config.normalize import Kind, Model
-from posenc.config.validate import Rotation
 from posenc.rotary import rotary_frequencies
 from posenc.scaling import ORIGINAL
 
 
-def compute(model: Model, kind: Kind, rotation: Rotation | None) -> Layers:
+def compute(model: Model, kind: Kind) -> Layers:
     """Return what runs in one kind of layer."""
-    code = model.code or {}
-    count = None if kind.indices is None else len(kind.indices)
-    found: dict[str, Any] = {"count": count, "indices": kind.indices, "window": kind.window}
-    found |= {"name": kind.name, "where": kind.where, "chunk": kind.chunk}
-    if rotation is None:
+    code, width, rotated, scaling = model.code, kind.head_dim, kind.rotated, kind.scaling
+    found: dict[str, Any] = {"name": kind.name, "where": kind.where, "indices": kind.indices}
+    found |= {"count": kind.indices and len(kind.indices)}
+    found |= {"window": kind.window, "chunk": kind.chunk}
+    if kind.where != ROTARY:
         return Layers(**found)
-    width, rotated = rotation.head_dim, rotation.rotated
-    interleaved = model.text.flag("rope_interleave")
-    pairing = None if interleaved is None else "neighbors" if interleaved else "halves"
-    found |= {"head_dim": width, "rotated": rotated, "base": kind.base}
-    decided = code.get("pairing")
-    found["pairing"] = pairing if pairing and decided in (None, "field") else decided
-    found |= {"scaling": rotation.scaling.name, "norm": code.get("norm")}
-    found |= {"score_scale": _score_scale(model, width), "sections": rotation.sections}
+    found |= {"head_dim": width, "rotated": rotated, "base": kind.base, "scaling": scaling.name}
+    found |= {"norm": code.get("norm"), "sections": kind.sections}
+    interleaved, decided = model.text.flag("rope_interleave"), code.get("pairing")
+    said = {True: "neighbors", False: "halves", None: decided}[interleaved]
+    found["pairing"] = said if decided in (None, "field") else decided
     if width is None or rotated is None:
         return Layers(**found)
-    found |= _layout(rotation, width, rotated, code)
-    if rotation.sections and sum(rotation.sections) == rotated // 2:
-        found["axes"] = _axes(rotation, code)
+    found |= _layout(kind, width, rotated, code)
+    rule: Any = code.get("scale")
+    if isinstance(rule, str):
+        value = width if rule == "head_dim" else model.text.number(rule, least=LEAST)
+        rule = value if rule == "attention_multiplier" else value and value**-0.5
+    found["score_scale"] = rule
+    if kind.sections and sum(kind.sections) == rotated // 2:
+        found["axes"] = _axes(kind, code)
     if kind.base is None or rotated % 2 or along_axes(model, kind):
         return Layers(**found)
-    limit, fields = model.limit, {**rotation.fields, "rope_theta": kind.base}
-    if rotation.scaling.name == "proportional":
-        fields["partial_rotary_factor"] = rotation.share
+    limit, fields = model.limit, {**kind.fields, "rope_theta": kind.base}
+    if scaling.name == "proportional":
+        fields["partial_rotary_factor"] = kind.share
 
     def computed(seq_len: int | None) -> tuple[tuple[float, ...], float]:
+        lengths = {"max_position_embeddings": limit, "seq_len": seq_len}
         try:
-            omega, factor = rotary_frequencies(
-                rotated, scaling=fields, max_position_embeddings=limit, seq_len=seq_len
-            )
+            omega, factor = rotary_frequencies(rotated, scaling=fields, **lengths)
         except (TypeError, ValueError, OverflowError) as error:
-            words = str(error).replace("scaling['", kind.rope.path).replace("']", "")
-            words = words.replace("base must", f"{kind.rope.path}rope_theta must")
-            raise ValueError(words.replace("scaling ", f"{kind.rope.path[:-1]} ")) from None
+            words = re.sub(r"scaling\['(\w+)'\]", rf"{kind.rope.path}\1", str(error))
+            words = re.sub("^base", f"{kind.rope.path}rope_theta", words)
+            raise ValueError(re.sub("^scaling", kind.rope.path[:-1], words)[:300]) from None
         return tuple(omega.tolist()), factor
 
     found["frequencies"], found["attention_factor"] = computed(None)
-    longer = None
-    if rotation.scaling.name == "longrope":
-        longer = fields[ORIGINAL] + 1
-    elif rotation.scaling.name == "dynamic" and limit and "alpha" not in fields:
+    longer = fields[ORIGINAL] + 1 if scaling.name == "longrope" else None
+    if scaling.name == "dynamic" and limit and "alpha" not in fields:
         longer = int(limit * fields["factor"])
     if longer:
         beyond, factor = computed(longer)
@@ -62,51 +62,37 @@ def compute(model: Model, kind: Kind, rotation: Rotation | None) -> Layers:
         if factor != found["attention_factor"]:
             found["attention_factor_beyond"] = factor
     depth, stretch = fields.get("mscale_all_dim"), fields.get("factor", 1.0)
-    if rotation.scaling.name == "yarn" and depth and stretch > 1 and code.get("mscale", True):
+    if scaling.name == "yarn" and depth and stretch > 1 and code.get("mscale", True):
         found["score_factor"] = (0.1 * depth * math.log(stretch) + 1) ** 2
     return Layers(**found)
 
 
 def along_axes(model: Model, kind: Kind) -> bool:
     """Whether pairs turn along the axes of an image, in ways of which the code decides."""
-    return kind.rope.get("rope_type") == "axial" or (model.code or {}).get("axes") == "image"
+    return kind.rope.get("rope_type") == "axial" or model.code.get("axes") == "image"
 
 
-def _layout(rotation: Rotation, width: int, rotated: int, code: Any) -> dict[str, Any]:
+def _layout(kind: Kind, width: int, rotated: int, code: Any) -> dict[str, Any]:
     """Return which dimensions turn, in numbers and in words."""
-    if rotation.scaling.name == "proportional":
-        pairs = int(rotation.share * width // 2)
+    if kind.scaling.name == "proportional":
+        pairs = int(kind.share * width // 2)
         words = f"{pairs} of {width // 2} pairs, at frequencies of the whole head"
         return {"rotated": 2 * pairs, "first": 0, "layout": words}
-    if rotation.separate and rotated < width:
-        first = code.get("first", width - rotated)
-        return {"first": first, "layout": f"{rotated} of {width} dimensions, a separate part"}
-    last = code.get("turned") == "last"
-    words = f"the {'last' if last else 'first'} {rotated} of {width}"
-    return {
-        "first": width - rotated if last else 0,
-        "layout": words if rotated < width else f"the whole head, {width}",
-    }
+    if rotated == width:
+        return {"first": 0, "layout": f"the whole head, {width}"}
+    if kind.separate:
+        words = f"{rotated} of {width} dimensions, a separate part"
+        return {"first": code.get("first", width - rotated), "layout": words}
+    return {"first": 0, "layout": f"the first {rotated} of {width}"}
 
 
-def _axes(rotation: Rotation, code: Any) -> tuple[int, ...]:
+def _axes(kind: Kind, code: Any) -> tuple[int, ...]:
     """Return the axis that turns each pair: in blocks, or taking turns as in Qwen3-VL."""
-    sections = rotation.sections or ()
-    if not (rotation.interleaved or code.get("axes") == "interleaved"):
-        return tuple(axis for axis, count in enumerate(sections) for _ in range(count))
-    found = [0] * sum(sections)
-    for axis, count in list(enumerate(sections))[1:]:
-        for i in range(len(found))[axis : len(sections) * count : len(sections)]:
-            found[i] = axis
+    sections = kind.sections or ()
+    found = [axis for axis, count in enumerate(sections) for _ in range(count)]
+    if kind.rope.flag("mrope_interleaved") or code.get("axes") == "interleaved":
+        found = [0] * sum(sections)
+        for axis, count in list(enumerate(sections))[1:]:
+            for i in range(len(found))[axis : len(sections) * count : len(sections)]:
+                found[i] = axis
     return tuple(found)
-
-
-def _score_scale(model: Model, width: int | None) -> float | None:
-    """Return what the code multiplies each score by."""
-    rule = (model.code or {}).get("scale")
-    if rule is None or isinstance(rule, float):
-        return rule
-    if rule == "head_dim":
-        return None if width is None else float(width**-0.5)
-    value = model.text.positive(rule)
-    return float(value**-0.5) if value and rule == "query_pre_attn_scalar" else value

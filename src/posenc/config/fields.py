@@ -7,6 +7,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
+LEAST = 1e-9  # of numbers that must be positive
 LARGEST = 8_000_000  # bytes of a file; released ones have some thousand
 
 
@@ -22,17 +23,13 @@ def told(value: Any) -> str:
 
 
 class Fields:
-    """A mapping of a file, with the class's defaults behind it.
+    """A mapping of a file, with the class's defaults behind it; it marks what was asked for."""
 
-    Every access marks what it found, so that the rest can be listed.
-    """
-
-    def __init__(
-        self, values: Any, path: str = "", defaults: Mapping[str, Any] | None = None
-    ) -> None:
+    def __init__(self, values: Any, path: str = "") -> None:
         if not isinstance(values, Mapping):
             raise TypeError(f"{path[:-1] or 'config'} must be a mapping, got {told(values)}")
-        self.values, self.path, self.defaults = values, path, defaults or {}
+        self.values, self.path = values, path
+        self.defaults: Mapping[str, Any] = {}
         self.read: set[str] = set()
 
     def name(self, *names: str) -> str:
@@ -43,44 +40,39 @@ class Fields:
     def get(self, *names: str) -> Any:
         """Return the first of some fields that isn't None; then the class's default."""
         self.read.update(names)
+        values, defaults = self.values, self.defaults
         for name in names:
-            if self.values.get(name) is not None:
-                return self.values[name]
-        if any(name in self.values for name in names):  # null, which a default doesn't replace
-            return None
-        return next((self.defaults[name] for name in names if name in self.defaults), None)
+            if (value := values.get(name)) is not None:
+                return value
+        if not defaults or not values.keys().isdisjoint(names):
+            return None  # a default doesn't replace null
+        return next((defaults[name] for name in names if name in defaults), None)
 
     def has(self, *names: str) -> bool:
         """Whether the file itself has a value for one of some fields."""
-        return any(self.values.get(name) is not None for name in names)
+        values = self.values
+        return not values.keys().isdisjoint(names) and any(values.get(n) is not None for n in names)
 
     def number(self, *names: str, least: float = -math.inf, most: float = 1e18) -> float | None:
         """Return a real number."""
-        value, name = self.get(*names), self.name(*names)
-        if value is None:
+        if (value := self.get(*names)) is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"{name} must be a number, got {told(value)}")
+            raise TypeError(f"{self.name(*names)} must be a number, got {told(value)}")
         if not least <= value <= most:
             rule = f"at least {least:g}" if value < least else f"at most {most:g}"
-            raise ValueError(f"{name} must be {rule}, got {told(value)}")
+            rule = "positive" if value < least == LEAST else rule
+            raise ValueError(f"{self.name(*names)} must be {rule}, got {told(value)}")
         return float(value)
 
-    def positive(self, *names: str) -> float | None:
-        """Return a number above 0."""
-        found = self.number(*names)
-        if found is not None and found <= 0:
-            raise ValueError(f"{self.name(*names)} must be positive, got {found!r}")
-        return found
-
-    def count(self, *names: str, most: int = 10**12) -> int | None:
-        """Return a whole number, at least 1."""
-        found = self.number(*names, least=1, most=most)
+    def count(self, *names: str, least: int = 1, most: int = 10**12) -> int | None:
+        """Return a whole number."""
+        found = self.number(*names, least=least, most=most)
         if found is not None and not found.is_integer():
             raise TypeError(f"{self.name(*names)} must be a whole number, got {found!r}")
         return None if found is None else int(found)
 
-    def items(self, name: str, kind: type, most: int = 100_000) -> list[Any]:
+    def items(self, name: str, kind: Any, most: int = 100_000) -> list[Any]:
         """Return a list whose items have one type, or an empty one."""
         value = self.get(name)
         if value is None:
@@ -88,9 +80,8 @@ class Fields:
         whole = isinstance(value, list | tuple) and len(value) <= most
         if not whole or not all(isinstance(each, kind) for each in value):
             what = {str: "strings", int: "whole numbers"}.get(kind, "numbers")
-            raise TypeError(
-                f"{self.path}{name} must be a list of at most {most} {what}, got {told(value)}"
-            )
+            words = f"must be a list of at most {most} {what}, got {told(value)}"
+            raise TypeError(f"{self.path}{name} {words}")
         return list(value)
 
     def flag(self, name: str) -> bool | None:
@@ -100,62 +91,57 @@ class Fields:
             raise TypeError(f"{self.path}{name} must be true or false, got {told(value)}")
         return None if value is None else bool(value)
 
-    def inside(self, name: str) -> Fields | None:
-        """Return a mapping inside this one."""
+    def string(self, name: str) -> str | None:
+        """Return a string."""
         value = self.get(name)
-        return None if value is None else Fields(value, f"{self.path}{name}.")
+        if value is not None and not isinstance(value, str):
+            raise TypeError(f"{self.path}{name} must be a string, got {told(value)}")
+        return value
+
+    def inside(self, name: str) -> Fields:
+        """Return a mapping inside this one, an empty one if there is none."""
+        value = self.get(name)
+        return Fields({} if value is None else value, f"{self.path}{name}.")
 
 
-def load(data: bytes) -> tuple[dict[str, Any], list[str]]:
-    """Parse a file; return its fields, and warnings of names that appear twice."""
+def load(data: bytes) -> tuple[Any, list[str]]:
+    """Parse a file; return its content, and warnings of names that appear twice."""
     if len(data) > LARGEST:
         raise ValueError(f"the file has over {LARGEST // 10**6} MB, so it isn't a configuration")
     twice: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for name, value in items:
-            if name in found and len(twice) < 5:
-                twice.append(f"{ascii(name)[1:60]} appears twice: the last one counts")
-            found[name] = value
+        found = dict(items)
+        if len(found) < len(items) and len(twice) < 5:
+            names = [name for name, _ in items]
+            again = next(name for name in names if names.count(name) > 1)
+            twice.append(f"{ascii(again)[1:60]} appears twice: the last one counts")
         return found
 
-    def refuse(name: str) -> Any:
-        raise ValueError(f"{name} isn't a number in JSON")
-
-    text = ""
     try:
-        text = data.decode("utf-8-sig")
-        found = json.loads(text, object_pairs_hook=pairs, parse_constant=refuse)
+        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=pairs), twice
     except UnicodeDecodeError as error:
-        raise ValueError(
-            f"the file isn't text in UTF-8: {error.reason}, byte {error.start}"
-        ) from None
+        words = f"isn't text in UTF-8: {error.reason}, byte {error.start}"
     except json.JSONDecodeError as error:
-        raise ValueError(_broken(text, error)) from None
+        words = f"isn't valid JSON: {_broken(error)}"
     except RecursionError:
-        raise ValueError("the file is nested too deeply to be read") from None
-    except ValueError as error:
-        words = str(error) if "JSON" in str(error) else "a number has too many digits"
-        raise ValueError(f"the file isn't valid JSON: {words}") from None
-    if not isinstance(found, dict):
-        raise TypeError(f"config must be a mapping, in JSON an object, got {told(found)}")
-    return found, twice
+        words = "is nested too deeply to be read"
+    except ValueError:
+        words = "isn't valid JSON: a number has too many digits"
+    raise ValueError(f"the file {words}")
 
 
-def _broken(text: str, error: json.JSONDecodeError) -> str:
+def _broken(error: json.JSONDecodeError) -> str:
     """Say what is wrong in JSON, and where: at the end of what comes before, not after it."""
-    before = text[: error.pos].rstrip()
-    place = max(len(before) - 1, 0)
-    words = f"{error.msg[0].lower()}{error.msg[1:]}"
-    if not text[error.pos :].strip():
-        words = "the end is missing"
-    elif "',' delimiter" in error.msg:
-        words = "a comma is missing behind this"
-    elif (before.endswith(",") and "property name" in error.msg) or "trailing comma" in error.msg:
-        words = "a comma too many, or a name without double quotes after it"
-    else:
-        place = error.pos
-    line = text.count("\n", 0, place) + 1
-    column = place - text.rfind("\n", 0, place)
-    return f"the file isn't valid JSON: line {line}, column {column}: {words}"
+    text, place, words = error.doc, error.pos, f"{error.msg[0].lower()}{error.msg[1:]}"
+    before = text[:place].rstrip()
+    slips = {
+        "the end is missing": not text[place:].strip(),
+        "a comma is missing behind this": "',' delimiter" in words,
+        "a comma too many, or a name without double quotes after it": before.endswith(",")
+        or "trailing comma" in words,
+    }
+    if slip := next((each for each, applies in slips.items() if applies), None):
+        place, words = max(len(before) - 1, 0), slip
+    line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
+    return f"line {line}, column {column}: {words}"

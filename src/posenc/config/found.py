@@ -46,12 +46,15 @@ class Layers(Rotates):
 
     def described(self) -> list[tuple[str, str]]:
         """Return pairs of name and text, enough to write the kernel."""
-        told: list[tuple[str, Any]] = []
-        if self.where == ROTARY:
-            told = [("head width", self.head_dim), ("rotated", self.layout)]
-            told += [("pairs", self.pairing), ("base", self.base), ("scaling", self.scaling)]
-            told += [("frequencies", self.frequencies)]
-            told += [("cosine and sine are multiplied by", self.attention_factor)]
+        always = {
+            "head width": self.head_dim,
+            "rotated": self.layout,
+            "pairs": self.pairing,
+            "base": self.base,
+            "scaling": self.scaling,
+            "frequencies": self.frequencies,
+            "cosine and sine are multiplied by": self.attention_factor,
+        }
         optional = {
             "frequencies beyond the length before scaling": self.frequencies_beyond,
             "cosine and sine are multiplied, beyond, by": self.attention_factor_beyond,
@@ -63,8 +66,9 @@ class Layers(Rotates):
             "window": self.window,
             "chunk": self.chunk,
         }
-        told += [(name, value) for name, value in optional.items() if value]
-        return [(name, shown(value)) for name, value in told]
+        told = always if self.where == ROTARY else {}
+        told |= {name: value for name, value in optional.items() if value}
+        return [(name, shown(value)) for name, value in told.items()]
 
 
 @dataclass(frozen=True)
@@ -78,6 +82,7 @@ class Positions:
     limit: int | None  #: The length that the file allows.
     layers: tuple[Layers, ...]  #: The kinds of layers.
     warnings: tuple[str, ...]  #: Contradictions, known differences, and fields not read.
+    parts: dict[str, Positions]  #: Other parts that rotate, as for images, by their field.
 
     def as_dict(self) -> dict[str, Any]:
         """Return everything as JSON types, as ``--json`` prints it."""
@@ -87,7 +92,7 @@ class Positions:
     def __str__(self) -> str:
         """Format everything for people."""
         lines = [
-            f"model type: {self.model_type or UNSAID}",
+            f"model type: {shown(self.model_type)}",
             f"what its code decides: {self.code or 'not known, so this is what the file says'}",
             f"length before scaling: {shown(self.length_before_scaling)}",
             f"intended length: {shown(self.intended_length)}",
@@ -96,38 +101,38 @@ class Positions:
         for layers in self.layers:
             lines += ["", f"{title(layers)}: {layers.where or UNSAID}"]
             lines += [f"  {name}: {text}" for name, text in layers.described()]
-        return "\n".join([*lines, *(f"\nWarning: {each}" for each in self.warnings)])
+        lines += [f"\nWarning: {each}" for each in self.warnings]
+        lines += [f"\n{shown(name)}\n{part}" for name, part in self.parts.items()]
+        return "\n".join(lines)
 
 
 def title(layers: Layers) -> str:
     """Return the name, number and places of layers."""
     if layers.count is None:
-        return layers.name
+        return shown(layers.name)
     spans: list[list[int]] = []
     for i in layers.indices or ():
         if spans and i == spans[-1][1] + 1:
             spans[-1][1] = i
         else:
             spans.append([i, i])
-    some = [f"{a}" if a == b else f"{a}-{b}" for a, b in spans[:12]]
-    places = ", ".join([*some, "…"] if len(spans) > 12 else some)
-    whole = not places or (len(spans) == 1 and layers.name == "all layers")
-    return f"{layers.name} ({layers.count}{'' if whole else ': ' + places})"
+    some = [f"{a}" if a == b else f"{a}-{b}" for a, b in spans[:12]] + ["…"] * (len(spans) > 12)
+    whole = len(spans) == 1 and layers.name == "all layers"
+    return f"{shown(layers.name)} ({layers.count}{'' if whole else ': ' + ', '.join(some)})"
 
 
 def shown(value: Any) -> str:
     """Format a value for people, briefly, without control characters."""
     if value is None:
         return UNSAID
-    if isinstance(value, bool | str):
-        text = value if isinstance(value, str) else repr(value)
-        text = "".join(each if each.isprintable() else "?" for each in text[:200])
+    if isinstance(value, str):
+        text = "".join(each if each.isprintable() else "?" for each in value[:200])
         return text if len(text) < 120 else f"{text[:100]}…"
-    if isinstance(value, tuple) and value and isinstance(value[0], float):
+    if isinstance(value, tuple) and isinstance(value[0], float):
         slow = min((each for each in value if each), default=math.inf)
         some = ", ".join(f"{each:.6g}" for each in value[:3])
         waves = f"{shown(math.tau / value[0])} to {shown(math.tau / slow)}"
         return f"{some} … {value[-1]:.6g} ({len(value)} pairs; wavelengths {waves})"
-    if isinstance(value, tuple | list):
-        return ", ".join(map(str, value[:8])) + (" …" if len(value) > 8 else "")
+    if isinstance(value, tuple):
+        return ", ".join(map(str, value))
     return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")
