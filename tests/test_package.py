@@ -31,7 +31,11 @@ def test_public_names_are_listed_and_there():
 
 @pytest.mark.parametrize(
     ("module", "lacks", "extra"),
-    [("nn", "torch", "torch"), ("book.plots", "matplotlib", "plots")],
+    [
+        ("nn", "torch", "torch"),
+        ("book.plots", "matplotlib", "plots"),
+        ("book.widgets", "anywidget", "widgets"),
+    ],
 )
 def test_a_missing_extra_is_named(module, lacks, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, lacks, None)

@@ -4,38 +4,32 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from posenc.checks.museum import MUSEUM, TABLES, wrong_table
 from posenc.encoding import sinusoidal_encoding
 
-Floats = NDArray[np.float64]
 Encode = Callable[[int, int], Any]
 
 
 def _bug(name: str) -> Encode:
-    def encode(seq_len: int, d_model: int) -> Floats:
+    def encode(seq_len: int, d_model: int) -> Any:
         return wrong_table(name, seq_len, d_model)
 
     encode.__qualname__ = encode.__name__ = name.replace(" ", "_")
     return encode
 
 
-BUGS: dict[str, Encode] = {name: _bug(name) for name in TABLES if name in MUSEUM}
+BUGS = {name: _bug(name) for name in TABLES if name in MUSEUM}
 """The museum's exhibits that are tables, by their names there."""
 
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 
 
-def double(seq_len: int, d_model: int) -> Floats:
-    """Return the paper's table in 64 bits."""
-    return sinusoidal_encoding(seq_len, d_model, dtype=np.float64)
-
-
-def two_loops(seq_len: int, d_model: int) -> Floats:
+def two_loops(seq_len: int, d_model: int) -> Any:
     """Return the paper's table, entry by entry."""
     if d_model % 2:
         raise ValueError("d_model must be even")
@@ -47,7 +41,7 @@ def two_loops(seq_len: int, d_model: int) -> Floats:
 
 RIGHT: dict[str, Encode] = {
     "the package's, in 32 bits": lambda seq_len, d_model: sinusoidal_encoding(seq_len, d_model),
-    "the same in 64 bits": double,
+    "the same in 64 bits": partial(sinusoidal_encoding, dtype=np.float64),
     "two loops": two_loops,
 }
 """Correct tables, written in different ways."""
@@ -63,23 +57,10 @@ def objection(test: Callable[[Encode], Any], encode: Encode) -> str:
 
 
 def hunt(test: Callable[[Encode], Any]) -> str:
-    """Run a test against bugs and correct tables.
+    """Say which bugs a test caught and missed, and its false alarms, one per line.
 
-    Parameters
-    ----------
-    test : callable
-        It gets a function `encode(seq_len, d_model)`, and raises an error, or returns False, if
-        the table is wrong.
-
-    Returns
-    -------
-    str
-        What it caught, what it missed, and its false alarms, one per line.
-
-    Raises
-    ------
-    TypeError
-        If the test can't be called.
+    The test gets a function `encode(seq_len, d_model)`, and raises an error, or returns False, if
+    the table is wrong. It raises TypeError if the test can't be called.
 
     Examples
     --------
@@ -96,12 +77,9 @@ def hunt(test: Callable[[Encode], Any]) -> str:
         f"and rejected {accused} of {len(wrongly)} correct tables."
     ]
     lines += [f"caught: {name} ({why})" for name, why in found.items() if why]
-    lines += [
-        f"missed: {MUSEUM[name].says} (exhibit {MUSEUM[name].number})"
-        for name, why in found.items()
-        if not why
-    ]
+    missed = [MUSEUM[name] for name, why in found.items() if not why]
+    lines += [f"missed: {bug.says} (exhibit {bug.number})" for bug in missed]
     lines += [f"false alarm: {name} ({why})" for name, why in wrongly.items() if why]
-    if caught == len(found) and not accused:
+    if not missed and not accused:
         lines.append("Nothing is left to find: a good test.")
     return "\n".join(lines)

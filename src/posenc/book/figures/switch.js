@@ -17,7 +17,7 @@ const VARIANTS = {
     verdict: "a convention: other frequencies, the last one exactly 1/n",
     column: (j, d) => [(j >> 1) / (d / 2 - 1), j % 2],
   },
-  ones: {
+  "all ones": {
     verdict: "a bug: one pair, d/2 times over",
     column: (j) => [0, j % 2],
   },
