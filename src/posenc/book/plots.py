@@ -77,36 +77,10 @@ def heatmap(
     limit: float = 1.0,
     colorbar: bool = True,
 ) -> AxesImage:
-    """Draw a table as a heatmap, with row 0 at the top and colors centered on 0.
+    """Draw a table as a heatmap, with row 0 at the top.
 
-    Parameters
-    ----------
-    table : array_like, shape (rows, columns)
-        Values to draw; for an encoding, one row per position.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
-    xlabel, ylabel : str
-        Names of columns and rows.
-    title : str, optional
-        Title of the axes.
-    limit : float
-        Colors range from -limit to limit, so that white is always 0; positive.
-    colorbar : bool
-        Whether to draw a color bar.
-
-    Returns
-    -------
-    AxesImage
-
-    Raises
-    ------
-    ValueError
-        If `table` is not 2-D or `limit` is not positive.
-
-    Examples
-    --------
-    >>> heatmap(np.eye(3)).get_clim()
-    (-1.0, 1.0)
+    Colors range from -limit to limit, so that white is always 0; a table that isn't 2-D, or a limit
+    that isn't positive, raises ValueError. Without axes, it draws in a new figure.
     """
     values = np.asarray(table)
     if values.ndim != 2:
@@ -133,39 +107,7 @@ def curves(
     title: str | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw several curves over the same x, with a legend at the side.
-
-    Parameters
-    ----------
-    x : array_like, shape (n,)
-        Shared x coordinates.
-    ys : sequence of array_like, each of shape (n,)
-        One entry per curve.
-    labels : sequence of str
-        A name for each curve.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
-    xlabel, ylabel : str
-        Names of the axes.
-    title : str, optional
-        Title of the axes.
-    **kwargs
-        Passed to ``Axes.plot``.
-
-    Returns
-    -------
-    Axes
-
-    Raises
-    ------
-    ValueError
-        If the numbers of labels and curves differ.
-
-    Examples
-    --------
-    >>> len(curves([0, 1], [[0, 1], [1, 0]], ["up", "down"]).lines)
-    2
-    """
+    """Draw several curves over the same x, with a legend at the side; `kwargs` go to ``plot``."""
     if ax is None:
         ax = plt.subplots()[1]
     for y, label in zip(ys, labels, strict=True):
@@ -188,33 +130,8 @@ def intervals(
 ) -> Axes:
     """Draw a dot with a bar for each label, the first label at the top.
 
-    Parameters
-    ----------
-    labels : sequence of str
-        A name for each row.
-    centers : array_like, shape (n,)
-        Where the dots are; NaN leaves a row empty.
-    bounds : array_like, shape (n, 2)
-        Ends of the bars.
-    ax : Axes, optional
-        Where to draw; a new figure by default.
-    name : str, optional
-        Name of these dots in a legend.
-    color : str, optional
-        Color of dots and bars; the next of the cycle by default.
-    shift : float
-        Offset downward, in rows, so that two sets can share the labels.
-    xlabel : str
-        Name of the horizontal axis.
-
-    Returns
-    -------
-    Axes
-
-    Examples
-    --------
-    >>> len(intervals(["a", "b"], [0.1, 0.2], [[0, 0.2], [0.1, 0.3]]).get_yticks())
-    2
+    `bounds`, (n, 2), are the ends of the bars; a center that is NaN leaves its row empty. Several
+    sets can share the labels: `shift` moves one down, in rows, and `name` is for a legend.
     """
     if ax is None:
         ax = plt.subplots()[1]
@@ -230,17 +147,7 @@ def intervals(
 class Table:
     """A table that renders as HTML in a notebook, and as aligned text in a terminal.
 
-    Parameters
-    ----------
-    header : sequence of str
-        Names of the columns; the first is for the row labels.
-    rows : sequence of sequences
-        A label, then a cell for each other column; all are converted to text.
-
-    Raises
-    ------
-    ValueError
-        If a row has more or fewer cells than the header.
+    Each row has a label and a cell for each other column; ValueError if their number is wrong.
 
     Examples
     --------

@@ -8,6 +8,7 @@ hand.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,10 @@ from posenc.encoding import angular_frequencies, sinusoidal_encoding
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
+Maybe = NDArray[Any] | None
 Weights = dict[str, Floats]
+Cache = list[tuple[Any, Any]]
+"""Keys and values of each layer, then positions and mask, for `Decoder.step`."""
 
 A, B, QUESTION, VOCABULARY = 8, 9, 10, 12
 WIDTH, HEADS, ANSWERS, LAYERS = 32, 4, 16, 2
@@ -27,26 +31,7 @@ ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")
 
 
 def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Ints]:
-    """Ask at the end whether the A comes before the B.
-
-    Parameters
-    ----------
-    rng : numpy.random.Generator
-        Source of the letters.
-    count, seq_len : int
-        Number of sequences, and their length: at least 3, for A, B and the question.
-
-    Returns
-    -------
-    tokens : ndarray of int, shape (count, seq_len)
-    answers : ndarray of int, shape (count,)
-        1 where A comes first, else 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If the length isn't a whole number, or is below 3.
-    """
+    """Ask at the end whether A comes before B: tokens, (count, seq_len), and answers, (count,)."""
     check_int("seq_len", seq_len, minimum=3)
     tokens = rng.integers(8, size=(count, seq_len))
     places = rng.random((count, seq_len - 1)).argsort(axis=1)
@@ -61,45 +46,25 @@ def initial_weights(seed: int) -> Weights:
     rng = np.random.default_rng(seed)
     weights: Weights = {"words.weight": rng.normal(size=(VOCABULARY, WIDTH)).astype(np.float32)}
 
-    def norm(name: str) -> None:
+    names = ["head.0", *(f"layers.{n}.{part}" for n in range(LAYERS) for part in ("norm", "mlp.0"))]
+    for name in names:
         weights[f"{name}.weight"] = np.ones(WIDTH, np.float32)
         weights[f"{name}.bias"] = np.zeros(WIDTH, np.float32)
-
-    def linear(name: str, outputs: int, inputs: int) -> None:
-        for part, shape in (("weight", (outputs, inputs)), ("bias", (outputs,))):
-            drawn = rng.uniform(-1, 1, shape) / inputs**0.5
-            weights[f"{name}.{part}"] = drawn.astype(np.float32)
-
-    for n in range(LAYERS):
-        norm(f"layers.{n}.norm")
-        linear(f"layers.{n}.attention.to_qkv", 3 * WIDTH, WIDTH)
-        linear(f"layers.{n}.attention.out", WIDTH, WIDTH)
-        norm(f"layers.{n}.mlp.0")
-        linear(f"layers.{n}.mlp.1", 2 * WIDTH, WIDTH)
-        linear(f"layers.{n}.mlp.3", WIDTH, 2 * WIDTH)
-    norm("head.0")
-    linear("head.1", ANSWERS, WIDTH)
+    sizes = {"attention.to_qkv": (3, 1), "attention.out": (1, 1), "mlp.1": (2, 1), "mlp.3": (1, 2)}
+    linear = [(f"layers.{n}.{part}", *size) for n in range(LAYERS) for part, size in sizes.items()]
+    for name, outputs, inputs in [*linear, ("head.1", ANSWERS / WIDTH, 1)]:
+        shape = int(outputs * WIDTH), inputs * WIDTH
+        for part, drawn in (("weight", shape), ("bias", shape[:1])):
+            uniform = rng.uniform(-1, 1, drawn) / shape[1] ** 0.5
+            weights[f"{name}.{part}"] = uniform.astype(np.float32)
     return weights
 
 
 class Pass:
-    """A forward pass, kept for backpropagation.
+    """A forward pass without a mask, kept for backpropagation.
 
-    `scores` has a score for each answer at the last place: float32, shape (batch, `ANSWERS`).
-
-    Parameters
-    ----------
-    weights : dict of ndarray
-        By name, as `initial_weights` returns them.
-    tokens : ndarray of int, shape (batch, seq_len)
-        Input.
-    encoding : str
-        One of `ENCODINGS`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such encoding.
+    `tokens` have the shape (batch, seq_len); `scores`, float32, has a score for each answer at the
+    last place, (batch, `ANSWERS`). An encoding that isn't among `ENCODINGS` raises ValueError.
     """
 
     def __init__(self, weights: Weights, tokens: Ints, encoding: str) -> None:
@@ -107,19 +72,41 @@ class Pass:
             raise ValueError(f"encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}")
         self.weights, self.tokens, self.encoding = weights, tokens, encoding
         self.kept: dict[str, Floats] = {}
-        seq_len = tokens.shape[1]
-        angles = np.outer(np.arange(seq_len), angular_frequencies(WIDTH // HEADS))
+        places = np.arange(tokens.shape[1])[None]
+        self.scores = self.head(self.layers(tokens, places, places)[0][:, -1])
+
+    def layers(
+        self, tokens: Ints, positions: Ints, where: Ints, shown: Maybe = None, cache: Any = None
+    ) -> tuple[Floats, Cache]:
+        """Return the last layer's output, (batch, seq_len, WIDTH), and the keys and values of all.
+
+        The cache comes before the tokens, and `where` has the positions of both. `shown`,
+        (batch, 1, seq_len, all), says what a token attends to.
+        """
+        x: Floats = self.weights["words.weight"][tokens]
+        if self.encoding == "sinusoidal":
+            rows = sinusoidal_encoding(positions.ravel(), WIDTH)
+            x = x + rows.reshape(*positions.shape, WIDTH)
+        angles = positions[:, None, :, None] * angular_frequencies(WIDTH // HEADS)
         self.turns = np.exp(1j * angles).astype(np.complex64)
-        places = np.arange(seq_len)
-        self.bias = (-SLOPES * np.abs(places - places[:, None])).astype(np.float32)
-        x = weights["words.weight"][tokens]
-        if encoding == "sinusoidal":
-            x = x + sinusoidal_encoding(seq_len, WIDTH)
+        self.bias = np.zeros((), np.float32)
+        if self.encoding == "ALiBi":
+            distance = np.abs(positions[:, None, :, None] - where[:, None, None])
+            self.bias = -SLOPES * distance.astype(np.float32)
+        if shown is not None:
+            self.bias = np.where(shown, self.bias, np.float32(-1e9))
+        grown: Cache = []
         for n in range(LAYERS):
-            x = x + self._attend(f"layers.{n}.", self._norm(f"layers.{n}.norm", x))
-            hidden = self._linear(f"layers.{n}.mlp.1", self._norm(f"layers.{n}.mlp.0", x))
-            x = x + self._linear(f"layers.{n}.mlp.3", np.maximum(hidden, 0))
-        self.scores = self._linear("head.1", self._norm("head.0", x[:, -1]))
+            name = f"layers.{n}."
+            attended, pair = self._attend(name, self._norm(f"{name}norm", x), cache and cache[n])
+            x, grown = x + attended, [*grown, pair]
+            hidden = self._linear(f"{name}mlp.1", self._norm(f"{name}mlp.0", x))
+            x = x + self._linear(f"{name}mlp.3", np.maximum(hidden, 0))
+        return x, grown
+
+    def head(self, x: Floats) -> Floats:
+        """Return a score for each answer."""
+        return self._linear("head.1", self._norm("head.0", x))
 
     def loss(self, answers: Ints) -> float:
         """Return the mean cross-entropy of `answers`, shape (batch,)."""
@@ -136,12 +123,11 @@ class Pass:
         last = self._linear_back("head.1", back, found)
         x[:, -1] = self._norm_back("head.0", last, found)
         for n in reversed(range(LAYERS)):
-            hidden = self._linear_back(f"layers.{n}.mlp.3", x, found)
-            hidden = hidden * (self.kept[f"layers.{n}.mlp.3"] > 0)
-            hidden = self._linear_back(f"layers.{n}.mlp.1", hidden, found)
-            x = x + self._norm_back(f"layers.{n}.mlp.0", hidden, found)
-            inside = self._attend_back(f"layers.{n}.", x, found)
-            x = x + self._norm_back(f"layers.{n}.norm", inside, found)
+            name = f"layers.{n}."
+            hidden = self._linear_back(f"{name}mlp.3", x, found) * (self.kept[f"{name}mlp.3"] > 0)
+            hidden = self._linear_back(f"{name}mlp.1", hidden, found)
+            x = x + self._norm_back(f"{name}mlp.0", hidden, found)
+            x = x + self._norm_back(f"{name}norm", self._attend_back(name, x, found), found)
         found["words.weight"] = np.zeros_like(self.weights["words.weight"])
         np.add.at(found["words.weight"], self.tokens, x)
         return found
@@ -176,21 +162,18 @@ class Pass:
         """Turn queries or keys if the encoding is rotary."""
         if self.encoding != "rotary":
             return x
-        turned = np.ascontiguousarray(x).view(np.complex64) * turns
-        return turned.view(np.float32)
+        return (np.ascontiguousarray(x).view(np.complex64) * turns).view(np.float32)
 
-    def _attend(self, name: str, x: Floats) -> Floats:
-        batch, seq_len, _ = x.shape
+    def _attend(self, name: str, x: Floats, before: Any) -> tuple[Floats, tuple[Floats, Floats]]:
         qkv = self._linear(f"{name}attention.to_qkv", x)
-        q, k, v = qkv.reshape(batch, seq_len, 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
+        q, k, v = qkv.reshape(*x.shape[:2], 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
         q, k = self._turn(q, self.turns), self._turn(k, self.turns)
-        scores = q @ k.mT / np.float32(q.shape[-1] ** 0.5)
-        if self.encoding == "ALiBi":
-            scores = scores + self.bias
-        weights = softmax(scores)
+        if before:
+            k, v = (np.concatenate(both, 2) for both in zip(before, (k, v), strict=True))
+        weights = softmax(q @ k.mT / np.float32(q.shape[-1] ** 0.5) + self.bias)
         self.kept |= {f"{name}q": q, f"{name}k": k, f"{name}v": v, f"{name}weights": weights}
         gathered = (weights @ v).transpose(0, 2, 1, 3).reshape(x.shape)
-        return self._linear(f"{name}attention.out", gathered)
+        return self._linear(f"{name}attention.out", gathered), (k, v)
 
     def _attend_back(self, name: str, back: Floats, found: Weights) -> Floats:
         batch, seq_len, _ = back.shape
@@ -235,28 +218,7 @@ class Adam:
 
 
 def train(encoding: str, seed: int = 0, *, seq_len: int = 16, steps: int = 240) -> Weights:
-    """Train on the order task, with 16 fresh sequences per step.
-
-    Parameters
-    ----------
-    encoding : str
-        One of `ENCODINGS`.
-    seed : int
-        Determines the initial weights and the sequences.
-    seq_len : int
-        Length of the sequences, at least 3.
-    steps : int
-        Number of steps; the learning rate decays linearly to zero.
-
-    Returns
-    -------
-    dict of ndarray
-
-    Raises
-    ------
-    ValueError
-        If there is no such encoding.
-    """
+    """Train on the order task: 16 fresh sequences per step, at a rate that decays to zero."""
     weights, rng = initial_weights(seed), np.random.default_rng(1_000_000 + seed)
     adam = Adam(weights, 3e-3)
     for step in range(steps):
@@ -283,11 +245,6 @@ def compare(
     """Train a model for each encoding and seed; yield a header and a line per encoding.
 
     A line has, for each length, the median share of right answers over the seeds, and the range.
-
-    Examples
-    --------
-    >>> list(compare(["none"], [8], [0], steps=0))[0].split()
-    ['length', '8']
     """
     yield f"{'':10}" + "".join(f"  length {length:<9}" for length in lengths)
     for encoding in encodings:
@@ -295,31 +252,15 @@ def compare(
         models = [train(encoding, seed, seq_len=seq_len, steps=steps) for seed in seeds]
         for length in lengths:
             found = sorted(accuracy(model, encoding, length) for model in models)
-            middle = float(np.median(found))
-            line += f"  {middle:.2f} ({found[0]:.2f}–{found[-1]:.2f})"
+            line += f"  {float(np.median(found)):.2f} ({found[0]:.2f}–{found[-1]:.2f})"
         yield line
-
-
-Cache = list[tuple[Floats, Floats, Ints, NDArray[np.bool_]]]
-"""Keys, values, positions and mask of each layer, for `Decoder.step`."""
 
 
 class Decoder:
     """The model with a causal mask, run as a decoder: on a whole text, or in steps with a cache.
 
-    Keys are cached after rotation, so a query needs the position that follows them.
-
-    Parameters
-    ----------
-    weights : dict of ndarray
-        By name, as `initial_weights` and `train` return them.
-    encoding : str
-        One of `ENCODINGS`.
-
-    Raises
-    ------
-    ValueError
-        If there is no such encoding.
+    Tokens, positions and masks have the shape (batch, seq_len). By default, positions continue from
+    the cache. Keys are cached after rotation, so a query needs the position that follows them.
 
     Examples
     --------
@@ -335,82 +276,35 @@ class Decoder:
         self.model = Pass(weights, np.zeros((1, 1), np.int64), encoding)
 
     def full(
-        self,
-        tokens: Ints,
-        positions: Ints | None = None,
-        mask: NDArray[np.bool_] | None = None,
-        segments: Ints | None = None,
+        self, tokens: Ints, positions: Maybe = None, mask: Maybe = None, segments: Maybe = None
     ) -> Floats:
         """Return scores after each token, shape (batch, seq_len, `ANSWERS`).
 
-        Parameters
-        ----------
-        tokens, positions : ndarray of int, shape (batch, seq_len)
-            Input and its positions; 0, …, seq_len - 1 by default.
-        mask : ndarray of bool, shape (batch, seq_len), optional
-            False for padding, which no token attends to.
-        segments : ndarray of int, shape (batch, seq_len), optional
-            Which of several packed texts a token belongs to; there is no attention across texts.
+        The mask is False for padding, which no token attends to. `segments` says which of several
+        packed texts a token belongs to; there is no attention across texts.
         """
         return self._run(tokens, None, positions, mask, segments)[0]
 
     def step(
-        self,
-        tokens: Ints,
-        cache: Cache | None = None,
-        positions: Ints | None = None,
-        mask: NDArray[np.bool_] | None = None,
+        self, tokens: Ints, cache: Any = None, positions: Maybe = None, mask: Maybe = None
     ) -> tuple[Floats, Cache]:
-        """Continue from a cache: return scores after each new token, and the extended cache.
-
-        By default, positions continue from the end of the cache. The mask is for the new tokens,
-        shape (batch, n).
-        """
+        """Continue from a cache: return scores after each new token, and the extended cache."""
         return self._run(tokens, cache, positions, mask, None)
 
     def _run(
-        self,
-        tokens: Ints,
-        cache: Cache | None,
-        positions: Ints | None,
-        mask: NDArray[np.bool_] | None,
-        segments: Ints | None,
+        self, tokens: Ints, cache: Any, positions: Maybe, mask: Maybe, segments: Maybe
     ) -> tuple[Floats, Cache]:
-        model, weights = self.model, self.model.weights
+        new = tokens.shape[1]
         if positions is None:
-            begin = 0 if cache is None else cache[0][2][:, -1:] + 1
-            positions = np.broadcast_to(begin + np.arange(tokens.shape[1]), tokens.shape)
-        mask = np.ones(tokens.shape, np.bool_) if mask is None else mask
-        x: Floats = weights["words.weight"][tokens]
-        if model.encoding == "sinusoidal":
-            x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
-        omega = angular_frequencies(WIDTH // HEADS)
-        turns = np.exp(1j * positions[:, None, :, None] * omega).astype(np.complex64)
-        grown: Cache = []
-        for n in range(LAYERS):
-            name = f"layers.{n}."
-            qkv = model._linear(f"{name}attention.to_qkv", model._norm(f"{name}norm", x))
-            qkv = qkv.reshape(*tokens.shape, 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
-            q, k, v = model._turn(qkv[0], turns), model._turn(qkv[1], turns), qkv[2]
-            where, seen = positions, mask
-            if cache is not None:
-                k, v = (np.concatenate(both, 2) for both in zip(cache[n][:2], (k, v), strict=True))
-                where, seen = (
-                    np.concatenate(both, 1)
-                    for both in zip(cache[n][2:], (positions, mask), strict=True)
-                )
-            grown.append((k, v, where, seen))
-            before = k.shape[2] - tokens.shape[1]
-            shown = np.tri(tokens.shape[1], k.shape[2], before, dtype=np.bool_) & seen[:, None]
-            if segments is not None:
-                shown = shown & (segments[:, :, None] == segments[:, None])
-            scores = q @ k.mT / np.float32(q.shape[-1] ** 0.5)
-            if model.encoding == "ALiBi":
-                distance = np.abs(positions[:, None, :, None] - where[:, None, None])
-                scores = scores - SLOPES * distance.astype(np.float32)
-            shares = softmax(np.where(shown[:, None], scores, np.float32(-1e9)))
-            gathered = (shares @ v).transpose(0, 2, 1, 3).reshape(x.shape)
-            x = x + model._linear(f"{name}attention.out", gathered)
-            hidden = model._linear(f"{name}mlp.1", model._norm(f"{name}mlp.0", x))
-            x = x + model._linear(f"{name}mlp.3", np.maximum(hidden, 0))
-        return model._linear("head.1", model._norm("head.0", x)), grown
+            begin = cache[-1][0][:, -1:] + 1 if cache else 0
+            positions = np.broadcast_to(begin + np.arange(new), tokens.shape)
+        where, seen = positions, np.ones(tokens.shape, np.bool_) if mask is None else mask
+        if cache:
+            before, seen_before = cache[-1]
+            where, seen = np.hstack((before, where)), np.hstack((seen_before, seen))
+        count = where.shape[1]
+        shown = np.tri(new, count, count - new, dtype=np.bool_) & seen[:, None]
+        if segments is not None:
+            shown = shown & (segments[:, :, None] == segments[:, None])
+        x, grown = self.model.layers(tokens, positions, where, shown[:, None], cache)
+        return self.model.head(x), [*grown, (where, seen)]
