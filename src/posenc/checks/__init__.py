@@ -26,7 +26,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 import numpy as np
 
 from posenc._validate import check_base, check_int, check_positions, check_real
-from posenc.checks import calls, modules, numerics  # noqa: F401 - each registers its laws
+from posenc.checks import causes, modules  # noqa: F401 - they register laws and signs
 from posenc.checks.biases import Bias, Expected
 from posenc.checks.conventions import KNOWN, Convention
 from posenc.checks.decoders import Decoder

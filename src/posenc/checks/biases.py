@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc.attention import alibi_slopes, t5_buckets
 from posenc.checks.conventions import Floats
-from posenc.checks.laws import Cause, law
+from posenc.checks.laws import law
 from posenc.checks.probe import Broken, Measured, Probe, Skip, floats, same_shape, user, values
 
 LENGTH = 24
@@ -43,17 +43,10 @@ class Bias(Probe):
         return self.square(LENGTH)
 
 
-def signed(probe: Bias) -> Cause:
-    """Look for a signed distance."""
-    odd = np.array_equal(probe.main, -probe.main.swapaxes(1, 2))
-    return "signed distance" if odd and probe.main.any() else None
-
-
 @law("shape", "bias")
 def shape(probe: Bias) -> Measured:
     """The shape is (seq_len, seq_len), or one such for each head, and all entries are finite.
 
-    Bound: exact.
     Likely: an axis is missing, extra or swapped.
     """
     return 0.0, 0.0, f"{len(probe.main)} heads"
@@ -74,7 +67,6 @@ def offset(probe: Bias) -> Measured:
 def start(probe: Bias) -> Measured:
     """The bias doesn't depend on where the sequence ends.
 
-    Bound: exact.
     Likely: the length leaks into the bias.
     """
     part = probe.main[:, :9, :9]
@@ -132,11 +124,10 @@ def one_value_per_bucket(probe: Bias) -> Measured:
     return 0.0, 0.0, f"{len(levels)} buckets"
 
 
-@law("mirror", "bias", signs=(signed,))
+@law("mirror", "bias")
 def mirror(probe: Bias) -> Measured:
     """Without a causal mask, the bias is the same forward as backward.
 
-    Bound: exact.
     Likely: the distance is signed; a learned bias may do this: tags=['learned'].
     """
     if probe.causal:
@@ -144,11 +135,10 @@ def mirror(probe: Bias) -> Measured:
     return float(np.abs(probe.main - probe.main.swapaxes(1, 2)).max()), 0.0, ""
 
 
-@law("penalty", "bias", after="offset", signs=(signed,))
+@law("penalty", "bias", after="offset")
 def penalty(probe: Bias) -> Measured:
     """No word gets a bonus, and no farther word a smaller penalty.
 
-    Bound: exact.
     Likely: the sign or the distance is wrong; a learned bias may do this: tags=['learned'].
     """
     last = probe.main[:, -1]

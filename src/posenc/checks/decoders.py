@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posenc.checks.conventions import Floats
-from posenc.checks.laws import Cause, law
+from posenc.checks.laws import Cause, law, sign
 from posenc.checks.probe import (
     POSITIONS,
     Broken,
@@ -137,6 +137,7 @@ FROM_0 = "positions are counted from 0 in each call: the offset of the cache is 
 UNEQUAL = "a step differs from the whole: another scale, layout or mask"
 
 
+@sign("decoder", "steps")
 def why_steps(probe: Decoder) -> Cause:
     """Look at the first token at which a loop differs; try the second at wrong positions."""
     loop, whole, _ = next(steps(probe))
@@ -154,7 +155,7 @@ def why_steps(probe: Decoder) -> Cause:
     return UNEQUAL
 
 
-def same(after: str = "", *signs: Callable[[Decoder], Cause]) -> Callable[[Pairs], Pairs]:
+def same(after: str = "") -> Callable[[Pairs], Pairs]:
     """Register a law: scores that a function yields equal others, to half of the digits."""
 
     def register(pairs: Pairs) -> Pairs:
@@ -162,7 +163,7 @@ def same(after: str = "", *signs: Callable[[Decoder], Cause]) -> Callable[[Pairs
             return largest([probe.near(*each) for each in pairs(probe)])
 
         test.__doc__ = str(pairs.__doc__).replace("Likely", f"Bound: {BOUND}.\n    Likely")
-        law(pairs.__name__, "decoder", after=after, signs=signs)(test)
+        law(pairs.__name__, "decoder", after)(test)
         return pairs
 
     return register
@@ -214,7 +215,7 @@ def causal(probe: Decoder) -> Found:
     yield probe.read(tokens)[:, :-1], probe.whole[:, :-1], ""
 
 
-@same("causal", why_steps)
+@same("causal")
 def steps(probe: Decoder) -> Found:
     """One token at a time gives the same scores as the whole text.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import math
 import os
 import sys
 import traceback
@@ -19,13 +18,8 @@ from posenc.checks.conventions import UNIT, Convention, Floats
 Measured = tuple[float, float, str]
 """A law's result: the measured error, the bound, and a note."""
 
-UNITS = {
-    "float64": 2.0**-53,
-    "float32": UNIT,
-    "float16": 2.0**-11,
-    "TF32": 2.0**-11,
-    "bfloat16": 2.0**-8,
-}
+UNITS = {"float64": 2.0**-53, "float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+UNITS["TF32"] = UNITS["float16"]
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
@@ -41,6 +35,7 @@ TAGS: dict[str, dict[str, str]] = {
     "made on meta": {},  # so that the law `meta` is asked
 }
 """What a subject can be declared as, and the laws that aren't asked of it then, with reasons."""
+SINUSOIDAL = (*_READ[:5], "float32", "start", "steps")  # not asked of another kind of table
 
 
 class Skip(Exception):  # noqa: N818
@@ -48,10 +43,7 @@ class Skip(Exception):  # noqa: N818
 
 
 class Broken(Exception):  # noqa: N818
-    """A law is broken in a way that isn't a number; the message says how.
-
-    The cause is an exhibit or a sentence; the default is what the law's signs find.
-    """
+    """A law is broken in a way that isn't a number; the cause is what signs find, by default."""
 
     def __init__(self, how: str, cause: str | None = None) -> None:
         super().__init__(how)
@@ -91,8 +83,8 @@ def values(array: Any) -> NDArray[Any]:
     """Convert an array of any library to numpy; bfloat16 becomes float32."""
     if hasattr(array, "detach"):
         array = array.detach().cpu()
-        return np.asarray(array.float() if name_of(array) == "bfloat16" else array)
-    if name_of(array) == "bfloat16":
+        array = array.float() if name_of(array) == "bfloat16" else array
+    elif name_of(array) == "bfloat16":
         return np.asarray(array).astype(np.float32)
     if isinstance(array, (np.ndarray, np.generic)) or not hasattr(array, "__dlpack__"):
         return np.asarray(array)
@@ -100,13 +92,7 @@ def values(array: Any) -> NDArray[Any]:
 
 
 class Library:
-    """The array library that the code under test takes.
-
-    Parameters
-    ----------
-    namespace : module
-        numpy, torch, or one that follows the array API standard, such as jax.numpy.
-    """
+    """The array library that the code under test takes: numpy, torch, or jax.numpy and the like."""
 
     def __init__(self, namespace: Any) -> None:
         self.namespace = namespace
@@ -118,14 +104,11 @@ class Library:
 
     def array(self, x: Any, dtype: str) -> Any:
         """Make an array with the values of x, in the named dtype."""
-        if dtype == "bfloat16" and self.name != "torch":
-            made = self.namespace.asarray(np.array(x, np.float32, order="C"))
-            return made.astype(self.namespace.bfloat16)
-        made = np.array(x, np.float32 if dtype == "bfloat16" else dtype, order="C")
-        if self.name == "numpy":
+        half = dtype == "bfloat16"  # which numpy doesn't have
+        made = self.namespace.asarray(np.array(x, np.float32 if half else dtype, order="C"))
+        if not half:
             return made
-        found = self.namespace.asarray(made)
-        return found.to(self.namespace.bfloat16) if dtype == "bfloat16" else found
+        return (made.to if self.name == "torch" else made.astype)(self.namespace.bfloat16)
 
 
 def library_of(namespace: Any) -> Library:
@@ -155,8 +138,7 @@ def guess_library(call: Callable[[Library], Any]) -> Library:
     if torch is None:
         return Library(np)
     try:
-        made = user(call, Library(torch))
-        return Library(torch if isinstance(made, torch.Tensor) else np)
+        return Library(torch if hasattr(user(call, Library(torch)), "detach") else np)
     except Raised:
         try:
             user(call, Library(np))
@@ -215,6 +197,16 @@ def worst(errors: Floats, bounds: Floats | float) -> tuple[float, float, tuple[i
     return float(errors[place]), float(limits[place]), place
 
 
+def compared(off: Any, bounds: Any, note: str = "", *names: Sequence[Any]) -> Measured:
+    """Return the difference that is largest in units of its bound, the bound, and a note.
+
+    The note may have a "{}" for the place on each axis: its name, or its number beyond the names.
+    """
+    error, bound, place = worst(np.abs(off), bounds)
+    named = [name[k] for name, k in zip(names, place, strict=False)]
+    return error, bound, note.format(*named, *place[len(names) :]) if place else ""
+
+
 def largest(found: Sequence[Measured]) -> Measured:
     """Return the measurement with the largest ratio to its bound; NaN counts as infinite."""
     errors, bounds, _ = zip(*found, strict=True)
@@ -225,9 +217,8 @@ def positions_near(limit: int) -> list[int]:
     """Return positions to test below a limit: first, last, random, and near powers of two."""
     near = [*range(16), 255, 256, 257, 300, 301, 1000, 1001]
     powers = [2**n + more for n in range(9, 21) for more in (-1, 0, 1)]
-    drawn = np.random.default_rng(0).integers(0, limit, 32).tolist()
-    last = [limit - 3, limit - 2, limit - 1]
-    return sorted({k for k in near + powers + drawn + last if 0 <= k < limit})
+    near += np.random.default_rng(0).integers(0, limit, 32).tolist()
+    return sorted({k for k in (*near, *powers, *range(limit - 3, limit)) if 0 <= k < limit})
 
 
 def draw_shapes(count: int, largest: Sequence[int]) -> list[tuple[int, ...]]:
@@ -249,36 +240,16 @@ def take(names: Sequence[str], allowed: Sequence[str]) -> str | None:
 class Probe:
     """A subject behind calls of one form; its kind says which laws apply."""
 
-    kind = ""
+    kind = other_kind = ""  # the other: what it is, if no sinusoids
     unit = UNIT
     tags: frozenset[str] = frozenset()
-    other_kind = ""  # what it is, if not what the laws on pairs of sine and cosine are about
     convention: Convention | None = None
 
     def __init__(self) -> None:
-        self.errors: dict[int, float] = {}
+        self.errors: dict[int, float] = {}  # by position
 
     def excused(self, law: str) -> str:
-        """Return a declared tag for which this law isn't asked, or ""."""
-        return next((tag for tag in sorted(self.tags) if law in TAGS[tag]), "")
-
-
-def nearest_rows(table: Floats, unit: float) -> Measured:
-    """Measure the smallest distance between two rows.
-
-    Identical rows differ by rounding: 2u for each entry of either, so 4u√d in total.
-    """
-    squares, nearest, pair = (table**2).sum(axis=1), math.inf, (0, 0)
-    for row in range(0, len(table), 256):
-        part = table[row : row + 256]
-        apart = squares[row : row + 256, None] + squares - 2 * part @ table.T
-        apart[np.arange(len(part)), np.arange(row, row + len(part))] = math.inf
-        one, two = (int(each) for each in np.unravel_index(int(apart.argmin()), apart.shape))
-        distance = float(np.linalg.norm(part[one] - table[two]))
-        if distance < nearest:
-            nearest, pair = distance, (min(row + one, two), max(row + one, two))
-    limit = 4 * unit * math.sqrt(table.shape[1])
-    if nearest <= limit:
-        raise Broken(f"rows {pair[0]} and {pair[1]} are {nearest:.1e} apart")
-    note = f"nearest of {len(table)}: rows {pair[0]} and {pair[1]}, {nearest:.2g} apart"
-    return limit / nearest, 1.0, note
+        """Return the reason for which this law isn't asked, or ""."""
+        tags = [f"{tag}: {TAGS[tag][law]}" for tag in sorted(self.tags) if law in TAGS[tag]]
+        other = f"another kind: {self.other_kind}" if law in SINUSOIDAL and self.other_kind else ""
+        return (tags or [other])[0]

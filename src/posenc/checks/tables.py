@@ -20,7 +20,7 @@ from posenc.checks.conventions import (
     split,
     wrapped,
 )
-from posenc.checks.probe import Broken, Raised, Skip, floats, unit_of, user, values
+from posenc.checks.probe import Broken, Raised, floats, unit_of, user, values
 from posenc.checks.turning import ROWS, Turning
 
 LENGTHS = (2**17, 2**15, 2**13, 5000, 2**12, 2**11, 2**10, 512, ROWS, 128, 64, 32, 16, 8)
@@ -197,8 +197,3 @@ class Table(Turning):
         share = near / np.maximum(energy.sum(axis=0), 1e-300)
         spread = self.rows >= 64 and energy.sum(axis=0).min() > 0 and np.median(share) < 0.5
         return "its columns aren't sinusoids: a learned table?" if spread else ""
-
-    def only_sinusoids(self) -> None:
-        """Skip a law that isn't meant for another kind of table."""
-        if self.other_kind:
-            raise Skip(f"another kind: {self.other_kind}")

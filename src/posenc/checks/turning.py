@@ -20,7 +20,6 @@ from posenc.checks.conventions import (
     alike,
     begin_alike,
     fits,
-    fitted,
     measure,
     rounding,
     same_base,
@@ -31,9 +30,9 @@ from posenc.checks.probe import (
     Probe,
     Raised,
     WrongShape,
+    compared,
     floats,
     same_shape,
-    worst,
 )
 
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
@@ -94,11 +93,14 @@ class Turning(Probe):
 
     def compare(self, found: Floats, x: Any, positions: Sequence[int]) -> Measured:
         """Compare a call's result with what it should be."""
-        meant = self.meant(x, positions)
+        return self.near(found, self.meant(x, positions), x, positions)
+
+    def near(self, found: Floats, meant: Floats, x: Any, positions: Sequence[int]) -> Measured:
+        """Compare results with others, within the bound of calls."""
         same_shape(found, meant)
-        bounds = np.broadcast_to(self.allowed(x, meant, positions), found.shape)
-        error, bound, place = worst(np.abs(found - meant), bounds)
-        return error, bound, f"position {positions[place[-2]]}" if place else ""
+        lead = [range(n) for n in found.shape[:-2]]
+        bounds, note = self.allowed(x, meant, positions), f"position {{{len(lead)}}}"
+        return compared(found - meant, bounds, note, *lead, positions)
 
     def compare_entries(
         self, found: Floats, positions: Sequence[int], unit: float = UNIT
@@ -107,18 +109,44 @@ class Turning(Probe):
         fine = self.entries(positions)
         same_shape(found, fine)
         bounds = self.tau(positions, unit) + self.tau(positions)
-        error, bound, place = worst(np.abs(found - fine), bounds)
-        return error, bound, f"position {positions[place[0]]}"
+        return compared(found - fine, bounds, "position {}", positions)
 
-    def tau(self, positions: Sequence[int], unit: float = UNIT) -> Floats:
-        """Return τ of the fastest pair at each position, shape (positions, 1)."""
-        fastest = np.ones(1) if self.layout is None else self.measured_omega.max(keepdims=True)
+    def taus(self, positions: Any, unit: float | None = None) -> Floats:
+        """Return τ of each pair at some positions, shape (*positions, pairs).
+
+        Frequencies are those of the convention; without one, they are as measured.
+        """
+        counted = np.asarray(positions, dtype=np.float64)
+        last = counted.max(initial=0)
+        counted = last - counted if self.down else counted
         known = self.convention
-        first = known.first if known else 0.0
-        counted = np.abs(np.asarray(positions, dtype=np.float64) + first)
-        if self.down:
-            counted = np.full_like(counted, counted.max(initial=0))
-        return rounding(counted[:, None] * fastest, fastest, unit) * max(self.attention_factor, 1)
+        omega, first = np.ones(1), 0 * np.ones(1)
+        if known is not None:
+            omega = known.speeds(self.widths[0], int(last) + 1)
+            first = known.first * omega
+        elif self.layout is not None:
+            omega, first = measure(self.readable[self.layout][0])
+        angles = np.abs(first) + np.multiply.outer(counted, np.abs(omega))
+        relative = omega / max(np.abs(omega).max(), 1e-30)
+        return rounding(angles, relative, unit or self.unit) * max(self.attention_factor, 1)
+
+    def tau(self, positions: Any, unit: float = UNIT) -> Floats:
+        """Return τ of the fastest pair at each position, shape (*positions, 1)."""
+        return np.asarray(self.taus(positions, unit).max(axis=-1, keepdims=True))
+
+    def exact_taus(self, positions: Sequence[int]) -> Floats:
+        """Return the bounds for a comparison with exact values.
+
+        A base, step or start that isn't round is known only as precisely as a line through the
+        rows: its slope and its start, each with the error that `measure` derives, add to τ.
+        """
+        known, allowed = self.reference, self.taus(positions)
+        round_ones = known is None or known is self.asked or not known.measured(self.unit)
+        if round_ones or self.omega is not None:
+            return allowed
+        return allowed + np.outer(
+            np.abs(positions) / np.float64(self.rows) + 1, 4 * self.taus([self.rows])
+        )
 
     # Pairs and convention
 
@@ -165,42 +193,9 @@ class Turning(Probe):
         """Measured radians per position of each pair at the first width, without their signs."""
         return np.asarray(np.abs(measure(self.readable[str(self.layout)][0])[0]))
 
-    def explained(self, waves: Waves) -> Floats:
-        """Return the error that float32 explains at each row and pair of measured waves."""
-        omega, phase = measure(waves)
-        rows = np.arange(len(waves))
-        angles = np.abs(phase) + np.outer(rows, np.abs(omega))
-        known = self.convention
-        if known is not None and known.direction == "down":
-            angles = angles[::-1] + len(waves) * np.abs(omega)
-        if known is not None and known.step == 1000:  # angles alias: pairs turn too far per row
-            made = known.speeds(2 * len(omega))
-            return rounding(np.outer(rows, made), made / 1000, self.unit)
-        return rounding(angles, omega, self.unit) * max(self.attention_factor, 1)
-
-    def fit_uncertainty(self, positions: Floats, omega: Floats) -> Floats:
-        """Return the uncertainty that the fit leaves in the angles at some positions.
-
-        A base, step or start that isn't round is known only as precisely as a line through the
-        rows: its slope and its start, each with the error that `measure` derives.
-        """
-        known = self.reference
-        if known is None or known is self.asked or not known.measured(self.unit):
-            return np.zeros((len(positions), len(omega)))
-        return np.outer(np.abs(positions) / self.rows + 1, fitted(omega, self.rows, self.unit))
-
     def turning_pairs(self) -> list[int]:
         """Return the number of pairs that turn, at each width."""
         return [waves.shape[1] for waves in self.readable[str(self.layout)]]
-
-    def explain_too_few_pairs(self) -> str | None:
-        """Explain, if all widths have too few pairs to tell a base, and suggest wider ones."""
-        pairs = self.turning_pairs()
-        if max(pairs) >= PAIRS:
-            return None
-        wider = [d * -(-PAIRS // n) for d, n in zip(self.widths, pairs, strict=True)]
-        found = f"{pairs[0]} pair{'s turn' if pairs[0] > 1 else ' turns'} at width {self.widths[0]}"
-        return f"{found}; fitting a base takes at least {PAIRS}, as with widths={wider}"
 
     @cached_property
     def reference(self) -> Convention | None:
