@@ -1,7 +1,7 @@
 """What opens on a click: boxes, code, and runs of checks. All are ``<details>``, without a script.
 
 - A box with the class ``dropdown``, as a solution, opens from its title; "Before you start" is one
-  line without a frame, and holds the imports below it.
+  line without a frame, and holds the imports below it and the cells that ready the figure above.
 - A cell tagged ``hide-input`` begins with a comment (a test requires it), which is its line;
   myst-nb would say "Show" and "Hide". Below a figure, it follows the picture.
 - Folded cells that only guard what was said, one after the other, share one mark: "5 checks".
@@ -90,11 +90,13 @@ def join_guards(section: nodes.Element) -> None:
 
 
 def take_in(box: Fold) -> None:
-    """Move the imports below an opening into it, so that one line stands below the figure."""
-    cell = box.next_node(siblings=True, descend=False)
-    if isinstance(cell, nodes.container) and comment_of(cell).startswith("Import"):
-        box.parent.remove(cell)
-        box += cell
+    """Move imports below an opening into it, and what readies its figure if no page draws that."""
+    cells = [each for each in box.parent if isinstance(each, nodes.container)]
+    drawn = any("needs-torch" not in cell["classes"] for cell in cells if len(cell) > 1)
+    for cell in cells:
+        if comment_of(cell).startswith("Import") or (len(cell) == 1 and not drawn):
+            box.parent.remove(cell)
+            box += cell
 
 
 def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
