@@ -16,8 +16,9 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,27 +31,28 @@ Waves = NDArray[np.complex128]
 
 UNIT = 2.0**-24  # unit roundoff of float32: half the distance from 1 to the next number
 LAYOUTS = ("interleaved", "sin, cos", "cos, sin", "interleaved, cos first")
+COSINE_FIRST = ("cos, sin", "interleaved, cos first")
 ROTARY_LAYOUTS = ("neighbors", "halves")
 EXPONENTS = {"d/2": 0, "d/2 - 1": 1}
 EXTENTS = ("whole", "partial", "proportional")
 DIRECTIONS = ("up", "down", "backwards")
 AROUND = "one turn"  # DETR's step: the rows share one turn, 2π / L each
+USUAL_STEPS: tuple[float | str, ...] = (1.0, 1000.0, AROUND)
 PAIRS = 3  # needed to tell a base: any two frequencies fit one
 LARGEST = 1e12  # a larger base is noise from pairs that don't turn
 
 
 @dataclass(frozen=True)
 class Convention:
-    r"""One variant of the encoding.
-
-    .. math:: \theta_{r,i} = \mathrm{step}\,(\mathrm{first} + r)\,\mathrm{base}^{-i/(d/2 - m)}
+    """One variant of the encoding.
 
     Parameters
     ----------
     layout : {"interleaved", "sin, cos", "cos, sin", "interleaved, cos first", "halves"}
-        Order of the columns; "halves" is the rotary one that turns dimension i with i + d/2.
+        Order of the columns; "neighbors" and "halves" are rotary: dimension i turns with i + 1, or
+        with i + d/2.
     rule : {"d/2", "d/2 - 1"}
-        Divisor of i in the exponent: m is 0 or 1.
+        Divisor of i in the exponent.
     base : float
         The constant that spreads the frequencies.
     first : float
@@ -66,11 +68,6 @@ class Convention:
         whole head, at the whole head's frequencies.
     share : float
         The share of the dimensions that turn, above 0 and at most 1.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If a parameter is not as described.
     """
 
     layout: str = "interleaved"
@@ -84,15 +81,11 @@ class Convention:
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        for name, allowed in (
-            ("layout", (*LAYOUTS, *ROTARY_LAYOUTS)),
-            ("rule", tuple(EXPONENTS)),
-            ("direction", DIRECTIONS),
-            ("extent", EXTENTS),
-        ):
-            if getattr(self, name) not in allowed:
+        allowed = ((*LAYOUTS, *ROTARY_LAYOUTS), tuple(EXPONENTS), DIRECTIONS, EXTENTS)
+        for name, each in zip(("layout", "rule", "direction", "extent"), allowed, strict=True):
+            if getattr(self, name) not in each:
                 found = getattr(self, name)
-                raise ValueError(f"{name} must be one of {'; '.join(allowed)}; got {found!r}")
+                raise ValueError(f"{name} must be one of {'; '.join(each)}; got {found!r}")
         check_base(self.base)
         check_real("first", self.first)
         if not 0 < check_real("share", self.share) <= 1:
@@ -105,22 +98,16 @@ class Convention:
 
         A base counts as round with up to three digits in float32, and one in half precision.
         """
-        usual = self.step in (1.0, 1000.0, AROUND)
         digits = 3 if unit <= UNIT else 1
-        return not usual or digits_of(self.base) > digits or self.first != round(self.first, 2)
+        usual = self.step in USUAL_STEPS and digits_of(self.base) <= digits
+        return not usual or self.first != round(self.first, 2)
 
     def pairs(self, d_model: int) -> int:
         """Return the number of pairs that turn in a head of that width."""
         return max(int(self.share * (check_d_model(d_model) // 2) + 1e-9), 1)
 
     def omega(self, d_model: int, seq_len: int = 1) -> list[Decimal]:
-        """Return the frequencies in 60 digits: radians from one row to the next.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `d_model` is not an even number, or less than 2.
-        """
+        """Return the frequencies in 60 digits: radians from one row to the next."""
         pairs = self.pairs(d_model)
         whole = pairs if self.extent == "partial" else d_model // 2
         step = TURN / max(seq_len, 1) if isinstance(self.step, str) else Decimal(self.step)
@@ -137,18 +124,11 @@ class Convention:
         return reduced_angles(counted, self.omega(d_model, seq_len))
 
     def table(self, seq_len: int, d_model: int) -> Floats:
-        """Return the whole table in float64, accurate to about 4e-16.
-
-        Raises
-        ------
-        TypeError, ValueError
-            If `d_model` is not an even number, or the layout is rotary, which has no table.
-        """
+        """Return the whole table in float64, accurate to about 4e-16; a rotation has none."""
         if self.layout in ROTARY_LAYOUTS:
             allowed = "; ".join(LAYOUTS)
             raise ValueError(f"layout must be one of {allowed} for a table, got {self.layout!r}")
-        angles = self.angles(range(seq_len), seq_len, d_model)
-        return join(np.cos(angles) + 1j * np.sin(angles), self.layout)
+        return join(np.exp(1j * self.angles(range(seq_len), seq_len, d_model)), self.layout)
 
     def names(self) -> list[str]:
         """Return the names of this convention in `KNOWN`."""
@@ -156,16 +136,16 @@ class Convention:
 
     def __str__(self) -> str:
         """Describe it in one line."""
-        rotary = self.layout in ROTARY_LAYOUTS
-        count = "turned forwards" if rotary else f"counted from {self.first:g} {self.direction}"
-        count = "turned backwards" if self.direction == "backwards" else count
-        step = self.step if isinstance(self.step, str) else f"{self.step:.7g}"
-        count += "" if self.step == 1 else f" in steps of {step}"
-        names = ", ".join(self.names())
-        text = f"{self.layout}; exponent i/({self.rule}); base {self.base:.10g}; {count}"
+        count = f"counted from {self.first:g} {self.direction}"
+        if self.layout in ROTARY_LAYOUTS or self.direction == "backwards":
+            count = f"turned {'forwards' if self.direction == 'up' else self.direction}"
+        if self.step != 1:
+            step = self.step if isinstance(self.step, str) else f"{self.step:.7g}"
+            count += f" in steps of {step}"
         if self.extent != "whole":
-            text += f"; {self.extent}, {self.share:.4g} of the width"
-        return f"{text} ({names})" if names else text
+            count += f"; {self.extent}, {self.share:.4g} of the width"
+        text = f"{self.layout}; exponent i/({self.rule}); base {self.base:.10g}; {count}"
+        return f"{text} ({names})" if (names := ", ".join(self.names())) else text
 
 
 KNOWN = {
@@ -187,21 +167,16 @@ KNOWN = {
 
 def join(waves: Waves, layout: str) -> Floats:
     """Convert waves, cos + i·sin, to a table in one of the layouts."""
-    sin, cos = waves.imag, waves.real
-    if layout in ("sin, cos", "cos, sin"):
-        return np.concatenate([sin, cos] if layout == "sin, cos" else [cos, sin], axis=1)
-    parts = [cos, sin] if layout == "interleaved, cos first" else [sin, cos]
-    return np.stack(parts, axis=2).reshape(len(sin), 2 * sin.shape[1])
+    parts = [waves.real, waves.imag] if layout in COSINE_FIRST else [waves.imag, waves.real]
+    side_by_side = layout.startswith("interleaved")
+    return np.stack(parts, axis=2 if side_by_side else 1).reshape(len(waves), 2 * waves.shape[1])
 
 
 def split(table: Floats, layout: str) -> Waves:
     """Convert a table of even width to waves, cos + i·sin."""
-    if layout in ("sin, cos", "cos, sin"):
-        first, second = np.split(table, 2, axis=1)
-    else:
-        first, second = table[:, 0::2], table[:, 1::2]
-    sin, cos = (second, first) if layout.startswith("cos") or "cos f" in layout else (first, second)
-    return np.asarray(cos + 1j * sin)
+    both = table[:, 0::2], table[:, 1::2]
+    sin, cos = both if layout.startswith("interleaved") else np.split(table, 2, axis=1)
+    return np.asarray(sin + 1j * cos if layout in COSINE_FIRST else cos + 1j * sin)
 
 
 def rounding(angles: Floats, omega: Floats, unit: float = UNIT) -> Floats:
@@ -249,8 +224,7 @@ def fitted(omega: Floats, rows: int, unit: float = UNIT) -> Floats:
     return 4 * rounding(rows * omega, omega / max(float(np.max(omega)), 1e-30), unit)
 
 
-@dataclass(frozen=True)
-class Fit:
+class Fit(NamedTuple):
     """A convention that waves may follow, with their errors in units of the bounds."""
 
     convention: Convention
@@ -265,36 +239,34 @@ def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
     """
     seq_len, pairs = waves.shape
     whole = pairs if whole is None else whole
-    if pairs < PAIRS:
+    if pairs < PAIRS or never_turns(waves, unit):
         return
     # A table that counts down is one that counts up, read from its last row.
     for direction in ("up", "down"):
         omega, phase = measure(waves if direction == "up" else waves[::-1])
         # `measure` gives each frequency modulo a turn. The slowest is the true one, since no known
         # convention turns it by half a turn per row; it has to be positive to count this way.
-        if omega[-1] <= 0 or never_turns(waves, unit):
-            continue
-        steps: tuple[float | str, ...] = (1.0, 1000.0, AROUND, near_step(omega, seq_len, unit))
-        for step, (rule, minus) in itertools.product(steps, EXPONENTS.items()):
-            size: float = 2 * math.pi / seq_len if isinstance(step, str) else step
-            if omega[-1] >= size:  # the slowest pair would be the fastest
+        near = near_step(abs(float(omega[0])), float(fitted(omega[:1], seq_len, unit)[0]) / seq_len)
+        for step, (rule, minus) in itertools.product((*USUAL_STEPS, near), EXPONENTS.items()):
+            size = 2 * math.pi / seq_len if isinstance(step, str) else step
+            if not 0 < omega[-1] < size:  # else the slowest pair would be the fastest
                 continue
             # The first frequency is the step, and the slowest is step · base^-powers[-1], so these
             # two give a rough base. It has as many digits as the fit: of its roundings to 1, 2, …
             # digits, the first that explains all frequencies within the bound is taken, up to three
             # digits; else the one that explains them best.
             powers = np.arange(pairs) / (whole - minus)
-            rough = float((size / omega[-1]) ** ((whole - minus) / (pairs - 1)))
+            rough = float((size / omega[-1]) ** (1 / powers[-1]))
             bases = [float(f"{rough:.{digits}e}") for digits in range(8)]
-            off = [frequency_error(omega, size, base**-powers, seq_len, unit) for base in bases]
-            round_ones = [n for n in range(3) if off[n] <= 1]
-            digits = round_ones[0] if round_ones else int(np.argmin(off))
-            if rough < LARGEST and off[digits] <= 1:
+            made = size * np.array(bases)[:, None] ** -powers
+            off = seq_len * np.abs(wrapped(omega - made)) / fitted(made, seq_len, unit)
+            errors = off.max(axis=1).tolist()
+            n = min(range(8), key=lambda n: (n if n < 3 and errors[n] <= 1 else 3, errors[n]))
+            if rough < LARGEST and errors[n] <= 1:
                 # With the frequencies known, the phases tell where the positions begin.
-                base, made = bases[digits], size * bases[digits] ** -powers
-                first, start = fit_start(phase, made, seq_len, unit)
-                found = Convention(layout, rule, base, first, step, direction)
-                yield Fit(found, off[digits], start)
+                first, start = fit_start(phase, made[n], seq_len, unit)
+                found = Convention(layout, rule, bases[n], first, step, direction)
+                yield Fit(found, errors[n], start)
 
 
 def never_turns(waves: Waves, unit: float = UNIT) -> bool:
@@ -303,23 +275,11 @@ def never_turns(waves: Waves, unit: float = UNIT) -> bool:
     return bool((angles <= fitted(np.ones(1), 1, unit)).all())
 
 
-def frequency_error(omega: Floats, size: float, powers: Floats, seq_len: int, unit: float) -> float:
-    """Return the error of frequencies against `size` times `powers`, in units of the bound."""
-    off = np.abs(wrapped(omega - size * powers))
-    return float((seq_len * off / fitted(size * powers, seq_len, unit)).max())
-
-
-def near_step(omega: Floats, seq_len: int, unit: float) -> float:
-    """Return the step between rows: an integer, 1/n, or a short decimal.
-
-    Falls back to the measured step if none of these is within the error of the fit.
-    """
-    found = abs(float(omega[0]))
-    allowed = float(fitted(np.array([found]), seq_len, unit)[0]) / seq_len
-    parts = round(1 / found) if found else 0
-    usual = [float(round(found)), 1 / parts if 0 < parts <= 1000 else 0.0]
-    usual += [float(f"{found:.{digits}g}") for digits in (1, 2, 3, 4)]
-    return next((each for each in usual if each and abs(each - found) <= allowed), found)
+def near_step(found: float, allowed: float) -> float:
+    """Return the step between rows: a short decimal or 1/n if that is within the fit's error."""
+    usual = [float(f"{found:.{digits}g}") for digits in (1, 2, 3, 4)]
+    usual.append(1 / max(round(1 / max(found, 1e-3)), 1))
+    return next((each for each in usual if abs(each - found) <= allowed), found)
 
 
 def fit_start(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[float, float]:
@@ -331,13 +291,10 @@ def fit_start(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[
     first = 0.0
     for start, each in zip(phase[::-1], omega[::-1], strict=True):
         first += float(wrapped(start - first * each) / each)
-    allowed = fitted(omega, seq_len, unit)
-    off = {
-        each: float((np.abs(wrapped(phase - each * omega)) / allowed).max())
-        for each in (0.0, 1.0, 2.0, round(first, 2) + 0.0, first)
-    }
-    best = next((each for each in off if off[each] <= 1), 0.0)
-    return best, off[best]
+    usual = np.array([0.0, 1.0, 2.0, round(first, 2) + 0.0, first])
+    off = np.abs(wrapped(phase - usual[:, None] * omega)) / fitted(omega, seq_len, unit)
+    best = int((off.max(axis=1) <= 1).argmax())
+    return float(usual[best]), float(off[best].max())
 
 
 def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | None:
@@ -347,39 +304,34 @@ def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | No
     rotation at 10 000².
     """
     common = []
-    for one in found[0]:
-        same = [[two for two in each if alike(one.convention, two.convention)] for each in found]
+    for one, *_ in found[0]:
+        same = [[two for two in each if alike(one, two.convention)] for each in found]
         if all(same):
             every = [two for each in same for two in each]
-            worst = max(two.frequency for two in every)
-            together = all(begin_alike(one.convention, two.convention) for two in every)
+            together = all(begin_alike(one, two.convention) for two in every)
             start = max(two.start for two in every) if together else math.inf
-            common.append(Fit(one.convention, worst, start))
-    order = {1.0: 0, 1000.0: 1, AROUND: 1}
+            common.append(Fit(one, max(two.frequency for two in every), start))
     return min(
         common,
-        key=lambda one: (
-            one.start > 1,
-            base is not None and not same_base(one.convention.base, base),
-            order.get(one.convention.step, 2),
-            digits_of(one.convention.base),
-            abs(math.log10(one.convention.base) - 4),
+        key=lambda fit: (
+            fit.start > 1,
+            base is not None and not same_base(fit.convention.base, base),
+            {1.0: 0, 1000.0: 1, AROUND: 1}.get(fit.convention.step, 2),
+            digits_of(fit.convention.base),
+            abs(math.log10(fit.convention.base) - 4),
         ),
         default=None,
     )
 
 
 def alike(one: Convention, two: Convention) -> bool:
-    """Whether two conventions are equal up to their start, within float32 precision."""
+    """Whether two conventions are equal up to their start and share, within float32 precision."""
+    same = replace(one, base=two.base, step=two.step, first=two.first, share=two.share) == two
     if isinstance(one.step, str) or isinstance(two.step, str):
         near = one.step == two.step
     else:
         near = math.isclose(one.step, two.step, rel_tol=1e-5)
-    words = all(
-        getattr(one, name) == getattr(two, name)
-        for name in ("layout", "rule", "direction", "extent")
-    )
-    return near and words and same_base(one.base, two.base)
+    return same and near and same_base(one.base, two.base)
 
 
 def same_base(one: float, two: float) -> bool:

@@ -6,7 +6,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from posenc.checks.conventions import UNIT, Floats
 from posenc.checks.probe import POSITIONS, Library, floats, same_type, take, user
 from posenc.checks.tables import Table
+from posenc.checks.turning import Turning
 
 WIDTH = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels", "d_hid")
 
@@ -24,6 +25,7 @@ class Layer(Table):
     """A module, or a factory for a given width, whose table is what it adds to zeros."""
 
     kind = "module"
+    call = Turning.call
 
     def __init__(
         self,
@@ -35,31 +37,20 @@ class Layer(Table):
     ) -> None:
         super().__init__(self.added, **options)
         self.library, self.fixed = Library(torch), isinstance(module, nn.Module)
-        if isinstance(module, nn.Module):
-            self.module: nn.Module = user(copy.deepcopy, module).eval()
-            self.make: Callable[[int], nn.Module] = lambda d_model: self.module
-            self.widths = (width_of(self.module) if d_model is None else d_model,)
-        else:
-            self.make = module
-            self.module = user(module, self.widths[0]).eval()
-        self.modules: dict[int, nn.Module] = {self.widths[0]: self.module}
+        self.make: Any = module
+        if self.fixed:
+            fixed = user(copy.deepcopy, module)
+            self.make = lambda d_model: fixed
+            self.widths = (width_of(fixed) if d_model is None else d_model,)
+        self.layer = cache(lambda d_model: user(self.make, d_model).eval())
+        self.module: nn.Module = self.layer(self.widths[0])
         first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
         self.batch_first = bool(first)
-        names = inspect.signature(self.module.forward).parameters
+        names = list(inspect.signature(self.module.forward).parameters)
         if positions is not None and positions not in names:
             raise ValueError(f"positions must name an argument of forward, got {positions!r}")
-        self.positions = positions or take(list(names), POSITIONS)
-
-    @property
-    def free(self) -> bool:  # type: ignore[override]
-        """Whether the layer takes positions."""
-        return self.positions is not None
-
-    def layer(self, d_model: int) -> nn.Module:
-        """Return the module for a width, cached."""
-        if d_model not in self.modules:
-            self.modules[d_model] = user(self.make, d_model).eval()
-        return self.modules[d_model]
+        self.positions = positions or take(names, POSITIONS)
+        self.free = self.positions is not None
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
@@ -68,31 +59,25 @@ class Layer(Table):
         with torch.set_grad_enabled(x.requires_grad):
             out = user(module, x if self.batch_first else x.transpose(0, 1), **named)
         out = out[0] if isinstance(out, tuple) else out
-        return out if self.batch_first else out.transpose(0, 1)  # (batch, seq_len, d_model)
+        return out if self.batch_first else out.transpose(0, 1)
 
     def added(self, seq_len: int, d_model: int) -> Tensor:
         """Return what the layer adds to the first of two equal sequences."""
-        zeros = torch.zeros(2, seq_len, d_model)
-        made: Tensor = self.raw(zeros, None)
+        made: Tensor = self.raw(torch.zeros(2, seq_len, d_model), None)
         floats(made)  # of both sequences
         return made[0]
 
     def draw(self, lead: tuple[int, ...], seq_len: int) -> Floats:
         """Draw embeddings; a layer takes one batch axis."""
-        return np.asarray(super(Table, self).draw((lead or (0,))[:1], seq_len))
+        return np.asarray(Turning.draw(self, (lead or (0,))[:1], seq_len))
 
     def give(self, x: Any, dtype: str = "float32") -> Any:
-        """Convert to a tensor."""
         return self.library.array(x, dtype)
 
     def places(self, positions: Any) -> Any:
         """Convert positions to a tensor; 0, 1, 2, … the layer counts by itself."""
         counted = np.array_equal(positions, np.arange(len(positions)))
         return None if counted else self.library.array(positions, "int64")
-
-    def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
-        """Call the layer and return float64 values."""
-        return super(Table, self).call(x, positions, dtype, via)
 
     @cached_property
     def multiplier(self) -> float:
@@ -103,7 +88,6 @@ class Layer(Table):
         return min((1.0, math.sqrt(x.shape[2])), key=lambda one: abs(one - found))
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
-        """Return x, scaled, plus the rows at these positions."""
         return self.multiplier * np.asarray(x) + super().meant(None, positions)
 
     def allowed(self, x: Any, meant: Floats, positions: Sequence[int]) -> Floats:

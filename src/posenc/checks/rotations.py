@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
 from functools import cached_property
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -42,7 +42,7 @@ class Rotation(Turning):
     def __init__(
         self,
         rotate: Callable[..., Any],
-        frequencies: Any,
+        frequencies: Floats | None,
         attention_factor: float,
         library: Library | None,
         axes: int,
@@ -51,44 +51,32 @@ class Rotation(Turning):
     ) -> None:
         super().__init__(**options)
         self.rotate, self.attention_factor = rotate, attention_factor
-        self.axes, self.axis_of_pair, self.requested_library = axes, axis_of_pair, library
-        omega = None if frequencies is None else np.asarray(frequencies, dtype=np.float64)
-        self.omega_of_axes = omega if omega is not None and omega.ndim == 2 else None
-        self.omega = omega if self.omega_of_axes is None else self.omega_of_axes.sum(axis=0)
+        self.axes, self.axis_of_pair, self.backwards = axes, axis_of_pair, False
+        several = frequencies is not None and frequencies.ndim == 2
+        self.omega_of_axes = frequencies if several else None
+        self.omega = frequencies.sum(axis=0) if frequencies is not None and several else frequencies
         self.matrix_cache: dict[int, Floats] = {}
         self.norm_cache: dict[int, Floats | None] = {}
-        self.backwards = False
+
+        def turned(tried: Library) -> Any:
+            self.library = tried
+            x = self.give(np.ones((2, 3, self.candidate_widths[0])))
+            return rotate(x.requires_grad_() if tried.name == "torch" else x, self.places(range(3)))
+
+        self.library = library or guess_library(turned)
 
     # Calls
 
-    @cached_property
-    def library(self) -> Library:
-        """The requested library, or the one that the function takes."""
-        if self.requested_library is not None:
-            return self.requested_library
-
-        def turned(library: Library) -> Any:
-            self.requested_library = library  # for `places`
-            x = library.array(np.ones((2, 3, self.candidate_widths[0])), "float32")
-            x = x.requires_grad_() if library.name == "torch" else x
-            return self.rotate(x, self.places([0, 1, 2]))
-
-        found = guess_library(turned)
-        self.requested_library = found
-        return found
-
     def give(self, x: Any, dtype: str = "float32") -> Any:
-        """Convert to an array of the library."""
         return self.library.array(x, dtype)
 
     def places(self, positions: Any) -> Any:
         """Convert positions to the library; with several axes, repeat them on each."""
         found = np.asarray(positions, dtype=np.int64)
         found = np.repeat(found[..., None], self.axes, -1) if self.axes else found
-        return (self.requested_library or self.library).array(found, "int64")
+        return self.library.array(found, "int64")
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
-        """Call the function, or another in its place."""
         return user(via or self.rotate, x, positions)
 
     def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
@@ -108,12 +96,10 @@ class Rotation(Turning):
         the result for ones is the weights.
         """
         if d_model not in self.norm_cache:
-            self.norm_cache[d_model] = None
-            x = LOUD * np.linspace(1, 2, d_model)[None]
-            one, two = (super(Rotation, self).call(k * x, [0]) for k in (1, 2))
-            if one.any() and np.abs(one - two).max() <= 1e-4 * np.abs(one).max():
-                ones = super().call(np.full((1, d_model), LOUD), [0])
-                self.norm_cache[d_model] = ones[0]
+            x, ones = LOUD * np.linspace(1, 2, d_model)[None], np.full((1, d_model), LOUD)
+            one, two, weights = (super(Rotation, self).call(y, [0]) for y in (x, 2 * x, ones))
+            normed = one.any() and np.abs(one - two).max() <= 1e-4 * np.abs(one).max()
+            self.norm_cache[d_model] = weights[0] if normed else None
         return self.norm_cache[d_model]
 
     def matrices(
@@ -147,7 +133,6 @@ class Rotation(Turning):
 
     @property
     def rows(self) -> int:  # type: ignore[override]
-        """The number of positions that most laws use."""
         return min(ROWS, self.limit)
 
     def measured(self, d_model: int) -> Floats:
@@ -172,7 +157,6 @@ class Rotation(Turning):
         return self.measured(d_model)[:, self.permutation(d_model)]
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
-        """Return x times the matrices of the whole sequence."""
         matrices = self.measured(self.widths[0])[list(positions)]
         return np.asarray(np.einsum("kij,...kj->...ki", matrices, x))
 
@@ -188,23 +172,20 @@ class Rotation(Turning):
         return np.asarray(4 * (self.tau(positions) + unit) * size)
 
     def back(self, weights: Floats, positions: Sequence[int]) -> Floats:
-        """Return the gradient of x, given that of the result: turned back."""
         matrices = self.measured(self.widths[0])[list(positions)]
         return np.asarray(np.einsum("kji,...kj->...ki", matrices, weights))
 
     def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
-        """Return the matrices, flat."""
         return self.matrices(positions, None, dtype, via).reshape(len(positions), -1)
 
     # Pairs
 
     def pair_dims(self, d_model: int, layout: str) -> Pairs | None:
-        """Find the dimensions that turn together.
+        """Find the dimensions that turn together, while the others don't change.
 
-        The others don't change, and the four entries of a pair, each rounded twice, form a
-        rotation: two differences of two entries are at most 8u.
+        The four entries of a pair, each rounded twice, form a rotation: two of them differ by 4u.
         """
-        matrices = self.turned(d_model)
+        matrices, limit = self.turned(d_model), 4 * self.unit * max(self.attention_factor, 1)
         moving = np.flatnonzero(np.abs(matrices - np.eye(d_model)).max(axis=(0, 2)) > MOVES)
         if not len(moving):
             return None
@@ -216,23 +197,14 @@ class Rotation(Turning):
             part, whole = np.arange((last - first) // 2 + 1), np.arange(d_model // 2)
             tried = [(first + part, first + part + len(part)), (whole, whole + len(whole))]
         for one, two in tried:
-            if two[-1] < d_model and self.is_rotation(matrices, one, two):
-                return one, two
+            if two[-1] < d_model:
+                rest, cos, sin = matrices.copy(), matrices[:, one, one], matrices[:, two, one]
+                rest[:, one, one], rest[:, two, one] = 1, 0
+                rest[:, two, two] -= cos - 1
+                rest[:, one, two] += sin
+                if np.abs(rest - np.eye(d_model)).max() <= limit:
+                    return one, two
         return None
-
-    def is_rotation(self, matrices: Floats, one: NDArray[Any], two: NDArray[Any]) -> bool:
-        """Whether matrices rotate these pairs, and nothing else."""
-        rest = matrices.copy()
-        for a, b in ((one, one), (one, two), (two, one), (two, two)):
-            rest[:, a, b] = 0
-        others = np.setdiff1d(np.arange(matrices.shape[1]), [*one, *two])
-        rest[:, others, others] -= 1
-        turn = (
-            np.abs(matrices[:, one, one] - matrices[:, two, two]).max()
-            + np.abs(matrices[:, one, two] + matrices[:, two, one]).max()
-        )
-        limit = 8 * self.unit * max(self.attention_factor, 1)
-        return bool(max(np.abs(rest).max(), turn) <= limit)
 
     def waves(self, d_model: int, layout: str) -> Waves | None:
         """Return each pair's turn as cos + i·sin, counterclockwise whatever its direction.
@@ -242,19 +214,22 @@ class Rotation(Turning):
         found = self.pair_dims(d_model, layout)
         if found is None:
             return None
-        one, two = found
-        matrices = self.turned(d_model)
-        waves: Waves = np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
-        waves = waves / self.attention_factor
+        waves = self.turns_in(self.turned(d_model), found) / self.attention_factor
         turning = np.flatnonzero(np.abs(waves - waves[0]).max(axis=0) > MOVES)
         waves = waves[:, : int(turning.max(initial=0)) + 1]
         self.backwards = bool(measure(waves)[0][-1] < 0)
         return waves.conj() if self.backwards else waves
 
-    @property
+    @staticmethod
+    def turns_in(matrices: Floats, dims: Pairs) -> Waves:
+        """Return cos + i·sin of each pair, shape (positions, pairs)."""
+        one, two = dims
+        return np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
+
+    @cached_property
     def dims(self) -> Pairs:
         """The pairs at the first width, in the layout that was found."""
-        return cast(Pairs, self.pair_dims(self.widths[0], str(self.layout)))
+        return self.pair_dims(self.widths[0], str(self.layout))  # type: ignore[return-value]
 
     def possible(self, waves: Waves, layout: str, d_model: int) -> list[Fit]:
         """Return the conventions that these waves may follow.
@@ -270,37 +245,34 @@ class Rotation(Turning):
         if layout == "halves":
             del extents["partial" if found[1][0] - found[0][0] == half else "proportional"]
         return [
-            replace(fit, convention=replace(fit.convention, extent=extent, share=turning / half))
+            fit._replace(convention=replace(fit.convention, extent=extent, share=turning / half))
             for extent, whole in extents.items()
             for fit in fits(waves, layout, self.unit, whole)
         ]
 
     @property
     def convention(self) -> Convention | None:  # type: ignore[override]
-        """The convention, with its direction."""
         found = super().convention
         return replace(found, direction="backwards") if found and self.backwards else found
 
     def read(self, positions: Sequence[int]) -> Waves:
         """Return the pairs' turns at some positions."""
         matrices = self.matrices(positions)[:, self.permutation(self.widths[0])]
-        one, two = self.dims
-        return np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
+        return self.turns_in(matrices, self.dims)
 
     def exact(self, positions: Sequence[int]) -> Waves | None:
         """Return the turns of the convention at the first width, from 50-digit angles."""
-        pairs = len(self.dims[0])
+        pairs, first = len(self.dims[0]), 0.0
         if self.omega is not None:
             omega = [Decimal(float(each)) for each in self.omega]
         elif self.reference is not None:
-            omega = self.reference.omega(self.widths[0])
+            omega, first = self.reference.omega(self.widths[0]), self.reference.first
         else:
             return None
-        if len(omega) > pairs and any(omega[pairs:]):
+        if any(omega[pairs:]):
             return None
         omega = omega[:pairs] + [Decimal(0)] * (pairs - len(omega))
-        first = Decimal(self.convention.first if self.convention and self.omega is None else 0)
-        angles = reduced_angles([int(k) + first for k in positions], omega)
+        angles = reduced_angles([int(k) + Decimal(first) for k in positions], omega)
         return np.asarray(np.exp((-1j if self.backwards else 1j) * angles) * self.attention_factor)
 
     # Several coordinates
@@ -316,10 +288,7 @@ class Rotation(Turning):
     @cached_property
     def omegas(self) -> Floats:
         """Radians per step along each axis alone, shape (axes, pairs)."""
-        (one, two), found = self.dims, []
-        for axis in range(self.axes):
-            where = np.zeros((self.rows, self.axes), dtype=np.int64)
-            where[:, axis] = np.arange(self.rows)
-            matrices = self.matrices_of_axes(where)
-            found.append(measure(matrices[:, one, one] + 1j * matrices[:, two, one])[0])
-        return np.array(found) * (-1 if self.backwards else 1)
+        alone = np.arange(self.rows)[:, None] * np.eye(self.axes, dtype=np.int64)[:, None]
+        found = [self.turns_in(self.matrices_of_axes(where), self.dims) for where in alone]
+        sign = -1 if self.backwards else 1
+        return sign * np.array([measure(waves)[0] for waves in found])

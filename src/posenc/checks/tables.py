@@ -73,22 +73,18 @@ class Table(Turning):
         return seq_len
 
     def draw(self, lead: tuple[int, ...], seq_len: int) -> Any:
-        """Return None: a table has no input."""
+        return None
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
-        """Return the first rows."""
         return self.table_of(len(positions), self.widths[0])
 
     def give(self, x: Any, dtype: str = "float32") -> Any:
-        """Return the input unchanged: there is none."""
         return x
 
     def places(self, positions: Any) -> Any:
-        """Return the positions unchanged."""
         return positions
 
     def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
-        """Return the first rows, of which a table takes as many as there are positions."""
         return self.table(len(positions), self.widths[0])
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
@@ -108,14 +104,12 @@ class Table(Turning):
         return 2 * self.scale * join(np.asarray(each[None] + 1j * each[None]), known.layout)
 
     def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
-        """Return rows of a table just long enough for the last position."""
         return self.table(max(positions) + 1, self.widths[0])[list(positions)] / self.scale
 
     # Pairs
 
     @cached_property
     def rows(self) -> int:  # type: ignore[override]
-        """The number of rows that most laws use."""
         return self.at_most(ROWS)
 
     @cached_property
@@ -125,7 +119,6 @@ class Table(Turning):
 
     @property
     def down(self) -> bool:  # type: ignore[override]
-        """Whether positions decrease from row to row."""
         fit = self.fit
         return fit is not None and fit.start <= 1 and fit.convention.direction == "down"
 
@@ -139,25 +132,26 @@ class Table(Turning):
     @cached_property
     def factor(self) -> tuple[str, dict[int, float]]:
         """The factor of all rows: its name in `SCALES`, or "", and its value by width."""
-        square = {d_model: self.square(d_model) ** 2 for d_model in self.widths}
-        sizes = {d: math.sqrt(each.sum(axis=1).mean() / (d / 2)) for d, each in square.items()}
+        squares = [(self.square(d) ** 2).sum(axis=1).mean() / (d / 2) for d in self.widths]
+        sizes = {d: math.sqrt(each) for d, each in zip(self.widths, squares, strict=True)}
+        off = {
+            name: max(abs(size / scale(d) - 1) for d, size in sizes.items())
+            for name, scale in SCALES.items()
+        }
+        name = min(off, key=lambda each: off[each])
+        if off[name] > 6 * self.unit and min(sizes.values()) > 0:
+            for layout in self.layouts:  # does another factor put all pairs on a circle?
+                if all(self.circle(d, layout, size, 12) is not None for d, size in sizes.items()):
+                    return "", sizes
+        return name, {d: SCALES[name](d) for d in self.widths}
 
-        def off(name: str) -> float:
-            return max(abs(size / SCALES[name](d) - 1) for d, size in sizes.items())
+    def circle(self, d_model: int, layout: str, size: float, limit: float) -> Waves | None:
+        """Return waves in a layout, or None if a pair leaves its circle by `limit` units."""
+        waves = split(self.square(d_model) / size, layout)
+        return waves if np.abs(np.abs(waves) ** 2 - 1).max() <= limit * self.unit else None
 
-        name = min(SCALES, key=off)
-        if off(name) > 6 * self.unit and any(self.circles(each, sizes) for each in self.layouts):
-            return "", sizes
-        return name, {d_model: SCALES[name](d_model) for d_model in self.widths}
-
-    def circles(self, layout: str, sizes: dict[int, float]) -> bool:
-        """Whether every pair of a layout stays on a circle of the same size, at all widths."""
-        return all(
-            size > 0
-            and np.abs(np.abs(split(self.square(d), layout) / size) ** 2 - 1).max()
-            <= 12 * self.unit
-            for d, size in sizes.items()
-        )
+    def waves(self, d_model: int, layout: str) -> Waves | None:
+        return self.circle(d_model, layout, self.factor[1][d_model], 6)
 
     def unscaled(self, d_model: int) -> Floats:
         """Return the table, scaled so that its pairs have length 1."""
@@ -167,12 +161,6 @@ class Table(Turning):
     def scale(self) -> float:
         """The factor of all rows at the first width."""
         return self.factor[1][self.widths[0]]
-
-    def waves(self, d_model: int, layout: str) -> Waves | None:
-        """Return waves in a layout, or None if a pair leaves its circle."""
-        waves = split(self.unscaled(d_model), layout)
-        round_ones = np.abs(np.abs(waves) ** 2 - 1).max() <= 6 * self.unit
-        return waves if round_ones else None
 
     @cached_property
     def other_kind(self) -> str:  # type: ignore[override]
@@ -190,10 +178,10 @@ class Table(Turning):
             omega = measure(waves[0])[0]
             doubled = np.abs(wrapped(omega[1:] - 2 * omega[:-1])).max() < 1e-4 < abs(omega[0])
             return "frequencies double from pair to pair, as NeRF's do" if doubled else ""
-        columns = self.main - self.main.mean(axis=0)
-        energy = np.abs(np.fft.rfft(columns * np.hanning(self.rows)[:, None], axis=0)) ** 2
-        peak = energy.argmax(axis=0)[None] + np.arange(-2, 3)[:, None]
-        near = np.take_along_axis(energy, np.clip(peak, 0, len(energy) - 1), axis=0).sum(axis=0)
-        share = near / np.maximum(energy.sum(axis=0), 1e-300)
-        spread = self.rows >= 64 and energy.sum(axis=0).min() > 0 and np.median(share) < 0.5
-        return "its columns aren't sinusoids: a learned table?" if spread else ""
+        columns = (self.main - self.main.mean(axis=0)) * np.hanning(self.rows)[:, None]
+        energy = np.abs(np.fft.rfft(columns, axis=0)) ** 2
+        near = energy.argmax(axis=0) + np.arange(-2, 3)[:, None]
+        peak = np.take_along_axis(energy, np.clip(near, 0, len(energy) - 1), axis=0).sum(axis=0)
+        spread = np.median(peak / np.maximum(energy.sum(axis=0), 1e-300)) < 0.5
+        learned = spread and self.rows >= 64 and energy.any(axis=0).all()
+        return "its columns aren't sinusoids: a learned table?" if learned else ""
