@@ -27,7 +27,7 @@ from torch.overrides import TorchFunctionMode
 
 from posenc import read_config
 from posenc.config.found import ROTARY
-from posenc.config.normalize import NAMES
+from posenc.config.normalize import NAMES, WINDOWS
 from posenc.config.warn import ELSEWHERE, POSITIONS
 
 RECORD = Path(__file__).parents[1] / "src" / "posenc" / "config" / "models.json"
@@ -47,15 +47,12 @@ WHOLE = {"dbrx", "phi4_multimodal"}  # configurations with parts whose own field
 APART = {
     "deepseek_v4": "two rotations in one model, and one compressed cache that turns otherwise",
     "dots3_note_text": "latent attention of two widths, by layer",
+    "eomt_dinov3": "masks that it predicts itself change its scores",
     "hy_v4": "layers whose scores are chosen first, which one product doesn't show",
     "minimax_m3_vl_text": "the class turns whole heads by default, and rotary_dim says half",
     "minimax_m3_vl_vision": "time is the first of its axes, and one image has none",
     "moonshine": "an encoder and a decoder whose layers share numbers",
-    "roformer": "its file has no field of the rotation, and sinusoids are stored in a table",
-    "seamless_m4t": "a rotation in the sound's encoder alone, by its own fields",
-    "timesfm2_5": "queries are scaled by a learned vector, after the rotation",
     "unlimited_ocr_text": "sliding layers that see everything, in a text without images",
-    "zaya": "keys are mixed with their neighbors before the rotation",
 }
 
 # What a class's defaults leave out, or don't fit a small model.
@@ -112,16 +109,18 @@ class Watch(TorchFunctionMode):
         super().__init__()
         self.names = {module: name for name, module in model.named_modules()}
         self.stack, self.held, self.found, self.leaves, self.norms = [], {}, [], {}, {}
-        self.hooks = []
+        self.hooks = [
+            model.get_submodule(name).register_forward_pre_hook(same_everywhere, with_kwargs=True)
+            for name in still
+        ]
         for module in model.modules():
-            self.hooks.append(module.register_forward_pre_hook(self.enter))
+            self.hooks.append(module.register_forward_pre_hook(lambda m, _: self.stack.append(m)))
             self.hooks.append(module.register_forward_hook(self.leave, always_call=True))
-        for name in still:
-            module = model.get_submodule(name)
-            self.hooks.append(module.register_forward_pre_hook(same_everywhere, with_kwargs=True))
 
-    def enter(self, module, args):
-        self.stack.append(module)
+    def __exit__(self, *error):
+        for hook in self.hooks:
+            hook.remove()
+        return super().__exit__(*error)
 
     def leave(self, module, args, out):
         while self.stack and self.stack.pop() is not module:
@@ -174,25 +173,22 @@ def tiny(kind, **more):
 
     hidden = first("hidden_size", "embed_dim", "d_model", "dim", "width", "hidden_dim")
     heads = first("num_attention_heads", "num_heads", "encoder_attention_heads", "n_heads")
-    new = {}
+    new, shared = {}, ("num_key_value_heads", "encoder_num_key_value_heads", "num_kv_heads")
     if hidden and heads:
         width, count = said[hidden] // said[heads], min(said[heads], 4)
         new = {heads: count, hidden: max(width // 8 * 8, 8) * count}
-        for name in ("num_key_value_heads", "encoder_num_key_value_heads", "num_kv_heads"):
-            if type(said.get(name)) is int:
-                new[name] = count if said[name] == said[heads] else min(said[name], 2)
         new |= {"out_hidden_size": new[hidden]} if "out_hidden_size" in said else {}
+        for name in (each for each in shared if type(said.get(each)) is int):
+            new[name] = count if said[name] == said[heads] else min(said[name], 2)
     for name, value in said.items():
-        if type(value) is not int or name in new:
-            continue
-        for pattern, most in CUTS.items():
-            if re.search(pattern, name):
-                new[name] = min(value, most)
-                break
-        if name.endswith("token_id") and value >= 64:
-            new[name] = 0 if name.startswith("pad") else 1
-        if name == "image_size":
-            new[name] = 4 * said["patch_size"] if type(said.get("patch_size")) is int else 56
+        if type(value) is int and name not in new:
+            most = [most for pattern, most in CUTS.items() if re.search(pattern, name)]
+            new |= {name: min(value, most[0])} if most else {}
+            if name.endswith("token_id") and value >= 64:
+                new[name] = 0 if name.startswith("pad") else 1
+            if name == "image_size":
+                patch = said.get("patch_size")
+                new[name] = 4 * patch if type(patch) is int else 56
     return kind(**new | more)
 
 
@@ -239,18 +235,13 @@ def run(kind, **more):
         given, still = given or {next(iter(wanted)): next(iter(pool.values()))}, ()
         try:
             for _ in range(2):
-                watch = Watch(model, still)
-                with torch.no_grad(), watch:
+                with Watch(model, still) as watch, torch.no_grad():
                     model(**given)
-                for hook in watch.hooks:
-                    hook.remove()
                 still = dict.fromkeys(place for place, *_ in watch.found)
             if watch.found:
                 return config, [facts(watch, *each) for each in watch.found]
         except Exception as error:  # this call doesn't suit this model
             errors.append(f"{type(error).__name__}: {error}"[:100])
-            for hook in watch.hooks:
-                hook.remove()
     raise RuntimeError(f"no call suits it: {sorted(set(errors), key=len)[:3]}")
 
 
@@ -408,15 +399,19 @@ def decided(model, config, layers):
         found["fields"].setdefault("no_rope_layer_interval", 4)
     norms = {each["norm"] for each in turned if "norm" in each}
     found["norm"] = max(norms, key=["before", "after"].index, default=None)
+    switches = [name for name in ("use_qk_norm", "qk_layernorm") if name in said]
+    found["normed"] = [switches[0], bool(said[switches[0]])] if switches else None
     cut = {each["first"] for each in turned if 2 * len(each["frequencies"]) < each["width"]}
     found["first"] = min(cut - {0}, default=None)
     unlimited = all("sees" in each and not any(each["sees"]) for each in turned)
-    if said.get("sliding_window") == 5 and not states and unlimited:
+    ignored = said.get("sliding_window") == 5 and not states and unlimited
+    if ignored or said.keys().isdisjoint(WINDOWS):
         found["window"] = False
-    near = {"head_dim": first["width"] ** -0.5, 1.0: 1.0}
-    near["query_pre_attn_scalar"] = (said.get("query_pre_attn_scalar") or 1e9) ** -0.5
+    near = {"query_pre_attn_scalar": (said.get("query_pre_attn_scalar") or 1e9) ** -0.5}
     near["attention_multiplier"] = said.get("attention_multiplier") or 0
-    scale = first.get("scale", 0)
+    near = {name: value for name, value in near.items() if name in source}
+    near |= {"head_dim": first["width"] ** -0.5, 1.0: 1.0}
+    scale = next((each["scale"] for each in turned if each.get("scale")), 0)
     found["scale"] = next((n for n, v in near.items() if abs(scale - v) < 5e-3 * v), None)
     if "bases" not in found and len(rows := first["frequencies"]) > 2 and 0 < rows[1] < 1:
         found["bases"] = {"": float(f"{rows[1] ** -len(rows):.1g}")}
@@ -479,10 +474,26 @@ def pattern(kind):
     return found
 
 
+def composites():
+    """Return the types of each type's parts, as in its default configuration."""
+    found = {}
+    for kind in transformers.CONFIG_MAPPING:
+        default = model = transformers.CONFIG_MAPPING[kind]
+        try:
+            default = model()
+        except Exception:  # a class that needs arguments
+            print(kind, "has no default")
+        for name, each in getattr(model, "sub_configs", {}).items():
+            types = (getattr(x, "model_type", None) for x in (getattr(default, name, None), each))
+            if part := next(filter(None, types), None):
+                found.setdefault(kind, {})[name] = part
+    return found
+
+
 def record():
     """Write what each type's code decides."""
     about = {"source": f"transformers {transformers.__version__}, {date.today()}"}
-    found, parts, apart = {"about": about}, {}, {}
+    found, apart = {"about": about}, {}
     for kind, model, config, layers in watched():
         print(kind, model.__name__, layers if config is None else len(layers), flush=True)
         if config is None:
@@ -491,16 +502,13 @@ def record():
             found.setdefault(kind, decided(model, config, layers) | BY_HAND.get(kind, {}))
         else:
             apart[kind] = "nothing turns in circles"
-    for kind in transformers.CONFIG_MAPPING:
-        subs = getattr(transformers.CONFIG_MAPPING[kind], "sub_configs", {})
-        parts[kind] = {
-            n: each.model_type for n, each in subs.items() if hasattr(each, "model_type")
-        }
-    for kind, inner in parts.items():
-        if any(name in found or parts.get(name) for name in inner.values()):
-            found[kind] = found.get(kind, {}) | {"parts": inner}
+    inner = composites()
+    for kind, parts in inner.items():
+        if any(name in found or name in inner for name in parts.values()):
+            found[kind] = found.get(kind, {}) | {"parts": parts}
     about["not watched"] = {n: each for n, each in apart.items() if n not in found}
-    found |= {kind: each for kind, each in BY_HAND.items() if kind not in found}
+    for kind in BY_HAND.keys() - found.keys():
+        found[kind] = described(transformers.CONFIG_MAPPING[kind]) | BY_HAND[kind]
     lines = [f" {json.dumps(kind)}: {json.dumps(found[kind])}" for kind in sorted(found)]
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
@@ -519,6 +527,9 @@ for name in ("nemotron_h", "jamba", "kimi_linear"):
 
 if __name__ == "__main__":
     for kind, _, config, layers in watched(sys.argv[1:]) if sys.argv[1:] else ():
-        print(kind, layers if config is None else [*layers, *differences(kind, config, layers)])
+        print(
+            kind,
+            layers if config is None else [*layers, *differences(kind, config.to_dict(), layers)],
+        )
     if not sys.argv[1:]:
         record()

@@ -50,6 +50,8 @@ def types() -> str:
             turning = "none"
         elif still or each.get("recurrent"):
             turning = f"not {', '.join([*still, *each.get('recurrent', ())])}"
+        elif "switch" in each:
+            turning = f"none, or as {each['switch']} says"
         elif "without" in each:
             turning = f"not one of {each['fields'][each['without']]}"
         elif each.get("axes") == "image":

@@ -156,13 +156,17 @@ document.addEventListener("DOMContentLoaded", () => {
   const found = (positions) => {
     last = positions;
     const { length_before_scaling: before, intended_length: intended, limit, code } = positions;
-    const { warnings, layers } = positions;
+    const { warnings, layers, parts } = positions;
     const from = code ?? "not known here, so this is what the file says";
     const lengths = { "Length before scaling": number(before), "Intended length": number(intended), Limit: number(limit) };
     shown.replaceChildren(facts({ Type: positions.model_type ?? UNSAID, Code: from, ...lengths }));
-    const items = warnings.map((each) => make("li", {}, each));
+    const every = [...warnings, ...Object.values(parts).flatMap((part) => part.warnings)];
+    const items = every.map((each) => make("li", {}, each));
     if (items.length) shown.append(make("ul", { "aria-label": "Warnings" }, ...items));
     for (const each of layers) shown.append(...kind(each, positions, shown.clientWidth || 600));
+    for (const [name, part] of Object.entries(parts))
+      for (const each of part.layers)
+        shown.append(...kind({ ...each, name: `${name}, ${each.name}` }, part, shown.clientWidth || 600));
   };
   const state = (words) => shown.replaceChildren(make("p", {}, words));
   // Mark the line that an error names, in the text itself.

@@ -21,6 +21,8 @@ from posenc.config.validate import LENGTH, validate
 from posenc.config.warn import warn
 from posenc.scaling import ORIGINAL
 
+MOST = 50  # warnings of a file; released ones have some ten
+
 __all__ = ["Layers", "Positions", "read_config"]
 
 
@@ -79,7 +81,9 @@ def _read(fields: Fields, kind: str | None, notes: list[str]) -> Positions:
         if each.where == ROTARY:
             validate(model, each)
     layers = tuple(compute(model, each) for each in model.kinds)
-    warnings = dict.fromkeys([*notes, *warn(model, layers)])
+    warnings = tuple(dict.fromkeys([*notes, *warn(model, layers)]))
+    if len(warnings) > MOST:
+        warnings = (*warnings[:MOST], f"and {len(warnings) - MOST} more warnings")
     source = known_models()["about"]["source"]
     code = f"{source}, {model.code['file']}" if model.code else None
     found = {each.path[:-1]: _read(each, name, []) for each, name in model.others}
@@ -89,7 +93,7 @@ def _read(fields: Fields, kind: str | None, notes: list[str]) -> Positions:
         if part.warnings or part.parts or ROTARY in (each.where for each in part.layers)
     }
     lengths = _lengths(model)
-    return Positions(model.model_type, code, *lengths, layers, tuple(warnings), parts)
+    return Positions(model.model_type, code, *lengths, layers, warnings, parts)
 
 
 def _lengths(model: Model) -> tuple[int | None, int | None, int | None]:

@@ -8,7 +8,7 @@ from typing import Any
 
 from posenc.config.fields import LEAST
 from posenc.config.found import ROTARY, Layers
-from posenc.config.normalize import Kind, Model
+from posenc.config.normalize import BASES, Kind, Model
 from posenc.rotary import rotary_frequencies
 from posenc.scaling import ORIGINAL
 
@@ -23,6 +23,10 @@ def compute(model: Model, kind: Kind) -> Layers:
         return Layers(**found)
     found |= {"head_dim": width, "rotated": rotated, "base": kind.base, "scaling": scaling.name}
     found |= {"norm": code.get("norm"), "sections": kind.sections}
+    if "normed" in code:  # a switch of the file
+        name, default = code["normed"]
+        on = model.text.flag(name) if model.text.has(name) else default
+        found["norm"] = code.get("norm", "before") if on else None
     interleaved, decided = model.text.flag("rope_interleave"), code.get("pairing")
     said = {True: "neighbors", False: "halves", None: decided}[interleaved]
     found["pairing"] = said if decided in (None, "field") else decided
@@ -47,9 +51,13 @@ def compute(model: Model, kind: Kind) -> Layers:
         try:
             omega, factor = rotary_frequencies(rotated, scaling=fields, **lengths)
         except (TypeError, ValueError, OverflowError) as error:
-            words = re.sub(r"scaling\['(\w+)'\]", rf"{kind.rope.path}\1", str(error))
-            words = re.sub("^base", f"{kind.rope.path}rope_theta", words)
-            raise ValueError(re.sub("^scaling", kind.rope.path[:-1], words)[:300]) from None
+            text, rope = model.text, kind.rope
+            base = rope.name("rope_theta") if rope.has("rope_theta") else text.name(*BASES)
+            words = re.sub(r"scaling\['(\w+)'\]", rf"{rope.path}\1", str(error))
+            words = re.sub(
+                "^base|^scaling", lambda at: base if at[0] == "base" else rope.path[:-1], words
+            )
+            raise ValueError(re.sub(r", got \[.*", "", words)) from None
         return tuple(omega.tolist()), factor
 
     found["frequencies"], found["attention_factor"] = computed(None)

@@ -133,7 +133,11 @@ def load(data: bytes) -> tuple[Any, list[str]]:
 
 def _broken(error: json.JSONDecodeError) -> str:
     """Say what is wrong in JSON, and where: at the end of what comes before, not after it."""
-    text, place, words = error.doc, error.pos, f"{error.msg[0].lower()}{error.msg[1:]}"
+    text, place, words = (
+        error.doc,
+        error.pos,
+        f"{error.msg[0].lower()}{error.msg[1:].removesuffix(' at')}",
+    )
     before = text[:place].rstrip()
     slips = {
         "the end is missing": not text[place:].strip(),

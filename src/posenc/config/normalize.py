@@ -119,7 +119,8 @@ def normalize(top: Fields, kind: str | None = None) -> Model:
 
 def _identified(top: Fields, kind: str | None) -> Model:
     """Find the fields of the text, what the code of their type decides, and other parts."""
-    known, text, notes, others = known_models(), top, [], []
+    known, text, notes = known_models(), top, []
+    others: list[tuple[Fields, str | None]] = []
     kind = _type(top, kind)
     for _ in range(4):
         parts, path = known.get(kind or "", {}).get("parts", {}), text.path
@@ -127,7 +128,7 @@ def _identified(top: Fields, kind: str | None) -> Model:
         for other, value in text.values.items():
             if other != name and isinstance(value, Mapping) and str(other).endswith("_config"):
                 part = Fields(value, f"{path}{other}.")
-                if part.has(*COUNTS, *PARTS) and path.count(".") < 4:
+                if part.has(*COUNTS, *PARTS) and path.count(".") < 4 and len(others) < 8:
                     text.read.add(str(other))
                     others.append((part, parts.get(other)))
         if not name:
@@ -247,7 +248,9 @@ def _turned(model: Model, number: int) -> list[bool]:
     other = (code.get("pattern") or {}).get("field") != "no_rope_layer_interval"
     if not found and every and says and other:
         found = [bool((i + 1) % every) for i in range(number)]
-    return [*found, *[True] * number][:number]
+    found = [*found, *[True] * number][:number]
+    images = text.items("cross_attention_layers", int)  # Mllama's, whose keys are of images
+    return [each and i not in images for i, each in enumerate(found)]
 
 
 def _where(model: Model, name: str, turned: bool) -> str | None:
@@ -263,14 +266,16 @@ def _where(model: Model, name: str, turned: bool) -> str | None:
 def _add_kind(model: Model, name: str, where: str | None, indices: list[int] | None) -> None:
     """Add a kind of layer with its own fields."""
     text, code, nested = model.text, model.code, model.nested.get(name)
-    text.get(*WINDOWS, *WIDTHS, "use_sliding_window")
+    text.get(*WIDTHS, "use_sliding_window")
     flat, sliding, whole = not model.nested, "sliding" in name, name == "all layers"
     rope = model.rope if flat else nested or Fields({}, model.rope.path)
     named = "layers without rotation" if whole and where == NOWHERE else name
     kind = Kind(named, None if indices is None else tuple(indices), where, rope)
     model.kinds.append(kind)
-    if sliding or (whole and text.get("use_sliding_window") is not False):
-        kind.window = text.count(*WINDOWS)
+    if code.get("window", True):
+        window = text.count(*WINDOWS, least=0) or None
+        limited = sliding or (whole and text.get("use_sliding_window") is not False)
+        kind.window = window if limited else None
     if "chunk" in name:
         kind.chunk = text.count("attention_chunk_size")
     if where != ROTARY:

@@ -68,8 +68,8 @@ def _check_share(model: Model, kind: Kind) -> None:
     text.get(*SHARES)
     if share is not None and not 0 < share <= 1:
         raise ValueError(f"{where.name(*SHARES)} must be above 0 and at most 1, got {share!r}")
-    if share is None:
-        shares = model.code.get("shares", {})
+    shares = model.code.get("shares", {})
+    if share is None and not text.has("rotary_dim"):
         share = shares.get(kind.name, shares.get(""))
     if share is None and turned and width:
         share = turned / width
@@ -100,7 +100,7 @@ def _check_scaling(model: Model, kind: Kind) -> None:
         elif name in ("short_factor", "long_factor"):
             value = rope.items(name, float | int, most=MOST)
         else:
-            value = rope.number(name, least=LEASTS.get(name, LEAST))
+            value = rope.number(name, least=LEASTS.get(name, LEAST), most=1e9)
         found |= {} if value in (None, []) else {name: value}
     outside = model.text.count(*LENGTH, least=2)
     if ORIGINAL in scaling.fields:

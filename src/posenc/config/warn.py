@@ -12,7 +12,7 @@ from posenc.config.normalize import Kind, Model
 from posenc.scaling import ORIGINAL, SCALINGS, SHARED
 
 POSITIONS = re.compile(
-    r"rope|rotary|rotat|position|alibi|yarn|ntk|theta|window|chunk|local|global|interleave"
+    r"rope|rotary_|rotat|position|alibi|yarn|ntk|logn|theta|window|chunk|local|global|interleave"
     r"|interval|pattern|layer_types|temperature_tun|attn_scale|floor_scale|mscale|base_freq"
     r"|relative|pos_emb|pos_att|sequence_len|context_len|head_dim"
 )
