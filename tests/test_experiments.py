@@ -131,7 +131,7 @@ def test_encodings_do_what_their_names_say():
 
 def test_fixed_tables_differ_only_as_their_names_say():
     spread, apart, rising = {}, {}, {}  # from the mean, between rows, toward the end
-    for name in [*tool.FIXED, "sinusoidal"]:
+    for name in [*ex.FIXED, "sinusoidal"]:
         torch.manual_seed(0)
         rows = ex.ENCODINGS[name](Settings()).rows(torch.zeros(16, 32), torch.arange(16))
         steps, way = rows[1:] - rows[:-1], rows[-4:].mean(0) - rows[:4].mean(0)
@@ -154,7 +154,7 @@ def test_seeds_draw_what_they_drew():
     drawn = [(found @ torch.arange(20)).sum().item() for found in words]
     assert drawn == [34889, 25489, 64671, 36665, 27004, 25489, 25489]
     sums = []
-    for name in tool.FIXED:
+    for name in ex.FIXED:
         torch.manual_seed(0)
         rows = ex.ENCODINGS[name](Settings()).rows(torch.zeros(16, 32), torch.arange(16))
         sums.append((torch.arange(16.0) @ rows).abs().sum().item())

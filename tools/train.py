@@ -45,8 +45,7 @@ STARTS = (WIDTH**-0.5, 1.0)
 """The pair with the best mean over `SWEEP` wins; ties go to the first."""
 
 MAIN = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
-FIXED = [n for n, kind in experiments.ENCODINGS.items() if issubclass(kind, experiments.Fixed)]
-TABLES = ("sinusoidal", "learned", *FIXED)
+TABLES = ("sinusoidal", "learned", *experiments.FIXED)
 
 RULES = json.loads((DATA / "rules.json").read_text(encoding="utf-8"))
 """Ways to read 64 letters with models trained on 16, in the fields of a `config.json`.

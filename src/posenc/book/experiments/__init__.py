@@ -7,96 +7,33 @@ a seed gives the same model whether it trains alone or with others, up to roundi
 """
 
 from posenc import nn  # noqa: F401 - says so if torch is missing
-from posenc.book.experiments.encodings import (
-    ENCODINGS,
-    T5,
-    ALiBi,
-    Arc,
-    Directed,
-    Encoding,
-    Fixed,
-    Learned,
-    Rotary,
-    Scaled,
-    Shuffled,
-    Sinusoidal,
-    Smooth,
-    t5_buckets,
-)
-from posenc.book.experiments.files import read, records, settings_of
-from posenc.book.experiments.measures import (
-    by_depth,
-    examine,
-    measure,
-    padded,
-    probe,
-    share,
-    steps_to,
-)
-from posenc.book.experiments.model import Trained, Transformer, init_model, stack
-from posenc.book.experiments.settings import TRAIN_LEN, WIDTH, Settings
-from posenc.book.experiments.tasks import (
-    LETTERS,
-    NO_TARGET,
-    TASKS,
-    A,
-    B,
-    back,
-    count,
-    local,
-    marked,
-    needle,
-    order,
-    place,
-)
-from posenc.book.experiments.training import Adam, data, fine_tune, train
-
-__all__ = [
-    "ENCODINGS",
-    "LETTERS",
-    "NO_TARGET",
-    "T5",
-    "TASKS",
-    "TRAIN_LEN",
-    "WIDTH",
-    "A",
-    "ALiBi",
-    "Adam",
-    "Arc",
-    "B",
-    "Directed",
-    "Encoding",
-    "Fixed",
-    "Learned",
-    "Rotary",
-    "Scaled",
-    "Settings",
-    "Shuffled",
-    "Sinusoidal",
-    "Smooth",
-    "Trained",
-    "Transformer",
-    "back",
-    "by_depth",
-    "count",
-    "data",
-    "examine",
-    "fine_tune",
-    "init_model",
-    "local",
-    "marked",
-    "measure",
-    "needle",
-    "order",
-    "padded",
-    "place",
-    "probe",
-    "read",
-    "records",
-    "settings_of",
-    "share",
-    "stack",
-    "steps_to",
-    "t5_buckets",
-    "train",
-]
+from posenc.book.experiments.encodings import ENCODINGS as ENCODINGS
+from posenc.book.experiments.encodings import FIXED as FIXED
+from posenc.book.experiments.encodings import Encoding as Encoding
+from posenc.book.experiments.encodings import Scaled as Scaled
+from posenc.book.experiments.encodings import t5_buckets as t5_buckets
+from posenc.book.experiments.measures import by_depth as by_depth
+from posenc.book.experiments.measures import examine as examine
+from posenc.book.experiments.measures import measure as measure
+from posenc.book.experiments.measures import padded as padded
+from posenc.book.experiments.measures import probe as probe
+from posenc.book.experiments.measures import share as share
+from posenc.book.experiments.measures import steps_to as steps_to
+from posenc.book.experiments.model import Trained as Trained
+from posenc.book.experiments.model import init_model as init_model
+from posenc.book.experiments.model import stack as stack
+from posenc.book.experiments.settings import TRAIN_LEN as TRAIN_LEN
+from posenc.book.experiments.settings import WIDTH as WIDTH
+from posenc.book.experiments.settings import Settings as Settings
+from posenc.book.experiments.settings import read as read
+from posenc.book.experiments.settings import records as records
+from posenc.book.experiments.settings import settings_of as settings_of
+from posenc.book.experiments.tasks import LETTERS as LETTERS
+from posenc.book.experiments.tasks import NO_TARGET as NO_TARGET
+from posenc.book.experiments.tasks import TASKS as TASKS
+from posenc.book.experiments.tasks import A as A
+from posenc.book.experiments.tasks import B as B
+from posenc.book.experiments.tasks import order as order
+from posenc.book.experiments.training import data as data
+from posenc.book.experiments.training import fine_tune as fine_tune
+from posenc.book.experiments.training import train as train

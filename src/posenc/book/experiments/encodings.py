@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import torch
@@ -44,7 +45,6 @@ class Sinusoidal(Encoding):
     """Add sines and cosines."""
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add a row to each embedding."""
         return x + _waves(positions, x.shape[-1], self.settings.base)
 
 
@@ -52,7 +52,6 @@ class Concatenated(Encoding):
     """Use half the width for the word, half for sines and cosines."""
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Replace the second half of each embedding with a row."""
         half = x.shape[-1] // 2
         rows = _waves(positions, half, self.settings.base).expand(*x.shape[:-1], half)
         return torch.cat((x[..., :half], rows), -1)
@@ -72,125 +71,107 @@ class Learned(Encoding):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.table: nn.Parameter = nn.Parameter(
-            torch.randn(settings.seq_len, WIDTH) * settings.init_std
-        )
+        drawn = torch.randn(settings.seq_len, WIDTH) * settings.init_std
+        self.table: nn.Parameter = nn.Parameter(drawn)
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add a row to each embedding."""
         return x + self.table[positions]
+
+
+def _random(seq_len: int) -> Tensor:
+    """Draw independent rows."""
+    return torch.randn(seq_len, WIDTH)
+
+
+def _sinusoidal(seq_len: int) -> Tensor:
+    """Return the rows of the sinusoidal encoding."""
+    return torch.from_numpy(sinusoidal_encoding(seq_len, WIDTH))
+
+
+def _smooth(seq_len: int) -> Tensor:
+    """Draw a closed loop of three harmonics: neighbors are similar, no component increases."""
+    angles = 2 * torch.pi * torch.arange(seq_len) / seq_len
+    waves = torch.stack([f(h * angles) for h in (1, 2, 3) for f in (torch.sin, torch.cos)])
+    directions: Tensor = torch.linalg.qr(torch.randn(WIDTH, 6))[0]
+    return (directions @ waves).mT
+
+
+def _directed(seq_len: int) -> Tensor:
+    """Draw rows whose component along one direction increases from first to last."""
+    way = torch.randn(WIDTH)
+    way /= way.norm()
+    noise = F.normalize(torch.randn(seq_len, WIDTH))
+    noise = noise - (noise @ way)[:, None] * way
+    ramp = torch.linspace(-1, 1, seq_len)[:, None]
+    return ramp * way + (1 - ramp**2 / 2).sqrt() * F.normalize(noise)
+
+
+def _arc(seq_len: int) -> Tensor:
+    """Draw a quarter circle in a plane: neighbors are similar, and a component increases."""
+    angles = torch.linspace(0, torch.pi / 2, seq_len)
+    plane: Tensor = torch.linalg.qr(torch.randn(WIDTH, 2))[0]
+    return (plane @ torch.stack((angles.cos(), angles.sin()))).mT
+
+
+def _narrow(seq_len: int) -> Tensor:
+    """Draw rows close to a common one: as far from their mean as the sinusoidal rows."""
+    common, noise = F.normalize(torch.randn(1, WIDTH)), F.normalize(torch.randn(seq_len, WIDTH))
+    return common + 0.55 * noise
 
 
 class Fixed(Encoding):
-    """Add rows of a random, untrained table, each with the norm of a sinusoidal row."""
+    """Add rows of an untrained table, each with the norm of a sinusoidal row.
+
+    `draw` returns the rows for a length, of any norm; `shuffled` puts them in random order, which
+    then carries no information. `widened` rows are centered, and as far from their mean as random
+    ones: the root of the mean square distance is the same.
+    """
 
     ends: bool = True
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        draw: Callable[[int], Tensor] = _random,
+        shuffled: bool = False,
+        widened: bool = False,
+    ) -> None:
         super().__init__(settings)
-        rows = F.normalize(self.draw(settings.seq_len)) * (WIDTH / 2) ** 0.5
+        rows = draw(settings.seq_len)
+        if shuffled:
+            rows = rows[torch.randperm(settings.seq_len)]
+        rows = F.normalize(rows) * (WIDTH / 2) ** 0.5
+        if widened:
+            away = rows - rows.mean(0)
+            factor: Tensor = (WIDTH / 2) ** 0.5 / away.square().sum(1).mean().sqrt()
+            rows = away * factor
         self.table: Tensor
-        self.register_buffer("table", self.finish(rows))
-
-    def draw(self, seq_len: int) -> Tensor:
-        """Return the table's rows, (seq_len, WIDTH), of any norm: here, independent random ones."""
-        return torch.randn(seq_len, WIDTH)
-
-    def finish(self, rows: Tensor) -> Tensor:
-        """Return the table; subclasses may change the normalized rows."""
-        return rows
+        self.register_buffer("table", rows)
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Add a row to each embedding."""
         return x + self.table[positions]
 
 
-class _InRandomOrder(Fixed):
-    """Mixin that shuffles a table's rows, so their order carries no information."""
+class Scaled(Encoding):
+    """Rotate queries and keys, with frequencies scaled as a model's configuration says.
 
-    def draw(self, seq_len: int) -> Tensor:
-        """Return the rows."""
-        return super().draw(seq_len)[torch.randperm(seq_len)]
-
-
-class Waves(Fixed):
-    """The sinusoidal rows as a finite table; base class of the variants below."""
-
-    def draw(self, seq_len: int) -> Tensor:
-        """Return the rows."""
-        return torch.from_numpy(sinusoidal_encoding(seq_len, WIDTH))
-
-
-class Shuffled(_InRandomOrder, Waves):
-    """The sinusoidal rows in random order."""
-
-
-class Smooth(Fixed):
-    """Random rows on a closed loop: neighbors are similar, but no component increases."""
-
-    def draw(self, seq_len: int) -> Tensor:
-        """Return three harmonics of the loop, along random directions."""
-        angles = 2 * torch.pi * torch.arange(seq_len) / seq_len
-        waves = torch.stack([f(h * angles) for h in (1, 2, 3) for f in (torch.sin, torch.cos)])
-        directions: Tensor = torch.linalg.qr(torch.randn(WIDTH, 6))[0]
-        return (directions @ waves).mT
-
-
-class Directed(Fixed):
-    """Random rows whose component along one direction increases from first to last."""
-
-    def draw(self, seq_len: int) -> Tensor:
-        """Return random unit rows plus a ramp in a random direction."""
-        way = torch.randn(WIDTH)
-        way /= way.norm()
-        noise = F.normalize(torch.randn(seq_len, WIDTH))
-        noise = noise - (noise @ way)[:, None] * way
-        ramp = torch.linspace(-1, 1, seq_len)[:, None]
-        return ramp * way + (1 - ramp**2 / 2).sqrt() * F.normalize(noise)
-
-
-class Arc(Fixed):
-    """A quarter circle in a random plane: neighbors are similar, and a component increases."""
-
-    def draw(self, seq_len: int) -> Tensor:
-        """Return the points of the arc."""
-        angles = torch.linspace(0, torch.pi / 2, seq_len)
-        plane: Tensor = torch.linalg.qr(torch.randn(WIDTH, 2))[0]
-        return (plane @ torch.stack((angles.cos(), angles.sin()))).mT
-
-
-class Rotary(Encoding):
-    """Rotate queries and keys."""
-
-    def turn(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Rotate each pair by its position."""
-        return rotate_pairs(x, positions, base=self.settings.base, pairing="neighbors")
-
-
-class Scaled(Rotary):
-    """Rotate as `Rotary`, with frequencies scaled as a model's configuration says.
-
-    Parameters
-    ----------
-    settings : Settings
-        Settings of the models; only base and trained length are used.
-    scaling : mapping
-        Fields of ``rope_parameters``, as for `posenc.rotary_frequencies`.
-    seq_len : int
-        Length of the sequences to read, which some rules depend on.
+    `scaling` has fields of ``rope_parameters``, as for `posenc.rotary_frequencies`; some rules
+    depend on the length of the sequences to read, `seq_len`. Of the settings, only base and trained
+    length are used.
     """
 
-    def __init__(self, settings: Settings, scaling: Mapping[str, Any], seq_len: int) -> None:
+    def __init__(
+        self, settings: Settings, scaling: Mapping[str, Any] | None = None, seq_len: int = 1
+    ) -> None:
         super().__init__(settings)
         self.frequencies, self.attention_factor = rotary_frequencies(
             WIDTH // HEADS,
-            scaling={"rope_theta": settings.base, **scaling},
+            scaling={"rope_theta": settings.base, **(scaling or {})},
             max_position_embeddings=settings.seq_len,
             seq_len=seq_len,
         )
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Rotate each pair by its position times its scaled frequency."""
         return rotate_pairs(
             x,
             positions,
@@ -204,7 +185,6 @@ class ALiBi(Encoding):
     """Lower each score by the distance times the slope of the head."""
 
     def bias(self, positions: Tensor) -> Tensor:
-        """Return minus slope times distance, (HEADS, seq_len, seq_len)."""
         distance = (positions - positions[:, None]).abs()
         return -alibi_slopes(HEADS)[:, None, None] * distance
 
@@ -223,7 +203,6 @@ class T5(Encoding):
         self.values: nn.Parameter = nn.Parameter(torch.randn(32, HEADS) * settings.init_std)
 
     def bias(self, positions: Tensor) -> Tensor:
-        """Return the number of each offset's bucket, (HEADS, seq_len, seq_len)."""
         offsets = positions - positions[:, None]
         return self.values[t5_buckets(offsets)].permute(2, 0, 1)
 
@@ -240,54 +219,28 @@ def t5_buckets(offsets: Tensor) -> Tensor:
     return bucket + 16 * (offsets > 0)
 
 
-class Widened(Waves):
-    """The sinusoidal rows, centered and scaled to the spread of `Fixed`."""
+FIXED: dict[str, Callable[[Settings], Encoding]] = {
+    "frozen": Fixed,
+    "shuffled": partial(Fixed, draw=_sinusoidal, shuffled=True),
+    "smooth": partial(Fixed, draw=_smooth),
+    "directed": partial(Fixed, draw=_directed),
+    "arc": partial(Fixed, draw=_arc),
+    "shuffled smooth": partial(Fixed, draw=_smooth, shuffled=True),
+    "shuffled directed": partial(Fixed, draw=_directed, shuffled=True),
+    "shuffled arc": partial(Fixed, draw=_arc, shuffled=True),
+    "widened": partial(Fixed, draw=_sinusoidal, widened=True),
+    "narrow": partial(Fixed, draw=_narrow),
+}
+"""Contenders whose table isn't trained."""
 
-    def finish(self, rows: Tensor) -> Tensor:
-        """Return rows whose root-mean-square distance from their mean is that of random rows."""
-        away = rows - rows.mean(0)
-        factor: Tensor = (WIDTH / 2) ** 0.5 / away.square().sum(1).mean().sqrt()
-        return away * factor
-
-
-class Narrow(Fixed):
-    """Random rows close to a common row: as far from their mean as the sinusoidal rows."""
-
-    def draw(self, seq_len: int) -> Tensor:
-        """Return a common direction plus independent noise."""
-        common, noise = F.normalize(torch.randn(1, WIDTH)), F.normalize(torch.randn(seq_len, WIDTH))
-        return common + 0.55 * noise
-
-
-class ShuffledSmooth(_InRandomOrder, Smooth):
-    """The rows of `Smooth` in random order, so that neighbors aren't similar."""
-
-
-class ShuffledDirected(_InRandomOrder, Directed):
-    """The rows of `Directed` in random order, so that nothing increases."""
-
-
-class ShuffledArc(_InRandomOrder, Arc):
-    """The rows of `Arc` in random order: nothing increases, and neighbors aren't similar."""
-
-
-ENCODINGS: dict[str, type[Encoding]] = {
+ENCODINGS: dict[str, Callable[[Settings], Encoding]] = {
     "none": Encoding,
     "sinusoidal": Sinusoidal,
     "learned": Learned,
-    "rotary": Rotary,
+    "rotary": Scaled,
     "ALiBi": ALiBi,
     "T5": T5,
     "concatenated": Concatenated,
-    "frozen": Fixed,
-    "shuffled": Shuffled,
-    "smooth": Smooth,
-    "directed": Directed,
-    "arc": Arc,
-    "shuffled smooth": ShuffledSmooth,
-    "shuffled directed": ShuffledDirected,
-    "shuffled arc": ShuffledArc,
-    "widened": Widened,
-    "narrow": Narrow,
+    **FIXED,
 }
 """Registry of contenders; add your own with ``ENCODINGS["its name"] = ItsClass``."""

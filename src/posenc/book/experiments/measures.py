@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import torch
 import torch.nn.functional as F
@@ -13,9 +13,16 @@ from posenc.book.experiments.settings import TRAIN_LEN
 from posenc.book.experiments.tasks import NO_TARGET, TASKS, A, B
 
 
-def stacked(parts: Sequence[tuple[Tensor, ...]]) -> list[Tensor]:
+def stacked(parts: Iterable[tuple[Tensor, ...]]) -> list[Tensor]:
     """Stack the first tensors of all seeds, the second ones, and so on."""
     return [torch.stack(each) for each in zip(*parts, strict=True)]
+
+
+def drawn(models: Trained, shape: Sequence[int], seq_len: int, first: int) -> list[Tensor]:
+    """Draw tokens and targets, (seeds, *shape, seq_len), with generators from `first` on."""
+    task = TASKS[models.settings.task]
+    generators = (torch.Generator().manual_seed(first + seed) for seed in models.seeds)
+    return stacked(task(shape, seq_len, generator) for generator in generators)
 
 
 CHUNK = 256
@@ -29,34 +36,17 @@ def examine(
     number: int = 256,
     exam: int = 0,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Test models on new sequences, different for each seed.
+    """Test models on new sequences, different for each seed and each exam.
 
-    In sequences longer than the trained length, only the places beyond it count.
-
-    Parameters
-    ----------
-    models : Trained
-        Models of one task.
-    seq_len : int
-        Length of the sequences.
-    positions : Tensor, shape (seq_len,), optional
-        Positions of the letters; 0, …, seq_len - 1 by default.
-    number : int
-        Sequences per model.
-    exam : int
-        Selects the sequences: each number draws different ones.
+    In sequences longer than the trained length, only the places beyond it count. Positions, of
+    shape (seq_len,), are 0, …, seq_len - 1 by default.
 
     Returns
     -------
     tokens, targets, answers : Tensor, shape (seeds, number, seq_len)
         Where nothing is asked, the target is `NO_TARGET`.
     """
-    task = TASKS[models.settings.task]
-    parts = []
-    for seed in models.seeds:
-        generator = torch.Generator().manual_seed(2_000_000 + 1000 * exam + seed)
-        parts.append(task((number,), seq_len, generator))
-    tokens, targets = stacked(parts)
+    tokens, targets = drawn(models, (number,), seq_len, 2_000_000 + 1000 * exam)
     if seq_len > models.settings.seq_len:
         targets[..., : models.settings.seq_len] = NO_TARGET
     return tokens, targets, _answers(models, tokens, positions)
@@ -81,12 +71,8 @@ def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
     """Predict position and word from the first layer's input and each layer's output.
 
     The probe is linear: least squares onto one-hot positions, or words; the largest output is its
-    answer. It is fitted on half of the sequences and tested on the other half.
-
-    Returns
-    -------
-    list of (Tensor, Tensor)
-        For each depth, the shares of right positions and right words, each (seeds,).
+    answer. It is fitted on half of the sequences and tested on the other half. For each depth, it
+    returns the shares of right positions and right words, each (seeds,).
     """
     seq_len = models.settings.seq_len
     tokens, _, _ = examine(models, number=2 * number, seq_len=seq_len, exam=1)
@@ -145,7 +131,8 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
             _, targets, answers = examine(models, trained, at, 128)
             found[name] = share(targets, answers)
     if settings.sequences:
-        found["known"] = _known(models)
+        tokens, targets = drawn(models, (settings.sequences,), trained, 1_000_000)
+        found["known"] = share(targets, _answers(models, tokens))
     if short and not spread and task != "count":
         for depth, (position, word) in enumerate(probe(models)):
             found[f"position{depth}"], found[f"word{depth}"] = position, word
@@ -160,8 +147,7 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
 def steps_to(models: Trained, accuracy: float = 0.9, window: int = 10) -> Tensor:
     """Return the number of training steps to reach an accuracy, one number per model.
 
-    Counted to the end of the first window of batches whose mean accuracy is at least `accuracy`;
-    the total number of steps if there is none.
+    It counts to the end of the first window of batches whose mean is at least `accuracy`, or all.
     """
     window = min(window, len(models.curve))
     means = models.curve.unfold(0, window, 1).mean(-1)  # (steps - window + 1, seeds)
@@ -187,29 +173,11 @@ def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) ->
 
 
 def by_depth(models: Trained, seq_len: int, parts: int = 4, number: int = 192) -> Tensor:
-    """Return accuracy in the needle task at the last place, by the needle's position.
-
-    Returns
-    -------
-    Tensor, shape (parts, seeds)
-        Shares of right answers; row 0 is for needles in the first part of the text.
-    """
+    """Return accuracy in the needle task by the needle's part of the text, (parts, seeds)."""
     tokens, targets, answers = examine(models, seq_len, number=number, exam=5)
     right = (answers == targets)[..., -1]
     part = (tokens == A).int().argmax(-1) * parts // (seq_len - 1)
     return torch.stack([(right & (part == p)).sum(1) / (part == p).sum(1) for p in range(parts)])
-
-
-def _known(models: Trained) -> Tensor:
-    """Return accuracy on the training sequences."""
-    settings = models.settings
-    parts = []
-    for seed in models.seeds:
-        generator = torch.Generator().manual_seed(1_000_000 + seed)
-        shape = (settings.sequences,)
-        parts.append(TASKS[settings.task](shape, settings.seq_len, generator))
-    tokens, targets = stacked(parts)
-    return share(targets, _answers(models, tokens))
 
 
 def _by_distance(models: Trained) -> dict[str, Tensor]:

@@ -25,7 +25,6 @@ class Attention(nn.Module):
         self.out: nn.Linear = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
-        """Return the attended values, (batch, seq_len, WIDTH)."""
         qkv = self.to_qkv(x).unflatten(-1, (3, HEADS, -1))  # (batch, seq_len, 3, HEADS, head_width)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (batch, HEADS, seq_len, head_width)
         q, k = encoding.turn(q, positions), encoding.turn(k, positions)
@@ -54,8 +53,7 @@ class Layer(nn.Module):
         )
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
-        """Return the layer's output, in the shape of `x`."""
-        keep = 1.0 if self.residual else 0.0
+        keep = float(self.residual)
         x = keep * x + self.attention(self.norm(x), positions, encoding)
         out: Tensor = keep * x + self.mlp(x)
         return out
@@ -109,10 +107,8 @@ class Trained:
 
     def with_encoding(self, encoding: Encoding) -> Trained:
         """Return models with a copy of these weights and another encoding, without weights."""
-        weights = {
-            name: weight.detach().clone().requires_grad_(weight.requires_grad)
-            for name, weight in self.weights.items()
-        }
+        copies = ((name, w.detach().clone(), w.requires_grad) for name, w in self.weights.items())
+        weights = {name: copy.requires_grad_(trained) for name, copy, trained in copies}
         model = Transformer(self.settings)
         model.encoding = encoding
         return replace(self, model=model, weights=weights)

@@ -9,20 +9,14 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from posenc.book.experiments.encodings import Encoding
-from posenc.book.experiments.measures import share, stacked
+from posenc.book.experiments.measures import drawn, share, stacked
 from posenc.book.experiments.model import Trained, stack
 from posenc.book.experiments.settings import Settings
 from posenc.book.experiments.tasks import NO_TARGET, TASKS
 
 
 def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
-    """Return the training data of a seed's model.
-
-    Returns
-    -------
-    tokens, targets : Tensor of int, shape (steps, batch, seq_len)
-    positions : Tensor of int, shape (steps, seq_len)
-    """
+    """Return tokens and targets, (steps, batch, seq_len), and positions, (steps, seq_len)."""
     generator = torch.Generator().manual_seed(1_000_000 + seed)
     shape = (settings.steps, settings.batch)
     task = TASKS[settings.task]
@@ -39,18 +33,9 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
-    """Train one model per seed, all at once.
+    """Train one model per seed, which determines its initial weights and data, all at once.
 
-    Parameters
-    ----------
-    settings : Settings or sequence of Settings
-        For all models, or one for each, which may differ only in init_std and rate.
-    seeds : sequence of int
-        One per model; a seed determines its initial weights and data.
-
-    Returns
-    -------
-    Trained
+    `settings` are for all models, or one for each, which may differ only in init_std and rate.
 
     Examples
     --------
@@ -73,30 +58,12 @@ def fine_tune(
     batch: int = 8,
     rate: float = 3e-3,
 ) -> Trained:
-    """Train copies of models further, at another length and with another encoding.
+    """Train copies of models further, at another length and with another encoding, without weights.
 
-    Parameters
-    ----------
-    models : Trained
-        Starting point; not modified.
-    encoding : Encoding
-        Replaces theirs; must not have weights.
-    seq_len, steps, batch : int
-        Length of the new sequences, number of steps, and sequences per step.
-    rate : float
-        Initial learning rate; it decays linearly to zero.
-
-    Returns
-    -------
-    Trained
-        With the settings of `models`.
+    The rate decays linearly to zero. The result keeps the settings of `models`.
     """
     copies = models.with_encoding(encoding)
-    parts = []
-    for seed in models.seeds:
-        generator = torch.Generator().manual_seed(3_000_000 + seed)
-        parts.append(TASKS[models.settings.task]((steps, batch), seq_len, generator))
-    tokens, targets = stacked(parts)
+    tokens, targets = drawn(models, (steps, batch), seq_len, 3_000_000)
     positions = torch.arange(seq_len).expand(len(models.seeds), steps, -1)
     return _fit(copies, [rate] * len(models.seeds), tokens, targets, positions)
 
@@ -123,15 +90,7 @@ def _fit(
 
 
 class Adam:
-    """Adam, with a learning rate for each model of a stack.
-
-    Parameters
-    ----------
-    weights : dict of str to Tensor
-        Stacked weights, each (models, ...); those without gradients are left alone.
-    rates : sequence of float
-        Initial learning rate of each model.
-    """
+    """Adam, with an initial learning rate for each model of a stack."""
 
     def __init__(self, weights: dict[str, Tensor], rates: Sequence[float]) -> None:
         self.weights: list[Tensor] = [weight for weight in weights.values() if weight.requires_grad]
