@@ -166,7 +166,7 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     test = checks.parametrize_with_checks([table], laws=["unique"]).mark.args[1][0].values[0]
     with pytest.raises(RuntimeError, match="please report"):
         test()
-    monkeypatch.setattr("posenc.checks.turning.agree", crashes)
+    monkeypatch.setattr("posenc.checks.conventions.agree", crashes)
     assert "no such luck" in checks.check_table(table, laws=["shape"]).error
 
 

@@ -159,8 +159,8 @@ def by_length(probe: Any) -> Cause:
 @sign("module rotary", "batch")
 def by_size(probe: Any) -> Cause:
     """Say at which number of sequences or heads, or at which length, a fault begins."""
-    found = run_calls(probe, BATCHES, alone)
-    right = [shape for shape, each in zip(DRAWN, found, strict=True) if each[0] <= each[1]]
+    found = zip(DRAWN, run_calls(probe, BATCHES, alone), strict=True)
+    right = [shape for shape, (error, bound, _) in found if error <= bound]
     wrong = [shape for shape in DRAWN if shape not in right]
     for axis, name in enumerate(("sequences", "heads", "positions")):
         most = max((shape[axis] for shape in right), default=99)

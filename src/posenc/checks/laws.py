@@ -39,8 +39,7 @@ Test = Callable[[Any], Measured]
 class Law:
     """A law: what it asks, where its bound comes from, and the most likely cause of a failure.
 
-    `after` are its roots: if one of them is broken, a failure of this law follows from that, and
-    has no cause of its own.
+    If one of its roots, `after`, is broken, a failure of this law follows from that.
     """
 
     name: str
@@ -88,13 +87,6 @@ def sign(kinds: str, laws: str) -> Callable[[Callable[[Any], Cause]], Callable[[
     return register
 
 
-def all_laws(kind: str) -> list[Law]:
-    """Return the laws of a kind; raise a ValueError if there is no such kind."""
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    return [law for law in LAWS if kind in law.kinds]
-
-
 def laws_of(kind: str) -> list[str]:
     """Return the names of the laws of a kind: "table", "module", "rotary", "bias" or "decoder".
 
@@ -103,12 +95,14 @@ def laws_of(kind: str) -> list[str]:
     ValueError
         If there is no such kind.
     """
-    return [law.name for law in all_laws(kind)]
+    return [law.name for law in choose(kind, None)]
 
 
 def choose(kind: str, only: Iterable[str] | None) -> list[Law]:
-    """Return the laws to test; raise unless `only` names laws of this kind."""
-    laws = all_laws(kind)
+    """Return the laws to test; raise an error unless `only` names laws of this kind."""
+    if kind not in KINDS:
+        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    laws = [law for law in LAWS if kind in law.kinds]
     if only is None:
         return laws
     if isinstance(only, str) or not isinstance(only, Iterable):
@@ -128,7 +122,7 @@ def run(probe: Probe, name: str, only: Iterable[str] | None = None) -> Report:
     rows = silence(laws, [row for row, _ in judged])
     traces = [(row.status, trace) for row, (_, trace) in zip(rows, judged, strict=True) if trace]
     error = next((trace for status, trace in traces if status != "follows"), "")
-    raised = bool(error) and judge(probe, all_laws(probe.kind)[0])[0].likely.startswith(RAISES)
+    raised = bool(error) and judge(probe, choose(probe.kind, None)[0])[0].likely.startswith(RAISES)
     report = Report(name, probe.kind, None, tuple(rows), error=error, raised=raised)
     try:
         report = replace(report, convention=probe.convention, other=probe.other_kind)

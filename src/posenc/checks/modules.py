@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.conventions import UNIT, Floats
+from posenc.checks.calls import calls
+from posenc.checks.conventions import Floats
 from posenc.checks.laws import Cause, law, sign
-from posenc.checks.pairs import TURNING
+from posenc.checks.pairs import TORCH, TURNING
 from posenc.checks.probe import (
     UNITS,
     Broken,
@@ -22,15 +23,14 @@ from posenc.checks.probe import (
     compared,
     floats,
     largest,
+    loaded_torch,
     positions_near,
     same_type,
     unit_of,
     user,
 )
-from posenc.checks.rotations import Rotation
 
 EARLY = 5000  # positions below this are tested in half precision
-TORCH = "module rotary"
 
 
 def torch_of(probe: Any) -> Any:
@@ -62,17 +62,12 @@ def some(probe: Any) -> tuple[Any, range]:
     return probe.draw((2,), len(where)), where
 
 
-@law("adds", "module", after="batch")
-def adds(probe: Any) -> Measured:
-    """The result is x, or x times √width, plus rows that don't depend on x.
-
-    Bound: 3u(|x| + |p|): a product, a sum, a difference; p is what is added.
-    Likely: the sum is scaled, normalized, or thrown away.
-    """
-    (x, where), usual = some(probe), probe.multiplier
-    rest = probe.call(x, where) - probe.table(len(where), x.shape[2])
-    bounds = 3 * UNIT * (usual * np.abs(x) + max(probe.scale, 1.0))
-    return compared(rest - usual * x, bounds, f"{usual:.4g} · x")
+# fmt: off
+calls("adds", "module", "batch",
+      "the result is x, or x times √width, plus rows that don't depend on x",
+      "the sum is scaled, normalized, or thrown away",
+      lambda probe: [((2,), range(min(9, probe.rows)))])
+# fmt: on
 
 
 @law("gradient", TORCH, after="batch norm start adds")
@@ -183,7 +178,8 @@ def compiles(probe: Any) -> Measured:
     code = probe.rotate if probe.kind == "rotary" else a_copy(probe)
     compiled = torch.compile(code, fullgraph=True, backend="eager")
     with torch.no_grad():
-        return probe.compare(probe.call(x, where, via=compiled), x, where)  # type: ignore[no-any-return]
+        made = probe.call(x, where, via=compiled)
+    return probe.near(made, probe.meant(x, where), x, where)  # type: ignore[no-any-return]
 
 
 # Number types
@@ -192,7 +188,8 @@ def compiles(probe: Any) -> Measured:
 def half_types(probe: Any) -> list[str]:
     """Return the half types to test: those of its library; one will do for a table or a layer."""
     if probe.kind == "rotary":
-        return [dtype for dtype in ("bfloat16", "float16") if probe.library.has(dtype)]
+        space = probe.library.namespace
+        return [dtype for dtype in ("bfloat16", "float16") if hasattr(space, dtype)]
     if probe.kind == "module":
         return ["bfloat16"]
     try:
@@ -215,20 +212,13 @@ def in_half(probe: Any, dtype: str, positions: list[int]) -> Floats:
     if probe.kind == "rotary":
         return np.asarray(probe.entries(positions, dtype))
     if probe.kind == "module":
-        return np.asarray(probe.entries(positions, dtype, moved(probe, half_of(probe))))
-    kind: Any = np.float16
-    if dtype == "bfloat16":
-        import torch
-
-        kind = torch.bfloat16
-    made = user(probe.encode, max(positions) + 1, probe.widths[0], dtype=kind)
+        half = moved(probe, probe.library.namespace.bfloat16)
+        return np.asarray(probe.entries(positions, dtype, half))
+    space = loaded_torch() if dtype == "bfloat16" else np
+    seq_len = max(positions) + 1
+    made = user(probe.encode, seq_len, probe.widths[0], dtype=getattr(space, dtype))
     same_type(made, dtype)
-    return np.asarray(floats(made).reshape(max(positions) + 1, -1)[positions] / probe.scale)
-
-
-def half_of(probe: Any) -> Any:
-    """Return torch's bfloat16."""
-    return torch_of(probe).bfloat16
+    return np.asarray(floats(made).reshape(seq_len, -1)[positions] / probe.scale)
 
 
 @sign("table module rotary", "half")
@@ -264,11 +254,8 @@ def half(probe: Any) -> Measured:
     positions = positions_near(early(probe))
     normed = rotary and probe.norm_weights(probe.widths[0]) is not None
     for dtype in half_types(probe):
-        unit = UNITS[dtype] * (3 if normed else 1)  # a norm rounds twice more
-        error, bound, note = probe.compare_entries(
-            in_half(probe, dtype, positions), positions, unit
-        )
-        found.append((error, bound, f"{dtype}, {note}"))
+        made = in_half(probe, dtype, positions)  # a norm rounds twice more
+        found.append(probe.compare_entries(made, positions, dtype, 3 if normed else 1))
         if rotary and not normed:
             found.append(turned_in_half(probe, dtype, positions))
     if not found:
@@ -276,7 +263,7 @@ def half(probe: Any) -> Measured:
     return largest(found)
 
 
-def turned_in_half(probe: Rotation, dtype: str, positions: list[int]) -> Measured:
+def turned_in_half(probe: Any, dtype: str, positions: list[int]) -> Measured:
     """Compare a drawn x, turned in a half type, with its product with the matrices.
 
     An entry is x₁·cos - x₂·sin. Sine and cosine are off by τ, and each product by one more rounding
@@ -295,7 +282,7 @@ def turned_in_half(probe: Rotation, dtype: str, positions: list[int]) -> Measure
 
 
 @law("cast", "rotary", after="norm half")
-def cast(probe: Rotation) -> Measured:
+def cast(probe: Any) -> Measured:
     """Cast along with its model, it still turns by its original frequencies.
 
     Bound: τ with the unit of bfloat16: float32 angles, rounded once; and τ of the other.
@@ -305,8 +292,8 @@ def cast(probe: Rotation) -> Measured:
     module, positions = a_copy(probe), positions_near(early(probe))
     if probe.layout is None:
         raise Skip("no pairs to read")
-    made = probe.entries(positions, "bfloat16", module.to(half_of(probe)))
-    return probe.compare_entries(made, positions, UNITS["bfloat16"])
+    made = probe.entries(positions, "bfloat16", module.bfloat16())
+    return probe.compare_entries(made, positions, "bfloat16")  # type: ignore[no-any-return]
 
 
 @law("reduced", TORCH, after="batch start half")
@@ -327,6 +314,5 @@ def reduced(probe: Any) -> Measured:
     for name, mode in modes.items():
         with mode:  # given a module, a layer doesn't use its cache
             made = probe.entries(positions, via=getattr(probe, "module", None))
-        error, bound, note = probe.compare_entries(made, positions, UNITS[name])
-        found.append((error, bound, f"{name}, {note}"))
+        found.append(probe.compare_entries(made, positions, name))
     return largest(found)

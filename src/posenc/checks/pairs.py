@@ -7,34 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.conventions import (
-    PAIRS,
-    Floats,
-    agree,
-    alike,
-    begin_alike,
-    fits,
-    fitted,
-    measure,
-    never_turns,
-    same_base,
-    split,
-    wrapped,
-)
+from posenc.checks import conventions as conv
+from posenc.checks.conventions import PAIRS, Floats
 from posenc.checks.laws import law
-from posenc.checks.probe import (
-    Broken,
-    Measured,
-    Skip,
-    compared,
-    floats,
-    name_of,
-    positions_near,
-)
+from posenc.checks.probe import Broken, Measured, Skip, compared, floats, name_of, positions_near
 from posenc.checks.rotations import MOVES, Rotation
-from posenc.checks.tables import SCALES, Table
+from posenc.checks.tables import SCALES
 
-TURNING = "table module rotary"
+TURNING, TORCH = "table module rotary", "module rotary"
 NO_PAIRS = "no two dimensions turn together, neighbors or halves"
 IN_UNITS = "in units of the bound"
 
@@ -102,7 +82,7 @@ def shift(probe: Any) -> Measured:
     allowed = probe.taus(range(probe.rows), probe.unit)
     if probe.layout is not None:
         waves = probe.readable[probe.layout][0]
-        off = waves[1:] - waves[:-1] * np.exp(1j * measure(waves)[0])
+        off = waves[1:] - waves[:-1] * np.exp(1j * conv.measure(waves)[0])
         return compared(off, 2 * (allowed[1:] + allowed[:-1]), "position {}, pair {}", later)
     if probe.kind == "rotary":
         matrices = probe.turned(probe.widths[0])
@@ -188,19 +168,24 @@ def frequencies(probe: Any) -> Measured:
         return requested_frequencies(probe)
     if probe.fit is not None:
         found = probe.fit.convention.base
-        if probe.base is None or same_base(found, probe.base):
+        if probe.base is None or conv.same_base(found, probe.base):
             return probe.fit.frequency, 1.0, IN_UNITS
         how = f"base {found:.10g}, but {probe.base:.10g} was requested"
         raise Broken(how, "lost setting")
     if probe.kind == "rotary" and probe.axes:
         return frequencies_of_axes(probe)
-    if max(pairs := probe.turning_pairs()) < PAIRS:
+    if max(pairs := turning_pairs(probe)) < PAIRS:
         wider = [d * -(-PAIRS // n) for d, n in zip(probe.widths, pairs, strict=True)]
         turn = "pair turns" if pairs[0] == 1 else "pairs turn"
         how = f"{pairs[0]} {turn} at width {probe.widths[0]}; fitting a base takes at least {PAIRS}"
         raise Skip(f"{how}, as with widths={wider}")
-    still = all(never_turns(waves) for waves in probe.readable[probe.layout])
+    still = all(conv.never_turns(waves) for waves in probe.readable[probe.layout])
     raise Broken("no pair turns" if still else "no known base and exponent fit all widths")
+
+
+def turning_pairs(probe: Any) -> list[int]:
+    """Return the number of pairs that turn, at each width."""
+    return [waves.shape[1] for waves in probe.readable[probe.layout]]
 
 
 def requested_frequencies(probe: Rotation) -> Measured:
@@ -216,8 +201,8 @@ def requested_frequencies(probe: Rotation) -> Measured:
             "a proportional one across the whole head",
         )
     found = np.pad(probe.measured_omega, (0, len(omega) - len(probe.measured_omega)))
-    limit = fitted(omega, probe.rows) / probe.rows
-    return compared(wrapped(found - omega), limit, "pair {}")
+    limit = conv.fitted(omega, probe.rows) / probe.rows
+    return compared(conv.wrapped(found - omega), limit, "pair {}")
 
 
 def frequencies_of_axes(probe: Rotation) -> Measured:
@@ -228,7 +213,7 @@ def frequencies_of_axes(probe: Rotation) -> Measured:
         if len(omega) < PAIRS:
             raise Skip(f"coordinate {axis} turns {len(omega)} pairs: too few for a base")
         waves = np.exp(1j * np.outer(np.arange(probe.rows), omega))
-        best = agree([list(fits(waves, str(probe.layout), probe.unit))])
+        best = conv.agree([list(conv.fits(waves, str(probe.layout), probe.unit))])
         if best is None:
             raise Broken(f"no known base and exponent fit the pairs of coordinate {axis}")
         worst_of = max(worst_of, best.frequency)
@@ -248,8 +233,8 @@ def convention(probe: Any) -> Measured:
     found, cause = probe.convention, None
     if found is None:
         raise Broken("none known")
-    how = "" if alike(found, asked) and begin_alike(found, asked) else str(found)
-    if probe.turning_pairs() != [asked.pairs(d) for d in probe.widths]:
+    how = "" if conv.alike(found, asked) and conv.begin_alike(found, asked) else str(found)
+    if turning_pairs(probe) != [asked.pairs(d) for d in probe.widths]:
         how = str(found)
     elif probe.kind == "rotary" and not how:
         first, last = int(probe.dims[0][0]), int(probe.dims[1][-1])
@@ -271,7 +256,7 @@ def unique(probe: Any) -> Measured:
     Likely: positions are rounded, or too few frequencies are different.
     """
     d_model = probe.widths[0]
-    if isinstance(probe, Table):
+    if probe.kind != "rotary":
         table = probe.table(probe.at_most(probe.length), d_model) / probe.scale
         return nearest_rows(table, probe.unit)
     seq_len = min(probe.length, probe.limit)
@@ -326,8 +311,8 @@ def axes(probe: Rotation) -> Measured:
     if probe.omega_of_axes is not None:
         size = min(omegas.shape[1], probe.omega_of_axes.shape[1])
         meant = probe.omega_of_axes[:, :size]
-        limit = fitted(meant.max(axis=0), probe.rows) / probe.rows
-        found = compared(wrapped(omegas[:, :size] - meant), limit, "coordinate {}, pair {}")
+        limit = conv.fitted(meant.max(axis=0), probe.rows) / probe.rows
+        found = compared(conv.wrapped(omegas[:, :size] - meant), limit, "coordinate {}, pair {}")
         if found[0] > found[1]:
             return found
     mixed = np.random.default_rng(0).integers(0, probe.rows, (5, probe.axes))
@@ -358,7 +343,7 @@ def float32(probe: Any) -> Measured:
         raise Skip("no convention to compare with")
     else:
         made = floats(probe.table_of(limit, d_model)).reshape(limit, d_model)[positions]
-        off = split(made / probe.scale, known.layout)
+        off = conv.split(made / probe.scale, known.layout)
         off = off - np.exp(1j * known.angles(positions, limit, d_model))
         allowed, note = probe.exact_taus(positions), f"{note}, of {limit}"
     errors = np.maximum(np.abs(off.real), np.abs(off.imag))

@@ -22,8 +22,16 @@ from posenc.checks.conventions import (
     fits,
     measure,
 )
-from posenc.checks.probe import Broken, Library, floats, guess_library, same_shape, user
-from posenc.checks.turning import ROWS, Turning
+from posenc.checks.probe import (
+    ROWS,
+    Broken,
+    Library,
+    Turning,
+    floats,
+    guess_library,
+    same_shape,
+    user,
+)
 
 MOVES = 2.0**-20  # 16u: a dimension that moves less doesn't count as turning
 LIMITS = (1_000_000, 2**17, 2**15, 2**13, 4096, 2048, 1024, 512, ROWS, 64, 16)

@@ -20,8 +20,7 @@ from posenc.checks.conventions import (
     split,
     wrapped,
 )
-from posenc.checks.probe import Broken, Raised, floats, unit_of, user, values
-from posenc.checks.turning import ROWS, Turning
+from posenc.checks.probe import ROWS, Broken, Raised, Turning, floats, unit_of, user, values
 
 LENGTHS = (2**17, 2**15, 2**13, 5000, 2**12, 2**11, 2**10, 512, ROWS, 128, 64, 32, 16, 8)
 SCALES: dict[str, Callable[[int], float]] = {
