@@ -14,9 +14,8 @@ import torch
 from torch import Tensor, nn
 
 from posenc.checks.conventions import UNIT, Floats
-from posenc.checks.probe import POSITIONS, Library, floats, same_type, take, user
+from posenc.checks.probe import POSITIONS, Library, Turning, floats, same_type, take, user
 from posenc.checks.tables import Table
-from posenc.checks.turning import Turning
 
 WIDTH = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels", "d_hid")
 
