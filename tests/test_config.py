@@ -21,23 +21,15 @@ RELEASED = json.loads((ROOT / "notebooks" / "data" / "released.json").read_text(
 RECORD = ROOT / "tests" / "readings.txt"
 *READINGS, SAID = [part.split("\n", 1) for part in RECORD.read_text("utf-8")[2:].split("\n# ")]
 WORDS = set(SAID[1].splitlines())
-HEADS = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
-ORIGINAL = "original_max_position_embeddings"
-PLAIN = {**HEADS, "rope_theta": 10_000.0, "max_position_embeddings": 4096}
-YARN = {"rope_type": "yarn", "factor": 4.0, ORIGINAL: 1024}
-LLAMA3 = {"rope_type": "llama3", "factor": 4.0, ORIGINAL: 1024}
-LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
-LONG = {"rope_type": "longrope", ORIGINAL: 1024}
-LONG |= {"short_factor": [1.0] * 32, "long_factor": [4.0] * 32}
-
-
+PLAIN = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
+PLAIN |= {"rope_theta": 10_000.0, "max_position_embeddings": 4096}
 SCALED = ["rope_type", *sorted({name for each in SCALINGS.values() for name in each.fields})]
 SPOKEN = ["layer_types", "no_rope_layers", "hybrid_override_pattern", "sliding_window_pattern"]
 SPOKEN += ["partial_rotary_factor", "linear_attn_config", "per_layer_config", "text_config"]
-
-
-def scaled(**fields):
-    return {**PLAIN, "rope_scaling": fields}
+SPOKEN += ["architectures", "vision_config", "attn_config", "cross_attention_layers"]
+NUMBERS = ["count", "window", "chunk", "head_dim", "rotated", "first", "pairing", "base"]
+NUMBERS += ["scaling", "attention_factor", "attention_factor_beyond", "score_factor"]
+NUMBERS += ["score_scale", "norm", "sections", "axes"]
 
 
 @pytest.mark.parametrize("name", [name for name in RELEASED if "transformers" in RELEASED[name]])
@@ -59,14 +51,12 @@ def number(value):
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
-NUMBERS = ["count", "window", "chunk", "head_dim", "rotated", "first", "pairing", "base"]
-NUMBERS += ["scaling", "attention_factor", "attention_factor_beyond", "score_factor"]
-NUMBERS += ["score_scale", "norm", "sections", "axes"]
-
-
 def reading(head):
-    """Numbers of a file, a line for its lengths and one for each kind of layer; and its words."""
-    found = read_config(RELEASED[head]["config"] if head in RELEASED else json.loads(head))
+    """Return lines for lengths and for each kind of layer, or the error; and warnings."""
+    try:
+        found = read_config(RELEASED[head]["config"] if head in RELEASED else json.loads(head))
+    except (TypeError, ValueError) as error:
+        return f"{type(error).__name__}: {error}\n", set()
     lines, words = [], set()
     for part, each in {"": found, **found.parts}.items():
         lengths = [*map(str, (each.length_before_scaling, each.intended_length, each.limit))]
@@ -86,62 +76,6 @@ def test_readings_are_the_recorded_ones(head, recorded):
     numbers, words = reading(head)
     assert numbers == recorded
     assert words <= WORDS
-
-
-WRONG = [
-    ([], TypeError, "config must be a mapping"),
-    (scaled(rope_type="none"), ValueError, "rope_scaling.rope_type must be one of default, linear"),
-    (scaled(rope_type=["yarn"]), ValueError, "must be one of default, linear"),
-    (scaled(rope_type="linear"), ValueError, "rope_scaling.factor is missing"),
-    (scaled(**{**LONG, "long_factor": [1.0]}), ValueError, "rope_scaling.long_factor"),
-    (scaled(**{**YARN, "factor": "4"}), TypeError, "rope_scaling.factor"),
-    ({**PLAIN, "rope_scaling": 4}, TypeError, "rope_scaling must be a mapping"),
-    ({**PLAIN, "max_position_embeddings": "4096"}, TypeError, "max_position_embeddings"),
-    ({**PLAIN, "partial_rotary_factor": 2.0}, ValueError, "partial_rotary_factor"),
-    ({**PLAIN, "partial_rotary_factor": 0.0}, ValueError, "partial_rotary_factor must be above 0"),
-    ({**PLAIN, "partial_rotary_factor": "1"}, TypeError, "partial_rotary_factor must be"),
-    (scaled(**{**YARN, ORIGINAL: "1024"}), TypeError, f"rope_scaling.{ORIGINAL} must be"),
-    *(
-        (
-            scaled(**{**fields, missing: None}),
-            ValueError,
-            f"rope_scaling.{missing} is missing: type",
-        )
-        for fields, missing in (
-            ({"rope_type": "dynamic"}, "factor"),
-            (LLAMA3, "low_freq_factor"),
-            (LONG, "short_factor"),
-        )
-    ),
-    ({**HEADS, "alibi": True, ORIGINAL: 1}, ValueError, f"{ORIGINAL} must be at least 2"),
-    ({**PLAIN, "rope_theta": 0.0}, ValueError, "rope_theta must be positive"),
-    ({"text_config": {**PLAIN, "head_dim": 0}}, ValueError, "text_config.head_dim"),
-    ({**PLAIN, "layer_types": "full"}, TypeError, "layer_types must be a list"),
-    ({**PLAIN, "model_type": 5}, TypeError, "model_type must be a string"),
-    ({**PLAIN, "hybrid_override_pattern": "X"}, ValueError, "must be of the letters"),
-    ({**PLAIN, "sliding_window_pattern": "X"}, ValueError, "sliding_window_pattern must be of"),
-    ({**PLAIN, "head_dim": 64.5}, TypeError, "head_dim must be a whole number"),
-    ({**PLAIN, "mla_use_nope": "x"}, TypeError, "mla_use_nope must be true or false"),
-    ({**PLAIN, "hidden_size": 4}, ValueError, "hidden_size gives heads of width 0"),
-    ({**PLAIN, "rotary_dim": 1024}, ValueError, "rotary_dim must be at most the head's 64"),
-    ({**PLAIN, "partial_rotary_factor": 0.001}, ValueError, "leaves no dimension of 64"),
-    ({**PLAIN, "head_dim": 10**30}, ValueError, "got a number of more than 20 digits"),
-    (scaled(mrope_section=[-1]), ValueError, "mrope_section must hold counts of pairs"),
-    (scaled(**{**LONG, "long_factor": [0.0] * 32}), ValueError, "long_factor must hold positive"),
-    (scaled(**YARN, beta_fast=0.5), ValueError, "rope_scaling.beta_fast must not be below"),
-    ({"rope_scaling": {"type": "yarn"}}, ValueError, "rope_scaling.factor is missing"),
-    *(
-        ({"rope_scaling": {**fields, ORIGINAL: None}}, ValueError, f"{ORIGINAL} is missing")
-        for fields in (YARN, LLAMA3)
-    ),
-]
-
-
-@pytest.mark.parametrize(("config", "error", "words"), WRONG)
-def test_errors_name_the_field(config, error, words):
-    with pytest.raises(error) as caught:
-        read_config(config)
-    assert words in str(caught.value)
 
 
 HOSTILE = [
@@ -168,8 +102,7 @@ def test_any_file_gives_a_sentence(content, words, tmp_path, capsys):
     assert main([str(file)]) == 2
     said = capsys.readouterr().err
     assert words in said
-    assert said.count("\n") == 1
-    assert len(said) < 400
+    assert (said.count("\n"), len(said) < 400) == (1, True)
 
 
 ODD = st.recursive(
@@ -198,7 +131,10 @@ def test_names_told_twice_and_fields_not_read_are_warned_of():
     found = read_config(content)
     said = "rope_theta' appears twice: the last one counts", "'rope_new' isn't read here"
     assert all(any(words in each for each in found.warnings) for words in said)
-    assert "pairs per axis: 8, 12, 12" in str(read_config(scaled(mrope_section=[8, 12, 12])))
+    many = read_config({f"rope_{i}": 1 for i in range(60)})
+    assert many.warnings[-1] == "and 10 more warnings"
+    found = read_config(PLAIN | {"rope_scaling": {"mrope_section": [8, 12, 12]}})
+    assert "sections: 8, 12, 12" in str(found)
 
 
 def test_the_table_of_families_is_what_is_read():
@@ -226,7 +162,9 @@ def test_the_table_of_families_is_what_is_read():
 
 def test_the_command(tmp_path, capsys, monkeypatch):
     file, other = tmp_path / "config.json", tmp_path / "other" / "config.json"
-    file.write_text(json.dumps(scaled(type="linear", factor=2.0)), encoding="utf-8")
+    file.write_text(
+        json.dumps(PLAIN | {"rope_scaling": {"type": "linear", "factor": 2.0}}), encoding="utf-8"
+    )
     assert main([str(file)]) == 0
     printed = capsys.readouterr().out
     assert "length before scaling: the file doesn't say" in printed

@@ -45,17 +45,13 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     TypeError
         If `config` is neither, or a field has the wrong type.
     ValueError
-        If the file isn't JSON, or a field is missing or invalid: an unknown type of scaling, a
-        missing factor, a list of the wrong length. The message names the field and its place.
+        If the file isn't JSON, or a field is missing or invalid. The message names its place.
 
     Notes
     -----
-    Without scaling, pair :math:`i` of a head of width :math:`d` turns per position by
-
-    .. math:: \omega_i = \text{base}^{-2i/d}.
-
-    Fields are read as in transformers 5; warnings point out where other programs, or older
-    versions, are known to differ.
+    Without scaling, pair :math:`i` of a head of width :math:`d` turns by
+    :math:`\text{base}^{-2i/d}` per position. Fields are read as in transformers 5; warnings point
+    out where other programs, or older versions, are known to differ.
 
     Examples
     --------

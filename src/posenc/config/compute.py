@@ -32,7 +32,14 @@ def compute(model: Model, kind: Kind) -> Layers:
     found["pairing"] = said if decided in (None, "field") else decided
     if width is None or rotated is None:
         return Layers(**found)
-    found |= _layout(kind, width, rotated, code)
+    words = f"the whole head, {width}"
+    found["first"] = code.get("first", width - rotated) if kind.separate else 0
+    if scaling.name == "proportional":
+        found["rotated"] = 2 * int(kind.share * width // 2)
+        words = f"{found['rotated']} of {width}, at frequencies of the whole head"
+    elif rotated < width:
+        words = f"{rotated} of {width}, from {found['first']} on"
+    found["layout"] = words
     rule: Any = code.get("scale")
     if isinstance(rule, str):
         value = width if rule == "head_dim" else model.text.number(rule, least=LEAST)
@@ -40,7 +47,7 @@ def compute(model: Model, kind: Kind) -> Layers:
     found["score_scale"] = rule
     if kind.sections and sum(kind.sections) == rotated // 2:
         found["axes"] = _axes(kind, code)
-    if kind.base is None or rotated % 2 or along_axes(model, kind):
+    if kind.base is None or rotated % 2 or kind.axial:
         return Layers(**found)
     limit, fields = model.limit, {**kind.fields, "rope_theta": kind.base}
     if scaling.name == "proportional":
@@ -73,25 +80,6 @@ def compute(model: Model, kind: Kind) -> Layers:
     if scaling.name == "yarn" and depth and stretch > 1 and code.get("mscale", True):
         found["score_factor"] = (0.1 * depth * math.log(stretch) + 1) ** 2
     return Layers(**found)
-
-
-def along_axes(model: Model, kind: Kind) -> bool:
-    """Whether pairs turn along the axes of an image, in ways of which the code decides."""
-    return kind.rope.get("rope_type") == "axial" or model.code.get("axes") == "image"
-
-
-def _layout(kind: Kind, width: int, rotated: int, code: Any) -> dict[str, Any]:
-    """Return which dimensions turn, in numbers and in words."""
-    if kind.scaling.name == "proportional":
-        pairs = int(kind.share * width // 2)
-        words = f"{pairs} of {width // 2} pairs, at frequencies of the whole head"
-        return {"rotated": 2 * pairs, "first": 0, "layout": words}
-    if rotated == width:
-        return {"first": 0, "layout": f"the whole head, {width}"}
-    if kind.separate:
-        words = f"{rotated} of {width} dimensions, a separate part"
-        return {"first": code.get("first", width - rotated), "layout": words}
-    return {"first": 0, "layout": f"the first {rotated} of {width}"}
 
 
 def _axes(kind: Kind, code: Any) -> tuple[int, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 LEAST = 1e-9  # of numbers that must be positive
@@ -53,49 +53,47 @@ class Fields:
         values = self.values
         return not values.keys().isdisjoint(names) and any(values.get(n) is not None for n in names)
 
+    def wrong(self, names: Sequence[str], rule: str, value: Any, kind: Any = ValueError) -> Any:
+        """Return an error about one of some fields."""
+        return kind(f"{self.name(*names)} must {rule}, got {told(value)}")
+
     def number(self, *names: str, least: float = -math.inf, most: float = 1e18) -> float | None:
         """Return a real number."""
         if (value := self.get(*names)) is None:
             return None
         if isinstance(value, bool) or not isinstance(value, int | float):
-            raise TypeError(f"{self.name(*names)} must be a number, got {told(value)}")
+            raise self.wrong(names, "be a number", value, TypeError)
         if not least <= value <= most:
-            rule = f"at least {least:g}" if value < least else f"at most {most:g}"
-            rule = "positive" if value < least == LEAST else rule
-            raise ValueError(f"{self.name(*names)} must be {rule}, got {told(value)}")
+            rule = f"be at least {least:g}" if value < least else f"be at most {most:g}"
+            raise self.wrong(names, "be positive" if value < least == LEAST else rule, value)
         return float(value)
 
     def count(self, *names: str, least: int = 1, most: int = 10**12) -> int | None:
         """Return a whole number."""
         found = self.number(*names, least=least, most=most)
         if found is not None and not found.is_integer():
-            raise TypeError(f"{self.name(*names)} must be a whole number, got {found!r}")
+            raise self.wrong(names, "be a whole number", found, TypeError)
         return None if found is None else int(found)
 
     def items(self, name: str, kind: Any, most: int = 100_000) -> list[Any]:
         """Return a list whose items have one type, or an empty one."""
         value = self.get(name)
-        if value is None:
-            return []
-        whole = isinstance(value, list | tuple) and len(value) <= most
-        if not whole or not all(isinstance(each, kind) for each in value):
+        whole = value is None or (isinstance(value, list | tuple) and len(value) <= most)
+        if not whole or not all(isinstance(each, kind) for each in value or ()):
             what = {str: "strings", int: "whole numbers"}.get(kind, "numbers")
-            words = f"must be a list of at most {most} {what}, got {told(value)}"
-            raise TypeError(f"{self.path}{name} {words}")
-        return list(value)
+            raise self.wrong([name], f"be a list of at most {most} {what}", value, TypeError)
+        return list(value or ())
 
     def flag(self, name: str) -> bool | None:
         """Return a switch; 0 and 1 count."""
-        value = self.get(name)
-        if value not in (None, True, False):
-            raise TypeError(f"{self.path}{name} must be true or false, got {told(value)}")
+        if (value := self.get(name)) not in (None, True, False):
+            raise self.wrong([name], "be true or false", value, TypeError)
         return None if value is None else bool(value)
 
     def string(self, name: str) -> str | None:
         """Return a string."""
-        value = self.get(name)
-        if value is not None and not isinstance(value, str):
-            raise TypeError(f"{self.path}{name} must be a string, got {told(value)}")
+        if not isinstance(value := self.get(name), str | None):
+            raise self.wrong([name], "be a string", value, TypeError)
         return value
 
     def inside(self, name: str) -> Fields:

@@ -11,6 +11,8 @@ from posenc.attention import Rotates
 
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
+HEAD = ("name", "where", "count", "indices")  # of a description
+ALWAYS = ("head_dim", "layout", "pairing", "base", "scaling", "frequencies")  # told in any case
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
 
 
@@ -45,29 +47,10 @@ class Layers(Rotates):
     axes: tuple[int, ...] | None = None  #: For each pair, the axis that turns it.
 
     def described(self) -> list[tuple[str, str]]:
-        """Return pairs of name and text, enough to write the kernel."""
-        always = {
-            "head width": self.head_dim,
-            "rotated": self.layout,
-            "pairs": self.pairing,
-            "base": self.base,
-            "scaling": self.scaling,
-            "frequencies": self.frequencies,
-            "cosine and sine are multiplied by": self.attention_factor,
-        }
-        optional = {
-            "frequencies beyond the length before scaling": self.frequencies_beyond,
-            "cosine and sine are multiplied, beyond, by": self.attention_factor_beyond,
-            "scores are multiplied by": self.score_scale,
-            "scores are also multiplied by": self.score_factor,
-            "queries and keys are normalized": self.norm and f"{self.norm} the rotation",
-            "pairs per axis": self.sections,
-            "axis of each pair": self.axes and "".join(map(str, self.axes)),
-            "window": self.window,
-            "chunk": self.chunk,
-        }
-        told = always if self.where == ROTARY else {}
-        told |= {name: value for name, value in optional.items() if value}
+        """Return pairs of field and text, enough to write the kernel."""
+        said = {name: value for name, value in vars(self).items() if name not in HEAD}
+        asked = ALWAYS if self.where == ROTARY else ()
+        told = {name: value for name, value in said.items() if value is not None or name in asked}
         return [(name, shown(value)) for name, value in told.items()]
 
 

@@ -9,7 +9,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from posenc.config.fields import LEAST, Fields, told
+from posenc.config.fields import LEAST, Fields
 from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE
 
 PARTS = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
@@ -31,11 +31,13 @@ SIGNS = (*BASES, *LOCAL_BASES, *SHARES, *ROPES, "rotary_dim")
 NAMES = {*BASES, *LOCAL_BASES, *SHARES, *WIDTHS, *LATENT, *WINDOWS, *COUNTS, *LENGTHS}
 NAMES |= {*HIDDEN, *HEADS}
 FULL, SLIDING = "full_attention", "sliding_attention"
-STEPS = {  # every so many layers, one differs: its kind, the others', and the first such layer
-    "sliding_window_pattern": (FULL, SLIDING, -1),
-    "_sliding_window_pattern": (FULL, SLIDING, -1),
-    "full_attention_interval": (FULL, "linear_attention", -1),
-    "global_attn_every_n_layers": (FULL, SLIDING, 0),
+STEPS: dict[
+    str, Any
+] = {  # every so many layers, one differs: its kind, the others', and the first such layer
+    "sliding_window_pattern": {"one": FULL, "others": SLIDING, "at": -1},
+    "_sliding_window_pattern": {"one": FULL, "others": SLIDING, "at": -1},
+    "full_attention_interval": {"one": FULL, "others": "linear_attention", "at": -1},
+    "global_attn_every_n_layers": {"one": FULL, "others": SLIDING, "at": 0},
 }
 FLAGS = {  # a number for each layer: the kinds that 0 and others mean
     "hybrid_layer_pattern": (FULL, SLIDING),
@@ -52,12 +54,6 @@ def known_models() -> Mapping[str, Any]:
     return data
 
 
-@cache
-def _architectures() -> Mapping[str, str]:
-    """Return each type by its name without signs, as an architecture begins with it."""
-    return {name.replace("_", ""): name for name, code in known_models().items() if "file" in code}
-
-
 @dataclass
 class Kind:
     """One kind of layer: what step 1 finds, and below it what step 2 checks."""
@@ -71,6 +67,7 @@ class Kind:
     chunk: int | None = None
 
     scaling: Any = None
+    axial: bool = False  # pairs turn along the axes of an image, as the code decides
     fields: dict[str, Any] = field(default_factory=dict)
     head_dim: int | None = None
     rotated: int | None = None
@@ -87,12 +84,12 @@ class Model:
     text: Fields
     model_type: str | None
     code: Mapping[str, Any]  # what the type's code decides; empty if it isn't known
+    rope: Fields
     notes: list[str]
     others: list[tuple[Fields, str | None]]  # parts for images and sounds, with their types
     place: str | None = None  # where positions enter
     layers: int | None = None
     limit: int | None = None
-    rope: Fields = field(default_factory=lambda: Fields({}))
     nested: dict[str, Fields] = field(default_factory=dict)
     kinds: list[Kind] = field(default_factory=list)
 
@@ -102,7 +99,13 @@ def normalize(top: Fields, kind: str | None = None) -> Model:
     model = _identified(top, kind)
     text, code = model.text, model.code
     model.limit, model.layers = text.count(*LENGTHS), text.count(*COUNTS, most=10_000)
-    _find_rope(model)
+    ropes = [text.inside(name) for name in ROPES if text.get(name)]
+    if len(ropes) > 1 and ropes[0].values != ropes[1].values:
+        words = "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
+        model.notes.append(words)
+    model.rope = next(iter(ropes), model.rope)
+    named = [name for name, value in model.rope.values.items() if isinstance(value, Mapping)]
+    model.nested = {str(name): model.rope.inside(name) for name in named}
     inner, absolute = text.inside("attn_config"), text.get("position_embedding_type") == "absolute"
     relative = text.get("relative_attention") or text.get("relative_attention_num_buckets")
     if text.get("alibi") or inner.get("alibi"):
@@ -138,18 +141,19 @@ def _identified(top: Fields, kind: str | None) -> Model:
     code = known.get(kind or "", {})
     if "parts" in code:  # the fields of the text stand beside those of other parts
         code = known.get(code["parts"].get(PARTS[0], ""), code)
-    if "file" not in code and (
-        named := text.items("architectures", str) or top.items("architectures", str)
-    ):
+    named = text.items("architectures", str) or top.items("architectures", str)
+    if "file" not in code and named:
         same = named[0].partition("For")[0].lower()
-        if found := _architectures().get(same):
-            code = known[found]
-            notes.append(f"type {kind!a} isn't known: read as {found}, as architectures says")
+        found = [each for each in known if each.replace("_", "") == same and "file" in known[each]]
+        if found:
+            code = known[found[0]]
+            notes.append(f"type {kind!a} isn't known: read as {found[0]}, as architectures says")
     code = code if "file" in code else {}
     if inner := text.inside("attn_config").values:  # DBRX has the base there
         text.values = {**{each: inner[each] for each in BASES if each in inner}, **text.values}
     text.defaults = code.get("fields", {})
-    return Model(top, text, top.string("model_type") or kind, code, notes, others)
+    rope = Fields({}, f"{text.path}rope_parameters.")
+    return Model(top, text, top.string("model_type") or kind, code, rope, notes, others)
 
 
 def _type(part: Fields, kind: str | None) -> str | None:
@@ -158,23 +162,9 @@ def _type(part: Fields, kind: str | None) -> str | None:
     return kind if kind and "parts" in known_models().get(own or "", {"parts": 0}) else own
 
 
-def _find_rope(model: Model) -> None:
-    """Find the mapping that describes the rotation."""
-    text = model.text
-    ropes = [text.inside(name) for name in ROPES if text.get(name)]
-    if len(ropes) > 1 and ropes[0].values != ropes[1].values:
-        model.notes.append(
-            "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
-        )
-    model.rope = next(iter(ropes), Fields({}, f"{text.path}rope_parameters."))
-    for name, value in model.rope.values.items():
-        if isinstance(name, str) and isinstance(value, Mapping):
-            model.nested[name] = model.rope.inside(name)
-
-
 def _sequence(model: Model) -> list[str] | None:
     """Return the kind of each layer, if the file or the type's code says."""
-    text, pattern, number = model.text, model.code.get("pattern") or {}, model.layers or 0
+    text, pattern, number = model.text, model.code.get("pattern", {}), model.layers or 0
     turns = text.items("no_rope_layers", int)
     text.get(*STEPS, "no_rope_layer_interval", "max_window_layers", "use_sliding_window")
     if types := text.items("layer_types", str) or text.items("layers_block_type", str):
@@ -182,14 +172,13 @@ def _sequence(model: Model) -> list[str] | None:
     for name, kinds in FLAGS.items():
         if flags := text.items(name, int):
             return [kinds[bool(each)] for each in flags]
-    letters, steps = text.get("hybrid_override_pattern"), text.get("sliding_window_pattern")
+    names = ("hybrid_override_pattern", "sliding_window_pattern")
+    letters, steps = (text.get(name) for name in names)
     if letters is None and isinstance(steps, str):  # Exaone's, whose last layer is a full one
         letters = f"{(steps * number)[: number - 1]}G" if 0 < len(steps) < 100 else steps
     if letters is not None:
         if not isinstance(letters, str) or len(letters) > 10_000 or set(letters) - set(LETTERS):
-            name = text.name("hybrid_override_pattern", "sliding_window_pattern")
-            rule = f"must be of the letters {''.join(LETTERS)}"
-            raise ValueError(f"{name} {rule}, got {told(letters)}")
+            raise text.wrong(names, f"be of the letters {''.join(LETTERS)}", text.get(*names))
         return [LETTERS[each] for each in letters]
     period, offset = text.count("attn_layer_period"), text.count("attn_layer_offset", least=0)
     linear, late = text.inside("linear_attn_config"), text.count("max_window_layers")
@@ -204,14 +193,12 @@ def _sequence(model: Model) -> list[str] | None:
         return [pattern["others"] if each else pattern["one"] for each in turns[:number]]
     if late and text.flag("use_sliding_window"):
         return [SLIDING if i >= late else FULL for i in range(number)]
-    named = [name for name in (*STEPS, pattern.get("field")) if name and text.has(name)]
-    one, rest, at = STEPS.get(next(iter(named), ""), ("", "", 0))
-    if pattern:
-        one, rest, at = pattern["one"], pattern["others"], pattern["at"]
-    if not (step := text.count(*named) if named else pattern.get("step")) or not one:
+    named = next((each for each in (*STEPS, pattern.get("field")) if each and text.has(each)), "")
+    rule, step = pattern or STEPS.get(named), text.count(named) or pattern.get("step")
+    if not rule or not step:
         return None
-    found = [one if (i - at) % step == 0 else rest for i in range(number)]
-    return [*found[:-1], pattern["last"]] if "last" in pattern else found
+    found = [rule["one" if (i - rule["at"]) % step == 0 else "others"] for i in range(number)]
+    return [*found[:-1], rule.get("last", found[-1])]
 
 
 def _find_kinds(model: Model, sequence: list[str] | None) -> None:
@@ -245,7 +232,7 @@ def _turned(model: Model, number: int) -> list[bool]:
     found = [bool(each) for each in text.items("no_rope_layers", int)]
     every = text.count("no_rope_layer_interval")
     says = text.has("no_rope_layer_interval") or "without" in code
-    other = (code.get("pattern") or {}).get("field") != "no_rope_layer_interval"
+    other = code.get("pattern", {}).get("field") != "no_rope_layer_interval"
     if not found and every and says and other:
         found = [bool((i + 1) % every) for i in range(number)]
     found = [*found, *[True] * number][:number]

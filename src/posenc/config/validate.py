@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from posenc.config.fields import LEAST, Fields, told
+from posenc.config.fields import LEAST, Fields
 from posenc.config.normalize import HEADS, HIDDEN, LATENT, SHARES, WIDTHS, Kind, Model
 from posenc.scaling import ORIGINAL, SCALINGS, find_scaling
 
@@ -17,19 +17,19 @@ PREFIXES = {"sliding_attention": "swa_", "full_attention": "global_"}
 def validate(model: Model, kind: Kind) -> None:
     """Check one kind of layer; raise an error that names the field."""
     rope = kind.rope
-    name = rope.get("rope_type", "type")
-    scaling = find_scaling("default" if name in (None, "axial") else name)
-    if scaling is None:
-        named = rope.name("rope_type", "type")
-        raise ValueError(f"{named} must be one of {', '.join(SCALINGS)}, got {told(name)}")
-    kind.scaling = scaling
+    names = ("rope_type", "type")
+    name = rope.get(*names)
+    kind.scaling = find_scaling("default" if name in (None, "axial") else name)
+    if kind.scaling is None:
+        raise rope.wrong(names, f"be one of {', '.join(SCALINGS)}", name)
+    kind.axial = name == "axial" or model.code.get("axes") == "image"
     _check_widths(model, kind)
     _check_share(model, kind)
     _check_scaling(model, kind)
-    sections = rope.items("mrope_section", int, most=8) or rope.items("xdrope_section", int, most=8)
+    names = ("mrope_section", "xdrope_section")
+    sections = [each for name in names for each in rope.items(name, int, most=8)]
     if any(not 0 <= each <= MOST for each in sections):
-        words = f"mrope_section must hold counts of pairs, got {told(sections)}"
-        raise ValueError(f"{rope.path}{words}")
+        raise rope.wrong(names, "hold counts of pairs", sections)
     if sum(said := model.code.get("sections", ())) == (kind.rotated or 0) // 2:
         sections = sections or said
     kind.sections = tuple(sections) or None
@@ -50,8 +50,7 @@ def _check_widths(model: Model, kind: Kind) -> None:
     if width is None and hidden and heads:
         width = hidden // heads
         if not 1 <= width <= MOST:
-            words = f"gives heads of width {width}: it must be 1 to {MOST}"
-            raise ValueError(f"{text.name(*HIDDEN)} {words}")
+            raise text.wrong(HIDDEN, f"give heads of width 1 to {MOST}", hidden)
     if part := text.count(LATENT[0], most=MOST):
         rest = text.get(LATENT[1]) and text.count(LATENT[1], most=MOST)
         width = part + rest if rest else width
@@ -62,29 +61,22 @@ def _check_widths(model: Model, kind: Kind) -> None:
 def _check_share(model: Model, kind: Kind) -> None:
     """Find how many dimensions turn, and their share of the width."""
     text, rope, width = model.text, kind.rope, kind.head_dim
-    turned = text.count("rotary_dim", most=MOST)
-    where = rope if rope.has(*SHARES) else text
-    share = where.number(*SHARES)
+    where, shares = rope if rope.has(*SHARES) else text, model.code.get("shares", {})
+    share, turned = where.number(*SHARES, least=LEAST, most=1), text.count("rotary_dim", most=MOST)
     text.get(*SHARES)
-    if share is not None and not 0 < share <= 1:
-        raise ValueError(f"{where.name(*SHARES)} must be above 0 and at most 1, got {share!r}")
-    shares = model.code.get("shares", {})
     if share is None and not text.has("rotary_dim"):
         share = shares.get(kind.name, shares.get(""))
     if share is None and turned and width:
+        if turned > width:
+            raise text.wrong(["rotary_dim"], f"be at most the head's {width}", turned)
         share = turned / width
-        if share > 1:
-            raise ValueError(
-                f"{text.path}rotary_dim must be at most the head's {width}, got {turned}"
-            )
     if not kind.separate:
         kind.share = 1.0 if share is None else share
         kind.rotated = width
         if width and kind.scaling.name != "proportional":
             kind.rotated = int(width * kind.share)
             if not kind.rotated:
-                words = f"leaves no dimension of {width}, got {share!r}"
-                raise ValueError(f"{where.name(*SHARES)} {words}")
+                raise where.wrong(SHARES, f"leave a dimension of {width}", share)
 
 
 def _check_scaling(model: Model, kind: Kind) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Mapping
 
-from posenc.config.compute import along_axes
 from posenc.config.fields import Fields
 from posenc.config.found import ROTARY, Layers
 from posenc.config.normalize import Kind, Model
@@ -35,8 +34,7 @@ def warn(model: Model, layers: Iterable[Layers]) -> Iterator[str]:
             text.get(name)
     for kind in model.kinds:
         if kind.where == ROTARY:
-            yield from _contradictions(model, kind)
-            yield from _differences(model, kind)
+            yield from _about(model, kind)
     if text.get("compress_rope_theta"):
         yield "compress_rope_theta is a second base: the code decides which layers use it"
     if text.get("attn_temperature_tuning"):
@@ -51,61 +49,53 @@ def warn(model: Model, layers: Iterable[Layers]) -> Iterator[str]:
         yield from _unread(model.rope, 0, bool(model.code))
 
 
-def _contradictions(model: Model, kind: Kind) -> Iterator[str]:
-    """Yield what can't all be meant in a mapping, or beside it."""
-    fields, name, limit = kind.fields, kind.scaling.name, model.limit
-    trained, factor = fields.get(ORIGINAL), fields.get("factor")
-    if trained and limit and trained > limit:
-        yield f"{ORIGINAL}, {trained}, exceeds max_position_embeddings, {limit}"
-    elif trained and limit and factor and trained not in (limit, limit / factor):
-        ratio = f"{limit} / {trained} is {limit / trained:g}"
-        if name in ("yarn", "longrope"):
+def _about(model: Model, kind: Kind) -> Iterator[str]:
+    """Yield what can't all be meant, and what programs are known to read differently."""
+    text, rope, fields, scaling = model.text, kind.rope, kind.fields, kind.scaling
+    name, title, limit = scaling.name, rope.path[:-1], model.limit
+    new, old = rope.values.get("rope_type"), rope.values.get("type")
+    if None not in (new, old) and new != old:
+        yield f"{title} has rope_type {new!r}, for new programs, and type {old!r}, for old ones"
+    elif new is None and old is not None:
+        yield f"{title}.type is the old spelling of rope_type: some programs read only one"
+    if {new, old} & set(scaling.spellings):
+        yield f"{title} has the deprecated type {new or old!r}, now {name!r}"
+    known = scaling.fields | SHARED | (SCALINGS["yarn"].fields if "alpha" in fields else set())
+    for each, value in rope.values.items():
+        rope.read.add(each)
+        said = value is not None and not isinstance(value, Mapping)
+        if said and each not in known and "dim" not in each:
+            yield f"{title}.{str(each)[:60]!a} is ignored by type {name!r}"
+    if kind.axial:
+        yield f"{kind.name}: rotated along the axes of an image; the code decides how"
+    elif kind.base is None:
+        yield f"no base for {kind.name}: each program falls back to its own default"
+    if ORIGINAL in scaling.fields and not rope.has(ORIGINAL):
+        if text.has(ORIGINAL) and name != "longrope":
+            yield f"{ORIGINAL} is outside {title}, where some programs ignore it"
+        elif not text.has(ORIGINAL):
+            words = f"transformers falls back to max_position_embeddings, {limit}"
+            yield f"{title} has no {ORIGINAL}: {words}, right if that is the length before scaling"
+    if (trained := fields.get(ORIGINAL)) and limit and name in ("yarn", "longrope", "llama3"):
+        factor = fields.get("factor", limit / trained)
+        if trained > limit:
+            yield f"{ORIGINAL}, {trained}, exceeds max_position_embeddings, {limit}"
+        elif name != "llama3" and trained != limit and factor != limit / trained:
+            ratio = f"{limit} / {trained} is {limit / trained:g}"
             yield f"the factor is {factor:g}, but {ratio}: the factor takes precedence"
     if name == "llama3" and fields["low_freq_factor"] == fields["high_freq_factor"]:
         yield "low_freq_factor equals high_freq_factor: no interpolation, frequencies jump"
-    if "attention_factor" in fields and ("mscale" in fields or "mscale_all_dim" in fields):
+    if "attention_factor" in fields and {"mscale", "mscale_all_dim"} & fields.keys():
         yield "attention_factor overrides mscale and mscale_all_dim in cosine and sine"
-    rotated, turned, sections = kind.rotated, model.text.get("rotary_dim"), kind.sections
-    if rotated and rotated % 2:
+    if "alpha" in fields and not model.code:
+        yield f"{title}.alpha raises the base in Hunyuan's code and in vLLM; others ignore it"
+    rotated, turned, sections = kind.rotated or 0, text.get("rotary_dim"), kind.sections or ()
+    if rotated % 2:
         yield f"{rotated} dimensions are rotated, an odd number: the code decides which"
-    if turned and rotated and turned != rotated and kind.head_dim:
+    if turned and kind.head_dim and turned != rotated:
         yield f"rotary_dim says {turned} dimensions, partial_rotary_factor {rotated}"
     if sections and rotated and sum(sections) != rotated // 2:
         yield f"mrope_section sums to {sum(sections)}, but {rotated // 2} pairs turn"
-
-
-def _differences(model: Model, kind: Kind) -> Iterator[str]:
-    """Yield what programs are known to read differently."""
-    rope, fields, scaling, title = kind.rope, kind.fields, kind.scaling, kind.rope.path[:-1]
-    new, old = rope.values.get("rope_type"), rope.values.get("type")
-    if None not in (new, old) and new != old:
-        words = "new programs read the first, old ones the second"
-        yield f"{title} has rope_type {new!r} and type {old!r}: {words}"
-    elif new is None and old is not None:
-        yield f"{title}.type is the old spelling of rope_type: some programs read only one"
-    for name in {new, old} & set(scaling.spellings):
-        yield f"{title} has the deprecated type {name!r}, now {scaling.name!r}"
-    known = scaling.fields | SHARED | (SCALINGS["yarn"].fields if "alpha" in fields else set())
-    for name, value in rope.values.items():
-        rope.read.add(name)
-        said = value is not None and not isinstance(value, Mapping)
-        if said and name not in known and "dim" not in name:
-            yield f"{title}.{str(name)[:60]!a} is ignored by type {scaling.name!r}"
-    if kind.base is None and not along_axes(model, kind):
-        yield f"no base for {kind.name}: each program falls back to its own default"
-    if ORIGINAL in scaling.fields and not rope.has(ORIGINAL):
-        if not model.text.has(ORIGINAL):
-            yield (
-                f"{title} has no {ORIGINAL}: transformers falls back to "
-                f"max_position_embeddings, {model.limit}, which is right only if that is the "
-                "length before scaling"
-            )
-        elif scaling.name != "longrope":
-            yield f"{ORIGINAL} is outside {title}, where some programs ignore it"
-    if "alpha" in fields and not model.code:
-        yield f"{title}.alpha raises the base in Hunyuan's code and in vLLM; others ignore it"
-    if along_axes(model, kind):
-        yield f"{kind.name}: rotated along the axes of an image; the code decides how"
 
 
 def _unread(fields: Fields, depth: int, known: bool) -> Iterator[str]:
