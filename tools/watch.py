@@ -56,36 +56,30 @@ APART = {
 }
 
 # What a class's defaults leave out, or don't fit a small model.
-HEADS, MROPE = {"head_dim": 64}, {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
-AXES = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, **MROPE}}
-SMALL = {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 1}
+HEADS, SMALL = (
+    {"head_dim": 64},
+    {"hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 2},
+)
+AXES = {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
+AXES = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, **AXES}}
+FULL = {"layer_types": ["full_attention", "linear_attention"] * 3}
 MORE = {
+    **dict.fromkeys(["hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "ministral"], HEADS),
+    **dict.fromkeys(["glm4v_text", "glm_image_text"], AXES),
     "bamba": {"attn_layer_indices": [1, 3]},
     "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10_000.0, "clip_qkv": 8.0}},
     "deepseek_v2": {"num_experts_per_tok": 2, "n_routed_experts": 4},
     "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1},
     "gemma3n_text": {"num_kv_shared_layers": 0},
-    "glm4v_text": AXES,
     "glm4v_moe_text": AXES | {"head_dim": 128},
-    "glm_image_text": AXES,
-    "granitemoehybrid": {
-        "layer_types": ["full_attention", "linear_attention"] * 3,
-        "position_embedding_type": "rope",
-    },
-    "hunyuan_v1_dense": HEADS,
-    "hunyuan_v1_moe": HEADS,
-    "hunyuan_vl_text": HEADS,
+    "granitemoehybrid": FULL | {"position_embedding_type": "rope"},
     "lfm2_moe": {"layer_types": ["full_attention", "conv"] * 3},
-    "ministral": HEADS,
-    "moonshine": {
-        "hidden_size": 288,
-        "encoder_num_attention_heads": 8,
-        "encoder_num_key_value_heads": 8,
-    },
+    "moonshine": {f"encoder_num_{name}_heads": 8 for name in ("attention", "key_value")}
+    | {"hidden_size": 288},
     "nemotron": HEADS | {"num_key_value_heads": 2},
     "phi4_multimodal": {
-        "vision_config": SMALL | {"num_attention_heads": 2},
-        "audio_config": SMALL | {"num_blocks": 1, "num_attention_heads": 2},
+        "vision_config": SMALL | {"num_hidden_layers": 1},
+        "audio_config": SMALL | {"num_blocks": 1},
     },
     "step3p5": {"sliding_window": 5},
     "zamba2": {"layers_block_type": ["hybrid", "mamba"] * 3, "use_mem_rope": True},
@@ -254,8 +248,9 @@ def facts(watch, place, query, key, product, scores):
     """Return what one layer does with positions."""
     x, layer = matrix(key), PLACE.search(place)
     found = {"layer": layer and int(layer[1]), "width": x.shape[-1]}
-    moved = np.flatnonzero(np.ptp(x, axis=0) > 1e-12 * np.abs(x).max())
-    found["turned"] = bool(len(moved)) and bool(np.ptp(x, axis=0).max() > 1e-6 * np.abs(x).max())
+    spread, most = np.ptp(x, axis=0), np.abs(x).max()
+    moved = np.flatnonzero(spread > 1e-12 * most)
+    found["turned"] = bool(spread.max() > 1e-6 * most)
     if found["turned"]:
         half = len(moved) // 2
         options = {"halves": (moved[:half], moved[half : 2 * half])}
@@ -264,17 +259,17 @@ def facts(watch, place, query, key, product, scores):
         errors = {n: np.abs(np.abs(z) / np.abs(z[0]) - 1).max() for n, z in circles.items()}
         pairing = min(errors, key=errors.get)
         angles = np.angle(circles[pairing] / circles[pairing][0])
-        found |= {"first": int(moved[0]), "frequencies": np.abs(angles[1]).tolist()}
         straight = np.exp(1j * np.outer(np.arange(len(x)), angles[1]))
         found["line"] = bool(np.abs(np.exp(1j * angles) - straight).max() < 1e-3)
-        found["pairing"] = "other"
-        if errors[pairing] < 1e-4 and len(moved) % 2 == 0:
-            found["pairing"] = before(watch, place, x[0], options[pairing]) or pairing
-    norms = [v.double().numpy() for name, v in watch.norms.items() if name.startswith(place)]
-    if norms:
-        axes = [[axis for axis, n in enumerate(v.shape) if n == len(x)][:1] for v in norms]
-        ranges = [np.ptp(v, axis=axis[0]) for v, axis in zip(norms, axes, strict=True) if axis]
-        found["norm"] = "after" if any(each.max() > 1e-6 for each in ranges) else "before"
+        found |= {"first": int(moved[0]), "frequencies": np.abs(angles[1]).tolist()}
+        circle = errors[pairing] < 1e-4 and len(moved) % 2 == 0
+        ordered = circle and before(watch, place, x[0], options[pairing])
+        found["pairing"] = ordered or (pairing if circle else "other")
+    for name, each in watch.norms.items():
+        axis = next((axis for axis, n in enumerate(each.shape) if n == len(x)), None)
+        if name.startswith(place):
+            later = axis is not None and np.ptp(each.double().numpy(), axis=axis).max() > 1e-6
+            found["norm"] = "after" if later or found.get("norm") == "after" else "before"
     if scores.shape[-2] == product.shape[-2]:
         plain, asked = matrix(product), matrix(scores)[:, : product.shape[-1]]
         found["scale"] = float(asked[0, 0] / plain[0, 0])
@@ -299,11 +294,9 @@ def before(watch, place, row, pairs):
 def classes():
     """Yield a type and model classes of it, for each modeling file that speaks of a rotation."""
     for file in sorted((HOME / "models").glob("*/modeling_*.py")):
-        if not TURNS.search(file.read_text(encoding="utf-8")):
-            continue
-        name = f"transformers.models.{file.parent.name}.{file.stem}"
-        module, found = importlib.import_module(name), defaultdict(list)
-        for kind in vars(module).values():
+        name, found = f"transformers.models.{file.parent.name}.{file.stem}", defaultdict(list)
+        spoken = TURNS.search(file.read_text(encoding="utf-8"))
+        for kind in vars(importlib.import_module(name)).values() if spoken else ():
             ours = inspect.isclass(kind) and kind.__module__ == name
             if ours and issubclass(kind, transformers.PreTrainedModel) and kind.config_class:
                 found[kind.config_class].append(kind)
@@ -311,8 +304,7 @@ def classes():
             plain = [k for k in kinds if not re.search("For[A-Z]|PreTrained|Head", k.__name__)]
             single = inspect.isclass(config) and config.model_type
             if single and (not config.sub_configs or config.model_type in WHOLE):
-                ordered = sorted(plain or kinds, key=lambda each: len(each.__name__))
-                yield config.model_type, ordered[:2]
+                yield config.model_type, sorted(plain or kinds, key=lambda k: len(k.__name__))[:2]
 
 
 def differences(kind, config, layers):
@@ -332,8 +324,7 @@ def differences(kind, config, layers):
 def _near(seen, said):
     if said is None or not isinstance(seen, float | list) or np.shape(seen) != np.shape(said):
         return False
-    close = 1e-2 if isinstance(seen, float) else 2e-3  # a soft cap moves scores a little
-    return np.allclose(said, seen, close, 3e-7)
+    return np.allclose(said, seen, 1e-2 if isinstance(seen, float) else 2e-3, 3e-7)  # soft caps
 
 
 def _compared(runs, told):
@@ -399,8 +390,10 @@ def decided(model, config, layers):
         found["fields"].setdefault("no_rope_layer_interval", 4)
     norms = {each["norm"] for each in turned if "norm" in each}
     found["norm"] = max(norms, key=["before", "after"].index, default=None)
-    switches = [name for name in ("use_qk_norm", "qk_layernorm") if name in said]
-    found["normed"] = [switches[0], bool(said[switches[0]])] if switches else None
+    switches = [
+        [name, bool(said[name])] for name in ("use_qk_norm", "qk_layernorm") if name in said
+    ]
+    found["normed"] = switches[0] if switches else None
     cut = {each["first"] for each in turned if 2 * len(each["frequencies"]) < each["width"]}
     found["first"] = min(cut - {0}, default=None)
     unlimited = all("sees" in each and not any(each["sees"]) for each in turned)
