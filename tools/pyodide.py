@@ -4,8 +4,9 @@ Pyodide's core comes from its npm package, which lists all Pyodide packages with
 checksums but doesn't ship them. The ones the book needs come from a wheel on PyPI that does; each
 must match its listed checksum. npm and pip verify both downloads against `tools/pyodide`. The files
 are then shrunk reproducibly: the WebAssembly is gzipped (under a suffix for which no server sets a
-content encoding), and files that no page can use are dropped. The result is in
-`book/python/pyodide`, with a lock file of the same format, whose checksums the browser verifies.
+content encoding), files that no page can use are dropped, and `pyodide/compile.py` compiles, in
+Pyodide and Node, what most pages import. The result is in `book/python/pyodide`, with a lock file
+of the same format, whose checksums the browser verifies.
 """
 
 import gzip
@@ -22,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "book" / "python" / "pyodide"
 CORE = ROOT / "tools" / "pyodide" / "node_modules" / "pyodide"
-WASM = "pyodide.asm.wasm"
+WASM, LIBRARY = "pyodide.asm.wasm", "python_stdlib.zip"
 
 # The packages that chapters and `posenc` import, with their dependencies.
 NEEDS = {
@@ -42,6 +43,10 @@ LEFT_OUT = """
     matplotlib/mpl-data/fonts/ttf/DejaVuSerif* matplotlib/mpl-data/fonts/ttf/DejaVuSansMono*
     sklearn/datasets/data/* sklearn/datasets/descr/* sklearn/datasets/images/*
     scipy/io/* scipy/odr/* scipy/signal/* scipy/datasets/* scipy/fftpack/*
+    numpy/_pyinstaller/* _pyrepl/[!_pt]* wsgiref/* xmlrpc/* xml/dom/* xml/sax/* sqlite3/*
+    logging/config.py logging/handlers.py imaplib.py mailbox.py pickletools.py poplib.py smtplib.py
+    _pyio.py _pydatetime.py encodings/*_jis* encodings/*_kr.py encodings/big5* encodings/cp[125-9]*
+    encodings/euc* encodings/gb* encodings/iso* encodings/koi8* encodings/mac_* encodings/shift*
 """
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -71,8 +76,9 @@ def main(folder):
     for path in HERE.iterdir():
         if path.name != "LICENSES.txt":
             path.unlink()
-    for name in ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip"):
+    for name in ("pyodide.mjs", "pyodide.asm.mjs"):
         (HERE / name).write_bytes((CORE / name).read_bytes())
+    (HERE / LIBRARY).write_bytes(smaller((CORE / LIBRARY).read_bytes()))
     packed = gzip.compress((CORE / WASM).read_bytes(), 9, mtime=0)
     (HERE / f"{WASM}.packed").write_bytes(packed)
     lock, kept = json.loads((CORE / "pyodide-lock.json").read_text(encoding="utf-8")), {}
@@ -85,9 +91,11 @@ def main(folder):
                 wheel = all_wheels.read(f"open_webui/frontend/pyodide/{entry['file_name']}")
             if digest(wheel) != entry["sha256"]:
                 sys.exit(f"{entry['file_name']} doesn't match the checksum that Pyodide lists")
-        wheel = smaller(wheel)
-        (HERE / entry["file_name"]).write_bytes(wheel)
-        kept[name] = entry | {"sha256": digest(wheel)}
+        (HERE / entry["file_name"]).write_bytes(smaller(wheel))
+        kept[name] = entry
+    subprocess.run(["node", CORE.parents[1] / "compile.mjs", HERE], check=True)
+    for entry in kept.values():
+        entry["sha256"] = digest((HERE / entry["file_name"]).read_bytes())
     lock["packages"] = kept
     text = json.dumps(lock, indent=1, sort_keys=True) + "\n"
     (HERE / "pyodide-lock.json").write_text(text, encoding="utf-8")

@@ -284,7 +284,8 @@ function ask(cell, check, given) {
   });
   area.defaultValue = lines.join("\n");
   const box = make("div", { class: "cell answer", "data-check": check, "data-name": name });
-  box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, area));
+  const editor = make("div", { class: "editor highlight" }, area); // moved, it would lose the focus
+  box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, editor));
   box.addEventListener("focusin", runtime, { once: true });
   cell.before(box);
 }

@@ -288,7 +288,7 @@ class Cell {
         wrap: "off",
       });
       this.code.hidden = true;
-      this.code.after(this.editor);
+      this.code.after(make("div", { class: "editor highlight" }, this.editor));
       this.watch();
     }
     this.editor.value = text;
@@ -298,9 +298,7 @@ class Cell {
   /** Colors lie below the text area, whose own letters are transparent. */
   watch() {
     this.colors = make("pre", { class: "colors", "aria-hidden": "true" });
-    const both = make("div", { class: "editor highlight" });
-    this.editor.before(both);
-    both.append(this.colors, this.editor);
+    this.editor.before(this.colors);
     this.editor.addEventListener("scroll", () => (this.colors.scrollLeft = this.editor.scrollLeft));
     this.paint();
     this.editor.addEventListener("input", () => this.changed());

@@ -32,9 +32,9 @@ self.fetch = async (address, options) => {
 };
 
 async function start() {
-  const python = await loadPyodide({ indexURL: here, packageBaseUrl: here });
-  const archive = await (await fetch(`${here}posenc.zip`)).arrayBuffer();
-  python.unpackArchive(archive, "zip", { extractDir: "/home/pyodide" });
+  const own = fetch(`${here}posenc.zip`).then((response) => response.arrayBuffer());
+  const python = await loadPyodide({ indexURL: here, packageBaseUrl: here, packages: ["numpy"] });
+  python.unpackArchive(await own, "zip", { extractDir: "/home/pyodide" });
   python.registerJsModule("page", { send: (text) => postMessage(JSON.parse(text)) });
   python.FS.chdir("/home/pyodide/notebooks");
   python.runPython("import sys; sys.path.insert(0, '/home/pyodide')");
