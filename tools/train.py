@@ -14,17 +14,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import stats
 
-from posenc.book import experiments
-from posenc.book.experiments import (
-    WIDTH,
-    Scaled,
-    Settings,
-    by_depth,
-    examine,
-    fine_tune,
-    share,
-    train,
-)
+from posenc.book import experiments as ex
+from posenc.book.experiments import Scaled, Settings, examine, fine_tune, share, train
 
 DATA = Path(__file__).parents[1] / "notebooks" / "data"
 
@@ -41,11 +32,11 @@ SWEEP = range(200, 203)
 """Held-out seeds for choosing rate and start: different weights, data and tests."""
 
 RATES = (1e-2, 5e-3, 2e-2)
-STARTS = (WIDTH**-0.5, 1.0)
+STARTS = (ex.WIDTH**-0.5, 1.0)
 """The pair with the best mean over `SWEEP` wins; ties go to the first."""
 
 MAIN = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
-TABLES = ("sinusoidal", "learned", *experiments.FIXED)
+TABLES = ("sinusoidal", "learned", *ex.FIXED)
 
 RULES = json.loads((DATA / "rules.json").read_text(encoding="utf-8"))
 """Ways to read 64 letters with models trained on 16, in the fields of a `config.json`.
@@ -80,7 +71,7 @@ def grid():
         yield job("again", task, encoding, causal=causal)
     for task in ("order", "back"):
         yield job("join", task, "concatenated")
-    for task, start, scale in product(("back", "order"), STARTS, (1.0, WIDTH**0.5)):
+    for task, start, scale in product(("back", "order"), STARTS, (1.0, ex.WIDTH**0.5)):
         yield job("scale", task, starts=(start,), scale=scale)
     for task, layers in product(("marked", "place", "order", "back"), (1, 2, 3)):
         if (task, layers) not in (("order", 2), ("back", 2)):  # already in "main"
@@ -96,16 +87,6 @@ def grid():
         yield job("stretch", task, "rotary", (1.0,), steps=steps)
         for base in BASES if task != "order" else ():
             yield job("stages", task, "rotary", (1.0,), base=base, steps=steps)
-
-
-def seeds_of(study):
-    """Return the seeds of a study's models."""
-    return FRESH if study in SECOND else SEEDS
-
-
-def table_of(study):
-    """Return the name of a study's table."""
-    return "context" if study in CONTEXT else "experiments"
 
 
 def choose(settings, starts):
@@ -128,7 +109,7 @@ def found_at(models, seq_len):
     """Return accuracy at a length and, in the needle task, by depth."""
     found = {f"{seq_len}": accuracy(models, seq_len)}
     if models.settings.task == "needle":
-        parts = enumerate(by_depth(models, seq_len))
+        parts = enumerate(ex.by_depth(models, seq_len))
         found |= {f"depth{part}of{seq_len}": shares for part, shares in parts}
     return found
 
@@ -155,23 +136,23 @@ def run(job):
     """Choose rate and start on held-out data, train the models, and return their rows."""
     study, settings, starts = job
     chosen, swept = choose(settings, starts)
-    seeds = seeds_of(study)
+    seeds = FRESH if study in SECOND else SEEDS
     trained = train(chosen, seeds)
     if study in CONTEXT:
         results = (stretched if study == "stretch" else in_stages)(trained)
     else:
         beyond = study in ("main", "again", "spread")
-        results = [("test", experiments.measure(trained, beyond=beyond))]
-    rows = [*experiments.records(study, "sweep", *swept)]
+        results = [("test", ex.measure(trained, beyond=beyond))]
+    rows = [*ex.records(study, "sweep", *swept)]
     for role, found in results:
-        rows += experiments.records(study, role, [chosen] * len(seeds), seeds, found)
+        rows += ex.records(study, role, [chosen] * len(seeds), seeds, found)
     return rows
 
 
 def write(parts):
     """Write both tables."""
-    for table in ("experiments", "context"):
-        rows = [row for part in parts for row in part if table_of(row["study"]) == table]
+    for table, longer in (("experiments", False), ("context", True)):
+        rows = [row for part in parts for row in part if (row["study"] in CONTEXT) == longer]
         columns = dict.fromkeys(key for row in rows for key in row)
         with (DATA / f"{table}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, columns, lineterminator="\n")
@@ -186,14 +167,14 @@ def sample(number):
     must lie within the 99.9 % interval for the mean of six new seeds.
     """
     contenders = {}
-    for row in experiments.read(DATA / "experiments.csv"):
+    for row in ex.read(DATA / "experiments.csv"):
         if (row["role"], row["seq_len"]) == ("test", 16):
-            name = row["study"], repr(experiments.settings_of(row))
+            name = row["study"], repr(ex.settings_of(row))
             contenders.setdefault(name, []).append(row)
     chosen = sorted(contenders)[number * 37 % len(contenders)]
     rows = contenders[chosen]
-    models = train(experiments.settings_of(rows[0]), [row["seed"] for row in rows[:6]])
-    found = experiments.measure(models, beyond=False)["16"].mean().item()
+    models = train(ex.settings_of(rows[0]), [row["seed"] for row in rows[:6]])
+    found = ex.measure(models, beyond=False)["16"].mean().item()
     stored = np.array([row["16"] for row in rows])
     error = stored.std(ddof=1) * (1 / 6 + 1 / len(stored)) ** 0.5
     reach = max(0.02, stats.t.ppf(0.9995, len(stored) - 1) * error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -116,20 +117,19 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
     stretching = stretching and task in ("order", "back")
     short = trained == TRAIN_LEN and not settings.sequences
     found = {}
+
+    def ask(name: str, *how: Any) -> None:
+        found[name] = share(*examine(models, *how)[1:])
+
     for seq_len, number in LENGTHS.items():
         if seq_len < trained or (seq_len > trained and (ends or not beyond)):
             continue
-        _, targets, answers = examine(models, seq_len, number=number)
-        found[f"{seq_len}"] = share(targets, answers)
+        ask(f"{seq_len}", seq_len, None, number)
         if stretching and seq_len > trained:
-            at = torch.arange(seq_len) * trained / seq_len
-            _, targets, answers = examine(models, seq_len, at, number)
-            found[f"x{seq_len}"] = share(targets, answers)
+            ask(f"x{seq_len}", seq_len, torch.arange(seq_len) * trained / seq_len, number)
     if stretching:
-        here = torch.arange(trained)
-        for name, at in (("moved", here + 16), ("stretched", here * 2)):
-            _, targets, answers = examine(models, trained, at, 128)
-            found[name] = share(targets, answers)
+        ask("moved", trained, torch.arange(trained) + 16, 128)
+        ask("stretched", trained, torch.arange(trained) * 2, 128)
     if settings.sequences:
         tokens, targets = drawn(models, (settings.sequences,), trained, 1_000_000)
         found["known"] = share(targets, _answers(models, tokens))

@@ -80,10 +80,10 @@ class Transformer(nn.Module):
             states.append(layer(states[-1], positions, self.encoding))
         return states
 
-    def forward(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Return a score for each answer, (batch, seq_len, TRAIN_LEN)."""
-        out: Tensor = self.head(self.hidden_states(tokens, positions)[-1])
-        return out
+    def forward(self, tokens: Tensor, positions: Tensor, states: bool = False) -> Any:
+        """Return a score for each answer, (batch, seq_len, TRAIN_LEN), or the hidden states."""
+        hidden = self.hidden_states(tokens, positions)
+        return hidden if states else self.head(hidden[-1])
 
 
 @dataclass
@@ -102,7 +102,7 @@ class Trained:
 
         `tokens` are (seeds, batch, seq_len); `positions` are (seq_len,), or (seeds, seq_len).
         """
-        scores: Tensor = self._run(self.model, tokens, positions)
+        scores: Tensor = self._run(tokens, positions, False)
         return scores
 
     def with_encoding(self, encoding: Encoding) -> Trained:
@@ -116,25 +116,15 @@ class Trained:
     @torch.no_grad()
     def hidden_states(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
         """Return the result of `Transformer.hidden_states`, with a leading axis for the seed."""
-        states: list[Tensor] = self._run(_HiddenStates(self.model), tokens, positions, "model.")
+        states: list[Tensor] = self._run(tokens, positions, True)
         return states
 
-    def _run(self, model: nn.Module, tokens: Tensor, positions: Tensor, name: str = "") -> Any:
-        def one(weights: dict[str, Tensor], tokens: Tensor, positions: Tensor) -> Any:
-            return functional_call(model, weights, (tokens, positions))
+    def _run(self, tokens: Tensor, positions: Tensor, states: bool) -> Any:
+        def one(weights: dict[str, Tensor], *given: Tensor) -> Any:
+            return functional_call(self.model, weights, (*given, states))
 
-        weights = {name + key: value for key, value in self.weights.items()}
         each = 0 if positions.ndim > 1 else None
-        return vmap(one, (0, 0, each))(weights, tokens, positions)
-
-
-class _HiddenStates(nn.Module):
-    def __init__(self, model: Transformer) -> None:
-        super().__init__()
-        self.model = model
-
-    def forward(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
-        return self.model.hidden_states(tokens, positions)
+        return vmap(one, (0, 0, each))(self.weights, tokens, positions)
 
 
 def init_model(settings: Settings, seed: int) -> Transformer:

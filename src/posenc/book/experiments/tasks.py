@@ -84,13 +84,6 @@ def _asked_at_the_end(tokens: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
 
 
 Task = Callable[[Sequence[int], int, torch.Generator], tuple[Tensor, Tensor]]
-
 TASKS: dict[str, Task] = {
-    "order": order,
-    "back": back,
-    "local": local,
-    "count": count,
-    "needle": needle,
-    "place": place,
-    "marked": marked,
+    task.__name__: task for task in (order, back, local, count, needle, place, marked)
 }
