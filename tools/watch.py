@@ -511,6 +511,7 @@ BY_HAND = {
     "zamba2": {"switch": "use_mem_rope"},
     "exaone4": {"still": {"full_attention": "sliding_window"}},
     "exaone_moe": {"still": {"full_attention": "sliding_window"}},
+    "recurrent_gemma": {"recurrent": ["linear_attention"]},
     "timesfm2_5": {"scale": None},
 }
 for name in ("nemotron_h", "jamba", "kimi_linear"):

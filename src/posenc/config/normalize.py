@@ -14,8 +14,9 @@ from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE
 
 PARTS = ("text_config", "language_config", "llm_config", "thinker_config", "decoder")
 LENGTHS = (
-    *("max_position_embeddings", "n_positions", "max_seq_len", "seq_length", "n_ctx"),
-    *("max_sequence_length", "context_length", "max_target_positions", "max_source_positions"),
+    *("max_position_embeddings", "max_position_embedding", "n_positions", "max_seq_len", "n_ctx"),
+    *("seq_length", "max_sequence_length", "model_max_length", "context_length"),
+    *("max_target_positions", "max_source_positions"),
 )
 BASES = ("rope_theta", "rotary_emb_base", "rotary_embedding_base", "global_rope_theta")
 LOCAL_BASES = ("rope_local_base_freq", "local_rope_theta", "swa_rope_theta")
@@ -23,11 +24,15 @@ WIDTHS = ("head_dim", "attention_head_dim", "kv_channels", "d_kv")
 LATENT = ("qk_rope_head_dim", "qk_nope_head_dim")
 HIDDEN = ("embed_dim", "hidden_size", "n_embd", "d_model")
 HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")
-SHARES = ("partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_percentage", "rope_percent")
+SHARES = (
+    *("partial_rotary_factor", "rotary_pct", "rope_pct", "rotary_percentage", "rope_percent"),
+    "rotary_emb_fraction",
+)
+ROTATED = ("rotary_dim", "attn_rotary_emb")
 COUNTS = ("num_hidden_layers", "n_layer", "n_layers", "num_layers", "depth")
-WINDOWS = ("sliding_window", "local_attention", "sliding_window_size")
+WINDOWS = ("sliding_window", "local_attention", "sliding_window_size", "attention_window_size")
 ROPES = ("rope_scaling", "rope_parameters")  # transformers prefers the first
-SIGNS = (*BASES, *LOCAL_BASES, *SHARES, *ROPES, "rotary_dim")
+SIGNS = (*BASES, *LOCAL_BASES, *SHARES, *ROPES, *ROTATED)
 NAMES = {*BASES, *LOCAL_BASES, *SHARES, *WIDTHS, *LATENT, *WINDOWS, *COUNTS, *LENGTHS}
 NAMES |= {*HIDDEN, *HEADS}
 FULL, SLIDING = "full_attention", "sliding_attention"
@@ -106,15 +111,17 @@ def normalize(top: Fields, kind: str | None = None) -> Model:
     model.rope = next(iter(ropes), model.rope)
     named = [name for name, value in model.rope.values.items() if isinstance(value, Mapping)]
     model.nested = {str(name): model.rope.inside(name) for name in named}
-    inner, absolute = text.inside("attn_config"), text.get("position_embedding_type") == "absolute"
+    inner, said = text.inside("attn_config"), text.get("position_embedding_type")
     relative = text.get("relative_attention") or text.get("relative_attention_num_buckets")
     if text.get("alibi") or inner.get("alibi"):
         model.place = BIAS
-    elif code.get("rotates") or (text.has(*SIGNS, LATENT[0]) and not absolute):
+    elif code.get("rotates") or (
+        said != "absolute" and (text.has(*SIGNS, LATENT[0]) or str(said).startswith("ro"))
+    ):
         model.place = ROTARY
     elif relative:
         model.place = f"{BIAS}; {TABLE}" if text.get("position_biased_input") else BIAS
-    elif absolute:
+    elif said == "absolute":
         model.place = TABLE
     _find_kinds(model, _sequence(model))
     return model
@@ -129,7 +136,8 @@ def _identified(top: Fields, kind: str | None) -> Model:
         parts, path = known.get(kind or "", {}).get("parts", {}), text.path
         name = next((each for each in PARTS if text.values.get(each)), "")
         for other, value in text.values.items():
-            if other != name and isinstance(value, Mapping) and str(other).endswith("_config"):
+            named = str(other).endswith("_config") or other == "encoder"
+            if other != name and named and isinstance(value, Mapping):
                 part = Fields(value, f"{path}{other}.")
                 if part.has(*COUNTS, *PARTS) and path.count(".") < 4 and len(others) < 8:
                     text.read.add(str(other))
@@ -183,7 +191,7 @@ def _sequence(model: Model) -> list[str] | None:
     period, offset = text.count("attn_layer_period"), text.count("attn_layer_offset", least=0)
     linear, late = text.inside("linear_attn_config"), text.count("max_window_layers")
     full = {i - 1 for i in linear.items("full_attn_layers", int)}
-    others = "linear_attention" if full else "mamba"
+    others = "linear_attention" if full else "conv" if text.has("full_attn_idxs") else "mamba"
     full |= {*text.items("attn_layer_indices", int), *text.items("full_attn_idxs", int)}
     if period:
         full = set(range(offset or 0, number, period))

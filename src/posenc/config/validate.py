@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from posenc.config.fields import LEAST, Fields
-from posenc.config.normalize import HEADS, HIDDEN, LATENT, SHARES, WIDTHS, Kind, Model
+from posenc.config.normalize import HEADS, HIDDEN, LATENT, ROTATED, SHARES, WIDTHS, Kind, Model
 from posenc.scaling import ORIGINAL, SCALINGS, find_scaling
 
 MOST = 65_536  # dimensions of a head
@@ -62,13 +62,13 @@ def _check_share(model: Model, kind: Kind) -> None:
     """Find how many dimensions turn, and their share of the width."""
     text, rope, width = model.text, kind.rope, kind.head_dim
     where, shares = rope if rope.has(*SHARES) else text, model.code.get("shares", {})
-    share, turned = where.number(*SHARES, least=LEAST, most=1), text.count("rotary_dim", most=MOST)
+    share, turned = where.number(*SHARES, least=LEAST, most=1), text.count(*ROTATED, most=MOST)
     text.get(*SHARES)
-    if share is None and not text.has("rotary_dim"):
+    if share is None and not text.has(*ROTATED):
         share = shares.get(kind.name, shares.get(""))
     if share is None and turned and width:
         if turned > width:
-            raise text.wrong(["rotary_dim"], f"be at most the head's {width}", turned)
+            raise text.wrong(ROTATED, f"be at most the head's {width}", turned)
         share = turned / width
     if not kind.separate:
         kind.share = 1.0 if share is None else share

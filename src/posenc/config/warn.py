@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from posenc.config.fields import Fields
 from posenc.config.found import ROTARY, Layers
-from posenc.config.normalize import Kind, Model
+from posenc.config.normalize import ROTATED, Kind, Model
 from posenc.scaling import ORIGINAL, SCALINGS, SHARED
 
 POSITIONS = re.compile(
@@ -18,7 +18,7 @@ POSITIONS = re.compile(
 ELSEWHERE = re.compile(  # fields that sound alike and say nothing of positions
     r"^mlp|moe|expert|norm|drop|loss|router|vision|image|audio|video|speech|mamba|linear_|conv"
     r"|token|index_|_id$|v_head_dim|scale_depth|prefix|mtp|nextn|global_batch|_pooling|ssm"
-    r"|pretraining|num_global|hash|feed_forward|qk_head_dim|order_of_interleaved|quant|label"
+    r"|pretraining|num_global|hash|feed_forward|qk_head_dim|order_of_interleaved|quant|label|use_rotary"
 )
 
 
@@ -89,7 +89,7 @@ def _about(model: Model, kind: Kind) -> Iterator[str]:
         yield "attention_factor overrides mscale and mscale_all_dim in cosine and sine"
     if "alpha" in fields and not model.code:
         yield f"{title}.alpha raises the base in Hunyuan's code and in vLLM; others ignore it"
-    rotated, turned, sections = kind.rotated or 0, text.get("rotary_dim"), kind.sections or ()
+    rotated, turned, sections = kind.rotated or 0, text.get(*ROTATED), kind.sections or ()
     if rotated % 2:
         yield f"{rotated} dimensions are rotated, an odd number: the code decides which"
     if turned and kind.head_dim and turned != rotated:
