@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-PRODUCTS = {"mm", "bmm", "addmm", "baddbmm", "mv", "dot", "matmul", "linear", "__matmul__"}
-PRODUCTS |= {"__rmatmul__", "addmv", "inner", "tensordot"}
+PRODUCTS = "mm bmm addmm baddbmm mv dot matmul linear __matmul__ __rmatmul__ addmv inner tensordot"
 REFILLS = ("reset_parameters", "reset_buffers", "rope_init", "init_weights")
 
 
@@ -19,23 +18,18 @@ class RoundedProducts(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Call a function, with rounded arguments if it is a matrix product."""
         name = getattr(func, "__name__", "")
-        if name in PRODUCTS or (name == "einsum" and contracts(args[0])):
+        given, arrow, kept = str(args[0] if name == "einsum" else "a->a").partition("->")
+        summed = not arrow or {*given} - {*kept, ",", " ", "."}  # over an index
+        if name in PRODUCTS.split() or summed:
             args = tuple(tf32(each) if isinstance(each, Tensor) else each for each in args)
         return func(*args, **(kwargs or {}))
 
 
-def contracts(equation: Any) -> bool:
-    """Whether an einsum sums over an index, and so is a matrix product."""
-    given, arrow, kept = str(equation).partition("->")
-    return not arrow or bool({*given} - {*kept, ",", " ", "."})
-
-
 def tf32(x: Tensor) -> Tensor:
-    """Round to 11 significant bits."""
-    if x.dtype != torch.float32:
-        return x
+    """Round float32 to 11 significant bits."""
     fraction, exponent = torch.frexp(x)
-    return torch.ldexp(torch.round(fraction * 2**11), exponent - 11)
+    rounded = torch.ldexp(torch.round(fraction * 2**11), exponent - 11)
+    return rounded if x.dtype == torch.float32 else x
 
 
 def refilled(module: nn.Module, state: dict[str, Any]) -> tuple[nn.Module, list[str]]:
@@ -49,10 +43,7 @@ def refilled(module: nn.Module, state: dict[str, Any]) -> tuple[nn.Module, list[
         return torch.full_like(tensor, filler, device="cpu")
 
     module._apply(emptied)  # type: ignore[no-untyped-call]
-    ways = []
-    for each in module.modules():
-        for way in (name for name in REFILLS if callable(getattr(each, name, None))):
-            getattr(each, way)()
-            ways.append(way)
+    ways = [getattr(each, name, None) for each in module.modules() for name in REFILLS]
+    names = [(way(), way.__name__)[1] for way in ways if callable(way)]
     module.load_state_dict(state, strict=False)
-    return module.eval(), ways
+    return module.eval(), names

@@ -11,7 +11,17 @@ import numpy as np
 from posenc.attention import alibi_slopes, t5_buckets
 from posenc.checks.conventions import Floats
 from posenc.checks.laws import law
-from posenc.checks.probe import Broken, Measured, Probe, Skip, floats, same_shape, user, values
+from posenc.checks.probe import (
+    Broken,
+    Measured,
+    Probe,
+    Skip,
+    compared,
+    floats,
+    same_shape,
+    user,
+    values,
+)
 
 LENGTH = 24
 LONG = 300  # beyond T5's last bucket, which begins at 128
@@ -28,9 +38,9 @@ class Bias(Probe):
         super().__init__()
         self.bias, self.causal, self.expected = bias, causal, expected
 
-    def square(self, seq_len: int, made: Any = None) -> Floats:
+    def square(self, seq_len: int, make: Callable[[int], Any] | None = None) -> Floats:
         """Return the bias with a head axis, and 0 where a causal mask hides it."""
-        made = values(user(self.bias, seq_len) if made is None else made)
+        made = values(user(make or self.bias, seq_len))
         found = floats(made.astype(np.float64) if made.dtype.kind in "iu" else made, finite=False)
         if found.ndim not in (2, 3) or found.shape[-2:] != (seq_len, seq_len):
             raise Broken(f"shape {found.shape} for {(seq_len, seq_len)}")
@@ -59,8 +69,8 @@ def offset(probe: Bias) -> Measured:
     Bound: 4u|b|: two entries, each a slope and a product, rounded.
     Likely: the distance isn't that of query and key.
     """
-    moved = np.abs(probe.main[:, 1:, 1:] - probe.main[:, :-1, :-1])
-    return float(moved.max()), 4 * probe.unit * float(np.abs(probe.main).max()), ""
+    moved = probe.main[:, 1:, 1:] - probe.main[:, :-1, :-1]
+    return compared(moved, 4 * probe.unit * np.abs(probe.main).max())
 
 
 @law("start", "bias")
@@ -69,8 +79,7 @@ def start(probe: Bias) -> Measured:
 
     Likely: the length leaks into the bias.
     """
-    part = probe.main[:, :9, :9]
-    return float(np.abs(probe.square(9) - part).max()), 0.0, "a shorter sequence"
+    return compared(probe.square(9) - probe.main[:, :9, :9], 0, "a shorter sequence")
 
 
 @law("values", "bias", after="offset start")
@@ -84,43 +93,40 @@ def expected_values(probe: Bias) -> Measured:
         raise Skip("none were requested")
     if probe.expected == "t5":
         return one_value_per_bucket(probe)
-    if probe.expected == "alibi":
-        k = np.arange(LENGTH)
-        slopes = alibi_slopes(len(probe.main))[:, None, None]
-        wanted = probe.square(LENGTH, -slopes * np.abs(k[:, None] - k))
-    else:
-        wanted = probe.square(LENGTH, user(probe.expected, LENGTH))  # type: ignore[arg-type]
+    slopes, alibi = alibi_slopes(len(probe.main)), probe.expected == "alibi"
+    apart = np.abs(np.subtract.outer(np.arange(LENGTH), np.arange(LENGTH)))
+    make: Any = (lambda _: -slopes[:, None, None] * apart) if alibi else probe.expected
+    wanted = probe.square(LENGTH, make)
     same_shape(probe.main, wanted)
     off = np.abs(probe.main - wanted).max(axis=(1, 2))
     limit = 4 * probe.unit * float(np.abs(wanted).max())
-    if off.max() > limit and probe.expected == "alibi":
+    if off.max() > limit and alibi:
         head, found = int((off > limit).argmax()), -probe.main[:, 1, 0]
-        how = f"head {head} has slope {found[head]:.6g}, not {alibi_slopes(len(found))[head]:.6g}"
+        how = f"head {head} has slope {found[head]:.6g}, not {slopes[head]:.6g}"
         cause = "if the number of heads isn't a power of two, the slopes of the power below come "
         raise Broken(how, cause + "first, then every second one of the power above")
-    return float(off.max()), limit, f"head {int(off.argmax())}"
+    return compared(off, limit, "head {}")
 
 
 def one_value_per_bucket(probe: Bias) -> Measured:
     """Compare entries of one bucket, and then those of neighboring buckets: they must differ."""
     bias, offsets = probe.square(LONG), np.arange(LONG) - np.arange(LONG)[:, None]
     bucket = t5_buckets(offsets, bidirectional=not probe.causal)
-    seen = np.tril(np.ones_like(bucket, dtype=bool)) if probe.causal else bucket >= 0
+    bucket = np.where((offsets > 0) & probe.causal, -1, bucket)
     levels = {}
-    for each in np.unique(bucket[seen]):
-        inside = bias[:, seen & (bucket == each)]
+    for each in range(bucket.max() + 1):
+        inside, where = bias[:, bucket == each], offsets[bucket == each]
         if (wrong := np.ptp(inside, axis=1)).any():
-            inside = offsets[seen & (bucket == each)]
-            how = f"offsets {inside.min()} to {inside.max()} should share a bucket"
-            raise Broken(f"{how}, but differ by {wrong.max():.1e}", "a boundary is off by one, or "
-                         "the number of buckets or the largest distance is another")  # fmt: skip
-        levels[int(each)] = inside[:, 0]
+            how = f"offsets {where.min()} to {where.max()} should share a bucket"
+            cause = "a boundary is off by one, or the number of buckets or the largest distance is "
+            raise Broken(f"{how}, but differ by {wrong.max():.1e}", f"{cause}another")
+        levels[each] = inside[:, 0]
     same = [a for a in levels if a + 1 in levels and np.array_equal(levels[a], levels[a + 1])]
     if len(same) > len(levels) // 2:
         raise Skip("most buckets have the same values: use random ones")
     if same:
-        raise Broken(f"buckets {same[0]} and {same[0] + 1} have the same values",
-                     "a boundary is off, or two buckets are one")  # fmt: skip
+        cause = "a boundary is off, or two buckets are one"
+        raise Broken(f"buckets {same[0]} and {same[0] + 1} have the same values", cause)
     return 0.0, 0.0, f"{len(levels)} buckets"
 
 
@@ -132,7 +138,7 @@ def mirror(probe: Bias) -> Measured:
     """
     if probe.causal:
         raise Skip("a causal mask hides the other side")
-    return float(np.abs(probe.main - probe.main.swapaxes(1, 2)).max()), 0.0, ""
+    return compared(probe.main - probe.main.swapaxes(1, 2), 0)
 
 
 @law("penalty", "bias", after="offset")
@@ -146,8 +152,7 @@ def penalty(probe: Bias) -> Measured:
         raise Broken("a word gets a bonus")
     if (np.diff(last, axis=1) < 0).any():
         raise Broken("a farther word gets a smaller penalty")
-    same = np.ptp(last, axis=1) == 0
-    if same.any():
-        how = f"head {int(same.argmax())} has one penalty for all words"
+    for head in np.flatnonzero(np.ptp(last, axis=1) == 0):
+        how = f"head {head} has one penalty for all words"
         raise Broken(how, "the slope is 0, or was rounded to it")
     return 0.0, 0.0, ""

@@ -223,28 +223,25 @@ def odd(probe: Any) -> Measured:
 
     Likely: an odd width leaves a sine without a cosine.
     """
-    width, rotary, known = probe.widths[0] - 1, probe.kind == "rotary", None
+    width, rotary = probe.widths[0] - 1, probe.kind == "rotary"
     if getattr(probe, "fixed", False):
         raise Skip("the layer has one width")
     x = np.random.default_rng(0).normal(size=(3, width))
     try:
         out = probe.call(x, range(3)) if rotary else floats(probe.table_of(8, width))
     except Raised as error:  # any error is a refusal, if an even width works
-        if not rotary:
-            probe.table_of(8, width + 1)
+        _ = rotary or probe.table_of(8, width + 1)
         return 0.0, 0.0, f"refused: {str(error).partition(':')[0]}"
     if rotary:
-        sizes = np.linalg.norm(out, axis=-1) - np.linalg.norm(x, axis=-1)
-        if np.abs(sizes).max() < 1e-4:
-            return 0.0, 0.0, "the last dimension passes"
-    elif probe.other_kind:
-        return 0.0, 0.0, "another kind"
+        note = "the last dimension passes"
+        right = np.abs(np.linalg.norm(out, axis=-1) - np.linalg.norm(x, axis=-1)).max() < 1e-4
     else:
-        known = probe.convention
-    padded = known is not None and known.rule == "d/2 - 1" and out.shape[-1] == width
-    if padded and not out[..., -1].any():
-        return 0.0, 0.0, "a column of zeros at the end, as in tensor2tensor"
-    raise Broken(f"shape {out.shape} for width {width}, and no error")
+        note = "another kind" if probe.other_kind else "a column of zeros, as in tensor2tensor"
+        padded = out.shape[-1] == width and not out[..., -1].any() and probe.convention
+        right = bool(probe.other_kind or (padded and padded.rule == "d/2 - 1"))
+    if not right:
+        raise Broken(f"shape {out.shape} for width {width}, and no error")
+    return 0.0, 0.0, note
 
 
 @law("strided", TORCH, after="batch start")
@@ -274,8 +271,8 @@ def repeat(probe: Any) -> Measured:
 
     Likely: a cached result is overwritten, the input is modified in place, or something is random.
     """
-    count = min(9, probe.rows)
-    x, where = probe.draw((2,), count), range(count)
+    where = range(min(9, probe.rows))
+    x = probe.draw((2,), len(where))
     given, places = probe.give(x), probe.places(where)
     first = probe.raw(given, places)
     kept = values(first).copy()
@@ -284,12 +281,11 @@ def repeat(probe: Any) -> Measured:
         probe.table_of(7, probe.widths[-1])
         probe.table_of(8, probe.widths[0])
     else:
-        shifted = [(k + 3) % probe.rows for k in where] if probe.kind == "rotary" else where
-        probe.call(np.ones((1, count, probe.widths[0])), where)
-        probe.call(x + 1, shifted)
+        probe.call(np.ones((1, *x.shape[1:])), where)
+        probe.call(x + 1, [(k + 3 * (probe.kind == "rotary")) % probe.rows for k in where])
         same = np.array_equal(values(places), values(probe.places(where)))
         if not same or not np.array_equal(floats(given), x):
             raise Broken("the input was changed")
     if not np.array_equal(values(first), kept, equal_nan=True):
         raise Broken("a later call overwrote the first result")
-    return float(np.abs(floats(second) - floats(kept)).max(initial=0.0)), 0.0, ""
+    return compared(floats(second) - floats(kept), 0)

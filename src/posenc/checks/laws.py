@@ -169,11 +169,10 @@ INTERNAL = (
 
 def look(probe: Probe, name: str) -> Cause:
     """Return the first cause that a sign of a law finds; code that raises gives no sign."""
-    for kinds, laws, sign in SIGNS:
-        if probe.kind in kinds and name in laws:
-            with contextlib.suppress(Broken, Raised, Skip):
-                if cause := sign(probe):
-                    return cause
+    for sign in (each for kinds, laws, each in SIGNS if probe.kind in kinds and name in laws):
+        with contextlib.suppress(Broken, Raised, Skip):
+            if cause := sign(probe):
+                return cause
     return None
 
 

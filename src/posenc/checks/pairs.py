@@ -191,15 +191,12 @@ def turning_pairs(probe: Any) -> list[int]:
 def requested_frequencies(probe: Rotation) -> Measured:
     """Compare the frequencies with requested ones."""
     omega, (one, two) = np.asarray(probe.omega), probe.dims
-    apart = int(two[0] - one[0]) if probe.layout == "halves" else len(one)
-    if probe.layout == "neighbors" and apart < len(omega) and not omega[apart:].any():
-        apart = len(omega)  # trailing pairs that don't turn are invisible
-    if apart != len(omega):
-        raise Broken(
-            f"{len(one)} pairs turn, {apart} are paired, but {len(omega)} were requested",
-            "the pairs span the wrong part of the head: a partial rotation pairs within its part, "
-            "a proportional one across the whole head",
-        )
+    apart, asked = int(two[0] - one[0]) if probe.layout == "halves" else len(one), len(omega)
+    invisible = probe.layout == "neighbors" and apart < asked and not omega[apart:].any()
+    if apart != asked and not invisible:  # trailing pairs that don't turn
+        how = f"{len(one)} pairs turn, {apart} are paired, but {asked} were requested"
+        cause = "the pairs span the wrong part of the head: a partial rotation pairs within its "
+        raise Broken(how, f"{cause}part, a proportional one across the whole head")
     found = np.pad(probe.measured_omega, (0, len(omega) - len(probe.measured_omega)))
     limit = conv.fitted(omega, probe.rows) / probe.rows
     return compared(conv.wrapped(found - omega), limit, "pair {}")
@@ -230,21 +227,17 @@ def convention(probe: Any) -> Measured:
     """
     if (asked := probe.asked) is None:
         raise Skip("none was requested")
-    found, cause = probe.convention, None
-    if found is None:
+    if (found := probe.convention) is None:
         raise Broken("none known")
-    how = "" if conv.alike(found, asked) and conv.begin_alike(found, asked) else str(found)
-    if turning_pairs(probe) != [asked.pairs(d) for d in probe.widths]:
-        how = str(found)
-    elif probe.kind == "rotary" and not how:
-        first, last = int(probe.dims[0][0]), int(probe.dims[1][-1])
-        if how := permuted_as(probe):
-            cause = f"the output is permuted: {how}"
-        elif first:
-            how = f"dimensions {first} to {last} of {probe.widths[0]} turn, not the first ones"
-            cause = "a partial rotation turns the first dimensions of a head: slices are swapped"
-    if how:
-        raise Broken(f"{how}, but {asked} was requested", cause)
+    same = conv.alike(found, asked) and conv.begin_alike(found, asked)
+    if not same or turning_pairs(probe) != [asked.pairs(d) for d in probe.widths]:
+        raise Broken(f"{found}, but {asked} was requested")
+    if probe.kind == "rotary" and (order := permuted_as(probe)):
+        raise Broken(f"{order}, but {asked} was requested", f"the output is permuted: {order}")
+    if probe.kind == "rotary" and (first := int(probe.dims[0][0])):
+        how = f"dimensions {first} to {probe.dims[1][-1]} of {probe.widths[0]} turn, not the first"
+        cause = "a partial rotation turns the first dimensions of a head: slices are swapped"
+        raise Broken(how, cause)
     return 0.0, 0.0, ""
 
 
@@ -299,15 +292,13 @@ def axes(probe: Rotation) -> Measured:
         raise Skip("one coordinate")
     if probe.layout is None:
         raise Broken(NO_PAIRS)
-    omegas = probe.omegas
-    owner, turning = np.abs(omegas).argmax(axis=0), np.abs(omegas).max(axis=1) * probe.rows > MOVES
-    if not turning.all():
-        raise Broken(f"coordinate {int(turning.argmin())} turns nothing")
-    asked = owner if probe.axis_of_pair is None else np.asarray(probe.axis_of_pair)
-    if asked.shape != owner.shape:
-        raise Broken(f"{len(owner)} pairs, where {len(asked)} are asked for")
-    for pair in np.flatnonzero(owner != asked):
-        raise Broken(f"pair {pair} turns with coordinate {owner[pair]}, not {asked[pair]}")
+    omegas, asked = probe.omegas, probe.axis_of_pair
+    owner, still = np.abs(omegas).argmax(axis=0), np.abs(omegas).max(axis=1) * probe.rows <= MOVES
+    by_pair = f"by pair {' '.join(map(str, owner))}"
+    if still.any():
+        raise Broken(f"coordinate {int(still.argmax())} turns nothing")
+    if asked is not None and [*owner] != [*asked]:
+        raise Broken(f"coordinates {by_pair}, where {' '.join(map(str, asked))} are asked for")
     if probe.omega_of_axes is not None:
         size = min(omegas.shape[1], probe.omega_of_axes.shape[1])
         meant = probe.omega_of_axes[:, :size]
@@ -320,8 +311,8 @@ def axes(probe: Rotation) -> Measured:
     for axis in np.eye(probe.axes, dtype=np.int64):
         apart = probe.matrices_of_axes(axis * mixed) / probe.attention_factor @ apart
     allowed = (2 * probe.axes + 1) * probe.tau(mixed.max(axis=1))[:, :, None]
-    note = f"coordinates {{}}; by pair {' '.join(map(str, owner))}"
-    return compared(together / probe.attention_factor - apart, allowed, note, mixed.tolist())
+    off = together / probe.attention_factor - apart
+    return compared(off, allowed, f"coordinates {{}}; {by_pair}", mixed.tolist())
 
 
 @law("float32", TURNING, after="start norm shift offset identity frequencies far unique")

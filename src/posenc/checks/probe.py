@@ -295,10 +295,8 @@ class Turning(Probe):
         """Whether a call raises nothing; what is wrong with its result, a law will report."""
         try:
             call()
-        except Raised:
-            return False
-        except Broken:
-            pass
+        except (Raised, Broken) as error:
+            return isinstance(error, Broken)
         return True
 
     def near(self, found: Floats, meant: Floats, x: Any, positions: Sequence[int]) -> Measured:
@@ -318,10 +316,7 @@ class Turning(Probe):
         return compared(found - fine, bounds, f"{kind}, position {{}}", positions)
 
     def taus(self, positions: Any, unit: float | None = None) -> Floats:
-        """Return τ of each pair at some positions, shape (positions, pairs).
-
-        Frequencies are those of the convention; without one, they are as measured.
-        """
+        """Return τ by position and pair: of the convention's frequencies, or the measured ones."""
         counted = np.asarray(positions, dtype=np.float64)
         last = counted.max(initial=0)
         counted = last - counted if self.down else counted
