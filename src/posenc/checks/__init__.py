@@ -35,7 +35,7 @@ from posenc.checks.museum import MUSEUM, Exhibit
 from posenc.checks.probe import POSITIONS, TAGS, Raised, library_of, loaded_torch
 from posenc.checks.report import QUIET, Report, Row, check_reasons
 from posenc.checks.rotations import Rotation
-from posenc.checks.tables import Table
+from posenc.checks.tables import Layer, Table
 
 if TYPE_CHECKING:
     from torch import nn
@@ -117,8 +117,6 @@ def check_module(
     **options
         See `Options`.
     """
-    from posenc.checks.layers import Layer
-
     if d_model is not None:
         check_int("d_model", d_model, minimum=2)
     layer = partial(Layer, module, d_model, batch_first, positions)
