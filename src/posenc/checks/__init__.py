@@ -1,10 +1,9 @@
 """Check your own positional encoding: a table, a layer, a rotation, a bias, or a decoder.
 
 Each ``check_…`` tests the laws that the book proves. Its `Report` has the measured error of each,
-the bound and its derivation, the convention found, and the most likely cause of a failure.
-`Options` are passed by name. A TypeError or a ValueError names an argument that is not as
-described; exceptions of the code under test are reported, not raised. The checks need only numpy;
-they use torch if the code under test does.
+the bound and its derivation, the convention found, and the most likely cause of a failure. An
+argument that is not as described is named by a TypeError or a ValueError; exceptions of the code
+under test are reported, not raised. The checks need only numpy, and torch if that code uses it.
 
 >>> from posenc import checks, sinusoidal_encoding
 >>> report = checks.check_table(sinusoidal_encoding)
@@ -21,7 +20,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -40,17 +39,20 @@ from posenc.checks.tables import Layer, Table
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["KNOWN", "LAWS", "MUSEUM", "TAGS", "Convention", "Exhibit", "Law", "Options", "Report"]
+__all__ = ["KNOWN", "LAWS", "MUSEUM", "TAGS", "Convention", "Exhibit", "Law", "Report"]
 __all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
 __all__ += ["check_rotary", "check_table", "expected_failures", "kind_of", "laws_of"]
 __all__ += ["parametrize_with_checks"]
 
 
-class Options(TypedDict, total=False):
-    """Arguments of `check_table`, `check_module` and `check_rotary`; the last two, of all checks.
+def check_table(encode: Callable[..., Any], **options: Any) -> Report:
+    """Check a function that makes a table.
 
     Parameters
     ----------
+    encode : callable
+        ``encode(seq_len, d_model)`` returns a table of shape (seq_len, d_model), an array of numpy,
+        torch or another library; a batch axis of length 1 is allowed.
     base : float, optional
         The intended base. By default, any base that is the same at all widths passes.
     convention : str or Convention, optional
@@ -68,28 +70,7 @@ class Options(TypedDict, total=False):
     laws : iterable of str, optional
         Names of the laws to test, from those that `laws_of` lists; all of them by default.
     """
-
-    base: float | None
-    convention: str | Convention | None
-    widths: Sequence[int]
-    length: int
-    longest: int
-    tags: Iterable[str]
-    laws: Iterable[str] | None
-
-
-def check_table(encode: Callable[..., Any], **options: Unpack[Options]) -> Report:
-    """Check a function that makes a table.
-
-    Parameters
-    ----------
-    encode : callable
-        ``encode(seq_len, d_model)`` returns a table of shape (seq_len, d_model), an array of numpy,
-        torch or another library; a batch axis of length 1 is allowed.
-    **options
-        See `Options`.
-    """
-    return _run(partial(Table, encode), encode, **options)
+    return _run(lambda **given: Table(encode, **_shared(**given)), encode, **options)
 
 
 def check_module(
@@ -98,7 +79,7 @@ def check_module(
     d_model: int | None = None,
     batch_first: bool | None = None,
     positions: str | None = None,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> Report:
     """Check a layer that adds positions to embeddings: a copy of it in evaluation mode.
 
@@ -112,15 +93,14 @@ def check_module(
         Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model). By default the
         layer's attribute of that name, or True.
     positions : str, optional
-        Name of the argument for positions of shape (seq_len,); by default one of the usual names,
-        if ``forward`` has it.
+        Name of the argument for positions of shape (seq_len,); by default one of the usual names.
     **options
-        See `Options`.
+        As for `check_table`.
     """
     if d_model is not None:
         check_int("d_model", d_model, minimum=2)
     layer = partial(Layer, module, d_model, batch_first, positions)
-    return _run(layer, module, **options)
+    return _run(lambda **given: layer(**_shared(**given)), module, **options)
 
 
 def check_rotary(
@@ -130,7 +110,7 @@ def check_rotary(
     attention_factor: float = 1.0,
     axes: int | Sequence[int] | None = None,
     library: Any = None,
-    **options: Unpack[Options],
+    **options: Any,
 ) -> Report:
     """Check a function, or a torch module, that turns queries and keys.
 
@@ -138,10 +118,9 @@ def check_rotary(
     ----------
     rotate : callable
         ``rotate(x, positions)`` with x of shape (..., seq_len, d) and positions of shape
-        (seq_len,), integers, returns the shape of x. If it also takes positions of shape (batch,
-        seq_len), they are checked; otherwise that law is skipped. A result whose dimensions are
-        permuted passes, since scores are what counts, and so does a norm after the rotation. A
-        class of modules is made for each width.
+        (seq_len,), integers, returns the shape of x. Positions of shape (batch, seq_len) are tested
+        if it takes them. A result whose dimensions are permuted passes, since scores are what
+        counts, and so does a norm after the rotation. A class of modules is made for each width.
     frequencies : array_like, optional
         Radians per position of each pair, if they aren't powers of a base: the result of
         `posenc.rotary_frequencies` for yarn, llama3 and the like; with several axes, shape
@@ -157,7 +136,7 @@ def check_rotary(
         The array library that it uses: numpy, torch, or one that follows the array API standard,
         such as ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
     **options
-        See `Options`.
+        As for `check_table`.
     """
     if check_real("attention_factor", attention_factor) <= 0:
         raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
@@ -176,16 +155,11 @@ def check_rotary(
         call = lambda x, positions: made(x.shape[-1])(x, positions)  # noqa: E731
     known = None if library is None else library_of(library)
     probe = partial(Rotation, call, frequencies, float(attention_factor), known, count, owners)
-    return _run(probe, rotate, **options)
+    return _run(lambda **given: probe(**_shared(**given)), rotate, **options)
 
 
 def check_bias(
-    bias: Callable[[int], Any],
-    *,
-    causal: bool = False,
-    expected: Expected = None,
-    tags: Iterable[str] = (),
-    laws: Iterable[str] | None = None,
+    bias: Callable[[int], Any], *, causal: bool = False, expected: Expected = None, **options: Any
 ) -> Report:
     """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
@@ -203,12 +177,12 @@ def check_bias(
         What it should be: ALiBi with its authors' slopes for that number of heads; any bias that
         has one value for each of T5's buckets (32, the last from distance 128 on); or a function
         of seq_len that returns the right one.
-    tags, laws
-        See `Options`.
+    **options
+        `tags` and `laws`, as for `check_table`.
     """
     if not (expected in (None, "alibi", "t5") or callable(expected)):
         raise ValueError(f"expected must be 'alibi', 't5' or a function, got {expected!r}")
-    return _tested(Bias(bias, causal, expected), bias, tags, laws)
+    return _run(partial(Bias, bias, causal, expected), bias, **options)
 
 
 def check_decoder(
@@ -219,8 +193,7 @@ def check_decoder(
     length: int = 24,
     relative: bool = True,
     library: Any = None,
-    tags: Iterable[str] = (),
-    laws: Iterable[str] | None = None,
+    **options: Any,
 ) -> Report:
     """Check a small decoder: whole texts, steps, chunks, padding, packing and shifted positions.
 
@@ -235,8 +208,7 @@ def check_decoder(
         (batch, seq_len), under these or other usual names; laws that need one it lacks are skipped.
     step : callable, optional
         ``step(tokens, cache)`` continues from a cache, None at first, and returns the scores of
-        these tokens and the new cache. It may have arguments for ``positions`` and ``mask`` of the
-        new tokens.
+        these tokens and the new cache. It may have arguments for ``positions`` and ``mask``.
     vocabulary : int
         The tokens are 1, …, vocabulary - 1; 0 is padding. At least 3.
     length : int
@@ -247,18 +219,13 @@ def check_decoder(
         follows the rotation.
     library : module or str, optional
         The array library that it uses, as for `check_rotary`.
-    tags, laws
-        See `Options`.
+    **options
+        `tags` and `laws`, as for `check_table`.
     """
-    probe = Decoder(
-        full,
-        step,
-        vocabulary=check_int("vocabulary", vocabulary, minimum=3),
-        length=check_int("length", length, minimum=12),
-        relative=relative,
-        library=None if library is None else library_of(library),
-    )
-    return _tested(probe, full, tags, laws)
+    check_int("vocabulary", vocabulary, minimum=3)
+    check_int("length", length, minimum=12)
+    known = None if library is None else library_of(library)
+    return _run(partial(Decoder, full, step, vocabulary, length, relative, known), full, **options)
 
 
 CHECKS: dict[str, Callable[..., Report]] = dict(
@@ -269,14 +236,8 @@ CHECKS: dict[str, Callable[..., Report]] = dict(
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
     """Check any kind of subject: dispatch to `check_table`, `check_module`, `check_rotary` etc.
 
-    Parameters
-    ----------
-    subject : callable
-        A function, a layer, or the class of one.
-    kind : str, optional
-        "table", "module", "rotary", "bias" or "decoder"; by default, `kind_of` guesses.
-    **options
-        Passed to that check.
+    The kind is "table", "module", "rotary", "bias" or "decoder"; by default, `kind_of` guesses. The
+    options are those of that check.
     """
     name = kind_of(subject) if kind is None else kind
     laws_of(name)  # raises if there is no such kind
@@ -322,22 +283,9 @@ def parametrize_with_checks(
     """Decorate a pytest function to run as one test per subject and law.
 
     The function takes one argument, ``check``, and calls it. A subject is checked once, by the test
-    of its first law.
+    of its first law. Expected failures, laws with reasons or a file of them (`expected_failures`),
+    are strict xfails. The other arguments are those of `check`.
 
-    Parameters
-    ----------
-    subjects : iterable
-        Functions and layers, as for `check`.
-    kind : str, optional
-        "table", "module", "rotary", "bias" or "decoder"; by default, `kind_of` guesses.
-    expect : mapping of str to str, or path, optional
-        Expected failures: laws with reasons, or a file of them (see `expected_failures`). Their
-        tests are strict xfails.
-    **options
-        Passed to the check, such as ``base=10_000``.
-
-    Examples
-    --------
     >>> from posenc import sinusoidal_encoding
     >>> @parametrize_with_checks([sinusoidal_encoding], base=10_000)
     ... def test_positions(check):
@@ -358,11 +306,11 @@ def parametrize_with_checks(
     known = expected_failures(expect) if isinstance(expect, (str, Path)) else expect or {}
     parameters = []
     for subject in subjects:
-        laws = choose(kind or kind_of(subject), options.get("laws"))
+        laws = [law.name for law in choose(kind or kind_of(subject), options.get("laws"))]
         reasons: Any = known if known is expect else known.get(_name(subject), {})
-        check_reasons(reasons, [law.name for law in laws])
+        check_reasons(reasons, laws)
         report = cache(partial(check, subject, kind, **options))
-        for law in (law.name for law in laws):
+        for law in laws:
             marks = pytest.mark.xfail(reason=reasons[law], strict=True) if law in reasons else ()
             name = f"{_name(subject)}-{law}"
             parameters.append(pytest.param(one_law(report, law), id=name, marks=marks))
@@ -370,47 +318,49 @@ def parametrize_with_checks(
     return decorator
 
 
-def _run(
-    probe: Callable[..., Any],
-    subject: Any,
+def _shared(
     base: float | None = None,
     convention: str | Convention | None = None,
     widths: Sequence[int] = (16, 24),
     length: int = 2048,
     longest: int = 1_000_000,
-    tags: Iterable[str] = (),
-    laws: Iterable[str] | None = None,
-) -> Report:
-    """Make a probe with the options that three checks share, and test the laws on it."""
+) -> dict[str, Any]:
+    """Validate the options that three checks share, and name them as probes do."""
     found = [check_int("widths", each, minimum=6) for each in np.atleast_1d(widths).tolist()]
     if not found or any(each % 2 for each in found):
         raise ValueError(f"widths must be even, and at least one, got {widths!r}")
-    if isinstance(convention, str):
-        if convention not in KNOWN:
-            raise ValueError(f"convention must be one of {', '.join(KNOWN)}, got {convention!r}")
-        convention = KNOWN[convention]
-    if not (convention is None or isinstance(convention, Convention)):
-        raise TypeError(f"convention must be a Convention or a name, got {convention!r}")
-    length, longest = (
-        check_int("length", length, minimum=2),
-        check_int("longest", longest, minimum=16),
-    )
-    base = None if base is None else check_base(base)
-    try:
-        made = probe(base=base, asked=convention, widths=found, length=length, longest=longest)
-    except Raised as error:  # a layer can't be made
-        raise error.__cause__ or error from None
-    return _tested(made, subject, tags, laws)
+    asked = KNOWN.get(convention) if isinstance(convention, str) else convention
+    if not isinstance(asked, Convention) and convention is not None:
+        names = ", ".join(KNOWN)
+        raise ValueError(f"convention must be a Convention or one of {names}, got {convention!r}")
+    return {
+        "base": None if base is None else check_base(base),
+        "asked": asked,
+        "widths": found,
+        "length": check_int("length", length, minimum=2),
+        "longest": check_int("longest", longest, minimum=16),
+    }
 
 
-def _tested(probe: Any, subject: Any, tags: Iterable[str], laws: Iterable[str] | None) -> Report:
-    """Test the laws on a probe, under the name of its subject."""
+def _run(
+    make: Callable[..., Any],
+    subject: Any,
+    *,
+    tags: Iterable[str] = (),
+    laws: Iterable[str] | None = None,
+    **options: Any,
+) -> Report:
+    """Test the laws on a probe, which is made with the other options."""
     if not callable(subject):
         raise TypeError(f"a subject must be callable, got {subject!r}")
     declared = [tags] if isinstance(tags, str) else [*tags]
     for tag in declared:
         if tag not in TAGS:
             raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
+    try:
+        probe = make(**options)
+    except Raised as error:  # a layer can't be made
+        raise error.__cause__ or error from None
     probe.tags = frozenset(declared)
     return run(probe, _name(subject), laws)
 
