@@ -12,14 +12,8 @@ from typing import Any
 from posenc.checks.conventions import Convention
 from posenc.checks.museum import Exhibit
 
-MARKS = {
-    "passed": "✓",
-    "failed": "✗",
-    "internal": "?",
-    "expected": "!",
-    "follows": "·",
-    "skipped": "–",
-}
+STATUS = ("passed", "failed", "internal", "expected", "follows", "skipped")
+MARKS = dict(zip(STATUS, "✓✗?!·–", strict=True))
 QUIET = ("skipped", "follows")
 
 
@@ -60,22 +54,11 @@ class Row:
 class Report:
     """Result of a check. It prints as a list in a terminal, and renders as a table in Jupyter.
 
-    Attributes
-    ----------
-    subject, kind : str
-        Name of the subject, and "table", "module", "rotary", "bias" or "decoder".
-    convention : Convention or None
-        The convention found: layout, exponent, base, first position, direction.
-    rows : tuple of Row
-        One per law; ``report["norm"]`` is that of the law `norm`.
-    errors : dict
-        Largest error by position, if a convention was found.
-    error : str
-        The traceback of the exception that the code under test raised, or of one of these checks.
-    other : str
-        Another kind of encoding that it is, to which some laws don't apply.
-    raised : bool
-        Whether a plain call raises, so that nothing could be checked.
+    `rows` has one row per law; ``report["norm"]`` is that of the law `norm`. `convention` is the
+    one found, if any, and `errors` the largest error by position. `other` is another kind of
+    encoding that it is, to which some laws don't apply. `error` is the traceback of what the code
+    under test raised, or of one of these checks; `raised` says that a plain call raises, so that
+    nothing could be checked.
     """
 
     subject: str
@@ -119,14 +102,12 @@ class Report:
         rows = {row.law: row for row in self.rows}
         check_reasons(reasons, list(rows))
         for law, reason in reasons.items():
-            if rows[law].status in ("failed", "follows"):
-                rows[law] = replace(rows[law], status="expected", note=f"expected: {reason}")
-            elif rows[law].status == "passed":
-                passed = "it passed, but a failure was expected"
-                fixed = f"it was fixed, so drop the expected failure: {reason}"
-                rows[law] = replace(
-                    rows[law], status="failed", measured=passed, bound="", likely=fixed
-                )
+            row, fixed = rows[law], f"it was fixed, so drop the expected failure: {reason}"
+            if row.status in ("failed", "follows"):
+                rows[law] = replace(row, status="expected", note=f"expected: {reason}")
+            elif row.status == "passed":
+                row = replace(row, measured="it passed, but a failure was expected", bound="")
+                rows[law] = replace(row, status="failed", likely=fixed)
         return replace(self, rows=tuple(rows.values()))
 
     def counts(self) -> str:
@@ -172,13 +153,11 @@ class Report:
     def as_dict(self) -> dict[str, Any]:
         """Return JSON types."""
         found = self.convention
-        return {
-            **{name: getattr(self, name) for name in ("subject", "kind", "passed", "error")},
-            "other": self.other,
-            "convention": found and {**vars(found), "names": found.names()},
-            "laws": [vars(row) | {"exhibit": row.exhibit and vars(row.exhibit)} for row in self],
-            "errors": self.errors,
-        }
+        laws = [vars(row) | {"exhibit": row.exhibit and vars(row.exhibit)} for row in self]
+        known = found and {**vars(found), "names": found.names()}
+        names = ("subject", "kind", "passed", "error", "other", "errors")
+        kept = {name: getattr(self, name) for name in names}
+        return kept | {"convention": known, "laws": laws}
 
     def raise_if_failed(self) -> None:
         """Raise an error that lists the failures, if there are any.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -60,11 +60,11 @@ class Rotation(Turning):
         super().__init__(**options)
         self.rotate, self.attention_factor = rotate, attention_factor
         self.axes, self.axis_of_pair, self.backwards = axes, axis_of_pair, False
-        several = frequencies is not None and frequencies.ndim == 2
-        self.omega_of_axes = frequencies if several else None
-        self.omega = frequencies.sum(axis=0) if frequencies is not None and several else frequencies
-        self.matrix_cache: dict[int, Floats] = {}
-        self.norm_cache: dict[int, Floats | None] = {}
+        self.omega, self.omega_of_axes = frequencies, None
+        if frequencies is not None and frequencies.ndim == 2:
+            self.omega, self.omega_of_axes = frequencies.sum(axis=0), frequencies
+        self.norm_weights, self.pair_dims = cache(self.find_norm), cache(self.find_pairs)
+        self.measured = cache(lambda d_model: self.matrices(range(self.rows), d_model))
 
         def turned(tried: Library) -> Any:
             self.library = tried
@@ -97,39 +97,29 @@ class Rotation(Turning):
         size = np.sqrt((x**2).mean(axis=-1, keepdims=True))
         return np.asarray(super().call(loud, positions, dtype, via) * size / weights)
 
-    def norm_weights(self, d_model: int) -> Floats | None:
+    def find_norm(self, d_model: int) -> Floats | None:
         """Return the weights of a norm that follows the rotation, or None if there is no norm.
 
-        After a norm, twice the input gives the same result. At position 0, nothing is turned, and
-        the result for ones is the weights.
+        After one, twice the input gives the same; at position 0, ones give the weights.
         """
-        if d_model not in self.norm_cache:
-            x, ones = LOUD * np.linspace(1, 2, d_model)[None], np.full((1, d_model), LOUD)
-            one, two, weights = (super(Rotation, self).call(y, [0]) for y in (x, 2 * x, ones))
-            normed = one.any() and np.abs(one - two).max() <= 1e-4 * np.abs(one).max()
-            self.norm_cache[d_model] = weights[0] if normed else None
-        return self.norm_cache[d_model]
+        x, ones = LOUD * np.linspace(1, 2, d_model)[None], np.full((1, d_model), LOUD)
+        one, two, weights = (super(Rotation, self).call(y, [0]) for y in (x, 2 * x, ones))
+        normed = one.any() and np.abs(one - two).max() <= 1e-4 * np.abs(one).max()
+        return np.asarray(weights[0]) if normed else None
 
-    def matrices(
-        self,
-        positions: Sequence[int],
-        d_model: int | None = None,
-        dtype: str = "float32",
-        via: Any = None,
-    ) -> Floats:
+    def matrices(self, positions: Any, d_model: int | None = None, *how: Any) -> Floats:
         """Return the matrix that the function applies at each position."""
-        width = self.widths[0] if d_model is None else d_model
-        x = np.broadcast_to(np.eye(width)[:, None], (width, len(positions), width))
-        return np.asarray(self.call(x, positions, dtype, via).transpose(1, 2, 0))
+        unit = np.eye(self.widths[0] if d_model is None else d_model)[:, None]
+        return np.asarray(self.call(unit.repeat(len(positions), 1), positions, *how)).transpose(
+            1, 2, 0
+        )
 
     @cached_property
     def widths(self) -> tuple[int, ...]:  # type: ignore[override]
         """The widths that the function takes; a layer may have just one."""
         tried = self.candidate_widths
         found = [d for d in tried if self.takes(lambda d=d: self.matrices(range(3), d))]
-        if not found:
-            self.matrices(range(3), tried[0])  # raises
-        return tuple(found)
+        return tuple(found) if found else (len(self.matrices(range(3), tried[0])),)  # raises
 
     @cached_property
     def limit(self) -> int:
@@ -142,12 +132,6 @@ class Rotation(Turning):
     @property
     def rows(self) -> int:  # type: ignore[override]
         return min(ROWS, self.limit)
-
-    def measured(self, d_model: int) -> Floats:
-        """Return the matrices of the first positions as they are, cached."""
-        if d_model not in self.matrix_cache:
-            self.matrix_cache[d_model] = self.matrices(range(self.rows), d_model)
-        return self.matrix_cache[d_model]
 
     def permutation(self, d_model: int) -> NDArray[np.int64]:
         """Return where the result keeps each dimension, from position 0: usually in its place.
@@ -188,7 +172,7 @@ class Rotation(Turning):
 
     # Pairs
 
-    def pair_dims(self, d_model: int, layout: str) -> Pairs | None:
+    def find_pairs(self, d_model: int, layout: str) -> Pairs | None:
         """Find the dimensions that turn together, while the others don't change.
 
         The four entries of a pair, each rounded twice, form a rotation: two of them differ by 4u.
@@ -245,13 +229,13 @@ class Rotation(Turning):
         In halves, the distance between a pair's dimensions tells a partial from a proportional
         rotation. In neighbors, both remain possible.
         """
-        found = self.pair_dims(d_model, layout)
+        one, two = self.pair_dims(d_model, layout)  # type: ignore[misc]
         turning, half = waves.shape[1], d_model // 2
-        if turning == half or found is None:
-            return list(fits(waves, layout, self.unit))
-        extents = {"partial": len(found[0]), "proportional": half}
-        if layout == "halves":
-            del extents["partial" if found[1][0] - found[0][0] == half else "proportional"]
+        extents = {"partial": len(one), "proportional": half}
+        if turning == half:
+            extents = {"whole": half}
+        elif layout == "halves":
+            del extents["partial" if two[0] - one[0] == half else "proportional"]
         return [
             fit._replace(convention=replace(fit.convention, extent=extent, share=turning / half))
             for extent, whole in extents.items()
@@ -287,10 +271,9 @@ class Rotation(Turning):
 
     def matrices_of_axes(self, coordinates: NDArray[Any]) -> Floats:
         """Return the matrices at some coordinates, shape (rows, axes)."""
-        d_model = self.widths[0]
-        x = np.broadcast_to(np.eye(d_model)[:, None], (d_model, len(coordinates), d_model))
+        x = np.eye(self.widths[0])[:, None].repeat(len(coordinates), 1)
         out = floats(self.raw(self.give(x), self.library.array(coordinates, "int64")))
-        same_shape(out, np.asarray(x))
+        same_shape(out, x)
         return np.asarray(out.transpose(1, 2, 0))
 
     @cached_property

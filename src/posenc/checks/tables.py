@@ -58,7 +58,7 @@ class Table(Turning):
     def __init__(self, encode: Callable[..., Any], **options: Any) -> None:
         super().__init__(**options)
         self.encode, self.widths = encode, self.candidate_widths
-        self.table_cache: dict[tuple[int, int], Floats] = {}
+        self.table = cache(self.floats_of)
 
     # Calls
 
@@ -66,16 +66,14 @@ class Table(Turning):
         """Call the function."""
         return user(self.encode, seq_len, d_model)
 
-    def table(self, seq_len: int, d_model: int) -> Floats:
-        """Return the rows in float64, without a batch axis of length 1, cached."""
-        if (seq_len, d_model) not in self.table_cache:
-            made = self.table_of(seq_len, d_model)
-            table = floats(made).copy()
-            if table.ndim == 3 and 1 in table.shape[:2]:
-                table = table.reshape(-1, table.shape[2])
-            self.unit = max(self.unit, unit_of(made))
-            self.table_cache[seq_len, d_model] = table
-        return self.table_cache[seq_len, d_model]
+    def floats_of(self, seq_len: int, d_model: int) -> Floats:
+        """Return the rows in float64, without a batch axis of length 1; `table` is cached."""
+        made = self.table_of(seq_len, d_model)
+        table = floats(made).copy()
+        if table.ndim == 3 and 1 in table.shape[:2]:
+            table = table.reshape(-1, table.shape[2])
+        self.unit = max(self.unit, unit_of(made))
+        return table
 
     def at_most(self, seq_len: int) -> int:
         """Return this length, or the longest accepted one below it, since layers have limits."""
