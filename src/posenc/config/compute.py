@@ -12,17 +12,18 @@ from posenc.config.normalize import BASES, Kind, Model
 from posenc.rotary import rotary_frequencies
 from posenc.scaling import ORIGINAL
 
+SHARED = ("name", "indices", "where", "base", "window", "chunk", "head_dim", "rotated", "sections")
+
 
 def compute(model: Model, kind: Kind) -> Layers:
     """Return what runs in one kind of layer."""
     code, width, rotated, scaling = model.code, kind.head_dim, kind.rotated, kind.scaling
-    found: dict[str, Any] = {"name": kind.name, "where": kind.where, "indices": kind.indices}
-    found |= {"count": kind.indices and len(kind.indices)}
-    found |= {"window": kind.window, "chunk": kind.chunk}
+    found = {name: value for name, value in vars(kind).items() if name in SHARED}
+    found["count"] = kind.indices and len(kind.indices)
     if kind.where != ROTARY:
         return Layers(**found)
-    found |= {"head_dim": width, "rotated": rotated, "base": kind.base, "scaling": scaling.name}
-    found |= {"norm": code.get("norm"), "sections": kind.sections}
+    found["scaling"] = scaling.name
+    found["norm"] = code.get("norm")
     if "normed" in code:  # a switch of the file
         name, default = code["normed"]
         on = model.text.flag(name) if model.text.has(name) else default

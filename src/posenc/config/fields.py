@@ -39,14 +39,13 @@ class Fields:
 
     def get(self, *names: str) -> Any:
         """Return the first of some fields that isn't None; then the class's default."""
-        self.read.update(names)
         values, defaults = self.values, self.defaults
-        for name in names:
-            if (value := values.get(name)) is not None:
-                return value
-        if not defaults or not values.keys().isdisjoint(names):
-            return None  # a default doesn't replace null
-        return next((defaults[name] for name in names if name in defaults), None)
+        if not values.keys().isdisjoint(names):  # a default doesn't replace null
+            self.read.update(names)
+            return next((values[name] for name in names if values.get(name) is not None), None)
+        if not defaults or defaults.keys().isdisjoint(names):
+            return None
+        return next(defaults[name] for name in names if name in defaults)
 
     def has(self, *names: str) -> bool:
         """Whether the file itself has a value for one of some fields."""
@@ -77,12 +76,13 @@ class Fields:
 
     def items(self, name: str, kind: Any, most: int = 100_000) -> list[Any]:
         """Return a list whose items have one type, or an empty one."""
-        value = self.get(name)
-        whole = value is None or (isinstance(value, list | tuple) and len(value) <= most)
-        if not whole or not all(isinstance(each, kind) for each in value or ()):
+        if (value := self.get(name)) is None:
+            return []
+        whole = isinstance(value, list | tuple) and len(value) <= most
+        if not whole or not all(isinstance(each, kind) for each in value):
             what = {str: "strings", int: "whole numbers"}.get(kind, "numbers")
             raise self.wrong([name], f"be a list of at most {most} {what}", value, TypeError)
-        return list(value or ())
+        return list(value)
 
     def flag(self, name: str) -> bool | None:
         """Return a switch; 0 and 1 count."""
