@@ -19,7 +19,9 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--diff", action="store_true", help="print what differs in what two run")
     options = parser.parse_args(arguments)
     read, failed = {}, False
-    for name in [each for file in options.file for each in _files(file)]:
+    folders = [Path(each) for each in options.file if each != "-" and Path(each).is_dir()]
+    inside = [str(file) for each in folders for file in sorted(each.rglob("*config.json"))]
+    for name in [each for each in options.file if Path(each) not in folders] + inside:
         try:
             read[name] = read_config(sys.stdin.buffer.read(LARGEST + 1) if name == "-" else name)
         except (OSError, TypeError, ValueError) as error:
@@ -38,12 +40,6 @@ def main(arguments: list[str] | None = None) -> int:
         names = [f"{name}\n" if len(read) > 1 else "" for name in read]
         print("\n\n".join(f"{n}{each}" for n, each in zip(names, read.values(), strict=True)))
     return 2 if failed or not read else 0
-
-
-def _files(name: str) -> list[str]:
-    """Return a file, or the files named *config.json in a folder."""
-    folder = name != "-" and Path(name).is_dir()
-    return sorted(map(str, Path(name).rglob("*config.json"))) if folder else [name]
 
 
 def differences(one: Positions, other: Positions) -> Iterator[str]:

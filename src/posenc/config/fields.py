@@ -90,12 +90,6 @@ class Fields:
             raise self.wrong([name], "be true or false", value, TypeError)
         return None if value is None else bool(value)
 
-    def string(self, name: str) -> str | None:
-        """Return a string."""
-        if not isinstance(value := self.get(name), str | None):
-            raise self.wrong([name], "be a string", value, TypeError)
-        return value
-
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
         value = self.get(name)

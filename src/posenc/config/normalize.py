@@ -161,12 +161,13 @@ def _identified(top: Fields, kind: str | None) -> Model:
         text.values = {**{each: inner[each] for each in BASES if each in inner}, **text.values}
     text.defaults = code.get("fields", {})
     rope = Fields({}, f"{text.path}rope_parameters.")
-    return Model(top, text, top.string("model_type") or kind, code, rope, notes, others)
+    return Model(top, text, top.get("model_type") or kind, code, rope, notes, others)
 
 
 def _type(part: Fields, kind: str | None) -> str | None:
     """Return a part's own type, unless it is that of the whole: then what the whole says."""
-    own = part.string("model_type")
+    if not isinstance(own := part.get("model_type"), str | None):
+        raise part.wrong(["model_type"], "be a string", own, TypeError)
     return kind if kind and "parts" in known_models().get(own or "", {"parts": 0}) else own
 
 
