@@ -89,6 +89,8 @@ def test_each_text_of_a_batch_has_positions_for_all_its_heads():
     named = {"pairing": "neighbors"}
     others = [rotate_pairs(text, at, **named) for text, at in zip(x, positions, strict=True)]
     torch.testing.assert_close(rotate_pairs(x, positions, **named), torch.stack(others))
+    odd = torch.cat((x, x[..., :1]), dim=-1)[..., :8]  # no complex numbers there
+    torch.testing.assert_close(rotate_pairs(odd, positions, **named), torch.stack(others))
 
 
 def test_turns_are_made_once_and_multiplied_by_the_attention_factor():

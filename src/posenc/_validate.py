@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
+
+
+@contextmanager
+def needs(package: str, extra: str, module: str) -> Iterator[None]:
+    """Name the extra of ``pip install`` that brings `package`, where importing it fails."""
+    try:
+        yield
+    except ImportError as error:
+        message = f"{module} needs {package}: pip install 'posenc[{extra}]'"
+        raise ImportError(message) from error
 
 
 def check_int(name: str, value: Any, *, minimum: int | None = None) -> int:
@@ -19,12 +30,14 @@ def check_int(name: str, value: Any, *, minimum: int | None = None) -> int:
     return int(value)
 
 
-def check_real(name: str, value: Any) -> float:
-    """Return `value` as a float if it is a finite real number and not a bool."""
+def check_real(name: str, value: Any, *, positive: bool = False) -> float:
+    """Return `value` as a float if it is a finite (and positive) real number and not a bool."""
     if isinstance(value, bool) or not isinstance(value, (float, int, np.integer, np.floating)):
         raise TypeError(f"{name} must be a real number, got {value!r}")
     if not -math.inf < value < math.inf:  # torch.compile can trace this; NaN fails it
         raise ValueError(f"{name} must be finite, got {value!r}")
+    if positive and value <= 0:
+        raise ValueError(f"{name} must be positive, got {value!r}")
     return float(value)
 
 
@@ -38,10 +51,12 @@ def check_d_model(d_model: Any) -> int:
 
 def check_base(base: Any) -> float:
     """Return `base` as a float if it is a positive, finite number."""
-    number = check_real("base", base)
-    if number <= 0:
-        raise ValueError(f"base must be positive, got {base!r}")
-    return number
+    return check_real("base", base, positive=True)
+
+
+def check_factor(factor: Any) -> float:
+    """Return the attention factor as a float, 1 by default, if it is positive."""
+    return 1.0 if factor is None else check_real("attention_factor", factor, positive=True)
 
 
 def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
@@ -67,38 +82,19 @@ def check_positions(
     return array
 
 
-def check_rotation(
-    x: Sequence[int], seq_dim: int, pairing: str, turns: object, **given: object
-) -> int:
+def check_rotation(x: Sequence[int], seq_dim: int, pairing: str, first: int) -> int:
     """Return which dimension of an x of shape `x` holds positions, if the arguments agree."""
-    if pairing not in ("halves", "neighbors"):
+    if pairing != "halves" and pairing != "neighbors":
         raise ValueError(f"pairing must be 'halves' or 'neighbors', got {pairing!r}")
-    if turns is not None:
-        for name, value in given.items():
-            if value is not None:
-                raise ValueError(f"{name} must not be given with turns, which include it")
     if len(x) < 2:
         raise ValueError(f"x must have at least 2 dimensions, got shape {tuple(x)}")
-    axis = seq_dim + len(x) if seq_dim < 0 else seq_dim
+    if first != 0 and check_int("first", first) not in range(x[-1]):
+        raise ValueError(f"first must be a dimension of x, from 0 to {x[-1] - 1}, got {first!r}")
+    axis = check_int("seq_dim", seq_dim)
+    axis += len(x) if axis < 0 else 0
     if not 0 <= axis < len(x) - 1:
         raise ValueError(f"seq_dim must be a dimension of x, but not the last, got {seq_dim!r}")
     return axis
-
-
-def check_turns(turns: Any, kind: type) -> None:
-    """Raise unless `turns` are a pair of arrays, or tensors."""
-    if not isinstance(turns, (tuple, list)) or [isinstance(a, kind) for a in turns] != [True] * 2:
-        raise TypeError(
-            f"turns must be what rotary_turns returns for {kind.__name__}, got {turns!r}"
-        )
-
-
-def check_factor(attention_factor: Any) -> float:
-    """Return the attention factor as a float, 1 by default, if it is positive."""
-    factor = 1.0 if attention_factor is None else check_real("attention_factor", attention_factor)
-    if factor <= 0:
-        raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
-    return factor
 
 
 def check_frequencies(
@@ -122,17 +118,38 @@ def check_frequencies(
 
 
 def fit_turns(
-    x: Sequence[int], cos: Sequence[int], sin: Sequence[int], axis: int, first: int
+    x: Sequence[int],
+    turns: Any,
+    kind: type[Any],
+    axis: int,
+    first: int,
+    given: Mapping[str, object],
 ) -> list[int]:
-    """Return the shape that cosines of shape `cos` need to turn an x of shape `x`."""
-    seq_len, pairs, d_model = x[axis], cos[-1], check_d_model(x[-1])
-    if not 0 <= first <= d_model - 2 * pairs:
+    """Return the shape that cosines need to turn an x of shape `x`, if they fit it.
+
+    `turns` are a pair of `kind`; `given` are arguments that they include, and must be None.
+    """
+    for name, value in given.items():
+        if value is not None:
+            raise ValueError(f"{name} must not be given with turns, which include it")
+    pair: bool = isinstance(turns, (tuple, list)) and len(turns) == 2
+    if not (pair and isinstance(turns[0], kind) and isinstance(turns[1], kind)):
+        raise TypeError(
+            f"turns must be what rotary_turns returns for {kind.__name__}, got {turns!r}"
+        )
+    cos, sin = turns[0].shape, turns[1].shape
+    if cos != sin or not cos:
+        raise ValueError(f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}")
+    seq_len, pairs, d_model = x[axis], cos[-1], x[-1]
+    if d_model % 2:
+        check_d_model(d_model)
+    if first > d_model - 2 * pairs:
         raise ValueError(
             f"turns must have at most {(d_model - first) // 2} pairs from dimension first = "
             f"{first!r} of {d_model}, got {pairs}"
         )
     batch = len(cos) == 3 and axis > 0 and (cos[0] == 1 or cos[0] == x[0])
-    if cos != sin or not (len(cos) == 2 or batch) or cos[-2] != seq_len:
+    if not (len(cos) == 2 or batch) or cos[-2] != seq_len:
         rule = f"({seq_len},), (1, {seq_len})" + (f" or ({x[0]}, {seq_len})" if axis else "")
         raise ValueError(
             f"positions must have shape {rule} for x of shape {tuple(x)} with positions in "

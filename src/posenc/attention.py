@@ -21,7 +21,6 @@ from posenc._validate import (
     check_int,
     check_positions,
     check_rotation,
-    check_turns,
     fit_turns,
 )
 from posenc.encoding import angular_frequencies
@@ -49,13 +48,10 @@ def rotary_turns(
 
     Parameters
     ----------
-    positions : array_like
-        Position of each row, shape (seq_len,) or (batch, seq_len); finite. With frequencies for
-        several axes, one coordinate per axis: (seq_len, axes) or (batch, seq_len, axes).
+    positions, base, frequencies, attention_factor
+        As for `rotate_pairs`; positions of shape (seq_len,) or (batch, seq_len).
     d_model : int, optional
         Width of what turns; positive and even. Needed unless `frequencies` are given.
-    base, frequencies, attention_factor
-        As for `rotate_pairs`.
     dtype : dtype
         Floating-point type of the result. Angles are computed in float64 and cast last.
 
@@ -63,12 +59,6 @@ def rotary_turns(
     -------
     cos, sin : ndarray, shape (seq_len, pairs) or (batch, seq_len, pairs)
         Multiplied by `attention_factor`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument has the wrong type or shape or isn't finite, if neither `d_model` nor
-        `frequencies` are given, or if `base` or `d_model` contradict `frequencies`.
 
     Examples
     --------
@@ -134,8 +124,8 @@ def rotate_pairs(
         Whether pair i is dimensions (i, i + pairs), as most checkpoints want, or (2i, 2i + 1), as
         in the paper; the latter is elsewhere called interleaved.
     turns : pair of arrays, optional
-        The result of `rotary_turns`, instead of `positions`, `base`, `frequencies` and
-        `attention_factor`, to reuse sines and cosines in all layers.
+        The result of `rotary_turns`, instead of the four arguments before `pairing` that it
+        includes, to reuse sines and cosines in all layers.
     seq_dim : int
         The dimension of `x` that holds positions: 1 for (batch, seq_len, heads, d_model).
     first : int
@@ -145,14 +135,6 @@ def rotate_pairs(
     -------
     ndarray, shape and dtype of `x`
         Turning keeps the norm, up to `attention_factor`.
-
-    Raises
-    ------
-    TypeError
-        If `x` or `positions` don't hold real numbers, or `x` whole ones.
-    ValueError
-        If `x` has fewer than 2 dimensions or an odd width; if `positions`, `frequencies` or
-        `turns` don't fit `x`, or aren't finite; if `turns` are given beside what they include.
 
     References
     ----------
@@ -167,17 +149,14 @@ def rotate_pairs(
     array = np.asarray(x)
     if array.dtype.kind != "f":
         raise TypeError(f"x must hold floating-point numbers, got {array.dtype}")
-    given: dict[str, Any] = {
-        "base": base,
-        "frequencies": frequencies,
-        "attention_factor": attention_factor,
-    }
-    axis = check_rotation(array.shape, seq_dim, pairing, turns, positions=positions, **given)
+    axis = check_rotation(array.shape, seq_dim, pairing, first)
+    given: dict[str, Any] = {"positions": positions, "base": base, "frequencies": frequencies}
+    given["attention_factor"] = attention_factor
     if turns is None:
         where = np.arange(array.shape[axis]) if positions is None else positions
-        turns = rotary_turns(where, check_d_model(array.shape[-1]) - first, **given)
-    check_turns(turns, np.ndarray)
-    shape = fit_turns(array.shape, turns[0].shape, turns[1].shape, axis, first)
+        width = check_d_model(array.shape[-1]) - first
+        turns, given = rotary_turns(**given | {"positions": where, "d_model": width}), {}
+    shape = fit_turns(array.shape, turns, np.ndarray, axis, first, given)
     cos, sin = (np.reshape(each, shape).astype(np.float64) for each in turns)
     out, pairs = array.copy(), shape[-1]
     step, apart = (2, 1) if pairing == "neighbors" else (1, pairs)
@@ -201,32 +180,6 @@ class Rotates:
     attention_factor: float | None
     attention_factor_beyond: float | None
 
-    def rotary_options(self, *, beyond: bool = False, by_axis: bool = False) -> dict[str, Any]:
-        """Return `frequencies` and `attention_factor`, for `rotary_turns` and `rotate_pairs`.
-
-        Parameters
-        ----------
-        beyond : bool
-            Whether the text is longer than the trained length, which some scalings ask.
-        by_axis : bool
-            Whether positions have a coordinate per axis, as for images. Text has one for all.
-
-        Raises
-        ------
-        ValueError
-            If these layers don't turn, or `by_axis` is true of layers without axes.
-        """
-        omega = (beyond and self.frequencies_beyond) or self.frequencies
-        if not omega:
-            raise ValueError(f"the file doesn't say how layers {self.name!r} turn, or they don't")
-        factor = (beyond and self.attention_factor_beyond) or self.attention_factor
-        found = np.array(omega)
-        if by_axis:
-            if self.axes is None:
-                raise ValueError(f"by_axis must be False: layers {self.name!r} have one axis")
-            found = found * (np.array(self.axes) == np.arange(max(self.axes) + 1)[:, None])
-        return {"frequencies": found, "attention_factor": factor}
-
     @overload
     def turns(self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...) -> Turns: ...
     @overload
@@ -234,48 +187,46 @@ class Rotates:
         self, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
     ) -> tuple[Array, Array]: ...
     def turns(self, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
-        """Return cosine and sine for `positions`: tensors for a tensor, else arrays.
+        """Return `rotary_turns` of these layers: tensors for a tensor, else arrays.
 
         Parameters
         ----------
         positions : Tensor or array_like
             As for `rotary_turns`.
-        beyond, by_axis : bool
-            As for `rotary_options`.
+        beyond : bool
+            Whether the text is longer than the trained length, which some scalings ask.
+        by_axis : bool
+            Whether positions have a coordinate per axis, as for images. Text has one for all.
         """
-        options = self.rotary_options(beyond=beyond, by_axis=by_axis)
-        return _library(positions).rotary_turns(positions, **options)
+        omega = np.array((beyond and self.frequencies_beyond) or self.frequencies or ())
+        if not omega.size:
+            raise ValueError(f"the file doesn't say how layers {self.name!r} turn, or they don't")
+        if by_axis:
+            if self.axes is None:
+                raise ValueError(f"by_axis must be False: layers {self.name!r} have one axis")
+            omega = omega * (np.array(self.axes) == np.arange(max(self.axes) + 1)[:, None])
+        factor = (beyond and self.attention_factor_beyond) or self.attention_factor
+        make = _library(positions).rotary_turns
+        return make(positions, frequencies=omega, attention_factor=factor)
 
     @overload
     def rotate(self, x: Tensor, turns: Turns, **options: Any) -> Tensor: ...
     @overload
     def rotate(self, x: ArrayLike, turns: tuple[Array, Array], **options: Any) -> Array: ...
     def rotate(self, x: Any, turns: Any, **options: Any) -> Any:
-        """Turn a query or key of these layers: `rotate_pairs` with their pairing and first.
+        """Turn a query or key of these layers, by what `turns` returned.
 
-        Parameters
-        ----------
-        x : Tensor or array_like
-            As for `rotate_pairs`.
-        turns : pair of Tensor or array
-            What `turns` returned.
-        **options
-            `seq_dim` and others of `rotate_pairs`, and `pairing` where the file doesn't say it.
-
-        Raises
-        ------
-        ValueError
-            If the width of `x` isn't `head_dim`, or if neither file nor caller say the pairing.
+        `options` are those of `rotate_pairs`: `seq_dim`, and `pairing` where the file doesn't say
+        it. The width of `x` must be `head_dim`.
         """
         if self.head_dim not in (None, np.shape(x)[-1]):
             raise ValueError(f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}")
-        pairing = options.pop("pairing", self.pairing)
-        if pairing is None:
+        options = {"first": self.first or 0, "pairing": self.pairing} | options
+        if options["pairing"] is None:
             raise ValueError(
                 "pairing must be given, as the file doesn't say it: 'halves' or 'neighbors'"
             )
-        options = {"first": self.first or 0} | options
-        return _library(x).rotate_pairs(x, turns=turns, pairing=pairing, **options)
+        return _library(x).rotate_pairs(x, turns=turns, **options)
 
 
 def _library(x: Any) -> Any:
@@ -286,26 +237,12 @@ def _library(x: Any) -> Any:
 
 
 def alibi_slopes(n_heads: int) -> NDArray[np.float32]:
-    r"""Slope of each head's linear distance penalty in ALiBi.
+    r"""Slope of each of `n_heads` heads' linear distance penalty in ALiBi, in float32.
 
     .. math:: m_h = 2^{-8h/n}, \qquad h = 1, \dots, n
 
     for n a power of two. For any other n, the slopes for the next lower power of two come first,
     then every second slope for the next higher one, as in the reference implementation.
-
-    Parameters
-    ----------
-    n_heads : int
-        Number of heads; at least 1.
-
-    Returns
-    -------
-    ndarray of float32, shape (n_heads,)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `n_heads` is not a positive int.
 
     References
     ----------
@@ -341,11 +278,6 @@ def alibi_bias(
     -------
     ndarray of float32, shape (n_heads, queries, keys)
         :math:`-m_h |j - k|`. Keys after the query aren't masked.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `alibi_slopes`, and if positions are not 1-D, real and finite.
 
     Examples
     --------
@@ -384,11 +316,6 @@ def t5_buckets(
     ndarray of int64, shape of `offsets`
         From 0 to n_buckets - 1. Computed in float64.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not a whole number or out of range.
-
     References
     ----------
     Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
@@ -399,14 +326,12 @@ def t5_buckets(
     >>> t5_buckets([-100, -8, -1, 0, 1, 8])
     array([15,  8,  1,  0, 17, 24])
     """
-    where, whole = np.asarray(offsets), check_int("n_buckets", n_buckets, minimum=2)
+    where, several = np.asarray(offsets), 4 if bidirectional else 2
     if where.dtype.kind not in "iu":
         raise TypeError(f"offsets must hold whole numbers, got {offsets!r}")
-    if whole % (4 if bidirectional else 2):
-        raise ValueError(
-            f"n_buckets must be a multiple of {4 if bidirectional else 2}, got {n_buckets!r}"
-        )
-    own = whole // (4 if bidirectional else 2)  # distances that have a bucket of their own
+    if check_int("n_buckets", n_buckets, minimum=2) % several:
+        raise ValueError(f"n_buckets must be a multiple of {several}, got {n_buckets!r}")
+    own = n_buckets // several  # distances that have a bucket of their own
     limit = check_int("max_distance", max_distance, minimum=own + 1)
     where = where.astype(np.int64)
     distance = np.abs(where) if bidirectional else np.maximum(-where, 0)

@@ -49,13 +49,6 @@ def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.f
     ndarray of float64, shape (d_model // 2,)
         Radians per position, from 1 at pair 0 to ``base ** (-(d_model - 2) / d_model)``.
 
-    Raises
-    ------
-    TypeError
-        If `d_model` is not an int or `base` is not a real number.
-    ValueError
-        If `d_model` is odd or not positive, or `base` is not positive and finite.
-
     References
     ----------
     Vaswani et al., "Attention is all you need", 2017, section 3.5.
@@ -77,20 +70,13 @@ def wavelengths(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
 
     Parameters
     ----------
-    d_model : int
-        Width of the encoding; positive and even.
-    base : float
-        The constant that spreads the frequencies; positive.
+    d_model, base
+        As for `angular_frequencies`.
 
     Returns
     -------
     ndarray of float64, shape (d_model // 2,)
         Positions per turn, from 2π at pair 0 upwards (downwards where ``base < 1``).
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `angular_frequencies`.
 
     Examples
     --------
@@ -123,10 +109,8 @@ def sinusoidal_encoding(
     positions : int or 1-D array_like
         An int L stands for the positions 0, …, L - 1. An array may hold any finite real
         numbers, fractional and negative ones too.
-    d_model : int
-        Width of the encoding; positive and even.
-    base : float
-        The constant that spreads the frequencies; positive.
+    d_model, base
+        As for `angular_frequencies`.
     dtype : dtype
         Floating-point type of the result.
 
@@ -134,14 +118,6 @@ def sinusoidal_encoding(
     -------
     ndarray, shape (L, d_model)
         Values in [-1, 1].
-
-    Raises
-    ------
-    TypeError
-        If an argument has the wrong type: a bool or text for a number, an integer `dtype`.
-    ValueError
-        If `d_model` is odd or not positive, `positions` a negative length, not finite or not
-        1-D, or `base` not positive.
 
     References
     ----------
@@ -181,20 +157,13 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDAr
     ----------
     offset : float
         Positions to move by; may be negative or fractional.
-    d_model : int
-        Width of the encoding; positive and even.
-    base : float
-        The constant that spreads the frequencies; positive.
+    d_model, base
+        As for `angular_frequencies`.
 
     Returns
     -------
     ndarray of float64, shape (d_model, d_model)
         Block-diagonal and orthogonal; independent of the position.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `angular_frequencies`, and if `offset` is not a finite real number.
 
     Examples
     --------
@@ -222,20 +191,13 @@ def offset_kernel(
     ----------
     offsets : 1-D array_like
         Positions between the two encodings; finite real numbers.
-    d_model : int
-        Width of the encoding; positive and even.
-    base : float
-        The constant that spreads the frequencies; positive.
+    d_model, base
+        As for `angular_frequencies`.
 
     Returns
     -------
     ndarray of float64, shape (len(offsets),)
         Between -d_model / 2 and d_model / 2, the latter at offset 0.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `angular_frequencies`, and if `offsets` is not 1-D, real and finite.
 
     Examples
     --------
@@ -263,14 +225,6 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     -------
     ndarray of uint8, shape (L, n_bits)
         Zeros and ones; column j flips every ``2 ** j`` positions.
-
-    Raises
-    ------
-    TypeError
-        If `positions` or `n_bits` are not whole numbers.
-    ValueError
-        If a position is negative or needs more than `n_bits` digits, `positions` has two or
-        more dimensions, or `n_bits` is not in 1, …, 63.
 
     Examples
     --------

@@ -1,12 +1,18 @@
-"""The encodings as torch modules and functions."""
+"""The encodings as torch modules and functions.
+
+Wrong arguments raise what those of the numpy functions do. NaN and infinity are noticed where
+values can be read: not in `torch.compile`, `torch.export`, `torch.vmap` and on the meta device.
+"""
 
 from __future__ import annotations
 
 import warnings
+from contextlib import suppress
 from functools import cache
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from posenc import attention
 from posenc._validate import (
@@ -17,19 +23,23 @@ from posenc._validate import (
     check_int,
     check_real,
     check_rotation,
-    check_turns,
     fit_turns,
+    needs,
 )
 from posenc.encoding import _frequencies, sinusoidal_encoding
 
-try:
+with needs("torch", "torch", "posenc.nn"):
     import torch
-except ImportError as error:
-    raise ImportError("posenc.nn needs torch: pip install 'posenc[torch]'") from error
-from numpy.typing import ArrayLike
-from torch import Tensor, nn
+    from torch import Tensor, nn
 
 __all__ = ["SinusoidalPositionalEncoding", "Turns", "alibi_slopes", "rotary_turns", "rotate_pairs"]
+
+Turns = tuple[Tensor, Tensor]
+"""Cosine and sine of each position and pair, shape (..., seq_len, pairs)."""
+
+
+def _refuse_scripting(*_: object) -> NoReturn:
+    raise TypeError("posenc.nn can't be scripted: use torch.compile or torch.export")
 
 
 class SinusoidalPositionalEncoding(nn.Module):
@@ -59,11 +69,6 @@ class SinusoidalPositionalEncoding(nn.Module):
         Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model).
     device, dtype : torch.device, torch.dtype, optional
         As for torch's own modules; the table is float64 if `dtype` is, else float32.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `posenc.sinusoidal_encoding`, and if `dropout` is not in [0, 1).
 
     References
     ----------
@@ -95,23 +100,22 @@ class SinusoidalPositionalEncoding(nn.Module):
             raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
         if not isinstance(batch_first, bool):
             raise TypeError(f"batch_first must be a bool, got {batch_first!r}")
-        seq_len = check_int("max_len", max_len, minimum=1)
+        rows, width = check_int("max_len", max_len, minimum=1), check_d_model(d_model)
+        _check_dtype(dtype)
         self.base: float = check_base(base)
-        table = torch.from_numpy(sinusoidal_encoding(seq_len, d_model, base=base))
+        kind = torch.float64 if dtype == torch.float64 else torch.float32
+        table = torch.empty(rows, width, device=device, dtype=kind)
         self.register_buffer("pe", table, persistent=False)
-        self.register_load_state_dict_pre_hook(_drop_saved_table)  # type: ignore[no-untyped-call]
+        self.reset_parameters()
         self.dropout: nn.Dropout = nn.Dropout(probability)
         self.batch_first: bool = batch_first
-        self.to(device=device or torch.get_default_device(), dtype=dtype)
 
     def extra_repr(self) -> str:
         """Return the arguments, for `repr`."""
         max_len, d_model = self.pe.shape
         return f"{d_model}, max_len={max_len}, base={self.base}, batch_first={self.batch_first}"
 
-    def __prepare_scriptable__(self) -> NoReturn:
-        """Say in a sentence what `torch.jit.script` would in many."""
-        _refuse_scripting()
+    __prepare_scriptable__ = _refuse_scripting  # a sentence, where `torch.jit.script` has many
 
     def reset_parameters(self) -> None:
         """Rebuild the table on the buffer's device, whatever the buffer contains.
@@ -119,10 +123,8 @@ class SinusoidalPositionalEncoding(nn.Module):
         Needed only if a framework replaces the buffer itself; ``to_empty`` calls it for you.
         """
         max_len, d_model = self.pe.shape
-        wide = self.pe.dtype == torch.float64
-        table = sinusoidal_encoding(
-            max_len, d_model, base=self.base, dtype=np.float64 if wide else np.float32
-        )
+        kind = np.float64 if self.pe.dtype == torch.float64 else np.float32
+        table = sinusoidal_encoding(max_len, d_model, base=self.base, dtype=kind)
         self.pe = torch.from_numpy(table).to(self.pe.device)
 
     def _apply(self, fn: Any, recurse: bool = True) -> SinusoidalPositionalEncoding:
@@ -145,14 +147,6 @@ class SinusoidalPositionalEncoding(nn.Module):
             Position of each row; 0, …, seq_len - 1 by default. Pass it for decoding, left padding
             and packed sequences. The rows are computed on the fly, so positions may be any finite
             real numbers, even beyond max_len.
-
-        Raises
-        ------
-        TypeError
-            If `x` is not a floating-point tensor, or `positions` not a tensor of real numbers.
-        ValueError
-            If `x` doesn't have 3 dimensions or has the wrong width, if it is longer than max_len
-            and no positions are given, or if `positions` has the wrong shape.
         """
         _check_tensor("x", x)
         if x.ndim != 3:
@@ -163,7 +157,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         batch, seq_len = x.shape[:2] if self.batch_first else (x.shape[1], x.shape[0])
         if positions is not None:
             cos, sin = rotary_turns(positions, d_model, base=self.base, dtype=self.pe.dtype)
-            fit_turns((batch, seq_len, d_model), cos.shape, sin.shape, 1, 0)
+            fit_turns((batch, seq_len, d_model), (cos, sin), Tensor, 1, 0, {})
             rows = torch.stack((sin, cos), dim=-1).flatten(-2).to(x.device)
         elif seq_len > max_len:
             raise ValueError(
@@ -177,39 +171,24 @@ class SinusoidalPositionalEncoding(nn.Module):
         out: Tensor = self.dropout(x + rows.to(x.dtype))
         return out
 
-
-def _drop_saved_table(
-    module: SinusoidalPositionalEncoding,
-    state_dict: dict[str, Any],
-    prefix: str,
-    local_metadata: object,
-    strict: bool,
-    missing_keys: list[str],
-    unexpected_keys: list[str],
-    error_msgs: list[str],
-) -> None:
-    """Drop a saved ``pe``; report one that holds another encoding."""
-    stored = state_dict.pop(f"{prefix}pe", None)
-    if stored is None or stored.is_meta:
-        return
-    d_model, base = module.pe.shape[1], module.base
-    rows = stored.detach().cpu().float().reshape(-1, stored.shape[-1] if stored.ndim else 1)
-    same = rows.shape[1] == d_model and len(rows) == max((1, *stored.shape[:-1]))
-    # A table computed in float32 or stored in bfloat16 is off by about 1e-3; another layout by 1.
-    if same and np.allclose(
-        rows.numpy(), sinusoidal_encoding(len(rows), d_model, base=base), rtol=0, atol=1e-2
-    ):
-        return
-    unexpected_keys.append(f"{prefix}pe")  # an error unless strict=False
-    warnings.warn(
-        f"{prefix}pe in the checkpoint is not the table of this layer: "
-        "its width, base or layout differs",
-        stacklevel=2,
-    )
-
-
-def _refuse_scripting() -> NoReturn:
-    raise TypeError("posenc.nn can't be scripted: use torch.compile or torch.export")
+    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+        """Drop a saved ``pe``, unless it is another table: torch reports what is left."""
+        stored, d_model = state_dict.get(f"{prefix}pe", self.pe[:0].to("meta")), self.pe.shape[1]
+        if not (same := stored.is_meta):
+            rows = stored.detach().cpu().float().reshape(-1, stored.shape[-1] if stored.ndim else 1)
+            if rows.shape[1] == d_model and len(rows) == max((1, *stored.shape[:-1])):
+                table = sinusoidal_encoding(len(rows), d_model, base=self.base)
+                # One computed in float32 or stored in bfloat16 is off by 1e-3; another layout by 1.
+                same = np.allclose(rows.numpy(), table, rtol=0, atol=1e-2)
+        if same:
+            state_dict.pop(f"{prefix}pe", None)
+        else:
+            warnings.warn(
+                f"{prefix}pe in the checkpoint is not the table of this layer: "
+                "its width, base or layout differs",
+                stacklevel=2,
+            )
+        super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
 @torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
@@ -224,6 +203,11 @@ def _with_float64(device: torch.device) -> torch.device:
         return torch.empty((), dtype=torch.float64, device=device).device
     except (RuntimeError, TypeError):
         return torch.device("cpu")
+
+
+def _check_dtype(dtype: torch.dtype | None) -> None:
+    if dtype is not None and not dtype.is_floating_point:
+        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
 
 
 def _check_tensor(name: str, x: Any, *, floating: bool = True) -> None:
@@ -248,10 +232,6 @@ def _check_finite(name: str, x: Tensor) -> None:
             raise ValueError(f"{name} must be finite, got {x!r}")
 
 
-Turns = tuple[Tensor, Tensor]
-"""Cosine and sine of each position and pair, shape (..., seq_len, pairs)."""
-
-
 def rotary_turns(
     positions: Tensor,
     d_model: int | None = None,
@@ -263,30 +243,7 @@ def rotary_turns(
 ) -> Turns:
     r"""Cosine and sine for `rotate_pairs`, to compute once for all layers of a model.
 
-    As `posenc.rotary_turns`, for tensors. Where values can't be read (in `torch.compile`,
-    `torch.export` and `torch.vmap`), `positions` aren't checked for NaN and infinity.
-
-    Parameters
-    ----------
-    positions : Tensor
-        Position of each row, shape (seq_len,) or (batch, seq_len). With frequencies for several
-        axes, one coordinate per axis: shape (seq_len, axes) or (batch, seq_len, axes).
-    d_model : int, optional
-        Width of what turns; positive and even. Needed unless `frequencies` are given.
-    base, frequencies, attention_factor
-        As for `rotate_pairs`.
-    dtype : torch.dtype
-        Floating-point type of the result. Angles are computed in float64 and cast last.
-
-    Returns
-    -------
-    cos, sin : Tensor, shape (seq_len, pairs) or (batch, seq_len, pairs)
-        On the device of `positions`, multiplied by `attention_factor`.
-
-    Raises
-    ------
-    TypeError, ValueError
-        As for `posenc.rotary_turns`.
+    As `posenc.rotary_turns`, for a tensor of positions, on whose device the result is.
 
     Examples
     --------
@@ -297,8 +254,7 @@ def rotary_turns(
     """
     _check_tensor("positions", positions, floating=False)
     _check_finite("positions", positions)
-    if not dtype.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
+    _check_dtype(dtype)
     factor, device = check_factor(attention_factor), _device_of_angles(positions.device)
     if frequencies is not None:
         exact = isinstance(frequencies, (Tensor, np.ndarray))  # a list would become float32
@@ -320,10 +276,12 @@ def rotary_turns(
     angles = positions.to(device, torch.float64).unsqueeze(-1) * omega
     if omega.ndim == 2:  # not a matrix product, which autocast would round
         angles = angles.sum(dim=-2)
-    cos, sin = angles.cos(), angles.sin()
+    # One tensor: compiled, it is computed once, and not in each head anew.
+    turns = torch.stack((angles.cos(), angles.sin()))
     if factor != 1:
-        cos, sin = cos * factor, sin * factor
-    return cos.to(dtype).to(positions.device), sin.to(dtype).to(positions.device)
+        turns = turns * factor
+    cos, sin = turns.to(dtype).to(positions.device).unbind()
+    return cos, sin
 
 
 def rotate_pairs(
@@ -339,39 +297,13 @@ def rotate_pairs(
     first: int = 0,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    r"""Rotary encoding: turn each pair of a query or key by its position.
+    """Rotary encoding: turn each pair of a query or key by its position.
 
-    As `posenc.rotate_pairs`, for tensors.
-
-    Parameters
-    ----------
-    x : Tensor, shape (..., seq_len, d_model) or (batch, ..., seq_len, d_model)
-        Queries or keys; the width of a head is positive and even.
-    positions : Tensor, optional
-        Position of each row, shape (seq_len,), (1, seq_len) or (batch, seq_len), where batch is
-        the first dimension of `x`; 0, …, seq_len - 1 by default. With frequencies for several
-        axes, one more dimension holds a coordinate per axis.
-    base, frequencies, attention_factor, pairing, seq_dim, first
-        As for `posenc.rotate_pairs`.
-    turns : pair of Tensor, optional
-        The result of `rotary_turns`, instead of `positions`, `base`, `frequencies` and
-        `attention_factor`, to reuse sines and cosines in all layers.
-    dtype : torch.dtype, optional
-        Floating-point type of cosine, sine and products; by default that of `x`. With
-        ``torch.float32``, half-precision input is rounded once, at the end.
-
-    Returns
-    -------
-    Tensor, shape and dtype of `x`
-        Angles are computed in float64 and cast last.
-
-    Raises
-    ------
-    TypeError
-        If `x` is not a dense floating-point tensor, or `positions` not a dense tensor of real
-        numbers.
-    ValueError
-        As for `posenc.rotate_pairs`.
+    As `posenc.rotate_pairs`, for tensors: `x` of floating-point numbers, whose first dimension is
+    the batch if `positions` have one; `turns` are what `rotary_turns` returns. Angles are computed
+    in float64 and cast last. Cosine, sine and products have the dtype of `x`, or `dtype`: with
+    ``torch.float32``, half-precision input is rounded once, at the end. The result has the shape
+    and dtype of `x`.
 
     Examples
     --------
@@ -381,61 +313,50 @@ def rotate_pairs(
             [0.5403, 0.8415]])
     """
     _check_tensor("x", x)
+    _check_dtype(dtype)
     sizes, kind = x.shape, dtype or x.dtype
-    if not kind.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
-    given: dict[str, Any] = {
-        "base": base,
-        "frequencies": frequencies,
-        "attention_factor": attention_factor,
-    }
-    axis = check_rotation(sizes, seq_dim, pairing, turns, positions=positions, **given)
+    axis = check_rotation(sizes, seq_dim, pairing, first)
+    given: dict[str, Any] = {"positions": positions, "base": base, "frequencies": frequencies}
+    given["attention_factor"] = attention_factor
     if turns is None:
         if positions is None:
-            positions = torch.arange(sizes[axis], device=_device_of_angles(x.device))
-        turns = rotary_turns(positions, check_d_model(sizes[-1]) - first, dtype=kind, **given)
-    check_turns(turns, Tensor)
+            given["positions"] = torch.arange(sizes[axis], device=_device_of_angles(x.device))
+        width = check_d_model(sizes[-1]) - first
+        turns, given = rotary_turns(d_model=width, dtype=kind, **given), {}
+    shape = fit_turns(sizes, turns, Tensor, axis, first, given)
     cos, sin = turns
-    shape = fit_turns(sizes, cos.shape, sin.shape, axis, first)
     if len(sizes) > 2 and (cos.ndim > 2 or axis != len(sizes) - 2):
         cos, sin = cos.reshape(shape), sin.reshape(shape)
     if cos.dtype != kind or cos.device != x.device:
         cos, sin = cos.to(kind).to(x.device), sin.to(kind).to(x.device)
-    pairs = shape[-1]
-    turning = x if 2 * pairs == sizes[-1] else x.narrow(-1, first, 2 * pairs)
-    if kind != x.dtype:
-        turning = turning.to(kind)
-    if pairing == "halves":
-        one, two = turning.chunk(2, -1)
+    width = 2 * shape[-1]
+    turned = x if width == sizes[-1] else x.narrow(-1, first, width)
+    if kind == x.dtype:
+        turned = _turned(turned, cos, sin, pairing)
     else:
-        one, two = torch.unflatten(turning, -1, (pairs, 2)).unbind(-1)
-    both = (torch.addcmul(one * cos, two, sin, value=-1), torch.addcmul(two * cos, one, sin))
-    out = torch.cat(both, -1) if pairing == "halves" else torch.stack(both, -1).flatten(-2)
-    if kind != x.dtype:
-        out = out.to(x.dtype)
-    if 2 * pairs == sizes[-1]:
-        return out
-    return torch.cat((x[..., :first], out, x[..., first + 2 * pairs :]), dim=-1)
+        turned = _turned(turned.to(kind), cos, sin, pairing).to(x.dtype)
+    if width == sizes[-1]:
+        return turned
+    return torch.cat((x[..., :first], turned, x[..., first + width :]), dim=-1)
+
+
+def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
+    """Return `x` turned, of which each dimension turns."""
+    if pairing == "halves":
+        one, two = x.chunk(2, -1)
+    else:
+        pairs = torch.unflatten(x, -1, (cos.shape[-1], 2))
+        if x.dtype in (torch.float32, torch.float64) and not torch.compiler.is_compiling():
+            with suppress(RuntimeError, TypeError):  # odd strides; no complex numbers there
+                turned = torch.view_as_complex(pairs) * torch.complex(cos, sin)  # in one pass
+                return torch.view_as_real(turned).flatten(-2)
+        one, two = pairs.unbind(-1)
+    both = ((one * cos).addcmul_(two, sin, value=-1), (two * cos).addcmul_(one, sin))
+    return torch.cat(both, -1) if pairing == "halves" else torch.stack(both, -1).flatten(-2)
 
 
 def alibi_slopes(n_heads: int, *, device: torch.device | str | None = None) -> Tensor:
     """Slope of each head's linear distance penalty in ALiBi: `posenc.alibi_slopes` as a tensor.
-
-    Parameters
-    ----------
-    n_heads : int
-        Number of heads; at least 1.
-    device : torch.device, optional
-        Where the result is.
-
-    Returns
-    -------
-    Tensor of float32, shape (n_heads,)
-
-    Raises
-    ------
-    TypeError, ValueError
-        If `n_heads` is not a positive int.
 
     Examples
     --------
