@@ -219,7 +219,8 @@ def run(kind, **more):
     torch.manual_seed(0)
     model, errors = kind(config).double().eval(), []
     wanted = inspect.signature(model.forward).parameters
-    for name, weight in model.named_parameters():
+    trained = [each for each in model.named_parameters() if each[1].requires_grad]
+    for name, weight in trained:  # not a table of sinusoids
         if weight.ndim >= 2:
             torch.nn.init.normal_(weight, std=0.9 / weight.shape[-1] ** 0.5)
         elif name.endswith("weight"):  # equal weights let a norm commute with the rotation

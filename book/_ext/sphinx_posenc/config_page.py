@@ -66,13 +66,22 @@ def types() -> str:
         rows.append("".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells))
     head = "".join(f"<th scope='col'>{each}</th>" for each in heads)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
+    about = known_models()["about"]
+    others = {name: why for name, why in about["not watched"].items() if name not in known}
+    still = sorted(name for name, why in others.items() if "nothing turns" in why)
+    rest = sorted(others.keys() - {*still})
+    unseen = (
+        f"<p>No pair was seen to turn in a circle in {', '.join(still)}. With the inputs that the"
+        f" tool makes, these couldn't be run: {', '.join(rest)}.</p>"
+    )
     return (
         "<p><label for='types-search'>Find a type:</label> <input id='types-search' type='search'>"
         f" <span id='types-found' role='status'>{len(rows)} types</span>,"
-        f" as in {known_models()['about']['source']}</p>"
+        f" as in {about['source']}</p>"
         "<div class='pst-scrollable-table-container' tabindex='0'>"
         f"<table class='table' id='types-table'><thead><tr>{head}</tr></thead>"
         f"<tbody>{body}</tbody></table></div>"
+        f"<details><summary>Types that aren't in the table</summary>{unseen}</details>"
     )
 
 
