@@ -44,10 +44,7 @@ def rotation(turn, m):
     return rotate
 
 
-@cache
-def made(make, *given, **named):
-    """Make a layer or a table, cached."""
-    return make(*given, **named)
+made = cache(lambda make, *given, **named: make(*given, **named))  # a layer or a table
 
 
 def zeros(n, d):
@@ -70,13 +67,9 @@ def gptj(m, x, k):
     return m.apply_rotary_pos_emb(x.transpose(1, 2), *table.chunk(2, dim=-1)).transpose(1, 2)
 
 
-@cache
-def roformer_table(m, d):
-    return m.RoFormerSinusoidalPositionalEmbedding(20_000, d).create_weight()
-
-
 def roformer(m, x, k):
-    table = roformer_table(m, x.shape[-1])[k][None, None].to(x.dtype)
+    table = made(m.RoFormerSinusoidalPositionalEmbedding, 20_000, x.shape[-1])
+    table = made(table.create_weight)[k][None, None].to(x.dtype)
     return m.RoFormerSelfAttention.apply_rotary_position_embeddings(table, x, x)[0]
 
 
@@ -90,10 +83,6 @@ def lucidrains(m, x, k):
     turn = made(m.RotaryEmbedding, x.shape[-1]).rotate_queries_or_keys
     rows = [turn(x[..., n : n + 1, :], offset=int(each)) for n, each in enumerate(k)]
     return torch.cat(rows, dim=-2) if rows else x.clone()
-
-
-def litgpt(m, x, k):
-    return m.apply_rope(x, *(t[k][None] for t in made(m.build_rope_cache, LONGEST, x.shape[-1])))
 
 
 def torchtune(m, x, k):
@@ -141,7 +130,9 @@ ENTRIES = (  # package, name there, kind, module, adapter (module, *arguments), 
     ("x-transformers", "RotaryEmbedding", "rotary", X, x_rotary),
     ("rotary-embedding-torch", "rotate_queries_or_keys", "rotary", "rotary_embedding_torch",
      lucidrains),
-    ("litgpt", "build_rope_cache, apply_rope", "rotary", "litgpt.model", litgpt, TABLED),
+    ("litgpt", "build_rope_cache, apply_rope", "rotary", "litgpt.model", lambda m, x, k:
+     m.apply_rope(x, *(t[k][None] for t in made(m.build_rope_cache, LONGEST, x.shape[-1]))),
+     TABLED),
     ("torchtune", "RotaryPositionalEmbeddings", "rotary", "torchtune.modules.position_embeddings",
      torchtune, TABLED),
     ("keras-hub", "RotaryEmbedding", "rotary", "keras_hub.layers", lambda m, x, k:
@@ -162,6 +153,7 @@ def checked(package, name, kind, module, adapt, options=None):
     laws = [law for law in checks.laws_of(kind) if kind == "module" or law not in OURS]
     report = checks.check(subject, kind, laws=laws, **options or {})
     print(f"\n{package} {number}, {name}\n{report!r}", flush=True)
+    failed = {row.law: row.measured for row in report if row.status == "failed"}
     return {
         "package": package,
         "version": number.partition("+")[0],
@@ -169,43 +161,32 @@ def checked(package, name, kind, module, adapt, options=None):
         "kind": kind,
         "convention": report.known(),
         "passed": [row.law for row in report if row.status == "passed"],
-        "failed": {
-            row.law: row.measured if isinstance(row.measured, str) else float(f"{row.measured:.1e}")
-            for row in report
-            if row.status == "failed"
-        },
-        "errors": {k: float(f"{report.errors[k]:.1e}") for k in SHOWN if k in report.errors},
+        "failed": {law: two_digits(measured) for law, measured in failed.items()},
+        "errors": {k: two_digits(report.errors[k]) for k in SHOWN if k in report.errors},
     }
 
 
-def write(record):
-    """Write the record to the file given on the command line, if any."""
-    for name in sys.argv[1:]:
-        text = json.dumps(record, indent=1, ensure_ascii=False)
-        Path(name).write_text(text + "\n", encoding="utf-8")
-
-
-def skip_packages():
-    """Let modules of `BARE` packages be imported without their `__init__`, for torchvision."""
-    for name in BARE:
-        if importlib.util.find_spec(name.partition(".")[0]):
-            sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
+def two_digits(value):
+    return value if isinstance(value, str) else float(f"{value:.1e}")
 
 
 def main():
-    """Check all implementations, print the reports, and record them."""
-    skip_packages()
+    """Check all implementations, print the reports, and record them in the file given, if any."""
+    for name in BARE:  # imported without their `__init__`, which needs torchvision
+        if importlib.util.find_spec(name.partition(".")[0]):
+            sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
     rows = [row for row in (checked(*each) for each in ENTRIES) if row]
     print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
-    write(
-        {
-            "made by": "tools/checks_world.py",
-            "date": str(date.today()),
-            "Python": sys.version.split()[0],
-            "torch": torch.__version__.partition("+")[0],
-            "implementations": rows,
-        }
-    )
+    record = {
+        "made by": "tools/checks_world.py",
+        "date": str(date.today()),
+        "Python": sys.version.split()[0],
+        "torch": torch.__version__.partition("+")[0],
+        "implementations": rows,
+    }
+    for name in sys.argv[1:]:
+        text = json.dumps(record, indent=1, ensure_ascii=False)
+        Path(name).write_text(text + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
