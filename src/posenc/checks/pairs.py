@@ -263,13 +263,14 @@ def nearest_rows(table: Floats, unit: float) -> Measured:
     Identical rows differ by rounding: 2u for each entry of either, so 4u√d in total.
     """
     squares, found = (table**2).sum(axis=1), (math.inf, 0, 0)
-    for row in range(0, len(table), 256):
-        part = table[row : row + 256]
-        apart = squares[row : row + 256, None] + squares - 2 * part @ table.T
-        apart[np.arange(len(part)), np.arange(row, row + len(part))] = math.inf
-        one, two = (int(each) for each in np.unravel_index(int(apart.argmin()), apart.shape))
-        distance = float(np.linalg.norm(part[one] - table[two]))
-        found = min(found, (distance, min(row + one, two), max(row + one, two)))
+    for row in range(0, len(table) - 1, 256):
+        part, later = table[row : row + 256], table[row:]
+        apart = part @ (-2 * later.T)
+        apart += squares[row : row + 256, None]
+        apart += squares[row:]
+        np.fill_diagonal(apart, math.inf)
+        one, two = sorted(int(each) for each in np.unravel_index(apart.argmin(), apart.shape))
+        found = min(found, (float(np.linalg.norm(later[one] - later[two])), row + one, row + two))
     nearest, one, two = found
     limit = 4 * unit * math.sqrt(table.shape[1])
     if nearest <= limit:
