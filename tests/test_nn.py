@@ -215,7 +215,9 @@ BAD = [
     (lambda: rotate_pairs(X, frequencies=ONE[0], base=9), ValueError, "^base .* with frequencies"),
     (lambda: rotate_pairs(X, X[0, :2] / 0), ValueError, "^positions must be finite, got tensor"),
     (lambda: rotate_pairs(X, frequencies=[np.inf]), ValueError, "^frequencies must be finite"),
-    (lambda: rotate_pairs(X, dtype=torch.int8), TypeError, "^dtype must be a floating-point type"),
+    (lambda: rotate_pairs(X, dtype="half"), TypeError, "^dtype must be a floating-point type"),
+    (lambda: rotate_pairs(X, first=4), ValueError, "^first must be a dimension of x, from 0 to 3"),
+    (lambda: rotate_pairs(X, turns=(X, X[0])), ValueError, r"^turns must be two of one shape"),
     (lambda: rotary_turns(X[0], 4, dtype=torch.int8), TypeError, "^dtype must be a floating-point"),
     (
         lambda: rotate_pairs(X, turns=X),

@@ -81,7 +81,7 @@ def theirs(name):
     return partial(entry[4], importlib.import_module(entry[3]))
 
 
-OURS, LOOPS = "posenc", "loops of S0"
+OURS, NEIGHBORS, LOOPS = "posenc", "posenc, neighbors", "loops of S0"
 GRID = theirs("get_1d_sincos_pos_embed_from_grid")  # computes in float64
 NUMPY = {
     OURS: sinusoidal_encoding,
@@ -139,14 +139,15 @@ def rotations(first, seq_len):
     tuned = tune.RotaryPositionalEmbeddings(128, max_seq_len=4096)
     turns, waves, theta = nn.rotary_turns(where, 128), layer(q, where[None]), other(where)
 
-    def ours(made=None):
+    def ours(made=None, pairing="halves"):
         made = made or nn.rotary_turns(where, 128)
-        return nn.rotate_pairs(q, turns=made), nn.rotate_pairs(k, turns=made)
+        return [nn.rotate_pairs(x, turns=made, pairing=pairing) for x in (q, k)]
 
     yield (
         "with its turns",
         {
             OURS: ours,
+            NEIGHBORS: partial(ours, pairing="neighbors"),
             "transformers": lambda: llama.apply_rotary_pos_emb(q, k, *layer(q, where[None])),
             "torchtune": lambda: [tuned(x, input_pos=where[None]) for x in rows],
             "x-transformers": lambda: [
@@ -161,6 +162,7 @@ def rotations(first, seq_len):
         "turns made before",
         {
             OURS: partial(ours, turns),
+            NEIGHBORS: partial(ours, turns, "neighbors"),
             "transformers": lambda: llama.apply_rotary_pos_emb(q, k, *waves),
             "x-transformers": lambda: [theirs.apply_rotary_pos_emb(x, *theta) for x in (q, k)],
         },

@@ -206,8 +206,8 @@ def _with_float64(device: torch.device) -> torch.device:
 
 
 def _check_dtype(dtype: torch.dtype | None) -> None:
-    if dtype is not None and not dtype.is_floating_point:
-        raise TypeError(f"dtype must be a floating-point type, got {dtype}")
+    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise TypeError(f"dtype must be a floating-point type, got {dtype!r}")
 
 
 def _check_tensor(name: str, x: Any, *, floating: bool = True) -> None:
