@@ -1,9 +1,4 @@
-r"""Rotary frequencies as a model's ``config.json`` specifies them.
-
-A rotary encoding turns pair i of a query or key by the angle k·ω_i. Models for longer texts than
-those in training change the ω_i, and sometimes scale the scores; their configuration says how, in
-a mapping called ``rope_scaling`` or ``rope_parameters``.
-"""
+"""Rotary frequencies as a model's ``config.json`` specifies them."""
 
 from __future__ import annotations
 
@@ -64,8 +59,8 @@ def rotary_frequencies(
         `scaling`, or 10 000. A base that contradicts ``rope_theta`` is an error.
     scaling : mapping, optional
         ``rope_scaling`` or ``rope_parameters`` of a ``config.json``. Its ``rope_type`` (or
-        ``type``) is one of those in `posenc.scaling.SCALINGS`, or an older spelling; the other
-        fields are named as in the file. A field that is None counts as missing.
+        ``type``) is one of those in `posenc.scaling.SCALINGS`, whose rules have the formulas; the
+        other fields are named as in the file. A field that is None counts as missing.
     max_position_embeddings : int, optional
         The configuration's field of that name. Required for dynamic; for yarn and longrope if the
         mapping lacks ``factor`` or ``original_max_position_embeddings``; for llama3 if it lacks
@@ -82,23 +77,6 @@ def rotary_frequencies(
         ``d_model // 2``, and the last ones are 0.
     attention_factor : float
         Multiplier of both rotated queries and keys; 1 except for yarn and longrope.
-
-    Raises
-    ------
-    TypeError
-        If an argument or a field has the wrong type.
-    ValueError
-        If `scaling` has an unknown type, a missing or an unknown field, a ``factor`` below 1, a
-        list of the wrong length, or a ``rope_theta`` that contradicts `base`, or if
-        `max_position_embeddings` is below the original length for yarn.
-
-    Notes
-    -----
-    With the factor s and the width d, linear divides every frequency by s. Dynamic multiplies the
-    base by the stretch that the sequence needs, to the power d / (d - 2), so that the first pair
-    is unchanged and the last one is divided by that stretch. YaRN and llama3 divide the slow pairs
-    by s, leave the fast ones, and blend in between. LongRoPE has a divisor for each pair. A test
-    compares all of them with transformers.
 
     References
     ----------

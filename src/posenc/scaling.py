@@ -9,7 +9,7 @@ a recipe to add one.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -60,20 +60,19 @@ class Setting:
 
     def trained_len(self) -> int:
         """Return the length before stretching."""
-        name = "original_max_position_embeddings"
-        value = self.fields.get(name, self.max_position_embeddings)
+        value = self.fields.get(ORIGINAL, self.max_position_embeddings)
         if value is None:
-            raise ValueError(f"scaling needs the field {name!r}, or pass max_position_embeddings")
-        return check_int(f"scaling[{name!r}]", value, minimum=2)
+            raise ValueError(
+                f"scaling needs the field {ORIGINAL!r}, or pass max_position_embeddings"
+            )
+        return check_int(f"scaling[{ORIGINAL!r}]", value, minimum=2)
 
     def stretch(self) -> float:
         """Return the factor, or the ratio of the two lengths if the mapping has none."""
         if "factor" in self.fields or self.max_position_embeddings is None:
             return self.number("factor", minimum=1.0)
-        if "original_max_position_embeddings" not in self.fields:
-            raise ValueError(
-                "scaling needs the field 'factor', or 'original_max_position_embeddings'"
-            )
+        if ORIGINAL not in self.fields:
+            raise ValueError(f"scaling needs the field 'factor', or {ORIGINAL!r}")
         return self.max_position_embeddings / self.trained_len()
 
     def factors(self, name: str) -> Floats:
@@ -92,27 +91,19 @@ class Setting:
         return found
 
 
+Rule = Callable[[Setting], tuple[Floats, float]]
+
+
 @dataclass(frozen=True)
 class Scaling:
-    """One type of scaling.
+    """One type of scaling."""
 
-    Attributes
-    ----------
-    name : str
-        The value of ``rope_type``.
-    rule : object
-        Maps a `Setting` to frequencies and attention factor; its docstring has the formula.
-    required, optional : frozenset of str
-        The fields that the rule reads.
-    spellings : tuple of str
-        Other names of the type in files.
-    """
-
-    name: str
-    rule: Callable[[Setting], tuple[Floats, float]]
-    required: frozenset[str]
+    name: str  #: The value of ``rope_type``.
+    #: Maps a `Setting` to frequencies and attention factor; its docstring has the formula.
+    rule: Rule
+    required: frozenset[str]  #: Fields that the rule reads, with `optional`.
     optional: frozenset[str]
-    spellings: tuple[str, ...]
+    spellings: tuple[str, ...]  #: Other names of the type in files.
 
     @property
     def fields(self) -> frozenset[str]:
@@ -121,21 +112,16 @@ class Scaling:
 
 
 SCALINGS: dict[str, Scaling] = {}
-Rule = Callable[[Setting], tuple[Floats, float]]
 
 
 def _type(
-    name: str,
-    *,
-    required: Iterable[str] = (),
-    optional: Iterable[str] = (),
-    spellings: Iterable[str] = (),
+    name: str, required: str = "", optional: str = "", *others: str
 ) -> Callable[[Rule], Rule]:
-    """Enter a rule into the registry."""
+    """Enter a rule into the registry, with the fields that it reads, and other spellings."""
 
     def enter(rule: Rule) -> Rule:
-        fields = frozenset(required), frozenset(optional)
-        SCALINGS[name] = Scaling(name, rule, *fields, tuple(spellings))
+        fields = frozenset(required.split()), frozenset(optional.split())
+        SCALINGS[name] = Scaling(name, rule, *fields, others)
         return rule
 
     return enter
@@ -149,19 +135,19 @@ def find_scaling(name: Any) -> Scaling | None:
     return SCALINGS.get(name) or next(spelled, None)
 
 
-@_type("default", spellings=["mrope"])
+@_type("default", "", "", "mrope")
 def _default(setting: Setting) -> tuple[Floats, float]:
     """ω_i = base^(-2i/d)."""
     return setting.omega, 1.0
 
 
-@_type("linear", required=["factor"])
+@_type("linear", "factor")
 def _linear(setting: Setting) -> tuple[Floats, float]:
     """ω_i / factor: positional interpolation (Chen et al., 2023)."""
     return setting.omega / setting.number("factor", minimum=1.0), 1.0
 
 
-@_type("proportional", optional=["factor"])
+@_type("proportional", "", "factor")
 def _proportional(setting: Setting) -> tuple[Floats, float]:
     """Turn a share of the pairs, at the frequencies of the full width, and leave the rest."""
     omega = angular_frequencies(setting.d_model, base=setting.base)
@@ -170,7 +156,7 @@ def _proportional(setting: Setting) -> tuple[Floats, float]:
     return omega / setting.number("factor", 1.0, minimum=1.0), 1.0
 
 
-@_type("dynamic", required=["factor"], optional=["alpha"])
+@_type("dynamic", "factor", "alpha")
 def _dynamic(setting: Setting) -> tuple[Floats, float]:
     """Raise the base by (factor·L/limit - factor + 1)^(d/(d-2)) in a text of L > limit positions.
 
@@ -189,7 +175,7 @@ def _dynamic(setting: Setting) -> tuple[Floats, float]:
     return angular_frequencies(width, base=setting.base * stretch ** (width / (width - 2))), 1.0
 
 
-@_type("ntk", required=["factor"], optional=["mixed_b"])
+@_type("ntk", "factor", "mixed_b")
 def _ntk(setting: Setting) -> tuple[Floats, float]:
     """Divide ω_i by factor^(2(i+1)/d), or by exp(log(factor)·(2/d)^b·(i+1)^b) with ``mixed_b``.
 
@@ -202,10 +188,8 @@ def _ntk(setting: Setting) -> tuple[Floats, float]:
 
 @_type(
     "yarn",
-    optional=[
-        *("factor", ORIGINAL, "attention_factor", "beta_fast", "beta_slow"),
-        *("mscale", "mscale_all_dim", "truncate"),
-    ],
+    "",
+    f"factor {ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate",
 )
 def _yarn(setting: Setting) -> tuple[Floats, float]:
     """Blend from ω_i to ω_i / factor between two pairs (YaRN, Peng et al., 2023).
@@ -256,9 +240,9 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
 
 @_type(
     "longrope",
-    required=["short_factor", "long_factor"],
-    optional=["factor", ORIGINAL, "attention_factor", "short_mscale", "long_mscale"],
-    spellings=["su"],
+    "short_factor long_factor",
+    f"factor {ORIGINAL} attention_factor short_mscale long_mscale",
+    "su",
 )
 def _longrope(setting: Setting) -> tuple[Floats, float]:
     """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (Ding et al.)."""
@@ -275,7 +259,7 @@ def _longrope(setting: Setting) -> tuple[Floats, float]:
     return setting.omega / chosen, attention
 
 
-@_type("llama3", required=["factor", "low_freq_factor", "high_freq_factor"], optional=[ORIGINAL])
+@_type("llama3", "factor low_freq_factor high_freq_factor", ORIGINAL)
 def _llama3(setting: Setting) -> tuple[Floats, float]:
     """Blend from ω_i / factor to ω_i between low_freq_factor and high_freq_factor turns."""
     factor, trained = setting.number("factor", minimum=1.0), setting.trained_len()
