@@ -101,8 +101,8 @@ def test_any_file_gives_a_sentence(content, words, tmp_path, capsys):
     file.write_bytes(content)
     assert main([str(file)]) == 2
     said = capsys.readouterr().err
-    assert words in said
-    assert (said.count("\n"), len(said) < 400) == (1, True)
+    assert words in said[:400]
+    assert said.count("\n") == 1
 
 
 ODD = st.recursive(
@@ -127,9 +127,8 @@ def test_wrong_types_in_every_field_are_named(outside, inside, data):
 
 
 def test_names_told_twice_and_fields_not_read_are_warned_of():
-    content = b'{"rope_theta": 1, "rope_theta": 1e4, "rope_new": 3, "head_dim": 8, "a": Infinity}'
-    found = read_config(content)
-    said = "rope_theta' appears twice: the last one counts", "'rope_new' isn't read here"
+    found = read_config(b'{"head_dim": 1, "head_dim": 8, "rope_new": 3, "a": Infinity}')
+    said = "head_dim' appears twice: the last one counts", "'rope_new' isn't read here"
     assert all(any(words in each for each in found.warnings) for words in said)
     many = read_config({f"rope_{i}": 1 for i in range(60)})
     assert many.warnings[-1] == "and 10 more warnings"
@@ -145,9 +144,7 @@ def test_the_table_of_families_is_what_is_read():
     assert len(rows) > 20
     norms = {None: "", "before": ", norm before", "after": ", norm after"}
     for kind, name, told in rows:
-        share = known_models().get(kind, {}).get("shares", {}).get("")
-        alone = {"model_type": kind} | ({"partial_rotary_factor": share} if share else {})
-        found = read_config(files[name] if name else alone)
+        found = read_config(files[name] if name else {"model_type": kind})
         turned = [each for each in found.layers if each.rotated]
         still = sorted(i for each in found.layers if not each.rotated for i in each.indices)
         which = "`" + ", ".join(map(str, still[:4])) + "`, …" if turned else "all"
@@ -161,35 +158,29 @@ def test_the_table_of_families_is_what_is_read():
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
+    def run(*arguments):
+        assert main([*map(str, arguments)]) == 0
+        return capsys.readouterr().out
+
     file, other = tmp_path / "config.json", tmp_path / "other" / "config.json"
-    file.write_text(
-        json.dumps(PLAIN | {"rope_scaling": {"type": "linear", "factor": 2.0}}), encoding="utf-8"
-    )
-    assert main([str(file)]) == 0
-    printed = capsys.readouterr().out
+    other.parent.mkdir()
+    scaled = PLAIN | {"rope_scaling": {"type": "linear", "factor": 2.0}}
+    changed = PLAIN | {"rope_theta": 5e5, "max_position_embeddings": 8192}
+    file.write_text(json.dumps(scaled), encoding="utf-8")
+    other.write_text(json.dumps(changed), encoding="utf-8")
+    printed = run(file)
     assert "length before scaling: the file doesn't say" in printed
     assert "wavelengths 12.5664 to 94 2" in printed
-    assert main([str(file), "--json"]) == 0
-    found = read_config(file).as_dict()
-    assert capsys.readouterr().out == json.dumps(found, indent=1) + "\n"
-    assert found["layers"][0]["scaling"] == "linear"
+    assert run(file, "--json") == json.dumps(read_config(file).as_dict(), indent=1) + "\n"
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
-    assert main(["-"]) == 0
-    assert capsys.readouterr().out == printed
-    other.parent.mkdir()
-    changed = PLAIN | {"rope_theta": 5e5, "max_position_embeddings": 8192}
-    other.write_text(json.dumps(changed), encoding="utf-8")
-    assert main([str(tmp_path)]) == 0
-    assert capsys.readouterr().out.count("model type") == 2
-    assert main(["--diff", str(file), str(other)]) == 0
-    told = capsys.readouterr().out
+    assert run("-") == printed
+    assert run(tmp_path).count("model type") == 2
+    told = run("--diff", file, other)
     assert told.startswith("intended length: 4 096 -> 8 192\nlimit: 4 096 -> 8 192\n")
     assert "layers 0, 1, 2, 3:\n  base: 10 000 -> 500 000\n  scaling: linear -> default" in told
     assert main(["--diff", str(file), str(file)]) == 2
     other.write_bytes(file.read_bytes())
-    assert main(["--diff", str(file), str(other)]) == 0
-    assert "What runs is the same." in capsys.readouterr().out
-    assert main([str(tmp_path / "none.json")]) == 2
+    assert "What runs is the same." in run("--diff", file, other)
     with pytest.raises(SystemExit), pytest.warns(RuntimeWarning, match="posenc.config.__main__"):
         runpy.run_module("posenc.config", run_name="__main__")
 
