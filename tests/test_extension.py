@@ -116,6 +116,9 @@ def test_panels_stack_on_a_phone():
     styles, ratio = svg_theme.stack(two)
     assert {"#axes_1", "#axes_2"} == {*re.findall(r"^#\w+", styles, re.MULTILINE)}
     assert ratio == pytest.approx(504 / (2 * 230.4 * 1.6))
+    below, beside = (f'{two}\n  <g id="legend_1"><path d="M 99.0 {y} "/>' for y in (229.9, 9.9))
+    assert "#legend_1" in svg_theme.stack(below)[0]
+    assert svg_theme.stack(beside) is None
     styles, _ = svg_theme.stack(widgets.Switch().picture())  # labels at the left one
     assert re.findall(r"^#\w+", styles, re.MULTILINE)[:3] == ["#axes_1", "#axes_2", "#axes_3"]
 

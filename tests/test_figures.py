@@ -71,7 +71,9 @@ def show(visit, *kinds, **options):
     page.add_script_tag(content=live_figures.script(*widgets.FIGURES))
     figure = '<figure><posenc-figure kind="{}"></posenc-figure></figure>'
     figures = "".join(map(figure.format, kinds))
-    page.evaluate("html => { document.querySelector('article').innerHTML = html }", figures)
+    formula = '<p><span class="katex"><i>k</i><i>d</i></span></p>'
+    html = f"<section>{figures}{formula}<section>{formula}</section></section>"
+    page.evaluate("html => { document.querySelector('article').innerHTML = html }", html)
     drawn = "[...document.querySelectorAll('posenc-figure')].map((e) => e.shadowRoot.firstChild)"
     page.wait_for_function(f"{drawn}.every((e) => e.nextSibling.firstChild.textContent)")
     page.figure = page.locator("posenc-figure").first
@@ -166,6 +168,9 @@ def test_pointer_and_sliders_agree(visit):
     page.mouse.move(box["x"] + box["width"] * 40.5 / 64, box["y"] + box["height"] * 20.5 / 64)
     assert page.get_by_label("dimension j").input_value() == "40"
     assert page.get_by_label("position k").input_value() == "20"
+    page.get_by_label("position k").focus()
+    letters = page.locator(".katex i").evaluate_all("all => all.map((e) => !!e.style.background)")
+    assert letters == [True, False, False, False], "lights up k in this section, beside the figure"
     said = "Position 20, dimension 40: sin(20 / 10 000^(40/64)) = 0.0632"
     assert page.figure.locator(".say").text_content() == said
 
@@ -296,6 +301,8 @@ def test_a_link_opens_the_same_view_of_one_figure(visit):
     press(page, "d_model", "PageUp")
     press(page, "base", "ArrowLeft")
     page.get_by_text("Share").press("Enter")
+    for name in ("Notebook", "Print, or save as PDF"):
+        assert page.figure.get_by_role("button", name=name).is_visible()
     page.get_by_role("button", name="Copy link").press("Enter")
     page.get_by_role("button", name="Copied link").wait_for()
     page.get_by_role("button", name="Copy link").wait_for()  # after a while

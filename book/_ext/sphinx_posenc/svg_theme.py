@@ -37,7 +37,10 @@ WORDS = re.compile(
     re.DOTALL,
 )
 GLYPH = re.compile(r'<path id="(DejaVu[^"]+)".*?/>', re.DOTALL)
-FOR_ALL = re.compile(r'^  <g id="(text|legend)', re.MULTILINE)
+FOR_ALL = re.compile(r'^  <g id="text', re.MULTILINE)
+LEGEND = re.compile(
+    r'^  <g id="(legend_\d+)">(.*?)\sd="M ([\d.]+) ([\d.]+)', re.MULTILINE | re.DOTALL
+)
 AXES = re.compile(
     r'<g id="(axes_\d+)">\s*<g id="patch_\d+">\s*<path d="M ([\d.]+) ([\d.]+)\s*L ([\d.]+) '
 )
@@ -75,10 +78,11 @@ def mark_map(found: re.Match[str]) -> str:
 
 
 def stack(svg: str) -> tuple[str, float] | None:
-    """Return what stacks two or three panels on a phone, and the picture's ratio there.
+    """Return what stacks two to four panels on a phone, and the picture's ratio there.
 
-    A panel that shares the labels of the first one gets them, too. None if the panels are others,
-    or have words in common. Media queries in a picture go by its own width.
+    A panel that shares the labels of the first one gets them, too; a legend below all panels comes
+    last. None if the panels are others, or have other words in common. Media queries in a picture
+    go by its own width.
     """
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     axes = [(name, *map(float, box)) for name, *box in AXES.findall(svg)]
@@ -87,7 +91,7 @@ def stack(svg: str) -> tuple[str, float] | None:
     width, height = map(float, size.groups())
     wide = [axis for axis in axes if axis[3] - axis[1] > width / 8]  # color bars aren't
     pairs = [*pairwise(wide)]
-    if len(wide) not in (2, 3) or min(right[1] - left[3] for left, right in pairs) < 0:
+    if len(wide) not in (2, 3, 4) or min(right[1] - left[3] for left, right in pairs) < 0:
         return None
     margin = wide[0][1]
     ticks = [
@@ -108,6 +112,11 @@ def stack(svg: str) -> tuple[str, float] | None:
             again += f'<use id="again_{row}" xlink:href="#matplotlib.axis_2" display="none"/>'
             move = f"translate(0, {row * height:.1f}px)"
             rules += f"#again_{row} {{ display: inline; transform: scale({scale:.2f}) {move} }}\n"
+    for name, _, x, y in LEGEND.findall(svg):
+        if float(y) < max(axis[2] for axis in wide):
+            return None
+        move = f"translate({margin - float(x):.1f}px, {(len(wide) - 1) * height:.1f}px)"
+        rules += f"#{name} {{ transform: scale({scale:.2f}) {move} }}\n"
     style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{again}"
     return style, width / (len(wide) * height * scale)
 

@@ -93,13 +93,14 @@ def wrong_table(
     -1. Rounded positions are stored in float16, which can't represent every integer beyond 2048.
     """
     j, positions = np.arange(d_model), np.arange(seq_len, dtype=float)[:, None]
+    log = math.log(base)
     pair, cosine = 2 * (j // 2) / d_model, j % 2 == 1
     exponents = {
         "dimension for pair": 2 * j / d_model,
         "own exponent": j / d_model,
         "all ones": 0.0 * j,
         "minus sign": -pair,
-        "slipped parenthesis": 2 * (j // 2) * -(-math.log(base) / d_model // 2) / math.log(base),
+        "slipped parenthesis": 2 * (j // 2) * -(-log / d_model // 2) / (log or 1),
     }
     omega = base ** -exponents.get(name, pair)
     if name == "swapped power":

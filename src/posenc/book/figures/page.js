@@ -157,6 +157,12 @@ function share(host, kind, id, figure, say) {
     });
     menu.append(copy);
   }
+  for (const own of document.querySelectorAll(".menu :is([download], [data-does=print])")) {
+    const words = own.firstChild.textContent; // the page's own: its notebook, and a PDF
+    const button = element("button", { type: "button" }, words);
+    button.addEventListener("click", () => own.click());
+    menu.append(button);
+  }
   return menu;
 }
 
@@ -177,6 +183,10 @@ function runWhileSeen(host, { start, stop }) {
     host.shadowRoot.addEventListener(taken, () => seen.disconnect());
   host.shadowRoot.addEventListener("input", stop, true); // capture: before it is announced
 }
+
+/** Letters in formulas of a section, but not of those within it; and their look when lit. */
+const LETTERS = ":scope > :not(section) .katex :is(i, mi, .mathnormal)";
+const GLOW = "color-mix(in srgb, var(--pst-color-primary) 25%, transparent)";
 
 /** Draw a figure into the shadow root of `host`; report each state set by the reader to `onchange`. */
 function mount(host, kind, given, onchange = () => {}, id = "") {
@@ -214,8 +224,13 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     light();
   }
 
-  /** Light up a field's number wherever it stands. */
+  /** Light up a field's number wherever it stands, and its letter in formulas beside the figure. */
   function light(name = lit) {
+    if (name !== lit) {
+      const letter = fields[name]?.label.split(" ").at(-1);
+      for (const each of host.closest("section")?.querySelectorAll(LETTERS) ?? [])
+        each.style.background = each.textContent === letter ? GLOW : "";
+    }
     lit = name;
     for (const each of live.querySelectorAll("[data-field]"))
       each.classList.toggle("lit", each.dataset.field === lit);
