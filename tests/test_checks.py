@@ -406,6 +406,7 @@ class NoWidth(nn.Module):
 ROTARY = checks.check_rotary
 BAD = [
     (lambda: checks.check_table(3), "a subject must be callable, got 3"),
+    (lambda: checks.check_decoder(len, 3), "step must be callable, got 3"),
     (lambda: checks.check(table, "sofa"), "kind must be one of table.*'sofa'"),
     (lambda: checks.check_table(table, widths=[9]), "widths must be even"),
     (lambda: checks.check_table(table, widths="16"), "widths must be an int, got '16'"),

@@ -222,6 +222,8 @@ def check_decoder(
     **options
         `tags` and `laws`, as for `check_table`.
     """
+    if not (step is None or callable(step)):
+        raise TypeError(f"step must be callable, got {step!r}")
     check_int("vocabulary", vocabulary, minimum=3)
     check_int("length", length, minimum=12)
     known = None if library is None else library_of(library)

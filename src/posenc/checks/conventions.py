@@ -48,15 +48,13 @@ class Convention:
 
     Parameters
     ----------
-    layout : {"interleaved", "sin, cos", "cos, sin", "interleaved, cos first", "halves"}
-        Order of the columns; "neighbors" and "halves" are rotary: dimension i turns with i + 1, or
-        with i + d/2.
+    layout : str
+        Order of the columns: "interleaved", "sin, cos", "cos, sin" or "interleaved, cos first"; or
+        rotary: "neighbors" and "halves" turn dimension i with i + 1, or with i + d/2.
     rule : {"d/2", "d/2 - 1"}
         Divisor of i in the exponent.
-    base : float
-        The constant that spreads the frequencies.
-    first : float
-        Position of the first row.
+    base, first : float
+        The constant that spreads the frequencies, and the position of the first row.
     step : float or "one turn"
         Positions between rows; "one turn" means 2π / L.
     direction : {"up", "down", "backwards"}
