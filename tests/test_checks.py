@@ -458,14 +458,14 @@ def test_a_report_says_what_is_wrong():
 
 
 def test_expected_failures(tmp_path, capsys):
-    report = checks.check_table(hunt.own_exponent, laws=["norm", "shape"])
-    expected = report.expecting({"norm": "embeddings are halved"})
-    assert (expected.passed, expected.counts()) == (True, "1 passed, 1 expected")
+    report = checks.check_table(hunt.own_exponent, laws=["norm", "shape", "convention"])
+    expected = report.expecting({"norm": "embeddings are halved", "convention": "no matter"})
+    assert (expected.passed, expected.counts()) == (True, "1 passed, 1 expected, 1 skipped")
     assert "! norm         expected: embeddings are halved" in repr(expected)
     mended = report.expecting({"shape": "an axis too many"})
     assert mended.failed == ["shape", "norm"]
     assert mended["shape"].likely == "it was fixed, so drop the expected failure: an axis too many"
-    with pytest.raises(ValueError, match="must be among shape, norm, got 'odd'"):
+    with pytest.raises(ValueError, match="must be among shape, norm, convention, got 'odd'"):
         report.expecting({"odd": ""})
     # In a file
     file = tmp_path / "expected.toml"

@@ -114,7 +114,7 @@ def one_value_per_bucket(probe: Bias) -> Measured:
     bucket = t5_buckets(offsets, bidirectional=not probe.causal)
     bucket = np.where((offsets > 0) & probe.causal, -1, bucket)
     levels = {}
-    for each in range(bucket.max() + 1):
+    for each in np.unique(bucket[bucket >= 0]).tolist():  # some are empty
         inside, where = bias[:, bucket == each], offsets[bucket == each]
         if (wrong := np.ptp(inside, axis=1)).any():
             how = f"offsets {where.min()} to {where.max()} should share a bucket"

@@ -188,14 +188,13 @@ class Rotation(Turning):
         else:
             part, whole = np.arange((last - first) // 2 + 1), np.arange(d_model // 2)
             tried = [(first + part, first + part + len(part)), (whole, whole + len(whole))]
-        for one, two in tried:
-            if two[-1] < d_model:
-                rest, cos, sin = matrices.copy(), matrices[:, one, one], matrices[:, two, one]
-                rest[:, one, one], rest[:, two, one] = 1, 0
-                rest[:, two, two] -= cos - 1
-                rest[:, one, two] += sin
-                if np.abs(rest - np.eye(d_model)).max() <= limit:
-                    return one, two
+        for one, two in (pair for pair in tried if pair[1][-1] < d_model):
+            rest, cos, sin = matrices.copy(), matrices[:, one, one], matrices[:, two, one]
+            rest[:, one, one], rest[:, two, one] = 1, 0
+            rest[:, two, two] -= cos - 1
+            rest[:, one, two] += sin
+            if np.abs(rest - np.eye(d_model)).max() <= limit:
+                return one, two
         return None
 
     def waves(self, d_model: int, layout: str) -> Waves | None:
