@@ -170,11 +170,23 @@ def two_digits(value):
     return value if isinstance(value, str) else float(f"{value:.1e}")
 
 
-def main():
-    """Check all implementations, print the reports, and record them in the file given, if any."""
-    for name in BARE:  # imported without their `__init__`, which needs torchvision
+def skip_packages():
+    """Let modules of `BARE` packages be imported without their `__init__`, for torchvision."""
+    for name in BARE:
         if importlib.util.find_spec(name.partition(".")[0]):
             sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
+
+
+def write(record):
+    """Record the results in the files given, if any."""
+    for name in sys.argv[1:]:
+        text = json.dumps(record, indent=1, ensure_ascii=False)
+        Path(name).write_text(text + "\n", encoding="utf-8")
+
+
+def main():
+    """Check all implementations, print the reports, and record them in the file given, if any."""
+    skip_packages()
     rows = [row for row in (checked(*each) for each in ENTRIES) if row]
     print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
     record = {
@@ -184,9 +196,7 @@ def main():
         "torch": torch.__version__.partition("+")[0],
         "implementations": rows,
     }
-    for name in sys.argv[1:]:
-        text = json.dumps(record, indent=1, ensure_ascii=False)
-        Path(name).write_text(text + "\n", encoding="utf-8")
+    write(record)
 
 
 if __name__ == "__main__":
