@@ -182,6 +182,10 @@ def test_nothing_is_loaded_before_a_reader_asks(visit, served):
     assert first.all_text_contents() == ["Run", "Edit", "Reset", "Run all", "Copy"]
     assert [url for url in asked if "/python/" in url or "offline" in url] == []
     assert page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0
+    answer = page.locator(".answer").first
+    answer.locator("textarea").focus()  # the scripts come; the letters of who types don't go astray
+    answer.locator(".colors").wait_for(state="attached")
+    expect(answer.locator("textarea")).to_be_focused()
 
 
 def test_a_cell_is_run_edited_and_reset(cell):
@@ -189,7 +193,6 @@ def test_a_cell_is_run_edited_and_reset(cell):
     press(cell, says="Done")  # the cells above ran first
     assert cell.locator(".ran").text_content().strip() == stored(CODE[SHOWN])[0]
     assert not published.is_visible()
-    press(cell, "Run all above", says="All above has run.")
     press(cell, "Reset", says="As it was published.")
     assert published.is_visible()
     assert cell.locator(".ran").count() == 0
@@ -277,6 +280,12 @@ def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(cell, monkeypatch):
     assert "NameError" in press(cell)
     press(cell, "Reset")
     assert cell.locator("textarea").count() == 0
+    reader.goto(reader.url.replace(ONE, "10_tsne"))
+    assert reader.locator("h1").text_content() == "This page isn’t kept"
+    reader.locator(f"li a[href$='{ONE}.html']").click()
+    reader.locator(".bar").first.wait_for()
+    assert all(said.startswith("Failed to load") for said in reader.wrong)  # that is how it is told
+    reader.wrong.clear()
 
 
 def test_from_a_file_there_are_no_buttons(site, visit):

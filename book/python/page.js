@@ -138,10 +138,6 @@ async function runOne(cell) {
   await runEach([...left(), cell], cell);
 }
 
-async function runAbove(cell) {
-  if (await runEach(above(cell), cell)) say(cell, "All above has run.");
-}
-
 /** Run all cells of the page, in order, except solutions. */
 async function runAll(cell) {
   const list = cells.filter((each) => !each.isSolution);
@@ -209,12 +205,11 @@ class Cell {
   open() {
     if (this.stopping) return;
     this.stopping = button("Stop", () =>
-      stop("Stopped. The variables are gone: Run all above makes them again."),
+      stop("Stopped. The variables are gone: Run makes those that a cell needs again."),
     );
     this.stopping.hidden = true;
-    this.above = button("Run all above", () => enqueue(this, runAbove));
     this.bar = addBar(this.input);
-    this.bar.append(this.stopping, this.above, this.state);
+    this.bar.append(this.stopping, this.state);
   }
 
   busy(is) {

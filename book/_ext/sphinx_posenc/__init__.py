@@ -1,32 +1,8 @@
-"""The book's Sphinx extension; its modules are listed in the order in which they handle a page.
+"""The book's Sphinx extension: one module per job, whose docstring says what it does.
 
-Before reading
-    `deployment` reads the site's address from the environment.
-While reading a page
-    `cross_references` fills in the numbers, titles and labels (`citations`) of links, and
-    `myst_markup` converts portable Markdown to MyST. `claims` expands the tables of the ledger.
-    `code_cells` highlights code.
-After reading a page
-    `live_figures` replaces widgets with interactive figures, `claims` links the claims that a
-    chapter judges to their rows, `reading_time` estimates the minutes, and `browser_cells` marks
-    the cells that can't run in the page (`unavailable`).
-After reading all pages
-    `cross_references` warns of wrong numbers, titles and labels, `incremental` picks the pages to
-    write, and `search_index` indexes sections and words.
-While writing a page
-    `myst_markup` resolves links to targets on other pages, `glossary_links` links terms and adds
-    tooltips, `folds` makes boxes, code and checks open on a click, `cards` shows the chapters,
-    `math_renderer` renders formulas, `page_body` controls line breaks, `theme` puts tables and
-    pictures in scrolling boxes, `optimization` sets the sizes of images, `live_figures` and
-    `config_page` add their scripts,
-    `deployment` points Colab at its notebook, `page_metadata` adds a description and a date, and
-    `browser_files` says where Python is. The theme's layout and ``_templates`` assemble the page.
-After writing all pages
-    `svg_theme` makes pictures follow the theme, `downloads` writes the downloadable notebooks,
-    `text_twins` writes each page as Markdown and lists them in ``llms.txt``, `claims` exports the
-    ledger as JSON, `incremental` runs `optimization` and `security_policy` on all pages,
-    `live_figures` writes pages to embed, `deployment` writes the sitemap, and `browser_files`
-    copies Python.
+`setup` lists the handlers in the order in which they handle a page: before reading, while reading
+it, after reading it and all pages, and while writing. Then the theme's layout and ``_templates``
+assemble the page, and `finish` works on the complete site.
 """
 
 from typing import Any
