@@ -224,6 +224,7 @@ BAD = [
         TypeError,
         "^turns must be what rotary_turns returns for Tensor",
     ),
+    (lambda: rotate_pairs(X[:, 1:], turns=(X[:, :1],) * 2), ValueError, "^d_model must be even"),
     (lambda: rotate_pairs(X, seq_dim=-1), ValueError, "^seq_dim must be .* not the last, got -1"),
     (lambda: rotate_pairs(X, first=2, turns=(X, X)), ValueError, "at most 1 pairs .* 2 of 4, got"),
     (lambda: rotate_pairs(JAGGED), TypeError, r"^x must be a dense .*: pass x.values\(\)"),
