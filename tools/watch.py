@@ -496,13 +496,13 @@ def record():
             found.setdefault(kind, decided(model, config, layers) | BY_HAND.get(kind, {}))
         else:
             apart[kind] = "nothing turns in circles"
+    for kind in BY_HAND.keys() - found.keys():
+        found[kind] = described(transformers.CONFIG_MAPPING[kind]) | BY_HAND[kind]
     inner = composites()
     for kind, parts in inner.items():
         if any(name in found or name in inner for name in parts.values()):
             found[kind] = found.get(kind, {}) | {"parts": parts}
-    about["not watched"] = {n: each for n, each in apart.items() if n not in found}
-    for kind in BY_HAND.keys() - found.keys():
-        found[kind] = described(transformers.CONFIG_MAPPING[kind]) | BY_HAND[kind]
+    about["not watched"] = {n: each for n, each in apart.items() if n not in found or n in BY_HAND}
     lines = [f" {json.dumps(kind)}: {json.dumps(found[kind])}" for kind in sorted(found)]
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 
