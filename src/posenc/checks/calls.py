@@ -240,7 +240,8 @@ def odd(probe: Any) -> Measured:
         padded = out.shape[-1] == width and not out[..., -1].any() and probe.convention
         right = bool(probe.other_kind or (padded and padded.rule == "d/2 - 1"))
     if not right:
-        raise Broken(f"shape {out.shape} for width {width}, and no error")
+        how = f"shape {out.shape} for width {width}, and no error"
+        raise Broken(how, None if rotary else "odd")
     return 0.0, 0.0, note
 
 

@@ -170,12 +170,6 @@ def by_size(probe: Any) -> Cause:
     return "it goes wrong at odd lengths" if odd else None
 
 
-@sign("table module", "odd")
-def odd_width(probe: Any) -> Cause:
-    """Name the exhibit."""
-    return "odd"
-
-
 @sign("bias", "mirror penalty")
 def signed(probe: Any) -> Cause:
     """Look for a signed distance."""

@@ -71,12 +71,11 @@ def shift(probe: Any) -> Measured:
     Bound: 2τ of both rows: √2 for sine and cosine, the rest for the turn, which is fitted.
     Likely: the angles don't grow by the same amount from row to row.
 
-    A pair in a row is off by τ in sine and cosine, √2·τ together. The turn is fitted, and off by
-    3uω + u/30 (see `measure`); 0.58·(τ + τ) is at least 2.3u + 2.9uω, which is more. So the bound
-    is 2τ of both rows. Without a layout, a rotation is turned by the step from 0 to 1, whose own
-    error adds 2·τ(1). A table's law takes the best matrix: least squares leaves no column a larger
-    residual than the true rotation does, whose rows are off by τ and √2·τ, so the root of the sum
-    of (1 + √2)²τ² over the rows bounds it.
+    A pair in a row is off by √2·τ. The fitted turn is off by 3uω + u/30 (see `measure`), less than
+    0.58·(τ + τ), at least 2.3u + 2.9uω. Without a layout, a rotation is turned by the step from 0
+    to 1, whose own error adds 2·τ(1). A table takes the best matrix: least squares leaves no column
+    a larger residual than the true rotation does, whose rows are off by τ and √2·τ, so the root of
+    the sum of (1 + √2)²τ² over the rows bounds it.
     """
     later = range(1, probe.rows)
     allowed = probe.taus(range(probe.rows), probe.unit)
@@ -103,10 +102,10 @@ def offset(probe: Any) -> Measured:
     Likely: the angles don't grow by the same amount from row to row.
 
     In a product of rows, each pair of the first, off by τ in sine and cosine, is multiplied by the
-    second, |sin| + |cos| ≤ √2, and vice versa: 2√2·τ. Two products are compared. A turned query is
-    off by τ(|q₁| + |q₂|) in both dimensions of a pair. Times a turned key, |k₁| + |k₂| ≤ 2·max|k|:
-    2τ·Σ|q|·max|k| over the pairs. A turned pair of the query is at most √2·(|q₁| + |q₂|), so the
-    key's error adds 2√2·τ·Σ|q|·max|k|. Two scores are compared.
+    second, |sin| + |cos| ≤ √2, and vice versa: 2√2·τ. A turned query is off by τ(|q₁| + |q₂|) in
+    both dimensions of a pair. Times a turned key, |k₁| + |k₂| ≤ 2·max|k|: 2τ·Σ|q|·max|k| over the
+    pairs. A turned pair of the query is at most √2·(|q₁| + |q₂|), so the key's error adds
+    2√2·τ·Σ|q|·max|k|. Two products are compared, or two scores.
     """
     d_model = probe.widths[0]
     allowed = probe.taus(range(probe.rows), probe.unit)

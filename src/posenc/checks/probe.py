@@ -266,17 +266,15 @@ class Turning(Probe):
     entries: Callable[..., Floats]
     waves: Callable[..., Waves | None]
 
-    def __init__(
-        self,
-        widths: Sequence[int],
-        base: float | None,
-        asked: Convention | None,
-        length: int,
-        longest: int,
-    ) -> None:
+    base: float | None
+    asked: Convention | None
+    length: int
+    longest: int
+
+    def __init__(self, widths: Sequence[int], **options: Any) -> None:
         super().__init__()
-        self.candidate_widths, self.base, self.asked = tuple(widths), base, asked
-        self.length, self.longest = length, longest
+        self.candidate_widths = tuple(widths)
+        vars(self).update(options)
 
     def draw(self, lead: tuple[int, ...], seq_len: int) -> Any:
         """Draw input with these sizes before (seq_len, width)."""
