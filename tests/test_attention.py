@@ -72,6 +72,8 @@ def test_buckets_are_those_of_the_definition():
         np.testing.assert_array_equal(t5_buckets(-away, **named), expected)
         after = t5_buckets(away[1:], **named)
         np.testing.assert_array_equal(after, expected[1:] + 2 * own if both else 0 * after)
+        if (buckets, limit) == (32, 128):  # the defaults
+            np.testing.assert_array_equal(t5_buckets(-away, bidirectional=both), expected)
 
 
 X = np.ones((2, 4))
