@@ -16,18 +16,20 @@ class Field(traitlets.TraitType[Any, Any]):
         self, label: str, default: Any, other: Field | None = None, parts: int = 1, **limits: Any
     ) -> None:
         super().__init__(default)
-        self.label, self.other, self.parts, self.limits = label, other, parts, limits
+        self._label, self._parts = label, parts
+        self.other: Field | None = other
+        self.limits: dict[str, Any] = limits
         self.tag(sync=True)
 
     def control(self) -> dict[str, Any]:
         """Return what the script needs to know."""
-        known = {"label": self.label, "initial": self.default_value, **self.limits}
-        return known | ({"below": self.other.name, "parts": self.parts} if self.other else {})
+        known = {"label": self._label, "initial": self.default_value, **self.limits}
+        return known | ({"below": self.other.name, "parts": self._parts} if self.other else {})
 
     def top(self, figure: Any) -> int:
         """Return the upper limit in a figure's state."""
         if self.other:
-            return int(getattr(figure, str(self.other.name))) // self.parts - 1
+            return int(getattr(figure, str(self.other.name))) // self._parts - 1
         return int(self.limits["max"])
 
     def _cross_validate(self, obj: Any, value: Any) -> Any:

@@ -158,7 +158,8 @@ class Table:
     """
 
     def __init__(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        self.header, self.rows = list(header), [[str(cell) for cell in row] for row in rows]
+        self.header: list[str] = list(header)
+        self.rows: list[list[str]] = [[str(cell) for cell in row] for row in rows]
         for row in self.rows:
             if len(row) != len(self.header):
                 raise ValueError(f"rows must have {len(self.header)} cells, got {row}")

@@ -70,10 +70,11 @@ class Pass:
     def __init__(self, weights: Weights, tokens: Ints, encoding: str) -> None:
         if encoding not in ENCODINGS:
             raise ValueError(f"encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}")
-        self.weights, self.tokens, self.encoding = weights, tokens, encoding
+        self.weights: Weights = weights
+        self._tokens, self.encoding = tokens, encoding
         self.kept: dict[str, Floats] = {}
         places = np.arange(tokens.shape[1])[None]
-        self.scores = self.head(self.layers(tokens, places, places)[0][:, -1])
+        self.scores: Floats = self.head(self.layers(tokens, places, places)[0][:, -1])
 
     def layers(
         self, tokens: Ints, positions: Ints, where: Ints, shown: Maybe = None, cache: Any = None
@@ -88,8 +89,8 @@ class Pass:
             rows = sinusoidal_encoding(positions.ravel(), WIDTH)
             x = x + rows.reshape(*positions.shape, WIDTH)
         angles = positions[:, None, :, None] * angular_frequencies(WIDTH // HEADS)
-        self.turns = np.exp(1j * angles).astype(np.complex64)
-        self.bias = np.zeros((), np.float32)
+        self.turns: NDArray[np.complex64] = np.exp(1j * angles).astype(np.complex64)
+        self.bias: NDArray[Any] = np.zeros((), np.float32)
         if self.encoding == "ALiBi":
             distance = np.abs(positions[:, None, :, None] - where[:, None, None])
             self.bias = -SLOPES * distance.astype(np.float32)
@@ -118,7 +119,7 @@ class Pass:
         found: Weights = {}
         back = softmax(self.scores)
         back[np.arange(len(answers)), answers] -= 1
-        x = np.zeros((*self.tokens.shape, WIDTH), np.float32)
+        x = np.zeros((*self._tokens.shape, WIDTH), np.float32)
         back /= np.float32(len(answers))
         last = self._linear_back("head.1", back, found)
         x[:, -1] = self._norm_back("head.0", last, found)
@@ -129,7 +130,7 @@ class Pass:
             x = x + self._norm_back(f"{name}mlp.0", hidden, found)
             x = x + self._norm_back(f"{name}norm", self._attend_back(name, x, found), found)
         found["words.weight"] = np.zeros_like(self.weights["words.weight"])
-        np.add.at(found["words.weight"], self.tokens, x)
+        np.add.at(found["words.weight"], self._tokens, x)
         return found
 
     def _linear(self, name: str, x: Floats) -> Floats:
@@ -201,20 +202,20 @@ class Adam:
     """The Adam optimizer; updates weights in place."""
 
     def __init__(self, weights: Weights, rate: float) -> None:
-        self.weights, self.rate, self.steps = weights, rate, 0
-        self.means = {name: np.zeros_like(weight) for name, weight in weights.items()}
-        self.squares = {name: np.zeros_like(weight) for name, weight in weights.items()}
+        self._weights, self._rate, self._steps = weights, rate, 0
+        self._means = {name: np.zeros_like(weight) for name, weight in weights.items()}
+        self._squares = {name: np.zeros_like(weight) for name, weight in weights.items()}
 
     def step(self, gradients: Weights, factor: float) -> None:
         """Update all weights at `factor` times the learning rate."""
-        self.steps += 1
-        bias, bias_of_squares = 1 - 0.9**self.steps, 1 - 0.999**self.steps
+        self._steps += 1
+        bias, bias_of_squares = 1 - 0.9**self._steps, 1 - 0.999**self._steps
         for name, gradient in gradients.items():
-            mean, square = self.means[name], self.squares[name]
+            mean, square = self._means[name], self._squares[name]
             mean += 0.1 * (gradient - mean)
             square += 0.001 * (gradient**2 - square)
             size = np.sqrt(square / np.float32(bias_of_squares)) + np.float32(1e-8)
-            self.weights[name] -= np.float32(self.rate * factor / bias) * mean / size
+            self._weights[name] -= np.float32(self._rate * factor / bias) * mean / size
 
 
 def train(encoding: str, seed: int = 0, *, seq_len: int = 16, steps: int = 240) -> Weights:
@@ -273,7 +274,7 @@ class Decoder:
     """
 
     def __init__(self, weights: Weights, encoding: str = "rotary") -> None:
-        self.model = Pass(weights, np.zeros((1, 1), np.int64), encoding)
+        self.model: Pass = Pass(weights, np.zeros((1, 1), np.int64), encoding)
 
     def full(
         self, tokens: Ints, positions: Maybe = None, mask: Maybe = None, segments: Maybe = None

@@ -100,11 +100,11 @@ class _Figure(anywidget.AnyWidget):
 class Heatmap(_Figure):
     """The table of an encoding, with one cell explained."""
 
-    d_model = Whole("width d", 64, 2, 256, step=2)
-    base = Base()
-    seq_len = Whole("length L", 64, 2, 128)
-    position = Within("position k", 5, seq_len)
-    dimension = Within("dimension j", 8, d_model)
+    d_model: Whole = Whole("width d", 64, 2, 256, step=2)
+    base: Base = Base()
+    seq_len: Whole = Whole("length L", 64, 2, 128)
+    position: Within = Within("position k", 5, seq_len)
+    dimension: Within = Within("dimension j", 8, d_model)
 
     def _values(self) -> dict[str, Any]:
         return {"table": _encode(range(self.seq_len), self)}
@@ -119,11 +119,11 @@ class Heatmap(_Figure):
 class Curves(_Figure):
     """Sine and cosine of three pairs over positions; fewer if the pairs run out."""
 
-    d_model = Whole("width d", 64, 2, 256, step=2)
-    base = Base()
-    seq_len = Whole("length L", 64, 2, 128)
-    pair = Within("first pair i", 0, d_model, parts=2)
-    stride = Whole("pairs apart", 4, 1, 32)
+    d_model: Whole = Whole("width d", 64, 2, 256, step=2)
+    base: Base = Base()
+    seq_len: Whole = Whole("length L", 64, 2, 128)
+    pair: Within = Within("first pair i", 0, d_model, parts=2)
+    stride: Whole = Whole("pairs apart", 4, 1, 32)
 
     def _values(self) -> dict[str, Any]:
         pairs = np.arange(self.pair, self.d_model // 2, self.stride)[:3]
@@ -147,9 +147,9 @@ class Curves(_Figure):
 class Clock(_Figure):
     """One position: a clock hand for each pair, and its binary digits."""
 
-    d_model = Whole("width d", 32, 2, 32, step=2)
-    base = Base()
-    position = Whole("position k", 5, 0, 255)
+    d_model: Whole = Whole("width d", 32, 2, 32, step=2)
+    base: Base = Base()
+    position: Whole = Whole("position k", 5, 0, 255)
 
     def _values(self) -> dict[str, Any]:
         row = _encode([self.position], self)[0]
@@ -170,9 +170,9 @@ class Clock(_Figure):
 class Clocks(_Figure):
     """The clocks of an encoding, running from a position, with sine and cosine of each."""
 
-    d_model = Whole("width d", 16, 2, 16, step=2)
-    base = Base()
-    position = Whole("position k", 5, 0, 255)
+    d_model: Whole = Whole("width d", 16, 2, 16, step=2)
+    base: Base = Base()
+    position: Whole = Whole("position k", 5, 0, 255)
 
     def _values(self) -> dict[str, Any]:
         row = _encode([self.position], self)[0]
@@ -198,11 +198,11 @@ class Clocks(_Figure):
 class Rotation(_Figure):
     """One pair before and after a shift, from position 0 and from another position."""
 
-    d_model = Whole("width d", 16, 2, 256, step=2)
-    base = Base()
-    pair = Within("pair i", 1, d_model, parts=2)
-    position = Whole("position k", 5, 0, 255)
-    offset = Whole("offset φ", 3, -64, 64)
+    d_model: Whole = Whole("width d", 16, 2, 256, step=2)
+    base: Base = Base()
+    pair: Within = Within("pair i", 1, d_model, parts=2)
+    position: Whole = Whole("position k", 5, 0, 255)
+    offset: Whole = Whole("offset φ", 3, -64, 64)
 
     def _values(self) -> dict[str, Any]:
         ends = [0, self.offset, self.position, self.position + self.offset]
@@ -224,10 +224,10 @@ class Rotation(_Figure):
 class Kernel(_Figure):
     """The dot product of two encodings by offset, and the offsets that look nearer than 1."""
 
-    d_model = Whole("width d", 8, 2, 128, step=2)
-    base = Base()
-    seq_len = Whole("length L", 128, 8, 256)
-    offset = Within("offset φ", 63, seq_len)
+    d_model: Whole = Whole("width d", 8, 2, 128, step=2)
+    base: Base = Base()
+    seq_len: Whole = Whole("length L", 128, 8, 256)
+    offset: Within = Within("offset φ", 63, seq_len)
 
     def _values(self) -> dict[str, Any]:
         products = posenc.offset_kernel(np.arange(self.seq_len), self.d_model, base=self.base)
@@ -264,10 +264,10 @@ _VARIANTS = {
 class Switch(_Figure):
     """The paper's table, a variant by convention or by mistake, and their difference."""
 
-    d_model = Whole("width d", 16, 4, 64, step=2)
-    base = Base()
-    seq_len = Whole("length L", 64, 2, 128)
-    variant = Choice("variant", "halves", _VARIANTS)
+    d_model: Whole = Whole("width d", 16, 4, 64, step=2)
+    base: Base = Base()
+    seq_len: Whole = Whole("length L", 64, 2, 128)
+    variant: Choice = Choice("variant", "halves", _VARIANTS)
 
     def _values(self) -> dict[str, Any]:
         size = self.seq_len, self.d_model
@@ -298,11 +298,11 @@ _RULES = {
 class Stretch(_Figure):
     """The wavelengths of a rotary encoding, as trained and stretched for a longer text."""
 
-    d_model = Whole("width d", 128, 4, 256, step=2)
-    base = Base(10)
-    trained = Whole("trained length", 4096, 64, 16_384)
-    factor = Whole("factor s", 4, 1, 32)
-    rule = Choice("rule", "none", _RULES)
+    d_model: Whole = Whole("width d", 128, 4, 256, step=2)
+    base: Base = Base(10)
+    trained: Whole = Whole("trained length", 4096, 64, 16_384)
+    factor: Whole = Whole("factor s", 4, 1, 32)
+    rule: Choice = Choice("rule", "none", _RULES)
 
     def _values(self) -> dict[str, Any]:
         plain, now = posenc.angular_frequencies(self.d_model, base=self.base), self._stretched()
@@ -344,9 +344,9 @@ _METHODS = {
 class Score(_Figure):
     """The score of a query and a key of width 2, by their positions."""
 
-    query = Whole("query k", 5, 0, 15)
-    key = Whole("key m", 2, 0, 15)
-    method = Choice("encoding", "rotary", _METHODS)
+    query: Whole = Whole("query k", 5, 0, 15)
+    key: Whole = Whole("key m", 2, 0, 15)
+    method: Choice = Choice("encoding", "rotary", _METHODS)
 
     def _values(self) -> dict[str, Any]:
         k, m, positions = self.query, self.key, np.arange(17)[:, None]
@@ -379,8 +379,8 @@ _ORDERS = [" ".join(words) for words in itertools.permutations(_WORDS)]
 class Words(_Figure):
     """Attention over three words in any order, with encodings added or not."""
 
-    order = Choice("order", _ORDERS[0], dict.fromkeys(_ORDERS, ""))
-    positions = Choice("positions", "off", {"off": "", "on": ""})
+    order: Choice = Choice("order", _ORDERS[0], dict.fromkeys(_ORDERS, ""))
+    positions: Choice = Choice("positions", "off", {"off": "", "on": ""})
 
     def _values(self) -> dict[str, Any]:
         words = self.order.split()

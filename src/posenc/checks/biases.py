@@ -36,7 +36,9 @@ class Bias(Probe):
 
     def __init__(self, bias: Callable[[int], Any], causal: bool, expected: Expected) -> None:
         super().__init__()
-        self.bias, self.causal, self.expected = bias, causal, expected
+        self.bias: Callable[[int], Any] = bias
+        self.causal: bool = causal
+        self.expected: Expected = expected
 
     def square(self, seq_len: int, make: Callable[[int], Any] | None = None) -> Floats:
         """Return the bias with a head axis, and 0 where a causal mask hides it."""

@@ -29,7 +29,7 @@ from posenc.checks.probe import (
     worst,
 )
 
-NAMES = {
+NAMES: dict[str, tuple[str, ...]] = {
     "positions": POSITIONS,
     "mask": ("mask", "attention_mask", "padding_mask"),
     "segments": ("segments", "segment_ids", "document_ids", "doc_ids"),
@@ -57,12 +57,14 @@ class Decoder(Probe):
         library: Library | None,
     ) -> None:
         super().__init__()
-        self.full, self.step = full, step
-        self.length, self.relative = length, relative
+        self.full: Callable[..., Any] = full
+        self.step: Callable[..., Any] | None = step
+        self.length: int = length
+        self.relative: bool = relative
         drawn = np.random.default_rng(0).integers(1, vocabulary, (TEXTS, length))
         drawn[:, 1] = 1 + drawn[:, 0] % (vocabulary - 1)  # the first two always differ
         self.tokens = drawn
-        self.positions = np.broadcast_to(np.arange(length), drawn.shape)
+        self.positions: NDArray[np.int_] = np.broadcast_to(np.arange(length), drawn.shape)
         self.library = library or guess_library(lambda other: full(other.array(drawn, "int64")))
 
     def named(self, call: Any, needed: str, given: Mapping[str, NDArray[Any]]) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class Raised(Exception):  # noqa: N818
     def __init__(self, error: BaseException) -> None:
         super().__init__(describe(error))
         inside = error.__traceback__ and error.__traceback__.tb_next
-        self.traceback = "".join(traceback.format_exception(type(error), error, inside))
+        self.traceback: str = "".join(traceback.format_exception(type(error), error, inside))
 
 
 def describe(error: BaseException) -> str:
@@ -100,7 +100,7 @@ class Library:
 
     def __init__(self, namespace: Any) -> None:
         self.namespace = namespace
-        self.name = str(namespace.__name__).partition(".")[0]
+        self.name: str = str(namespace.__name__).partition(".")[0]
 
     def array(self, x: Any, dtype: str) -> Any:
         """Make an array with the values of x, in the named dtype."""
@@ -226,7 +226,7 @@ class Probe:
     """A subject behind calls of one form; its kind says which laws apply."""
 
     kind = other_kind = ""  # the other: what it is, if no sinusoids
-    unit = UNIT
+    unit: float = UNIT
     tags: frozenset[str] = frozenset()
     convention: Convention | None = None
 
@@ -254,7 +254,7 @@ class Turning(Probe):
     layouts: tuple[str, ...] = ()
     widths: tuple[int, ...] = ()
     omega: Floats | None = None  # requested frequencies
-    attention_factor = 1.0
+    attention_factor: float = 1.0
     down = False  # whether positions decrease from row to row
     free = True  # whether a call takes any positions, or only 0, 1, 2, …
     rows: int
@@ -273,7 +273,7 @@ class Turning(Probe):
 
     def __init__(self, widths: Sequence[int], **options: Any) -> None:
         super().__init__()
-        self.candidate_widths = tuple(widths)
+        self.candidate_widths: tuple[int, ...] = tuple(widths)
         vars(self).update(options)
 
     def draw(self, lead: tuple[int, ...], seq_len: int) -> Any:

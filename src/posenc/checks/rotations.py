@@ -45,7 +45,7 @@ class Rotation(Turning):
     """A function (x, positions) → x, turned: at each position, a matrix times x."""
 
     kind = "rotary"
-    layouts = ROTARY_LAYOUTS
+    layouts: tuple[str, ...] = ROTARY_LAYOUTS
 
     def __init__(
         self,
@@ -58,13 +58,18 @@ class Rotation(Turning):
         **options: Any,
     ) -> None:
         super().__init__(**options)
-        self.rotate, self.attention_factor = rotate, attention_factor
-        self.axes, self.axis_of_pair, self.backwards = axes, axis_of_pair, False
-        self.omega, self.omega_of_axes = frequencies, None
+        self.rotate: Callable[..., Any] = rotate
+        self.attention_factor: float = attention_factor
+        self.axes: int = axes
+        self.axis_of_pair: Sequence[int] | None = axis_of_pair
+        self.backwards: bool = False
+        self.omega = frequencies
+        self.omega_of_axes: Floats | None = None
         if frequencies is not None and frequencies.ndim == 2:
             self.omega, self.omega_of_axes = frequencies.sum(axis=0), frequencies
-        self.norm_weights, self.pair_dims = cache(self.find_norm), cache(self.find_pairs)
-        self.measured = cache(lambda d_model: self.matrices(range(self.rows), d_model))
+        self.norm_weights: Callable[[int], Floats | None] = cache(self.find_norm)
+        self.pair_dims: Callable[[int, str], Pairs | None] = cache(self.find_pairs)
+        self.measured: Callable[[int], Floats] = cache(lambda d: self.matrices(range(self.rows), d))
 
         def turned(tried: Library) -> Any:
             self.library = tried
@@ -110,9 +115,7 @@ class Rotation(Turning):
     def matrices(self, positions: Any, d_model: int | None = None, *how: Any) -> Floats:
         """Return the matrix that the function applies at each position."""
         unit = np.eye(self.widths[0] if d_model is None else d_model)[:, None]
-        return np.asarray(self.call(unit.repeat(len(positions), 1), positions, *how)).transpose(
-            1, 2, 0
-        )
+        return self.call(unit.repeat(len(positions), 1), positions, *how).transpose(1, 2, 0)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:  # type: ignore[override]

@@ -52,13 +52,14 @@ class Table(Turning):
     """A function (seq_len, d_model) → table. It takes no x, and counts positions by itself."""
 
     kind = "table"
-    layouts = LAYOUTS
+    layouts: tuple[str, ...] = LAYOUTS
     free = False
 
     def __init__(self, encode: Callable[..., Any], **options: Any) -> None:
         super().__init__(**options)
-        self.encode, self.widths = encode, self.candidate_widths
-        self.table = cache(self.floats_of)
+        self.encode: Callable[..., Any] = encode
+        self.widths: tuple[int, ...] = self.candidate_widths
+        self.table: Callable[[int, int], Floats] = cache(self.floats_of)
 
     # Calls
 
@@ -72,7 +73,7 @@ class Table(Turning):
         table = floats(made).copy()
         if table.ndim == 3 and 1 in table.shape[:2]:
             table = table.reshape(-1, table.shape[2])
-        self.unit = max(self.unit, unit_of(made))
+        self.unit: float = max(self.unit, unit_of(made))
         return table
 
     def at_most(self, seq_len: int) -> int:
@@ -218,21 +219,23 @@ class Layer(Table):
         import torch  # not among what a table needs
 
         super().__init__(self.added, **options)
-        self.torch, self.library = torch, Library(torch)
-        self.make, self.fixed = module, isinstance(module, torch.nn.Module)
+        self.torch: Any = torch
+        self.library: Library = Library(torch)
+        self.make: Callable[[int], Any] = module
+        self.fixed: bool = isinstance(module, torch.nn.Module)
         if self.fixed:
             fixed = user(copy.deepcopy, module)
             self.make = lambda d_model: fixed
-            self.widths = (width_of(fixed) if d_model is None else d_model,)
-        self.layer = cache(lambda d_model: user(self.make, d_model).eval())
-        self.module = self.layer(self.widths[0])
+            self.widths: tuple[int, ...] = (width_of(fixed) if d_model is None else d_model,)
+        self.layer: Callable[[int], Any] = cache(lambda d_model: user(self.make, d_model).eval())
+        self.module: Any = self.layer(self.widths[0])
         first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
-        self.batch_first = bool(first)
+        self.batch_first: bool = bool(first)
         names = list(inspect.signature(self.module.forward).parameters)
         if positions is not None and positions not in names:
             raise ValueError(f"positions must name an argument of forward, got {positions!r}")
-        self.positions = positions or take(names, POSITIONS)
-        self.free = self.positions is not None
+        self.positions: str | None = positions or take(names, POSITIONS)
+        self.free: bool = self.positions is not None
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
@@ -284,9 +287,8 @@ class Layer(Table):
         """Return rows of a sequence just long enough for the last position."""
         if via is None and dtype == "float32":
             return super().entries(positions)
-        made = self.raw(
-            self.give(np.zeros((1, max(positions) + 1, self.widths[0])), dtype), None, via
-        )
+        zeros = np.zeros((1, max(positions) + 1, self.widths[0]))
+        made = self.raw(self.give(zeros, dtype), None, via)
         if dtype != "float32":
             same_type(made, dtype)
         return np.asarray(floats(made)[0][list(positions)] / self.scale)

@@ -28,7 +28,8 @@ class Fields:
     def __init__(self, values: Any, path: str = "") -> None:
         if not isinstance(values, Mapping):
             raise TypeError(f"{path[:-1] or 'config'} must be a mapping, got {told(values)}")
-        self.values, self.path = values, path
+        self.values: Mapping[Any, Any] = values
+        self.path: str = path
         self.defaults: Mapping[str, Any] = {}
         self.read: set[str] = set()
 
@@ -125,11 +126,8 @@ def load(data: bytes) -> tuple[Any, list[str]]:
 
 def _broken(error: json.JSONDecodeError) -> str:
     """Say what is wrong in JSON, and where: at the end of what comes before, not after it."""
-    text, place, words = (
-        error.doc,
-        error.pos,
-        f"{error.msg[0].lower()}{error.msg[1:].removesuffix(' at')}",
-    )
+    text, place = error.doc, error.pos
+    words = f"{error.msg[0].lower()}{error.msg[1:].removesuffix(' at')}"
     before = text[:place].rstrip()
     slips = {
         "the end is missing": not text[place:].strip(),
