@@ -233,7 +233,7 @@ def test_a_search_is_light_and_loaded_by_a_search_alone():
     """Its index holds the excerpts, for which each search fetched pages before."""
     files = [SITE / "searchindex.js", *(SITE / "_static" / "search").glob("*.js")]
     size = sum(len(zipped(file)) for file in files)
-    assert size / len(PAGES) <= 5_950, "too many bytes of search per page"
+    assert size / len(PAGES) <= 5_700, "too many bytes of search per page"
     assert "searchindex.js" not in (SITE / "search.html").read_text("utf-8")
 
 

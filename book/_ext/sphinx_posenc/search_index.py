@@ -2,7 +2,7 @@
 
 A page is ``[title, sections]``; a section, or a term of the glossary, is ``[anchor, title, other
 titles, text, code]``. The book's own index entries count as titles. Of code and of its output only
-the names are kept, each once: numbers fill outputs, and excerpts show prose.
+the names that the text lacks are kept, each once: numbers fill outputs, and excerpts show prose.
 """
 
 import json
@@ -43,8 +43,9 @@ class Sections(IndexBuilder):
                 part.remove(part[0])
             code = " ".join(taken(part, is_code))
             others = [*taken(part, lambda node: isinstance(node, nodes.comment))]
-            names = [*dict.fromkeys(NAME.findall(code))]
             text = " ".join(plain(part).split())
+            words = {*NAME.findall(text)}
+            names = [name for name in dict.fromkeys(NAME.findall(code)) if name not in words]
             if text or names:
                 found.append([anchor, heading, ", ".join(others), text, " ".join(names)])
         self.pages[docname] = [unescape(re.sub("<[^>]*>", "", title)), found[::-1]]
