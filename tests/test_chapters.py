@@ -1,5 +1,6 @@
 """A chapter is begun, moved and removed, and leaves no trace."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -46,6 +47,11 @@ def test_a_chapter_is_begun_moved_and_removed_without_a_trace(copy):
     code, said, _ = run(copy, "move", f"notebooks/{number}_relative_bias.ipynb", "16")
     assert code == 0, said
     assert f"{last} is now {number}{last[2:]}" in said
+    for name in ("_toc.yml", "index.md"):
+        listed = re.findall(
+            r"^\W+(?:file|\d+ ).*?notebooks/(\d\d)", (copy / name).read_text("utf-8"), re.M
+        )
+        assert listed == sorted(listed), f"{name} lists chapters out of order: fix `relist`"
     moved = (copy / "_config.yml").read_text("utf-8")
     assert f'"notebooks/{last}": "notebooks/{number}{last[2:]}"' in moved
     code, said, changed = run(copy, "remove", "notebooks/16_relative_bias.ipynb")
