@@ -347,6 +347,8 @@ def test_biases_are_compared_with_expected_values():
     assert one("values", "bias", lambda n: 0.0 * distance(n), expected="t5").status == "skipped"
     merged = one("values", "bias", lambda n: np.maximum(t5(n), 1), expected="t5")
     assert merged.measured == "buckets 0 and 1 have the same values"
+    uneven = one("offset", "bias", lambda n: -distance(n) - 1e-4 * (np.arange(n) % 2))
+    assert uneven.status == "failed"  # by 20 times the bound
 
 
 # Subjects and arrays of every kind
