@@ -21,6 +21,8 @@ def test_curves_and_intervals_share_axes():
     ax = plots.curves([5, 7], [[0, 1], [1, 0]], ["up", "down"])
     assert plots.curves([0], [[0]], ["same axes"], ax) is ax
     assert plots.intervals(["a"], [np.nan], [[0, 1]], ax, shift=0.2) is ax
+    assert plots.intervals(["a"], [0], [[0, 1]]) is not ax
+    assert plots.heatmap(np.eye(2)) is not None
 
 
 def test_style_inside_and_outside_jupyter(monkeypatch):

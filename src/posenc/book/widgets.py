@@ -320,8 +320,7 @@ class Stretch(_Figure):
             "llama3": {"rope_type": "llama3", **ramp, **by_parts},
             "YaRN": {"rope_type": "yarn", **by_parts},
         }
-        if self.rule == "raised base":
-            base *= factor ** (width / max(width - 2, 1))
+        base *= factor ** (width / max(width - 2, 1)) if self.rule == "raised base" else 1
         return posenc.rotary_frequencies(width, base=base, scaling=scaling.get(self.rule))[0]
 
     def _draw(self, figure: Figure, before: Floats, after: Floats, **values: Any) -> None:

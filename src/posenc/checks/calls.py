@@ -51,11 +51,6 @@ BATCHES: Calls = [((batch, heads), range(seq_len)) for batch, heads, seq_len in 
 RAGGED = ([0, 1, 2, 3, 4], [7, 8, 9, 10, 2], [40, 3, 5, 1, 0])
 
 
-def in_sequence(probe: Any, x: Any, positions: Sequence[int]) -> Floats:
-    """Return what a call for the whole sequence gives at these positions."""
-    return np.asarray(probe.meant(x, positions))
-
-
 def calls(
     name: str, kinds: str, after: str, asks: str, cause: str, made: Made, meant: Meant | None = None
 ) -> None:

@@ -45,7 +45,7 @@ FIGURES.stretch = {
   build(picture, set) {
     const { height, draw } = drawing(picture, "Wavelength of each pair, in training and now", 260);
     return ({ trained, factor }, { before, after }, width) => {
-      const [x0, x1, y0, y1] = [72, width - 12, height - 36, 14];
+      const [x0, x1, y0, y1] = [80, width - 12, height - 36, 14];
       const top = Math.ceil(Math.log10(Math.max(...after, factor * trained)));
       const x = (pair) => x0 + (pair / (before.length - 1)) * (x1 - x0);
       const y = (length) => y0 - (Math.log10(length) / top) * (y0 - y1);
