@@ -16,14 +16,15 @@ class Field(traitlets.TraitType[Any, Any]):
         self, label: str, default: Any, other: Field | None = None, parts: int = 1, **limits: Any
     ) -> None:
         super().__init__(default)
-        self._label, self._parts = label, parts
+        self.label: str = label
+        self._parts = parts
         self.other: Field | None = other
         self.limits: dict[str, Any] = limits
         self.tag(sync=True)
 
     def control(self) -> dict[str, Any]:
         """Return what the script needs to know."""
-        known = {"label": self._label, "initial": self.default_value, **self.limits}
+        known = {"label": self.label, "initial": self.default_value, **self.limits}
         return known | ({"below": self.other.name, "parts": self._parts} if self.other else {})
 
     def top(self, figure: Any) -> int:
