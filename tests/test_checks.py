@@ -116,6 +116,10 @@ def test_gradients_and_refilled_buffers_are_looked_at_where_they_mean_something(
             return self.scale * super().forward(x)
 
     assert one("gradient", "rotary", normed).note == "a norm follows the rotation"
+    narrower = one(
+        "gradient", "rotary", lambda x, p: rotate_pairs(x, p)[..., 2 * x.requires_grad :]
+    )
+    assert "shape" in narrower.measured
     assert one("gradient", "module", Scaled).status == "passed"
     assert one("meta", "module", Scaled, tags=["made on meta"]).status == "failed"
 
