@@ -68,6 +68,8 @@ def test_a_chapter_works(driver, site, served):  # noqa: F811
                     break
                 except URLError:
                     time.sleep(0.2)
+            else:
+                pytest.fail(f"{driver} doesn't answer at port {PORT}")
             ask(f"/{session}/url", url=f"{served}/notebooks/05_rotary_and_alibi.html")
             said = ask(f"/{session}/execute/async", script=TRY, args=[])
         finally:

@@ -1,7 +1,7 @@
 """Compile what most pages import, in Pyodide; a page would do so at each start.
 
-Docstrings are left out: with them, the archives would be larger than those of the sources. Other
-modules stay sources, which are smaller than bytecode when compressed.
+Docstrings and assertions are left out: with docstrings, the archives would be larger than those of
+the sources. Other modules stay sources, which are smaller than bytecode when compressed.
 """
 
 import importlib
