@@ -191,10 +191,13 @@ class SinusoidalPositionalEncoding(nn.Module):
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def _device_of_angles(device: torch.device) -> torch.device:
     """Return the device to compute angles on: the CPU if this one has no float64."""
     return _with_float64(device)
+
+
+# As `torch.compiler.assume_constant_result` does, but that loads the compiler: seconds, at import.
+_device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 @cache
