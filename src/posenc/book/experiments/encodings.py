@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from posenc.attention import t5_buckets
 from posenc.book.experiments.settings import HEADS, WIDTH, Settings
 from posenc.encoding import angular_frequencies, sinusoidal_encoding
 from posenc.nn import alibi_slopes, rotate_pairs
@@ -203,20 +204,8 @@ class T5(Encoding):
         self.values: nn.Parameter = nn.Parameter(torch.randn(32, HEADS) * settings.init_std)
 
     def bias(self, positions: Tensor) -> Tensor:
-        offsets = positions - positions[:, None]
-        return self.values[t5_buckets(offsets)].permute(2, 0, 1)
-
-
-def t5_buckets(offsets: Tensor) -> Tensor:
-    """Return the bucket, 0 to 31, of each offset (key minus query) as in T5's encoder.
-
-    Each direction has sixteen buckets: one for each distance below 8, and eight whose bounds grow
-    geometrically toward 128. The last one begins at 91.
-    """
-    distance = offsets.abs()
-    far = 8 + (distance / 8).log() / torch.log(torch.tensor(128 / 8)) * 8
-    bucket = torch.where(distance < 8, distance, far.clamp(max=15)).long()
-    return bucket + 16 * (offsets > 0)
+        offsets = (positions - positions[:, None]).numpy()
+        return self.values[torch.from_numpy(t5_buckets(offsets))].permute(2, 0, 1)
 
 
 FIXED: dict[str, Callable[[Settings], Encoding]] = {
