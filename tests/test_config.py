@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.normalize import known_models
+from posenc.config.steps import known_models
 from posenc.scaling import SCALINGS
 
 ROOT = Path(__file__).parents[1]

@@ -26,9 +26,9 @@ from torch.nn import functional
 from torch.overrides import TorchFunctionMode
 
 from posenc import read_config
+from posenc.config.fields import FIELD
 from posenc.config.found import ROTARY
-from posenc.config.normalize import NAMES, WINDOWS
-from posenc.config.warn import ELSEWHERE, POSITIONS
+from posenc.config.steps import ALIKE, SPEAK
 
 RECORD = Path(__file__).parents[1] / "src" / "posenc" / "config" / "models.json"
 HOME = Path(transformers.__file__).parent
@@ -38,7 +38,21 @@ SOFTMAX = {functional.softmax, torch.softmax, torch.Tensor.softmax}
 TURNS = re.compile(r"rotate_half|rotary|rotate_every_two|freqs_cis|view_as_complex|\brope|_rope")
 NORM = re.compile(r"(?:^|\.)(q|k|qk|query|key)_?(layer)?_?(layernorm|norm|ln)$")
 PLACE = re.compile(r"(?:^|\.)(?:layers?|h|blocks?|resblocks|layer_stack)\.(\d+)")
-FIELDS = {*NAMES, "rope_interleave", "query_pre_attn_scalar", "attention_multiplier"}
+SIZES = {
+    "max_position_embeddings",
+    "num_hidden_layers",
+    "embed_dim",
+    "num_attention_heads",
+    "head_dim",
+}
+SIZES |= {"qk_rope_head_dim", "qk_nope_head_dim", "sliding_window"}
+FIELDS = {"rope_interleave", "query_pre_attn_scalar", "attention_multiplier"}
+FIELDS |= {
+    name
+    for name, field in FIELD.items()
+    if field in SIZES or field in ("rope_theta", "rope_local_base_freq", "partial_rotary_factor")
+}
+WINDOWS = {name for name, field in FIELD.items() if field == "sliding_window"}
 STEPS = ["sliding_window_pattern", "full_attention_interval", "global_attn_every_n_layers"]
 STEPS += ["no_rope_layer_interval", "layer_group_size", "attn_layer_period"]
 WHOLE = {"dbrx", "phi4_multimodal"}  # configurations with parts whose own fields are the text's
@@ -420,7 +434,7 @@ def described(kind):
     told = {
         name: value
         for name, value in said.items()
-        if (name in FIELDS or (POSITIONS.search(name) and not ELSEWHERE.search(name)))
+        if (name in FIELDS or (SPEAK.search(name) and not ALIKE.search(name)))
         and isinstance(value, int | float | str)
         and (value is not False or name == "rope_interleave")
         and not (name in plain and plain[name].default is None)

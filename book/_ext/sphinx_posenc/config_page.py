@@ -9,7 +9,7 @@ from rjsmin import jsmin
 from sphinx.application import Sphinx
 
 from posenc.config import read_config
-from posenc.config.normalize import known_models
+from posenc.config.steps import known_models
 
 HERE = Path(__file__).parent
 CHOICE = (

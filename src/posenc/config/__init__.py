@@ -3,8 +3,9 @@ r"""What runs, by a model's ``config.json`` and its type: ``python -m posenc.con
 The file says how a model's queries and keys turn, in fields whose places and spellings changed over
 the years; the code of the model's type decides the rest. `read_config` takes four steps:
 *normalize* finds the fields, *validate* checks them, *compute* has the frequencies of each kind of
-layer, and *warn* names contradictions and what wasn't read. What a type's code decides is data, in
-``models.json``, recorded from running code by ``tools/watch.py``.
+layer, and *warn* names contradictions and what wasn't read. Spellings and types of fields are data,
+in ``fields.json``; so is what a type's code decides, in ``models.json``, recorded from running code
+by ``tools/watch.py``.
 """
 
 from __future__ import annotations
@@ -13,13 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.config.compute import compute
-from posenc.config.fields import LARGEST, Fields, load, told
-from posenc.config.found import ROTARY, Layers, Positions
-from posenc.config.normalize import Model, known_models, normalize
-from posenc.config.validate import LENGTH, validate
-from posenc.config.warn import warn
-from posenc.scaling import ORIGINAL
+from posenc.config.fields import LARGEST, Fields, data, load, told
+from posenc.config.found import Layers, Positions
+from posenc.config.steps import compute, lengths, normalize, validate, warn
 
 MOST = 50  # warnings of a file; released ones have some ten
 
@@ -74,33 +71,18 @@ def _read(fields: Fields, kind: str | None, notes: list[str]) -> Positions:
     """Read one part of a file."""
     model = normalize(fields, kind)
     for each in model.kinds:
-        if each.where == ROTARY:
-            validate(model, each)
+        validate(model, each)
     layers = tuple(compute(model, each) for each in model.kinds)
+    found = lengths(model)
     warnings = tuple(dict.fromkeys([*notes, *warn(model, layers)]))
     if len(warnings) > MOST:
         warnings = (*warnings[:MOST], f"and {len(warnings) - MOST} more warnings")
-    source = known_models()["about"]["source"]
+    source = data("models.json")["about"]["source"]
     code = f"{source}, {model.code['file']}" if model.code else None
-    found = {each.path[:-1]: _read(each, name, []) for each, name in model.others}
-    parts = {
+    parts = {each.path[:-1]: _read(each, name, []) for each, name in model.others}
+    spoken = {
         name: part
-        for name, part in found.items()
-        if part.warnings or part.parts or ROTARY in (each.where for each in part.layers)
+        for name, part in parts.items()
+        if part.warnings or part.parts or any(each.where for each in part.layers)
     }
-    lengths = _lengths(model)
-    return Positions(model.model_type, code, *lengths, layers, warnings, parts)
-
-
-def _lengths(model: Model) -> tuple[int | None, int | None, int | None]:
-    """Return the length before scaling, the intended one, and the limit."""
-    limit, before = model.limit, model.text.count(*LENGTH, least=2)
-    for name, fields in ((each.scaling.name, each.fields) for each in model.kinds if each.scaling):
-        stretched = name in ("yarn", "longrope") and "factor" in fields
-        if name == "dynamic" and "alpha" not in fields and limit:
-            return limit, int(limit * fields["factor"]), limit
-        if name == "linear" or stretched:
-            before = fields.get(ORIGINAL)
-            return before, max(int(before * fields["factor"]), 2) if before else limit, limit
-        before = fields.get(ORIGINAL, before)
-    return before, limit, limit
+    return Positions(model.model_type, code, *found, layers, warnings, spoken)

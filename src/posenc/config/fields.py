@@ -1,118 +1,132 @@
-"""Files and their fields: typed access that names a field, and remembers what was read."""
+"""Files and their fields, whose spellings and types are data, in ``fields.json``."""
 
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections import Counter
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 from typing import Any
 
-LEAST = 1e-9  # of numbers that must be positive
+from posenc.scaling import SCALINGS
+
+told = reprlib.repr  # short however large a value is
 LARGEST = 8_000_000  # bytes of a file; released ones have some thousand
+NONE: Mapping[str, Any] = {}
+ITEMS: dict[str, Any] = {"strings": str, "whole numbers": int, "numbers": (int, float)}
 
 
-def told(value: Any) -> str:
-    """Return a value for an error, short however large it is."""
-    if isinstance(value, Mapping):
-        return "a mapping"
-    if isinstance(value, list | tuple):
-        return f"a list of {len(value)}"
-    if isinstance(value, int) and abs(value) > 10**20:
-        return "a number of more than 20 digits"
-    return ascii(value[:60] if isinstance(value, str) else value)
+@cache
+def data(name: str) -> Mapping[str, Any]:
+    """Return a data file of this package."""
+    found: Mapping[str, Any] = json.loads((files(__package__) / name).read_text("utf-8"))
+    return found
 
 
-class Fields:
-    """A mapping of a file, with the class's defaults behind it; it marks what was asked for."""
+WORDS = data("fields.json")
+SCALED = sorted({name for each in SCALINGS.values() for name in each.fields})
+RULES: dict[str, dict[str, Any]] = {name: {"is": "number", "most": 1e9} for name in SCALED}
+for _name, _rule in WORDS["rules"].items():
+    RULES[_name] = WORDS["kinds"].get(_rule.get("is"), {}) | _rule
+FIELD: dict[Any, Any] = {
+    name: field for field, rule in RULES.items() for name in [field, *rule.get("or", ())]
+}
+RANK = {name: rank for rank, name in enumerate(FIELD)}
 
-    def __init__(self, values: Any, path: str = "") -> None:
-        if not isinstance(values, Mapping):
-            raise TypeError(f"{path[:-1] or 'config'} must be a mapping, got {told(values)}")
-        self.values: Mapping[Any, Any] = values
-        self.path: str = path
-        self.defaults: Mapping[str, Any] = {}
-        self.read: set[str] = set()
 
-    def name(self, *names: str) -> str:
-        """Return the path of the first of some fields that the file has."""
-        said = (name for name in names if self.values.get(name) is not None)
-        return self.path + next(said, names[0])
+def spelled(values: Mapping[Any, Any]) -> dict[str, str]:
+    """Return how some values spell each known field; of two spellings, one that has a value."""
+    known = [name for name in values if name in RANK]
+    known.sort(key=lambda name: (values[name] is not None, -RANK[name]))
+    return {FIELD[name]: name for name in known}
 
-    def get(self, *names: str) -> Any:
-        """Return the first of some fields that isn't None; then the class's default."""
-        values, defaults = self.values, self.defaults
-        if not values.keys().isdisjoint(names):  # a default doesn't replace null
-            self.read.update(names)
-            return next((values[name] for name in names if values.get(name) is not None), None)
-        if not defaults or defaults.keys().isdisjoint(names):
-            return None
-        return next(defaults[name] for name in names if name in defaults)
 
-    def has(self, *names: str) -> bool:
+class Fields(dict[str, Any]):
+    """Fields of a mapping in a file, in one spelling and checked, with those asked for so far.
+
+    Behind them stand the defaults of the file's type. A field that neither has is None.
+    """
+
+    def __init__(self, said: Any, path: str = "", defaults: Mapping[str, Any] = NONE) -> None:
+        if not isinstance(said, Mapping):
+            raise TypeError(f"{path[:-1] or 'config'} must be a mapping, got {told(said)}")
+        super().__init__()
+        self.said, self.path, self.defaults = said, path, defaults
+        self.spelled, self.moot = spelled(said), set[str]()  # the second needn't be read
+
+    def name(self, field: str) -> str:
+        """Return the path of a field, as the file spells it."""
+        return self.path + self.spelled.get(field, field)
+
+    def has(self, *fields: str) -> bool:
         """Whether the file itself has a value for one of some fields."""
-        values = self.values
-        return not values.keys().isdisjoint(names) and any(values.get(n) is not None for n in names)
+        return any(self.said.get(self.spelled.get(each, each)) is not None for each in fields)
 
-    def wrong(self, names: Sequence[str], rule: str, value: Any, kind: Any = ValueError) -> Any:
-        """Return an error about one of some fields."""
-        return kind(f"{self.name(*names)} must {rule}, got {told(value)}")
-
-    def number(self, *names: str, least: float = -math.inf, most: float = 1e18) -> float | None:
-        """Return a real number."""
-        if (value := self.get(*names)) is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.wrong(names, "be a number", value, TypeError)
-        if not least <= value <= most:
-            rule = f"be at least {least:g}" if value < least else f"be at most {most:g}"
-            raise self.wrong(names, "be positive" if value < least == LEAST else rule, value)
-        return float(value)
-
-    def count(self, *names: str, least: int = 1, most: int = 10**12) -> int | None:
-        """Return a whole number."""
-        found = self.number(*names, least=least, most=most)
-        if found is not None and not found.is_integer():
-            raise self.wrong(names, "be a whole number", found, TypeError)
-        return None if found is None else int(found)
-
-    def items(self, name: str, kind: Any, most: int = 100_000) -> list[Any]:
-        """Return a list whose items have one type, or an empty one."""
-        if (value := self.get(name)) is None:
-            return []
-        whole = isinstance(value, list | tuple) and len(value) <= most
-        if not whole or not all(isinstance(each, kind) for each in value):
-            what = {str: "strings", int: "whole numbers"}.get(kind, "numbers")
-            raise self.wrong([name], f"be a list of at most {most} {what}", value, TypeError)
-        return list(value)
-
-    def flag(self, name: str) -> bool | None:
-        """Return a switch; 0 and 1 count."""
-        if (value := self.get(name)) not in (None, True, False):
-            raise self.wrong([name], "be true or false", value, TypeError)
-        return None if value is None else bool(value)
+    def wrong(self, field: str, rule: str, value: Any, kind: Any = ValueError) -> Any:
+        """Return an error about a field."""
+        return kind(f"{self.name(field)} must {rule}, got {told(value)}")
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
-        value = self.get(name)
-        return Fields({} if value is None else value, f"{self.path}{name}.")
+        return Fields(NONE if self[name] is None else self[name], f"{self.path}{name}.")
+
+    def __missing__(self, field: str) -> Any:
+        """Return what the file says, or the default."""
+        name = self.spelled.get(field, field)
+        known = name in self.said
+        self[field] = value = (
+            self._checked(field, self.said[name]) if known else self.defaults.get(field)
+        )
+        return value
+
+    def _checked(self, field: str, value: Any) -> Any:
+        """Return a value, checked as ``fields.json`` says."""
+        rule = RULES.get(field)
+        if value is None or rule is None or "is" not in rule:
+            return value
+        kind, least, most = rule["is"], rule.get("least", 0), rule.get("most", 0)
+        if kind in ITEMS:
+            words = f"be a list of at most {most} {kind}"
+            right = isinstance(value, list | tuple) and len(value) <= most
+            right = right and all(isinstance(each, ITEMS[kind]) for each in value)
+        elif kind == "flag":
+            words, right = "be true or false", value in (True, False)  # 0 and 1 count
+        elif kind == "text":
+            words, right = "be a string", isinstance(value, str)
+        elif kind == "letters" or (kind == "count or letters" and isinstance(value, str)):
+            if not isinstance(value, str) or set(value) - WORDS["letters"].keys():
+                raise self.wrong(field, f"be of the letters {''.join(WORDS['letters'])}", value)
+            return value
+        else:
+            words = "be a number"
+            right = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if right and not least <= value <= most:
+                low = "be positive" if 0 < least < 1 else f"be at least {least:g}"
+                raise self.wrong(field, low if value < least else f"be at most {most:g}", value)
+            if right and kind != "number":
+                words, right = "be a whole number", value == int(value)
+        if not right:
+            raise self.wrong(field, words, value, TypeError)
+        return float(value) if kind == "number" else int(value) if "count" in kind else value
 
 
-def load(data: bytes) -> tuple[Any, list[str]]:
+def load(content: bytes) -> tuple[Any, list[str]]:
     """Parse a file; return its content, and warnings of names that appear twice."""
-    if len(data) > LARGEST:
+    if len(content) > LARGEST:
         raise ValueError(f"the file has over {LARGEST // 10**6} MB, so it isn't a configuration")
     twice: list[str] = []
 
     def pairs(items: list[tuple[str, Any]]) -> dict[str, Any]:
         found = dict(items)
-        if len(found) < len(items) and len(twice) < 5:
-            names = [name for name, _ in items]
-            again = next(name for name in names if names.count(name) > 1)
-            twice.append(f"{ascii(again)[1:60]} appears twice: the last one counts")
+        if len(found) < len(items):
+            names = Counter(name for name, _ in items)
+            twice.append(f"{told(names.most_common(1)[0][0])} appears twice: the last one counts")
         return found
 
     try:
-        return json.loads(data.decode("utf-8-sig"), object_pairs_hook=pairs), twice
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=pairs), twice
     except UnicodeDecodeError as error:
         words = f"isn't text in UTF-8: {error.reason}, byte {error.start}"
     except json.JSONDecodeError as error:
@@ -126,16 +140,14 @@ def load(data: bytes) -> tuple[Any, list[str]]:
 
 def _broken(error: json.JSONDecodeError) -> str:
     """Say what is wrong in JSON, and where: at the end of what comes before, not after it."""
-    text, place = error.doc, error.pos
-    words = f"{error.msg[0].lower()}{error.msg[1:].removesuffix(' at')}"
-    before = text[:place].rstrip()
+    text, place = error.doc, error.pos + ("trailing comma" in error.msg)
+    before, words = text[:place].rstrip(), error.msg[0].lower() + error.msg[1:].removesuffix(" at")
     slips = {
         "the end is missing": not text[place:].strip(),
         "a comma is missing behind this": "',' delimiter" in words,
-        "a comma too many, or a name without double quotes after it": before.endswith(",")
-        or "trailing comma" in words,
+        "a comma too many, or a name without double quotes after it": before.endswith(","),
     }
-    if slip := next((each for each, applies in slips.items() if applies), None):
+    if slip := next((slip for slip, applies in slips.items() if applies), None):
         place, words = max(len(before) - 1, 0), slip
     line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
     return f"line {line}, column {column}: {words}"
