@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import asdict, replace
+from functools import partial
 
 import pytest
 import torch
@@ -160,7 +161,8 @@ def test_what_is_recorded_reads_as_it_was_written(tmp_path, monkeypatch):
     jobs = [("base", SMALL, (0.5, 1.0)), ("stages", stages, (1.0,)), ("stretch", stages, (1.0,))]
     rules = {name: tool.RULES[name] for name in ("as trained", "YaRN")}
     few = {"SEEDS": range(2), "FRESH": range(2), "STAGES": {32: 1}, "RULES": rules}
-    for name, value in (few | {"DATA": tmp_path}).items():
+    few |= {"DATA": tmp_path, "fine_tune": partial(ex.fine_tune, steps=2)}
+    for name, value in few.items():
         monkeypatch.setattr(tool, name, value)
     tool.write([tool.run(job) for job in jobs])
     rows = ex.read(tmp_path / "experiments.csv")

@@ -12,7 +12,6 @@ from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy import stats
 
 from posenc.book import experiments as ex
 from posenc.book.experiments import Scaled, Settings, examine, fine_tune, share, train
@@ -166,6 +165,8 @@ def sample(number):
     Processors round differently and training amplifies it, so single models may differ. Their mean
     must lie within the 99.9 % interval for the mean of six new seeds.
     """
+    from scipy import stats  # slow to import
+
     contenders = {}
     for row in ex.read(DATA / "experiments.csv"):
         if (row["role"], row["seq_len"]) == ("test", 16):
