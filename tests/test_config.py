@@ -29,7 +29,7 @@ SPOKEN += ["partial_rotary_factor", "linear_attn_config", "per_layer_config", "t
 SPOKEN += ["architectures", "vision_config", "attn_config", "cross_attention_layers"]
 NUMBERS = ["count", "window", "chunk", "head_dim", "rotated", "first", "pairing", "base"]
 NUMBERS += ["scaling", "attention_factor", "attention_factor_beyond", "score_factor"]
-NUMBERS += ["score_scale", "norm", "sections", "axes"]
+NUMBERS += ["score_scale", "norm", "sections", "axes", "table"]
 
 
 @pytest.mark.parametrize("name", [name for name in RELEASED if "transformers" in RELEASED[name]])

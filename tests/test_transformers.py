@@ -56,6 +56,12 @@ def test_every_class_that_turns_is_read_as_it_runs():
     assert len(agree) > 175
 
 
+def test_tables_are_those_of_the_classes():
+    known = json.loads(watch.RECORD.read_text("utf-8"))
+    recorded = {kind: each["tables"] for kind, each in known.items() if "tables" in each}
+    assert {kind: seen for kind, _, seen, _ in watch.every_tabled(known)} == recorded
+
+
 def test_the_records_are_what_the_classes_say():
     if MODELS["transformers"] != transformers.__version__:
         pytest.skip(f"recorded with {MODELS['transformers']}: run tools/models.py")

@@ -37,6 +37,10 @@ PRODUCTS = {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bm
 SOFTMAX = {functional.softmax, torch.softmax, torch.Tensor.softmax}
 TURNS = re.compile(r"rotate_half|rotary|rotate_every_two|freqs_cis|view_as_complex|\brope|_rope")
 NORM = re.compile(r"(?:^|\.)(q|k|qk|query|key)_?(layer)?_?(layernorm|norm|ln)$")
+TABLE = re.compile(r"pos_?emb|position(al)?_(embedding|encoding)|embed_positions|pos_embed|\bwpe\b")
+OTHER = re.compile(
+    r"query|quer(y|ies)_|(layers?|blocks?|h)\.\d|rel|_ids|rot|freq|cos|sin_|class_pos|pe_k|extend"
+)
 PLACE = re.compile(r"(?:^|\.)(?:layers?|h|blocks?|resblocks|layer_stack)\.(\d+)")
 SIZES = {
     "max_position_embeddings",
@@ -306,11 +310,11 @@ def before(watch, place, row, pairs):
     return None
 
 
-def classes():
-    """Yield a type and model classes of it, for each modeling file that speaks of a rotation."""
+def classes(words=TURNS):
+    """Yield a type and model classes of it, for each modeling file that has some words."""
     for file in sorted((HOME / "models").glob("*/modeling_*.py")):
         name, found = f"transformers.models.{file.parent.name}.{file.stem}", defaultdict(list)
-        spoken = TURNS.search(file.read_text(encoding="utf-8"))
+        spoken = words.search(file.read_text(encoding="utf-8"))
         for kind in vars(importlib.import_module(name)).values() if spoken else ():
             ours = inspect.isclass(kind) and kind.__module__ == name
             if ours and issubclass(kind, transformers.PreTrainedModel) and kind.config_class:
@@ -383,10 +387,15 @@ def turning(layers):
     return [each for each in layers if each["turned"] and each["pairing"] != "other"]
 
 
+def place(model):
+    """Return the file of a model's code, in transformers."""
+    return f"models/{model.__module__.split('.', 2)[2].replace('.', '/')}.py"
+
+
 def decided(model, config, layers):
     """Return what a type's code decides, as it was seen."""
     turned, first = turning(layers), turning(layers)[0]
-    found = {"file": f"models/{model.__module__.split('.', 2)[2].replace('.', '/')}.py"}
+    found = {"file": place(model)}
     found |= {"rotates": True, "layers": len(layers), **described(model.config_class)}
     found["pairing"] = Counter(each["pairing"] for each in turned).most_common(1)[0][0]
     source, said = (HOME / found["file"]).read_text(encoding="utf-8"), config.to_dict()
@@ -482,6 +491,61 @@ def pattern(kind):
     return found
 
 
+def tables(model, **changes):
+    """Return tables of positions in a model built without its numbers: learned or not, and rows."""
+    with torch.device("meta"):
+        built = model(model.config_class(**changes))
+    found = {}
+    for name, table in [*built.named_parameters(), *built.named_buffers()]:
+        if TABLE.search(name) and not OTHER.search(name) and table.ndim > 1:
+            found[name.removesuffix(".weight")] = table.requires_grad, table[..., 0].numel()
+    return found
+
+
+def tabled(model):
+    """Return what a type's code decides of tables that its input gets, and the defaults of these.
+
+    Their rows are those that a field says, or an image's patches, and up to two more: so it is in
+    the default model and in one whose field is another.
+    """
+    said, found, fields = model.config_class().to_dict(), {}, {}
+    numbers = {name: each for name, each in said.items() if type(each) is int and each > 8}
+    for name, (learned, rows) in tables(model).items():
+        found[name] = {"kind": "learned" if learned else "fixed"}
+        sources = [(field, field, n, n + 8) for field, n in numbers.items() if 0 <= rows - n <= 2]
+        if type(said.get("patch_size")) is int and "image_size" in numbers:
+            sides = [numbers["image_size"] * n // said["patch_size"] for n in (1, 2)]
+            sources.append(("patches", "image_size", sides[0] ** 2, sides[1] ** 2))
+        for source, field, now, later in sources:
+            value = 2 * said[field] if source == "patches" else later
+            if (
+                0 <= rows - now <= 2
+                and tables(model, **{field: value})[name][1] - later == rows - now
+            ):
+                found[name] |= {"rows": source, "more": rows - now}
+                asked = {field, "patch_size"} if source == "patches" else {field}
+                fields |= {each: said[each] for each in asked}
+                break
+    return found, fields
+
+
+def every_tabled(found):
+    """Yield types with tables, as `tabled` describes them; of types that turn, learned ones alone.
+
+    A fixed table of a type that turns may be that of its angles.
+    """
+    for kind, (model, *_) in classes(TABLE):
+        try:
+            seen, fields = tabled(model)
+        except Exception as error:  # needs arguments, or packages
+            print(kind, error)
+            continue
+        if "rotates" in found.get(kind, {}):
+            seen = {name: each for name, each in seen.items() if each["kind"] == "learned"}
+        if seen:
+            yield kind, model, seen, fields
+
+
 def composites():
     """Return the types of each type's parts, as in its default configuration."""
     found = {}
@@ -512,11 +576,15 @@ def record():
             apart[kind] = "nothing turns in circles"
     for kind in BY_HAND.keys() - found.keys():
         found[kind] = described(transformers.CONFIG_MAPPING[kind]) | BY_HAND[kind]
+    for kind, model, seen, fields in every_tabled(found):
+        entry = found.setdefault(kind, {"file": place(model), **described(model.config_class)})
+        entry |= {"fields": entry.get("fields", {}) | fields, "tables": seen}
     inner = composites()
     for kind, parts in inner.items():
         if any(name in found or name in inner for name in parts.values()):
             found[kind] = found.get(kind, {}) | {"parts": parts}
-    about["not watched"] = {n: each for n, each in apart.items() if n not in found or n in BY_HAND}
+    unseen = {n for n in apart if "rotates" not in found.get(n, {}) or n in BY_HAND}
+    about["not watched"] = {n: each for n, each in apart.items() if n in unseen}
     lines = [f" {json.dumps(kind)}: {json.dumps(found[kind])}" for kind in sorted(found)]
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

@@ -46,7 +46,7 @@ def types() -> str:
     for name, each in sorted(known.items()):
         rule, still = each.get("pattern"), each.get("still", {})
         turning = "all"
-        if each.get("none"):
+        if each.get("none") or "rotates" not in each:
             turning = "none"
         elif still or each.get("recurrent"):
             turning = f"not {', '.join([*still, *each.get('recurrent', ())])}"
@@ -59,6 +59,8 @@ def types() -> str:
         if rule:
             last = "" if rule["at"] else ", from the first"
             turning += f"; every {rule['step']}th is {rule['one']}{last}"
+        kinds = {table["kind"] for table in each.get("tables", {}).values()}
+        turning += f"; the input gets a {' and a '.join(sorted(kinds))} table" if kinds else ""
         bases = {f"{key}: {value:,.0f}" if key else f"{value:,.0f}" for key, value in _bases(each)}
         cells = [name, turning, each.get("pairing", ""), "; ".join(sorted(bases))]
         cells += [each.get("norm", ""), each["file"].removeprefix("models/")]

@@ -101,7 +101,8 @@ function kind(layers, found, width) {
   const which = layers.name !== "all layers" && layers.indices ? `: ${places(layers.indices)}` : "";
   const many = some(layers.count) ? ` (${layers.count}${which})` : "";
   const title = make("h2", {}, `${layers.name}${many}: ${layers.where ?? UNSAID}`);
-  if (layers.where !== "queries and keys, rotary") return [title];
+  const table = layers.table ? { Table: layers.table } : {};
+  if (layers.where !== "queries and keys, rotary") return layers.table ? [title, facts(table)] : [title];
   const { name, base, frequencies, frequencies_beyond: later } = layers;
   const missing = "The code determines what else the frequencies need.";
   if (!frequencies) return [title, make("p", {}, `Base: ${number(base)}. ${missing}`)];
@@ -111,7 +112,7 @@ function kind(layers, found, width) {
   const plain = now.map((_, i) => wave(base ** ((-2 * i) / whole)));
   const waves = { now, plain, beyond: later?.map(wave) };
   const { layout: Rotated, pairing } = layers;
-  const told = facts({ Base: number(base), Rotated, Pairs: pairing ?? UNSAID, Wavelengths: range(now) });
+  const told = facts({ Base: number(base), Rotated, Pairs: pairing ?? UNSAID, Wavelengths: range(now), ...table });
   const says = make("p", {}, sentence(layers, found, waves));
   return [title, told, says, picture(name, found, waves, width)];
 }

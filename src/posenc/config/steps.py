@@ -10,7 +10,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from posenc.config.fields import FIELD, WORDS, Fields, data, spelled
-from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE, Layers
+from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE, Layers, shown
 from posenc.rotary import rotary_frequencies
 from posenc.scaling import ORIGINAL, SCALINGS, SHARED, find_scaling
 
@@ -81,7 +81,7 @@ def normalize(top: Fields, kind: str | None = None) -> Model:
         model.place = ROTARY
     elif relative:
         model.place = f"{BIAS}; {TABLE}" if text["position_biased_input"] else BIAS
-    elif said == "absolute":
+    elif said == "absolute" or "tables" in code:
         model.place = TABLE
     _find_kinds(model)
     return model
@@ -217,6 +217,8 @@ def _kind(model: Model, name: str, turned: bool, indices: list[int] | None) -> K
     found: dict[str, Any] = {"name": named, "where": where}
     if indices is not None:
         found |= {"indices": tuple(indices), "count": len(indices)}
+    if where in (TABLE, ROTARY) and "tables" in code:
+        found["table"] = _tables(text, code["tables"])
     kind, limited = Kind(rope, found), name == ALL and text["use_sliding_window"] is not False
     if code.get("window", True) and (text["sliding_window"] and ("sliding" in name or limited)):
         found["window"] = text["sliding_window"]
@@ -242,6 +244,18 @@ def _kind(model: Model, name: str, turned: bool, indices: list[int] | None) -> K
     bases = code.get("bases", {})
     found["base"] = bases.get(name, bases.get("")) if base is None else base
     return kind
+
+
+def _tables(text: Fields, tables: Mapping[str, Any]) -> str:
+    """Return what the input gets from tables, by their names in the code if there are some."""
+    said = []
+    for name, table in tables.items():
+        rows, size, patch = text[table.get("rows", "")], text["image_size"], text["patch_size"]
+        if table.get("rows") == "patches" and type(size) is type(patch) is int and patch > 0:
+            rows = (size // patch) ** 2
+        words = f"{name}: {table['kind']}" if len(tables) > 1 else table["kind"]
+        said.append(f"{words}, {shown(rows + table['more'])} rows" if type(rows) is int else words)
+    return "; ".join(said)
 
 
 def validate(model: Model, kind: Kind) -> None:
@@ -421,7 +435,7 @@ def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
     known = scaling.fields | SHARED | (SCALINGS["yarn"].fields if "alpha" in fields else set())
     rope.moot.update(rope.spelled, rope.said)
     for each, value in rope.said.items():
-        ignored = FIELD.get(each, each) not in known and "dim" not in str(each)
+        ignored = each not in known and FIELD.get(each) not in rope and "dim" not in str(each)
         if ignored and not isinstance(value, Mapping | None):
             yield f"{title}.{str(each)[:60]!a} is ignored by type {name!r}"
     lacking = ORIGINAL in scaling.fields and not rope.has(ORIGINAL)
