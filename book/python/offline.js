@@ -35,7 +35,8 @@ async function answer(event) {
   if (kept && new URL(request.url).pathname.includes("/python/")) return kept;
   try {
     const fresh = await fetch(request);
-    if (fresh.status === 200) event.waitUntil(cache.put(request, fresh.clone()).catch(() => {}));
+    const keeps = fresh.status === 200 && !request.url.endsWith(".packed"); // worker.js keeps it unpacked
+    if (keeps) event.waitUntil(cache.put(request, fresh.clone()).catch(() => {}));
     return fresh;
   } catch (error) {
     if (kept) return kept;

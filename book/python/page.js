@@ -84,7 +84,7 @@ async function start() {
   worker.addEventListener("error", () => stop("Python couldn't be loaded. Is there a network?"));
 }
 
-/** Start Python, unless it has started. Book.js calls it when a reader points at a bar. */
+/** Start Python, unless it has started: when a reader points at a bar (book.js), or types. */
 export const warm = () => (starting ??= start());
 
 /** Post a message about a cell to the worker; resolves to its answer. */
@@ -297,6 +297,7 @@ class Cell {
     this.editor.addEventListener("scroll", () => (this.colors.scrollLeft = this.editor.scrollLeft));
     this.paint();
     this.editor.addEventListener("input", () => this.changed());
+    this.editor.addEventListener("input", warm, { once: true });
     this.editor.addEventListener("keydown", (event) => this.press(event));
   }
 

@@ -11,6 +11,12 @@ let coming = 0;
 /** Wraps every download: counts the bytes received, and unpacks WebAssembly. */
 self.fetch = async (address, options) => {
   const packed = String(address).endsWith(".wasm");
+  // Kept unpacked, it comes through offline.js, and the browser keeps what it compiled of it.
+  const kept = packed && (await self.caches?.match(address));
+  if (kept) {
+    const response = await load(address);
+    return response.ok ? response : kept;
+  }
   const response = await load(packed ? `${address}.packed` : address, packed ? {} : options);
   if (!response.ok) throw new Error(`${address}: ${response.status}`);
   total += Number(response.headers.get("Content-Length"));
@@ -28,12 +34,27 @@ self.fetch = async (address, options) => {
   const body = response.body.pipeThrough(count);
   if (!packed) return new Response(body);
   const headers = { "Content-Type": "application/wasm" };
-  return new Response(body.pipeThrough(new DecompressionStream("gzip")), { headers });
+  const unpacked = new Response(body.pipeThrough(new DecompressionStream("gzip")), { headers });
+  keep(address, unpacked.clone());
+  return unpacked;
 };
 
+/** Keep a response where offline.js looks; without room, or in a private window, it comes again. */
+async function keep(address, response) {
+  const cache = await self.caches?.open(`python-${here.split("/").at(-2)}`);
+  await cache?.put(address, response).catch(() => {});
+}
+
+const bytes = async (name) => (await fetch(here + name)).arrayBuffer();
+
+/** Start Python. Numpy comes beside it; its parts in C are loaded when they are imported. */
 async function start() {
-  const own = fetch(`${here}posenc.zip`).then((response) => response.arrayBuffer());
-  const python = await loadPyodide({ indexURL: here, packageBaseUrl: here, packages: ["numpy"] });
+  const lockFileContents = await (await fetch(`${here}pyodide-lock.json`)).text();
+  const numpy = JSON.parse(lockFileContents).packages.numpy.file_name;
+  const [own, wheel] = [bytes("posenc.zip"), bytes(numpy)];
+  const python = await loadPyodide({ indexURL: here, packageBaseUrl: here, lockFileContents });
+  python.unpackArchive(await wheel, "wheel");
+  python.loadedPackages.numpy = "default channel";
   python.unpackArchive(await own, "zip", { extractDir: "/home/pyodide" });
   python.registerJsModule("page", { send: (text) => postMessage(JSON.parse(text)) });
   python.FS.chdir("/home/pyodide/notebooks");
