@@ -30,9 +30,7 @@ EMBED = """<!DOCTYPE html>
     <style>
       :root {{ color-scheme: light dark; --pst-color-background: Canvas; }}
       body {{ font-family: system-ui, sans-serif; margin: 8px; }}
-      @media (prefers-color-scheme: dark) {{
-        :root {{ --map-filter: invert(1) hue-rotate(180deg); }}
-      }}
+      @media (prefers-color-scheme: dark) {{ :root {{ --dark: 1; }} }}
       a {{ color: inherit; font-size: 0.75rem; }}
     </style>
   </head>

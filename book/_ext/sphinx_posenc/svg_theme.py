@@ -16,7 +16,7 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from PIL import Image
 
-from posenc.book.plots import COLORS, DIVERGING, INK
+from posenc.book.plots import COLORS, DARK_MAP, DIVERGING, INK
 
 DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
@@ -26,9 +26,9 @@ text {{
 fill: var(--black); font-family: -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif
 }}
 @media (prefers-color-scheme: dark) {{
-:root {{ --ink: {DARK_INK}; --black: #fff; --white: #000 }} /* on a map */
+:root {{ --ink: {DARK_INK}; --black: #fff; --white: #000; --dark: 1 }} /* on a map */
 image {{ filter: brightness(0.8) }}
-image.map {{ filter: invert(1) hue-rotate(180deg) }} /* zero is dark, colors keep their hue */
+image.map {{ filter: {DARK_MAP} }}
 }}
 </style>"""
 WORDS = re.compile(

@@ -423,6 +423,7 @@ def script(*names: str) -> str:
     }
     given: dict[str, Any] = {
         "FIELDS": controls,
+        "DARK_MAP": plots.DARK_MAP,
         "LINES": plots.COLORS,
         "MAP": [int(color[1:], 16) for color in colors],
         "STYLE": (folder / "figures.css").read_text(encoding="utf-8"),

@@ -29,6 +29,7 @@ FIGURES.curves = {
         };
         return [x(all[pair]), y(1), n ? "stride" : "pair", pick];
       });
+      const unit = width < 360 ? "" : " positions";
       const named = pairs.map((pair, n) => [
         path(
           [
@@ -37,7 +38,7 @@ FIGURES.curves = {
           ],
           { stroke: LINES[n] },
         ),
-        text(32, 16 + 19 * n, `pair ${pair}: wavelength ${show(wavelengths[n], 2)} positions`, {
+        text(32, 16 + 19 * n, `pair ${pair}: wavelength ${show(wavelengths[n], 2)}${unit}`, {
           "data-field": n ? "stride" : "pair",
         }),
         line(sines[n], LINES[n], "none"),

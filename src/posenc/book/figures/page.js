@@ -219,8 +219,9 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   let lit;
   let width = 0;
 
+  // What needs no width is drawn at once: later, it would move what stands below.
   function redraw() {
-    if (width) draw(figure.state, figure.values, width);
+    if (width || draw.length < 3) draw(figure.state, figure.values, width);
     light();
   }
 
@@ -264,7 +265,7 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   const choices = rows.filter((row) => row.matches("fieldset"));
   const sliders = element("div", { class: "fields" }, ...rows.filter((row) => !choices.includes(row)));
   live.append(...choices, picture, said, spoken, sliders, buttons);
-  const style = element("style", {}, `:host { --line: ${LINES[0]} } ${STYLE}`);
+  const style = element("style", {}, `:host { --line: ${LINES[0]}; --map: ${DARK_MAP} } ${STYLE}`);
   host.attachShadow({ mode: "open" }).append(style, live, element("slot"));
   update(figure.state);
   clearTimeout(calm);
