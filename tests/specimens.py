@@ -5,6 +5,7 @@ with their laws, and with a correct counterpart each. Correct decoders are in `t
 """
 
 import sys
+from functools import partial
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -13,9 +14,9 @@ import numpy as np
 import torch
 from torch import nn
 
-from posenc import checks, rotary_frequencies, sinusoidal_encoding
+from posenc import checks, rotary_frequencies, sinusoidal_encoding, t5_buckets
 from posenc.book import hunt, tiny
-from posenc.checks.conventions import EXTENTS, ROTARY_LAYOUTS
+from posenc.checks.conventions import EXTENTS, ROTARY_LAYOUTS, Convention
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotate_pairs
 
 sys.path.append(str(Path(__file__).parents[1] / "notebooks"))  # for `python tests/verdicts.py`
@@ -111,6 +112,75 @@ def distance(seq_len):
     return np.abs(k[:, None] - k)
 
 
+def permuted(x, positions):
+    """Take neighbors, and return halves, as DeepSeek-V3 does."""
+    return rotate_pairs(torch.cat((x[..., 0::2], x[..., 1::2]), dim=-1), positions)
+
+
+def to_neighbors(x, positions):
+    """Take halves, and return neighbors."""
+    return torch.stack(rotate_pairs(x, positions).chunk(2, dim=-1), dim=-1).flatten(-2)
+
+
+def normed(x, positions):
+    """A norm with weights follows the rotation."""
+    y = rotate_pairs(x, positions)
+    size = (y.float().square().mean(dim=-1, keepdim=True) + 1e-6).rsqrt().to(y.dtype)
+    return y * size * torch.linspace(0.5, 2, x.shape[-1], dtype=y.dtype, device=y.device)
+
+
+def part(first, last):
+    """Rotate some dimensions of a head."""
+    return lambda x, positions: torch.cat(
+        (x[..., :first], rotate_pairs(x[..., first:last], positions), x[..., last:]), dim=-1
+    )
+
+
+def nerf(seq_len, d_model):
+    angles = np.linspace(0, 1, seq_len)[:, None] * np.pi * 2.0 ** np.arange(d_model // 2)
+    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
+
+
+def learned(seq_len, d_model):
+    """A learned table of 64 rows, resized."""
+    rows = np.random.default_rng(d_model).normal(size=(64, d_model))
+    return np.stack([np.interp(np.linspace(0, 63, seq_len), range(64), y) for y in rows.T], axis=1)
+
+
+class Cached(nn.Module):
+    """A rotation with a table of cosines and sines."""
+
+    def __init__(self, d_model=16):
+        super().__init__()
+        angles = torch.outer(torch.arange(4096.0), torch.from_numpy(rotary_frequencies(d_model)[0]))
+        self.register_buffer("turns", torch.stack((angles.cos(), angles.sin())).float())
+
+    def forward(self, x, positions):
+        (cos, sin), (a, b) = self.turns[:, positions].to(x.dtype), x.chunk(2, dim=-1)
+        return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
+
+
+def unsigned(seq_len, d_model):
+    return table(seq_len, d_model)
+
+
+unsigned.__signature__ = 3
+
+
+def t5(seq_len, bidirectional=True, shift=0):
+    offsets = np.arange(seq_len) - np.arange(seq_len)[:, None] - shift
+    return t5_buckets(offsets, bidirectional=bidirectional)
+
+
+def buckets(seq_len, causal=False, shift=0):
+    values = np.random.default_rng(0).normal(size=(2, 32))
+    return values[:, t5(seq_len, not causal, shift)]
+
+
+def alibi(heads, seq_len):
+    return -alibi_slopes(heads)[:, None, None].numpy() * distance(seq_len)
+
+
 DECODER = recall.DECODER
 ABSOLUTE, UNTURNED = (tiny.Decoder(DECODER.model.weights, name) for name in ("sinusoidal", "none"))
 
@@ -126,6 +196,9 @@ AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
 SHARED = {"widths": [16], "frequencies": rotary_frequencies(16)[0] * (np.arange(8) < 4)}
 AXES = {"axes": 2, "widths": [16]}
 SHORT = {"length": 300, "longest": 50_000}
+NARROW = {"widths": [16]}
+OF_T5 = {"expected": "t5", "tags": ["learned"]}
+OF_XL = checks.KNOWN["Transformer-XL"].table
 RIGHT = [  # kind, subject, part of its reported convention, options
     ("table", made(TABLE), "", {}),
     ("table", in_torch, "", {}),
@@ -136,6 +209,10 @@ RIGHT = [  # kind, subject, part of its reported convention, options
       for name, known in checks.KNOWN.items() if not name.startswith("rotary")),
     ("table", counted(1 / 3, 12.5, 0), "base 12.5; counted from 0 up in steps of 0.33333", SHORT),
     ("table", counted(0.1234567891, 500_042.25, 1 / 3), "base 50004", SHORT),
+    ("table", unsigned, "", {}),
+    ("table", lambda n, d, dtype=np.float32: OF_XL(n, d).astype(dtype), "from 0 down", {}),
+    *(("table", encode, "another kind: ", {}) for encode in (nerf, learned)),
+    ("table", learned, "another kind: a learned table", {"tags": ["learned"]}),
     ("module", made(LAYER), "", {}),
     ("module", made(LAYER, ADD, "(x * x.size(-1) ** 0.5 + rows.to(x.dtype), None)"), "", {}),
     ("module", recall.Refilled, "", {}),
@@ -154,9 +231,17 @@ RIGHT = [  # kind, subject, part of its reported convention, options
        f"{layout}; exponent i/(d/2); base 10000; turned forwards; {extent}, {share} of the width",
        {"widths": [16, 32]})
       for extent, layout, share in product(EXTENTS[1:], ROTARY_LAYOUTS, (0.25, 0.75))),
-    ("bias", lambda n: -alibi_slopes(8)[:, None, None] * torch.from_numpy(distance(n)), "", {}),
+    ("rotary", permuted, "rotary, neighbors", {}),
+    *(("rotary", rotate, "rotary, halves", {}) for rotate in (to_neighbors, Cached)),
+    ("rotary", normed, "rotary, halves", {}),
+    ("rotary", part(0, 8), "partial, 0.5 of the width", NARROW),
+    ("rotary", Cached(), "rotary, halves", NARROW),
+    ("bias", lambda n: torch.from_numpy(alibi(8, n)), "", {}),
     ("bias", lambda n: -0.5 * np.minimum(distance(n), 8), "", {}),
     ("bias", lambda n: np.subtract.outer(-np.arange(n), -np.arange(n)), "", {"causal": True}),
+    *(("bias", partial(alibi, n), "", {"expected": "alibi"}) for n in (8, 12)),
+    ("bias", partial(alibi, 8), "", {"expected": partial(alibi, 8)}),
+    *(("bias", partial(buckets, causal=c), "", OF_T5 | {"causal": c}) for c in (False, True)),
 ]  # fmt: skip
 
 
@@ -283,9 +368,66 @@ FAULTS = [Wrong("decoder", *fault) for fault in [
     ("order", whole(lambda t: 0 * DECODER.full(t) + np.arange(16.0))),
     ("shape …", whole(lambda t: DECODER.full(np.pad(t, [(0, 0), (1, 0)])))),
 ]]  # fmt: skip
+
+
+def spoiled(wrong):
+    """A rotation that is wrong for some shapes."""
+
+    def rotate(x, positions):
+        turned = rotate_pairs(x, positions)
+        return torch.cat((turned[..., :1, :], x[..., 1:, :]), dim=-2) if wrong(x) else turned
+
+    return rotate
+
+
+def mixed_the_other_way(x, positions):
+    """Turn neighbors by the angles of halves."""
+    angles = (positions[:, None] * torch.from_numpy(rotary_frequencies(x.shape[-1])[0])).repeat(
+        1, 2
+    )
+    half = torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
+    return x * angles.cos().to(x.dtype) + half * angles.sin().to(x.dtype)
+
+
+def slipped(seq_len, d_model):
+    angles = np.arange(seq_len)[:, None] * 10_000.0 ** -(np.arange(d_model) // 2 / 8)
+    return np.where(np.arange(d_model) % 2, np.cos(angles), np.sin(angles))
+
+
 OF_YARN = recall.yarn_options()
 OTHER = OF_YARN | {"frequencies": OF_YARN["frequencies"] * 1.01}
 NO_BASE = turn(frequencies=AXIAL * np.array([1, 2.5, 1, 1, 1, 1, 1, 1]))
+HALF = {"convention": Convention("halves", extent="partial", share=0.5)} | NARROW
+UNSCALED = {"frequencies": rotary_frequencies(16)[0]} | NARROW
+FAULTY = [  # the cause of each is in the record
+    ("identity", lambda x, p: rotate_pairs(x, p + 1)),
+    ("steps", lambda x, p: rotate_pairs(x, p + (x.shape[-2] == 1))),
+    ("far", lambda x, p: rotate_pairs(x, p % 2048)),
+    ("far", lambda x, p: rotate_pairs(x, p.clamp(max=2047))),
+    ("convention", permuted, {"convention": "rotary, neighbors"}),
+    ("start", lambda x, p: rotate_pairs(
+        x, p, base=10_000.0 * max(x.shape[-2] / 8 - 7, 1) ** 1.1)),
+    ("norm", recall.yarn(power=0), OF_YARN),
+    ("norm", recall.yarn(), NARROW),
+    ("frequencies", recall.yarn(base=10_000.0), OF_YARN),
+    ("norm", recall.mixed_up),
+    ("norm", mixed_the_other_way),
+    ("frequencies", recall.turn(base=500_000.0), UNSCALED),
+    ("odd", lambda x, p: 2 * x if x.shape[-1] % 2 else rotate_pairs(x, p)),
+    ("convention", part(8, 16), HALF),
+    ("batch", spoiled(lambda x: x.ndim > 2 and len(x) > 3)),
+    ("batch", spoiled(lambda x: x.ndim == 4 and x.shape[1] > 7)),
+    ("batch", spoiled(lambda x: x.ndim == 4 and x.shape[2] % 2)),
+]  # fmt: skip
+BIASED = [
+    ("values", lambda n: -(2.0 ** -np.arange(1, 13))[:, None, None] * distance(n),
+     {"expected": "alibi"}),
+    ("values", partial(alibi, 8), {"expected": partial(alibi, 12)}),
+    *(("values", partial(buckets, causal=c, shift=1), OF_T5 | {"causal": c})
+      for c in (False, True)),
+    ("values", lambda n: np.maximum(t5(n), 1), {"expected": "t5"}),
+    ("offset", lambda n: -distance(n) - 1e-4 * (np.arange(n) % 2)),  # by 20 times the bound
+]  # fmt: skip
 WRONG = [
     *TABLES, *LAYERS, *ROTATIONS, *FAULTS,
     *(Wrong("table", f"{bug.law} …", hunt.BUGS[name])
@@ -328,6 +470,8 @@ WRONG = [
     Wrong("bias", "penalty", lambda n: -0.0 * distance(n)),
     Wrong("bias", "values", lambda n: -0.5 * distance(n), {"expected": distance}),
     Wrong("rotary", "frequencies", NO_BASE, AXES),
+    *(Wrong("rotary", *fault) for fault in FAULTY), *(Wrong("bias", *fault) for fault in BIASED),
+    Wrong("table", "frequencies", slipped), Wrong("table", "norm …", learned, {"base": 10_000}),
 ]  # fmt: skip
 
 # Notes on laws that pass or don't apply
@@ -356,12 +500,13 @@ NOTED = [
     ("module", "meta", ReadsNumbers, "can't be created on meta: ", {}),
     ("rotary", "meta", UNFILLED, "reinitializes its", {"laws": ["meta", "norm"], "widths": [16]}),
     ("rotary", "gradient", in_numpy, "numpy arrays", {}),
-    ("rotary", "frequencies", recall.part("partial"), "2 pairs turn at width 8; fitting a base "
-     "takes at least 3, as with widths=[16]", {"widths": [8]}),
+    ("rotary", "frequencies", recall.part("partial"), "2 pairs turn; a base takes at least 3",
+     {"widths": [8]}),
     ("rotary", "frequencies", turn(frequencies=AXIAL[:, ::4]), "turns 1 pairs", {"axes": 2}),
     ("rotary", "float32", recall.part("partial"), "no convention to compare with",
      {"frequencies": 1 / (1 + np.arange(8.0))}),
     ("rotary", "cast", Still(), "no pairs to read", {}),
+    ("bias", "values", lambda n: 0.0 * distance(n), "most buckets", {"expected": "t5"}),
     ("decoder", "shape", whole(lambda t: torch.from_numpy(DECODER.full(t.numpy()))), "torch, ", {}),
     ("decoder", "padded", plain, "no argument for mask", {}),
 ]  # fmt: skip

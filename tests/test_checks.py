@@ -4,9 +4,9 @@ import json
 import re
 import runpy
 import sys
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
-from types import SimpleNamespace
+from types import ModuleType
 
 import array_api_strict
 import nbformat
@@ -16,14 +16,26 @@ import recall
 import torch
 import verdicts
 from docutils.nodes import make_id
-from specimens import DECODER, NOTED, RIGHT, WRONG, distance, in_numpy, in_torch, last_part, table
+from specimens import (
+    DECODER,
+    NOTED,
+    RIGHT,
+    WRONG,
+    Cached,
+    distance,
+    in_numpy,
+    in_torch,
+    last_part,
+    table,
+)
 from torch import nn
 
-from posenc import alibi_slopes, checks, rotary_frequencies, t5_buckets
+from posenc import checks
 from posenc.book import hunt
-from posenc.checks._torch import RoundedProducts
+from posenc.checks.arrays import Library, values
 from posenc.checks.conventions import Convention
-from posenc.checks.probe import Broken, Library, library_of, same_shape, values, worst
+from posenc.checks.laws import Broken, same_shape, worst
+from posenc.checks.modules import rounded_products
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -177,7 +189,7 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     report = checks.check_table(crashes)
     assert (report.raised, report.failed) == (True, ["shape"])
     assert report.error.count("RuntimeError: no such luck") == 1
-    assert "probe.py" not in report.error
+    assert "laws.py" not in report.error
     assert report["norm"].note == "follows from shape"
     assert one("unique", "rotary", crashes).measured.startswith("RuntimeError: no such luck")
     silent = one("shape", "table", lambda n, d: (_ for _ in ()).throw(RuntimeError()))
@@ -201,181 +213,10 @@ def test_helpers_of_laws():
         same_shape(np.zeros(2), np.zeros(3))
     assert worst(np.zeros((0, 3)), 2.0) == (0.0, 2.0, ())  # no entry is within any bound
     x = torch.tensor([[1 + 2.0**-12]])
-    with RoundedProducts():
+    with rounded_products():
         assert (x @ x).item() == torch.einsum("ij,jk->ik", x, x).item() == 1
         assert torch.einsum("i,j->ij", x[0], x[0]).item() > 1
         assert (x.double() @ x.double()).item() > 1
-
-
-# Causes, right code, and what used to be missed
-
-
-def permuted(x, positions):
-    """Take neighbors, and return halves, as DeepSeek-V3 does."""
-    return rotate_pairs(torch.cat((x[..., 0::2], x[..., 1::2]), dim=-1), positions)
-
-
-def to_neighbors(x, positions):
-    """Take halves, and return neighbors."""
-    return torch.stack(rotate_pairs(x, positions).chunk(2, dim=-1), dim=-1).flatten(-2)
-
-
-def normed(x, positions):
-    """A norm with weights follows the rotation."""
-    y = rotate_pairs(x, positions)
-    size = (y.float().square().mean(dim=-1, keepdim=True) + 1e-6).rsqrt().to(y.dtype)
-    return y * size * torch.linspace(0.5, 2, x.shape[-1], dtype=y.dtype, device=y.device)
-
-
-def part(first, last):
-    """Rotate some dimensions of a head."""
-    return lambda x, positions: torch.cat(
-        (x[..., :first], rotate_pairs(x[..., first:last], positions), x[..., last:]), dim=-1
-    )
-
-
-def nerf(seq_len, d_model):
-    angles = np.linspace(0, 1, seq_len)[:, None] * np.pi * 2.0 ** np.arange(d_model // 2)
-    return np.concatenate([np.sin(angles), np.cos(angles)], axis=1)
-
-
-def learned(seq_len, d_model):
-    """A learned table of 64 rows, resized."""
-    rows = np.random.default_rng(d_model).normal(size=(64, d_model))
-    return np.stack([np.interp(np.linspace(0, 63, seq_len), range(64), y) for y in rows.T], axis=1)
-
-
-class Cached(nn.Module):
-    """A rotation with a table of cosines and sines."""
-
-    def __init__(self, d_model=16):
-        super().__init__()
-        angles = torch.outer(torch.arange(4096.0), torch.from_numpy(rotary_frequencies(d_model)[0]))
-        self.register_buffer("turns", torch.stack((angles.cos(), angles.sin())).float())
-
-    def forward(self, x, positions):
-        (cos, sin), (a, b) = self.turns[:, positions].to(x.dtype), x.chunk(2, dim=-1)
-        return torch.cat((a * cos - b * sin, a * sin + b * cos), dim=-1)
-
-
-def spoiled(wrong):
-    """A rotation that is wrong for some shapes."""
-
-    def rotate(x, positions):
-        turned = rotate_pairs(x, positions)
-        return torch.cat((turned[..., :1, :], x[..., 1:, :]), dim=-2) if wrong(x) else turned
-
-    return rotate
-
-
-def mixed_the_other_way(x, positions):
-    """Turn neighbors by the angles of halves."""
-    angles = (positions[:, None] * torch.from_numpy(rotary_frequencies(x.shape[-1])[0])).repeat(
-        1, 2
-    )
-    half = torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
-    return x * angles.cos().to(x.dtype) + half * angles.sin().to(x.dtype)
-
-
-def slipped(seq_len, d_model):
-    angles = np.arange(seq_len)[:, None] * 10_000.0 ** -(np.arange(d_model) // 2 / 8)
-    return np.where(np.arange(d_model) % 2, np.cos(angles), np.sin(angles))
-
-
-def unsigned(seq_len, d_model):
-    return table(seq_len, d_model)
-
-
-unsigned.__signature__ = 3
-UNSCALED = {"frequencies": rotary_frequencies(16)[0], "widths": [16]}
-PARTLY = {"convention": Convention("halves", extent="partial", share=0.5), "widths": [16]}
-YARN = recall.yarn_options()
-FIRST = [  # the first law that fails, its cause, the rotation, options
-    ("identity", "start + 1", lambda x, p: rotate_pairs(x, p + 1), {}),
-    ("steps", "off by one", lambda x, p: rotate_pairs(x, p + (x.shape[-2] == 1)), {}),
-    ("far", "positions wrap at 2048", lambda x, p: rotate_pairs(x, p % 2048), {}),
-    ("far", "positions are clamped at 2047", lambda x, p: rotate_pairs(x, p.clamp(max=2047)), {}),
-    ("convention", "neighbors in, halves out", permuted, {"convention": "rotary, neighbors"}),
-    ("start", "dynamic NTK", lambda x, p: rotate_pairs(
-        x, p, base=10_000.0 * max(x.shape[-2] / 8 - 7, 1) ** 1.1), {}),
-    ("norm", "1.27726, is missing", recall.yarn(power=0), YARN),
-    ("norm", "pass attention_factor=1.27726", recall.yarn(), {"widths": [16]}),
-    ("frequencies", "the ramp is wrong: pairs", recall.yarn(base=10_000.0), YARN),
-    ("norm", "laid out for neighbors", recall.mixed_up, {}),
-    ("norm", "laid out for halves", mixed_the_other_way, {}),
-    ("frequencies", "isn't the requested one", recall.turn(base=500_000.0), UNSCALED),
-    ("odd", "a sine without a cosine", lambda x, p:
-     2 * x if x.shape[-1] % 2 else rotate_pairs(x, p), {"laws": ["odd"]}),
-    ("unique", "the code refuses even position 15", lambda x, p:
-     rotate_pairs(x, torch.arange(10)[p]), {"laws": ["unique"]}),
-    ("convention", "turns the first dimensions", part(8, 16), PARTLY),
-    ("batch", "with more than 3 sequences", spoiled(lambda x: x.ndim > 2 and len(x) > 3), {}),
-    ("batch", "heads", spoiled(lambda x: x.ndim == 4 and x.shape[1] > 7), {}),
-    ("batch", "at odd lengths", spoiled(lambda x: x.ndim == 4 and x.shape[2] % 2), {}),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("law", "cause", "rotate", "options"), FIRST)
-def test_the_first_failure_names_the_cause(law, cause, rotate, options):
-    report = looked_at("rotary", rotate, **options)
-    assert report.failed[0] == law
-    assert cause in report[law].likely
-    assert report.internal == []
-
-
-def test_right_code_of_other_kinds_passes():
-    for rotate, options in ((permuted, {}), (normed, {}), (part(0, 8), {"widths": [16]})):
-        laws = [law for law in checks.laws_of("rotary") if law not in ("compile", "device")]
-        checks.check_rotary(rotate, laws=laws, **QUICK | options).raise_if_failed()
-    assert "neighbors in, halves out" in one("identity", "rotary", permuted).note
-    assert "halves in, neighbors out" in one("identity", "rotary", to_neighbors).note
-    assert one("half", "table", unsigned).note == "no argument `dtype`"
-    assert one("frequencies", "table", slipped).exhibit.number == "4"
-    down = checks.KNOWN["Transformer-XL"]
-    half = one("half", "table", lambda n, d, dtype=np.float32: down.table(n, d).astype(dtype))
-    assert half.status == "passed"
-    looked_at("rotary", Cached(), widths=[16]).raise_if_failed()
-    assert checks.kind_of(Cached) == checks.kind_of(Cached()) == "rotary"
-    assert checks.check(Cached, laws=["norm", "cast"], **QUICK)["norm"].note.endswith("width 24")
-    for encode in (nerf, learned):
-        report = checks.check_table(encode, **QUICK)
-        report.raise_if_failed()
-        assert report.known().startswith("another kind: ")
-    declared = checks.check_table(learned, tags=["learned"], **QUICK)
-    assert declared["norm"].note == "learned: it follows no formula"
-    assert not checks.check_table(learned, base=10_000, **QUICK).passed
-
-
-def t5(seq_len, bidirectional=True, shift=0):
-    offsets = np.arange(seq_len) - np.arange(seq_len)[:, None] - shift
-    return t5_buckets(offsets, bidirectional=bidirectional)
-
-
-def buckets(seq_len, causal=False, shift=0):
-    values = np.random.default_rng(0).normal(size=(2, 32))
-    return values[:, t5(seq_len, not causal, shift)]
-
-
-def test_biases_are_compared_with_expected_values():
-    heads = [alibi_slopes(n) for n in (8, 12)]
-    assert np.allclose(heads[1], [*heads[0], *2.0 ** -np.arange(0.5, 4.5)])
-    biases = [lambda n, m=each: -m[:, None, None] * distance(n) for each in heads]
-    assert all(checks.check_bias(bias, expected="alibi").passed for bias in biases)
-    wrong = checks.check_bias(lambda n: -(2.0 ** -np.arange(1, 13))[:, None, None] * distance(n),
-                              expected="alibi", laws=["values"])["values"]  # fmt: skip
-    assert wrong.measured == "head 8 has slope 0.00195312, not 0.707107"
-    assert checks.check_bias(biases[0], expected=biases[0]).passed
-    assert one("values", "bias", biases[0], expected=biases[1]).measured.startswith("shapes")
-    for causal in (False, True):
-        options = {"causal": causal, "expected": "t5", "tags": ["learned"]}
-        assert checks.check_bias(partial(buckets, causal=causal), **options).passed
-        off = checks.check_bias(partial(buckets, causal=causal, shift=1), **options)["values"]
-        assert "should share a bucket" in off.measured
-    assert one("values", "bias", lambda n: 0.0 * distance(n), expected="t5").status == "skipped"
-    merged = one("values", "bias", lambda n: np.maximum(t5(n), 1), expected="t5")
-    assert merged.measured == "buckets 0 and 1 have the same values"
-    uneven = one("offset", "bias", lambda n: -distance(n) - 1e-4 * (np.arange(n) % 2))
-    assert uneven.status == "failed"  # by 20 times the bound
 
 
 # Subjects and arrays of every kind
@@ -385,8 +226,9 @@ def test_a_layer_is_taken_as_it_is_told():
     second = SinusoidalPositionalEncoding(16, batch_first=False)
     assert one("unique", "module", second, batch_first=True).status == "failed"
     kinds = [table, rotate_pairs, lambda seq_len: 0, SinusoidalPositionalEncoding, nn.ReLU()]
-    found = [checks.kind_of(each) for each in kinds]
-    assert found == ["table", "rotary", "bias", "module", "module"]
+    found = [checks.kind_of(each) for each in (*kinds, Cached, Cached())]
+    assert found == ["table", "rotary", "bias", "module", "module", "rotary", "rotary"]
+    assert checks.check(Cached, laws=["norm"], **QUICK)["norm"].note.endswith("width 24")
     assert max(looked_at("rotary", last_part).errors) == 63
 
 
@@ -419,9 +261,10 @@ def test_bfloat16_of_other_libraries():
         dtype = "bfloat16"
 
     assert values(np.ones(2).view(Half)).dtype == values(torch.ones(2).bfloat16()).dtype == "f4"
-    other = Library(SimpleNamespace(__name__="other", asarray=np.asarray, bfloat16=np.float16))
-    assert other.array([1.0], "bfloat16").dtype == np.float16
-    assert library_of(torch).array([1.0], "bfloat16").dtype == torch.bfloat16
+    other = ModuleType("other")
+    vars(other).update(asarray=np.asarray, bfloat16=np.float16)
+    assert Library(other).array([1.0], "bfloat16").dtype == np.float16
+    assert Library(torch).array([1.0], "bfloat16").dtype == torch.bfloat16
 
 
 # Arguments
@@ -447,7 +290,7 @@ BAD = [
     (lambda: ROTARY(rotate_pairs, axes="t"), "axes must be an int, got 't'"),
     (lambda: ROTARY(rotate_pairs, library=3), "library must be a module"),
     (lambda: ROTARY(rotate_pairs, library="json"), "library must have asarray"),
-    (lambda: checks.check_module(nn.ReLU(), d_model=16, positions="w"), "an argument"),
+    (lambda: checks.check_bias(len, base=3), "unexpected arguments: base"),
     (lambda: checks.check_module(nn.LayerNorm(4)), "pass d_model"),
     (lambda: checks.parametrize_with_checks([table], expect={"x": ""}), "got 'x'"),
     (lambda: checks.check_table(table, tags="mine"), "tags must be among learned, .*'mine'"),

@@ -26,12 +26,13 @@ import numpy as np
 
 from posenc._validate import check_base, check_int, check_positions, check_real
 from posenc.checks import causes, modules  # noqa: F401 - they register laws and signs
+from posenc.checks.arrays import loaded_torch
 from posenc.checks.biases import Bias, Expected
 from posenc.checks.conventions import KNOWN, Convention
 from posenc.checks.decoders import Decoder
-from posenc.checks.laws import KINDS, LAWS, Law, choose, laws_of, run
+from posenc.checks.laws import KINDS, LAWS, Law, Raised, choose, laws_of, run
 from posenc.checks.museum import MUSEUM, Exhibit
-from posenc.checks.probe import POSITIONS, TAGS, Raised, library_of, loaded_torch
+from posenc.checks.probe import POSITIONS, TAGS, Probe, Turning
 from posenc.checks.report import QUIET, Report, Row, check_reasons
 from posenc.checks.rotations import Rotation
 from posenc.checks.tables import Layer, Table
@@ -64,13 +65,12 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         Number of rows that must all differ, by default 2048, and to compare with exact values, by
         default 1 000 000 or the longest length that is accepted.
     tags : iterable of str
-        What the subject is declared to be, from `TAGS`: "learned", "causal", "ring cache" or "made
-        on meta". Laws that aren't meant for it are skipped. Without a base or a convention, a
-        learned table and NeRF's are recognized, and reported as another kind.
+        What the subject is declared to be, from `TAGS`. Laws that aren't meant for it are skipped.
+        Without a base or a convention, a learned table and NeRF's are recognized as another kind.
     laws : iterable of str, optional
         Names of the laws to test, from those that `laws_of` lists; all of them by default.
     """
-    return _run(lambda **given: Table(encode, **_shared(**given)), encode, **options)
+    return _run(Table, encode, options)
 
 
 def check_module(
@@ -78,7 +78,6 @@ def check_module(
     *,
     d_model: int | None = None,
     batch_first: bool | None = None,
-    positions: str | None = None,
     **options: Any,
 ) -> Report:
     """Check a layer that adds positions to embeddings: a copy of it in evaluation mode.
@@ -86,21 +85,19 @@ def check_module(
     Parameters
     ----------
     module : torch.nn.Module or callable
-        A layer, or a class or function that makes one of a given width.
+        A layer, or a class or function that makes one of a given width. If ``forward`` has an
+        argument for positions of shape (seq_len,), under a usual name, they are tested.
     d_model : int, optional
         Width of the layer; by default inferred from its attributes or its table.
     batch_first : bool, optional
         Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model). By default the
         layer's attribute of that name, or True.
-    positions : str, optional
-        Name of the argument for positions of shape (seq_len,); by default one of the usual names.
     **options
         As for `check_table`.
     """
     if d_model is not None:
         check_int("d_model", d_model, minimum=2)
-    layer = partial(Layer, module, d_model, batch_first, positions)
-    return _run(lambda **given: layer(**_shared(**given)), module, **options)
+    return _run(Layer, module, options, d_model=d_model, batch_first=batch_first)
 
 
 def check_rotary(
@@ -142,20 +139,14 @@ def check_rotary(
         raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
     if frequencies is not None:
         frequencies = check_positions(frequencies, "frequencies", ndim=None)
-    owners = None
+    own: dict[str, Any] = {"attention_factor": float(attention_factor), "axis_of_pair": None}
     if isinstance(axes, Sequence):
-        owners = [check_int("axes", each, minimum=0) for each in axes]
-        axes = max(owners, default=0) + 1
-    count = 0 if axes is None else check_int("axes", axes, minimum=2)
-    if np.ndim(frequencies) == 2 and len(frequencies) != count:
+        own["axis_of_pair"] = [check_int("axes", each, minimum=0) for each in axes]
+        axes = max(own["axis_of_pair"], default=0) + 1
+    own["axes"] = 0 if axes is None else check_int("axes", axes, minimum=2)
+    if np.ndim(frequencies) == 2 and len(frequencies) != own["axes"]:
         raise ValueError(f"frequencies need a row per axis, got {len(frequencies)}, axes={axes}")
-    call = rotate
-    if isinstance(rotate, type):
-        made = cache(rotate)
-        call = lambda x, positions: made(x.shape[-1])(x, positions)  # noqa: E731
-    known = None if library is None else library_of(library)
-    probe = partial(Rotation, call, frequencies, float(attention_factor), known, count, owners)
-    return _run(lambda **given: probe(**_shared(**given)), rotate, **options)
+    return _run(Rotation, rotate, options, frequencies=frequencies, library=library, **own)
 
 
 def check_bias(
@@ -182,7 +173,7 @@ def check_bias(
     """
     if not (expected in (None, "alibi", "t5") or callable(expected)):
         raise ValueError(f"expected must be 'alibi', 't5' or a function, got {expected!r}")
-    return _run(partial(Bias, bias, causal, expected), bias, **options)
+    return _run(Bias, bias, options, causal=causal, expected=expected)
 
 
 def check_decoder(
@@ -209,11 +200,9 @@ def check_decoder(
     step : callable, optional
         ``step(tokens, cache)`` continues from a cache, None at first, and returns the scores of
         these tokens and the new cache. It may have arguments for ``positions`` and ``mask``.
-    vocabulary : int
-        The tokens are 1, …, vocabulary - 1; 0 is padding. At least 3.
-    length : int
-        Length of the texts, at least 12. To test beyond an attention window or the length of a
-        table, pass more than that.
+    vocabulary, length : int
+        The tokens are 1, …, vocabulary - 1, at least 3; 0 is padding. The texts have `length`
+        tokens, at least 12: more than an attention window or a table has, to test beyond it.
     relative : bool
         Whether scores depend only on offsets, as with RoPE and ALiBi, unless a norm with weights
         follows the rotation.
@@ -226,8 +215,8 @@ def check_decoder(
         raise TypeError(f"step must be callable, got {step!r}")
     check_int("vocabulary", vocabulary, minimum=3)
     check_int("length", length, minimum=12)
-    known = None if library is None else library_of(library)
-    return _run(partial(Decoder, full, step, vocabulary, length, relative, known), full, **options)
+    own = {"vocabulary": vocabulary, "length": length, "relative": relative, "library": library}
+    return _run(Decoder, full, options, step=step, **own)
 
 
 CHECKS: dict[str, Callable[..., Report]] = dict(
@@ -236,10 +225,9 @@ CHECKS: dict[str, Callable[..., Report]] = dict(
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
-    """Check any kind of subject: dispatch to `check_table`, `check_module`, `check_rotary` etc.
+    """Check any kind of subject: a "table", "module", "rotary", "bias" or "decoder".
 
-    The kind is "table", "module", "rotary", "bias" or "decoder"; by default, `kind_of` guesses. The
-    options are those of that check.
+    By default, `kind_of` guesses which. The options are those of that check.
     """
     name = kind_of(subject) if kind is None else kind
     laws_of(name)  # raises if there is no such kind
@@ -265,10 +253,9 @@ def kind_of(subject: Any) -> str:
 
 
 def expected_failures(file: str | Path) -> dict[str, dict[str, str]]:
-    """Read expected failures from a TOML file: subject → law → reason.
+    """Read expected failures from a TOML file: a table per subject, a ``law = "reason"`` per line.
 
-    It has a table for each subject, named as in its report, with a line ``law = "reason"`` for each
-    expected failure.
+    A subject has the name that its report gives it.
     """
     import tomllib  # not among what a page loads
 
@@ -295,15 +282,12 @@ def parametrize_with_checks(
     """
     import pytest
 
-    def one_law(report: Callable[[], Report], law: str) -> Callable[[], None]:
-        def check() -> None:
-            __tracebackhide__ = True
-            row = report()[law]
-            if row.status in QUIET:
-                pytest.skip(row.note)
-            replace(report(), rows=(row,)).raise_if_failed()
-
-        return check
+    def one_law(report: Callable[[], Report], law: str) -> None:
+        __tracebackhide__ = True
+        row = report()[law]
+        if row.status in QUIET:
+            pytest.skip(row.note)
+        replace(report(), rows=(row,)).raise_if_failed()
 
     known = expected_failures(expect) if isinstance(expect, (str, Path)) else expect or {}
     parameters = []
@@ -314,13 +298,32 @@ def parametrize_with_checks(
         report = cache(partial(check, subject, kind, **options))
         for law in laws:
             marks = pytest.mark.xfail(reason=reasons[law], strict=True) if law in reasons else ()
-            name = f"{_name(subject)}-{law}"
-            parameters.append(pytest.param(one_law(report, law), id=name, marks=marks))
+            test, name = partial(one_law, report, law), f"{_name(subject)}-{law}"
+            parameters.append(pytest.param(test, id=name, marks=marks))
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)
     return decorator
 
 
-def _shared(
+def _run(probe: type[Probe], subject: Any, options: dict[str, Any], **own: Any) -> Report:
+    """Test the laws on a probe of a subject, with its own options and the shared ones."""
+    if not callable(subject):
+        raise TypeError(f"a subject must be callable, got {subject!r}")
+    tags, laws = options.pop("tags", ()), options.pop("laws", None)
+    own["tags"] = frozenset([tags] if isinstance(tags, str) else tags)
+    for tag in own["tags"] - {*TAGS}:
+        raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
+    if issubclass(probe, Turning):
+        options = _turning(**options)
+    elif options:
+        raise TypeError(f"unexpected arguments: {', '.join(options)}")
+    try:
+        made = probe(subject, **own, **options)
+    except Raised as error:  # a layer can't be made
+        raise error.__cause__ or error from None
+    return run(made, _name(subject), laws)
+
+
+def _turning(
     base: float | None = None,
     convention: str | Convention | None = None,
     widths: Sequence[int] = (16, 24),
@@ -338,33 +341,10 @@ def _shared(
     return {
         "base": None if base is None else check_base(base),
         "asked": asked,
-        "widths": found,
+        "candidate_widths": tuple(found),
         "length": check_int("length", length, minimum=2),
         "longest": check_int("longest", longest, minimum=16),
     }
-
-
-def _run(
-    make: Callable[..., Any],
-    subject: Any,
-    *,
-    tags: Iterable[str] = (),
-    laws: Iterable[str] | None = None,
-    **options: Any,
-) -> Report:
-    """Test the laws on a probe, which is made with the other options."""
-    if not callable(subject):
-        raise TypeError(f"a subject must be callable, got {subject!r}")
-    declared = [tags] if isinstance(tags, str) else [*tags]
-    for tag in declared:
-        if tag not in TAGS:
-            raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
-    try:
-        probe = make(**options)
-    except Raised as error:  # a layer can't be made
-        raise error.__cause__ or error from None
-    probe.tags = frozenset(declared)
-    return run(probe, _name(subject), laws)
 
 
 def _name(subject: Any) -> str:

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pkgutil import resolve_name
 
 from posenc import checks
-from posenc.checks.probe import describe
+from posenc.checks.laws import describe
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -41,15 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
             step = {"step": resolve_name(given.step)} if given.step else {}
             report = checks.check(resolve_name(target), kind, **options, **step)
             for each in given.expect:
-                law, _, reason = each.partition("=")
-                file = checks.expected_failures(each) if each.endswith(".toml") else {}
-                report = report.expecting(file.get(report.subject, {}) if file else {law: reason})
+                file, (law, _, reason) = each.endswith(".toml"), each.partition("=")
+                known = checks.expected_failures(each) if file else {report.subject: {law: reason}}
+                report = report.expecting(known.get(report.subject, {}))
+            trouble = f"{report.rows[0].measured}\n{report.error}" if report.raised else ""
         except (Exception, SystemExit) as error:  # an import or a layer may raise anything
-            print(f"{target} could not be checked: {describe(error)}", file=sys.stderr)
-            continue
-        if report.raised:
-            how = f"{target} could not be checked: {report.rows[0].measured}"
-            print(f"{how}\n{report.error}", file=sys.stderr)
+            trouble = describe(error)
+        if trouble:
+            print(f"{target} could not be checked: {trouble}", file=sys.stderr)
         else:
             reports.append(report)
     if given.json:

@@ -6,27 +6,19 @@ Most laws are a list of calls. What each must give is known from one call for th
 
 from __future__ import annotations
 
+import contextlib
 import math
 import os
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from posenc.checks.conventions import AROUND, Floats, split
-from posenc.checks.laws import Cause, law
-from posenc.checks.pairs import TORCH, TURNING
-from posenc.checks.probe import (
-    Broken,
-    Measured,
-    Raised,
-    Skip,
-    WrongShape,
-    compared,
-    floats,
-    largest,
-    values,
-)
+from posenc.checks.arrays import floats, values
+from posenc.checks.conventions import AROUND, Floats
+from posenc.checks.laws import Broken, Measured, Raised, Skip, WrongShape, compared, largest, law
+from posenc.checks.pairs import TORCH, TURNING, exact_rows
 
 FAR = (300, 513, *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)), 999_999)
 """Distant positions, around the usual lengths of tables."""
@@ -83,8 +75,7 @@ def run_calls(probe: Any, made: Calls, meant: Meant) -> list[Measured]:
         rows = zip(out, x, positions, strict=True) if positions.ndim > 1 else [(out, x, positions)]
         for y, each, where in rows:
             error, bound, note = probe.near(y, meant(probe, each, where), each, where)
-            note += "" if x is None else f", shape {x.shape}"
-            found.append((error, bound, note.removeprefix(", ")))
+            found.append((error, bound, f"{note}, shape {x.shape}".removeprefix(", ")))
     return found
 
 
@@ -139,27 +130,21 @@ def far(probe: Any) -> Measured:
         raise Broken(cause.partition(" (")[0], cause)
     meant = np.einsum("kij,kj->ki", matrices, x)
     single = np.concatenate([probe.call(x[[n]], [k]) for n, k in enumerate(where)])
-    seq_len = min(probe.limit, 4200)
-    inside = [k for k in where if k < seq_len]
-    long, count = np.zeros((seq_len, probe.widths[0])), len(inside)
+    inside = [k for k in where if k < 4200]
+    long, count = np.zeros((min(probe.limit, 4200), x.shape[1])), len(inside)
     long[inside] = x[:count]
-    out = probe.call(long, range(seq_len))[inside]
-    return largest(
-        [probe.near(single, meant, x, where), probe.near(out, meant[:count], x[:count], inside)]
-    )
+    out = probe.call(long, range(len(long)))[inside]
+    among = probe.near(out, meant[:count], x[:count], inside)
+    return largest([probe.near(single, meant, x, where), among])
 
 
-def wrap_of(probe: Any) -> Cause:
+def wrap_of(probe: Any) -> str | None:
     """Look for the length at which positions begin again, or stay: 2048 is turned as 0 or 2047."""
-    lengths = [2**n for n in range(6, 18) if 2**n + 2 < probe.limit]
-    places = [length + more for length in lengths for more in (-1, 1, 2)]
-    one, two, *others = probe.matrices([1, 2, *places])
-
-    def same(a: Floats, b: Floats) -> bool:
-        return bool(np.abs(a - b).max() < 1e-6)
-
-    for n, length in enumerate([] if same(one, two) else lengths):  # or nothing turns
-        last, late, later = others[3 * n : 3 * n + 3]
+    same = partial(np.allclose, rtol=0, atol=1e-6)
+    for length in (2**n for n in range(6, 18) if 2**n + 2 < probe.limit):
+        one, two, last, late, later = probe.matrices([1, 2, length - 1, length + 1, length + 2])
+        if same(one, two):  # nothing turns
+            return None
         if same(one, late) and same(two, later):
             return f"positions wrap at {length}: position {length + 1} is turned as 1 (a cache?)"
         if same(last, late) and same(last, later):
@@ -169,22 +154,15 @@ def wrap_of(probe: Any) -> Cause:
 
 def far_rows(probe: Any) -> Measured:
     """Request distant rows of a layer one by one: they must be correct or refused."""
-    known, d_model = probe.reference, probe.widths[0]
+    known, made = probe.reference, {}
     if not probe.free or known is None or known.step == AROUND or probe.down:
         raise Skip("no argument for positions, or no convention to compare with")
-    taken, made = [], []
     for k in (*FAR, 5001):
-        try:
-            made.append(probe.call(np.zeros((1, 1, d_model)), [k])[0, 0])
-        except Raised:  # beyond its limit
-            continue
-        taken.append(k)
-    if not taken:
+        with contextlib.suppress(Raised):  # beyond its limit
+            made[k] = probe.call(np.zeros((1, 1, probe.widths[0])), [k])[0, 0]
+    if not made:
         raise Skip("far positions are refused")
-    off = split(np.array(made) / probe.scale, known.layout)
-    off = off - np.exp(1j * known.angles(taken, 1, d_model))
-    errors = np.maximum(np.abs(off.real), np.abs(off.imag))
-    return compared(errors, probe.exact_taus(taken), "position {}, pair {}", taken)
+    return exact_rows(probe, probe.off(np.array([*made.values()]), [*made], 1), [*made])
 
 
 # fmt: off
@@ -231,9 +209,9 @@ def odd(probe: Any) -> Measured:
         note = "the last dimension passes"
         right = np.abs(np.linalg.norm(out, axis=-1) - np.linalg.norm(x, axis=-1)).max() < 1e-4
     else:
-        note = "another kind" if probe.other_kind else "a column of zeros, as in tensor2tensor"
+        note = "a column of zeros, as in tensor2tensor"
         padded = out.shape[-1] == width and not out[..., -1].any() and probe.convention
-        right = bool(probe.other_kind or (padded and padded.rule == "d/2 - 1"))
+        right = padded and padded.rule == "d/2 - 1"
     if not right:
         how = f"shape {out.shape} for width {width}, and no error"
         raise Broken(how, None if rotary else "odd")
@@ -270,9 +248,14 @@ def repeat(probe: Any) -> Measured:
     where = range(min(9, probe.rows))
     x = probe.draw((2,), len(where))
     given, places = probe.give(x), probe.places(where)
-    first = probe.raw(given, places)
+
+    def once() -> Any:
+        table = probe.kind == "table"
+        return probe.table_of(9, probe.widths[0]) if table else probe.raw(given, places)
+
+    first = once()
     kept = values(first).copy()
-    second = values(probe.raw(given, places)).copy()
+    second = values(once()).copy()
     if probe.kind == "table":
         probe.table_of(7, probe.widths[-1])
         probe.table_of(8, probe.widths[0])

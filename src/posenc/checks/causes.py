@@ -9,7 +9,7 @@ import numpy as np
 
 from posenc.checks.calls import BATCHES, DRAWN, alone, run_calls
 from posenc.checks.conventions import PAIRS, Convention, measure
-from posenc.checks.laws import Cause, sign
+from posenc.checks.laws import sign
 from posenc.checks.museum import TABLES, wrong_table
 from posenc.checks.rotations import MOVES
 
@@ -18,7 +18,7 @@ NEAR = 1e-4  # far beyond rounding, far below the effect of a wrong position
 
 
 @sign("table module", f"{ROWS} start steps batch token empty")
-def known_table(probe: Any) -> Cause:
+def known_table(probe: Any) -> str | None:
     """Compare with the museum's tables, at the requested base and the usual one."""
     d_model = probe.widths[0]
     table = probe.table(probe.rows, d_model)
@@ -37,21 +37,18 @@ def known_table(probe: Any) -> Cause:
 
 
 @sign("table module", "frequencies")
-def no_rule(probe: Any) -> Cause:
-    """Look for frequencies that are equal, or that follow a base that changes with the width."""
-    omega = [measure(each)[0] for each in probe.readable.get(probe.layout, ())]
-    if omega and all(np.ptp(each) < 1e-3 for each in omega):
+def no_rule(probe: Any) -> str | None:
+    """Look for frequencies that are equal, or whose base changes with the width."""
+    found = list(zip(probe.readable.get(probe.layout, ()), probe.widths, strict=False))
+    if found and all(np.ptp(measure(waves)[0]) < 1e-3 for waves, _ in found):
         return "all ones"
-    if len(omega) < 2 or any((each <= 0).any() or abs(each[0] - 1) > 1e-3 for each in omega):
-        return None
-    falls = [-np.diff(np.log(each)) for each in omega]
-    even = all(np.ptp(fall) < 1e-2 * fall.mean() for fall in falls)
-    bases = [math.exp(fall.mean() * (len(fall) + 1)) for fall in falls]
-    return "slipped parenthesis" if even and not math.isclose(*bases[:2], rel_tol=0.01) else None
+    fits = [probe.possible(waves, probe.layout, d_model) for waves, d_model in found]
+    from_one = [any(fit.convention.step == 1 for fit in each) for each in fits]
+    return "slipped parenthesis" if len(fits) > 1 and all(from_one) else None
 
 
 @sign("table module", ROWS)
-def other_rows(probe: Any) -> Cause:
+def other_rows(probe: Any) -> str | None:
     """Look for rows of the right table in another order, or for some that were trained."""
     table = probe.main
     if probe.layout is not None:
@@ -64,7 +61,7 @@ def other_rows(probe: Any) -> Cause:
 
 
 @sign("rotary", "norm shift offset")
-def wrong_factor(probe: Any) -> Cause:
+def wrong_factor(probe: Any) -> str | None:
     """Say what the attention factor is, if all turned dimensions have one, and not the asked."""
     squares, asked = (probe.turned(probe.widths[0]) ** 2).sum(axis=1), probe.attention_factor
     size = math.sqrt(squares.max() if squares.max() > 1 + 1e-3 else squares.min())
@@ -78,30 +75,31 @@ def wrong_factor(probe: Any) -> Cause:
 
 
 @sign("rotary", "norm shift offset")
-def mixed_angles(probe: Any) -> Cause:
+def mixed_angles(probe: Any) -> str | None:
     """Look for halves that are turned by the angles of neighbors, or the other way around."""
     matrix = probe.turned(probe.widths[0])[1]
     cos, half = np.diag(matrix), len(matrix) // 2
     partner = int(np.abs(matrix - np.diag(cos)).argmax(axis=0)[0])
-    apart = {"halves": cos[:half] - cos[half:], "neighbors": cos[0::2] - cos[1::2]}
-    paired = {half: "halves", 1: "neighbors"}.get(partner, "")
-    laid = {"halves": "neighbors", "neighbors": "halves"}.get(paired, "")
-    if not paired or not np.abs(apart[laid]).max() < MOVES < np.ptp(cos):
+    apart = {half: cos[0::2] - cos[1::2], 1: cos[:half] - cos[half:]}  # 0 in the other layout
+    if partner not in apart or not np.abs(apart[partner]).max() < MOVES < np.ptp(cos):
         return None
-    names = ["`repeat_interleave(2)`", "`cat((omega, omega))`"][:: 1 if paired == "halves" else -1]
-    how = " is taken for ".join(names)
-    return f"pairs are {paired}, but their angles are laid out for {laid}: {how}"
+    if partner == half:
+        laid, how = "pairs are halves, but their angles are laid out for neighbors", (0, 1)
+    else:
+        laid, how = "pairs are neighbors, but their angles are laid out for halves", (1, 0)
+    names = "`repeat_interleave(2)`", "`cat((omega, omega))`"
+    return f"{laid}: {names[how[0]]} is taken for {names[how[1]]}"
 
 
 @sign("table module rotary", "identity")
-def off_by_one(probe: Any) -> Cause:
+def off_by_one(probe: Any) -> str | None:
     """Look for positions that begin at another number."""
     first = probe.convention.first if probe.convention else 0
     return f"positions are counted from {first:g}, not from 0: start + {first:g}" if first else None
 
 
 @sign("rotary", "frequencies")
-def wrong_frequencies(probe: Any) -> Cause:
+def wrong_frequencies(probe: Any) -> str | None:
     """Compare the measured frequencies with the requested ones, pair by pair."""
     if probe.omega is None or probe.layout is None:
         return None
@@ -118,14 +116,14 @@ def wrong_frequencies(probe: Any) -> Cause:
 
 
 @sign("rotary", "shift offset frequencies unique")
-def lost_shift(probe: Any) -> Cause:
+def lost_shift(probe: Any) -> str | None:
     """Look for two positions in a row with the same turn."""
     waves = probe.readable.get(probe.layout, [np.arange(2.0)[:, None]])[0]
     return "forgotten shift" if (np.abs(np.diff(waves, axis=0)).max(1) < 1e-6).any() else None
 
 
 @sign("rotary", "start steps token empty")
-def single_row(probe: Any) -> Cause:
+def single_row(probe: Any) -> str | None:
     """Look for a single row that is turned as at another position, or in another layout."""
     d_model, k = probe.widths[0], min(5, probe.rows - 2)
     x, matrices = probe.draw((), 1), probe.measured(d_model)
@@ -144,20 +142,18 @@ def single_row(probe: Any) -> Cause:
 
 
 @sign("rotary", "start")
-def by_length(probe: Any) -> Cause:
+def by_length(probe: Any) -> str | None:
     """Look for turns that depend on the largest position of a call, as under dynamic NTK."""
     one, two = (probe.matrices([1, k])[0] for k in (2, probe.limit - 1))
     three, four = probe.matrices(range(3))[1], probe.measured(probe.widths[0])[1]
     if max(np.abs(one - two).max(), np.abs(three - four).max()) < NEAR:
         return None
-    return (
-        "angles depend on the length of the call, or on its largest position: a base that is "
-        "computed in each call (dynamic NTK); keys in a cache keep the old one"
-    )
+    how = "angles depend on the length of the call, or on its largest position: a base that is "
+    return f"{how}computed in each call (dynamic NTK); keys in a cache keep the old one"
 
 
 @sign("module rotary", "batch")
-def by_size(probe: Any) -> Cause:
+def by_size(probe: Any) -> str | None:
     """Say at which number of sequences or heads, or at which length, a fault begins."""
     found = zip(DRAWN, run_calls(probe, BATCHES, alone), strict=True)
     right = [shape for shape, (error, bound, _) in found if error <= bound]
@@ -171,7 +167,7 @@ def by_size(probe: Any) -> Cause:
 
 
 @sign("bias", "mirror penalty")
-def signed(probe: Any) -> Cause:
+def signed(probe: Any) -> str | None:
     """Look for a signed distance."""
     odd = np.array_equal(probe.main, -probe.main.swapaxes(1, 2))
     return "signed distance" if odd and probe.main.any() else None

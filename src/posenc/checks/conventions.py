@@ -1,30 +1,24 @@
 r"""Which encoding is this? The known conventions, and how to recognize one from a table.
 
-A convention is an order of the columns, an exponent, a base and a way to count positions:
-
-.. math::
-
-    \omega_i = \mathrm{base}^{-i/(d/2)} \text{ or } \mathrm{base}^{-i/(d/2-1)}, \qquad
-    \theta_{r,i} = \mathrm{step}\,(\mathrm{first} + r)\,\omega_i
-
-for the r-th row, or the r-th from the end if positions count down. The chapter on conventions says
-who uses which.
+A convention is an order of the columns, an exponent, a base and a way to count positions: the angle
+of the r-th row, or the r-th from the end if positions count down, is step · (first + r) · ω, where
+ω is the base to the power of -i/(d/2), or of -i/(d/2 - 1). The chapter on conventions says who uses
+which.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from decimal import Decimal
+from decimal import Decimal, localcontext
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posenc._validate import check_base, check_d_model, check_real
-from posenc.checks._exact import TURN, geometric, reduced_angles
 
 Floats = NDArray[np.float64]
 Waves = NDArray[np.complex128]
@@ -40,6 +34,8 @@ AROUND = "one turn"  # DETR's step: the rows share one turn, 2π / L each
 USUAL_STEPS: tuple[float | str, ...] = (1.0, 1000.0, AROUND)
 PAIRS = 3  # needed to tell a base: any two frequencies fit one
 LARGEST = 1e12  # a larger base is noise from pairs that don't turn
+DIGITS = 60
+TURN = Decimal("6.283185307179586476925286766559005768394338798750211641949889184615632812572")
 
 
 @dataclass(frozen=True)
@@ -53,17 +49,15 @@ class Convention:
         rotary: "neighbors" and "halves" turn dimension i with i + 1, or with i + d/2.
     rule : {"d/2", "d/2 - 1"}
         Divisor of i in the exponent.
-    base, first : float
-        The constant that spreads the frequencies, and the position of the first row.
-    step : float or "one turn"
-        Positions between rows; "one turn" means 2π / L.
+    base, first, step : float
+        The constant that spreads the frequencies, the position of the first row, and the positions
+        between rows; the step "one turn" is 2π / L.
     direction : {"up", "down", "backwards"}
         Whether positions increase or decrease from row to row; "backwards" is a clockwise rotation,
         which gives the same scores as a counterclockwise one.
     extent : {"whole", "partial", "proportional"}
-        Which part of a head turns. "partial" turns the first dimensions as if they were a separate
-        head, with exponents i/(p/2) for their width p. "proportional" turns the first pairs of the
-        whole head, at the whole head's frequencies.
+        Which part of a head turns: "partial" turns the first dimensions as if they were a separate
+        head, with its own exponents; "proportional", the first pairs at the whole head's.
     share : float
         The share of the dimensions that turn, above 0 and at most 1.
     """
@@ -79,10 +73,9 @@ class Convention:
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        allowed = ((*LAYOUTS, *ROTARY_LAYOUTS), tuple(EXPONENTS), DIRECTIONS, EXTENTS)
-        for name, each in zip(("layout", "rule", "direction", "extent"), allowed, strict=True):
-            if getattr(self, name) not in each:
-                found = getattr(self, name)
+        allowed = {"layout": (*LAYOUTS, *ROTARY_LAYOUTS), "rule": tuple(EXPONENTS)}
+        for name, each in (allowed | {"direction": DIRECTIONS, "extent": EXTENTS}).items():
+            if (found := getattr(self, name)) not in each:
                 raise ValueError(f"{name} must be one of {'; '.join(each)}; got {found!r}")
         check_base(self.base)
         check_real("first", self.first)
@@ -108,12 +101,14 @@ class Convention:
         """Return the frequencies in 60 digits: radians from one row to the next."""
         pairs = self.pairs(d_model)
         whole = pairs if self.extent == "partial" else d_model // 2
-        step = TURN / max(seq_len, 1) if isinstance(self.step, str) else Decimal(self.step)
-        return geometric(self.base, pairs, max(whole - EXPONENTS[self.rule], 1), step)
+        divisor = max(whole - EXPONENTS[self.rule], 1)
+        with localcontext(prec=DIGITS):
+            step = TURN / max(seq_len, 1) if isinstance(self.step, str) else Decimal(self.step)
+            return [step * Decimal(self.base) ** (Decimal(-i) / divisor) for i in range(pairs)]
 
     def speeds(self, d_model: int, seq_len: int = 1) -> Floats:
         """Return the frequencies in float64."""
-        return np.array([float(each) for each in self.omega(d_model, seq_len)])
+        return np.array(self.omega(d_model, seq_len), dtype=np.float64)
 
     def angles(self, rows: Sequence[int], seq_len: int, d_model: int) -> Floats:
         """Return the angles, modulo 2π, of some rows of a table of length `seq_len`."""
@@ -192,6 +187,21 @@ def rounding(angles: Floats, omega: Floats, unit: float = UNIT) -> Floats:
     return np.asarray(2 * unit + UNIT * np.abs(angles) * (3 * logarithm + 5))
 
 
+def reduced_angles(positions: Iterable[Decimal], omega: Sequence[Decimal]) -> Floats:
+    """Return position · omega modulo 2π, shape (positions, pairs), from -π to π.
+
+    A float64 angle at position 1 000 000 is off by 1e-10. Here the product has 60 digits; it is
+    reduced to at most half a turn, and then rounded to float64 once. So its sine and cosine are
+    accurate to about 4e-16, at positions of up to 40 digits.
+    """
+    rows = []
+    with localcontext(prec=DIGITS):
+        for position in positions:
+            turns = [position * each / TURN for each in omega]
+            rows.append([float((each - round(each)) * TURN) for each in turns])
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(omega))
+
+
 def wrapped(angles: Floats) -> Floats:
     """Reduce angles modulo 2π."""
     return np.asarray(-np.angle(np.exp(-1j * angles)), dtype=np.float64)
@@ -237,14 +247,19 @@ def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
     """
     seq_len, pairs = waves.shape
     whole = pairs if whole is None else whole
-    if pairs < PAIRS or never_turns(waves, unit):
+    if pairs < PAIRS:
         return
     # A table that counts down is one that counts up, read from its last row.
     for direction in ("up", "down"):
         omega, phase = measure(waves if direction == "up" else waves[::-1])
+        if (seq_len * np.abs(omega) <= fitted(np.ones(1), 1, unit)).all():  # no pair turns
+            return
         # `measure` gives each frequency modulo a turn. The slowest is the true one, since no known
-        # convention turns it by half a turn per row; it has to be positive to count this way.
-        near = near_step(abs(float(omega[0])), float(fitted(omega[:1], seq_len, unit)[0]) / seq_len)
+        # convention turns it by half a turn per row; it has to be positive to count this way. The
+        # first is the step: a short decimal, if that is within the fit's error.
+        found, allowed = abs(float(omega[0])), fitted(omega[:1], seq_len, unit)[0] / seq_len
+        short = [float(f"{found:.{digits}g}") for digits in (1, 2, 3, 4)]
+        near = next((each for each in short if abs(each - found) <= allowed), found)
         for step, (rule, minus) in itertools.product((*USUAL_STEPS, near), EXPONENTS.items()):
             size = 2 * math.pi / seq_len if isinstance(step, str) else step
             if not 0 < omega[-1] < size:  # else the slowest pair would be the fastest
@@ -263,21 +278,8 @@ def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
             if rough < LARGEST and errors[n] <= 1:
                 # With the frequencies known, the phases tell where the positions begin.
                 first, start = fit_start(phase, made[n], seq_len, unit)
-                found = Convention(layout, rule, bases[n], first, step, direction)
-                yield Fit(found, errors[n], start)
-
-
-def never_turns(waves: Waves, unit: float = UNIT) -> bool:
-    """Whether no pair turns by more than the error of a fit."""
-    angles = len(waves) * np.abs(measure(waves)[0])
-    return bool((angles <= fitted(np.ones(1), 1, unit)).all())
-
-
-def near_step(found: float, allowed: float) -> float:
-    """Return the step between rows: a short decimal or 1/n if that is within the fit's error."""
-    usual = [float(f"{found:.{digits}g}") for digits in (1, 2, 3, 4)]
-    usual.append(1 / max(round(1 / max(found, 1e-3)), 1))
-    return next((each for each in usual if abs(each - found) <= allowed), found)
+                known = Convention(layout, rule, bases[n], first, step, direction)
+                yield Fit(known, errors[n], start)
 
 
 def fit_start(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[float, float]:
@@ -303,43 +305,34 @@ def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | No
     """
     common = []
     for one, *_ in found[0]:
-        same = [[two for two in each if alike(one, two.convention)] for each in found]
+        same = [[two for two in each if alike(one, two.convention, math.inf)] for each in found]
         if all(same):
             every = [two for each in same for two in each]
-            together = all(begin_alike(one, two.convention) for two in every)
+            together = all(alike(one, two.convention) for two in every)
             start = max(two.start for two in every) if together else math.inf
             common.append(Fit(one, max(two.frequency for two in every), start))
-    return min(
-        common,
-        key=lambda fit: (
-            fit.start > 1,
-            base is not None and not same_base(fit.convention.base, base),
-            {1.0: 0, 1000.0: 1, AROUND: 1}.get(fit.convention.step, 2),
-            digits_of(fit.convention.base),
-            abs(math.log10(fit.convention.base) - 4),
-        ),
-        default=None,
-    )
+
+    def rank(fit: Fit) -> tuple[float, ...]:
+        one = fit.convention
+        other = base is not None and not same_base(one.base, base)
+        step = {1.0: 0, 1000.0: 1, AROUND: 1}.get(one.step, 2)
+        return fit.start > 1, other, step, digits_of(one.base), abs(math.log10(one.base) - 4)
+
+    return min(common, key=rank, default=None)
 
 
-def alike(one: Convention, two: Convention) -> bool:
-    """Whether two conventions are equal up to their start and share, within float32 precision."""
+def alike(one: Convention, two: Convention, start: float = 1e-3) -> bool:
+    """Whether two are equal up to their share, as precisely as float32 tells, or start anywhere."""
     same = replace(one, base=two.base, step=two.step, first=two.first, share=two.share) == two
-    if isinstance(one.step, str) or isinstance(two.step, str):
-        near = one.step == two.step
-    else:
+    near = one.step == two.step
+    if not (isinstance(one.step, str) or isinstance(two.step, str)):
         near = math.isclose(one.step, two.step, rel_tol=1e-5)
-    return same and near and same_base(one.base, two.base)
+    return same and near and same_base(one.base, two.base) and abs(one.first - two.first) <= start
 
 
 def same_base(one: float, two: float) -> bool:
     """Whether two bases are equal, as precisely as a float32 table can tell."""
     return math.isclose(one, two, rel_tol=1e-4)
-
-
-def begin_alike(one: Convention, two: Convention) -> bool:
-    """Whether two conventions begin at the same position, within float32 precision."""
-    return abs(one.first - two.first) <= 1e-3
 
 
 def digits_of(base: float) -> int:

@@ -4,30 +4,17 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from posenc.checks.arrays import Library, floats, guess_library, unit_of
 from posenc.checks.conventions import Floats
-from posenc.checks.laws import Cause, law, sign
-from posenc.checks.probe import (
-    POSITIONS,
-    Broken,
-    Library,
-    Measured,
-    Probe,
-    Skip,
-    floats,
-    guess_library,
-    largest,
-    take,
-    unit_of,
-    user,
-    worst,
-)
+from posenc.checks.laws import Broken, Measured, Skip, largest, law, sign, user, worst
+from posenc.checks.probe import POSITIONS, Probe, take
 
 NAMES: dict[str, tuple[str, ...]] = {
     "positions": POSITIONS,
@@ -47,36 +34,31 @@ class Decoder(Probe):
 
     kind = "decoder"
 
-    def __init__(
-        self,
-        full: Callable[..., Any],
-        step: Callable[..., Any] | None,
-        vocabulary: int,
-        length: int,
-        relative: bool,
-        library: Library | None,
-    ) -> None:
-        super().__init__()
-        self.full: Callable[..., Any] = full
-        self.step: Callable[..., Any] | None = step
-        self.length: int = length
-        self.relative: bool = relative
-        drawn = np.random.default_rng(0).integers(1, vocabulary, (TEXTS, length))
-        drawn[:, 1] = 1 + drawn[:, 0] % (vocabulary - 1)  # the first two always differ
-        self.tokens = drawn
-        self.positions: NDArray[np.int_] = np.broadcast_to(np.arange(length), drawn.shape)
-        self.library = library or guess_library(lambda other: full(other.array(drawn, "int64")))
+    step: Callable[..., Any] | None
+    length: int
+    relative: bool
 
-    def named(self, call: Any, needed: str, given: Mapping[str, NDArray[Any]]) -> dict[str, Any]:
-        """Name arguments as the function does; skip the law if it lacks the needed one."""
-        known, found = list(inspect.signature(call).parameters), {}
+    def __init__(self, full: Any, vocabulary: int, library: Any, **options: Any) -> None:
+        super().__init__(full, **options)
+        drawn = np.random.default_rng(0).integers(1, vocabulary, (TEXTS, self.length))
+        drawn[:, 1] = 1 + drawn[:, 0] % (vocabulary - 1)  # the first two always differ
+        self.tokens: NDArray[np.int_] = drawn
+        self.positions: NDArray[np.int_] = np.broadcast_to(np.arange(self.length), drawn.shape)
+
+        def whole(tried: Library) -> Any:
+            return full(tried.array(drawn, "int64"))
+
+        self.library = guess_library(whole) if library is None else Library(library)
+
+    def ask(self, call: Any, tokens: NDArray[Any], *cache: Any, needed: str, **given: Any) -> Any:
+        """Call with those arguments that it has; skip the law if it lacks the needed one."""
+        known, named = list(inspect.signature(call).parameters), {}
         for meaning, value in given.items():
-            name = take(known, NAMES[meaning])
-            if name is not None:
-                found[name] = self.library.array(value, value.dtype.name)
+            if (name := take(known, NAMES[meaning])) is not None:
+                named[name] = self.library.array(value, value.dtype.name)
             elif meaning == needed:
                 raise Skip(f"no argument for {meaning}")
-        return found
+        return user(call, self.library.array(tokens, "int64"), *cache, **named)
 
     def scores(self, made: Any, shape: tuple[int, ...], mask: NDArray[Any] | None) -> Floats:
         """Return scores in float64, and 0 for padding."""
@@ -87,8 +69,7 @@ class Decoder(Probe):
 
     def read(self, tokens: NDArray[Any], needed: str = "", **given: NDArray[Any]) -> Floats:
         """Read whole texts."""
-        named = self.named(self.full, needed, given)
-        made = user(self.full, self.library.array(tokens, "int64"), **named)
+        made = self.ask(self.subject, tokens, needed=needed, **given)
         return self.scores(made, tokens.shape, given.get("mask"))
 
     def walk(
@@ -100,8 +81,7 @@ class Decoder(Probe):
         cache, found, seq_len = None, [], tokens.shape[1]
         for part in np.split(np.arange(seq_len), [n for n in np.cumsum(lengths) if n < seq_len]):
             piece, now = tokens[:, part], {name: value[:, part] for name, value in given.items()}
-            named = self.named(self.step, needed, now)
-            out, cache = user(self.step, self.library.array(piece, "int64"), cache, **named)
+            out, cache = self.ask(self.step, piece, cache, needed=needed, **now)
             found.append(self.scores(out, piece.shape, now.get("mask")))
         return np.concatenate(found, axis=1)
 
@@ -118,10 +98,10 @@ class Decoder(Probe):
     def near(self, found: Floats, meant: Floats, what: str) -> Measured:
         """Compare scores; say where they first differ."""
         off = np.abs(found - meant).max(axis=2)
-        error, bound, place = worst(off, self.bound)
-        wrong = np.flatnonzero((off > self.bound).any(axis=0))
-        first = f"from token {wrong[0]} on" if len(wrong) else f"token {place[1]}"
-        return error, bound, f"{what}{first}, text {place[0]}"
+        error, bound, (row, k) = worst(off, self.bound)
+        wrong = np.flatnonzero((off > bound).any(axis=0))
+        first = f"from token {wrong[0]} on" if len(wrong) else f"token {k}"
+        return error, bound, f"{what}{first}, text {row}"
 
     @cached_property
     def padded(self) -> tuple[NDArray[Any], Floats, dict[str, NDArray[Any]]]:
@@ -140,7 +120,7 @@ UNEQUAL = "a step differs from the whole: another scale, layout or mask"
 
 
 @sign("decoder", "steps")
-def why_steps(probe: Decoder) -> Cause:
+def why_steps(probe: Decoder) -> str | None:
     """Look at the first token at which a loop differs; try the second at wrong positions."""
     loop, whole, _ = next(steps(probe))
     wrong = np.flatnonzero((np.abs(loop - whole).max(axis=2) > probe.bound).any(axis=0))
@@ -285,7 +265,7 @@ def moved(probe: Decoder) -> Found:
         raise Skip("positions are absolute")
     later = probe.positions + 100
     yield probe.read(probe.tokens, "positions", positions=later), probe.whole, ""
-    if probe.step is not None and probe.named(probe.step, "", {"positions": later}):
+    if probe.step is not None and {*inspect.signature(probe.step).parameters} & {*POSITIONS}:
         yield probe.walk(probe.tokens, CHUNKS, positions=later), probe.whole, "in chunks, "
 
 

@@ -3,10 +3,9 @@ r"""The laws, and how each is tested, judged and explained.
 A law is a function of a probe. Its docstring says what it asks, then "Bound:" and where that comes
 from (by default, it is exact), then "Likely:" and the usual cause of a failure. It returns the
 measured error, the bound and a note; it raises `Skip` if it doesn't apply, and `Broken` if it is
-broken in a way that isn't a number. Three kinds of trouble are told apart: a law is broken
-("failed"); the code under test raised (`Raised`: the law failed, and the report has the traceback,
-once); and these checks failed themselves ("internal"). A sign is a function of a probe that looks
-for a more exact cause.
+broken in a way that isn't a number. `Raised` means that the code under test raised: the law failed,
+and the report has the traceback, once. Any other exception is a failure of these checks
+("internal"). A sign is a function of a probe that looks for a more exact cause.
 
 No bound is tuned. Each follows from the number type, whose unit u is half the distance from 1 to
 the next number (:math:`2^{-24}` in float32); the position, since the error of a float32 angle
@@ -25,14 +24,90 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
+
+from posenc.checks.conventions import Floats
 from posenc.checks.museum import MUSEUM
-from posenc.checks.probe import Broken, Measured, Probe, Raised, Skip
 from posenc.checks.report import Report, Row
 
-Cause = str | None
-"""The name of an exhibit in `MUSEUM`, a sentence, or None."""
+Measured = tuple[float, float, str]
+"""A law's result: the measured error, the bound, and a note."""
 
 Test = Callable[[Any], Measured]
+Sign = Callable[[Any], str | None]
+"""Looks for a cause: the name of an exhibit in `MUSEUM`, a sentence, or None."""
+
+
+class Skip(Exception):  # noqa: N818
+    """A law doesn't apply to this probe; the message says why."""
+
+
+class Broken(Exception):  # noqa: N818
+    """A law is broken in a way that isn't a number; the cause is what signs find, by default."""
+
+    def __init__(self, how: str, cause: str | None = None) -> None:
+        super().__init__(how)
+        self.cause = cause
+
+
+class WrongShape(Broken):
+    """A result has another shape than its input."""
+
+
+class Raised(Exception):  # noqa: N818
+    """The code under test raised an exception; `traceback` begins at that code."""
+
+    def __init__(self, error: BaseException) -> None:
+        super().__init__(describe(error))
+        inside = error.__traceback__ and error.__traceback__.tb_next
+        self.traceback: str = "".join(traceback.format_exception(type(error), error, inside))
+
+
+def describe(error: BaseException) -> str:
+    """Describe an exception in a line."""
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:160]}"
+
+
+def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
+    """Call code that isn't ours: an exception of its own is `Raised`."""
+    try:
+        return call(*given, **named)
+    except (Broken, Raised):
+        raise
+    except Exception as error:
+        raise Raised(error) from error
+
+
+def same_shape(one: Floats, two: Floats) -> None:
+    """Raise unless both have the same shape."""
+    if one.shape != two.shape:
+        raise Broken(f"shapes {one.shape} and {two.shape}")
+
+
+def worst(errors: Floats, bounds: Floats | float) -> tuple[float, float, tuple[int, ...]]:
+    """Return the error with the largest ratio to its bound, the bound, and the place."""
+    limits = np.broadcast_to(np.asarray(bounds, dtype=np.float64), errors.shape)
+    if not errors.size:
+        return 0.0, float(np.max(bounds, initial=0.0)), ()
+    ratio = np.where(np.isnan(errors), np.inf, errors) / np.maximum(limits, 1e-300)
+    place = tuple(int(each) for each in np.unravel_index(int(ratio.argmax()), errors.shape))
+    return float(errors[place]), float(limits[place]), place
+
+
+def compared(off: Any, bounds: Any, note: str = "", *names: Sequence[Any]) -> Measured:
+    """Return the difference that is largest in units of its bound, the bound, and a note.
+
+    The note may have a "{}" for the place on each axis: its name, or its number beyond the names.
+    """
+    error, bound, place = worst(np.abs(off), bounds)
+    named = [name[k] for name, k in zip(names, place, strict=False)]
+    return error, bound, note.format(*named, *place[len(names) :]) if place else ""
+
+
+def largest(found: Sequence[Measured]) -> Measured:
+    """Return the measurement with the largest ratio to its bound; NaN counts as infinite."""
+    errors, bounds, _ = zip(*found, strict=True)
+    return found[worst(np.array(errors), np.array(bounds))[2][0]]
 
 
 @dataclass(frozen=True)
@@ -48,13 +123,13 @@ class Law:
     source: str
     likely: str
     after: tuple[str, ...]
-    test: Callable[[Any], Measured]
+    test: Test
 
 
 LAWS: list[Law] = []
 """All laws, in the order in which a report lists them."""
 
-SIGNS: list[tuple[tuple[str, ...], tuple[str, ...], Callable[[Any], Cause]]] = []
+SIGNS: list[tuple[list[str], list[str], Sign]] = []
 """Kinds, laws and function of each sign, in the order in which they are looked for."""
 
 KINDS = ("table", "module", "rotary", "bias", "decoder")
@@ -77,24 +152,18 @@ def law(name: str, kinds: str, after: str = "") -> Callable[[Test], Test]:
     return register
 
 
-def sign(kinds: str, laws: str) -> Callable[[Callable[[Any], Cause]], Callable[[Any], Cause]]:
+def sign(kinds: str, laws: str) -> Callable[[Sign], Sign]:
     """Register a function that looks for a more exact cause of broken laws."""
 
-    def register(look: Callable[[Any], Cause]) -> Callable[[Any], Cause]:
-        SIGNS.append((tuple(kinds.split()), tuple(laws.split()), look))
+    def register(look: Sign) -> Sign:
+        SIGNS.append((kinds.split(), laws.split(), look))
         return look
 
     return register
 
 
 def laws_of(kind: str) -> list[str]:
-    """Return the names of the laws of a kind: "table", "module", "rotary", "bias" or "decoder".
-
-    Raises
-    ------
-    ValueError
-        If there is no such kind.
-    """
+    """Return the names of the laws of a "table", "module", "rotary", "bias" or "decoder"."""
     return [law.name for law in choose(kind, None)]
 
 
@@ -115,38 +184,36 @@ def choose(kind: str, only: Iterable[str] | None) -> list[Law]:
     return [law for law in laws if law.name in wanted]
 
 
-def run(probe: Probe, name: str, only: Iterable[str] | None = None) -> Report:
+def run(probe: Any, name: str, only: Iterable[str] | None = None) -> Report:
     """Test all laws, or only some, on a probe."""
     laws = choose(probe.kind, only)
     judged = [judge(probe, each) for each in laws]
     rows = silence(laws, [row for row, _ in judged])
-    traces = [(row.status, trace) for row, (_, trace) in zip(rows, judged, strict=True) if trace]
-    error = next((trace for status, trace in traces if status != "follows"), "")
+    heard = [trace for row, (_, trace) in zip(rows, judged, strict=True) if row.status != "follows"]
+    error = "".join([each for each in heard if each][:1])
     raised = bool(error) and judge(probe, choose(probe.kind, None)[0])[0].likely.startswith(RAISES)
-    report = Report(name, probe.kind, None, tuple(rows), error=error, raised=raised)
+    report = Report(name, probe.kind, None, tuple(rows), probe.errors, error, raised=raised)
     try:
-        report = replace(report, convention=probe.convention, other=probe.other_kind)
+        return replace(report, convention=probe.convention, other=probe.other_kind)
     except (Broken, Raised):  # the laws met it, too
-        pass
+        return report
     except Exception:
-        report = replace(report, error=error or traceback.format_exc())
-    return replace(report, errors=probe.errors)
+        return replace(report, error=error or traceback.format_exc())
 
 
-def judge(probe: Probe, law: Law) -> tuple[Row, str]:
+def judge(probe: Any, law: Law) -> tuple[Row, str]:
     """Test one law; the second result is a traceback, if something raised."""
-    row = Row(law.name, law.asks, "failed", source=law.source, likely=law.likely)
+    row, cause = Row(law.name, law.asks, "failed", source=law.source, likely=law.likely), None
     try:
         if reason := probe.excused(law.name):
             raise Skip(reason)
         try:
             measured, bound, note = law.test(probe)
-        except Broken as how:
-            row, cause = replace(row, measured=str(how)), how.cause
-        else:
-            row, cause = replace(row, measured=measured, bound=bound, note=note), None
+            row = replace(row, measured=measured, bound=bound, note=note)
             if measured <= bound:  # NaN is not
                 return replace(row, status="passed", likely=""), ""
+        except Broken as how:
+            row, cause = replace(row, measured=str(how)), how.cause
         cause = cause or look(probe, law.name) or law.likely
         exhibit = MUSEUM.get(cause)
         return replace(row, exhibit=exhibit, likely=exhibit.says if exhibit else cause), ""
@@ -155,8 +222,7 @@ def judge(probe: Probe, law: Law) -> tuple[Row, str]:
     except Raised as error:
         return replace(row, measured=str(error), likely=f"{RAISES} ({error})"), error.traceback
     except Exception as error:
-        what = f"{type(error).__name__}: {error}".partition("\n")[0]
-        row = replace(row, status="internal", measured=what, likely=INTERNAL)
+        row = replace(row, status="internal", measured=describe(error), likely=INTERNAL)
         return row, traceback.format_exc()
 
 
@@ -167,12 +233,13 @@ INTERNAL = (
 )
 
 
-def look(probe: Probe, name: str) -> Cause:
+def look(probe: Any, name: str) -> str | None:
     """Return the first cause that a sign of a law finds; code that raises gives no sign."""
-    for sign in (each for kinds, laws, each in SIGNS if probe.kind in kinds and name in laws):
-        with contextlib.suppress(Broken, Raised, Skip):
-            if cause := sign(probe):
-                return cause
+    for kinds, laws, sign in SIGNS:
+        if probe.kind in kinds and name in laws:
+            with contextlib.suppress(Broken, Raised, Skip):
+                if cause := sign(probe):
+                    return cause
     return None
 
 
@@ -182,12 +249,10 @@ def silence(laws: Sequence[Law], rows: Sequence[Row]) -> list[Row]:
     causes: dict[str, str] = {law.likely: "" for law in laws}  # of which law each is the cause
     found = []
     for law, row in zip(laws, rows, strict=True):
-        if row.law in failed:
-            roots = (name for name in law.after if name in failed and name != law.name)
-            if root := next(roots, causes.get(row.likely, "")):
-                note = f"follows from {root}"
-                row = replace(row, status="follows", note=note, likely="", exhibit=None)
-            else:
-                causes.setdefault(row.likely, law.name)
+        roots = [name for name in law.after if name in failed and name != law.name]
+        root = (roots or [causes.setdefault(row.likely, law.name)])[0]
+        if row.law in failed and root not in ("", law.name):
+            note = f"follows from {root}"
+            row = replace(row, status="follows", note=note, likely="", exhibit=None)
         found.append(row)
     return found

@@ -4,34 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import copy
-import inspect
 import io
+import math
 from typing import Any
 
 import numpy as np
 
+from posenc.checks.arrays import UNITS, floats, same_type, unit_of
 from posenc.checks.calls import calls
-from posenc.checks.conventions import Floats
-from posenc.checks.laws import Cause, law, sign
+from posenc.checks.laws import Broken, Measured, Raised, Skip, compared, largest, law, sign, user
 from posenc.checks.pairs import TORCH, TURNING
-from posenc.checks.probe import (
-    UNITS,
-    Broken,
-    Measured,
-    Raised,
-    Skip,
-    WrongShape,
-    compared,
-    floats,
-    largest,
-    loaded_torch,
-    positions_near,
-    same_type,
-    unit_of,
-    user,
-)
+from posenc.checks.probe import positions_near
 
 EARLY = 5000  # positions below this are tested in half precision
+PRODUCTS = "mm bmm addmm baddbmm mv dot matmul linear __matmul__ __rmatmul__ addmv inner tensordot"
+REFILLS = ("reset_parameters", "reset_buffers", "rope_init", "init_weights")
 
 
 def torch_of(probe: Any) -> Any:
@@ -43,18 +30,16 @@ def torch_of(probe: Any) -> Any:
 
 def a_copy(probe: Any) -> Any:
     """Return a copy of the module, or skip the law if it isn't a torch module."""
-    module = probe.module if probe.kind == "module" else probe.rotate
-    if not isinstance(module, torch_of(probe).nn.Module):
+    if not isinstance(probe.module, torch_of(probe).nn.Module):
         raise Skip("not a torch module")
-    return user(copy.deepcopy, module).eval()
+    return user(copy.deepcopy, probe.module).eval()
 
 
 def moved(probe: Any, to: Any) -> Any:
-    """Return what to call after a move or a cast: a module moves along, a function is as it is."""
-    try:
+    """Return what to call after a move: a module moves along, a function is as it is."""
+    with contextlib.suppress(Skip):
         return user(a_copy(probe).to, to)
-    except Skip:
-        return probe.rotate
+    return probe.module
 
 
 def some(probe: Any) -> tuple[Any, range]:
@@ -87,7 +72,7 @@ def gradient(probe: Any) -> Measured:
     x, weights = probe.give(drawn).requires_grad_(), drawn[::-1].copy()
     out = probe.raw(x, probe.places(where), module)
     if out.shape != x.shape:
-        raise WrongShape(f"shape {tuple(out.shape)} for {tuple(x.shape)}")
+        raise Broken(f"shape {tuple(out.shape)} for {tuple(x.shape)}")
     user((out * probe.give(weights)).sum().backward)
     if x.grad is None:
         raise Broken("no gradient reaches x")
@@ -123,24 +108,30 @@ def meta(probe: Any) -> Measured:
     Likely: a buffer that isn't in the state dict is never initialized: give the module
     `reset_parameters`.
     """
-    made, torch = a_copy(probe), torch_of(probe)
-    from posenc.checks._torch import refilled
-
-    saved, where = copy.deepcopy(made.state_dict()), range(min(9, probe.rows))
+    torch, module, (x, where) = torch_of(probe), a_copy(probe), some(probe)
+    expected, saved = probe.call(x, where), copy.deepcopy(module.state_dict())
     if probe.kind == "module" and not probe.fixed:
         try:
             with torch.device("meta"):
-                made = user(probe.make, probe.widths[0])
+                module = user(probe.make, probe.widths[0])
         except Raised as error:  # it reads values, which meta tensors don't have
             kind = str(error).partition(":")[0]
             raise Skip(f"can't be created on meta: {kind}") from None
-    filled, ways = user(refilled, made, saved)
-    x = np.eye(probe.widths[0])[:, None].repeat(len(where), axis=1)
-    expected = probe.call(x, where)
+
+    def emptied(tensor: Any) -> Any:
+        number = tensor.is_floating_point() or tensor.is_complex()
+        return torch.full_like(tensor, math.nan if number else 0, device="cpu")
+
+    module._apply(emptied)
+    found = [getattr(each, name, None) for each in module.modules() for name in REFILLS]
+    ways = [way for way in found if callable(way)]
+    for way in ways:
+        user(way)
+    user(module.load_state_dict, saved, strict=False)
     with contextlib.suppress(Broken, Raised):  # NaN: uninitialized memory
-        off = np.abs(probe.call(x, where, via=filled) - expected).max()
+        off = np.abs(probe.call(x, where, via=module.eval()) - expected).max()
         if off <= 4 * probe.unit * max(probe.attention_factor, np.abs(expected).max()):
-            return 0.0, 0.0, ", ".join(ways)
+            return 0.0, 0.0, ", ".join(way.__name__ for way in ways)
     if not ways and "made on meta" not in probe.tags:
         raise Skip("nothing reinitializes its buffers; to test anyway, pass tags=['made on meta']")
     raise Broken("a different result once created on meta and filled")
@@ -172,8 +163,7 @@ def compiles(probe: Any) -> Measured:
     """
     torch, (x, where) = torch_of(probe), some(probe)
     torch.compiler.reset()
-    code = probe.rotate if probe.kind == "rotary" else a_copy(probe)
-    compiled = torch.compile(code, fullgraph=True, backend="eager")
+    compiled = torch.compile(probe.module, fullgraph=True, backend="eager")
     with torch.no_grad():
         made = probe.call(x, where, via=compiled)
     return probe.near(made, probe.meant(x, where), x, where)  # type: ignore[no-any-return]
@@ -182,52 +172,21 @@ def compiles(probe: Any) -> Measured:
 # Number types
 
 
-def half_types(probe: Any) -> list[str]:
-    """Return the half types to test: those of its library; one will do for a table or a layer."""
-    if probe.kind == "rotary":
-        space = probe.library.namespace
-        return [dtype for dtype in ("bfloat16", "float16") if hasattr(space, dtype)]
-    if probe.kind == "module":
-        return ["bfloat16"]
-    try:
-        named = "dtype" in inspect.signature(probe.encode).parameters
-    except (TypeError, ValueError):  # of a builtin
-        named = False
-    if not named:
-        raise Skip("no argument `dtype`")
-    tensor = hasattr(probe.table_of(probe.rows, probe.widths[0]), "detach")
-    return ["bfloat16" if tensor else "float16"]
-
-
 def early(probe: Any) -> int:
     """Return the number of positions to test in half precision."""
     return min(probe.limit, EARLY) if probe.kind == "rotary" else int(probe.at_most(1024))
 
 
-def in_half(probe: Any, dtype: str, positions: list[int]) -> Floats:
-    """Return entries in a half type: of x for a rotation, of the module, or of the table."""
-    if probe.kind == "rotary":
-        return np.asarray(probe.entries(positions, dtype))
-    if probe.kind == "module":
-        half = moved(probe, probe.library.namespace.bfloat16)
-        return np.asarray(probe.entries(positions, dtype, half))
-    space = loaded_torch() if dtype == "bfloat16" else np
-    seq_len = max(positions) + 1
-    made = user(probe.encode, seq_len, probe.widths[0], dtype=getattr(space, dtype))
-    same_type(made, dtype)
-    return np.asarray(floats(made).reshape(seq_len, -1)[positions] / probe.scale)
-
-
 @sign("table module rotary", "half")
-def rounded_positions(probe: Any) -> Cause:
+def rounded_positions(probe: Any) -> str | None:
     """Look for entries that are those of another position: the one that a half type rounds to."""
-    for dtype in half_types(probe):
+    for dtype in probe.half_types():
         positions = np.array(positions_near(early(probe)))
         digits, power = np.frexp(positions)
         nearest = np.ldexp(np.round(digits / UNITS[dtype]) * UNITS[dtype], power).astype(int)
         there = (nearest != positions) & (nearest < early(probe))
         if there.any():
-            half = in_half(probe, dtype, positions[there].tolist())
+            half = probe.entries(positions[there].tolist(), dtype)
             fine = probe.entries(nearest[there].tolist())
             if half.shape == fine.shape and np.abs(half - fine).max() <= 3 * UNITS[dtype]:
                 return "rounded positions" if probe.kind != "rotary" else "dtype of the query"
@@ -250,8 +209,8 @@ def half(probe: Any) -> Measured:
             raise Skip("the table is in half precision: see float32")
     positions = positions_near(early(probe))
     normed = rotary and probe.norm_weights(probe.widths[0]) is not None
-    for dtype in half_types(probe):
-        made = in_half(probe, dtype, positions)  # a norm rounds twice more
+    for dtype in probe.half_types():
+        made = probe.entries(positions, dtype)  # a norm rounds twice more
         found.append(probe.compare_entries(made, positions, dtype, 3 if normed else 1))
         if rotary and not normed:
             found.append(turned_in_half(probe, dtype, positions))
@@ -264,8 +223,7 @@ def turned_in_half(probe: Any, dtype: str, positions: list[int]) -> Measured:
     """Compare a drawn x, turned in a half type, with its product with the matrices.
 
     An entry is x₁·cos - x₂·sin. Sine and cosine are off by τ, and each product by one more rounding
-    of the half type; so is the sum, which is at most |x₁| + |x₂|: (τ + 2u)(|x₁| + |x₂|). A kernel
-    that keeps x in half precision and is right may need all of it; the bound scales with x.
+    of the half type; so is the sum, which is at most |x₁| + |x₂|. A right kernel may need it all.
     """
     x = floats(probe.give(probe.draw((), len(positions)), dtype))
     out = probe.raw(probe.give(x, dtype), probe.places(positions))
@@ -302,14 +260,36 @@ def reduced(probe: Any) -> Measured:
     float32, with autocast disabled.
     """
     torch = torch_of(probe)
-    from posenc.checks._torch import RoundedProducts
-
     limit = probe.limit if probe.kind == "rotary" else probe.at_most(2500)
     near, found = positions_near(min(limit, EARLY)), []
     positions = [k for k in (*near, 10_001, 65_537, 65_538) if k < limit]
-    modes = {"bfloat16": torch.autocast("cpu", dtype=torch.bfloat16), "TF32": RoundedProducts()}
+    modes = {"bfloat16": torch.autocast("cpu", dtype=torch.bfloat16), "TF32": rounded_products()}
     for name, mode in modes.items():
         with mode:  # given a module, a layer doesn't use its cache
-            made = probe.entries(positions, via=getattr(probe, "module", None))
+            made = probe.entries(positions, via=probe.module)
         found.append(probe.compare_entries(made, positions, name))
     return largest(found)
+
+
+def rounded_products() -> Any:
+    """Return a mode that rounds operands of float32 matrix products to the 11 bits of TF32."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    def rounded(x: Any) -> Any:
+        fraction, exponent = torch.frexp(x)
+        return torch.ldexp(torch.round(fraction * 2**11), exponent - 11)
+
+    class RoundedProducts(TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), named: Any = None
+        ) -> Any:
+            name = getattr(func, "__name__", "")
+            given, arrow, kept = str(args[0] if name == "einsum" else "a->a").partition("->")
+            summed = not arrow or {*given} - {*kept, ",", " ", "."}  # over an index
+            if name in PRODUCTS.split() or summed:
+                floating = [getattr(x, "dtype", None) == torch.float32 for x in args]
+                args = [rounded(x) if f else x for x, f in zip(args, floating, strict=True)]
+            return func(*args, **(named or {}))
+
+    return RoundedProducts()

@@ -8,15 +8,16 @@ from typing import Any
 import numpy as np
 
 from posenc.checks import conventions as conv
-from posenc.checks.conventions import PAIRS, Floats
-from posenc.checks.laws import law
-from posenc.checks.probe import Broken, Measured, Skip, compared, floats, name_of, positions_near
+from posenc.checks.arrays import name_of
+from posenc.checks.conventions import PAIRS, Floats, Waves
+from posenc.checks.laws import Broken, Measured, Skip, compared, largest, law
+from posenc.checks.probe import positions_near
 from posenc.checks.rotations import MOVES, Rotation
 from posenc.checks.tables import SCALES
 
 TURNING, TORCH = "table module rotary", "module rotary"
 NO_PAIRS = "no two dimensions turn together, neighbors or halves"
-IN_UNITS = "in units of the bound"
+IN_UNITS, PLACE = "in units of the bound", "position {}, pair {}"
 
 
 @law("shape", TURNING)
@@ -42,25 +43,24 @@ def norm(probe: Any) -> Measured:
     Bound: 6u: an error of 2u in sin and cos changes sin² + cos² by up to 4√2·u.
     Likely: sine and cosine of a pair have different angles, or a factor was applied to one of them.
     """
-    found, note = [], "position {1}, width {0}"
+    found, note, factor = [], "position {1}, width {0}", probe.attention_factor
     if probe.kind == "rotary":
-        factor = probe.attention_factor
-        for d_model in probe.widths:
-            matrices = probe.turned(d_model)
-            moving = np.abs(matrices - np.eye(d_model)).max(axis=(0, 1)) > MOVES
-            squares = (matrices**2).sum(axis=1) / np.where(moving, factor**2, 1)
-            found.append(np.abs(squares - 1).max(axis=1))
         note += "" if factor == 1 else f", attention factor {factor:.6g}"
-        note += "" if probe.norm_weights(d_model) is None else ", of what a norm follows"
-    else:
-        name, sizes = probe.factor
-        if not name:
-            times = " and ".join(dict.fromkeys(f"{size:.4g}" for size in sizes.values()))
-            cause = "; if it is intended, check the table divided by it"
-            cause = f"a factor other than {', '.join(SCALES)}{cause}"
-            raise Broken(f"all rows are multiplied by {times}", cause)
-        found = [(probe.unscaled(d) ** 2).sum(axis=1) / (d / 2) - 1 for d in probe.widths]
+        normed = probe.norm_weights(probe.widths[-1]) is not None
+        note += ", of what a norm follows" if normed else ""
+    elif name := probe.factor[0]:
         note += "" if name == "1" else f", all rows times {name}"
+    else:
+        times = " and ".join(dict.fromkeys(f"{size:.4g}" for size in probe.factor[1].values()))
+        cause = "; if it is intended, check the table divided by it"
+        cause = f"a factor other than {', '.join(SCALES)}{cause}"
+        raise Broken(f"all rows are multiplied by {times}", cause)
+    for d_model in probe.widths:
+        matrices, size = probe.turned(d_model), d_model / 2
+        if probe.kind == "rotary":
+            moving = np.abs(matrices - np.eye(d_model)).max(axis=(0, 1)) > MOVES
+            size = np.where(moving, factor**2, 1)
+        found.append(np.abs((matrices**2).sum(axis=1) / size - 1).max(axis=1))
     return compared(np.array(found), 6 * probe.unit, note, probe.widths)
 
 
@@ -82,13 +82,13 @@ def shift(probe: Any) -> Measured:
     if probe.layout is not None:
         waves = probe.readable[probe.layout][0]
         off = waves[1:] - waves[:-1] * np.exp(1j * conv.measure(waves)[0])
-        return compared(off, 2 * (allowed[1:] + allowed[:-1]), "position {}, pair {}", later)
+        return compared(off, 2 * (allowed[1:] + allowed[:-1]), PLACE, later)
     if probe.kind == "rotary":
         matrices = probe.turned(probe.widths[0])
         off = matrices[1:] - matrices[1] @ np.linalg.pinv(matrices[0]) @ matrices[:-1]
         bounds = 2 * (allowed[1:] + allowed[:-1] + allowed[1])[..., None]
         return compared(off, bounds, "position {}, dimension {}", later)
-    table = probe.unscaled(probe.widths[0])
+    table = probe.turned(probe.widths[0])[..., 0]
     off = table[:-1] @ np.linalg.lstsq(table[:-1], table[1:], rcond=None)[0] - table[1:]
     limit = (1 + math.sqrt(2)) * float(np.linalg.norm(allowed[1:]))
     return compared(np.linalg.norm(off, axis=0), limit, "column {}; the best-fitting matrix")
@@ -115,7 +115,7 @@ def offset(probe: Any) -> Measured:
         size = np.abs(q).sum() * np.abs(k).max() * probe.attention_factor
         sums = (1 + 2**-0.5) * 2**0.5 * size * allowed.max(axis=1)
     else:
-        query = key = probe.unscaled(d_model)
+        query = key = probe.turned(d_model)[..., 0]
         sums = d_model / 2 * allowed.mean(axis=1)
     products = query @ key.T
     bounds = 2**2.5 * np.maximum(sums[1:, None], sums[None, 1:])
@@ -145,12 +145,11 @@ def identity(probe: Any) -> Measured:
 
 def permuted_as(probe: Rotation) -> str:
     """Describe the permutation of a rotation's output, or return ""."""
-    plain = np.arange(probe.widths[0])
-    halves = np.argsort(np.argsort(plain % 2, kind="stable"))
-    orders = {"": plain, "neighbors in, halves out": halves}
-    orders["halves in, neighbors out"] = np.argsort(halves)
-    order = probe.permutation(len(plain))
-    return next((name for name in orders if (order == orders[name]).all()), "another order")
+    order = range(probe.widths[0])
+    halves = np.argsort(np.argsort(np.array(order) % 2, kind="stable"))
+    known = {(*order,): "", (*halves,): "neighbors in, halves out"}
+    known[(*np.argsort(halves),)] = "halves in, neighbors out"
+    return known.get((*probe.permutation(len(order)),), "another order")
 
 
 @law("frequencies", TURNING, after="start norm shift identity")
@@ -173,13 +172,9 @@ def frequencies(probe: Any) -> Measured:
         raise Broken(how, "lost setting")
     if probe.kind == "rotary" and probe.axes:
         return frequencies_of_axes(probe)
-    if max(pairs := turning_pairs(probe)) < PAIRS:
-        wider = [d * -(-PAIRS // n) for d, n in zip(probe.widths, pairs, strict=True)]
-        turn = "pair turns" if pairs[0] == 1 else "pairs turn"
-        how = f"{pairs[0]} {turn} at width {probe.widths[0]}; fitting a base takes at least {PAIRS}"
-        raise Skip(f"{how}, as with widths={wider}")
-    still = all(conv.never_turns(waves) for waves in probe.readable[probe.layout])
-    raise Broken("no pair turns" if still else "no known base and exponent fit all widths")
+    if (most := max(turning_pairs(probe))) < PAIRS:
+        raise Skip(f"{most} pairs turn; a base takes at least {PAIRS}: pass larger widths")
+    raise Broken("no known base and exponent fit all widths")
 
 
 def turning_pairs(probe: Any) -> list[int]:
@@ -203,7 +198,7 @@ def requested_frequencies(probe: Rotation) -> Measured:
 
 def frequencies_of_axes(probe: Rotation) -> Measured:
     """Fit the pairs of each axis separately, as in an axial encoding."""
-    owner, worst_of = np.abs(probe.omegas).argmax(axis=0), 0.0
+    owner, found = np.abs(probe.omegas).argmax(axis=0), []
     for axis in range(probe.axes):
         omega = np.abs(probe.omegas[axis, owner == axis])
         if len(omega) < PAIRS:
@@ -212,8 +207,8 @@ def frequencies_of_axes(probe: Rotation) -> Measured:
         best = conv.agree([list(conv.fits(waves, str(probe.layout), probe.unit))])
         if best is None:
             raise Broken(f"no known base and exponent fit the pairs of coordinate {axis}")
-        worst_of = max(worst_of, best.frequency)
-    return worst_of, 1.0, f"each coordinate by itself, {IN_UNITS}"
+        found.append(best.frequency)
+    return max(found), 1.0, f"each coordinate by itself, {IN_UNITS}"
 
 
 @law("convention", TURNING, after="start norm shift identity frequencies")
@@ -228,8 +223,8 @@ def convention(probe: Any) -> Measured:
         raise Skip("none was requested")
     if (found := probe.convention) is None:
         raise Broken("none known")
-    same = conv.alike(found, asked) and conv.begin_alike(found, asked)
-    if not same or turning_pairs(probe) != [asked.pairs(d) for d in probe.widths]:
+    pairs = [asked.pairs(d_model) for d_model in probe.widths]
+    if not conv.alike(found, asked) or turning_pairs(probe) != pairs:
         raise Broken(f"{found}, but {asked} was requested")
     if probe.kind == "rotary" and (order := permuted_as(probe)):
         raise Broken(f"{order}, but {asked} was requested", f"the output is permuted: {order}")
@@ -299,20 +294,21 @@ def axes(probe: Rotation) -> Measured:
         raise Broken(f"coordinate {int(still.argmax())} turns nothing")
     if asked is not None and [*owner] != [*asked]:
         raise Broken(f"coordinates {by_pair}, where {' '.join(map(str, asked))} are asked for")
+    found = []
     if probe.omega_of_axes is not None:
         size = min(omegas.shape[1], probe.omega_of_axes.shape[1])
         meant = probe.omega_of_axes[:, :size]
         limit = conv.fitted(meant.max(axis=0), probe.rows) / probe.rows
-        found = compared(conv.wrapped(omegas[:, :size] - meant), limit, "coordinate {}, pair {}")
-        if found[0] > found[1]:
-            return found
+        note = "coordinate {}, pair {}"
+        found.append(compared(conv.wrapped(omegas[:, :size] - meant), limit, note))
     mixed = np.random.default_rng(0).integers(0, probe.rows, (5, probe.axes))
     together, apart = probe.matrices_of_axes(mixed), np.eye(probe.widths[0])
     for axis in np.eye(probe.axes, dtype=np.int64):
         apart = probe.matrices_of_axes(axis * mixed) / probe.attention_factor @ apart
     allowed = (2 * probe.axes + 1) * probe.tau(mixed.max(axis=1))[:, :, None]
     off = together / probe.attention_factor - apart
-    return compared(off, allowed, f"coordinates {{}}; {by_pair}", mixed.tolist())
+    found.append(compared(off, allowed, f"coordinates {{}}; {by_pair}", mixed.tolist()))
+    return largest(found)
 
 
 @law("float32", TURNING, after="start norm shift offset identity frequencies far unique")
@@ -324,19 +320,23 @@ def float32(probe: Any) -> Measured:
     Likely: errors exceed what float32 explains: a frequency in half precision, or a recurrence that
     is never restarted.
     """
-    d_model, known, rotary = probe.widths[0], probe.reference, probe.kind == "rotary"
+    rotary, note = probe.kind == "rotary", PLACE
     limit = probe.limit if rotary else probe.at_most(probe.longest)
-    positions, note = positions_near(limit), "position {}, pair {}"
-    if rotary and probe.layout is not None and (exact := probe.exact(positions)) is not None:
-        off = probe.read(positions) - exact
-        allowed = probe.exact_taus(positions).max(axis=1, keepdims=True)
-    elif rotary or known is None:
+    positions, off = positions_near(limit), None
+    if rotary and probe.layout is not None:
+        off = probe.off(positions)
+    elif not rotary and probe.reference is not None:
+        off = probe.off(probe.floats_of(limit, probe.widths[0])[positions], positions, limit)
+        note += f", of {limit}"
+    if off is None:
         raise Skip("no convention to compare with")
-    else:
-        made = floats(probe.table_of(limit, d_model)).reshape(limit, d_model)[positions]
-        off = conv.split(made / probe.scale, known.layout)
-        off = off - np.exp(1j * known.angles(positions, limit, d_model))
-        allowed, note = probe.exact_taus(positions), f"{note}, of {limit}"
-    errors = np.maximum(np.abs(off.real), np.abs(off.imag))
-    probe.errors = dict(zip(positions, errors.max(axis=1).tolist(), strict=True))
+    return exact_rows(probe, off, positions, note)
+
+
+def exact_rows(probe: Any, off: Waves, positions: list[int], note: str = PLACE) -> Measured:
+    """Compare the distance of sines and cosines from exact ones, with the bounds for these."""
+    allowed, errors = probe.exact_taus(positions), np.maximum(np.abs(off.real), np.abs(off.imag))
+    if probe.kind == "rotary":
+        allowed = allowed.max(axis=1, keepdims=True)
+    probe.errors = probe.errors or dict(zip(positions, errors.max(axis=1).tolist(), strict=True))
     return compared(errors, allowed, note, positions)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import html
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from itertools import groupby
 from typing import Any
 
@@ -23,8 +23,7 @@ class Row:
 
     `status` is "passed", "failed", "expected" (an expected failure), "follows" (it failed because
     another law is broken), "skipped", or "internal" (posenc itself failed). `note` says where the
-    largest error was, or why the law was skipped; `likely` is the most likely cause of a failure,
-    and `exhibit` the museum's exhibit of it.
+    largest error was, or why the law was skipped; `likely` is the most likely cause of a failure.
     """
 
     law: str
@@ -44,21 +43,19 @@ class Row:
             return line + self.note
         line += short(self.measured) + (f" (at most {short(self.bound)})" if self.bound else "")
         line += f", {self.note}" if self.note else ""
-        if self.status == "passed":
-            return line
         cause = self.exhibit or self.likely
-        return f"{line}\n  {'':12} required: {self.asks}\n  {'':12} most likely: {cause}"
+        more = f"required: {self.asks}", f"most likely: {cause}"
+        return "\n".join([line, *(f"  {'':12} {each}" for each in more if cause)])
 
 
 @dataclass(frozen=True)
 class Report:
     """Result of a check. It prints as a list in a terminal, and renders as a table in Jupyter.
 
-    `rows` has one row per law; ``report["norm"]`` is that of the law `norm`. `convention` is the
-    one found, if any, and `errors` the largest error by position. `other` is another kind of
-    encoding that it is, to which some laws don't apply. `error` is the traceback of what the code
-    under test raised, or of one of these checks; `raised` says that a plain call raises, so that
-    nothing could be checked.
+    ``report["norm"]`` is the row of the law `norm`. `convention` is the one found, if any, and
+    `errors` the largest error by position. `other` is another kind of encoding that it is, to which
+    some laws don't apply. `error` is the traceback of what the code under test raised, or of one of
+    these checks; `raised` says that a plain call raises, so that nothing could be checked.
     """
 
     subject: str
@@ -130,22 +127,19 @@ class Report:
 
     def _repr_html_(self) -> str:
         """Render the laws as a table, for Jupyter."""
-        subject, known = html.escape(self.subject), html.escape(self.known())
         head = "</th><th>".join(("law", "result", "measured", "at most", "remark"))
         lines = [
-            f'<table class="table report"><caption>{subject}: {self.counts()}.<br>',
-            f"Convention: {known}</caption>",
+            f'<table class="table report"><caption>{escape(self.subject)}: {self.counts()}.<br>',
+            f"Convention: {escape(self.known())}</caption>",
             f"<thead><tr><th>{head}</th></tr></thead><tbody>",
         ]
         for row in self.rows:
-            remark = html.escape(row.note)
-            if row.likely:
-                likely = re.sub("`(.*?)`", r"<code>\1</code>", html.escape(row.likely))
-                remark += f"{'<br>' if remark else ''}Most likely: {likely}"
-            if row.exhibit is not None:
-                page, number = html.escape(f"../{row.exhibit.page}"), row.exhibit.number
-                remark += f' (<a href="{page}">exhibit {number}</a>)'
-            numbers = [html.escape(short(each)) for each in (row.measured, row.bound)]
+            likely = re.sub("`(.*?)`", r"<code>\1</code>", escape(row.likely))
+            remarks = [escape(row.note), likely and f"Most likely: {likely}"]
+            remark = "<br>".join(filter(None, remarks))
+            if at := row.exhibit:
+                remark += f' (<a href="../{at.page}">exhibit {at.number}</a>)'
+            numbers = [escape(short(each)) for each in (row.measured, row.bound)]
             cells = "</td><td>".join([f"{MARKS[row.status]} {row.status}", *numbers, remark])
             lines.append(f"<tr><th>{row.law}</th><td>{cells}</td></tr>")
         return "\n".join([*lines, "</tbody></table>"])
@@ -155,9 +149,8 @@ class Report:
         found = self.convention
         laws = [vars(row) | {"exhibit": row.exhibit and vars(row.exhibit)} for row in self]
         known = found and {**vars(found), "names": found.names()}
-        names = ("subject", "kind", "passed", "error", "other", "errors")
-        kept = {name: getattr(self, name) for name in names}
-        return kept | {"convention": known, "laws": laws}
+        kept = {name: value for name, value in vars(self).items() if name != "rows"}
+        return kept | {"passed": self.passed, "convention": known, "laws": laws}
 
     def raise_if_failed(self) -> None:
         """Raise an error that lists the failures, if there are any.

@@ -11,30 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc.checks._exact import reduced_angles
-from posenc.checks.conventions import (
-    ROTARY_LAYOUTS,
-    UNIT,
-    Convention,
-    Fit,
-    Floats,
-    Waves,
-    fits,
-    measure,
-)
-from posenc.checks.probe import (
-    ROWS,
-    Broken,
-    Library,
-    Turning,
-    floats,
-    guess_library,
-    same_shape,
-    user,
-)
+from posenc.checks import conventions as conv
+from posenc.checks.arrays import Library, guess_library
+from posenc.checks.conventions import UNIT, Fit, Floats, Waves
+from posenc.checks.laws import Broken, Raised, user
+from posenc.checks.probe import ROWS, Turning
 
 MOVES = 2.0**-20  # 16u: a dimension that moves less doesn't count as turning
-LIMITS = (1_000_000, 2**17, 2**15, 2**13, 4096, 2048, 1024, 512, ROWS, 64, 16)
 LOUD = 1024.0  # x times this, in front of a norm, makes the norm's ε negligible
 
 Pairs = tuple[NDArray[Any], NDArray[Any]]
@@ -45,24 +28,17 @@ class Rotation(Turning):
     """A function (x, positions) → x, turned: at each position, a matrix times x."""
 
     kind = "rotary"
-    layouts: tuple[str, ...] = ROTARY_LAYOUTS
+    layouts = conv.ROTARY_LAYOUTS
+    axes: int  # the number of coordinates of a position, or 0
+    axis_of_pair: Sequence[int] | None
+    backwards = False
 
     def __init__(
-        self,
-        rotate: Callable[..., Any],
-        frequencies: Floats | None,
-        attention_factor: float,
-        library: Library | None,
-        axes: int,
-        axis_of_pair: Sequence[int] | None,
-        **options: Any,
+        self, rotate: Any, frequencies: Floats | None, library: Any, **options: Any
     ) -> None:
-        super().__init__(**options)
-        self.rotate: Callable[..., Any] = rotate
-        self.attention_factor: float = attention_factor
-        self.axes: int = axes
-        self.axis_of_pair: Sequence[int] | None = axis_of_pair
-        self.backwards: bool = False
+        super().__init__(rotate, **options)
+        made = cache(rotate) if isinstance(rotate, type) else lambda d_model: rotate
+        self.made: Callable[[int], Any] = made
         self.omega = frequencies
         self.omega_of_axes: Floats | None = None
         if frequencies is not None and frequencies.ndim == 2:
@@ -74,23 +50,18 @@ class Rotation(Turning):
         def turned(tried: Library) -> Any:
             self.library = tried
             x = self.give(np.ones((2, 3, self.candidate_widths[0])))
-            return rotate(x.requires_grad_() if tried.name == "torch" else x, self.places(range(3)))
+            x = x.requires_grad_() if tried.name == "torch" else x
+            return made(x.shape[-1])(x, self.places(range(3)))
 
-        self.library = library or guess_library(turned)
-
-    # Calls
-
-    def give(self, x: Any, dtype: str = "float32") -> Any:
-        return self.library.array(x, dtype)
+        self.library = guess_library(turned) if library is None else Library(library)
 
     def places(self, positions: Any) -> Any:
         """Convert positions to the library; with several axes, repeat them on each."""
         found = np.asarray(positions, dtype=np.int64)
-        found = np.repeat(found[..., None], self.axes, -1) if self.axes else found
-        return self.library.array(found, "int64")
+        return super().places(np.repeat(found[..., None], self.axes, -1) if self.axes else found)
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
-        return user(via or self.rotate, x, positions)
+        return user(via or user(self.made, x.shape[-1]), x, positions)
 
     def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
         """Call the function and return float64 values, with a norm after it undone."""
@@ -117,20 +88,33 @@ class Rotation(Turning):
         unit = np.eye(self.widths[0] if d_model is None else d_model)[:, None]
         return self.call(unit.repeat(len(positions), 1), positions, *how).transpose(1, 2, 0)
 
+    def takes(self, positions: Sequence[int], d_model: int | None = None) -> bool:
+        """Whether a call raises nothing; what is wrong with its result, a law will report."""
+        try:
+            self.matrices(positions, d_model)
+        except (Broken, Raised) as error:
+            return isinstance(error, Broken)
+        return True
+
+    def reaches(self, seq_len: int) -> bool:
+        return self.takes([seq_len - 1])
+
     @cached_property
-    def widths(self) -> tuple[int, ...]:  # type: ignore[override]
+    def widths(self) -> tuple[int, ...]:
         """The widths that the function takes; a layer may have just one."""
         tried = self.candidate_widths
-        found = [d for d in tried if self.takes(lambda d=d: self.matrices(range(3), d))]
-        return tuple(found) if found else (len(self.matrices(range(3), tried[0])),)  # raises
+        found = tuple(d for d in tried if self.takes(range(3), d))
+        return found or (len(self.matrices(range(3), tried[0])),)  # raises
+
+    @property
+    def module(self) -> Any:
+        """The function, or a module of the first width."""
+        return self.made(self.widths[0])
 
     @cached_property
     def limit(self) -> int:
         """The number of positions that the function takes, from 0."""
-        for limit in sorted({min(each, self.longest) for each in LIMITS}, reverse=True):
-            if self.takes(lambda k=limit: self.matrices([k - 1])):
-                return limit
-        raise Broken("no position is accepted", f"the code refuses even position {limit - 1}")
+        return self.at_most(self.longest)
 
     @property
     def rows(self) -> int:  # type: ignore[override]
@@ -170,10 +154,12 @@ class Rotation(Turning):
         matrices = self.measured(self.widths[0])[list(positions)]
         return np.asarray(np.einsum("kji,...kj->...ki", matrices, weights))
 
+    def half_types(self) -> list[str]:
+        space = self.library.namespace
+        return [dtype for dtype in ("bfloat16", "float16") if hasattr(space, dtype)]
+
     def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
         return self.matrices(positions, None, dtype, via).reshape(len(positions), -1)
-
-    # Pairs
 
     def find_pairs(self, d_model: int, layout: str) -> Pairs | None:
         """Find the dimensions that turn together, while the others don't change.
@@ -211,7 +197,7 @@ class Rotation(Turning):
         waves = self.turns_in(self.turned(d_model), found) / self.attention_factor
         turning = np.flatnonzero(np.abs(waves - waves[0]).max(axis=0) > MOVES)
         waves = waves[:, : int(turning.max(initial=0)) + 1]
-        self.backwards = bool(measure(waves)[0][-1] < 0)
+        self.backwards = bool(conv.measure(waves)[0][-1] < 0)
         return waves.conj() if self.backwards else waves
 
     @staticmethod
@@ -238,45 +224,36 @@ class Rotation(Turning):
             extents = {"whole": half}
         elif layout == "halves":
             del extents["partial" if two[0] - one[0] == half else "proportional"]
+        known: dict[str, Any] = {"share": turning / half}
+        known |= {"direction": "backwards"} if self.backwards else {}
         return [
-            fit._replace(convention=replace(fit.convention, extent=extent, share=turning / half))
+            fit._replace(convention=replace(fit.convention, extent=extent, **known))
             for extent, whole in extents.items()
-            for fit in fits(waves, layout, self.unit, whole)
+            for fit in conv.fits(waves, layout, self.unit, whole)
         ]
 
-    @property
-    def convention(self) -> Convention | None:  # type: ignore[override]
-        found = super().convention
-        return replace(found, direction="backwards") if found and self.backwards else found
-
-    def read(self, positions: Sequence[int]) -> Waves:
-        """Return the pairs' turns at some positions."""
-        matrices = self.matrices(positions)[:, self.permutation(self.widths[0])]
-        return self.turns_in(matrices, self.dims)
-
-    def exact(self, positions: Sequence[int]) -> Waves | None:
-        """Return the turns of the convention at the first width, from 50-digit angles."""
-        pairs, first = len(self.dims[0]), 0.0
+    def off(self, positions: Sequence[int]) -> Waves | None:
+        """Return how far turns are from the convention's 50-digit values, if there are any."""
+        pairs, first, known = len(self.dims[0]), 0.0, self.reference
         if self.omega is not None:
             omega = [Decimal(float(each)) for each in self.omega]
-        elif self.reference is not None:
-            omega, first = self.reference.omega(self.widths[0]), self.reference.first
+        elif known is not None:
+            omega, first = known.omega(self.widths[0]), known.first
         else:
             return None
         if any(omega[pairs:]):
             return None
         omega = omega[:pairs] + [Decimal(0)] * (pairs - len(omega))
-        angles = reduced_angles([int(k) + Decimal(first) for k in positions], omega)
-        return np.asarray(np.exp((-1j if self.backwards else 1j) * angles) * self.attention_factor)
-
-    # Several coordinates
+        angles = conv.reduced_angles([int(k) + Decimal(first) for k in positions], omega)
+        exact = np.exp((-1j if self.backwards else 1j) * angles) * self.attention_factor
+        matrices = self.matrices(positions)[:, self.permutation(self.widths[0])]
+        return np.asarray(self.turns_in(matrices, self.dims) - exact)
 
     def matrices_of_axes(self, coordinates: NDArray[Any]) -> Floats:
         """Return the matrices at some coordinates, shape (rows, axes)."""
-        x = np.eye(self.widths[0])[:, None].repeat(len(coordinates), 1)
-        out = floats(self.raw(self.give(x), self.library.array(coordinates, "int64")))
-        same_shape(out, x)
-        return np.asarray(out.transpose(1, 2, 0))
+        where = self.library.array(coordinates, "int64")
+        how = "float32", lambda x, _: self.module(x, where)
+        return self.matrices(range(len(coordinates)), None, *how)
 
     @cached_property
     def omegas(self) -> Floats:
@@ -284,4 +261,4 @@ class Rotation(Turning):
         alone = np.arange(self.rows)[:, None] * np.eye(self.axes, dtype=np.int64)[:, None]
         found = [self.turns_in(self.matrices_of_axes(where), self.dims) for where in alone]
         sign = -1 if self.backwards else 1
-        return sign * np.array([measure(waves)[0] for waves in found])
+        return sign * np.array([conv.measure(waves)[0] for waves in found])

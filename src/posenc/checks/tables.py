@@ -11,34 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.conventions import (
-    AROUND,
-    LAYOUTS,
-    UNIT,
-    Floats,
-    Waves,
-    join,
-    measure,
-    rounding,
-    split,
-    wrapped,
-)
-from posenc.checks.probe import (
-    POSITIONS,
-    ROWS,
-    Broken,
-    Library,
-    Raised,
-    Turning,
-    floats,
-    same_type,
-    take,
-    unit_of,
-    user,
-    values,
-)
+from posenc.checks import conventions as conv
+from posenc.checks.arrays import Library, floats, loaded_torch, same_type, unit_of, values
+from posenc.checks.conventions import UNIT, Floats, Waves
+from posenc.checks.laws import Broken, Skip, WrongShape, user
+from posenc.checks.probe import POSITIONS, ROWS, Turning, take
 
-LENGTHS = (2**17, 2**15, 2**13, 5000, 2**12, 2**11, 2**10, 512, ROWS, 128, 64, 32, 16, 8)
 SCALES: dict[str, Callable[[int], float]] = {
     "1": lambda d_model: 1.0,
     "1/√d": lambda d_model: d_model**-0.5,
@@ -52,20 +30,18 @@ class Table(Turning):
     """A function (seq_len, d_model) → table. It takes no x, and counts positions by itself."""
 
     kind = "table"
-    layouts: tuple[str, ...] = LAYOUTS
+    layouts = conv.LAYOUTS
     free = False
+    multiplier = 1.0  # of x
+    library = Library(np)
 
     def __init__(self, encode: Callable[..., Any], **options: Any) -> None:
-        super().__init__(**options)
-        self.encode: Callable[..., Any] = encode
-        self.widths: tuple[int, ...] = self.candidate_widths
+        super().__init__(encode, **options)
         self.table: Callable[[int, int], Floats] = cache(self.floats_of)
-
-    # Calls
 
     def table_of(self, seq_len: int, d_model: int) -> Any:
         """Call the function."""
-        return user(self.encode, seq_len, d_model)
+        return user(self.subject, seq_len, d_model)
 
     def floats_of(self, seq_len: int, d_model: int) -> Floats:
         """Return the rows in float64, without a batch axis of length 1; `table` is cached."""
@@ -76,52 +52,56 @@ class Table(Turning):
         self.unit: float = max(self.unit, unit_of(made))
         return table
 
-    def at_most(self, seq_len: int) -> int:
-        """Return this length, or the longest accepted one below it, since layers have limits."""
-        for length in [seq_len, *(n for n in LENGTHS if n < seq_len)]:
-            try:
-                shape = values(self.table_of(length, self.widths[0])).shape
-            except (Broken, Raised):  # too long, or a law will report it
-                continue
-            if math.prod(shape) == length * (shape or (1,))[-1]:
-                return length
-        return seq_len
-
-    def draw(self, lead: tuple[int, ...], seq_len: int) -> Any:
-        return None
+    def reaches(self, seq_len: int) -> bool:
+        shape = values(self.table_of(seq_len, self.widths[0])).shape
+        return bool(math.prod(shape) == seq_len * (shape or (1,))[-1])
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
-        return self.table_of(len(positions), self.widths[0])
-
-    def give(self, x: Any, dtype: str = "float32") -> Any:
-        return x
-
-    def places(self, positions: Any) -> Any:
-        return positions
-
-    def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
-        return self.table(len(positions), self.widths[0])
+        """Add a table to x, as a layer does."""
+        table = self.table(len(positions), x.shape[-1])
+        if table.shape != x.shape[-2:]:
+            raise WrongShape(f"shape {table.shape} for {x.shape[-2:]}")
+        return x + table
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
-        """Return rows of the whole table: the last ones, if positions count down."""
+        """Add rows of the whole table: the last ones, if positions count down."""
         known, count = self.convention, len(positions)
-        if known is not None and known.step == AROUND:
-            return known.table(count, self.widths[0]) * self.scale
-        return self.main[self.rows - count :] if self.down else self.main[list(positions)]
+        if known is not None and known.step == conv.AROUND:
+            rows = known.table(count, self.widths[0]) * self.scale
+        else:
+            rows = self.main[self.rows - count :] if self.down else self.main[list(positions)]
+        return np.asarray(self.multiplier * np.asarray(x) + rows)
 
     def allowed(self, x: Any, meant: Floats, positions: Sequence[int]) -> Floats:
-        """Return 2τ of the last row for each column: both entries are computed."""
-        known, last = self.convention, self.rows
-        if known is None:
-            return 2 * self.scale * rounding(np.array(1.0 * last), np.ones(1), self.unit)
-        omega = known.speeds(self.widths[0], last)
-        each = rounding((last + known.first) * omega, omega / omega[0], self.unit)
-        return 2 * self.scale * join(np.asarray(each[None] + 1j * each[None]), known.layout)
+        """Return 2τ of the last row for each column, and 4u(|y| + |p|) for two sums and products.
+
+        Both entries are computed, each with its own τ.
+        """
+        each = 2 * self.scale * self.taus([0, self.rows]).max(axis=0, keepdims=True)
+        rows = each.max() if self.layout is None else conv.join(each + 1j * each, self.layout)
+        return np.asarray(rows + 4 * UNIT * (np.abs(meant) + max(self.scale, 1.0)))
+
+    def half_types(self) -> list[str]:
+        """Return the half types to test: one will do."""
+        try:
+            named = "dtype" in inspect.signature(self.subject).parameters
+        except (TypeError, ValueError):  # of a builtin
+            named = False
+        if not named:
+            raise Skip("no argument `dtype`")
+        tensor = hasattr(self.table_of(self.rows, self.widths[0]), "detach")
+        return ["bfloat16" if tensor else "float16"]
 
     def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
-        return self.table(max(positions) + 1, self.widths[0])[list(positions)] / self.scale
-
-    # Pairs
+        seq_len, d_model = max(positions) + 1, self.widths[0]
+        if dtype == "float32":
+            table = self.table(seq_len, d_model)
+        else:
+            space = loaded_torch() if dtype == "bfloat16" else np
+            made = user(self.subject, seq_len, d_model, dtype=getattr(space, dtype))
+            same_type(made, dtype)
+            table = floats(made).reshape(seq_len, -1)
+        return np.asarray(table[list(positions)] / self.scale)
 
     @cached_property
     def rows(self) -> int:  # type: ignore[override]
@@ -147,8 +127,7 @@ class Table(Turning):
     @cached_property
     def factor(self) -> tuple[str, dict[int, float]]:
         """The factor of all rows: its name in `SCALES`, or "", and its value by width."""
-        squares = [(self.square(d) ** 2).sum(axis=1).mean() / (d / 2) for d in self.widths]
-        sizes = {d: math.sqrt(each) for d, each in zip(self.widths, squares, strict=True)}
+        sizes = {d: math.sqrt((self.square(d) ** 2).sum(1).mean() / (d / 2)) for d in self.widths}
         off = {
             name: max(abs(size / scale(d) - 1) for d, size in sizes.items())
             for name, scale in SCALES.items()
@@ -162,15 +141,21 @@ class Table(Turning):
 
     def circle(self, d_model: int, layout: str, size: float, limit: float) -> Waves | None:
         """Return waves in a layout, or None if a pair leaves its circle by `limit` units."""
-        waves = split(self.square(d_model) / size, layout)
+        waves = conv.split(self.square(d_model) / size, layout)
         return waves if np.abs(np.abs(waves) ** 2 - 1).max() <= limit * self.unit else None
 
     def waves(self, d_model: int, layout: str) -> Waves | None:
         return self.circle(d_model, layout, self.factor[1][d_model], 6)
 
-    def unscaled(self, d_model: int) -> Floats:
-        """Return the table, scaled so that its pairs have length 1."""
-        return self.square(d_model) / self.factor[1][d_model]
+    def turned(self, d_model: int) -> Floats:
+        """Return the rows, scaled so that pairs have length 1, as matrices of one column."""
+        return self.square(d_model)[..., None] / self.factor[1][d_model]
+
+    def off(self, rows: Floats, positions: Sequence[int], seq_len: int) -> Waves:
+        """Return how far rows of a table of this length are from the convention's exact values."""
+        known: Any = self.reference
+        exact = np.exp(1j * known.angles(positions, seq_len, self.widths[0]))
+        return np.asarray(conv.split(rows / self.scale, known.layout) - exact)
 
     @property
     def scale(self) -> float:
@@ -190,8 +175,8 @@ class Table(Turning):
         if self.base is not None or self.asked is not None:
             return ""
         for waves in self.readable.values():
-            omega = measure(waves[0])[0]
-            doubled = np.abs(wrapped(omega[1:] - 2 * omega[:-1])).max() < 1e-4 < abs(omega[0])
+            omega = conv.measure(waves[0])[0]
+            doubled = np.abs(conv.wrapped(omega[1:] - 2 * omega[:-1])).max() < 1e-4 < abs(omega[0])
             return "frequencies double from pair to pair, as NeRF's do" if doubled else ""
         columns = (self.main - self.main.mean(axis=0)) * np.hanning(self.rows)[:, None]
         energy = np.abs(np.fft.rfft(columns, axis=0)) ** 2
@@ -206,35 +191,26 @@ class Layer(Table):
     """A torch module, or a factory for a given width, whose table is what it adds to zeros."""
 
     kind = "module"
-    call = Turning.call
 
     def __init__(
-        self,
-        module: Any,
-        d_model: int | None = None,
-        batch_first: bool | None = None,
-        positions: str | None = None,
-        **options: Any,
+        self, module: Any, d_model: int | None, batch_first: bool | None, **options: Any
     ) -> None:
         import torch  # not among what a table needs
 
         super().__init__(self.added, **options)
         self.torch: Any = torch
-        self.library: Library = Library(torch)
-        self.make: Callable[[int], Any] = module
+        self.library = Library(torch)
         self.fixed: bool = isinstance(module, torch.nn.Module)
+        fixed = user(copy.deepcopy, module) if self.fixed else None
+        self.make: Callable[[int], Any] = (lambda d_model: fixed) if self.fixed else module
         if self.fixed:
-            fixed = user(copy.deepcopy, module)
-            self.make = lambda d_model: fixed
-            self.widths: tuple[int, ...] = (width_of(fixed) if d_model is None else d_model,)
+            self.widths = (width_of(fixed) if d_model is None else d_model,)
         self.layer: Callable[[int], Any] = cache(lambda d_model: user(self.make, d_model).eval())
         self.module: Any = self.layer(self.widths[0])
         first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
         self.batch_first: bool = bool(first)
         names = list(inspect.signature(self.module.forward).parameters)
-        if positions is not None and positions not in names:
-            raise ValueError(f"positions must name an argument of forward, got {positions!r}")
-        self.positions: str | None = positions or take(names, POSITIONS)
+        self.positions: str | None = take(names, POSITIONS)
         self.free: bool = self.positions is not None
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
@@ -252,12 +228,9 @@ class Layer(Table):
         floats(made)  # of both sequences
         return made[0]
 
-    def draw(self, lead: tuple[int, ...], seq_len: int) -> Floats:
+    def draw(self, lead: tuple[int, ...], seq_len: int) -> Any:
         """Draw embeddings; a layer takes one batch axis."""
-        return np.asarray(Turning.draw(self, (lead or (0,))[:1], seq_len))
-
-    def give(self, x: Any, dtype: str = "float32") -> Any:
-        return self.library.array(x, dtype)
+        return super().draw((lead or (0,))[:1], seq_len)
 
     def places(self, positions: Any) -> Any:
         """Convert positions to a tensor; 0, 1, 2, … the layer counts by itself."""
@@ -265,28 +238,25 @@ class Layer(Table):
         return None if counted else self.library.array(positions, "int64")
 
     @cached_property
-    def multiplier(self) -> float:
+    def multiplier(self) -> float:  # type: ignore[override]
         """The factor of x: 1 or the root of the width, whichever is nearer."""
         x = self.draw((2,), min(9, self.rows))
         rest = self.call(x, range(x.shape[1])) - self.table(x.shape[1], x.shape[2])
         found = float((rest * x).sum() / (x * x).sum())
         return min((1.0, math.sqrt(x.shape[2])), key=lambda one: abs(one - found))
 
-    def meant(self, x: Any, positions: Sequence[int]) -> Floats:
-        return self.multiplier * np.asarray(x) + super().meant(None, positions)
-
-    def allowed(self, x: Any, meant: Floats, positions: Sequence[int]) -> Floats:
-        """Return 2τ for the rows, and 4u(|y| + |p|) for a product and a sum, twice."""
-        rows = super().allowed(None, meant, positions)
-        return np.asarray(rows + 4 * UNIT * (np.abs(meant) + max(self.scale, 1.0)))
-
     def back(self, weights: Floats, positions: Sequence[int]) -> Floats:
         return self.multiplier * weights
+
+    def half_types(self) -> list[str]:
+        return ["bfloat16"]
 
     def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
         """Return rows of a sequence just long enough for the last position."""
         if via is None and dtype == "float32":
             return super().entries(positions)
+        if via is None:
+            via = user(copy.deepcopy(self.module).to, self.torch.bfloat16)
         zeros = np.zeros((1, max(positions) + 1, self.widths[0]))
         made = self.raw(self.give(zeros, dtype), None, via)
         if dtype != "float32":
