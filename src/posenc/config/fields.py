@@ -33,6 +33,7 @@ for _name, _rule in WORDS["rules"].items():
 FIELD: dict[Any, Any] = {
     name: field for field, rule in RULES.items() for name in [field, *rule.get("or", ())]
 }
+ABSENT: dict[str, Any] = dict.fromkeys(RULES)
 RANK = {name: rank for rank, name in enumerate(FIELD)}
 
 
@@ -49,12 +50,19 @@ class Fields(dict[str, Any]):
     Behind them stand the defaults of the file's type. A field that neither has is None.
     """
 
-    def __init__(self, said: Any, path: str = "", defaults: Mapping[str, Any] = NONE) -> None:
+    def __init__(self, said: Any, path: str = "") -> None:
         if not isinstance(said, Mapping):
             raise TypeError(f"{path[:-1] or 'config'} must be a mapping, got {told(said)}")
-        super().__init__()
-        self.said, self.path, self.defaults = said, path, defaults
-        self.spelled, self.moot = spelled(said), set[str]()  # the second needn't be read
+        super().__init__(ABSENT)  # a file has few of the known fields
+        self.said, self.path, self.spelled = said, path, spelled(said)
+        self.moot: set[str] = set()  # fields that needn't be read
+        self.fall_back(NONE)
+
+    def fall_back(self, defaults: Mapping[str, Any]) -> None:
+        """Put the defaults of a type behind what the file says."""
+        self.defaults = defaults
+        for field in (*self.spelled, *defaults):
+            self.pop(field, None)
 
     def name(self, field: str) -> str:
         """Return the path of a field, as the file spells it."""
@@ -70,15 +78,14 @@ class Fields(dict[str, Any]):
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
-        return Fields(NONE if self[name] is None else self[name], f"{self.path}{name}.")
+        return NOTHING if self[name] is None else Fields(self[name], f"{self.path}{name}.")
 
     def __missing__(self, field: str) -> Any:
         """Return what the file says, or the default."""
         name = self.spelled.get(field, field)
-        known = name in self.said
-        self[field] = value = (
-            self._checked(field, self.said[name]) if known else self.defaults.get(field)
-        )
+        said = name in self.said
+        value = self._checked(field, self.said[name]) if said else self.defaults.get(field)
+        self[field] = value
         return value
 
     def _checked(self, field: str, value: Any) -> Any:
@@ -110,6 +117,9 @@ class Fields(dict[str, Any]):
         if not right:
             raise self.wrong(field, words, value, TypeError)
         return float(value) if kind == "number" else int(value) if "count" in kind else value
+
+
+NOTHING = Fields(NONE)
 
 
 def load(content: bytes) -> tuple[Any, list[str]]:

@@ -75,7 +75,7 @@ def normalize(top: Fields, kind: str | None = None) -> Model:
             model.nested[str(name)] = Fields(each, f"{model.rope.path}{name}.")
     relative = text["relative_attention"] or text["relative_attention_num_buckets"]
     spoken = said != "absolute" and (text.has(*SIGNS) or str(said).startswith("ro"))
-    if text["alibi"] or text.inside("attn_config")["alibi"]:
+    if text.inside("attn_config")["alibi"] or text["alibi"]:
         model.place = BIAS
     elif code.get("rotates") or spoken:
         model.place = ROTARY
@@ -115,9 +115,9 @@ def _identified(top: Fields, kind: str | None) -> Model:
             code = known[each]
             notes.append(f"type {kind!a} isn't known: read as {each}, as architectures says")
     code = code if "file" in code else {}
-    text.defaults = code.get("fields", {})
     if (inner := text.inside("attn_config")).has("rope_theta") and not text.has("rope_theta"):
         text.said, text.spelled["rope_theta"] = {**text.said, **inner.said}, "rope_theta"
+    text.fall_back(code.get("fields", {}))
     rope = Fields({}, f"{text.path}rope_parameters.")
     return Model(top, text, top["model_type"] or kind, code, others, notes, rope)
 
@@ -195,6 +195,8 @@ def _turned(model: Model, number: int) -> list[bool]:
     if not found and every and asked and code.get("pattern", {}).get("field") != EVERY:
         found = [bool((i + 1) % every) for i in range(number)]
     images = text["cross_attention_layers"] or ()  # Mllama's, whose keys are of images
+    if not found and not images:
+        return [True] * number
     return [i not in images and (i >= len(found) or found[i]) for i in range(number)]
 
 
