@@ -131,11 +131,12 @@ def test_products_in_float32_are_rounded_once(pairing):
     assert off <= 1.05 * least < 1.5 * (rotate_pairs(x, pairing=pairing) - exact).norm()
 
 
-def test_what_is_traced_is_computed_the_same(monkeypatch):
+@pytest.mark.parametrize("pairing", ["halves", "neighbors"])
+def test_what_is_traced_is_computed_the_same(pairing, monkeypatch):
     x, k = random(5, 8).double(), torch.arange(5) / 3
-    found = rotate_pairs(x, k)
+    found = rotate_pairs(x, k, pairing=pairing)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    torch.testing.assert_close(rotate_pairs(x, k), found, rtol=0, atol=1e-14)
+    torch.testing.assert_close(rotate_pairs(x, k, pairing=pairing), found, rtol=0, atol=1e-14)
     assert rotate_pairs(x, k / 0).isnan().any()  # values can't be looked at
 
 
@@ -216,14 +217,19 @@ BAD = [
     (lambda: rotate_pairs(X, X[0, :2] / 0), ValueError, "^positions must be finite, got tensor"),
     (lambda: rotate_pairs(X, frequencies=[np.inf]), ValueError, "^frequencies must be finite"),
     (lambda: rotate_pairs(X, dtype="half"), TypeError, "^dtype must be a floating-point type"),
-    (lambda: rotate_pairs(X, first=4), ValueError, "^first must be a dimension of x, from 0 to 3"),
+    (
+        lambda: rotate_pairs(X, first=4),
+        ValueError,
+        "^first must be .* dimension of x, below 4, got",
+    ),
+    (
+        lambda: rotate_pairs(X, first=1),
+        ValueError,
+        "^first must be even and a dim.* of x, .* got 1",
+    ),
     (lambda: rotate_pairs(X, turns=(X, X[0])), ValueError, r"^turns must be two of one shape"),
     (lambda: rotary_turns(X[0], 4, dtype=torch.int8), TypeError, "^dtype must be a floating-point"),
-    (
-        lambda: rotate_pairs(X, turns=X),
-        TypeError,
-        "^turns must be what rotary_turns returns for Tensor",
-    ),
+    (lambda: rotate_pairs(X, turns=X), TypeError, "^turns must be a pair of Tensor, got"),
     (lambda: rotate_pairs(X[:, 1:], turns=(X[:, :1],) * 2), ValueError, "^d_model must be even"),
     (lambda: rotate_pairs(X, seq_dim=-1), ValueError, "^seq_dim must be .* not the last, got -1"),
     (lambda: rotate_pairs(X, first=2, turns=(X, X)), ValueError, "at most 1 pairs .* 2 of 4, got"),

@@ -1,8 +1,8 @@
 """Benchmark posenc against code that people write or install.
 
 Run it with `make bench`. Every time is a ratio within one round, in which all contenders take
-turns, so a busy or slow machine affects all of them. With a file name, it records the results that
-the chapter on precision and speed shows.
+turns, of the processor's time on one thread: other programs on the machine count little. With a
+file name, it records the results that the chapter on precision and speed shows.
 """
 
 import importlib
@@ -13,20 +13,21 @@ import timeit
 from datetime import date
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from math import log
 from pathlib import Path
+from time import thread_time
 
 # Before torch is imported: give it huge pages, which numpy uses by default.
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
 
 import numpy as np
 import torch
-from checks_world import ENTRIES, skip_packages, write
+from checks_world import ENTRIES, skip_packages, two_digits, write
 
 from posenc import nn, read_config, sinusoidal_encoding
 
 ROUNDS = 15
-THREADS = torch.get_num_threads()
 SHORTEST = 0.005  # seconds per measurement; quicker calls are repeated
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
 SLOW_LIMIT = 2**18  # entries; the loops are skipped for larger tables
@@ -83,14 +84,12 @@ def theirs(name):
 
 OURS, NEIGHBORS, LOOPS = "posenc", "posenc, neighbors", "loops of S0"
 GRID = theirs("get_1d_sincos_pos_embed_from_grid")  # computes in float64
-NUMPY = {
+TABLES = {
     OURS: sinusoidal_encoding,
     "allocate and fill": memory_limit,
     "numpy, float64": partial(numpy_broadcast, np.float64),
     "numpy, float32": partial(numpy_broadcast, np.float32),
     LOOPS: loop_s0,
-}
-TORCH = {
     "torch of S4": torch_s4,
     "positional-encodings": theirs("PositionalEncoding1D"),
     "transformers, Speech2Text": theirs("Speech2TextSinusoidalPositionalEmbedding"),
@@ -100,97 +99,90 @@ TORCH = {
 }
 
 
-def seconds(name, size, threads, calls=1):
-    """Return the mean seconds per call, over `calls` calls."""
-    torch.set_num_threads(threads)
-    return timeit.timeit(partial((NUMPY | TORCH)[name], *size), number=calls) / calls
-
-
-def ratios(size):
-    """Yield each contender's time as a multiple of ours: quartiles over all rounds."""
-    names = [n for n in NUMPY | TORCH if n != LOOPS or size[0] * size[1] <= SLOW_LIMIT]
-    prepared = {}  # torch gets one thread or all, whichever is faster
-    for name in names:
-        choices = (1, THREADS) if name in TORCH else (1,)
-        once = {n: min(seconds(name, size, n) for _ in range(3)) for n in choices}
-        threads = min(once, key=once.get)
-        prepared[name] = threads, max(1, round(SHORTEST / once[threads]))
-    order, taken = np.random.default_rng(0), {name: [] for name in names}
+def beside(ways, **where):
+    """Yield each way's time as a multiple of ours: quartiles over all rounds."""
+    calls, taken, order = {}, {name: [] for name in ways}, np.random.default_rng(0)
+    for name, way in ways.items():
+        once = min(timeit.repeat(way, timer=thread_time, number=1, repeat=3))
+        calls[name] = max(1, round(SHORTEST / once))
     for _ in range(ROUNDS):
-        for name in order.permutation(names):
-            taken[name].append(seconds(name, size, *prepared[name]))
-    for name in names:
+        for name in order.permutation(list(ways)):
+            seconds = timeit.timeit(ways[name], timer=thread_time, number=calls[name])
+            taken[name].append(seconds / calls[name])
+    for name in ways:
         quartiles = np.percentile(np.divide(taken[name], taken[OURS]), [25, 50, 75])
-        digits = [round(x, 0 if x >= 20 else 1 if x >= 2 else 2) for x in quartiles.tolist()]
-        where = {"way": name, "seq_len": size[0], "d_model": size[1]}
-        yield where | {"threads": prepared[name][0], "ratios": digits}
+        yield {"way": name} | where | {"ratios": [*map(two_digits, quartiles)]}
 
 
-def rotations(first, seq_len):
-    """Return what turns a query and a key, of `LLAMA`'s shapes, by library: with turns, without."""
+def tables():
+    """Yield ratios of making a table."""
+    for n, d in SIZES:
+        some = {name: way for name, way in TABLES.items() if name != LOOPS or n * d <= SLOW_LIMIT}
+        ways = {name: partial(way, n, d) for name, way in some.items()}
+        yield from beside(ways, seq_len=n, d_model=d)
+
+
+def rotations(first, seq_len, dtype):
+    """Return what turns a query and a key, of `LLAMA`'s shapes, by library.
+
+    With turns made in each step, or before: in torchtune they are a table that the module holds.
+    """
     llama = importlib.import_module("transformers.models.llama.modeling_llama")
     theirs = importlib.import_module("x_transformers.x_transformers")
     tune = importlib.import_module("torchtune.modules.position_embeddings")
     lucid = importlib.import_module("rotary_embedding_torch").RotaryEmbedding(128)
-    q, k = torch.randn(2, 1, 32, seq_len, 128)
+    q, k = torch.randn(2, 1, 32, seq_len, 128).to(dtype)
     rows, where = [x.transpose(1, 2).contiguous() for x in (q, k)], torch.arange(seq_len) + first
-    config = llama.LlamaConfig(**LLAMA)
-    layer, other = llama.LlamaRotaryEmbedding(config), theirs.RotaryEmbedding(128)
+    layer, other = (
+        llama.LlamaRotaryEmbedding(llama.LlamaConfig(**LLAMA)),
+        theirs.RotaryEmbedding(128),
+    )
     tuned = tune.RotaryPositionalEmbeddings(128, max_seq_len=4096)
-    turns, waves, theta = nn.rotary_turns(where, 128), layer(q, where[None]), other(where)
+    make = partial(nn.rotary_turns, where, 128, dtype=dtype)
+    turns, waves, theta = make(), layer(q, where[None]), other(where)
 
-    def ours(made=None, pairing="halves"):
-        made = made or nn.rotary_turns(where, 128)
-        return [nn.rotate_pairs(x, turns=made, pairing=pairing) for x in (q, k)]
+    def each(turn):
+        return lambda: [turn(x) for x in (q, k)]
+
+    def ours(pairing, made=None):
+        def turn():
+            now = made or make()
+            return [nn.rotate_pairs(x, turns=now, pairing=pairing) for x in (q, k)]
+
+        return turn
 
     yield (
         "with its turns",
         {
-            OURS: ours,
-            NEIGHBORS: partial(ours, pairing="neighbors"),
+            OURS: ours("halves"),
+            NEIGHBORS: ours("neighbors"),
             "transformers": lambda: llama.apply_rotary_pos_emb(q, k, *layer(q, where[None])),
-            "torchtune": lambda: [tuned(x, input_pos=where[None]) for x in rows],
-            "x-transformers": lambda: [
-                theirs.apply_rotary_pos_emb(x, *other(where)) for x in (q, k)
-            ],
-            "rotary-embedding-torch": lambda: [
-                lucid.rotate_queries_or_keys(x, offset=first) for x in (q, k)
-            ],
+            "x-transformers": each(lambda x: theirs.apply_rotary_pos_emb(x, *other(where))),
+            "rotary-embedding-torch": each(lambda x: lucid.rotate_queries_or_keys(x, offset=first)),
         },
     )
     yield (
         "turns made before",
         {
-            OURS: partial(ours, turns),
-            NEIGHBORS: partial(ours, turns, "neighbors"),
+            OURS: ours("halves", turns),
+            NEIGHBORS: ours("neighbors", turns),
             "transformers": lambda: llama.apply_rotary_pos_emb(q, k, *waves),
-            "x-transformers": lambda: [theirs.apply_rotary_pos_emb(x, *theta) for x in (q, k)],
+            "torchtune": lambda: [tuned(x, input_pos=where[None]) for x in rows],
+            "x-transformers": each(lambda x: theirs.apply_rotary_pos_emb(x, *theta)),
         },
     )
 
 
-def beside(ways, **where):
-    """Yield each way's time as a multiple of ours, on one thread: quartiles over all rounds."""
-    torch.set_num_threads(1)
-    once = {name: min(timeit.repeat(way, number=1, repeat=3)) for name, way in ways.items()}
-    order, taken = np.random.default_rng(0), {name: [] for name in ways}
-    for _ in range(ROUNDS):
-        for name in order.permutation(list(ways)):
-            calls = max(1, round(SHORTEST / once[name]))
-            taken[name].append(timeit.timeit(ways[name], number=calls) / calls)
-    for name in ways:
-        quartiles = np.percentile(np.divide(taken[name], taken[OURS]), [25, 50, 75])
-        yield {"way": name} | where | {"ratios": [float(f"{x:.2g}") for x in quartiles]}
-
-
 @torch.no_grad()
-def rotation_ratios():
+def turning():
     """Yield ratios of rotations, eager and compiled, and of reading a configuration."""
-    for stage, shape in STAGES.items():
-        for what, ways in rotations(*shape):
-            yield from beside(ways, stage=stage, what=what, mode="eager")
+    for dtype, (stage, shape) in product((torch.float32, torch.bfloat16), STAGES.items()):
+        for what, ways in rotations(*shape, dtype):
+            torch.compiler.reset()
+            where = {"stage": stage, "what": what, "dtype": str(dtype)[6:]}
+            yield from beside(ways, **where, mode="eager")
             compiled = {name: torch.compile(way) for name, way in ways.items()}
-            yield from beside(compiled, stage=stage, what=what, mode="compiled")
+            yield from beside(compiled, **where, mode="compiled")
     llama = importlib.import_module("transformers.models.llama.modeling_llama")
     ways = {
         OURS: partial(read_config, {"model_type": "llama", **LLAMA}),
@@ -202,6 +194,7 @@ def rotation_ratios():
 def main():
     """Measure, print, and record."""
     skip_packages()
+    torch.set_num_threads(1)
     versions = {name: version(name).split("+")[0] for name in COMPARED}
     info = Path("/proc/cpuinfo")
     found = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
@@ -214,8 +207,8 @@ def main():
         "system": platform.system(),
         "versions": {"Python": platform.python_version(), **versions},
         "rounds": ROUNDS,
-        "times": [row for size in SIZES for row in ratios(size)],
-        "rotations": list(rotation_ratios()),
+        "times": list(tables()),
+        "rotations": list(turning()),
     }
     for row in record["times"] + record["rotations"]:
         print(*row.values(), sep="\t")

@@ -3,22 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
-
-
-@contextmanager
-def needs(package: str, extra: str, module: str) -> Iterator[None]:
-    """Name the extra of ``pip install`` that brings `package`, where importing it fails."""
-    try:
-        yield
-    except ImportError as error:
-        message = f"{module} needs {package}: pip install 'posenc[{extra}]'"
-        raise ImportError(message) from error
 
 
 def check_int(name: str, value: Any, *, minimum: int | None = None) -> int:
@@ -88,8 +77,8 @@ def check_rotation(x: Sequence[int], seq_dim: int, pairing: str, first: int) -> 
         raise ValueError(f"pairing must be 'halves' or 'neighbors', got {pairing!r}")
     if len(x) < 2:
         raise ValueError(f"x must have at least 2 dimensions, got shape {tuple(x)}")
-    if first != 0 and check_int("first", first) not in range(x[-1]):
-        raise ValueError(f"first must be a dimension of x, from 0 to {x[-1] - 1}, got {first!r}")
+    if first != 0 and check_int("first", first) not in range(0, x[-1], 2):
+        raise ValueError(f"first must be even and a dimension of x, below {x[-1]}, got {first!r}")
     axis = check_int("seq_dim", seq_dim)
     axis += len(x) if axis < 0 else 0
     if not 0 <= axis < len(x) - 1:
@@ -134,9 +123,7 @@ def fit_turns(
             raise ValueError(f"{name} must not be given with turns, which include it")
     pair: bool = isinstance(turns, (tuple, list)) and len(turns) == 2
     if not (pair and isinstance(turns[0], kind) and isinstance(turns[1], kind)):
-        raise TypeError(
-            f"turns must be what rotary_turns returns for {kind.__name__}, got {turns!r}"
-        )
+        raise TypeError(f"turns must be a pair of {kind.__name__}, got {turns!r}")
     cos, sin = turns[0].shape, turns[1].shape
     if cos != sin or not cos:
         raise ValueError(f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 __all__ = ["Rotates", "alibi_bias", "alibi_slopes", "rotary_turns", "rotate_pairs", "t5_buckets"]
 
 Array = NDArray[Any]
+X = TypeVar("X", Array, "Tensor")
 
 
 def rotary_turns(
@@ -170,23 +171,15 @@ def rotate_pairs(
 class Rotates:
     """What turns queries and keys: the base of `posenc.config.Layers`, whose fields it reads."""
 
-    name: str
-    head_dim: int | None
-    first: int | None
-    axes: tuple[int, ...] | None
-    pairing: str | None
-    frequencies: tuple[float, ...] | None
-    frequencies_beyond: tuple[float, ...] | None
-    attention_factor: float | None
-    attention_factor_beyond: float | None
-
-    @overload
-    def turns(self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...) -> Turns: ...
     @overload
     def turns(
-        self, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
+        self: Any, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...
+    ) -> Turns: ...
+    @overload
+    def turns(
+        self: Any, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
     ) -> tuple[Array, Array]: ...
-    def turns(self, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
+    def turns(self: Any, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
         """Return `rotary_turns` of these layers: tensors for a tensor, else arrays.
 
         Parameters
@@ -209,11 +202,7 @@ class Rotates:
         make = _library(positions).rotary_turns
         return make(positions, frequencies=omega, attention_factor=factor)
 
-    @overload
-    def rotate(self, x: Tensor, turns: Turns, **options: Any) -> Tensor: ...
-    @overload
-    def rotate(self, x: ArrayLike, turns: tuple[Array, Array], **options: Any) -> Array: ...
-    def rotate(self, x: Any, turns: Any, **options: Any) -> Any:
+    def rotate(self: Any, x: X, turns: tuple[X, X], **options: Any) -> X:
         """Turn a query or key of these layers, by what `turns` returned.
 
         `options` are those of `rotate_pairs`: `seq_dim`, and `pairing` where the file doesn't say
@@ -226,14 +215,14 @@ class Rotates:
             raise ValueError(
                 "pairing must be given, as the file doesn't say it: 'halves' or 'neighbors'"
             )
-        return _library(x).rotate_pairs(x, turns=turns, **options)
+        turned: X = _library(x).rotate_pairs(x, turns=turns, **options)
+        return turned
 
 
 def _library(x: Any) -> Any:
     """Return the module whose functions take `x`: this one, or `posenc.nn` for a tensor."""
     torch = sys.modules.get("torch")
-    name = "posenc.nn" if torch and isinstance(x, torch.Tensor) else __name__
-    return import_module(name)
+    return import_module("posenc.nn" if torch and isinstance(x, torch.Tensor) else __name__)
 
 
 def alibi_slopes(n_heads: int) -> NDArray[np.float32]:

@@ -24,13 +24,14 @@ from posenc._validate import (
     check_real,
     check_rotation,
     fit_turns,
-    needs,
 )
 from posenc.encoding import _frequencies, sinusoidal_encoding
 
-with needs("torch", "torch", "posenc.nn"):
+try:
     import torch
     from torch import Tensor, nn
+except ImportError as error:
+    raise ImportError("posenc.nn needs torch: pip install 'posenc[torch]'") from error
 
 __all__ = ["SinusoidalPositionalEncoding", "Turns", "alibi_slopes", "rotary_turns", "rotate_pairs"]
 
@@ -271,9 +272,9 @@ def rotary_turns(
         raise ValueError("d_model or frequencies must be given")
     else:
         width, number = check_d_model(d_model), check_base(10_000.0 if base is None else base)
-        if torch.compiler.is_compiling():  # in arithmetic that can be traced
-            exponents = torch.arange(0, width, 2, dtype=torch.float64, device=device) / width
-            omega = torch.pow(number, -exponents)
+        if torch.compiler.is_compiling():  # constants of the graph, not computed at each step
+            powers = [number ** (-i / width) for i in range(0, width, 2)]
+            omega = torch.tensor(powers, dtype=torch.float64, device=device)
         else:
             omega = torch.tensor(_frequencies(width, number), device=device)
     angles = positions.to(device, torch.float64).unsqueeze(-1) * omega
@@ -304,9 +305,9 @@ def rotate_pairs(
 
     As `posenc.rotate_pairs`, for tensors: `x` of floating-point numbers, whose first dimension is
     the batch if `positions` have one; `turns` are what `rotary_turns` returns. Angles are computed
-    in float64 and cast last. Cosine, sine and products have the dtype of `x`, or `dtype`: with
-    ``torch.float32``, half-precision input is rounded once, at the end. The result has the shape
-    and dtype of `x`.
+    in float64 and cast last. Cosine and sine have the dtype of `x`, or `dtype`; so have products,
+    unless they cost less in float32. With ``torch.float32``, half-precision input is rounded once,
+    at the end. The result has the shape and dtype of `x`.
 
     Examples
     --------
@@ -349,12 +350,17 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
         one, two = x.chunk(2, -1)
     else:
         pairs = torch.unflatten(x, -1, (cos.shape[-1], 2))
-        if x.dtype in (torch.float32, torch.float64) and not torch.compiler.is_compiling():
+        if not torch.compiler.is_compiling():
+            kind = torch.promote_types(x.dtype, torch.float32)
             with suppress(RuntimeError, TypeError):  # odd strides; no complex numbers there
-                turned = torch.view_as_complex(pairs) * torch.complex(cos, sin)  # in one pass
-                return torch.view_as_real(turned).flatten(-2)
+                turns = torch.complex(cos.to(kind), sin.to(kind))
+                turned = torch.view_as_complex(pairs.to(kind)) * turns  # in one pass
+                return torch.view_as_real(turned).flatten(-2).to(x.dtype)
         one, two = pairs.unbind(-1)
-    both = ((one * cos).addcmul_(two, sin, value=-1), (two * cos).addcmul_(one, sin))
+    if torch.compiler.is_compiling():  # the compiler fuses these, and not addcmul
+        both = one * cos - two * sin, two * cos + one * sin
+    else:
+        both = (one * cos).addcmul_(two, sin, value=-1), (two * cos).addcmul_(one, sin)
     return torch.cat(both, -1) if pairing == "halves" else torch.stack(both, -1).flatten(-2)
 
 
