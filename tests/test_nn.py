@@ -229,7 +229,7 @@ BAD = [
     ),
     (lambda: rotate_pairs(X, turns=(X, X[0])), ValueError, r"^turns must be two of one shape"),
     (lambda: rotary_turns(X[0], 4, dtype=torch.int8), TypeError, "^dtype must be a floating-point"),
-    (lambda: rotate_pairs(X, turns=X), TypeError, "^turns must be a pair of Tensor, got"),
+    (lambda: rotate_pairs(X, turns=X), TypeError, "^turns must be rotary_turns' pair of Tensor"),
     (lambda: rotate_pairs(X[:, 1:], turns=(X[:, :1],) * 2), ValueError, "^d_model must be even"),
     (lambda: rotate_pairs(X, seq_dim=-1), ValueError, "^seq_dim must be .* not the last, got -1"),
     (lambda: rotate_pairs(X, first=2, turns=(X, X)), ValueError, "at most 1 pairs .* 2 of 4, got"),

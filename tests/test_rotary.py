@@ -117,7 +117,11 @@ ERRORS = [
         TypeError,
         r"'long_factor'\] must",
     ),
-    ({"scaling": LLAMA3 | {"high_freq_factor": 0.5}}, ValueError, r"'high_freq_factor'\] must not"),
+    (
+        {"scaling": LLAMA3 | {"high_freq_factor": 0.5}},
+        ValueError,
+        r"'high_freq_factor'\] must not",
+    ),
 ]
 SHRUNK = [each | {"factor": 0.9} for each in (LINEAR, DYNAMIC, SHARE, YARN, LLAMA3)]
 ERRORS += [

@@ -93,26 +93,17 @@ def check_frequencies(
     if base is not None:
         raise ValueError("base must not be given with frequencies, which include it")
     if len(omega) not in (1, 2) or not omega[-1]:
-        raise ValueError(
-            "frequencies must have shape (pairs,) or (axes, pairs), with at least 1 pair, "
-            f"got {tuple(omega)}"
-        )
+        rule = "must have shape (pairs,) or (axes, pairs), with at least 1 pair"
+        raise ValueError(f"frequencies {rule}, got {tuple(omega)}")
     if d_model is not None and 2 * omega[-1] > d_model:
         raise ValueError(f"frequencies must have at most {d_model // 2} pairs, got {omega[-1]}")
     if len(omega) == 2 and tuple(positions[-1:]) != tuple(omega[:1]):
-        raise ValueError(
-            f"positions must have a coordinate for each of {omega[0]} axes, "
-            f"got shape {tuple(positions)}"
-        )
+        rule = f"must have a coordinate for each of {omega[0]} axes"
+        raise ValueError(f"positions {rule}, got shape {tuple(positions)}")
 
 
 def fit_turns(
-    x: Sequence[int],
-    turns: Any,
-    kind: type[Any],
-    axis: int,
-    first: int,
-    given: Mapping[str, object],
+    x: Sequence[int], turns: Any, kind: type[Any], axis: int, first: int, given: Mapping[str, Any]
 ) -> list[int]:
     """Return the shape that cosines need to turn an x of shape `x`, if they fit it.
 
@@ -123,7 +114,7 @@ def fit_turns(
             raise ValueError(f"{name} must not be given with turns, which include it")
     pair: bool = isinstance(turns, (tuple, list)) and len(turns) == 2
     if not (pair and isinstance(turns[0], kind) and isinstance(turns[1], kind)):
-        raise TypeError(f"turns must be a pair of {kind.__name__}, got {turns!r}")
+        raise TypeError(f"turns must be rotary_turns' pair of {kind.__name__}, got {turns!r}")
     cos, sin = turns[0].shape, turns[1].shape
     if cos != sin or not cos:
         raise ValueError(f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}")
@@ -131,17 +122,13 @@ def fit_turns(
     if d_model % 2:
         check_d_model(d_model)
     if first > d_model - 2 * pairs:
-        raise ValueError(
-            f"turns must have at most {(d_model - first) // 2} pairs from dimension first = "
-            f"{first!r} of {d_model}, got {pairs}"
-        )
+        most = f"{(d_model - first) // 2} pairs from dimension first = {first!r} of {d_model}"
+        raise ValueError(f"turns must have at most {most}, got {pairs}")
     batch = len(cos) == 3 and axis > 0 and (cos[0] == 1 or cos[0] == x[0])
     if not (len(cos) == 2 or batch) or cos[-2] != seq_len:
-        rule = f"({seq_len},), (1, {seq_len})" + (f" or ({x[0]}, {seq_len})" if axis else "")
-        raise ValueError(
-            f"positions must have shape {rule} for x of shape {tuple(x)} with positions in "
-            f"dimension {axis}, got {tuple(cos[:-1])}"
-        )
+        shapes = f"({seq_len},), (1, {seq_len})" + (f" or ({x[0]}, {seq_len})" if axis else "")
+        rule = f"{shapes} for x of shape {tuple(x)} with positions in dimension {axis}"
+        raise ValueError(f"positions must have shape {rule}, got {tuple(cos[:-1])}")
     shape = [1] * len(x)
     shape[0] = cos[0] if batch else 1
     shape[axis], shape[-1] = seq_len, pairs

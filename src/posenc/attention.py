@@ -1,7 +1,6 @@
 """What positions do in attention: rotations of queries and keys, biases of scores, in numpy.
 
 The reference to compare a kernel with: computed in float64 and rounded once, at the end.
-`posenc.nn` has the rotation and the slopes for torch.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def rotary_turns(
     d_model : int, optional
         Width of what turns; positive and even. Needed unless `frequencies` are given.
     dtype : dtype
-        Floating-point type of the result. Angles are computed in float64 and cast last.
+        Floating-point type of the result.
 
     Returns
     -------
@@ -95,12 +94,8 @@ def rotate_pairs(
 ) -> Array:
     r"""Rotary encoding: turn each pair of a query or key by its position.
 
-    .. math::
-
-        \begin{bmatrix} a' \\ b' \end{bmatrix} =
-        \begin{bmatrix} \cos k\omega_i & -\sin k\omega_i \\ \sin k\omega_i & \cos k\omega_i
-        \end{bmatrix}
-        \begin{bmatrix} a \\ b \end{bmatrix}
+    .. math:: a' = a \cos k\omega_i - b \sin k\omega_i, \qquad
+        b' = a \sin k\omega_i + b \cos k\omega_i
 
     for the two dimensions a, b of pair i at position k.
 
@@ -123,19 +118,18 @@ def rotate_pairs(
         default.
     pairing : {"halves", "neighbors"}
         Whether pair i is dimensions (i, i + pairs), as most checkpoints want, or (2i, 2i + 1), as
-        in the paper; the latter is elsewhere called interleaved.
+        in the paper, elsewhere called interleaved.
     turns : pair of arrays, optional
         The result of `rotary_turns`, instead of the four arguments before `pairing` that it
         includes, to reuse sines and cosines in all layers.
     seq_dim : int
         The dimension of `x` that holds positions: 1 for (batch, seq_len, heads, d_model).
     first : int
-        The first dimension of a head that turns.
+        The first dimension of a head that turns; even.
 
     Returns
     -------
     ndarray, shape and dtype of `x`
-        Turning keeps the norm, up to `attention_factor`.
 
     References
     ----------
@@ -212,9 +206,7 @@ class Rotates:
             raise ValueError(f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}")
         options = {"first": self.first or 0, "pairing": self.pairing} | options
         if options["pairing"] is None:
-            raise ValueError(
-                "pairing must be given, as the file doesn't say it: 'halves' or 'neighbors'"
-            )
+            raise ValueError("pairing must be 'halves' or 'neighbors', as the file doesn't say it")
         turned: X = _library(x).rotate_pairs(x, turns=turns, **options)
         return turned
 
@@ -266,7 +258,7 @@ def alibi_bias(
     Returns
     -------
     ndarray of float32, shape (n_heads, queries, keys)
-        :math:`-m_h |j - k|`. Keys after the query aren't masked.
+        :math:`-m_h |j - k|`; keys after the query aren't masked.
 
     Examples
     --------
@@ -303,7 +295,7 @@ def t5_buckets(
     Returns
     -------
     ndarray of int64, shape of `offsets`
-        From 0 to n_buckets - 1. Computed in float64.
+        From 0 to n_buckets - 1.
 
     References
     ----------

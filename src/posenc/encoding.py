@@ -76,7 +76,7 @@ def wavelengths(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
     Returns
     -------
     ndarray of float64, shape (d_model // 2,)
-        Positions per turn, from 2π at pair 0 upwards (downwards where ``base < 1``).
+        Positions per turn, 2π at pair 0.
 
     Examples
     --------
@@ -95,11 +95,8 @@ def sinusoidal_encoding(
 ) -> NDArray[Any]:
     r"""Sinusoidal positional encoding: sines in the even columns, cosines in the odd ones.
 
-    .. math::
-
-        \mathrm{PE}_{k,\,2i} = \sin(k\,\omega_i), \qquad
-        \mathrm{PE}_{k,\,2i+1} = \cos(k\,\omega_i), \qquad
-        \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}}
+    .. math:: \mathrm{PE}_{k,\,2i} = \sin(k\,\omega_i), \qquad
+        \mathrm{PE}_{k,\,2i+1} = \cos(k\,\omega_i)
 
     The first L positions are filled by rotating rows, which is fast; an array of positions takes
     one sine and one cosine per pair. Both compute in float64 and cast last.
@@ -110,18 +107,13 @@ def sinusoidal_encoding(
         An int L stands for the positions 0, …, L - 1. An array may hold any finite real
         numbers, fractional and negative ones too.
     d_model, base
-        As for `angular_frequencies`.
+        As for `angular_frequencies`, which gives :math:`\omega` and the source.
     dtype : dtype
         Floating-point type of the result.
 
     Returns
     -------
     ndarray, shape (L, d_model)
-        Values in [-1, 1].
-
-    References
-    ----------
-    Vaswani et al., "Attention is all you need", 2017, section 3.5.
 
     Examples
     --------
@@ -163,7 +155,7 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDAr
     Returns
     -------
     ndarray of float64, shape (d_model, d_model)
-        Block-diagonal and orthogonal; independent of the position.
+        Block-diagonal and orthogonal.
 
     Examples
     --------
@@ -197,7 +189,7 @@ def offset_kernel(
     Returns
     -------
     ndarray of float64, shape (len(offsets),)
-        Between -d_model / 2 and d_model / 2, the latter at offset 0.
+        At most d_model / 2, at offset 0.
 
     Examples
     --------
@@ -236,19 +228,12 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     if width > 63:
         raise ValueError(f"n_bits must be at most 63, got {n_bits!r}")
     if np.ndim(positions) == 0:
-        where = np.arange(check_int("positions", positions, minimum=0))
-    else:
-        where = np.asarray(positions)
-        if where.dtype.kind not in "iu" and where.size:
-            raise TypeError(f"positions must hold whole numbers, got {positions!r}")
-        if where.ndim != 1:
-            raise ValueError(
-                f"positions must be an int or a 1-D array, got {where.ndim} dimensions"
-            )
-    if where.size and where.min() < 0:
-        raise ValueError(f"positions must not be negative, got {where.min()}")
-    if where.size and where.max() >= 2**width:
-        raise ValueError(f"positions must be below 2**n_bits = {2**width}, got {where.max()}")
+        positions = np.arange(check_int("positions", positions, minimum=0))
+    where, highest = np.asarray(positions), 2**width - 1
+    if check_positions(positions).size and where.dtype.kind == "f":
+        raise TypeError(f"positions must hold whole numbers, got {positions!r}")
+    for each in where[(where < 0) | (where > highest)][:1]:
+        raise ValueError(f"positions must be from 0 to 2**n_bits - 1 = {highest}, got {each}")
     return (where.astype(np.int64)[:, None] >> np.arange(width) & 1).astype(np.uint8)
 
 

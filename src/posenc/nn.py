@@ -48,12 +48,10 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     .. math:: y_k = \operatorname{dropout}(x_k + \mathrm{PE}_k)
 
-    The table is computed in float64, rounded once to float32 (float64 after ``module.double()``)
-    and kept as a buffer, which is not trained. Moving or casting the module, or ``to_empty()``,
-    rebuilds the table instead of casting it, so ``module.bfloat16().float()`` loses no precision.
-    The sum is rounded to the dtype of the input. The buffer is not persistent, since the arguments
-    determine it. Checkpoints of older layers that contain the table as ``pe`` still load if it is
-    the same table; another one counts as an unexpected key, with a warning.
+    The table is a buffer in float32 (float64 after ``module.double()``), rounded once. Moving or
+    casting the module rebuilds it, so ``module.bfloat16().float()`` loses no precision. The sum is
+    rounded to the dtype of the input. State dicts don't have the table. A checkpoint that has it as
+    ``pe`` loads if it is the same; another one counts as an unexpected key, with a warning.
 
     Parameters
     ----------
@@ -62,8 +60,7 @@ class SinusoidalPositionalEncoding(nn.Module):
     max_len : int
         Longest sequence that can be encoded; at least 1.
     dropout : float
-        Probability of zeroing an entry of the sum in training, in [0, 1). The default is the
-        paper's (section 5.4), and that of `torch.nn.TransformerEncoderLayer`.
+        Probability of zeroing an entry of the sum in training, in [0, 1).
     base : float
         The constant that spreads the frequencies; positive.
     batch_first : bool
@@ -73,7 +70,7 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     References
     ----------
-    Vaswani et al., "Attention is all you need", 2017, sections 3.5 and 5.4.
+    Vaswani et al., "Attention is all you need", 2017, sections 3.5 and 5.4 (dropout).
 
     Examples
     --------
@@ -119,10 +116,7 @@ class SinusoidalPositionalEncoding(nn.Module):
     __prepare_scriptable__ = _refuse_scripting  # a sentence, where `torch.jit.script` has many
 
     def reset_parameters(self) -> None:
-        """Rebuild the table on the buffer's device, whatever the buffer contains.
-
-        Needed only if a framework replaces the buffer itself; ``to_empty`` calls it for you.
-        """
+        """Rebuild the table on the buffer's device, for frameworks that replace the buffer."""
         max_len, d_model = self.pe.shape
         kind = np.float64 if self.pe.dtype == torch.float64 else np.float32
         table = sinusoidal_encoding(max_len, d_model, base=self.base, dtype=kind)
@@ -142,12 +136,10 @@ class SinusoidalPositionalEncoding(nn.Module):
         Parameters
         ----------
         x : Tensor
-            Floating-point embeddings, (batch, seq_len, d_model), or (seq_len, batch, d_model)
-            if ``batch_first`` is false.
+            Floating-point embeddings, in the order that `batch_first` says.
         positions : Tensor, shape (seq_len,), (1, seq_len) or (batch, seq_len), optional
-            Position of each row; 0, …, seq_len - 1 by default. Pass it for decoding, left padding
-            and packed sequences. The rows are computed on the fly, so positions may be any finite
-            real numbers, even beyond max_len.
+            Position of each row, for decoding, left padding and packed sequences: any finite real
+            numbers, even beyond max_len; 0, …, seq_len - 1 by default.
         """
         _check_tensor("x", x)
         if x.ndim != 3:
@@ -184,16 +176,12 @@ class SinusoidalPositionalEncoding(nn.Module):
         if same:
             state_dict.pop(f"{prefix}pe", None)
         else:
-            warnings.warn(
-                f"{prefix}pe in the checkpoint is not the table of this layer: "
-                "its width, base or layout differs",
-                stacklevel=2,
-            )
+            what = "is not the table of this layer: its width, base or layout differs"
+            warnings.warn(f"{prefix}pe in the checkpoint {what}", stacklevel=2)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
 def _device_of_angles(device: torch.device) -> torch.device:
-    """Return the device to compute angles on: the CPU if this one has no float64."""
     return _with_float64(device)
 
 
@@ -203,6 +191,7 @@ _device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 @cache
 def _with_float64(device: torch.device) -> torch.device:
+    """Return the device to compute angles on: the CPU if this one has no float64."""
     try:
         return torch.empty((), dtype=torch.float64, device=device).device
     except (RuntimeError, TypeError):
@@ -245,9 +234,7 @@ def rotary_turns(
     attention_factor: float | None = None,
     dtype: torch.dtype = torch.float32,
 ) -> Turns:
-    r"""Cosine and sine for `rotate_pairs`, to compute once for all layers of a model.
-
-    As `posenc.rotary_turns`, for a tensor of positions, on whose device the result is.
+    """Cosine and sine for `rotate_pairs`, as `posenc.rotary_turns`, on the positions' device.
 
     Examples
     --------
@@ -301,13 +288,11 @@ def rotate_pairs(
     first: int = 0,
     dtype: torch.dtype | None = None,
 ) -> Tensor:
-    """Rotary encoding: turn each pair of a query or key by its position.
+    """Rotary encoding, as `posenc.rotate_pairs`, for tensors.
 
-    As `posenc.rotate_pairs`, for tensors: `x` of floating-point numbers, whose first dimension is
-    the batch if `positions` have one; `turns` are what `rotary_turns` returns. Angles are computed
-    in float64 and cast last. Cosine and sine have the dtype of `x`, or `dtype`; so have products,
-    unless they cost less in float32. With ``torch.float32``, half-precision input is rounded once,
-    at the end. The result has the shape and dtype of `x`.
+    Angles are computed in float64 and cast last. Cosine and sine have the dtype of `x`, or `dtype`;
+    so have products, unless they cost less in float32. With ``torch.float32``, half-precision input
+    is rounded once, at the end. The result has the shape and dtype of `x`.
 
     Examples
     --------
@@ -365,7 +350,7 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
 
 
 def alibi_slopes(n_heads: int, *, device: torch.device | str | None = None) -> Tensor:
-    """Slope of each head's linear distance penalty in ALiBi: `posenc.alibi_slopes` as a tensor.
+    """`posenc.alibi_slopes` as a tensor.
 
     Examples
     --------

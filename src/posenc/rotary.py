@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -18,22 +19,19 @@ BASE = 10_000.0
 
 def _scaling(fields: Mapping[str, Any]) -> Scaling:
     """Return the type of scaling that a mapping names, or "default"."""
-    named = {key: find_scaling(fields[key]) for key in ("rope_type", "type") if key in fields}
-    for key, found in named.items():
+    kind = None
+    for key in [key for key in ("rope_type", "type") if key in fields]:
+        found = find_scaling(fields[key])
         if found is None:
             known = ", ".join(SCALINGS)
             raise ValueError(f"scaling[{key!r}] must be one of {known}, got {fields[key]!r:.80}")
-    if len(set(named.values())) > 1:
-        raise ValueError(
-            f"scaling['rope_type'] and scaling['type'] differ: "
-            f"{fields['rope_type']!r}, {fields['type']!r}"
-        )
-    if not named and any(isinstance(value, Mapping) for value in fields.values()):
-        raise ValueError(
-            f"scaling has a mapping for each kind of layer, {', '.join(sorted(fields))}: "
-            "pass one of them"
-        )
-    return next(iter(named.values()), None) or SCALINGS["default"]
+        if found != (kind := kind or found):
+            both = f"{fields['rope_type']!r}, {fields['type']!r}"
+            raise ValueError(f"scaling['rope_type'] and scaling['type'] differ: {both}")
+    if not kind and any(isinstance(value, Mapping) for value in fields.values()):
+        kinds = ", ".join(sorted(fields))
+        raise ValueError(f"scaling has a mapping for each kind of layer, {kinds}: pass one of them")
+    return kind or SCALINGS["default"]
 
 
 def rotary_frequencies(
@@ -59,8 +57,8 @@ def rotary_frequencies(
         `scaling`, or 10 000. A base that contradicts ``rope_theta`` is an error.
     scaling : mapping, optional
         ``rope_scaling`` or ``rope_parameters`` of a ``config.json``. Its ``rope_type`` (or
-        ``type``) is one of those in `posenc.scaling.SCALINGS`, whose rules have the formulas; the
-        other fields are named as in the file. A field that is None counts as missing.
+        ``type``) is one of those in `posenc.scaling.SCALINGS`, whose rules have the formulas and
+        sources; other fields are named as in the file. A field that is None counts as missing.
     max_position_embeddings : int, optional
         The configuration's field of that name. Required for dynamic; for yarn and longrope if the
         mapping lacks ``factor`` or ``original_max_position_embeddings``; for llama3 if it lacks
@@ -77,13 +75,6 @@ def rotary_frequencies(
         ``d_model // 2``, and the last ones are 0.
     attention_factor : float
         Multiplier of both rotated queries and keys; 1 except for yarn and longrope.
-
-    References
-    ----------
-    - Chen et al., "Extending context window of large language models via positional
-      interpolation", 2023 (linear).
-    - Peng et al., "YaRN: Efficient context window extension of large language models", 2023.
-    - Ding et al., "LongRoPE: Extending LLM context window beyond 2 million tokens", 2024.
 
     Examples
     --------
@@ -112,14 +103,12 @@ def rotary_frequencies(
             check_int(name, value, minimum=1)
     setting = Setting(number, width, width, fields, max_position_embeddings, seq_len)
     share = setting.number("partial_rotary_factor", 1.0)
+    rotated = int(width * share)
     if share > 1:
         raise ValueError(f"scaling['partial_rotary_factor'] must be at most 1, got {share:g}")
-    if kind.name != "proportional":
-        rotated = int(width * share)
-        if rotated % 2 or not rotated:
-            raise ValueError(
-                f"scaling['partial_rotary_factor'] must leave an even number of dimensions, got "
-                f"{rotated} of {width}"
-            )
-        setting = Setting(number, rotated, width, fields, max_position_embeddings, seq_len)
-    return kind.rule(setting)
+    if kind.name == "proportional":
+        return kind.rule(setting)
+    if rotated % 2 or not rotated:
+        rule = f"leave an even number of dimensions, got {rotated} of {width}"
+        raise ValueError(f"scaling['partial_rotary_factor'] must {rule}")
+    return kind.rule(replace(setting, rotated=rotated))

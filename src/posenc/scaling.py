@@ -1,9 +1,8 @@
 """Types of rotary scaling: fields, formula and spellings of each, in one registry.
 
-A rotary encoding turns pair i of a query or key by the angle k·ω_i. A model for longer texts than
-those in training changes the ω_i, as a mapping in its ``config.json`` says, ``rope_scaling`` or
-``rope_parameters``. `SCALINGS` has a `Scaling` for each type; ``tools/README.md`` has
-a recipe to add one.
+A model for longer texts than those in training changes the frequencies ω_i of its rotary encoding,
+as a mapping in its ``config.json`` says. `SCALINGS` has a `Scaling` for each type of change;
+``tools/README.md`` has a recipe to add one.
 """
 
 from __future__ import annotations
@@ -47,11 +46,16 @@ class Setting:
         """Return the frequencies without scaling."""
         return angular_frequencies(self.rotated, base=self.base)
 
-    def number(self, name: str, default: float | None = None, *, minimum: float = 0.0) -> float:
-        """Return a field as a float, positive and at least `minimum`."""
+    def field(self, name: str, default: Any = None, rule: str = "") -> Any:
+        """Return a field or its default; one of them is needed."""
         value = self.fields.get(name, default)
         if value is None:
-            raise ValueError(f"scaling needs the field {name!r}")
+            raise ValueError(f"scaling needs the field {name!r}{rule}")
+        return value
+
+    def number(self, name: str, default: float | None = None, *, minimum: float = 0.0) -> float:
+        """Return a field as a float, positive and at least `minimum`."""
+        value = self.field(name, default)
         found = check_real(f"scaling[{name!r}]", value)
         if found <= 0 or found < minimum:
             rule = f"at least {minimum:g}" if minimum else "positive"
@@ -60,11 +64,8 @@ class Setting:
 
     def trained_len(self) -> int:
         """Return the length before stretching."""
-        value = self.fields.get(ORIGINAL, self.max_position_embeddings)
-        if value is None:
-            raise ValueError(
-                f"scaling needs the field {ORIGINAL!r}, or pass max_position_embeddings"
-            )
+        other = ", or pass max_position_embeddings"
+        value = self.field(ORIGINAL, self.max_position_embeddings, other)
         return check_int(f"scaling[{ORIGINAL!r}]", value, minimum=2)
 
     def stretch(self) -> float:
@@ -77,14 +78,10 @@ class Setting:
 
     def factors(self, name: str) -> Floats:
         """Return a field as an array with a positive number for each pair."""
-        if name not in self.fields:
-            raise ValueError(f"scaling needs the field {name!r}")
-        value = self.fields[name]
-        if not isinstance(value, (list, tuple)) or len(value) != self.rotated // 2:
-            raise ValueError(
-                f"scaling[{name!r}] must be a list with a number for each of the "
-                f"{self.rotated // 2} pairs, got {value!r}"
-            )
+        value, pairs = self.field(name), self.rotated // 2
+        if not isinstance(value, (list, tuple)) or len(value) != pairs:
+            rule = f"a list with a number for each of the {pairs} pairs"
+            raise ValueError(f"scaling[{name!r}] must be {rule}, got {value!r}")
         found = np.array([check_real(f"scaling[{name!r}]", each) for each in value])
         if (found <= 0).any():
             raise ValueError(f"scaling[{name!r}] must hold positive numbers, got {value!r}")
@@ -129,10 +126,8 @@ def _type(
 
 def find_scaling(name: Any) -> Scaling | None:
     """Return the type of scaling that a file names, in any spelling."""
-    if not isinstance(name, str):
-        return None
-    spelled = (each for each in SCALINGS.values() if name in each.spellings)
-    return SCALINGS.get(name) or next(spelled, None)
+    spelled = (each for each in SCALINGS.values() if name in (each.name, *each.spellings))
+    return next(spelled, None)
 
 
 @_type("default", "", "", "mrope")
@@ -143,7 +138,7 @@ def _default(setting: Setting) -> tuple[Floats, float]:
 
 @_type("linear", "factor")
 def _linear(setting: Setting) -> tuple[Floats, float]:
-    """ω_i / factor: positional interpolation (Chen et al., 2023)."""
+    """ω_i / factor: positional interpolation (Chen et al., 2023, arXiv:2306.15595)."""
     return setting.omega / setting.number("factor", minimum=1.0), 1.0
 
 
@@ -192,15 +187,15 @@ def _ntk(setting: Setting) -> tuple[Floats, float]:
     f"factor {ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate",
 )
 def _yarn(setting: Setting) -> tuple[Floats, float]:
-    """Blend from ω_i to ω_i / factor between two pairs (YaRN, Peng et al., 2023).
+    """Blend from ω_i to ω_i / factor between two pairs (YaRN: Peng et al., arXiv:2309.00071).
 
     The ends are the pairs that make beta_fast and beta_slow turns over the trained length.
     """
     width, factor, trained = setting.rotated, setting.stretch(), setting.trained_len()
     if factor < 1:
+        limit = setting.max_position_embeddings
         raise ValueError(
-            f"max_position_embeddings must be at least original_max_position_embeddings = "
-            f"{trained}, got {setting.max_position_embeddings}"
+            f"max_position_embeddings must be at least {ORIGINAL} = {trained}, got {limit}"
         )
     if setting.base <= 1:
         raise ValueError(f"base must be above 1 for scaling of type 'yarn', got {setting.base!r}")
@@ -245,7 +240,7 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
     "su",
 )
 def _longrope(setting: Setting) -> tuple[Floats, float]:
-    """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (Ding et al.)."""
+    """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (arXiv:2402.13753)."""
     short, long = setting.factors("short_factor"), setting.factors("long_factor")
     factor, trained = setting.stretch(), setting.trained_len()
     beyond = (setting.seq_len or 0) > trained
@@ -265,9 +260,8 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
     factor, trained = setting.number("factor", minimum=1.0), setting.trained_len()
     low, high = setting.number("low_freq_factor"), setting.number("high_freq_factor")
     if high < low:
-        raise ValueError(
-            f"scaling['high_freq_factor'] must not be below low_freq_factor = {low:g}, got {high:g}"
-        )
+        rule = f"must not be below low_freq_factor = {low:g}, got {high:g}"
+        raise ValueError(f"scaling['high_freq_factor'] {rule}")
     omega = setting.omega
     turns = trained * omega / (2 * np.pi)
     if high == low:  # as in Llama 4 Scout: no blending
