@@ -112,7 +112,8 @@ def text(tokens: list[Any]) -> str:
     return re.sub(r"\s+", " ", tinycss2.serialize(tokens)).strip()
 
 
-def parse(css: str) -> list[Any]:
+def parse(css: str | list[Any]) -> list[Any]:
+    """The rules of a stylesheet, given as text or as tokens."""
     return tinycss2.parse_rule_list(css, skip_comments=True, skip_whitespace=True)
 
 
@@ -135,14 +136,14 @@ def purge(rules: list[Any], fits: Callable[[list[Any]], bool], read: set[str]) -
             if kept and inside:
                 css.append(f"{','.join(kept)}{{{''.join(text([d]) for d in inside)}}}")
         elif rule.at_keyword in {"media", "supports"}:
-            if rules_inside := purge(parse(tinycss2.serialize(rule.content)), fits, read):
+            if rules_inside := purge(parse(rule.content), fits, read):
                 css.append(f"@{rule.at_keyword} {text(rule.prelude)}{{{rules_inside}}}")
         elif "keyframes" not in rule.at_keyword or text(rule.prelude) in read:
             css.append(text([rule]))
     return "".join(css)
 
 
-def used_rules(css: str, pages: Iterable[lxml.html.HtmlElement], words: set[str]) -> str:
+def used_rules(rules: list[Any], pages: Iterable[lxml.html.HtmlElement], words: set[str]) -> str:
     """Drop rules that match nothing, and custom properties and animations that nothing reads.
 
     An element may have the id and classes it has on a page, and any word in a script.
@@ -157,12 +158,13 @@ def used_rules(css: str, pages: Iterable[lxml.html.HtmlElement], words: set[str]
     def fits(selector: list[Any]) -> bool:
         return all(exists(frozenset(parts - words)) for parts in compounds(selector))
 
+    css = tinycss2.serialize(rules)
     while True:
         values = re.sub(r"([{;]\s*)--[\w-]+:", r"\1", css)
         read = {word for word in words if word.startswith("--")}
         read |= set(re.findall(r"--[\w-]+", values))
         read |= set(re.findall(r"[\w-]+", " ".join(re.findall(r"animation[\w-]*:([^;}]*)", css))))
-        smaller = purge(parse(css), fits, read)
+        smaller = purge(rules, fits, read)
         if smaller == css:
             return css
         css = smaller
@@ -249,7 +251,7 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     paths += [site / file.filename.partition("?")[0] for file in app.listed]
     rules = parse("".join(read_style(path, folder) for path in paths))
     fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
-    others = tinycss2.serialize([rule for rule in rules if rule not in fonts])
+    others = [rule for rule in rules if rule not in fonts]
     trees = [lxml.html.fromstring(page) for page in pages.values()]
     inline = [script.text or "" for tree in trees for script in tree.iter("script")]
     css = used_rules(others, trees, set(WORD.findall(" ".join([code, search, *inline]))))
