@@ -30,7 +30,7 @@ DIVERGING = "PuOr_r"
 """Color map for values around 0, purple below and orange above; colorblind-safe."""
 
 DARK_MAP = "invert(var(--dark, 0)) hue-rotate(calc(var(--dark, 0) * 180deg))"
-"""CSS filter of a map, on a page where --dark is 1: zero is dark, and hues stay."""
+"""CSS filter of maps; on a page that sets --dark to 1, zero is dark, and hues stay."""
 
 COLORS = ("#7a5fc4", "#c8680a", "#008a72", "#c2417c", "#2f7fc1", "#7d7d7d")
 """Line colors, in order of use."""

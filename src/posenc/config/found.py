@@ -26,7 +26,7 @@ class Layers(Rotates):
     indices: tuple[int, ...] | None = None  #: These layers, counted from 0.
     window: int | None = None  #: Number of keys that a query sees, if limited.
     chunk: int | None = None  #: Number of keys after which attention begins anew.
-    table: str | None = None  #: Tables that the input gets: learned or fixed, and their rows.
+    table: str | None = None  #: Tables that the input gets, learned or fixed, and their rows.
     head_dim: int | None = None  #: Width of a query or key.
     rotated: int | None = None  #: How many of its dimensions turn.
     first: int | None = None  #: The first dimension that turns.
