@@ -208,6 +208,7 @@ def main():
         "versions": {"Python": platform.python_version(), **versions},
         "rounds": ROUNDS,
         "times": list(tables()),
+        "shapes": {stage: [1, 32, n, 128] for stage, (_, n) in STAGES.items()},
         "rotations": list(turning()),
     }
     for row in record["times"] + record["rotations"]:

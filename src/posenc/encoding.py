@@ -64,19 +64,9 @@ def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.f
 
 
 def wavelengths(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
-    r"""Wavelength of each pair: the number of positions in a full turn.
+    r"""Wavelength of each pair, :math:`2\pi / \omega_i`: the positions in a full turn.
 
-    .. math:: \lambda_i = 2\pi / \omega_i = 2\pi \cdot \mathrm{base}^{2i/d_\mathrm{model}}
-
-    Parameters
-    ----------
-    d_model, base
-        As for `angular_frequencies`.
-
-    Returns
-    -------
-    ndarray of float64, shape (d_model // 2,)
-        Positions per turn, 2π at pair 0.
+    Arguments, shape and dtype are those of `angular_frequencies`.
 
     Examples
     --------
@@ -148,7 +138,7 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDAr
     Parameters
     ----------
     offset : float
-        Positions to move by; may be negative or fractional.
+        Positions to move by, also negative or fractional ones.
     d_model, base
         As for `angular_frequencies`.
 

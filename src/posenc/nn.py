@@ -131,15 +131,10 @@ class SinusoidalPositionalEncoding(nn.Module):
         return self
 
     def forward(self, x: Tensor, positions: Tensor | None = None) -> Tensor:
-        """Return dropout(x + PE), in the shape and dtype of `x`.
+        """Return dropout(x + PE), in the shape and dtype of `x`, which are embeddings.
 
-        Parameters
-        ----------
-        x : Tensor
-            Floating-point embeddings, in the order that `batch_first` says.
-        positions : Tensor, shape (seq_len,), (1, seq_len) or (batch, seq_len), optional
-            Position of each row, for decoding, left padding and packed sequences: any finite real
-            numbers, even beyond max_len; 0, …, seq_len - 1 by default.
+        For decoding, left padding and packed sequences, pass the position of each row, in shape
+        (seq_len,), (1, seq_len) or (batch, seq_len): finite real numbers, even beyond max_len.
         """
         _check_tensor("x", x)
         if x.ndim != 3:
@@ -153,10 +148,8 @@ class SinusoidalPositionalEncoding(nn.Module):
             fit_turns((batch, seq_len, d_model), (cos, sin), Tensor, 1, 0, {})
             rows = torch.stack((sin, cos), dim=-1).flatten(-2).to(x.device)
         elif seq_len > max_len:
-            raise ValueError(
-                f"x must have at most max_len = {max_len} positions, got {seq_len}: "
-                "give the layer a larger max_len, or pass positions"
-            )
+            rule = f"must have at most max_len = {max_len} positions, got {seq_len}"
+            raise ValueError(f"x {rule}: give the layer a larger max_len, or pass positions")
         else:
             rows = self.pe[:seq_len]
         if not self.batch_first:
