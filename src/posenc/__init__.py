@@ -1,26 +1,10 @@
-"""Positional encodings: functions in numpy, and modules to import where you need them.
+"""Positional encodings: tables, rotations and biases in numpy.
 
-For any project, with the extra of `pip install` that it needs:
-
-==================  ==========================================  =================
-module              what it does                                needs
-==================  ==========================================  =================
-``posenc``          tables, rotations and biases in numpy
-``posenc.nn``       the same as torch's modules and functions   ``posenc[torch]``
-``posenc.config``   reads a model's ``config.json``
-``posenc.checks``   tests an implementation
-==================  ==========================================  =================
-
-`posenc.book` holds what only the book uses, and changes when the book does.
+`posenc.nn` has them for torch, `posenc.config` reads a model's ``config.json``, and `posenc.checks`
+tests an implementation. `posenc.book` is what only the book uses, and changes when it does.
 """
 
-from posenc.attention import (
-    alibi_bias,
-    alibi_slopes,
-    rotary_turns,
-    rotate_pairs,
-    t5_buckets,
-)
+from posenc.attention import alibi_bias, alibi_slopes, rotary_turns, rotate_pairs, t5_buckets
 from posenc.config import read_config
 from posenc.encoding import (
     angular_frequencies,

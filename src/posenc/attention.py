@@ -285,7 +285,7 @@ def t5_buckets(
     offsets : array_like of int
         Position of the key minus that of the query.
     n_buckets : int
-        Number of buckets: a multiple of 4, or of 2 in a decoder.
+        A multiple of 4, or of 2 in a decoder.
     max_distance : int
         The distance toward which bounds grow; above the distances with a bucket of their own.
     bidirectional : bool

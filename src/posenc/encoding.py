@@ -1,7 +1,6 @@
-"""The encoding and its algebra, in numpy.
+"""The encoding and its algebra, in numpy: computed in float64 and cast last.
 
-Frequencies and angles are computed in float64 and cast last: except for rare last digits, a
-float32 table is the correctly rounded one.
+Except for rare last digits, a float32 table is the correctly rounded one.
 """
 
 from __future__ import annotations
@@ -88,8 +87,7 @@ def sinusoidal_encoding(
     .. math:: \mathrm{PE}_{k,\,2i} = \sin(k\,\omega_i), \qquad
         \mathrm{PE}_{k,\,2i+1} = \cos(k\,\omega_i)
 
-    The first L positions are filled by rotating rows, which is fast; an array of positions takes
-    one sine and one cosine per pair. Both compute in float64 and cast last.
+    The first L positions are filled by rotating rows, which is fast.
 
     Parameters
     ----------
@@ -145,7 +143,6 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDAr
     Returns
     -------
     ndarray of float64, shape (d_model, d_model)
-        Block-diagonal and orthogonal.
 
     Examples
     --------

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from posenc._validate import check_int, check_real
 from posenc.encoding import angular_frequencies
 
-__all__ = ["ORIGINAL", "SCALINGS", "SHARED", "Rule", "Scaling", "Setting", "find_scaling"]
+__all__ = ["SCALINGS", "Scaling", "find_scaling"]
 
 Floats = NDArray[np.float64]
 
