@@ -39,7 +39,7 @@ self.fetch = async (address, options) => {
   return unpacked;
 };
 
-/** Keep a response where offline.js looks; without room, or in a private window, it comes again. */
+/** Keep a response where offline.js looks; without room, or in a private window, it is made anew. */
 async function keep(address, response) {
   const cache = await self.caches?.open(`python-${here.split("/").at(-2)}`);
   await cache?.put(address, response).catch(() => {});
@@ -47,12 +47,23 @@ async function keep(address, response) {
 
 const bytes = async (name) => (await fetch(here + name)).arrayBuffer();
 
+/** Pyodide, as it stood after its first start here if that was kept: a third of the time. */
+async function startPyodide(lockFileContents) {
+  const options = { indexURL: here, packageBaseUrl: here, lockFileContents };
+  const address = `${here}started`;
+  const kept = await self.caches?.match(address);
+  const again = async () => loadPyodide({ ...options, _loadSnapshot: await kept.arrayBuffer() });
+  if (kept) return again().catch(() => loadPyodide(options));
+  const python = await loadPyodide({ ...options, _makeSnapshot: true });
+  keep(address, new Response(python.makeMemorySnapshot()));
+  return python;
+}
+
 /** Start Python. Numpy comes beside it; its parts in C are loaded when they are imported. */
 async function start() {
-  const lockFileContents = await (await fetch(`${here}pyodide-lock.json`)).text();
-  const numpy = JSON.parse(lockFileContents).packages.numpy.file_name;
-  const [own, wheel] = [bytes("posenc.zip"), bytes(numpy)];
-  const python = await loadPyodide({ indexURL: here, packageBaseUrl: here, lockFileContents });
+  const lock = await (await fetch(`${here}pyodide-lock.json`)).text();
+  const [own, wheel] = [bytes("posenc.zip"), bytes(JSON.parse(lock).packages.numpy.file_name)];
+  const python = await startPyodide(lock);
   python.unpackArchive(await wheel, "wheel");
   python.loadedPackages.numpy = "default channel";
   python.unpackArchive(await own, "zip", { extractDir: "/home/pyodide" });
