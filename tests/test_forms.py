@@ -1,13 +1,11 @@
-"""Other forms of the book: Markdown twins, the ledger as JSON, embeds; and stable addresses."""
+"""Other forms of the book: Markdown twins, embeds; and stable addresses."""
 
-import json
 import os
 import re
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
-import jsonschema
 import pytest
 from addresses import places
 from IPython.core.inputtransformer2 import TransformerManager
@@ -31,14 +29,6 @@ def test_every_page_has_a_twin_in_markdown_that_llms_txt_lists():
             there = (twin.parent / target).read_text("utf-8")
             is_kept = f'id="{place}"' in there or not re.match("(claim|eq|ex|fig|tab)-", place)
             assert is_kept, f"{twin}: dead link to {target}#{place}"
-
-
-def test_the_ledger_as_data_follows_its_schema_and_leads_to_its_places():
-    ledger = json.loads((SITE / "book" / "claims.json").read_text("utf-8"))
-    jsonschema.validate(ledger, json.loads((SITE / "book" / "claims.schema.json").read_text()))
-    for row in ledger["claims"]:
-        page, _, anchor = row["address"].rpartition("notebooks/")[2].partition("#")
-        assert f'id="{anchor}"' in (SITE / "notebooks" / page).read_text("utf-8"), row["id"]
 
 
 def test_no_address_of_the_last_release_is_gone():

@@ -56,8 +56,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write_downloads(app)
             text_twins.write_twins(app)
-            if "book/claims" in app.env.found_docs:
-                claims.write_json(app.srcdir, app.outdir, app.config.html_baseurl)
             incremental.finish(app)
             live_figures.write_embeds(app)
             deployment.list_pages(app)

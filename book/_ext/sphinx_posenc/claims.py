@@ -7,9 +7,7 @@ the cell that asserts it, which has the id as a tag.
 """
 
 import difflib
-import json
 import re
-import shutil
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -90,25 +88,6 @@ def as_markdown(text: str, root: Path) -> str:
         return "\n".join(f"| {line} |" for line in escaped)
 
     return DIRECTIVE.sub(table, text)
-
-
-def write_json(root: Path, site: Path, address: str) -> None:
-    """Write the ledger as JSON beside its page; ``claims.schema.json`` describes it."""
-    cells = asserting_cells(root)
-    rows = [
-        {
-            **{key: row[key] for key in ("id", "claim", "verdict", "truth") if key in row},
-            "document": row["id"][:2],
-            "address": f"{address}notebooks/{cells[row['id']][0]}.html#claim-{row['id']}",
-            "cell": cells[row["id"]][1],
-        }
-        for row in ledger(root)
-    ]
-    text = json.dumps(
-        {"schema": "claims.schema.json", "claims": rows}, indent=1, ensure_ascii=False
-    )
-    (site / "book" / "claims.json").write_text(text + "\n", encoding="utf-8")
-    shutil.copy(root / "book" / "claims.schema.json", site / "book")
 
 
 def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
