@@ -1,4 +1,4 @@
-"""Optimized pages look the same as raw ones, and incremental builds match fresh ones.
+"""Optimized pages look the same as raw ones, and a second build matches a fresh one.
 
 The site under test has two pages, with everything that the book has, and the book's own settings.
 """
@@ -113,4 +113,4 @@ def test_a_build_of_one_change_is_a_fresh_one_to_the_byte(sites):
     )
     assert sorted(changed) == sorted(fresh)
     stale = [path.as_posix() for path, content in changed.items() if fresh[path] != content]
-    assert stale == [], "pages weren't rewritten: fix `shared` in incremental.py"
+    assert stale == [], "a build keeps what it should write anew"

@@ -30,7 +30,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         downloads,
         folds,
         glossary_links,
-        incremental,
         live_figures,
         math_renderer,
         myst_markup,
@@ -56,7 +55,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write_downloads(app)
             text_twins.write_twins(app)
-            incremental.finish(app)
+            optimization.finish(app)
             live_figures.write_embeds(app)
             deployment.list_pages(app)
             browser_files.copy_python(app.outdir)
@@ -80,7 +79,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-read", AFTER, browser_cells.mark_cells),
         ("doctree-read", AFTER, reading_time.add_times),
         ("env-check-consistency", BEFORE, cross_references.check),
-        ("env-get-updated", AFTER, incremental.pages_to_write),
+        # Pages show each other's titles and numbers, terms and dates, so all are written.
+        ("env-get-updated", AFTER, lambda app, env: env.found_docs),
         ("doctree-resolved", AFTER, glossary_links.link_terms),
         ("doctree-resolved", AFTER, glossary_links.tell),
         ("doctree-resolved", AFTER, page_body.keep_formulas),

@@ -27,7 +27,7 @@ from fontTools import subset
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
-from . import theme
+from . import deployment, security_policy, theme
 from .svg_theme import stack
 
 SITE = re.compile(r'(?<=_static/)site(?:\.\w{10})?\.(css|js)(?=")')
@@ -36,6 +36,7 @@ URL = re.compile(r"""url\(\s*("[^"]*"|'[^']*'|[^)"']*?)\s*\)""")
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
+OTHERS = {"_static", "embed", "slides"}  # folders of pages that Sphinx doesn't write
 INLINE = 3000  # bytes; a smaller font isn't worth a separate request
 # Fonts of headings and of nearly every formula: inlined in the stylesheet, and for formulas loaded
 # early by `layout.html`, since a font that arrives after the text reflows it.
@@ -263,3 +264,16 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
         pages[path] = SITE.sub(lambda found: names[found[1]], html)
     for unnamed in (folder, site / "_images"):
         delete_unnamed(unnamed, [*pages.values(), code, css])
+
+
+def finish(app: Sphinx) -> None:
+    """Optimize the pages, and add a security policy to each."""
+    site = app.outdir.resolve()
+    paths = [path for path in sorted(site.rglob("*.html")) if not OTHERS & {*path.parts}]
+    pages = {path: theme.lean(path.read_text(encoding="utf-8")) for path in paths}
+    if app.config.html_optimized:
+        merge(app, pages)
+    for path, html in pages.items():
+        if path.name == "404.html" and app.config.html_baseurl:
+            html = deployment.from_anywhere(html, app.config.html_baseurl)
+        path.write_text(security_policy.guard(html), encoding="utf-8")

@@ -5,6 +5,7 @@ The date is that of the page's last commit, omitted without the full git history
 
 import re
 import subprocess
+from functools import cache
 from shutil import which
 from typing import Any
 
@@ -34,6 +35,7 @@ def summary(doctree: nodes.document) -> str:
     return text
 
 
+@cache
 def dates(app: Sphinx) -> dict[str, str]:
     """The date of each page's last commit; empty without git or the full history."""
 
@@ -60,4 +62,4 @@ def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doc
     context["site_url"] = app.config.html_baseurl
     if page in {"404", app.config.root_doc}:
         context["pageurl"] = app.config.html_baseurl if page != "404" else None
-    context["last_updated"] = app.env.posenc_dates.get(page)  # set by `incremental`
+    context["last_updated"] = dates(app).get(page)
