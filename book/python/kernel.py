@@ -16,7 +16,6 @@ import logging
 import os
 import pprint
 import sys
-import time
 import traceback
 import types
 import warnings
@@ -191,12 +190,11 @@ def execute(source: str, file: str) -> None:
 
 
 def run(source: str, name: str) -> str:
-    """Run a cell. Return its duration and its error, if any, as JSON."""
+    """Run a cell. Return its error, if any, as JSON."""
     file = f"<{name}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     out.length = err.length = 0
     done: dict[str, Any] = {}
-    start = time.perf_counter()
     with redirect_stdout(out), redirect_stderr(err):
         try:
             execute(source, file)
@@ -216,7 +214,7 @@ def run(source: str, name: str) -> str:
             }
         show()
     sys.modules.pop("torch", None)  # the package checks there for the real torch
-    return json.dumps(done | {"seconds": time.perf_counter() - start})
+    return json.dumps(done)
 
 
 def needed(sources: str, source: str) -> str:

@@ -1,6 +1,6 @@
 // Cells that run in the page. Loaded when a reader first uses one, by book.js, whose functions it
 // uses.
-/* global make, addBar, button, sizes */
+/* global make, addBar, button, kept, sizes */
 
 const here = new URL(".", import.meta.url).href;
 const site = new URL("../../", here);
@@ -357,8 +357,6 @@ document.querySelector("article").append(spoken);
 document.head.append(make("link", { rel: "stylesheet", href: `${here}page.css` }));
 
 // ---------------------------------------------------------------- local storage
-
-const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
 
 /** Save an edit until it is reset; `of` is the published code, to detect that the cell changed. */
 function keep({ name, published, source }) {

@@ -1,5 +1,6 @@
 /* The search, loaded on first use (book.js) after MiniSearch and the sections of all pages
    (search_index.py). Results come while one types. */
+/* global make, root */
 {
   // A number is one word, however it is spaced, and position_ids is three: itself and its parts.
   const split = (text) =>
@@ -117,14 +118,6 @@
 
   // ---- the dialog, or the page of results
 
-  const element = (name, attributes = {}, ...children) => {
-    const made = document.createElement(name);
-    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-    made.append(...children);
-    return made;
-  };
-
-  const root = document.documentElement.dataset.content_root;
   const SHOWN = 12;
 
   /** The part of a text around its first sought word, with these words marked. */
@@ -135,18 +128,18 @@
     const short = text.length < 90;
     const [from, to] = short ? [0, Infinity] : [Math.max(0, first - 14), Math.max(0, first) + 40];
     const parts = pieces.slice(from, to).map((piece, n) =>
-      (from + n) % 2 && isMet(piece) ? element("mark", {}, piece) : piece,
+      (from + n) % 2 && isMet(piece) ? make("mark", {}, piece) : piece,
     );
     return [from ? "… " : "", ...parts, to < pieces.length ? " …" : ""];
   }
 
   function result({ name, anchor, title, page, text }, n, roots) {
-    const link = element(
+    const link = make(
       "a",
       { href: `${root}${name}.html${anchor && "#"}${anchor}`, role: "option", id: `hit-${n}` },
-      element("b", {}, ...excerpt(title, roots)),
-      element("small", {}, page),
-      element("span", {}, ...excerpt(text, roots)),
+      make("b", {}, ...excerpt(title, roots)),
+      make("small", {}, page),
+      make("span", {}, ...excerpt(text, roots)),
     );
     link.addEventListener("click", () => sessionStorage.setItem("sought", [...roots].join(" ")));
     return link;
@@ -154,7 +147,7 @@
 
   /** Put a field and its results into a box. */
   window.showSearch = (box, query = "") => {
-    const field = element("input", {
+    const field = make("input", {
       type: "search",
       placeholder: "Search the book",
       "aria-label": "Search the book",
@@ -164,8 +157,8 @@
       autocomplete: "off",
       spellcheck: "false",
     });
-    const said = element("p", { role: "status" });
-    const hits = element("div", { id: "hits", role: "listbox", "aria-label": "Results" });
+    const said = make("p", { role: "status" });
+    const hits = make("div", { id: "hits", role: "listbox", "aria-label": "Results" });
     let chosen = -1;
     const choose = (n) => {
       chosen = Math.max(-1, Math.min(hits.children.length - 1, n));
