@@ -274,11 +274,6 @@ def parametrize_with_checks(
     The function takes one argument, ``check``, and calls it. A subject is checked once, by the test
     of its first law. Expected failures, laws with reasons or a file of them (`expected_failures`),
     are strict xfails. The other arguments are those of `check`.
-
-    >>> from posenc import sinusoidal_encoding
-    >>> @parametrize_with_checks([sinusoidal_encoding], base=10_000)
-    ... def test_positions(check):
-    ...     check()
     """
     import pytest
 

@@ -162,7 +162,7 @@ def far_rows(probe: Any) -> Measured:
             made[k] = probe.call(np.zeros((1, 1, probe.widths[0])), [k])[0, 0]
     if not made:
         raise Skip("far positions are refused")
-    return exact_rows(probe, probe.off(np.array([*made.values()]), [*made], 1), [*made])
+    return exact_rows(probe, probe.off([*made], np.array([*made.values()])), [*made])
 
 
 # fmt: off
@@ -248,11 +248,9 @@ def repeat(probe: Any) -> Measured:
     where = range(min(9, probe.rows))
     x = probe.draw((2,), len(where))
     given, places = probe.give(x), probe.places(where)
-
-    def once() -> Any:
-        table = probe.kind == "table"
-        return probe.table_of(9, probe.widths[0]) if table else probe.raw(given, places)
-
+    once = partial(probe.raw, given, places)
+    if probe.kind == "table":  # itself, not a sum
+        once = partial(probe.table_of, len(where), x.shape[2])
     first = once()
     kept = values(first).copy()
     second = values(once()).copy()

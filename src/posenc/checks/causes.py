@@ -83,12 +83,10 @@ def mixed_angles(probe: Any) -> str | None:
     apart = {half: cos[0::2] - cos[1::2], 1: cos[:half] - cos[half:]}  # 0 in the other layout
     if partner not in apart or not np.abs(apart[partner]).max() < MOVES < np.ptp(cos):
         return None
-    if partner == half:
-        laid, how = "pairs are halves, but their angles are laid out for neighbors", (0, 1)
-    else:
-        laid, how = "pairs are neighbors, but their angles are laid out for halves", (1, 0)
-    names = "`repeat_interleave(2)`", "`cat((omega, omega))`"
-    return f"{laid}: {names[how[0]]} is taken for {names[how[1]]}"
+    paired, laid = ("halves", "neighbors") if partner == half else ("neighbors", "halves")
+    how = {"neighbors": "`repeat_interleave(2)`", "halves": "`cat((omega, omega))`"}
+    cause = f"pairs are {paired}, but their angles are laid out for {laid}"
+    return f"{cause}: {how[laid]} is taken for {how[paired]}"
 
 
 @sign("table module rotary", "identity")

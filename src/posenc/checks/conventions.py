@@ -106,10 +106,6 @@ class Convention:
             step = TURN / max(seq_len, 1) if isinstance(self.step, str) else Decimal(self.step)
             return [step * Decimal(self.base) ** (Decimal(-i) / divisor) for i in range(pairs)]
 
-    def speeds(self, d_model: int, seq_len: int = 1) -> Floats:
-        """Return the frequencies in float64."""
-        return np.array(self.omega(d_model, seq_len), dtype=np.float64)
-
     def angles(self, rows: Sequence[int], seq_len: int, d_model: int) -> Floats:
         """Return the angles, modulo 2π, of some rows of a table of length `seq_len`."""
         down = self.direction == "down"

@@ -115,6 +115,10 @@ class Decoder(Probe):
 
 
 BOUND = "√u·s, half the digits: summing in another order costs a few u of the scores' spread s"
+MOVED = (
+    "queries, keys and values count from different positions; if a norm with weights follows the "
+    "rotation, or positions are absolute, that is right: pass relative=False"
+)
 FROM_0 = "positions are counted from 0 in each call: the offset of the cache is ignored"
 UNEQUAL = "a step differs from the whole: another scale, layout or mask"
 
@@ -137,14 +141,14 @@ def why_steps(probe: Decoder) -> str | None:
     return UNEQUAL
 
 
-def same(after: str = "") -> Callable[[Pairs], Pairs]:
+def same(after: str, likely: str) -> Callable[[Pairs], Pairs]:
     """Register a law: scores that a function yields equal others, to half of the digits."""
 
     def register(pairs: Pairs) -> Pairs:
         def test(probe: Decoder) -> Measured:
             return largest([probe.near(*each) for each in pairs(probe)])
 
-        test.__doc__ = str(pairs.__doc__).replace("Likely", f"Bound: {BOUND}.\n    Likely")
+        test.__doc__ = f"{pairs.__doc__}\n\nBound: {BOUND}. Likely: {likely}."
         law(pairs.__name__, "decoder", after)(test)
         return pairs
 
@@ -155,19 +159,15 @@ def same(after: str = "") -> Callable[[Pairs], Pairs]:
 def shape(probe: Decoder) -> Measured:
     """There are scores for each token, and all are finite.
 
-    Bound: exact.
     Likely: an axis is missing, extra or swapped.
     """
     found = probe.read(probe.tokens)
     return 0.0, 0.0, f"{probe.library.name}, {found.shape[2]} scores after each token"
 
 
-@same()
+@same("", "sequences in a batch share state: an offset, or a cache")
 def batch(probe: Decoder) -> Found:
-    """Each text in a batch gets the same scores as alone.
-
-    Likely: sequences in a batch share state: an offset, or a cache.
-    """
+    """Each text in a batch gets the same scores as alone."""
     yield probe.read(probe.tokens), probe.whole, ""
 
 
@@ -186,54 +186,41 @@ def order(probe: Decoder) -> Measured:
     return probe.bound / float(apart), 1.0, "the bound, relative to the change by a swap"
 
 
-@same("batch")
+@same("batch", "the causal mask is missing, or off by one")
 def causal(probe: Decoder) -> Found:
-    """A later token changes no earlier score.
-
-    Likely: the causal mask is missing, or off by one.
-    """
+    """A later token changes no earlier score."""
     tokens = probe.tokens.copy()
     tokens[:, -1] = 1 + tokens[:, -1] % (tokens.max() - 1)
     yield probe.read(tokens)[:, :-1], probe.whole[:, :-1], ""
 
 
-@same("causal")
+@same("causal", "positions are counted from 0 in each call")
 def steps(probe: Decoder) -> Found:
-    """One token at a time gives the same scores as the whole text.
-
-    Likely: positions are counted from 0 in each call.
-    """
+    """One token at a time gives the same scores as the whole text."""
     loop, where = [1] * probe.length, probe.positions
     rows = [probe.walk(row[None], loop, positions=where[:1]) for row in probe.tokens]
     yield np.concatenate(rows), probe.whole, ""
     yield probe.walk(probe.tokens, loop, positions=where), probe.whole, "in a batch, "
 
 
-@same("steps")
+@same("steps", "in a chunk, the mask or the positions aren't shifted by the length of the cache")
 def chunks(probe: Decoder) -> Found:
-    """A text read in chunks with a cache gives the same scores as whole.
-
-    Likely: in a chunk, the mask or the positions aren't shifted by the length of the cache.
-    """
+    """A text read in chunks with a cache gives the same scores as whole."""
     yield probe.walk(probe.tokens, CHUNKS, positions=probe.positions), probe.whole, ""
 
 
-@same("batch")
+@same("batch", "padding is attended to, or counted as a position where positions are absolute")
 def padded(probe: Decoder) -> Found:
-    """In a left-padded batch, each text gives the same scores as alone.
-
-    Likely: padding is attended to, or counted as a position where positions are absolute.
-    """
+    """In a left-padded batch, each text gives the same scores as alone."""
     tokens, meant, given = probe.padded
     yield probe.read(tokens, "mask", **given), meant, ""
 
 
-@same("steps chunks padded")
+@same(
+    "steps chunks padded", "all rows share one offset, or the padding in the cache is attended to"
+)
 def ragged(probe: Decoder) -> Found:
-    """Left-padded texts of several lengths continue from a cache as they do alone.
-
-    Likely: all rows share one offset, or the padding in the cache is attended to.
-    """
+    """Left-padded texts of several lengths continue from a cache as they do alone."""
     if probe.step is None:
         raise Skip("no step")
     late, (tokens, meant, given) = probe.length - 4, probe.padded
@@ -241,12 +228,9 @@ def ragged(probe: Decoder) -> Found:
     yield made[:, late:], meant[:, late:], "after the prompt, "
 
 
-@same("batch")
+@same("batch", "a text attends to the one before it, or its positions continue from that one")
 def packed(probe: Decoder) -> Found:
-    """Texts packed into one row give the same scores as alone.
-
-    Likely: a text attends to the one before it, or its positions continue from that one.
-    """
+    """Texts packed into one row give the same scores as alone."""
     cut = probe.length // 2 - 1
     late, given = (probe.positions >= cut).astype(np.int64), (probe.tokens, probe.whole)
     both = [np.hstack([each[:, :cut], each[::-1, : probe.length - cut]]) for each in given]
@@ -254,13 +238,9 @@ def packed(probe: Decoder) -> Found:
     yield probe.read(both[0], "segments", segments=late, positions=where), both[1], ""
 
 
-@same("batch ragged")
+@same("batch ragged", MOVED)
 def moved(probe: Decoder) -> Found:
-    """A text shifted by 100 positions gives the same scores.
-
-    Likely: queries, keys and values count from different positions; if a norm with weights follows
-    the rotation, or positions are absolute, that is right: pass relative=False.
-    """
+    """A text shifted by 100 positions gives the same scores."""
     if not probe.relative:
         raise Skip("positions are absolute")
     later = probe.positions + 100
@@ -269,12 +249,9 @@ def moved(probe: Decoder) -> Found:
         yield probe.walk(probe.tokens, CHUNKS, positions=later), probe.whole, "in chunks, "
 
 
-@same()
+@same("", "state is kept from an earlier text: an offset, or a cache that isn't new")
 def repeat(probe: Decoder) -> Found:
-    """A second call gives the same scores.
-
-    Likely: state is kept from an earlier text: an offset, or a cache that isn't new.
-    """
+    """A second call gives the same scores."""
     yield np.concatenate([probe.read(row[None]) for row in probe.tokens]), probe.whole, ""
     if probe.step is not None:
         first, _, second = (probe.walk(probe.tokens[[row]], [probe.length]) for row in (0, 1, 0))

@@ -242,13 +242,11 @@ def unique(probe: Any) -> Measured:
     Bound: 4u√d: two rows of d entries, rounded.
     Likely: positions are rounded, or too few frequencies are different.
     """
-    d_model = probe.widths[0]
-    if probe.kind != "rotary":
-        table = probe.table(probe.at_most(probe.length), d_model) / probe.scale
-        return nearest_rows(table, probe.unit)
-    seq_len = min(probe.length, probe.limit)
-    x = np.repeat([[1, 0.5]], d_model // 2, axis=1).repeat(seq_len, axis=0)
-    return nearest_rows(probe.call(x, range(seq_len)), probe.unit)
+    seq_len, d_model = probe.at_most(probe.length), probe.widths[0]
+    if probe.kind == "rotary":
+        x = np.repeat([[1, 0.5]], d_model // 2, axis=1).repeat(seq_len, axis=0)
+        return nearest_rows(probe.call(x, range(seq_len)), probe.unit)
+    return nearest_rows(probe.table(seq_len, d_model) / probe.scale, probe.unit)
 
 
 def nearest_rows(table: Floats, unit: float) -> Measured:
@@ -320,16 +318,10 @@ def float32(probe: Any) -> Measured:
     Likely: errors exceed what float32 explains: a frequency in half precision, or a recurrence that
     is never restarted.
     """
-    rotary, note = probe.kind == "rotary", PLACE
-    limit = probe.limit if rotary else probe.at_most(probe.longest)
-    positions, off = positions_near(limit), None
-    if rotary and probe.layout is not None:
-        off = probe.off(positions)
-    elif not rotary and probe.reference is not None:
-        off = probe.off(probe.floats_of(limit, probe.widths[0])[positions], positions, limit)
-        note += f", of {limit}"
-    if off is None:
+    positions = positions_near(probe.limit)
+    if probe.layout is None or (off := probe.off(positions)) is None:
         raise Skip("no convention to compare with")
+    note = PLACE if probe.kind == "rotary" else f"{PLACE}, of {probe.limit}"
     return exact_rows(probe, off, positions, note)
 
 

@@ -90,7 +90,6 @@ class Turning(Probe):
     attention_factor: float = 1.0
     down = False  # whether positions decrease from row to row
     free = True  # whether a call takes any positions, or only 0, 1, 2, …
-    rows: int
     raw: Callable[..., Any]
     reaches: Callable[[int], bool]
     meant: Callable[..., Floats]
@@ -132,6 +131,16 @@ class Turning(Probe):
                     return length
         return seq_len  # a law will report it
 
+    @cached_property
+    def limit(self) -> int:
+        """The number of positions that the code takes, from 0."""
+        return self.at_most(self.longest)
+
+    @cached_property
+    def rows(self) -> int:
+        """The number of positions that most laws look at."""
+        return self.at_most(ROWS)
+
     def near(self, found: Floats, meant: Floats, x: Any, positions: Sequence[int]) -> Measured:
         """Compare the result of a call with what it should be."""
         same_shape(found, meant)
@@ -155,7 +164,7 @@ class Turning(Probe):
         counted = last - counted if self.down else counted
         omega, first = np.ones(1), np.zeros(1)
         if known := self.convention:
-            omega = known.speeds(self.widths[0], int(last) + 1)
+            omega = np.array(known.omega(self.widths[0], int(last) + 1), dtype=np.float64)
             first = known.first * omega
         elif self.layout is not None:
             omega, first = conv.measure(self.readable[self.layout][0])

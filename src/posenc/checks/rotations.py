@@ -15,7 +15,7 @@ from posenc.checks import conventions as conv
 from posenc.checks.arrays import Library, guess_library
 from posenc.checks.conventions import UNIT, Fit, Floats, Waves
 from posenc.checks.laws import Broken, Raised, user
-from posenc.checks.probe import ROWS, Turning
+from posenc.checks.probe import Turning
 
 MOVES = 2.0**-20  # 16u: a dimension that moves less doesn't count as turning
 LOUD = 1024.0  # x times this, in front of a norm, makes the norm's ε negligible
@@ -110,15 +110,6 @@ class Rotation(Turning):
     def module(self) -> Any:
         """The function, or a module of the first width."""
         return self.made(self.widths[0])
-
-    @cached_property
-    def limit(self) -> int:
-        """The number of positions that the function takes, from 0."""
-        return self.at_most(self.longest)
-
-    @property
-    def rows(self) -> int:  # type: ignore[override]
-        return min(ROWS, self.limit)
 
     def permutation(self, d_model: int) -> NDArray[np.int64]:
         """Return where the result keeps each dimension, from position 0: usually in its place.

@@ -15,7 +15,7 @@ from posenc.checks import conventions as conv
 from posenc.checks.arrays import Library, floats, loaded_torch, same_type, unit_of, values
 from posenc.checks.conventions import UNIT, Floats, Waves
 from posenc.checks.laws import Broken, Skip, WrongShape, user
-from posenc.checks.probe import POSITIONS, ROWS, Turning, take
+from posenc.checks.probe import POSITIONS, Turning, take
 
 SCALES: dict[str, Callable[[int], float]] = {
     "1": lambda d_model: 1.0,
@@ -104,10 +104,6 @@ class Table(Turning):
         return np.asarray(table[list(positions)] / self.scale)
 
     @cached_property
-    def rows(self) -> int:  # type: ignore[override]
-        return self.at_most(ROWS)
-
-    @cached_property
     def main(self) -> Floats:
         """The table at the first width."""
         return self.table(self.rows, self.widths[0])
@@ -151,9 +147,12 @@ class Table(Turning):
         """Return the rows, scaled so that pairs have length 1, as matrices of one column."""
         return self.square(d_model)[..., None] / self.factor[1][d_model]
 
-    def off(self, rows: Floats, positions: Sequence[int], seq_len: int) -> Waves:
-        """Return how far rows of a table of this length are from the convention's exact values."""
-        known: Any = self.reference
+    def off(self, positions: Sequence[int], rows: Floats | None = None) -> Waves | None:
+        """Return how far rows of the longest table are from exact values; or given rows."""
+        if (known := self.reference) is None:
+            return None
+        seq_len = self.limit if rows is None else 1  # counts where positions go down, or around
+        rows = self.floats_of(seq_len, self.widths[0])[list(positions)] if rows is None else rows
         exact = np.exp(1j * known.angles(positions, seq_len, self.widths[0]))
         return np.asarray(conv.split(rows / self.scale, known.layout) - exact)
 
