@@ -12,7 +12,7 @@ let coming = 0;
 self.fetch = async (address, options) => {
   const packed = String(address).endsWith(".wasm");
   // Kept unpacked, it comes through offline.js, and the browser keeps what it compiled of it.
-  const kept = packed && (await self.caches?.match(address));
+  const kept = packed && (await find(address));
   if (kept) {
     const response = await load(address);
     return response.ok ? response : kept;
@@ -39,10 +39,23 @@ self.fetch = async (address, options) => {
   return unpacked;
 };
 
-/** Keep a response where offline.js looks; without room, or in a private window, it is made anew. */
+/** What was kept at an address. */
+async function find(address) {
+  try {
+    return await caches.match(address);
+  } catch {
+    return undefined; // a private window, or a site without https, may have no cache
+  }
+}
+
+/** Keep a response where offline.js looks. */
 async function keep(address, response) {
-  const cache = await self.caches?.open(`python-${here.split("/").at(-2)}`);
-  await cache?.put(address, response).catch(() => {});
+  try {
+    const cache = await caches.open(`python-${here.split("/").at(-2)}`);
+    await cache.put(address, response);
+  } catch {
+    // Without a cache, or room in it, it is made anew.
+  }
 }
 
 const bytes = async (name) => (await fetch(here + name)).arrayBuffer();
@@ -51,7 +64,7 @@ const bytes = async (name) => (await fetch(here + name)).arrayBuffer();
 async function startPyodide(lockFileContents) {
   const options = { indexURL: here, packageBaseUrl: here, lockFileContents };
   const address = `${here}started`;
-  const kept = await self.caches?.match(address);
+  const kept = await find(address);
   const again = async () => loadPyodide({ ...options, _loadSnapshot: await kept.arrayBuffer() });
   if (kept) return again().catch(() => loadPyodide(options));
   const python = await loadPyodide({ ...options, _makeSnapshot: true });
