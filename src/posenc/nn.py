@@ -329,11 +329,11 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
     else:
         pairs = torch.unflatten(x, -1, (cos.shape[-1], 2))
         if not torch.compiler.is_compiling():
-            kind = torch.promote_types(x.dtype, torch.float32)
+            if x.dtype.itemsize < 4:  # there are no complex numbers of such
+                return _turned(x.float(), cos.float(), sin.float(), pairing).to(x.dtype)
             with suppress(RuntimeError, TypeError):  # odd strides; no complex numbers there
-                turns = torch.complex(cos.to(kind), sin.to(kind))
-                turned = torch.view_as_complex(pairs.to(kind)) * turns  # in one pass
-                return torch.view_as_real(turned).flatten(-2).to(x.dtype)
+                turned = torch.view_as_complex(pairs) * torch.complex(cos, sin)  # in one pass
+                return torch.view_as_real(turned).flatten(-2)
         one, two = pairs.unbind(-1)
     if torch.compiler.is_compiling():  # the compiler fuses these, and not addcmul
         both = one * cos - two * sin, two * cos + one * sin
