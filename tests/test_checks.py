@@ -292,6 +292,7 @@ BAD = [
     (lambda: ROTARY(rotate_pairs, library="json"), "library must have asarray"),
     (lambda: checks.check_bias(len, base=3), "unexpected arguments: base"),
     (lambda: checks.check_module(nn.LayerNorm(4)), "pass d_model"),
+    (lambda: checks.check_module(nn.LayerNorm(4), d_model="4"), "d_model must be an int, got '4'"),
     (lambda: checks.parametrize_with_checks([table], expect={"x": ""}), "got 'x'"),
     (lambda: checks.check_table(table, tags="mine"), "tags must be among learned, .*'mine'"),
     (lambda: checks.check_table(table, bases=3), "unexpected keyword argument 'bases'"),

@@ -39,7 +39,8 @@ def known_table(probe: Any) -> str | None:
 @sign("table module", "frequencies")
 def no_rule(probe: Any) -> str | None:
     """Look for frequencies that are equal, or whose base changes with the width."""
-    found = list(zip(probe.readable.get(probe.layout, ()), probe.widths, strict=False))
+    pairs = zip(probe.readable.get(probe.layout, ()), probe.widths, strict=False)
+    found = [(waves, d_model) for waves, d_model in pairs if waves.shape[1] >= PAIRS]
     if found and all(np.ptp(measure(waves)[0]) < 1e-3 for waves, _ in found):
         return "all ones"
     fits = [probe.possible(waves, probe.layout, d_model) for waves, d_model in found]

@@ -239,12 +239,10 @@ class Fit(NamedTuple):
 def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None) -> Iterator[Fit]:
     """Yield the conventions that these waves may follow, within the bounds of `measure`.
 
-    The waves are the first of `whole` pairs, by default all of them.
+    The waves are the first of `whole` pairs, by default all of them; `PAIRS` at least.
     """
     seq_len, pairs = waves.shape
     whole = pairs if whole is None else whole
-    if pairs < PAIRS:
-        return
     # A table that counts down is one that counts up, read from its last row.
     for direction in ("up", "down"):
         omega, phase = measure(waves if direction == "up" else waves[::-1])
