@@ -5,7 +5,9 @@ titles, text, code]``. The book's own index entries count as titles. Of code and
 the names that the text lacks are kept, each once: numbers fill outputs, and excerpts show prose.
 """
 
+import builtins
 import json
+import keyword
 import re
 from collections.abc import Iterable
 from html import unescape
@@ -17,6 +19,8 @@ from sphinx.search import IndexBuilder
 
 START = "window.bookPages="
 NAME = re.compile(r"[^\W\d]\w{2,}")
+# Python's own words, such as `for` and `print`, are in most cells and lead to none of them.
+COMMON = {*keyword.kwlist, *filter(str.islower, dir(builtins))}
 
 
 class Sections(IndexBuilder):
@@ -44,7 +48,7 @@ class Sections(IndexBuilder):
             code = " ".join(taken(part, is_code))
             others = [*taken(part, lambda node: isinstance(node, nodes.comment))]
             text = " ".join(plain(part).split())
-            words = {*NAME.findall(text)}
+            words = {*NAME.findall(text), *COMMON}
             names = [name for name in dict.fromkeys(NAME.findall(code)) if name not in words]
             if text or names:
                 found.append([anchor, heading, ", ".join(others), text, " ".join(names)])
