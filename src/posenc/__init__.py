@@ -1,7 +1,7 @@
 """Positional encodings: tables, rotations and biases in numpy.
 
-`posenc.nn` has them for torch, `posenc.config` reads a model's ``config.json``, and `posenc.checks`
-tests an implementation. `posenc.book` is what only the book uses, and changes when it does.
+`posenc.nn` has them for torch, `posenc.config` reads a model's ``config.json``, `posenc.checks`
+tests an implementation. `posenc.book` is for the book alone, and changes with it.
 """
 
 from posenc.attention import alibi_bias, alibi_slopes, rotary_turns, rotate_pairs, t5_buckets

@@ -43,11 +43,6 @@ def check_base(base: Any) -> float:
     return check_real("base", base, positive=True)
 
 
-def check_factor(factor: Any) -> float:
-    """Return the attention factor as a float, 1 by default, if it is positive."""
-    return 1.0 if factor is None else check_real("attention_factor", factor, positive=True)
-
-
 def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return `dtype` as a numpy dtype if it is one of the real floating-point types."""
     found = np.dtype(dtype)
@@ -77,6 +72,8 @@ def check_rotation(x: Sequence[int], seq_dim: int, pairing: str, first: int) -> 
         raise ValueError(f"pairing must be 'halves' or 'neighbors', got {pairing!r}")
     if len(x) < 2:
         raise ValueError(f"x must have at least 2 dimensions, got shape {tuple(x)}")
+    if x[-1] % 2:
+        check_d_model(x[-1])
     if first != 0 and check_int("first", first) not in range(0, x[-1], 2):
         raise ValueError(f"first must be even and a dimension of x, below {x[-1]}, got {first!r}")
     axis = check_int("seq_dim", seq_dim)
@@ -93,13 +90,13 @@ def check_frequencies(
     if base is not None:
         raise ValueError("base must not be given with frequencies, which include it")
     if len(omega) not in (1, 2) or not omega[-1]:
-        rule = "must have shape (pairs,) or (axes, pairs), with at least 1 pair"
-        raise ValueError(f"frequencies {rule}, got {tuple(omega)}")
+        rule = "shape (pairs,) or (axes, pairs), with at least 1 pair"
+        raise ValueError(f"frequencies must have {rule}, got {tuple(omega)}")
     if d_model is not None and 2 * omega[-1] > d_model:
         raise ValueError(f"frequencies must have at most {d_model // 2} pairs, got {omega[-1]}")
     if len(omega) == 2 and tuple(positions[-1:]) != tuple(omega[:1]):
-        rule = f"must have a coordinate for each of {omega[0]} axes"
-        raise ValueError(f"positions {rule}, got shape {tuple(positions)}")
+        rule = f"a coordinate for each of {omega[0]} axes"
+        raise ValueError(f"positions must have {rule}, got shape {tuple(positions)}")
 
 
 def fit_turns(
@@ -118,18 +115,15 @@ def fit_turns(
     cos, sin = turns[0].shape, turns[1].shape
     if cos != sin or not cos:
         raise ValueError(f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}")
-    seq_len, pairs, d_model = x[axis], cos[-1], x[-1]
-    if d_model % 2:
-        check_d_model(d_model)
-    if first > d_model - 2 * pairs:
-        most = f"{(d_model - first) // 2} pairs from dimension first = {first!r} of {d_model}"
-        raise ValueError(f"turns must have at most {most}, got {pairs}")
+    n, pairs, most = x[axis], cos[-1], (x[-1] - first) // 2
+    if pairs > most:
+        rule = f"{most} pairs from dimension first = {first!r} of {x[-1]}"
+        raise ValueError(f"turns must have at most {rule}, got {pairs}")
     batch = len(cos) == 3 and axis > 0 and (cos[0] == 1 or cos[0] == x[0])
-    if not (len(cos) == 2 or batch) or cos[-2] != seq_len:
-        shapes = f"({seq_len},), (1, {seq_len})" + (f" or ({x[0]}, {seq_len})" if axis else "")
-        rule = f"{shapes} for x of shape {tuple(x)} with positions in dimension {axis}"
+    if not (len(cos) == 2 or batch) or cos[-2] != n:
+        rule = f"({n},), (1, {n}) or (batch, {n}) for x of shape {tuple(x)} and seq_dim {axis}"
         raise ValueError(f"positions must have shape {rule}, got {tuple(cos[:-1])}")
     shape = [1] * len(x)
     shape[0] = cos[0] if batch else 1
-    shape[axis], shape[-1] = seq_len, pairs
+    shape[axis], shape[-1] = n, pairs
     return shape

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc._validate import (
-    check_d_model,
     check_dtype,
-    check_factor,
     check_frequencies,
     check_int,
     check_positions,
+    check_real,
     check_rotation,
     fit_turns,
 )
@@ -67,7 +66,9 @@ def rotary_turns(
     array([[1.    , 1.    ],
            [0.5403, 0.995 ]])
     """
-    where, factor = check_positions(positions, ndim=None), check_factor(attention_factor)
+    where, kind = check_positions(positions, ndim=None), check_dtype(dtype)
+    factor = 1.0 if attention_factor is None else attention_factor
+    check_real("attention_factor", factor, positive=True)
     if frequencies is not None:
         omega = check_positions(frequencies, "frequencies", ndim=None)
         check_frequencies(omega.shape, where.shape, d_model, base)
@@ -76,7 +77,6 @@ def rotary_turns(
     else:
         omega = angular_frequencies(d_model, base=10_000.0 if base is None else base)
     angles = where @ omega if omega.ndim == 2 else where[..., None] * omega
-    kind = check_dtype(dtype)
     return (np.cos(angles) * factor).astype(kind), (np.sin(angles) * factor).astype(kind)
 
 
@@ -92,21 +92,20 @@ def rotate_pairs(
     seq_dim: int = -2,
     first: int = 0,
 ) -> Array:
-    r"""Rotary encoding: turn each pair of a query or key by its position.
+    r"""Rotary encoding (RoFormer: Su et al., 2021): turn each pair by its position.
 
     .. math:: a' = a \cos k\omega_i - b \sin k\omega_i, \qquad
         b' = a \sin k\omega_i + b \cos k\omega_i
 
-    for the two dimensions a, b of pair i at position k.
+    for the two dimensions a, b of pair i of a query or key at position k.
 
     Parameters
     ----------
-    x : array_like, shape (..., seq_len, d_model) or (batch, ..., seq_len, d_model)
+    x : array_like, shape (..., seq_len, d_model)
         Queries or keys; the width of a head is positive and even.
-    positions : array_like, optional
-        Position of each row, shape (seq_len,), (1, seq_len) or (batch, seq_len), where batch is
-        the first dimension of `x`; finite; 0, …, seq_len - 1 by default. With frequencies for
-        several axes, one more dimension holds a coordinate per axis.
+    positions : array_like, shape (seq_len,), (1, seq_len) or (batch, seq_len), optional
+        Position of each row, finite; 0, …, seq_len - 1 by default; batch is the first dimension
+        of `x`. With frequencies for several axes, one more dimension has a coordinate for each.
     base : float, optional
         The constant that spreads the frequencies; positive, 10 000 by default.
     frequencies : array_like, shape (pairs,) or (axes, pairs), optional
@@ -114,14 +113,12 @@ def rotate_pairs(
         there are fewer than d_model / 2, the other dimensions are unchanged. With several axes,
         pair i turns by the sum over the axes of coordinate times frequency.
     attention_factor : float, optional
-        Multiplier of the turned dimensions, as `posenc.rotary_frequencies` returns it; 1 by
-        default.
+        Multiplier of what turns, as `posenc.rotary_frequencies` returns it; 1 by default.
     pairing : {"halves", "neighbors"}
         Whether pair i is dimensions (i, i + pairs), as most checkpoints want, or (2i, 2i + 1), as
         in the paper, elsewhere called interleaved.
     turns : pair of arrays, optional
-        The result of `rotary_turns`, instead of the four arguments before `pairing` that it
-        includes, to reuse sines and cosines in all layers.
+        What `rotary_turns` returned for all layers, instead of the arguments that it includes.
     seq_dim : int
         The dimension of `x` that holds positions: 1 for (batch, seq_len, heads, d_model).
     first : int
@@ -130,10 +127,6 @@ def rotate_pairs(
     Returns
     -------
     ndarray, shape and dtype of `x`
-
-    References
-    ----------
-    Su et al., "RoFormer: Enhanced transformer with rotary position embedding", 2021.
 
     Examples
     --------
@@ -149,8 +142,8 @@ def rotate_pairs(
     given["attention_factor"] = attention_factor
     if turns is None:
         where = np.arange(array.shape[axis]) if positions is None else positions
-        width = check_d_model(array.shape[-1]) - first
-        turns, given = rotary_turns(**given | {"positions": where, "d_model": width}), {}
+        given |= {"positions": where, "d_model": array.shape[-1] - first}
+        turns, given = rotary_turns(**given), {}
     shape = fit_turns(array.shape, turns, np.ndarray, axis, first, given)
     cos, sin = (np.reshape(each, shape).astype(np.float64) for each in turns)
     out, pairs = array.copy(), shape[-1]
@@ -226,16 +219,12 @@ def _library(x: Any) -> Any:
 
 
 def alibi_slopes(n_heads: int) -> NDArray[np.float32]:
-    r"""Slope of each of `n_heads` heads' linear distance penalty in ALiBi, in float32.
+    r"""Slopes of the heads' distance penalties in ALiBi (Press et al., 2022), shape (n_heads,).
 
     .. math:: m_h = 2^{-8h/n}, \qquad h = 1, \dots, n
 
     for n a power of two. For any other n, the slopes for the next lower power of two come first,
     then every second slope for the next higher one, as in the reference implementation.
-
-    References
-    ----------
-    Press, Smith and Lewis, "Train short, test long", 2022.
 
     Examples
     --------
@@ -257,7 +246,7 @@ def alibi_bias(
     Parameters
     ----------
     n_heads : int
-        Number of heads; at least 1.
+        As for `alibi_slopes`.
     queries : int or 1-D array_like
         Positions of the queries; an int L stands for 0, …, L - 1.
     keys : 1-D array_like, optional
@@ -267,11 +256,6 @@ def alibi_bias(
     -------
     ndarray of float32, shape (n_heads, queries, keys)
         :math:`-m_h |j - k|`; keys after the query aren't masked.
-
-    Examples
-    --------
-    >>> alibi_bias(8, [2], [0, 1, 2])[0]
-    array([[-1. , -0.5,  0. ]], dtype=float32)
     """
     if np.ndim(queries) == 0:
         queries = np.arange(check_int("queries", queries, minimum=0))
@@ -283,10 +267,10 @@ def alibi_bias(
 def t5_buckets(
     offsets: ArrayLike, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
 ) -> NDArray[np.int64]:
-    """Bucket of each offset in T5, whose scores get a learned number per head and bucket.
+    """Bucket of each offset in T5 (Raffel et al., 2020, section 2.1).
 
-    Half of a direction's buckets hold one distance each; the bounds of the others grow
-    geometrically toward `max_distance`, and the last one holds what is farther.
+    Scores get a learned number per head and bucket. Half of a direction's buckets hold one distance
+    each; bounds of the others grow geometrically to `max_distance`; the last holds what is farther.
 
     Parameters
     ----------
@@ -297,18 +281,12 @@ def t5_buckets(
     max_distance : int
         The distance toward which bounds grow; above the distances with a bucket of their own.
     bidirectional : bool
-        Whether keys after the query have buckets of their own, as in an encoder. In a decoder they
-        share bucket 0.
+        Whether keys after the query have buckets of their own; in a decoder they share bucket 0.
 
     Returns
     -------
     ndarray of int64, shape of `offsets`
         From 0 to n_buckets - 1.
-
-    References
-    ----------
-    Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
-    transformer", 2020, section 2.1.
 
     Examples
     --------

@@ -32,7 +32,7 @@ __all__ = [
 
 
 def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
-    r"""Angular frequency of each sine and cosine pair.
+    r"""Angular frequency of each sine and cosine pair (Vaswani et al., 2017, section 3.5).
 
     .. math:: \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}}, \qquad 0 \le i < d_\mathrm{model}/2
 
@@ -48,10 +48,6 @@ def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.f
     ndarray of float64, shape (d_model // 2,)
         Radians per position, from 1 at pair 0 to ``base ** (-(d_model - 2) / d_model)``.
 
-    References
-    ----------
-    Vaswani et al., "Attention is all you need", 2017, section 3.5.
-
     Examples
     --------
     >>> angular_frequencies(4, base=100)
@@ -66,11 +62,6 @@ def wavelengths(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
     r"""Wavelength of each pair, :math:`2\pi / \omega_i`: the positions in a full turn.
 
     Arguments, shape and dtype are those of `angular_frequencies`.
-
-    Examples
-    --------
-    >>> wavelengths(8).round(4)
-    array([   6.2832,   62.8319,  628.3185, 6283.1853])
     """
     return 2 * np.pi / angular_frequencies(d_model, base=base)
 
@@ -87,13 +78,10 @@ def sinusoidal_encoding(
     .. math:: \mathrm{PE}_{k,\,2i} = \sin(k\,\omega_i), \qquad
         \mathrm{PE}_{k,\,2i+1} = \cos(k\,\omega_i)
 
-    The first L positions are filled by rotating rows, which is fast.
-
     Parameters
     ----------
     positions : int or 1-D array_like
-        An int L stands for the positions 0, …, L - 1. An array may hold any finite real
-        numbers, fractional and negative ones too.
+        Finite real numbers, or an int L for 0, …, L - 1, which is filled by rotating rows: fast.
     d_model, base
         As for `angular_frequencies`, which gives :math:`\omega` and the source.
     dtype : dtype
@@ -109,19 +97,16 @@ def sinusoidal_encoding(
     array([[ 0.    ,  1.    ,  0.    ,  1.    ],
            [ 0.8415,  0.5403,  0.0998,  0.995 ],
            [ 0.9093, -0.4161,  0.1987,  0.9801]], dtype=float32)
-    >>> sinusoidal_encoding([0.5, -1], 2).round(4)
-    array([[ 0.4794,  0.8776],
-           [-0.8415,  0.5403]], dtype=float32)
     """
     omega = _frequencies(check_d_model(d_model), check_base(base))
     if isinstance(positions, int) or np.ndim(positions) == 0:
         seq_len = check_int("positions", positions, minimum=0)
-        table = np.empty((seq_len, 2 * len(omega)), check_dtype(dtype))
+        table = np.empty((seq_len, d_model), check_dtype(dtype))
         fill_table(table, omega)
-        return table
-    where = check_positions(positions)
-    table = np.empty((len(where), 2 * len(omega)), check_dtype(dtype))
-    fill_directly(table, omega, where)
+    else:
+        where = check_positions(positions)
+        table = np.empty((len(where), d_model), check_dtype(dtype))
+        fill_directly(table, omega, where)
     return table
 
 
@@ -136,7 +121,7 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDAr
     Parameters
     ----------
     offset : float
-        Positions to move by, also negative or fractional ones.
+        Positions to move by; any finite real number.
     d_model, base
         As for `angular_frequencies`.
 
@@ -169,19 +154,14 @@ def offset_kernel(
     Parameters
     ----------
     offsets : 1-D array_like
-        Positions between the two encodings; finite real numbers.
+        Finite real numbers.
     d_model, base
         As for `angular_frequencies`.
 
     Returns
     -------
-    ndarray of float64, shape (len(offsets),)
+    ndarray of float64, shape of `offsets`
         At most d_model / 2, at offset 0.
-
-    Examples
-    --------
-    >>> offset_kernel([0, 1, 6], 8).round(4)
-    array([4.    , 3.5353, 3.7837])
     """
     omega = angular_frequencies(d_model, base=base)
     angles = np.multiply.outer(check_positions(offsets, "offsets"), omega)
@@ -196,7 +176,7 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     Parameters
     ----------
     positions : int or 1-D array_like of int
-        An int L stands for the positions 0, …, L - 1. None may be negative.
+        From 0 to 2**n_bits - 1; an int L stands for 0, …, L - 1.
     n_bits : int
         Number of digits, at most 63.
 

@@ -18,7 +18,6 @@ from posenc import attention
 from posenc._validate import (
     check_base,
     check_d_model,
-    check_factor,
     check_frequencies,
     check_int,
     check_real,
@@ -44,14 +43,14 @@ def _refuse_scripting(*_: object) -> NoReturn:
 
 
 class SinusoidalPositionalEncoding(nn.Module):
-    r"""Add the sinusoidal encoding to a batch of embeddings, then apply dropout.
+    r"""Add the sinusoidal encoding to embeddings, then apply dropout (Vaswani et al., 2017, 5.4).
 
     .. math:: y_k = \operatorname{dropout}(x_k + \mathrm{PE}_k)
 
-    The table is a buffer in float32 (float64 after ``module.double()``), rounded once. Moving or
-    casting the module rebuilds it, so ``module.bfloat16().float()`` loses no precision. The sum is
-    rounded to the dtype of the input. State dicts don't have the table. A checkpoint that has it as
-    ``pe`` loads if it is the same; another one counts as an unexpected key, with a warning.
+    The table is a buffer in float32 (float64 after ``module.double()``), rounded once; moving or
+    casting the module rebuilds it. The sum is rounded to the dtype of the input. State dicts don't
+    have the table. A checkpoint that has it as ``pe`` loads if it is the same; another one counts
+    as an unexpected key, with a warning.
 
     Parameters
     ----------
@@ -67,10 +66,6 @@ class SinusoidalPositionalEncoding(nn.Module):
         Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model).
     device, dtype : torch.device, torch.dtype, optional
         As for torch's own modules; the table is float64 if `dtype` is, else float32.
-
-    References
-    ----------
-    Vaswani et al., "Attention is all you need", 2017, sections 3.5 and 5.4 (dropout).
 
     Examples
     --------
@@ -137,11 +132,10 @@ class SinusoidalPositionalEncoding(nn.Module):
         (seq_len,), (1, seq_len) or (batch, seq_len): finite real numbers, even beyond max_len.
         """
         _check_tensor("x", x)
-        if x.ndim != 3:
-            raise ValueError(f"x must have 3 dimensions, got shape {tuple(x.shape)}")
         max_len, d_model = self.pe.shape
-        if x.shape[2] != d_model:
-            raise ValueError(f"x must have width d_model = {d_model}, got {x.shape[2]}")
+        if x.ndim != 3 or x.shape[2] != d_model:
+            rule = f"3 dimensions, the last of width d_model = {d_model}"
+            raise ValueError(f"x must have {rule}, got shape {tuple(x.shape)}")
         batch, seq_len = x.shape[:2] if self.batch_first else (x.shape[1], x.shape[0])
         if positions is not None:
             cos, sin = rotary_turns(positions, d_model, base=self.base, dtype=self.pe.dtype)
@@ -159,18 +153,17 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Drop a saved ``pe``, unless it is another table: torch reports what is left."""
-        stored, d_model = state_dict.get(f"{prefix}pe", self.pe[:0].to("meta")), self.pe.shape[1]
-        if not (same := stored.is_meta):
-            rows = stored.detach().cpu().float().reshape(-1, stored.shape[-1] if stored.ndim else 1)
-            if rows.shape[1] == d_model and len(rows) == max((1, *stored.shape[:-1])):
-                table = sinusoidal_encoding(len(rows), d_model, base=self.base)
-                # One computed in float32 or stored in bfloat16 is off by 1e-3; another layout by 1.
-                same = np.allclose(rows.numpy(), table, rtol=0, atol=1e-2)
-        if same:
-            state_dict.pop(f"{prefix}pe", None)
-        else:
-            what = "is not the table of this layer: its width, base or layout differs"
-            warnings.warn(f"{prefix}pe in the checkpoint {what}", stacklevel=2)
+        stored, d_model = state_dict.pop(f"{prefix}pe", self.pe[:0].to("meta")), self.pe.shape[1]
+        rows, same = max((1, *stored.shape[:-1])), stored.is_meta
+        if stored.shape[-1:] == (d_model,) and stored.numel() == rows * d_model and not same:
+            table = torch.from_numpy(sinusoidal_encoding(rows, d_model, base=self.base))
+            # One computed in float32 or stored in bfloat16 is off by 1e-3; another layout by 1.
+            off = stored.detach().cpu().float().view_as(table) - table
+            same = bool(off.abs().max() < 1e-2)
+        if not same:
+            state_dict[f"{prefix}pe"] = stored
+            why = "is not the table of this layer: its width, base or layout differs"
+            warnings.warn(f"{prefix}pe in the checkpoint {why}", stacklevel=2)
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
 
@@ -196,8 +189,8 @@ def _check_dtype(dtype: torch.dtype | None) -> None:
         raise TypeError(f"dtype must be a floating-point type, got {dtype!r}")
 
 
-def _check_tensor(name: str, x: Any, *, floating: bool = True) -> None:
-    """Raise unless `x` is a dense tensor of floating-point (or of any real) numbers."""
+def _check_tensor(name: str, x: Any, *, floating: bool = True, finite: bool = False) -> None:
+    """Raise unless `x` is a dense tensor of floating-point (or any real) numbers."""
     kind = "floating-point tensor" if floating else "tensor of real numbers"
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a {kind}, got {x!r}")
@@ -205,17 +198,10 @@ def _check_tensor(name: str, x: Any, *, floating: bool = True) -> None:
         raise TypeError(f"{name} must be a dense {kind}: pass x.values(), and their positions")
     if not x.is_floating_point() and (floating or x.dtype == torch.bool or x.is_complex()):
         raise TypeError(f"{name} must be a {kind}, got one of {x.dtype}")
-
-
-def _check_finite(name: str, x: Tensor) -> None:
-    """Raise if a floating-point tensor has NaN or infinity, where its values can be read."""
-    if x.is_floating_point() and not torch.compiler.is_compiling():
-        try:
-            finite = bool(x.isfinite().all())
-        except RuntimeError:  # traced, batched by vmap, or on the meta device
-            return
-        if not finite:
-            raise ValueError(f"{name} must be finite, got {x!r}")
+    if finite and x.is_floating_point() and not torch.compiler.is_compiling():
+        with suppress(RuntimeError):  # traced, batched by vmap, or on the meta device
+            if not x.isfinite().all():
+                raise ValueError(f"{name} must be finite, got {x!r}")
 
 
 def rotary_turns(
@@ -236,16 +222,16 @@ def rotary_turns(
     >>> bool((rotate_pairs(x, turns=turns) == rotate_pairs(x)).all())
     True
     """
-    _check_tensor("positions", positions, floating=False)
-    _check_finite("positions", positions)
+    _check_tensor("positions", positions, floating=False, finite=True)
     _check_dtype(dtype)
-    factor, device = check_factor(attention_factor), _device_of_angles(positions.device)
+    factor = 1.0 if attention_factor is None else attention_factor
+    check_real("attention_factor", factor, positive=True)
+    device = _device_of_angles(positions.device)
     if frequencies is not None:
         exact = isinstance(frequencies, (Tensor, np.ndarray))  # a list would become float32
         omega = torch.as_tensor(frequencies, dtype=None if exact else torch.float64, device=device)
-        _check_tensor("frequencies", omega)
-        if not isinstance(frequencies, Tensor):  # a tensor may be a parameter, on any device
-            _check_finite("frequencies", omega)
+        # A tensor may be a parameter, on any device: its values aren't read.
+        _check_tensor("frequencies", omega, finite=not isinstance(frequencies, Tensor))
         check_frequencies(omega.shape, positions.shape, d_model, base)
         omega = omega.double()
     elif d_model is None:
@@ -286,13 +272,6 @@ def rotate_pairs(
     Angles are computed in float64 and cast last. Cosine and sine have the dtype of `x`, or `dtype`;
     so have products, unless they cost less in float32. With ``torch.float32``, half-precision input
     is rounded once, at the end. The result has the shape and dtype of `x`.
-
-    Examples
-    --------
-    >>> x = torch.tensor([[1.0, 0.0], [1.0, 0.0]])
-    >>> rotate_pairs(x).round(decimals=4)
-    tensor([[1.0000, 0.0000],
-            [0.5403, 0.8415]])
     """
     _check_tensor("x", x)
     _check_dtype(dtype)
@@ -303,8 +282,7 @@ def rotate_pairs(
     if turns is None:
         if positions is None:
             given["positions"] = torch.arange(sizes[axis], device=_device_of_angles(x.device))
-        width = check_d_model(sizes[-1]) - first
-        turns, given = rotary_turns(d_model=width, dtype=kind, **given), {}
+        turns, given = rotary_turns(d_model=sizes[-1] - first, dtype=kind, **given), {}
     shape = fit_turns(sizes, turns, Tensor, axis, first, given)
     cos, sin = turns
     if len(sizes) > 2 and (cos.ndim > 2 or axis != len(sizes) - 2):
@@ -343,13 +321,7 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
 
 
 def alibi_slopes(n_heads: int, *, device: torch.device | str | None = None) -> Tensor:
-    """`posenc.alibi_slopes` as a tensor.
-
-    Examples
-    --------
-    >>> alibi_slopes(4)
-    tensor([0.2500, 0.0625, 0.0156, 0.0039])
-    """
+    """`posenc.alibi_slopes` as a tensor in float32, shape (n_heads,)."""
     return torch.from_numpy(attention.alibi_slopes(n_heads)).to(device)
 
 

@@ -14,8 +14,6 @@ from posenc.scaling import SCALINGS, SHARED, Scaling, Setting, find_scaling
 
 __all__ = ["rotary_frequencies"]
 
-BASE = 10_000.0
-
 
 def _scaling(fields: Mapping[str, Any]) -> Scaling:
     """Return the type of scaling that a mapping names, or "default"."""
@@ -23,8 +21,8 @@ def _scaling(fields: Mapping[str, Any]) -> Scaling:
     for key in [key for key in ("rope_type", "type") if key in fields]:
         found = find_scaling(fields[key])
         if found is None:
-            known = ", ".join(SCALINGS)
-            raise ValueError(f"scaling[{key!r}] must be one of {known}, got {fields[key]!r:.80}")
+            rule = f"one of {', '.join(SCALINGS)}, got {fields[key]!r:.80}"
+            raise ValueError(f"scaling[{key!r}] must be {rule}")
         if found != (kind := kind or found):
             both = f"{fields['rope_type']!r}, {fields['type']!r}"
             raise ValueError(f"scaling['rope_type'] and scaling['type'] differ: {both}")
@@ -53,19 +51,16 @@ def rotary_frequencies(
     d_model : int
         Width of one head; positive and even.
     base : float, optional
-        The constant that spreads the frequencies; positive. By default ``rope_theta`` of
-        `scaling`, or 10 000. A base that contradicts ``rope_theta`` is an error.
+        Positive; by default ``rope_theta`` of `scaling`, which it must not contradict, or 10 000.
     scaling : mapping, optional
         ``rope_scaling`` or ``rope_parameters`` of a ``config.json``. Its ``rope_type`` (or
         ``type``) is one of those in `posenc.scaling.SCALINGS`, whose rules have the formulas and
         sources; other fields are named as in the file. A field that is None counts as missing.
     max_position_embeddings : int, optional
-        The configuration's field of that name. Required for dynamic; for yarn and longrope if the
-        mapping lacks ``factor`` or ``original_max_position_embeddings``; for llama3 if it lacks
-        the latter.
+        The configuration's field of that name, which dynamic needs, and other types for which the
+        mapping lacks ``factor`` or ``original_max_position_embeddings``.
     seq_len : int, optional
-        Length of the current sequence, which dynamic and longrope depend on. Without it, they give
-        the frequencies for short sequences.
+        Length of the current sequence, on which dynamic and longrope depend; short by default.
 
     Returns
     -------
@@ -78,13 +73,11 @@ def rotary_frequencies(
 
     Examples
     --------
-    >>> rotary_frequencies(4, base=100)[0]
-    array([1. , 0.1])
     >>> rotary_frequencies(4, base=100, scaling={"rope_type": "linear", "factor": 4.0})[0]
     array([0.25 , 0.025])
     """
     width = check_d_model(d_model)
-    number = BASE if base is None else check_base(base)
+    number = 10_000.0 if base is None else check_base(base)
     if scaling is not None and not isinstance(scaling, Mapping):
         raise TypeError(f"scaling must be a mapping, got {scaling!r}")
     fields = {name: value for name, value in (scaling or {}).items() if value is not None}
@@ -97,10 +90,10 @@ def rotary_frequencies(
         if base is not None and theta != number:
             raise ValueError(f"scaling['rope_theta'] is {theta:g}, but base is {number:g}")
         number = theta
-    lengths = {"max_position_embeddings": max_position_embeddings, "seq_len": seq_len}
-    for name, value in lengths.items():
-        if value is not None:
-            check_int(name, value, minimum=1)
+    if max_position_embeddings is not None:
+        check_int("max_position_embeddings", max_position_embeddings, minimum=1)
+    if seq_len is not None:
+        check_int("seq_len", seq_len, minimum=1)
     setting = Setting(number, width, width, fields, max_position_embeddings, seq_len)
     share = setting.number("partial_rotary_factor", 1.0)
     rotated = int(width * share)

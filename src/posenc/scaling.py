@@ -108,41 +108,16 @@ class Scaling:
         return self.required | self.optional
 
 
-SCALINGS: dict[str, Scaling] = {}
-
-
-def _type(
-    name: str, required: str = "", optional: str = "", *others: str
-) -> Callable[[Rule], Rule]:
-    """Enter a rule into the registry, with the fields that it reads, and other spellings."""
-
-    def enter(rule: Rule) -> Rule:
-        fields = frozenset(required.split()), frozenset(optional.split())
-        SCALINGS[name] = Scaling(name, rule, *fields, others)
-        return rule
-
-    return enter
-
-
-def find_scaling(name: Any) -> Scaling | None:
-    """Return the type of scaling that a file names, in any spelling."""
-    spelled = (each for each in SCALINGS.values() if name in (each.name, *each.spellings))
-    return next(spelled, None)
-
-
-@_type("default", "", "", "mrope")
 def _default(setting: Setting) -> tuple[Floats, float]:
     """ω_i = base^(-2i/d)."""
     return setting.omega, 1.0
 
 
-@_type("linear", "factor")
 def _linear(setting: Setting) -> tuple[Floats, float]:
     """ω_i / factor: positional interpolation (Chen et al., 2023, arXiv:2306.15595)."""
     return setting.omega / setting.number("factor", minimum=1.0), 1.0
 
 
-@_type("proportional", "", "factor")
 def _proportional(setting: Setting) -> tuple[Floats, float]:
     """Turn a share of the pairs, at the frequencies of the full width, and leave the rest."""
     omega = angular_frequencies(setting.d_model, base=setting.base)
@@ -151,7 +126,6 @@ def _proportional(setting: Setting) -> tuple[Floats, float]:
     return omega / setting.number("factor", 1.0, minimum=1.0), 1.0
 
 
-@_type("dynamic", "factor", "alpha")
 def _dynamic(setting: Setting) -> tuple[Floats, float]:
     """Raise the base by (factor·L/limit - factor + 1)^(d/(d-2)) in a text of L > limit positions.
 
@@ -170,7 +144,6 @@ def _dynamic(setting: Setting) -> tuple[Floats, float]:
     return angular_frequencies(width, base=setting.base * stretch ** (width / (width - 2))), 1.0
 
 
-@_type("ntk", "factor", "mixed_b")
 def _ntk(setting: Setting) -> tuple[Floats, float]:
     """Divide ω_i by factor^(2(i+1)/d), or by exp(log(factor)·(2/d)^b·(i+1)^b) with ``mixed_b``.
 
@@ -181,11 +154,6 @@ def _ntk(setting: Setting) -> tuple[Floats, float]:
     return setting.omega / setting.number("factor", minimum=1.0) ** place**power, 1.0
 
 
-@_type(
-    "yarn",
-    "",
-    f"factor {ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate",
-)
 def _yarn(setting: Setting) -> tuple[Floats, float]:
     """Blend from ω_i to ω_i / factor between two pairs (YaRN: Peng et al., arXiv:2309.00071).
 
@@ -193,17 +161,14 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
     """
     width, factor, trained = setting.rotated, setting.stretch(), setting.trained_len()
     if factor < 1:
-        limit = setting.max_position_embeddings
-        raise ValueError(
-            f"max_position_embeddings must be at least {ORIGINAL} = {trained}, got {limit}"
-        )
+        rule = f"at least {ORIGINAL} = {trained}, got {setting.max_position_embeddings}"
+        raise ValueError(f"max_position_embeddings must be {rule}")
     if setting.base <= 1:
         raise ValueError(f"base must be above 1 for scaling of type 'yarn', got {setting.base!r}")
     fast, slow = setting.number("beta_fast", 32.0), setting.number("beta_slow", 1.0)
     if fast < slow:
-        raise ValueError(
-            f"scaling['beta_fast'] must not be below beta_slow = {slow:g}, got {fast:g}"
-        )
+        rule = f"must not be below beta_slow = {slow:g}, got {fast:g}"
+        raise ValueError(f"scaling['beta_fast'] {rule}")
 
     def pair_with(turns: float) -> float:
         """Return the fractional index of the pair that makes `turns` over the trained length."""
@@ -233,28 +198,17 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
     return frequencies, temperature(1.0)
 
 
-@_type(
-    "longrope",
-    "short_factor long_factor",
-    f"factor {ORIGINAL} attention_factor short_mscale long_mscale",
-    "su",
-)
 def _longrope(setting: Setting) -> tuple[Floats, float]:
     """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (arXiv:2402.13753)."""
     short, long = setting.factors("short_factor"), setting.factors("long_factor")
     factor, trained = setting.stretch(), setting.trained_len()
     beyond = (setting.seq_len or 0) > trained
     chosen, mscale = (long, "long_mscale") if beyond else (short, "short_mscale")
-    if mscale in setting.fields:  # Phi-3.5-MoE
-        attention = setting.number(mscale)
-    elif "attention_factor" in setting.fields:
-        attention = setting.number("attention_factor")
-    else:
-        attention = math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 else 1.0
-    return setting.omega / chosen, attention
+    usual = math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 else 1.0
+    name = mscale if mscale in setting.fields else "attention_factor"  # Phi-3.5-MoE has mscale
+    return setting.omega / chosen, setting.number(name, usual)
 
 
-@_type("llama3", "factor low_freq_factor high_freq_factor", ORIGINAL)
 def _llama3(setting: Setting) -> tuple[Floats, float]:
     """Blend from ω_i / factor to ω_i between low_freq_factor and high_freq_factor turns."""
     factor, trained = setting.number("factor", minimum=1.0), setting.trained_len()
@@ -264,8 +218,32 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
         raise ValueError(f"scaling['high_freq_factor'] {rule}")
     omega = setting.omega
     turns = trained * omega / (2 * np.pi)
-    if high == low:  # as in Llama 4 Scout: no blending
-        kept = (turns >= high).astype(np.float64)
-    else:
-        kept = np.clip((turns - low) / (high - low), 0, 1)
+    # Equal in Llama 4 Scout: no blending.
+    kept = np.clip((turns - low) / (high - low), 0, 1) if high > low else turns >= high
     return (1 - kept) * omega / factor + kept * omega, 1.0
+
+
+def _entry(
+    name: str, rule: Rule, required: str = "", optional: str = "", *spellings: str
+) -> Scaling:
+    return Scaling(name, rule, frozenset(required.split()), frozenset(optional.split()), spellings)
+
+
+BLENDED = f"{ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"
+LISTED = f"factor {ORIGINAL} attention_factor short_mscale long_mscale"
+_ALL = (
+    _entry("default", _default, "", "", "mrope"),
+    _entry("linear", _linear, "factor"),
+    _entry("proportional", _proportional, "", "factor"),
+    _entry("dynamic", _dynamic, "factor", "alpha"),
+    _entry("ntk", _ntk, "factor", "mixed_b"),
+    _entry("yarn", _yarn, "", f"factor {BLENDED}"),
+    _entry("longrope", _longrope, "short_factor long_factor", LISTED, "su"),
+    _entry("llama3", _llama3, "factor low_freq_factor high_freq_factor", ORIGINAL),
+)
+SCALINGS: dict[str, Scaling] = {each.name: each for each in _ALL}
+
+
+def find_scaling(name: Any) -> Scaling | None:
+    """Return the type of scaling that a file names, in any spelling."""
+    return next((each for each in _ALL if name in (each.name, *each.spellings)), None)
