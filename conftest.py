@@ -4,6 +4,7 @@ import difflib
 import re
 from pathlib import Path
 
+import forked_kernels
 import nbval.plugin
 import near_answers
 import pictures
@@ -16,6 +17,7 @@ NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 
 def pytest_configure(config):
     """Disable coverage in kernels: it doubles a chapter's time, and the unit tests cover all."""
+    forked_kernels.install()
     nbval.plugin.setup_coverage = nbval.plugin.teardown_coverage = lambda *given: None
     if config.getoption("numprocesses", None):
         config.pluginmanager.register(Progress(config))
