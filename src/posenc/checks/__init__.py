@@ -22,9 +22,6 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from posenc._validate import check_base, check_int, check_positions, check_real
 from posenc.checks import causes, modules  # noqa: F401 - they register laws and signs
 from posenc.checks.arrays import loaded_torch
 from posenc.checks.biases import Bias, Expected
@@ -32,7 +29,7 @@ from posenc.checks.conventions import KNOWN, Convention
 from posenc.checks.decoders import Decoder
 from posenc.checks.laws import KINDS, LAWS, Law, Raised, choose, laws_of, run
 from posenc.checks.museum import MUSEUM, Exhibit
-from posenc.checks.probe import POSITIONS, TAGS, Probe, Turning
+from posenc.checks.probe import POSITIONS, TAGS, Probe
 from posenc.checks.report import QUIET, Report, Row, check_reasons
 from posenc.checks.rotations import Rotation
 from posenc.checks.tables import Layer, Table
@@ -70,7 +67,7 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
     laws : iterable of str, optional
         Names of the laws to test, from those that `laws_of` lists; all of them by default.
     """
-    return _run(Table, encode, options)
+    return _run(Table, encode, **options)
 
 
 def check_module(
@@ -95,9 +92,7 @@ def check_module(
     **options
         As for `check_table`.
     """
-    if d_model is not None:
-        check_int("d_model", d_model, minimum=2)
-    return _run(Layer, module, options, d_model=d_model, batch_first=batch_first)
+    return _run(Layer, module, d_model=d_model, batch_first=batch_first, **options)
 
 
 def check_rotary(
@@ -116,8 +111,8 @@ def check_rotary(
     rotate : callable
         ``rotate(x, positions)`` with x of shape (..., seq_len, d) and positions of shape
         (seq_len,), integers, returns the shape of x. Positions of shape (batch, seq_len) are tested
-        if it takes them. A result whose dimensions are permuted passes, since scores are what
-        counts, and so does a norm after the rotation. A class of modules is made for each width.
+        if it takes them. Scores are what counts: permuted dimensions pass, and so does a norm after
+        the rotation. A class of modules is made for each width.
     frequencies : array_like, optional
         Radians per position of each pair, if they aren't powers of a base: the result of
         `posenc.rotary_frequencies` for yarn, llama3 and the like; with several axes, shape
@@ -130,23 +125,13 @@ def check_rotary(
         ``[0, 1, 2, 0, 1, 2, 0, 0]`` (interleaved), for one width. All laws are tested with equal
         coordinates, as text has.
     library : module or str, optional
-        The array library that it uses: numpy, torch, or one that follows the array API standard,
-        such as ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
+        Its array library: numpy, torch, or one that follows the array API standard, such as
+        ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
     **options
         As for `check_table`.
     """
-    if check_real("attention_factor", attention_factor) <= 0:
-        raise ValueError(f"attention_factor must be positive, got {attention_factor!r}")
-    if frequencies is not None:
-        frequencies = check_positions(frequencies, "frequencies", ndim=None)
-    own: dict[str, Any] = {"attention_factor": float(attention_factor), "axis_of_pair": None}
-    if isinstance(axes, Sequence):
-        own["axis_of_pair"] = [check_int("axes", each, minimum=0) for each in axes]
-        axes = max(own["axis_of_pair"], default=0) + 1
-    own["axes"] = 0 if axes is None else check_int("axes", axes, minimum=2)
-    if np.ndim(frequencies) == 2 and len(frequencies) != own["axes"]:
-        raise ValueError(f"frequencies need a row per axis, got {len(frequencies)}, axes={axes}")
-    return _run(Rotation, rotate, options, frequencies=frequencies, library=library, **own)
+    options |= {"frequencies": frequencies, "attention_factor": attention_factor, "axes": axes}
+    return _run(Rotation, rotate, library=library, **options)
 
 
 def check_bias(
@@ -171,9 +156,7 @@ def check_bias(
     **options
         `tags` and `laws`, as for `check_table`.
     """
-    if not (expected in (None, "alibi", "t5") or callable(expected)):
-        raise ValueError(f"expected must be 'alibi', 't5' or a function, got {expected!r}")
-    return _run(Bias, bias, options, causal=causal, expected=expected)
+    return _run(Bias, bias, causal=causal, expected=expected, **options)
 
 
 def check_decoder(
@@ -206,22 +189,15 @@ def check_decoder(
     relative : bool
         Whether scores depend only on offsets, as with RoPE and ALiBi, unless a norm with weights
         follows the rotation.
-    library : module or str, optional
-        The array library that it uses, as for `check_rotary`.
-    **options
-        `tags` and `laws`, as for `check_table`.
+    library, **options
+        As for `check_rotary`; `tags` and `laws`, as for `check_table`.
     """
-    if not (step is None or callable(step)):
-        raise TypeError(f"step must be callable, got {step!r}")
-    check_int("vocabulary", vocabulary, minimum=3)
-    check_int("length", length, minimum=12)
-    own = {"vocabulary": vocabulary, "length": length, "relative": relative, "library": library}
-    return _run(Decoder, full, options, step=step, **own)
+    options |= {"step": step, "vocabulary": vocabulary, "length": length, "relative": relative}
+    return _run(Decoder, full, library=library, **options)
 
 
-CHECKS: dict[str, Callable[..., Report]] = dict(
-    zip(KINDS, (check_table, check_module, check_rotary, check_bias, check_decoder), strict=True)
-)
+_EVERY = (check_table, check_module, check_rotary, check_bias, check_decoder)
+CHECKS: dict[str, Callable[..., Report]] = dict(zip(KINDS, _EVERY, strict=True))
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
@@ -284,11 +260,11 @@ def parametrize_with_checks(
             pytest.skip(row.note)
         replace(report(), rows=(row,)).raise_if_failed()
 
-    known = expected_failures(expect) if isinstance(expect, (str, Path)) else expect or {}
+    known = expected_failures(expect) if isinstance(expect, (str, Path)) else None
     parameters = []
     for subject in subjects:
         laws = [law.name for law in choose(kind or kind_of(subject), options.get("laws"))]
-        reasons: Any = known if known is expect else known.get(_name(subject), {})
+        reasons: Any = expect or {} if known is None else known.get(_name(subject), {})
         check_reasons(reasons, laws)
         report = cache(partial(check, subject, kind, **options))
         for law in laws:
@@ -299,47 +275,17 @@ def parametrize_with_checks(
     return decorator
 
 
-def _run(probe: type[Probe], subject: Any, options: dict[str, Any], **own: Any) -> Report:
-    """Test the laws on a probe of a subject, with its own options and the shared ones."""
+def _run(
+    probe: type[Probe], subject: Any, laws: Iterable[str] | None = None, **options: Any
+) -> Report:
+    """Test the laws on a probe of a subject."""
     if not callable(subject):
         raise TypeError(f"a subject must be callable, got {subject!r}")
-    tags, laws = options.pop("tags", ()), options.pop("laws", None)
-    own["tags"] = frozenset([tags] if isinstance(tags, str) else tags)
-    for tag in own["tags"] - {*TAGS}:
-        raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
-    if issubclass(probe, Turning):
-        options = _turning(**options)
-    elif options:
-        raise TypeError(f"unexpected arguments: {', '.join(options)}")
     try:
-        made = probe(subject, **own, **options)
+        made = probe(subject, **options)
     except Raised as error:  # a layer can't be made
         raise error.__cause__ or error from None
     return run(made, _name(subject), laws)
-
-
-def _turning(
-    base: float | None = None,
-    convention: str | Convention | None = None,
-    widths: Sequence[int] = (16, 24),
-    length: int = 2048,
-    longest: int = 1_000_000,
-) -> dict[str, Any]:
-    """Validate the options that three checks share, and name them as probes do."""
-    found = [check_int("widths", each, minimum=6) for each in np.atleast_1d(widths).tolist()]
-    if not found or any(each % 2 for each in found):
-        raise ValueError(f"widths must be even, and at least one, got {widths!r}")
-    asked = KNOWN.get(convention) if isinstance(convention, str) else convention
-    if not isinstance(asked, Convention) and convention is not None:
-        names = ", ".join(KNOWN)
-        raise ValueError(f"convention must be a Convention or one of {names}, got {convention!r}")
-    return {
-        "base": None if base is None else check_base(base),
-        "asked": asked,
-        "candidate_widths": tuple(found),
-        "length": check_int("length", length, minimum=2),
-        "longest": check_int("longest", longest, minimum=16),
-    }
 
 
 def _name(subject: Any) -> str:

@@ -24,10 +24,8 @@ class Library:
 
     def __init__(self, namespace: Any) -> None:
         space = importlib.import_module(namespace) if isinstance(namespace, str) else namespace
-        if not isinstance(space, ModuleType):
-            raise TypeError(f"library must be a module or its name, got {space!r}")
-        if not hasattr(space, "asarray"):
-            raise ValueError(f"library must have asarray, as the array API requires, got {space!r}")
+        if not isinstance(space, ModuleType) or not hasattr(space, "asarray"):
+            raise TypeError(f"library must be a module with asarray, or its name, got {space!r}")
         self.namespace: Any = space
         self.name: str = space.__name__.partition(".")[0]
 
@@ -55,8 +53,7 @@ def guess_library(call: Callable[[Library], Any]) -> Library:
     spaces = [each for each in (loaded_torch(), np) if each]
     for space in spaces:
         with contextlib.suppress(Raised):
-            made = user(call, Library(space))
-            return Library(space if hasattr(made, "detach") else np)
+            return Library(space if hasattr(user(call, Library(space)), "detach") else np)
     return Library(spaces[0])
 
 
@@ -72,14 +69,13 @@ def unit_of(array: Any) -> float:
 
 def values(array: Any) -> NDArray[Any]:
     """Convert an array of any library to numpy; bfloat16 becomes float32."""
+    half = name_of(array) == "bfloat16"
     if hasattr(array, "detach"):
-        array = array.detach().cpu()
-        array = array.float() if name_of(array) == "bfloat16" else array
-    elif name_of(array) == "bfloat16":
+        return np.asarray((array.float() if half else array).detach().cpu())
+    if half:
         return np.asarray(array).astype(np.float32)
-    if isinstance(array, (np.ndarray, np.generic)) or not hasattr(array, "__dlpack__"):
-        return np.asarray(array)
-    return np.from_dlpack(array)
+    numpy = isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__")
+    return np.asarray(array) if numpy else np.from_dlpack(array)
 
 
 def floats(array: Any, finite: bool = True) -> Floats:

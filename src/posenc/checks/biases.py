@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from posenc.attention import alibi_slopes, t5_buckets
+from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
 from posenc.checks.arrays import floats, values
 from posenc.checks.conventions import Floats
-from posenc.checks.laws import Broken, Measured, Skip, compared, law, same_shape, user
+from posenc.checks.laws import Broken, Measured, Skip, compared, law, user
 from posenc.checks.probe import Probe
 
 LENGTH = 24
@@ -24,8 +24,12 @@ class Bias(Probe):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
     kind = "bias"
-    causal: bool
-    expected: Expected
+
+    def __init__(self, bias: Any, causal: bool, expected: Expected, **options: Any) -> None:
+        super().__init__(bias, **options)
+        if not (expected in (None, "alibi", "t5") or callable(expected)):
+            raise ValueError(f"expected must be 'alibi', 't5' or a function, got {expected!r}")
+        self.causal, self.expected = causal, expected
 
     def square(self, seq_len: int, make: Callable[[int], Any] | None = None) -> Floats:
         """Return the bias with a head axis, and 0 where a causal mask hides it."""
@@ -58,8 +62,8 @@ def offset(probe: Bias) -> Measured:
     Bound: 4u|b|: two entries, each a slope and a product, rounded.
     Likely: the distance isn't that of query and key.
     """
-    moved = probe.main[:, 1:, 1:] - probe.main[:, :-1, :-1]
-    return compared(moved, 4 * probe.unit * np.abs(probe.main).max())
+    limit = 4 * probe.unit * np.abs(probe.main).max()
+    return compared(probe.main[:, 1:, 1:], probe.main[:, :-1, :-1], limit)
 
 
 @law("start", "bias")
@@ -68,7 +72,7 @@ def start(probe: Bias) -> Measured:
 
     Likely: the length leaks into the bias.
     """
-    return compared(probe.square(9) - probe.main[:, :9, :9], 0, "a shorter sequence")
+    return compared(probe.square(9), probe.main[:, :9, :9], 0, "a shorter sequence")
 
 
 @law("values", "bias", after="offset start")
@@ -82,19 +86,16 @@ def expected_values(probe: Bias) -> Measured:
         raise Skip("none were requested")
     if probe.expected == "t5":
         return one_value_per_bucket(probe)
-    slopes, alibi = alibi_slopes(len(probe.main)), probe.expected == "alibi"
-    apart = np.abs(np.subtract.outer(np.arange(LENGTH), np.arange(LENGTH)))
-    make: Any = (lambda _: -slopes[:, None, None] * apart) if alibi else probe.expected
+    alibi, heads = probe.expected == "alibi", len(probe.main)
+    make: Any = (lambda n: alibi_bias(heads, n)) if alibi else probe.expected
     wanted = probe.square(LENGTH, make)
-    same_shape(probe.main, wanted)
-    off = np.abs(probe.main - wanted).max(axis=(1, 2))
     limit = 4 * probe.unit * float(np.abs(wanted).max())
-    if off.max() > limit and alibi:
-        head, found = int((off > limit).argmax()), -probe.main[:, 1, 0]
-        how = f"head {head} has slope {found[head]:.6g}, not {slopes[head]:.6g}"
+    if alibi and (wrong := (np.abs(probe.main - wanted) > limit).any(axis=(1, 2))).any():
+        head, slopes = int(wrong.argmax()), alibi_slopes(heads)
+        how = f"head {head} has slope {-probe.main[head, 1, 0]:.6g}, not {slopes[head]:.6g}"
         cause = "if the number of heads isn't a power of two, the slopes of the power below come "
         raise Broken(how, cause + "first, then every second one of the power above")
-    return compared(off, limit, "head {}")
+    return compared(probe.main, wanted, limit, "head {}")
 
 
 def one_value_per_bucket(probe: Bias) -> Measured:
@@ -127,10 +128,13 @@ def mirror(probe: Bias) -> Measured:
     """
     if probe.causal:
         raise Skip("a causal mask hides the other side")
-    return compared(probe.main - probe.main.swapaxes(1, 2), 0)
+    back = probe.main.swapaxes(1, 2)
+    if np.array_equal(probe.main, -back) and probe.main.any():
+        raise Broken("the bias forward is minus the one backward", "signed distance")
+    return compared(probe.main, back, 0)
 
 
-@law("penalty", "bias", after="offset")
+@law("penalty", "bias", after="offset mirror")
 def penalty(probe: Bias) -> Measured:
     """No word gets a bonus, and no farther word a smaller penalty.
 

@@ -206,12 +206,11 @@ def odd(probe: Any) -> Measured:
         _ = rotary or probe.table_of(8, width + 1)
         return 0.0, 0.0, f"refused: {str(error).partition(':')[0]}"
     if rotary:
-        note = "the last dimension passes"
         right = np.abs(np.linalg.norm(out, axis=-1) - np.linalg.norm(x, axis=-1)).max() < 1e-4
+        note = "the last dimension passes"
     else:
-        note = "a column of zeros, as in tensor2tensor"
         padded = out.shape[-1] == width and not out[..., -1].any() and probe.convention
-        right = padded and padded.rule == "d/2 - 1"
+        right, note = padded and padded.rule == "d/2 - 1", "a column of zeros, as in tensor2tensor"
     if not right:
         how = f"shape {out.shape} for width {width}, and no error"
         raise Broken(how, None if rotary else "odd")
@@ -226,16 +225,17 @@ def strided(probe: Any) -> Measured:
     """
     if probe.library.name not in ("numpy", "torch"):
         raise Skip(f"{probe.library.name} doesn't expose strides")
-    width, positions, found = probe.widths[0], range(min(6, probe.rows)), []
-    given = probe.give(np.concatenate([probe.draw((12,), 12)] * 2, axis=-1))[..., :width]
-    views = {"every second row": given[:4, ::2], "transposed": given.swapaxes(0, 1)[:5]}
+    where, found = range(min(6, probe.rows)), []
+    wide = probe.give(np.concatenate([probe.draw((12,), 12)] * 2, axis=-1))
+    wide = wide[..., : probe.widths[0]]
+    views = {"every second row": wide[:4, ::2], "transposed": wide.swapaxes(0, 1)[:5]}
     if probe.library.name == "torch":
-        views["expanded"] = given[:1].expand(3, -1, -1)
-    for name, rows in views.items():
-        view, places = rows[:, : len(positions)], probe.places(positions)
-        same = values(view).copy()
-        out, plain = (floats(probe.raw(each, places)) for each in (view, probe.give(same)))
-        found.append((*probe.near(out, plain, same, positions)[:2], name))
+        views["expanded"] = wide[:1].expand(3, -1, -1)
+    for name, view in views.items():
+        rows, places = view[:, : len(where)], probe.places(where)
+        x = values(rows).copy()
+        out, plain = (floats(probe.raw(each, places)) for each in (rows, probe.give(x)))
+        found.append((*probe.near(out, plain, x, where)[:2], name))
     return largest(found)
 
 
@@ -265,4 +265,4 @@ def repeat(probe: Any) -> Measured:
             raise Broken("the input was changed")
     if not np.array_equal(values(first), kept, equal_nan=True):
         raise Broken("a later call overwrote the first result")
-    return compared(floats(second) - floats(kept), 0)
+    return compared(floats(second), floats(kept), 0)

@@ -21,9 +21,7 @@ NEAR = 1e-4  # far beyond rounding, far below the effect of a wrong position
 def known_table(probe: Any) -> str | None:
     """Compare with the museum's tables, at the requested base and the usual one."""
     d_model = probe.widths[0]
-    table = probe.table(probe.rows, d_model)
-    if table.shape != (probe.rows, d_model):
-        return "doubled class" if table.shape[-1] == 2 * d_model else None
+    table = probe.main
     if (np.abs(table - table[0]) < 1e-6).all():
         equal = "batch for sequence" if probe.kind == "module" else "all rows are equal"
         return equal if table.any() else "sum thrown away"
@@ -163,10 +161,3 @@ def by_size(probe: Any) -> str | None:
             return f"it goes wrong with more than {most} {name}"
     odd = wrong and all(n % 2 for *_, n in wrong) and any(n % 2 == 0 for *_, n in right)
     return "it goes wrong at odd lengths" if odd else None
-
-
-@sign("bias", "mirror penalty")
-def signed(probe: Any) -> str | None:
-    """Look for a signed distance."""
-    odd = np.array_equal(probe.main, -probe.main.swapaxes(1, 2))
-    return "signed distance" if odd and probe.main.any() else None

@@ -53,11 +53,11 @@ class Convention:
         The constant that spreads the frequencies, the position of the first row, and the positions
         between rows; the step "one turn" is 2π / L.
     direction : {"up", "down", "backwards"}
-        Whether positions increase or decrease from row to row; "backwards" is a clockwise rotation,
-        which gives the same scores as a counterclockwise one.
+        Whether positions increase or decrease from row to row; "backwards" turns clockwise, which
+        gives the same scores.
     extent : {"whole", "partial", "proportional"}
-        Which part of a head turns: "partial" turns the first dimensions as if they were a separate
-        head, with its own exponents; "proportional", the first pairs at the whole head's.
+        "partial" turns the first dimensions of a head as if they were a separate head, with its own
+        exponents; "proportional", the first pairs at the whole head's.
     share : float
         The share of the dimensions that turn, above 0 and at most 1.
     """
@@ -73,8 +73,9 @@ class Convention:
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        allowed = {"layout": (*LAYOUTS, *ROTARY_LAYOUTS), "rule": tuple(EXPONENTS)}
-        for name, each in (allowed | {"direction": DIRECTIONS, "extent": EXTENTS}).items():
+        allowed = {"layout": (*LAYOUTS, *ROTARY_LAYOUTS), "rule": (*EXPONENTS,)}
+        allowed |= {"direction": DIRECTIONS, "extent": EXTENTS}
+        for name, each in allowed.items():
             if (found := getattr(self, name)) not in each:
                 raise ValueError(f"{name} must be one of {'; '.join(each)}; got {found!r}")
         check_base(self.base)
@@ -84,14 +85,10 @@ class Convention:
         if self.step != AROUND and check_real("step", self.step) <= 0:
             raise ValueError(f"step must be positive, or {AROUND!r}, got {self.step!r}")
 
-    def measured(self, unit: float = UNIT) -> bool:
-        """Return whether some number isn't round, and so known only as precisely as the fit.
-
-        A base counts as round with up to three digits in float32, and one in half precision.
-        """
-        digits = 3 if unit <= UNIT else 1
-        usual = self.step in USUAL_STEPS and digits_of(self.base) <= digits
-        return not usual or self.first != round(self.first, 2)
+    def is_round(self, digits: int) -> bool:
+        """Whether the base has that many digits at most, and step and start are usual ones."""
+        usual = self.step in USUAL_STEPS and self.first == round(self.first, 2)
+        return usual and digits_of(self.base) <= digits
 
     def pairs(self, d_model: int) -> int:
         """Return the number of pairs that turn in a head of that width."""
@@ -120,7 +117,7 @@ class Convention:
         return join(np.exp(1j * self.angles(range(seq_len), seq_len, d_model)), self.layout)
 
     def names(self) -> list[str]:
-        """Return the names of this convention in `KNOWN`."""
+        """Names of this convention in `KNOWN`."""
         return [name for name, known in KNOWN.items() if known == self]
 
     def __str__(self) -> str:
@@ -319,8 +316,8 @@ def alike(one: Convention, two: Convention, start: float = 1e-3) -> bool:
     """Whether two are equal up to their share, as precisely as float32 tells, or start anywhere."""
     same = replace(one, base=two.base, step=two.step, first=two.first, share=two.share) == two
     near = one.step == two.step
-    if not (isinstance(one.step, str) or isinstance(two.step, str)):
-        near = math.isclose(one.step, two.step, rel_tol=1e-5)
+    if AROUND not in (one.step, two.step):
+        near = math.isclose(float(one.step), float(two.step), rel_tol=1e-5)
     return same and near and same_base(one.base, two.base) and abs(one.first - two.first) <= start
 
 

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posenc._validate import check_int
 from posenc.checks.arrays import Library, floats, guess_library, unit_of
 from posenc.checks.conventions import Floats
-from posenc.checks.laws import Broken, Measured, Skip, largest, law, sign, user, worst
+from posenc.checks.laws import Broken, Measured, Skip, compared, largest, law, sign, user
 from posenc.checks.probe import POSITIONS, Probe, take
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -34,12 +35,22 @@ class Decoder(Probe):
 
     kind = "decoder"
 
-    step: Callable[..., Any] | None
-    length: int
-    relative: bool
-
-    def __init__(self, full: Any, vocabulary: int, library: Any, **options: Any) -> None:
+    def __init__(
+        self,
+        full: Any,
+        step: Callable[..., Any] | None,
+        vocabulary: int,
+        length: int,
+        relative: bool,
+        library: Any,
+        **options: Any,
+    ) -> None:
         super().__init__(full, **options)
+        if not (step is None or callable(step)):
+            raise TypeError(f"step must be callable, got {step!r}")
+        check_int("vocabulary", vocabulary, minimum=3)
+        self.step, self.relative = step, relative
+        self.length: int = check_int("length", length, minimum=12)
         drawn = np.random.default_rng(0).integers(1, vocabulary, (TEXTS, self.length))
         drawn[:, 1] = 1 + drawn[:, 0] % (vocabulary - 1)  # the first two always differ
         self.tokens: NDArray[np.int_] = drawn
@@ -98,10 +109,9 @@ class Decoder(Probe):
     def near(self, found: Floats, meant: Floats, what: str) -> Measured:
         """Compare scores; say where they first differ."""
         off = np.abs(found - meant).max(axis=2)
-        error, bound, (row, k) = worst(off, self.bound)
-        wrong = np.flatnonzero((off > bound).any(axis=0))
-        first = f"from token {wrong[0]} on" if len(wrong) else f"token {k}"
-        return error, bound, f"{what}{first}, text {row}"
+        wrong = np.flatnonzero((off > self.bound).any(axis=0))
+        first = f"from token {wrong[0]} on" if len(wrong) else "token {1}"
+        return compared(off, 0, self.bound, f"{what}{first}, text {{0}}")
 
     @cached_property
     def padded(self) -> tuple[NDArray[Any], Floats, dict[str, NDArray[Any]]]:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import math
 import traceback
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -26,7 +27,6 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.conventions import Floats
 from posenc.checks.museum import MUSEUM
 from posenc.checks.report import Report, Row
 
@@ -78,36 +78,29 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
         raise Raised(error) from error
 
 
-def same_shape(one: Floats, two: Floats) -> None:
-    """Raise unless both have the same shape."""
-    if one.shape != two.shape:
-        raise Broken(f"shapes {one.shape} and {two.shape}")
-
-
-def worst(errors: Floats, bounds: Floats | float) -> tuple[float, float, tuple[int, ...]]:
-    """Return the error with the largest ratio to its bound, the bound, and the place."""
-    limits = np.broadcast_to(np.asarray(bounds, dtype=np.float64), errors.shape)
-    if not errors.size:
-        return 0.0, float(np.max(bounds, initial=0.0)), ()
-    ratio = np.where(np.isnan(errors), np.inf, errors) / np.maximum(limits, 1e-300)
-    place = tuple(int(each) for each in np.unravel_index(int(ratio.argmax()), errors.shape))
-    return float(errors[place]), float(limits[place]), place
-
-
-def compared(off: Any, bounds: Any, note: str = "", *names: Sequence[Any]) -> Measured:
+def compared(
+    found: Any, meant: Any, bounds: Any, note: str = "", *names: Sequence[Any]
+) -> Measured:
     """Return the difference that is largest in units of its bound, the bound, and a note.
 
     The note may have a "{}" for the place on each axis: its name, or its number beyond the names.
     """
-    error, bound, place = worst(np.abs(off), bounds)
+    if np.ndim(meant) and np.shape(found) != np.shape(meant):
+        raise Broken(f"shapes {np.shape(found)} and {np.shape(meant)}")
+    errors = np.abs(np.asarray(found) - meant)
+    if not errors.size:
+        return 0.0, float(np.max(bounds, initial=0.0)), ""
+    limits = np.broadcast_to(bounds, errors.shape)
+    ratio = np.where(np.isnan(errors), np.inf, errors) / np.maximum(limits, 1e-300)
+    place = tuple(int(each) for each in np.unravel_index(int(ratio.argmax()), errors.shape))
     named = [name[k] for name, k in zip(names, place, strict=False)]
-    return error, bound, note.format(*named, *place[len(names) :]) if place else ""
+    note = note.format(*named, *place[len(names) :])
+    return float(errors[place]), float(limits[place]), note
 
 
-def largest(found: Sequence[Measured]) -> Measured:
+def largest(found: Iterable[Measured]) -> Measured:
     """Return the measurement with the largest ratio to its bound; NaN counts as infinite."""
-    errors, bounds, _ = zip(*found, strict=True)
-    return found[worst(np.array(errors), np.array(bounds))[2][0]]
+    return max(found, key=lambda one: (math.isnan(one[0]), one[0] / max(one[1], 1e-300)))
 
 
 @dataclass(frozen=True)
@@ -134,6 +127,11 @@ SIGNS: list[tuple[list[str], list[str], Sign]] = []
 
 KINDS = ("table", "module", "rotary", "bias", "decoder")
 ROOTS = ("shape", "repeat")  # nothing can be measured in a result that is wrong, or changes
+RAISES = "your code raises an error, whose traceback is the report's `error`"
+INTERNAL = (
+    "posenc.checks failed, not your code: please report it to posenc, with this traceback and the "
+    "code that was checked"
+)
 CALL = "2τ of the last row; 4u(|y| + |p|) more for x + p; 4(τ + u)·max|y| for a turned x"
 
 
@@ -164,23 +162,21 @@ def sign(kinds: str, laws: str) -> Callable[[Sign], Sign]:
 
 def laws_of(kind: str) -> list[str]:
     """Return the names of the laws of a "table", "module", "rotary", "bias" or "decoder"."""
-    return [law.name for law in choose(kind, None)]
+    return [law.name for law in choose(kind)]
 
 
-def choose(kind: str, only: Iterable[str] | None) -> list[Law]:
+def choose(kind: str, only: Iterable[str] | None = None) -> list[Law]:
     """Return the laws to test; raise an error unless `only` names laws of this kind."""
     if kind not in KINDS:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     laws = [law for law in LAWS if kind in law.kinds]
-    if only is None:
-        return laws
-    if isinstance(only, str) or not isinstance(only, Iterable):
+    if isinstance(only, str):
         raise TypeError(f"laws must be a list of names, got {only!r}")
-    names, wanted = [law.name for law in laws], [*only]
+    names = [law.name for law in laws]
+    wanted = names if only is None else [*only]
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
-        got = ", ".join(map(repr, unknown)) or "none"
-        raise ValueError(f"laws must be among those of a {kind}: {', '.join(names)}; got {got}")
+        raise ValueError(f"laws must be among those of a {kind}: {', '.join(names)}; got {unknown}")
     return [law for law in laws if law.name in wanted]
 
 
@@ -190,8 +186,8 @@ def run(probe: Any, name: str, only: Iterable[str] | None = None) -> Report:
     judged = [judge(probe, each) for each in laws]
     rows = silence(laws, [row for row, _ in judged])
     heard = [trace for row, (_, trace) in zip(rows, judged, strict=True) if row.status != "follows"]
-    error = "".join([each for each in heard if each][:1])
-    raised = bool(error) and judge(probe, choose(probe.kind, None)[0])[0].likely.startswith(RAISES)
+    error = next(filter(None, heard), "")
+    raised = bool(error) and judge(probe, choose(probe.kind)[0])[0].likely.startswith(RAISES)
     report = Report(name, probe.kind, None, tuple(rows), probe.errors, error, raised=raised)
     try:
         return replace(report, convention=probe.convention, other=probe.other_kind)
@@ -224,13 +220,6 @@ def judge(probe: Any, law: Law) -> tuple[Row, str]:
     except Exception as error:
         row = replace(row, status="internal", measured=describe(error), likely=INTERNAL)
         return row, traceback.format_exc()
-
-
-RAISES = "your code raises an error, whose traceback is the report's `error`"
-INTERNAL = (
-    "posenc.checks failed, not your code: please report it to posenc, with this traceback and the "
-    "code that was checked"
-)
 
 
 def look(probe: Any, name: str) -> str | None:

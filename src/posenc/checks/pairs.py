@@ -31,9 +31,8 @@ def shape(probe: Any) -> Measured:
         for given in ((5, d_model), (2, 5, d_model), (2, 3, 5, d_model)):
             probe.call(np.ones(given), range(5))  # raises if the shape is another
         return 0.0, 0.0, f"{probe.library.name}, widths {', '.join(map(str, probe.widths))}"
-    shapes = [f"{probe.rows} × {probe.square(d).shape[1]}" for d in probe.widths]
-    made = name_of(probe.table_of(probe.rows, d_model))
-    return 0.0, 0.0, f"{' and '.join(shapes)}, {made}"
+    shapes = " and ".join("{} × {}".format(*probe.table(probe.rows, d).shape) for d in probe.widths)
+    return 0.0, 0.0, f"{shapes}, {name_of(probe.table_of(probe.rows, d_model))}"
 
 
 @law("norm", TURNING, after="batch")
@@ -61,7 +60,7 @@ def norm(probe: Any) -> Measured:
             moving = np.abs(matrices - np.eye(d_model)).max(axis=(0, 1)) > MOVES
             size = np.where(moving, factor**2, 1)
         found.append(np.abs((matrices**2).sum(axis=1) / size - 1).max(axis=1))
-    return compared(np.array(found), 6 * probe.unit, note, probe.widths)
+    return compared(found, 0, 6 * probe.unit, note, probe.widths)
 
 
 @law("shift", TURNING, after="batch start norm")
@@ -81,17 +80,17 @@ def shift(probe: Any) -> Measured:
     allowed = probe.taus(range(probe.rows), probe.unit)
     if probe.layout is not None:
         waves = probe.readable[probe.layout][0]
-        off = waves[1:] - waves[:-1] * np.exp(1j * conv.measure(waves)[0])
-        return compared(off, 2 * (allowed[1:] + allowed[:-1]), PLACE, later)
+        meant = waves[:-1] * np.exp(1j * conv.measure(waves)[0])
+        return compared(waves[1:], meant, 2 * (allowed[1:] + allowed[:-1]), PLACE, later)
     if probe.kind == "rotary":
         matrices = probe.turned(probe.widths[0])
-        off = matrices[1:] - matrices[1] @ np.linalg.pinv(matrices[0]) @ matrices[:-1]
+        meant = matrices[1] @ np.linalg.pinv(matrices[0]) @ matrices[:-1]
         bounds = 2 * (allowed[1:] + allowed[:-1] + allowed[1])[..., None]
-        return compared(off, bounds, "position {}, dimension {}", later)
+        return compared(matrices[1:], meant, bounds, "position {}, dimension {}", later)
     table = probe.turned(probe.widths[0])[..., 0]
     off = table[:-1] @ np.linalg.lstsq(table[:-1], table[1:], rcond=None)[0] - table[1:]
     limit = (1 + math.sqrt(2)) * float(np.linalg.norm(allowed[1:]))
-    return compared(np.linalg.norm(off, axis=0), limit, "column {}; the best-fitting matrix")
+    return compared(np.linalg.norm(off, axis=0), 0, limit, "column {}; the best-fitting matrix")
 
 
 @law("offset", TURNING, after="start norm shift")
@@ -120,7 +119,7 @@ def offset(probe: Any) -> Measured:
     products = query @ key.T
     bounds = 2**2.5 * np.maximum(sums[1:, None], sums[None, 1:])
     note = "positions {} and {}, shifted by one"
-    return compared(products[1:, 1:] - products[:-1, :-1], bounds, note)
+    return compared(products[1:, 1:], products[:-1, :-1], bounds, note)
 
 
 @law("identity", TURNING, after="start norm shift")
@@ -137,19 +136,17 @@ def identity(probe: Any) -> Measured:
     factor, sizes = probe.attention_factor, np.ones(probe.widths[0])
     if factor != 1 and probe.layout is not None:
         sizes[np.concatenate(probe.dims)] = factor
-    order = permuted_as(probe)
-    note = f"; the output is permuted: {order}, which no score notices" if order else ""
-    off = probe.turned(len(sizes))[0] - np.diag(sizes)
-    return compared(off, 2 * probe.unit * max(factor, 1), f"dimension {{}}{note}")
+    order = permutation(probe)
+    note = f"dimension {{}}{order and f'; {order}, which no score notices'}"
+    limit = 2 * probe.unit * max(factor, 1)
+    return compared(probe.turned(len(sizes))[0], np.diag(sizes), limit, note)
 
 
-def permuted_as(probe: Rotation) -> str:
+def permutation(probe: Rotation) -> str:
     """Describe the permutation of a rotation's output, or return ""."""
-    order = range(probe.widths[0])
-    halves = np.argsort(np.argsort(np.array(order) % 2, kind="stable"))
-    known = {(*order,): "", (*halves,): "neighbors in, halves out"}
-    known[(*np.argsort(halves),)] = "halves in, neighbors out"
-    return known.get((*probe.permutation(len(order)),), "another order")
+    order = [*probe.permutation(probe.widths[0])]
+    listed = " ".join(map(str, order))
+    return "" if order == sorted(order) else f"the output is permuted: {listed}"
 
 
 @law("frequencies", TURNING, after="start norm shift identity")
@@ -171,7 +168,7 @@ def frequencies(probe: Any) -> Measured:
         how = f"base {found:.10g}, but {probe.base:.10g} was requested"
         raise Broken(how, "lost setting")
     if probe.kind == "rotary" and probe.axes:
-        return frequencies_of_axes(probe)
+        return largest([frequencies_of_axis(probe, axis) for axis in range(probe.axes)])
     if (most := max(turning_pairs(probe))) < PAIRS:
         raise Skip(f"{most} pairs turn; a base takes at least {PAIRS}: pass larger widths")
     raise Broken("no known base and exponent fit all widths")
@@ -191,24 +188,21 @@ def requested_frequencies(probe: Rotation) -> Measured:
         how = f"{len(one)} pairs turn, {apart} are paired, but {asked} were requested"
         cause = "the pairs span the wrong part of the head: a partial rotation pairs within its "
         raise Broken(how, f"{cause}part, a proportional one across the whole head")
-    found = np.pad(probe.measured_omega, (0, len(omega) - len(probe.measured_omega)))
+    found = np.pad(probe.measured_omega, (0, asked - len(probe.measured_omega)))
     limit = conv.fitted(omega, probe.rows) / probe.rows
-    return compared(conv.wrapped(found - omega), limit, "pair {}")
+    return compared(conv.wrapped(found - omega), 0, limit, "pair {}")
 
 
-def frequencies_of_axes(probe: Rotation) -> Measured:
-    """Fit the pairs of each axis separately, as in an axial encoding."""
-    owner, found = np.abs(probe.omegas).argmax(axis=0), []
-    for axis in range(probe.axes):
-        omega = np.abs(probe.omegas[axis, owner == axis])
-        if len(omega) < PAIRS:
-            raise Skip(f"coordinate {axis} turns {len(omega)} pairs: too few for a base")
-        waves = np.exp(1j * np.outer(np.arange(probe.rows), omega))
-        best = conv.agree([list(conv.fits(waves, str(probe.layout), probe.unit))])
-        if best is None:
-            raise Broken(f"no known base and exponent fit the pairs of coordinate {axis}")
-        found.append(best.frequency)
-    return max(found), 1.0, f"each coordinate by itself, {IN_UNITS}"
+def frequencies_of_axis(probe: Rotation, axis: int) -> Measured:
+    """Fit the pairs of an axis by themselves, as in an axial encoding."""
+    omega = np.abs(probe.omegas[axis, np.abs(probe.omegas).argmax(axis=0) == axis])
+    if len(omega) < PAIRS:
+        raise Skip(f"coordinate {axis} turns {len(omega)} pairs: too few for a base")
+    waves = np.exp(1j * np.outer(np.arange(probe.rows), omega))
+    best = conv.agree([list(conv.fits(waves, str(probe.layout), probe.unit))])
+    if best is None:
+        raise Broken(f"no known base and exponent fit the pairs of coordinate {axis}")
+    return best.frequency, 1.0, f"coordinate {axis} by itself, {IN_UNITS}"
 
 
 @law("convention", TURNING, after="start norm shift identity frequencies")
@@ -226,8 +220,8 @@ def convention(probe: Any) -> Measured:
     pairs = [asked.pairs(d_model) for d_model in probe.widths]
     if not conv.alike(found, asked) or turning_pairs(probe) != pairs:
         raise Broken(f"{found}, but {asked} was requested")
-    if probe.kind == "rotary" and (order := permuted_as(probe)):
-        raise Broken(f"{order}, but {asked} was requested", f"the output is permuted: {order}")
+    if probe.kind == "rotary" and (order := permutation(probe)):
+        raise Broken(f"permuted, but {asked} was requested", order)
     if probe.kind == "rotary" and (first := int(probe.dims[0][0])):
         how = f"dimensions {first} to {probe.dims[1][-1]} of {probe.widths[0]} turn, not the first"
         cause = "a partial rotation turns the first dimensions of a head: slices are swapped"
@@ -255,14 +249,13 @@ def nearest_rows(table: Floats, unit: float) -> Measured:
     Identical rows differ by rounding: 2u for each entry of either, so 4u√d in total.
     """
     squares, found = (table**2).sum(axis=1), (math.inf, 0, 0)
-    for row in range(0, len(table) - 1, 256):
-        part, later = table[row : row + 256], table[row:]
-        apart = part @ (-2 * later.T)
-        apart += squares[row : row + 256, None]
-        apart += squares[row:]
+    for start in range(0, len(table) - 1, 256):  # in parts, to save memory
+        part, later = slice(start, start + 256), table[start:]
+        apart = squares[part, None] + squares[start:] - 2 * table[part] @ later.T
         np.fill_diagonal(apart, math.inf)
         one, two = sorted(int(each) for each in np.unravel_index(apart.argmin(), apart.shape))
-        found = min(found, (float(np.linalg.norm(later[one] - later[two])), row + one, row + two))
+        near = float(np.linalg.norm(later[one] - later[two]))
+        found = min(found, (near, start + one, start + two))
     nearest, one, two = found
     limit = 4 * unit * math.sqrt(table.shape[1])
     if nearest <= limit:
@@ -298,14 +291,14 @@ def axes(probe: Rotation) -> Measured:
         meant = probe.omega_of_axes[:, :size]
         limit = conv.fitted(meant.max(axis=0), probe.rows) / probe.rows
         note = "coordinate {}, pair {}"
-        found.append(compared(conv.wrapped(omegas[:, :size] - meant), limit, note))
+        found.append(compared(conv.wrapped(omegas[:, :size] - meant), 0, limit, note))
     mixed = np.random.default_rng(0).integers(0, probe.rows, (5, probe.axes))
     together, apart = probe.matrices_of_axes(mixed), np.eye(probe.widths[0])
     for axis in np.eye(probe.axes, dtype=np.int64):
         apart = probe.matrices_of_axes(axis * mixed) / probe.attention_factor @ apart
     allowed = (2 * probe.axes + 1) * probe.tau(mixed.max(axis=1))[:, :, None]
-    off = together / probe.attention_factor - apart
-    found.append(compared(off, allowed, f"coordinates {{}}; {by_pair}", mixed.tolist()))
+    note = f"coordinates {{}}; {by_pair}"
+    found.append(compared(together / probe.attention_factor, apart, allowed, note, mixed.tolist()))
     return largest(found)
 
 
@@ -331,4 +324,4 @@ def exact_rows(probe: Any, off: Waves, positions: list[int], note: str = PLACE) 
     if probe.kind == "rotary":
         allowed = allowed.max(axis=1, keepdims=True)
     probe.errors = probe.errors or dict(zip(positions, errors.max(axis=1).tolist(), strict=True))
-    return compared(errors, allowed, note, positions)
+    return compared(errors, 0, allowed, note, positions)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from posenc._validate import check_base, check_int
 from posenc.checks import conventions as conv
 from posenc.checks.arrays import UNITS, Library, floats
 from posenc.checks.conventions import PAIRS, UNIT, Convention, Fit, Floats, Waves
-from posenc.checks.laws import Measured, Raised, WrongShape, compared, same_shape
+from posenc.checks.laws import Measured, Raised, WrongShape, compared
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
@@ -21,13 +22,12 @@ ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents 
 LENGTHS = (2**17, 2**15, 2**13, 5000, 2**12, 2**11, 2**10, 512, ROWS, 128, 64, 32, 16, 8)
 
 _READ = ("norm", "shift", "offset", "identity", "frequencies", "convention", "float32", "far")
+_RING = ("far", "unique", "steps", "chunks", "ragged")
 TAGS: dict[str, dict[str, str]] = {
     "learned": dict.fromkeys(_READ, "it follows no formula")
     | dict.fromkeys(("mirror", "penalty"), "it may treat each distance differently"),
     "causal": {"mirror": "a causal mask hides the other side"},
-    "ring cache": dict.fromkeys(
-        ("far", "unique", "steps", "chunks", "ragged"), "a ring cache forgets, and begins again"
-    ),
+    "ring cache": dict.fromkeys(_RING, "a ring cache forgets, and begins again"),
     "made on meta": {},  # so that the law `meta` is asked
 }
 """What a subject can be declared as, and the laws that aren't asked of it then, with reasons."""
@@ -52,12 +52,13 @@ class Probe:
 
     kind = other_kind = ""  # the other: what it is, if no sinusoids
     unit: float = UNIT
-    tags: frozenset[str] = frozenset()
     convention: Convention | None = None
 
-    def __init__(self, subject: Callable[..., Any], **options: Any) -> None:
+    def __init__(self, subject: Callable[..., Any], tags: Iterable[str] = ()) -> None:
         self.subject: Callable[..., Any] = subject
-        vars(self).update(options)
+        self.tags = {tags} if isinstance(tags, str) else {*tags}
+        for tag in self.tags - {*TAGS}:
+            raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
         self.errors: dict[int, float] = {}  # by position
 
     def excused(self, law: str) -> str:
@@ -78,12 +79,6 @@ class Turning(Probe):
     layout doesn't fit.
     """
 
-    base: float | None
-    asked: Convention | None  # the requested convention
-    length: int
-    longest: int
-    candidate_widths: tuple[int, ...]
-
     layouts: tuple[str, ...] = ()
     library: Library
     omega: Floats | None = None  # requested frequencies
@@ -96,6 +91,30 @@ class Turning(Probe):
     allowed: Callable[..., Floats]
     entries: Callable[..., Floats]
     waves: Callable[[int, str], Waves | None]
+
+    def __init__(
+        self,
+        subject: Any,
+        base: float | None = None,
+        convention: str | Convention | None = None,
+        widths: Sequence[int] = (16, 24),
+        length: int = 2048,
+        longest: int = 1_000_000,
+        **options: Any,
+    ) -> None:
+        super().__init__(subject, **options)
+        found = [check_int("widths", each, minimum=6) for each in np.atleast_1d(widths).tolist()]
+        if not found or any(each % 2 for each in found):
+            raise ValueError(f"widths must be even, and at least one, got {widths!r}")
+        self.candidate_widths: tuple[int, ...] = (*found,)
+        asked = conv.KNOWN.get(convention) if isinstance(convention, str) else convention
+        if not isinstance(asked, Convention) and convention is not None:
+            names = f"a Convention or one of {', '.join(conv.KNOWN)}"
+            raise ValueError(f"convention must be {names}, got {convention!r}")
+        self.asked: Convention | None = asked
+        self.base: float | None = None if base is None else check_base(base)
+        self.length: int = check_int("length", length, minimum=2)
+        self.longest: int = check_int("longest", longest, minimum=16)
 
     @cached_property
     def widths(self) -> tuple[int, ...]:
@@ -143,19 +162,16 @@ class Turning(Probe):
 
     def near(self, found: Floats, meant: Floats, x: Any, positions: Sequence[int]) -> Measured:
         """Compare the result of a call with what it should be."""
-        same_shape(found, meant)
         lead = [range(n) for n in found.shape[:-2]]
         bounds, note = self.allowed(x, meant, positions), f"position {{{len(lead)}}}"
-        return compared(found - meant, bounds, note, *lead, positions)
+        return compared(found, meant, bounds, note, *lead, positions)
 
     def compare_entries(
         self, found: Floats, positions: Sequence[int], kind: str, times: int = 1
     ) -> Measured:
         """Compare entries with those of a plain call; each has its own τ, in its own unit."""
-        fine = self.entries(positions)
-        same_shape(found, fine)
         bounds = self.tau(positions, times * UNITS[kind]) + self.tau(positions)
-        return compared(found - fine, bounds, f"{kind}, position {{}}", positions)
+        return compared(found, self.entries(positions), bounds, f"{kind}, position {{}}", positions)
 
     def taus(self, positions: Any, unit: float | None = None) -> Floats:
         """Return τ by position and pair: of the convention's frequencies, or the measured ones."""
@@ -183,8 +199,9 @@ class Turning(Probe):
         rows: its slope and its start, each with the error that `measure` derives, add to τ.
         """
         known, allowed = self.reference, self.taus(positions)
-        round_ones = known is None or known is self.asked or not known.measured(self.unit)
-        if round_ones or self.omega is not None:
+        digits = 3 if self.unit <= UNIT else 1
+        exact = known is None or known == self.asked or known.is_round(digits)
+        if exact or self.omega is not None:
             return allowed
         part = np.abs(positions) / np.float64(self.rows) + 1
         return allowed + np.outer(part, 4 * self.taus([self.rows]))
@@ -230,5 +247,6 @@ class Turning(Probe):
         found, asked = self.convention, self.asked
         if found and asked and conv.alike(found, asked):
             return asked
-        same = found and self.base is not None and conv.same_base(found.base, self.base)
-        return replace(found, base=self.base) if found and same and self.base else found
+        if found and self.base is not None and conv.same_base(found.base, self.base):
+            return replace(found, base=self.base)
+        return found

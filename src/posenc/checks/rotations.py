@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posenc._validate import check_int, check_positions, check_real
 from posenc.checks import conventions as conv
 from posenc.checks.arrays import Library, guess_library
 from posenc.checks.conventions import UNIT, Fit, Floats, Waves
@@ -29,20 +30,34 @@ class Rotation(Turning):
 
     kind = "rotary"
     layouts = conv.ROTARY_LAYOUTS
-    axes: int  # the number of coordinates of a position, or 0
-    axis_of_pair: Sequence[int] | None
     backwards = False
 
     def __init__(
-        self, rotate: Any, frequencies: Floats | None, library: Any, **options: Any
+        self,
+        rotate: Any,
+        frequencies: Any = None,
+        attention_factor: float = 1.0,
+        axes: int | Sequence[int] | None = None,
+        library: Any = None,
+        **options: Any,
     ) -> None:
         super().__init__(rotate, **options)
+        self.attention_factor = check_real("attention_factor", attention_factor, positive=True)
+        self.axis_of_pair: list[int] | None = None
+        if isinstance(axes, Sequence):
+            self.axis_of_pair = [check_int("axes", each, minimum=0) for each in axes]
+            axes = max(self.axis_of_pair, default=0) + 1
+        self.axes: int = 0 if axes is None else check_int("axes", axes, minimum=2)
+        self.omega_of_axes: Floats | None = None
+        if frequencies is not None:
+            self.omega = check_positions(frequencies, "frequencies", ndim=None)
+        if self.omega is not None and self.omega.ndim == 2:
+            if len(self.omega) != self.axes:
+                got = f"{len(self.omega)}, axes={axes}"
+                raise ValueError(f"frequencies need a row per axis, got {got}")
+            self.omega, self.omega_of_axes = self.omega.sum(axis=0), self.omega
         made = cache(rotate) if isinstance(rotate, type) else lambda d_model: rotate
         self.made: Callable[[int], Any] = made
-        self.omega = frequencies
-        self.omega_of_axes: Floats | None = None
-        if frequencies is not None and frequencies.ndim == 2:
-            self.omega, self.omega_of_axes = frequencies.sum(axis=0), frequencies
         self.norm_weights: Callable[[int], Floats | None] = cache(self.find_norm)
         self.pair_dims: Callable[[int, str], Pairs | None] = cache(self.find_pairs)
         self.measured: Callable[[int], Floats] = cache(lambda d: self.matrices(range(self.rows), d))
@@ -185,17 +200,11 @@ class Rotation(Turning):
         found = self.pair_dims(d_model, layout)
         if found is None:
             return None
-        waves = self.turns_in(self.turned(d_model), found) / self.attention_factor
+        waves = turns_in(self.turned(d_model), found) / self.attention_factor
         turning = np.flatnonzero(np.abs(waves - waves[0]).max(axis=0) > MOVES)
         waves = waves[:, : int(turning.max(initial=0)) + 1]
         self.backwards = bool(conv.measure(waves)[0][-1] < 0)
         return waves.conj() if self.backwards else waves
-
-    @staticmethod
-    def turns_in(matrices: Floats, dims: Pairs) -> Waves:
-        """Return cos + i·sin of each pair, shape (positions, pairs)."""
-        one, two = dims
-        return np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])
 
     @cached_property
     def dims(self) -> Pairs:
@@ -238,7 +247,7 @@ class Rotation(Turning):
         angles = conv.reduced_angles([int(k) + Decimal(first) for k in positions], omega)
         exact = np.exp((-1j if self.backwards else 1j) * angles) * self.attention_factor
         matrices = self.matrices(positions)[:, self.permutation(self.widths[0])]
-        return np.asarray(self.turns_in(matrices, self.dims) - exact)
+        return np.asarray(turns_in(matrices, self.dims) - exact)
 
     def matrices_of_axes(self, coordinates: NDArray[Any]) -> Floats:
         """Return the matrices at some coordinates, shape (rows, axes)."""
@@ -250,6 +259,12 @@ class Rotation(Turning):
     def omegas(self) -> Floats:
         """Radians per step along each axis alone, shape (axes, pairs)."""
         alone = np.arange(self.rows)[:, None] * np.eye(self.axes, dtype=np.int64)[:, None]
-        found = [self.turns_in(self.matrices_of_axes(where), self.dims) for where in alone]
+        found = [turns_in(self.matrices_of_axes(where), self.dims) for where in alone]
         sign = -1 if self.backwards else 1
         return sign * np.array([conv.measure(waves)[0] for waves in found])
+
+
+def turns_in(matrices: Floats, dims: Pairs) -> Waves:
+    """Return cos + i·sin of each pair, shape (positions, pairs)."""
+    one, two = dims
+    return np.asarray(matrices[:, one, one] + 1j * matrices[:, two, one])

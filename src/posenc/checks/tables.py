@@ -11,18 +11,15 @@ from typing import Any
 
 import numpy as np
 
+from posenc._validate import check_int
 from posenc.checks import conventions as conv
 from posenc.checks.arrays import Library, floats, loaded_torch, same_type, unit_of, values
 from posenc.checks.conventions import UNIT, Floats, Waves
-from posenc.checks.laws import Broken, Skip, WrongShape, user
+from posenc.checks.laws import Skip, WrongShape, user
 from posenc.checks.probe import POSITIONS, Turning, take
 
-SCALES: dict[str, Callable[[int], float]] = {
-    "1": lambda d_model: 1.0,
-    "1/√d": lambda d_model: d_model**-0.5,
-    "1/√(d/2)": lambda d_model: (2 / d_model) ** 0.5,
-    "√d": lambda d_model: d_model**0.5,
-}
+SCALES = {"1": (1.0, 0.0), "1/√d": (1.0, -0.5), "1/√(d/2)": (math.sqrt(2), -0.5), "√d": (1.0, 0.5)}
+"""Usual factors of all rows: a number, and a power of the width that multiplies it."""
 WIDTH = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels", "d_hid")
 
 
@@ -46,9 +43,12 @@ class Table(Turning):
     def floats_of(self, seq_len: int, d_model: int) -> Floats:
         """Return the rows in float64, without a batch axis of length 1; `table` is cached."""
         made = self.table_of(seq_len, d_model)
-        table = floats(made).copy()
+        table = floats(made)
         if table.ndim == 3 and 1 in table.shape[:2]:
             table = table.reshape(-1, table.shape[2])
+        if table.shape != (seq_len, d_model):
+            cause = "doubled class" if table.shape == (seq_len, 2 * d_model) else None
+            raise WrongShape(f"shape {table.shape} for {(seq_len, d_model)}", cause)
         self.unit: float = max(self.unit, unit_of(made))
         return table
 
@@ -58,10 +58,7 @@ class Table(Turning):
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
         """Add a table to x, as a layer does."""
-        table = self.table(len(positions), x.shape[-1])
-        if table.shape != x.shape[-2:]:
-            raise WrongShape(f"shape {table.shape} for {x.shape[-2:]}")
-        return x + table
+        return x + self.table(len(positions), x.shape[-1])
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
         """Add rows of the whole table: the last ones, if positions count down."""
@@ -92,16 +89,19 @@ class Table(Turning):
         tensor = hasattr(self.table_of(self.rows, self.widths[0]), "detach")
         return ["bfloat16" if tensor else "float16"]
 
+    def rows_of(self, seq_len: int, dtype: str, via: Any) -> Any:
+        """Return the rows in another type, without the cached table."""
+        space = loaded_torch() if dtype == "bfloat16" else np
+        return user(self.subject, seq_len, self.widths[0], dtype=getattr(space, dtype))
+
     def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
         seq_len, d_model = max(positions) + 1, self.widths[0]
-        if dtype == "float32":
-            table = self.table(seq_len, d_model)
-        else:
-            space = loaded_torch() if dtype == "bfloat16" else np
-            made = user(self.subject, seq_len, d_model, dtype=getattr(space, dtype))
+        if via is None and dtype == "float32":
+            return np.asarray(self.table(seq_len, d_model)[list(positions)] / self.scale)
+        made = self.rows_of(seq_len, dtype, via)
+        if dtype != "float32":
             same_type(made, dtype)
-            table = floats(made).reshape(seq_len, -1)
-        return np.asarray(table[list(positions)] / self.scale)
+        return np.asarray(floats(made).reshape(seq_len, -1)[list(positions)] / self.scale)
 
     @cached_property
     def main(self) -> Floats:
@@ -113,31 +113,22 @@ class Table(Turning):
         fit = self.fit
         return fit is not None and fit.start <= 1 and fit.convention.direction == "down"
 
-    def square(self, d_model: int) -> Floats:
-        """Return the table for a width; raise if it has the wrong shape."""
-        table = self.table(self.rows, d_model)
-        if table.shape != (self.rows, d_model):
-            raise Broken(f"shape {table.shape} for {(self.rows, d_model)}")
-        return table
-
     @cached_property
     def factor(self) -> tuple[str, dict[int, float]]:
         """The factor of all rows: its name in `SCALES`, or "", and its value by width."""
-        sizes = {d: math.sqrt((self.square(d) ** 2).sum(1).mean() / (d / 2)) for d in self.widths}
-        off = {
-            name: max(abs(size / scale(d) - 1) for d, size in sizes.items())
-            for name, scale in SCALES.items()
-        }
+        size = {d: math.sqrt(2 * (self.table(self.rows, d) ** 2).mean()) for d in self.widths}
+        known = {name: {d: a * d**b for d in size} for name, (a, b) in SCALES.items()}
+        off = {name: max(abs(size[d] / each[d] - 1) for d in size) for name, each in known.items()}
         name = min(off, key=lambda each: off[each])
-        if off[name] > 6 * self.unit and min(sizes.values()) > 0:
+        if off[name] > 6 * self.unit and min(size.values()) > 0:
             for layout in self.layouts:  # does another factor put all pairs on a circle?
-                if all(self.circle(d, layout, size, 12) is not None for d, size in sizes.items()):
-                    return "", sizes
-        return name, {d: SCALES[name](d) for d in self.widths}
+                if all(self.circle(d, layout, size[d], 12) is not None for d in size):
+                    return "", size
+        return name, known[name]
 
     def circle(self, d_model: int, layout: str, size: float, limit: float) -> Waves | None:
         """Return waves in a layout, or None if a pair leaves its circle by `limit` units."""
-        waves = conv.split(self.square(d_model) / size, layout)
+        waves = conv.split(self.table(self.rows, d_model) / size, layout)
         return waves if np.abs(np.abs(waves) ** 2 - 1).max() <= limit * self.unit else None
 
     def waves(self, d_model: int, layout: str) -> Waves | None:
@@ -145,7 +136,7 @@ class Table(Turning):
 
     def turned(self, d_model: int) -> Floats:
         """Return the rows, scaled so that pairs have length 1, as matrices of one column."""
-        return self.square(d_model)[..., None] / self.factor[1][d_model]
+        return self.table(self.rows, d_model)[..., None] / self.factor[1][d_model]
 
     def off(self, positions: Sequence[int], rows: Floats | None = None) -> Waves | None:
         """Return how far rows of the longest table are from exact values; or given rows."""
@@ -197,6 +188,8 @@ class Layer(Table):
         import torch  # not among what a table needs
 
         super().__init__(self.added, **options)
+        if d_model is not None:
+            check_int("d_model", d_model, minimum=2)
         self.torch: Any = torch
         self.library = Library(torch)
         self.fixed: bool = isinstance(module, torch.nn.Module)
@@ -250,17 +243,10 @@ class Layer(Table):
     def half_types(self) -> list[str]:
         return ["bfloat16"]
 
-    def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
-        """Return rows of a sequence just long enough for the last position."""
-        if via is None and dtype == "float32":
-            return super().entries(positions)
-        if via is None:
-            via = user(copy.deepcopy(self.module).to, self.torch.bfloat16)
-        zeros = np.zeros((1, max(positions) + 1, self.widths[0]))
-        made = self.raw(self.give(zeros, dtype), None, via)
-        if dtype != "float32":
-            same_type(made, dtype)
-        return np.asarray(floats(made)[0][list(positions)] / self.scale)
+    def rows_of(self, seq_len: int, dtype: str, via: Any) -> Any:
+        zeros = self.give(np.zeros((1, seq_len, self.widths[0])), dtype)
+        half = via is None and user(copy.deepcopy(self.module).to, self.torch.bfloat16)
+        return self.raw(zeros, None, half or via)[0]
 
 
 def width_of(module: Any) -> int:
