@@ -28,6 +28,7 @@ TEXTS = 5  # a fault may begin at four
 Found = Iterator[tuple[Floats, Any, str]]
 """Scores, those that they should equal, and words for the note."""
 Pairs = Callable[["Decoder"], Found]
+BOUND = "√u·s, half the digits: summing in another order costs a few u of the scores' spread s"
 
 
 class Decoder(Probe):
@@ -36,65 +37,50 @@ class Decoder(Probe):
     kind = "decoder"
 
     def __init__(
-        self,
-        full: Any,
-        step: Callable[..., Any] | None,
-        vocabulary: int,
-        length: int,
-        relative: bool,
-        library: Any,
-        **options: Any,
+        self, full: Any, step: Any, vocabulary: int, length: int, library: Any, **options: Any
     ) -> None:
+        self.relative: bool = options.pop("relative")
         super().__init__(full, **options)
         if not (step is None or callable(step)):
             raise TypeError(f"step must be callable, got {step!r}")
-        check_int("vocabulary", vocabulary, minimum=3)
-        self.step, self.relative = step, relative
-        self.length: int = check_int("length", length, minimum=12)
-        drawn = np.random.default_rng(0).integers(1, vocabulary, (TEXTS, self.length))
-        drawn[:, 1] = 1 + drawn[:, 0] % (vocabulary - 1)  # the first two always differ
+        self.step, self.length = step, check_int("length", length, minimum=12)
+        most = check_int("vocabulary", vocabulary, minimum=3) - 1
+        drawn = np.random.default_rng(0).integers(1, most + 1, (TEXTS, length))
+        drawn[:, 1] = 1 + drawn[:, 0] % most  # the first two always differ
         self.tokens: NDArray[np.int_] = drawn
-        self.positions: NDArray[np.int_] = np.broadcast_to(np.arange(self.length), drawn.shape)
+        self.positions: NDArray[np.int_] = np.broadcast_to(np.arange(length), drawn.shape)
 
         def whole(tried: Library) -> Any:
             return full(tried.array(drawn, "int64"))
 
         self.library = guess_library(whole) if library is None else Library(library)
 
-    def ask(self, call: Any, tokens: NDArray[Any], *cache: Any, needed: str, **given: Any) -> Any:
-        """Call with those arguments that it has; skip the law if it lacks the needed one."""
-        known, named = list(inspect.signature(call).parameters), {}
-        for meaning, value in given.items():
-            if (name := take(known, NAMES[meaning])) is not None:
-                named[name] = self.library.array(value, value.dtype.name)
-            elif meaning == needed:
-                raise Skip(f"no argument for {meaning}")
-        return user(call, self.library.array(tokens, "int64"), *cache, **named)
-
-    def scores(self, made: Any, shape: tuple[int, ...], mask: NDArray[Any] | None) -> Floats:
-        """Return scores in float64, and 0 for padding."""
-        self.unit, found = unit_of(made), floats(made, finite=mask is None)
-        if found.ndim != 3 or found.shape[:2] != shape:
-            raise Broken(f"shape {found.shape} for tokens of shape {shape}")
-        return found if mask is None else np.where(mask[..., None], found, 0)
-
-    def read(self, tokens: NDArray[Any], needed: str = "", **given: NDArray[Any]) -> Floats:
-        """Read whole texts."""
-        made = self.ask(self.subject, tokens, needed=needed, **given)
-        return self.scores(made, tokens.shape, given.get("mask"))
-
-    def walk(
-        self, tokens: NDArray[Any], lengths: Sequence[int], needed: str = "", **given: NDArray[Any]
+    def read(
+        self, tokens: NDArray[Any], lengths: Sequence[int] = (), needed: str = "", **given: Any
     ) -> Floats:
-        """Read texts in chunks of these lengths, with a cache; the last chunk takes the rest."""
-        if self.step is None:
+        """Read texts whole, or in chunks of these lengths with a cache; the last takes the rest.
+
+        The code gets those arguments that it has; the law is skipped if it lacks the needed one.
+        """
+        call = self.step if lengths else self.subject
+        if call is None:
             raise Skip("no step")
-        cache, found, seq_len = None, [], tokens.shape[1]
-        for part in np.split(np.arange(seq_len), [n for n in np.cumsum(lengths) if n < seq_len]):
-            piece, now = tokens[:, part], {name: value[:, part] for name, value in given.items()}
-            out, cache = self.ask(self.step, piece, cache, needed=needed, **now)
-            found.append(self.scores(out, piece.shape, now.get("mask")))
-        return np.concatenate(found, axis=1)
+        found, cache, mask = [], None, given.get("mask")
+        known, seq_len = [*inspect.signature(call).parameters], tokens.shape[1]
+        named = {name: given[each] for each in given if (name := take(known, NAMES[each]))}
+        if needed and not {*named} & {*NAMES[needed]}:
+            raise Skip(f"no argument for {needed}")
+        for part in filter(len, np.split(np.arange(seq_len), np.cumsum(lengths or [seq_len]))):
+            now = {name: self.library.array(x[:, part], x.dtype.name) for name, x in named.items()}
+            kept = [cache] if lengths else []
+            made = user(call, self.library.array(tokens[:, part], "int64"), *kept, **now)
+            made, cache = made if lengths else (made, None)
+            self.unit, scores = unit_of(made), floats(made, finite=mask is None)
+            if scores.ndim != 3 or scores.shape[:2] != tokens[:, part].shape:
+                raise Broken(f"shape {scores.shape} for tokens of shape {tokens[:, part].shape}")
+            found.append(scores)
+        scores = np.concatenate(found, axis=1)
+        return scores if mask is None else np.where(mask[..., None], scores, 0)
 
     @cached_property
     def whole(self) -> Floats:
@@ -122,33 +108,6 @@ class Decoder(Probe):
             meant[row, cut:] = self.whole[row, : self.length - cut]
         mask = tokens > 0
         return tokens, meant, {"mask": mask, "positions": np.maximum(mask.cumsum(axis=1) - 1, 0)}
-
-
-BOUND = "√u·s, half the digits: summing in another order costs a few u of the scores' spread s"
-MOVED = (
-    "queries, keys and values count from different positions; if a norm with weights follows the "
-    "rotation, or positions are absolute, that is right: pass relative=False"
-)
-FROM_0 = "positions are counted from 0 in each call: the offset of the cache is ignored"
-UNEQUAL = "a step differs from the whole: another scale, layout or mask"
-
-
-@sign("decoder", "steps")
-def why_steps(probe: Decoder) -> str | None:
-    """Look at the first token at which a loop differs; try the second at wrong positions."""
-    loop, whole, _ = next(steps(probe))
-    wrong = np.flatnonzero((np.abs(loop - whole).max(axis=2) > probe.bound).any(axis=0))
-    if len(wrong) and wrong[0] > 1:
-        return f"the cache is truncated, or positions wrap or are clamped, at {wrong[0]}"
-    for place, cause in ((0, FROM_0), (2, "positions are off by one (+1) in a step")):
-        where = np.array([[0, place]])
-        try:
-            found = probe.read(probe.tokens[:1, :2], "positions", positions=where)
-        except Skip:
-            return f"{FROM_0}; or off by one; or {UNEQUAL}"
-        if np.abs(found[0, 1] - loop[0, 1]).max() <= probe.bound:
-            return cause
-    return UNEQUAL
 
 
 def same(after: str, likely: str) -> Callable[[Pairs], Pairs]:
@@ -204,26 +163,49 @@ def causal(probe: Decoder) -> Found:
     yield probe.read(tokens)[:, :-1], probe.whole[:, :-1], ""
 
 
-@same("causal", "positions are counted from 0 in each call")
+FROM_0 = "positions are counted from 0 in each call"
+
+
+@same("causal", FROM_0)
 def steps(probe: Decoder) -> Found:
     """One token at a time gives the same scores as the whole text."""
     loop, where = [1] * probe.length, probe.positions
-    rows = [probe.walk(row[None], loop, positions=where[:1]) for row in probe.tokens]
+    rows = [probe.read(row[None], loop, positions=where[:1]) for row in probe.tokens]
     yield np.concatenate(rows), probe.whole, ""
-    yield probe.walk(probe.tokens, loop, positions=where), probe.whole, "in a batch, "
+    yield probe.read(probe.tokens, loop, positions=where), probe.whole, "in a batch, "
+
+
+@sign("decoder", "steps")
+def why_steps(probe: Decoder) -> str | None:
+    """Look at the first token at which a loop differs; try the second at wrong positions."""
+    loop, whole, _ = next(steps(probe))
+    wrong = np.flatnonzero((np.abs(loop - whole).max(axis=2) > probe.bound).any(axis=0))
+    if len(wrong) and wrong[0] > 1:
+        return f"the cache is truncated, or positions wrap or are clamped, at {wrong[0]}"
+    unequal = "a step differs from the whole: another scale, layout or mask"
+    ignored = f"{FROM_0}: the offset of the cache is ignored"
+    for place, cause in ((0, ignored), (2, "positions are off by one (+1) in a step")):
+        try:
+            where = np.array([[0, place]])
+            found = probe.read(probe.tokens[:1, :2], (), "positions", positions=where)
+        except Skip:
+            return f"{ignored}; or off by one; or {unequal}"
+        if np.abs(found[0, 1] - loop[0, 1]).max() <= probe.bound:
+            return cause
+    return unequal
 
 
 @same("steps", "in a chunk, the mask or the positions aren't shifted by the length of the cache")
 def chunks(probe: Decoder) -> Found:
     """A text read in chunks with a cache gives the same scores as whole."""
-    yield probe.walk(probe.tokens, CHUNKS, positions=probe.positions), probe.whole, ""
+    yield probe.read(probe.tokens, CHUNKS, positions=probe.positions), probe.whole, ""
 
 
 @same("batch", "padding is attended to, or counted as a position where positions are absolute")
 def padded(probe: Decoder) -> Found:
     """In a left-padded batch, each text gives the same scores as alone."""
     tokens, meant, given = probe.padded
-    yield probe.read(tokens, "mask", **given), meant, ""
+    yield probe.read(tokens, (), "mask", **given), meant, ""
 
 
 @same(
@@ -234,7 +216,7 @@ def ragged(probe: Decoder) -> Found:
     if probe.step is None:
         raise Skip("no step")
     late, (tokens, meant, given) = probe.length - 4, probe.padded
-    made = probe.walk(tokens, [late, 1, 1, 1], "mask", **given)
+    made = probe.read(tokens, [late, 1, 1, 1], "mask", **given)
     yield made[:, late:], meant[:, late:], "after the prompt, "
 
 
@@ -245,18 +227,22 @@ def packed(probe: Decoder) -> Found:
     late, given = (probe.positions >= cut).astype(np.int64), (probe.tokens, probe.whole)
     both = [np.hstack([each[:, :cut], each[::-1, : probe.length - cut]]) for each in given]
     where = probe.positions - cut * late
-    yield probe.read(both[0], "segments", segments=late, positions=where), both[1], ""
+    yield probe.read(both[0], (), "segments", segments=late, positions=where), both[1], ""
 
 
-@same("batch ragged", MOVED)
+@same(
+    "batch ragged",
+    "queries, keys and values count from different positions; if a norm with weights follows the "
+    "rotation, or positions are absolute, that is right: pass relative=False",
+)
 def moved(probe: Decoder) -> Found:
     """A text shifted by 100 positions gives the same scores."""
     if not probe.relative:
         raise Skip("positions are absolute")
     later = probe.positions + 100
-    yield probe.read(probe.tokens, "positions", positions=later), probe.whole, ""
+    yield probe.read(probe.tokens, (), "positions", positions=later), probe.whole, ""
     if probe.step is not None and {*inspect.signature(probe.step).parameters} & {*POSITIONS}:
-        yield probe.walk(probe.tokens, CHUNKS, positions=later), probe.whole, "in chunks, "
+        yield probe.read(probe.tokens, CHUNKS, positions=later), probe.whole, "in chunks, "
 
 
 @same("", "state is kept from an earlier text: an offset, or a cache that isn't new")
@@ -264,5 +250,5 @@ def repeat(probe: Decoder) -> Found:
     """A second call gives the same scores."""
     yield np.concatenate([probe.read(row[None]) for row in probe.tokens]), probe.whole, ""
     if probe.step is not None:
-        first, _, second = (probe.walk(probe.tokens[[row]], [probe.length]) for row in (0, 1, 0))
+        first, _, second = (probe.read(probe.tokens[[row]], [probe.length]) for row in (0, 1, 0))
         yield second, first, "a new cache, "
