@@ -22,7 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.checks import causes, modules  # noqa: F401 - they register laws and signs
+from posenc.checks import modules  # noqa: F401 - it registers laws
 from posenc.checks.arrays import loaded_torch
 from posenc.checks.biases import Bias, Expected
 from posenc.checks.conventions import KNOWN, Convention

@@ -17,8 +17,18 @@ import numpy as np
 
 from posenc.checks.arrays import floats, values
 from posenc.checks.conventions import AROUND, Floats
-from posenc.checks.laws import Broken, Measured, Raised, Skip, WrongShape, compared, largest, law
-from posenc.checks.pairs import TORCH, TURNING, exact_rows
+from posenc.checks.laws import (
+    Broken,
+    Measured,
+    Raised,
+    Skip,
+    WrongShape,
+    compared,
+    largest,
+    law,
+    sign,
+)
+from posenc.checks.pairs import NEAR, TORCH, TURNING, exact_rows
 
 FAR = (300, 513, *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)), 999_999)
 """Distant positions, around the usual lengths of tables."""
@@ -113,7 +123,7 @@ calls("rows", TORCH, "batch start",
 def far(probe: Any) -> Measured:
     """Far beyond the first rows, a row alone gets the same result as among others.
 
-    Bound: 4(τ + u)·max|y| for a turned x; τ at each position for a row that is added.
+    Bound: 2(τ + u)(|x₁| + |x₂|) for a turned x; τ at each position for a row that is added.
     Likely: positions wrap, or are clamped, at the length that a table was made for.
     """
     if probe.kind == "module":
@@ -266,3 +276,47 @@ def repeat(probe: Any) -> Measured:
     if not np.array_equal(values(first), kept, equal_nan=True):
         raise Broken("a later call overwrote the first result")
     return compared(floats(second), floats(kept), 0)
+
+
+@sign("rotary", "start steps token empty")
+def single_row(probe: Any) -> str | None:
+    """Look for a single row that is turned as at another position, or in another layout."""
+    d_model, k = probe.widths[0], min(5, probe.rows - 2)
+    x, matrices = probe.draw((), 1), probe.measured(d_model)
+    out = probe.call(x, [k])[0]
+    off = np.abs(matrices @ x[0] - out).max(axis=1)
+    nearest = int(off.argmin())
+    if off[k] < NEAR:
+        return None
+    if off[nearest] < NEAR and abs(nearest - k) == 1:
+        return f"a single row is turned as at position k {nearest - k:+d}: a step is off by one"
+    if off[nearest] < NEAR or np.array_equal(out, probe.call(x, [k + 1])[0]):
+        return "offset that sticks"
+    order = np.argsort(np.arange(d_model) % 2, kind="stable")
+    turned = [matrices[k][np.ix_(turn, turn)] @ x[0] for turn in (order, np.argsort(order))]
+    return "mixed layouts" if min(np.abs(each - out).max() for each in turned) < NEAR else None
+
+
+@sign("rotary", "start")
+def by_length(probe: Any) -> str | None:
+    """Look for turns that depend on the largest position of a call, as under dynamic NTK."""
+    one, two = (probe.matrices([1, k])[0] for k in (2, probe.limit - 1))
+    three, four = probe.matrices(range(3))[1], probe.measured(probe.widths[0])[1]
+    if max(np.abs(one - two).max(), np.abs(three - four).max()) < NEAR:
+        return None
+    how = "angles depend on the length of the call, or on its largest position: a base that is "
+    return f"{how}computed in each call (dynamic NTK); keys in a cache keep the old one"
+
+
+@sign("module rotary", "batch")
+def by_size(probe: Any) -> str | None:
+    """Say at which number of sequences or heads, or at which length, a fault begins."""
+    found = zip(DRAWN, run_calls(probe, BATCHES, alone), strict=True)
+    right = [shape for shape, (error, bound, _) in found if error <= bound]
+    wrong = [shape for shape in DRAWN if shape not in right]
+    for axis, name in enumerate(("sequences", "heads", "positions")):
+        most = max((shape[axis] for shape in right), default=99)
+        if wrong and most < min(shape[axis] for shape in wrong):
+            return f"it goes wrong with more than {most} {name}"
+    odd = wrong and all(n % 2 for *_, n in wrong) and any(n % 2 == 0 for *_, n in right)
+    return "it goes wrong at odd lengths" if odd else None

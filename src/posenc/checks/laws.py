@@ -132,7 +132,7 @@ INTERNAL = (
     "posenc.checks failed, not your code: please report it to posenc, with this traceback and the "
     "code that was checked"
 )
-CALL = "2τ of the last row; 4u(|y| + |p|) more for x + p; 4(τ + u)·max|y| for a turned x"
+CALL = "2τ; 4u(|y| + |p|) more for x + p; 2(τ + u)(|x₁| + |x₂|) for a turned x"
 
 
 def law(name: str, kinds: str, after: str = "") -> Callable[[Test], Test]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc.checks.arrays import UNITS, floats, same_type
 from posenc.checks.calls import calls
-from posenc.checks.laws import Broken, Measured, Raised, Skip, compared, largest, law, sign, user
+from posenc.checks.laws import Broken, Measured, Raised, Skip, largest, law, sign, user
 from posenc.checks.pairs import TORCH, TURNING
 from posenc.checks.probe import positions_near
 
@@ -60,7 +60,7 @@ calls("adds", "module", "batch",
 def gradient(probe: Any) -> Measured:
     """Gradients flow, and no table is trained.
 
-    Bound: 4(τ + u)·max|g|, as for a turned x; 4u(|g| + 1) and 2τ, as for x + p.
+    Bound: 2(τ + u)(|g₁| + |g₂|), as for a turned x; 4u(|g| + 1) and 2τ, as for x + p.
     Likely: the graph is cut, or a table is a parameter.
     """
     torch_of(probe)
@@ -172,9 +172,19 @@ def compiles(probe: Any) -> Measured:
 # Number types
 
 
-def early(probe: Any) -> int:
-    """Return the number of positions to test in half precision."""
-    return min(probe.limit, EARLY) if probe.kind == "rotary" else int(probe.at_most(1024))
+def in_half(
+    probe: Any, name: str, limit: int, dtype: str = "float32", via: Any = None, mode: Any = None
+) -> Measured:
+    """Compare a call that may round to a type with a plain one: a turned x, or the rows alone."""
+    rotary, unit = probe.kind == "rotary", UNITS[name]
+    positions = positions_near(limit) if rotary else range(limit)
+    x = rotary * floats(probe.give(probe.draw((1,), len(positions)), dtype))
+    if rotary and probe.norm_weights(x.shape[-1]) is not None:
+        unit *= 3  # a norm rounds twice more
+    with mode or contextlib.nullcontext():
+        out = probe.call(x, positions, dtype, via)
+    error, bound, note = probe.near(out, probe.meant(x, positions), x, positions, unit)
+    return error, bound, f"{name}, {note}"
 
 
 @sign("table module rotary", "half")
@@ -182,8 +192,9 @@ def rounded_positions(probe: Any) -> str | None:
     """Look for two positions that became one, where a half type has no number for the second."""
     if probe.kind == "rotary":  # right in float32, so that the cast of something made the error
         return "dtype of the query"
-    one, two = probe.entries([256, 257], probe.half_types()[0])
-    return "rounded positions" if np.array_equal(one, two) else None
+    _, dtype, via = probe.halves()[0]
+    rows = probe.call(np.zeros((1, 258, probe.widths[0])), range(258), dtype, via)[0]
+    return "rounded positions" if np.array_equal(rows[256], rows[257]) else None
 
 
 @law("half", TURNING, after="batch start norm identity frequencies float32")
@@ -194,37 +205,19 @@ def half(probe: Any) -> Measured:
     turned x, (τ + 2u)(|x₁| + |x₂|): each product and the sum are rounded, too.
     Likely: positions, frequencies or angles are cast before the sine.
     """
-    rotary, found = probe.kind == "rotary", []
-    if not rotary:
+    if probe.kind != "rotary":
         probe.table(probe.rows, probe.widths[0])
         if probe.unit > UNITS["float32"]:
             raise Skip("the table is in half precision: see float32")
-    positions = positions_near(early(probe))
-    normed = rotary and probe.norm_weights(probe.widths[0]) is not None
-    for dtype in probe.half_types():
-        made = probe.entries(positions, dtype)  # a norm rounds twice more
-        found.append(probe.compare_entries(made, positions, dtype, 3 if normed else 1))
-        if rotary and not normed:
-            found.append(turned_in_half(probe, dtype, positions))
-    if not found:
+    limit = early(probe)
+    if not (types := probe.halves()):
         raise Skip(f"{probe.library.name} has no half precision")
-    return largest(found)
+    return largest([in_half(probe, name, limit, dtype, via) for name, dtype, via in types])
 
 
-def turned_in_half(probe: Any, dtype: str, positions: list[int]) -> Measured:
-    """Compare a drawn x, turned in a half type, with its product with the matrices.
-
-    An entry is x₁·cos - x₂·sin. Sine and cosine are off by τ, and each product by one more rounding
-    of the half type; so is the sum, which is at most |x₁| + |x₂|. A right kernel may need it all.
-    """
-    x = floats(probe.give(probe.draw((), len(positions)), dtype))
-    same_type(probe.raw(probe.give(x, dtype), probe.places(positions)), dtype)
-    unit, matrices = UNITS[dtype], probe.matrices(positions)
-    size = ((np.abs(matrices).max(axis=0) > 0) @ np.abs(x)[..., None])[..., 0]
-    bounds = (probe.tau(positions, unit) + probe.tau(positions) + 2 * unit) * size
-    meant, out = np.einsum("kij,kj->ki", matrices, x), probe.call(x, positions, dtype)
-    bounds *= max(probe.attention_factor, 1)
-    return compared(out, meant, bounds, f"{dtype}, a drawn x at position {{}}", positions)
+def early(probe: Any) -> int:
+    """Return the number of positions to test in half precision."""
+    return min(probe.limit, EARLY) if probe.kind == "rotary" else int(probe.at_most(1024))
 
 
 @law("cast", "rotary", after="norm half")
@@ -235,11 +228,10 @@ def cast(probe: Any) -> Measured:
     Likely: the frequencies are a buffer, so `model.to(torch.bfloat16)` casts them, too: recompute
     them in float32, or exclude them from the cast.
     """
-    module, positions = a_copy(probe), positions_near(early(probe))
+    module = a_copy(probe)
     if probe.layout is None:
         raise Skip("no pairs to read")
-    made = probe.entries(positions, "bfloat16", module.bfloat16())
-    return probe.compare_entries(made, positions, "bfloat16")  # type: ignore[no-any-return]
+    return in_half(probe, "bfloat16", early(probe), "bfloat16", module.bfloat16())
 
 
 @law("reduced", TORCH, after="batch start half")
@@ -251,15 +243,12 @@ def reduced(probe: Any) -> Measured:
     float32, with autocast disabled.
     """
     torch = torch_of(probe)
-    limit = probe.limit if probe.kind == "rotary" else probe.at_most(2500)
-    near, found = positions_near(min(limit, EARLY)), []
-    positions = [k for k in (*near, 10_001, 65_537, 65_538) if k < limit]
+    limit = min(probe.limit, 65_539) if probe.kind == "rotary" else probe.at_most(2500)
     modes = {"bfloat16": torch.autocast("cpu", dtype=torch.bfloat16), "TF32": rounded_products()}
-    for name, mode in modes.items():
-        with mode:  # given a module, a layer doesn't use its cache
-            made = probe.entries(positions, via=probe.module)
-        found.append(probe.compare_entries(made, positions, name))
-    return largest(found)
+    # Given a module, a layer doesn't use its cache.
+    return largest(
+        [in_half(probe, name, limit, via=probe.module, mode=mode) for name, mode in modes.items()]
+    )
 
 
 def rounded_products() -> Any:

@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc._validate import check_base, check_int
 from posenc.checks import conventions as conv
-from posenc.checks.arrays import UNITS, Library, floats
+from posenc.checks.arrays import Library, floats, same_type
 from posenc.checks.conventions import PAIRS, UNIT, Convention, Fit, Floats, Waves
 from posenc.checks.laws import Measured, Raised, WrongShape, compared
 
@@ -74,8 +74,8 @@ class Turning(Probe):
     The three kinds differ in how they are called; the laws on calls and on measured pairs are the
     same. `raw` calls the code with arrays of its library, or `via` in its place; `reaches` says
     whether it takes that many positions. `meant` is what a call should give, from a call for the
-    whole sequence; `allowed` is the bound of each entry; `entries` has all that is known of some
-    positions, shape (positions, any); `waves` has cos + i·sin by row and pair, or is None if a
+    whole sequence; `allowed` is the bound of each entry; `halves` are the half types to test, each
+    with its dtype for `call` and `via`; `waves` has cos + i·sin by row and pair, or is None if a
     layout doesn't fit.
     """
 
@@ -89,7 +89,7 @@ class Turning(Probe):
     reaches: Callable[[int], bool]
     meant: Callable[..., Floats]
     allowed: Callable[..., Floats]
-    entries: Callable[..., Floats]
+    halves: Callable[[], list[tuple[str, str, Any]]]
     waves: Callable[[int, str], Waves | None]
 
     def __init__(
@@ -137,6 +137,8 @@ class Turning(Probe):
     def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
         """Call the code and return float64 values."""
         made = self.raw(self.give(x, dtype), self.places(positions), via)
+        if dtype != "float32":
+            same_type(made, dtype)
         out = floats(made, finite=bool(np.isfinite(x).all()))
         if out.shape != np.shape(x):
             raise WrongShape(f"shape {out.shape} for {np.shape(x)}")
@@ -160,18 +162,15 @@ class Turning(Probe):
         """The number of positions that most laws look at."""
         return self.at_most(ROWS)
 
-    def near(self, found: Floats, meant: Floats, x: Any, positions: Sequence[int]) -> Measured:
-        """Compare the result of a call with what it should be."""
-        lead = [range(n) for n in found.shape[:-2]]
-        bounds, note = self.allowed(x, meant, positions), f"position {{{len(lead)}}}"
-        return compared(found, meant, bounds, note, *lead, positions)
-
-    def compare_entries(
-        self, found: Floats, positions: Sequence[int], kind: str, times: int = 1
+    def near(
+        self, found: Floats, meant: Floats, x: Any, positions: Sequence[int], unit: float = UNIT
     ) -> Measured:
-        """Compare entries with those of a plain call; each has its own τ, in its own unit."""
-        bounds = self.tau(positions, times * UNITS[kind]) + self.tau(positions)
-        return compared(found, self.entries(positions), bounds, f"{kind}, position {{}}", positions)
+        """Compare the result of a call, in a number type of some unit, with what it should be."""
+        if found.shape != np.shape(x):
+            raise WrongShape(f"shape {found.shape} for {np.shape(x)}")
+        lead = [range(n) for n in found.shape[:-2]]
+        bounds, note = self.allowed(x, meant, positions, unit), f"position {{{len(lead)}}}"
+        return compared(found, meant, bounds, note, *lead, positions)
 
     def taus(self, positions: Any, unit: float | None = None) -> Floats:
         """Return τ by position and pair: of the convention's frequencies, or the measured ones."""

@@ -43,9 +43,8 @@ class Row:
             return line + self.note
         line += short(self.measured) + (f" (at most {short(self.bound)})" if self.bound else "")
         line += f", {self.note}" if self.note else ""
-        cause = self.exhibit or self.likely
-        more = f"required: {self.asks}", f"most likely: {cause}"
-        return "\n".join([line, *(f"  {'':12} {each}" for each in more if cause)])
+        cause, lead = self.exhibit or self.likely, f"\n  {'':12} "
+        return f"{line}{lead}required: {self.asks}{lead}most likely: {cause}" if cause else line
 
 
 @dataclass(frozen=True)
@@ -53,9 +52,9 @@ class Report:
     """Result of a check. It prints as a list in a terminal, and renders as a table in Jupyter.
 
     ``report["norm"]`` is the row of the law `norm`. `convention` is the one found, if any, and
-    `errors` the largest error by position. `other` is another kind of encoding that it is, to which
-    some laws don't apply. `error` is the traceback of what the code under test raised, or of one of
-    these checks; `raised` says that a plain call raises, so that nothing could be checked.
+    `errors` the largest error by position. `other` is another kind of encoding that it is. `error`
+    is the traceback of what the code under test raised, or of one of these checks; `raised` says
+    that a plain call raises, so that nothing could be checked.
     """
 
     subject: str
@@ -68,9 +67,9 @@ class Report:
     raised: bool = False
 
     @property
-    def passed(self) -> bool:
-        """Whether no law failed, and none could not be tested because posenc failed."""
-        return not self.failed and not self.internal
+    def failed(self) -> list[str]:
+        """Names of the laws that failed."""
+        return [row.law for row in self.rows if row.status == "failed"]
 
     @property
     def internal(self) -> list[str]:
@@ -78,9 +77,9 @@ class Report:
         return [row.law for row in self.rows if row.status == "internal"]
 
     @property
-    def failed(self) -> list[str]:
-        """Names of the laws that failed."""
-        return [row.law for row in self.rows if row.status == "failed"]
+    def passed(self) -> bool:
+        """Whether no law failed, and posenc could test each."""
+        return not self.failed and not self.internal
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows."""
@@ -99,12 +98,12 @@ class Report:
         rows = {row.law: row for row in self.rows}
         check_reasons(reasons, list(rows))
         for law, reason in reasons.items():
-            row, fixed = rows[law], f"it was fixed, so drop the expected failure: {reason}"
+            row, how = rows[law], "it passed, but a failure was expected"
+            fixed = f"it was fixed, so drop the expected failure: {reason}"
             if row.status in ("failed", "follows"):
                 rows[law] = replace(row, status="expected", note=f"expected: {reason}")
             elif row.status == "passed":
-                row = replace(row, measured="it passed, but a failure was expected", bound="")
-                rows[law] = replace(row, status="failed", likely=fixed)
+                rows[law] = replace(row, status="failed", measured=how, bound="", likely=fixed)
         return replace(self, rows=tuple(rows.values()))
 
     def counts(self) -> str:
@@ -135,13 +134,12 @@ class Report:
         ]
         for row in self.rows:
             likely = re.sub("`(.*?)`", r"<code>\1</code>", escape(row.likely))
-            remarks = [escape(row.note), likely and f"Most likely: {likely}"]
-            remark = "<br>".join(filter(None, remarks))
+            remark = [escape(row.note), likely and f"Most likely: {likely}"]
             if at := row.exhibit:
-                remark += f' (<a href="../{at.page}">exhibit {at.number}</a>)'
-            numbers = [escape(short(each)) for each in (row.measured, row.bound)]
-            cells = "</td><td>".join([f"{MARKS[row.status]} {row.status}", *numbers, remark])
-            lines.append(f"<tr><th>{row.law}</th><td>{cells}</td></tr>")
+                remark[1] += f' (<a href="../{at.page}">exhibit {at.number}</a>)'
+            cells = [f"{MARKS[row.status]} {row.status}", escape(short(row.measured))]
+            cells += [escape(short(row.bound)), "<br>".join(filter(None, remark))]
+            lines.append(f"<tr><th>{row.law}</th><td>{'</td><td>'.join(cells)}</td></tr>")
         return "\n".join([*lines, "</tbody></table>"])
 
     def as_dict(self) -> dict[str, Any]:
@@ -157,10 +155,10 @@ class Report:
 
         It is an AssertionError if a law failed, and a RuntimeError if posenc itself failed.
         """
-        wrong = [str(row) for row in self.rows if row.status in ("failed", "internal")]
-        if wrong:
-            kind = RuntimeError if self.internal else AssertionError
+        if not self.passed:
+            wrong = [str(row) for row in self.rows if row.status in ("failed", "internal")]
             parts = [f"{self.subject}: {self.counts()}", *wrong, self.error]
+            kind = RuntimeError if self.internal else AssertionError
             raise kind("\n".join(filter(None, parts)))
 
 

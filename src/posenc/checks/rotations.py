@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from posenc._validate import check_int, check_positions, check_real
 from posenc.checks import conventions as conv
 from posenc.checks.arrays import Library, guess_library
-from posenc.checks.conventions import UNIT, Fit, Floats, Waves
+from posenc.checks.conventions import Fit, Floats, Waves
 from posenc.checks.laws import Broken, Raised, user
 from posenc.checks.probe import Turning
 
@@ -142,30 +142,31 @@ class Rotation(Turning):
         return self.measured(d_model)[:, self.permutation(d_model)]
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
-        matrices = self.measured(self.widths[0])[list(positions)]
+        if max(positions, default=0) < self.rows:
+            matrices = self.measured(self.widths[0])[list(positions)]
+        else:
+            matrices = self.matrices(positions)
         return np.asarray(np.einsum("kij,...kj->...ki", matrices, x))
 
-    def allowed(self, x: Any, meant: Floats, positions: Sequence[int]) -> Floats:
+    def allowed(self, x: Any, meant: Floats, positions: Sequence[int], unit: float) -> Floats:
         """Return the bound for a product of the matrices and x, and a turned x.
 
-        A pair of x is no longer than √2 times the largest entry of its turned pair, so |x₁| + |x₂|
-        is at most twice that. An entry is off by τ of it, once as computed, once as measured, and
-        by the roundings of two products and a sum: (2τ + 2u)(|x₁| + |x₂|) in total.
+        An entry is x₁·cos - x₂·sin. Sine and cosine are off by τ, once as computed and once as
+        measured, and each product by one more rounding; so is the sum, which is at most |x₁| +
+        |x₂|: (2τ + 2u)(|x₁| + |x₂|) in total. A right kernel in a half type may need it all.
         """
-        size = np.abs(meant).max(initial=0.0)
-        unit = UNIT * max(self.attention_factor, 1)
-        return np.asarray(4 * (self.tau(positions) + unit) * size)
+        mixed = np.abs(self.measured(self.widths[0])).max(axis=0) > 0
+        size = np.abs(x) @ (mixed | mixed.T)  # a permuted output, or its gradient
+        unit = unit * max(self.attention_factor, 1)
+        return np.asarray((self.tau(positions, unit) + self.tau(positions) + 2 * unit) * size)
 
     def back(self, weights: Floats, positions: Sequence[int]) -> Floats:
         matrices = self.measured(self.widths[0])[list(positions)]
         return np.asarray(np.einsum("kji,...kj->...ki", matrices, weights))
 
-    def half_types(self) -> list[str]:
-        space = self.library.namespace
-        return [dtype for dtype in ("bfloat16", "float16") if hasattr(space, dtype)]
-
-    def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
-        return self.matrices(positions, None, dtype, via).reshape(len(positions), -1)
+    def halves(self) -> list[tuple[str, str, Any]]:
+        names = [name for name in ("bfloat16", "float16") if hasattr(self.library.namespace, name)]
+        return [(name, name, None) for name in names]
 
     def find_pairs(self, d_model: int, layout: str) -> Pairs | None:
         """Find the dimensions that turn together, while the others don't change.

@@ -6,7 +6,7 @@ import copy
 import inspect
 import math
 from collections.abc import Callable, Sequence
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -40,16 +40,21 @@ class Table(Turning):
         """Call the function."""
         return user(self.subject, seq_len, d_model)
 
-    def floats_of(self, seq_len: int, d_model: int) -> Floats:
+    def floats_of(self, seq_len: int, d_model: int, half: str = "") -> Floats:
         """Return the rows in float64, without a batch axis of length 1; `table` is cached."""
-        made = self.table_of(seq_len, d_model)
+        if half:
+            space = loaded_torch() if half == "bfloat16" else np
+            made = user(self.subject, seq_len, d_model, dtype=getattr(space, half))
+            same_type(made, half)
+        else:
+            made = self.table_of(seq_len, d_model)
+            self.unit: float = max(self.unit, unit_of(made))
         table = floats(made)
         if table.ndim == 3 and 1 in table.shape[:2]:
             table = table.reshape(-1, table.shape[2])
         if table.shape != (seq_len, d_model):
             cause = "doubled class" if table.shape == (seq_len, 2 * d_model) else None
             raise WrongShape(f"shape {table.shape} for {(seq_len, d_model)}", cause)
-        self.unit: float = max(self.unit, unit_of(made))
         return table
 
     def reaches(self, seq_len: int) -> bool:
@@ -58,7 +63,7 @@ class Table(Turning):
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
         """Add a table to x, as a layer does."""
-        return x + self.table(len(positions), x.shape[-1])
+        return x + (via or self.table)(len(positions), x.shape[-1])
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
         """Add rows of the whole table: the last ones, if positions count down."""
@@ -66,20 +71,20 @@ class Table(Turning):
         if known is not None and known.step == conv.AROUND:
             rows = known.table(count, self.widths[0]) * self.scale
         else:
-            rows = self.main[self.rows - count :] if self.down else self.main[list(positions)]
+            table = self.table(max([self.rows, *(k + 1 for k in positions)]), self.widths[0])
+            rows = table[len(table) - count :] if self.down else table[list(positions)]
         return np.asarray(self.multiplier * np.asarray(x) + rows)
 
-    def allowed(self, x: Any, meant: Floats, positions: Sequence[int]) -> Floats:
-        """Return 2τ of the last row for each column, and 4u(|y| + |p|) for two sums and products.
+    def allowed(self, x: Any, meant: Floats, positions: Sequence[int], unit: float) -> Floats:
+        """Return τ twice, for two entries, and 4u(|y| + |p|) for two sums and products with x."""
+        each = self.scale * (self.taus(positions, max(unit, self.unit)) + self.taus(positions))
+        rows = each.max(axis=1, keepdims=True)
+        if self.layout is not None:
+            rows = conv.join(each + 1j * each, self.layout)
+        sums = 4 * UNIT * (np.abs(meant) + max(self.scale, 1.0))
+        return np.asarray(rows + np.where(np.asarray(x) == 0, 0, sums))
 
-        Both entries are computed, each with its own τ.
-        """
-        each = 2 * self.scale * self.taus([0, self.rows]).max(axis=0, keepdims=True)
-        rows = each.max() if self.layout is None else conv.join(each + 1j * each, self.layout)
-        return np.asarray(rows + 4 * UNIT * (np.abs(meant) + max(self.scale, 1.0)))
-
-    def half_types(self) -> list[str]:
-        """Return the half types to test: one will do."""
+    def halves(self) -> list[tuple[str, str, Any]]:
         try:
             named = "dtype" in inspect.signature(self.subject).parameters
         except (TypeError, ValueError):  # of a builtin
@@ -87,21 +92,8 @@ class Table(Turning):
         if not named:
             raise Skip("no argument `dtype`")
         tensor = hasattr(self.table_of(self.rows, self.widths[0]), "detach")
-        return ["bfloat16" if tensor else "float16"]
-
-    def rows_of(self, seq_len: int, dtype: str, via: Any) -> Any:
-        """Return the rows in another type, without the cached table."""
-        space = loaded_torch() if dtype == "bfloat16" else np
-        return user(self.subject, seq_len, self.widths[0], dtype=getattr(space, dtype))
-
-    def entries(self, positions: Sequence[int], dtype: str = "float32", via: Any = None) -> Floats:
-        seq_len, d_model = max(positions) + 1, self.widths[0]
-        if via is None and dtype == "float32":
-            return np.asarray(self.table(seq_len, d_model)[list(positions)] / self.scale)
-        made = self.rows_of(seq_len, dtype, via)
-        if dtype != "float32":
-            same_type(made, dtype)
-        return np.asarray(floats(made).reshape(seq_len, -1)[list(positions)] / self.scale)
+        name = "bfloat16" if tensor else "float16"
+        return [(name, "float32", partial(self.floats_of, half=name))]
 
     @cached_property
     def main(self) -> Floats:
@@ -240,13 +232,9 @@ class Layer(Table):
     def back(self, weights: Floats, positions: Sequence[int]) -> Floats:
         return self.multiplier * weights
 
-    def half_types(self) -> list[str]:
-        return ["bfloat16"]
-
-    def rows_of(self, seq_len: int, dtype: str, via: Any) -> Any:
-        zeros = self.give(np.zeros((1, seq_len, self.widths[0])), dtype)
-        half = via is None and user(copy.deepcopy(self.module).to, self.torch.bfloat16)
-        return self.raw(zeros, None, half or via)[0]
+    def halves(self) -> list[tuple[str, str, Any]]:
+        half = user(copy.deepcopy(self.module).to, self.torch.bfloat16)
+        return [("bfloat16", "bfloat16", half)]
 
 
 def width_of(module: Any) -> int:
