@@ -1,7 +1,7 @@
 """Kernels for the tests, each a fork of one process that has imported what chapters need.
 
-Importing torch, matplotlib and scikit-learn takes a Python three seconds, as long as all else in most
-chapters. `make notebooks` doesn't use this: what is stored comes from a Python of its own.
+Importing torch, matplotlib and scikit-learn takes a Python three seconds, as long as all else in
+most chapters. `make notebooks` does without: what is stored comes from a Python of its own.
 """
 
 import multiprocessing
