@@ -91,7 +91,7 @@ def picture(page, site, press, glyphs):
     ("scheme", "width", "press", "glyphs", "limit"),
     [
         ("light", 1280, None, True, 40),  # a missing glyph, or one of another font, exceeds 100
-        ("dark", 1280, ".menu > summary", False, 16),
+        ("dark", 1280, "[popovertarget]", False, 16),
         ("light", 390, ".primary-toggle", False, 16),
         ("dark", 390, ".seek.small", False, 16),
     ],

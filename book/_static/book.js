@@ -38,20 +38,9 @@ for (const button of all("button.theme")) {
 }
 paint();
 
-{
-  // Print in the light theme, with the boxes open that are closed.
-  let theme, closed;
-  addEventListener("beforeprint", () => {
-    theme = dataset.theme;
-    dataset.theme = "light";
-    closed = all("details:not(.fold, .menu, [open])");
-    for (const box of closed) box.open = true;
-  });
-  addEventListener("afterprint", () => {
-    dataset.theme = theme;
-    for (const box of closed) box.open = false;
-  });
-}
+// Printed in the light theme; book.css opens the boxes.
+addEventListener("beforeprint", () => (dataset.theme = "light"));
+addEventListener("afterprint", paint);
 
 // ---------------------------------------------------------------- the bars and the menu
 
@@ -80,24 +69,14 @@ addEventListener("load", () =>
   }),
 );
 
-for (const menu of all("details.menu")) {
-  document.addEventListener("click", ({ target }) => {
-    if (!menu.contains(target)) menu.open = false;
-  });
-  menu.addEventListener("keydown", ({ key }) => {
-    if (key !== "Escape") return;
-    menu.open = false;
-    menu.firstElementChild.focus();
-  });
-  menu.querySelector("[data-does=print]").addEventListener("click", () => {
-    menu.open = false;
-    print();
-  });
-  menu.querySelector("[data-does=link]").addEventListener("click", async ({ target }) => {
+const DOES = {
+  print: () => print(),
+  async link({ target }) {
     await navigator.clipboard.writeText(location.href);
     flash(target, "Copied.");
-  });
-}
+  },
+};
+for (const item of all("[data-does]")) item.addEventListener("click", DOES[item.dataset.does]);
 
 // ---------------------------------------------------------------- search
 
@@ -229,7 +208,7 @@ for (const box of all(boxes)) sizes.observe(box);
 // answer box stands above each cell that checks an exercise. The rest is in book/python.
 const python = location.protocol !== "file:" && document.querySelector("meta[name=python]")?.content;
 const runtime = () => import(new URL(`${python}page.js`, location));
-const act = (does) => async ({ target }) => (await runtime()).act(target.closest("div.cell"), does);
+const act = async ({ target }) => (await runtime()).act(target.closest("div.cell"), target.textContent);
 const button = (words, click) => {
   const made = make("button", { type: "button" }, words);
   made.addEventListener("click", click);
@@ -244,20 +223,22 @@ function copy({ target }) {
 
 /** The bar of a cell, in the space that book.css keeps for it. */
 function addBar(input) {
-  const made = [...input.children].find((each) => each.matches(".bar"));
+  const made = input.querySelector(":scope > .bar");
   if (made) return made;
   const cell = input.closest("div.cell");
-  const runs = python && cell && !cell.matches(".needs-torch");
-  const name = cell?.dataset.name ?? "code";
-  const bar = make("div", { class: "bar", role: "group", "aria-label": name });
-  if (runs) bar.append(button("Run", act("run")));
-  if (runs && !cell.matches(".answer")) bar.append(button("Edit", act("edit")));
-  if (runs) bar.append(button("Reset", act("reset")));
-  if (runs && cell.matches(".first")) bar.append(button("Run all", act("all")));
+  const bar = make("div", { class: "bar", role: "group", "aria-label": cell?.dataset.name ?? "code" });
   bar.append(button("Copy", copy));
-  // Whoever points at a bar probably runs the cell: Python starts.
-  const warm = async ({ pointerType }) => pointerType === "mouse" && (await runtime()).warm();
-  if (runs) bar.addEventListener("pointerenter", warm, { once: true });
+  if (cell && python && !cell.matches(".needs-torch")) {
+    const words = cell.matches(".answer") ? ["Run", "Reset"] : ["Run", "Edit", "Reset"];
+    if (cell.matches(".first")) words.push("Run all");
+    bar.prepend(...words.map((each) => button(each, act)));
+    const stop = button("Stop", act);
+    stop.className = "stop"; // shown while the cell runs
+    bar.append(stop, make("span", { class: "state" }));
+    // Whoever points at a bar probably runs the cell: Python starts.
+    const warm = async ({ pointerType }) => pointerType === "mouse" && (await runtime()).warm();
+    bar.addEventListener("pointerenter", warm, { once: true });
+  }
   near.unobserve(input);
   input.append(bar);
   return bar;
@@ -270,22 +251,26 @@ const near = new IntersectionObserver(
   { rootMargin: "600px" },
 );
 
-function ask(cell, check, given) {
-  const names = given.split(/, */).filter((name) => !name.includes("="));
-  const lines = [...names.map((name) => `${name} = ...`), "", `${check}(${names.join(", ")})`];
-  const name = `your answer to ${check}`;
+/** A text area for code, in a box to which page.js adds colors: moved, it would lose the focus. */
+function editor(name, code) {
   const area = make("textarea", {
-    rows: lines.length,
-    "aria-label": `Your answer to ${check}. Control and Enter run it`,
+    rows: code.split("\n").length,
+    "aria-label": `${name}. Control and Enter run it`,
     autocapitalize: "off",
     autocomplete: "off",
     spellcheck: "false",
     wrap: "off",
   });
-  area.defaultValue = lines.join("\n");
-  const box = make("div", { class: "cell answer", "data-check": check, "data-name": name });
-  const editor = make("div", { class: "editor highlight" }, area); // moved, it would lose the focus
-  box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, editor));
+  area.defaultValue = code;
+  return make("div", { class: "editor highlight" }, area);
+}
+
+function ask(cell, check, given) {
+  const names = given.split(/, */).filter((name) => !name.includes("="));
+  const lines = [...names.map((name) => `${name} = ...`), "", `${check}(${names.join(", ")})`];
+  const box = make("div", { class: "cell answer", "data-check": check, "data-name": `your answer to ${check}` });
+  const area = editor(`Your answer to ${check}`, lines.join("\n"));
+  box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, area));
   box.addEventListener("focusin", runtime, { once: true });
   cell.before(box);
 }
@@ -305,31 +290,26 @@ for (const input of all("article :is(.cell_input, .highlight:not(.cell *))")) ne
 const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
 const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
 if (python && chapter in kept("typed")) runtime(); // restores edits
-const list = document.querySelector(".bd-links");
 let forgotten;
+function exchange(right, typed) {
+  forgotten = [kept("right"), kept("typed")];
+  localStorage.setItem("right", JSON.stringify(right));
+  localStorage.setItem("typed", JSON.stringify(typed));
+  showProgress();
+}
 function showProgress() {
+  const list = document.querySelector(".bd-links");
+  const line = make("p", { class: "forget", role: "status" });
   for (const old of all(".right, .forget")) old.remove();
-  const right = Object.entries(kept("right"));
-  for (const [chapter, { right: found, of }] of right) {
-    const link = all("a", list).find(({ pathname }) => pathname.endsWith(`/${chapter}.html`));
-    link?.append(" ", make("span", { class: "right" }, `✓ ${found.length} of ${of}`));
+  for (const [name, { right, of }] of Object.entries(kept("right"))) {
+    const link = all("a", list).find(({ pathname }) => pathname.endsWith(`/${name}.html`));
+    link?.append(" ", make("span", { class: "right" }, `✓ ${right.length} of ${of}`));
   }
-  const forget = () => {
-    if (!confirm("Forget all answers and edits in this book?")) return;
-    forgotten = ["right", "typed"].map((name) => [name, localStorage.getItem(name)]);
-    for (const [name] of forgotten) localStorage.removeItem(name);
-    showProgress();
-  };
-  const undo = () => {
-    for (const [name, text] of forgotten) if (text) localStorage.setItem(name, text);
-    forgotten = undefined;
-    showProgress();
-  };
-  if (right.length + Object.keys(kept("typed")).length) {
-    list?.append(make("p", { class: "forget" }, button("Forget answers and edits", forget)));
-  } else if (forgotten) {
-    list?.append(make("p", { class: "forget", role: "status" }, "Forgotten. ", button("Undo", undo)));
-  }
+  const forget = () => confirm("Forget all answers and edits in this book?") && exchange({}, {});
+  if (Object.keys({ ...kept("right"), ...kept("typed") }).length) {
+    line.append(button("Forget answers and edits", forget));
+  } else if (forgotten) line.append("Forgotten. ", button("Undo", () => exchange(...forgotten)));
+  if (line.firstChild) list?.append(line);
 }
 addEventListener("right", showProgress);
 addEventListener("storage", showProgress);

@@ -23,7 +23,6 @@ from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
-import slices
 from page import send  # registered by worker.js
 from unavailable import absent_names, is_setting
 
@@ -215,11 +214,6 @@ def run(source: str, name: str) -> str:
         show()
     sys.modules.pop("torch", None)  # the package checks there for the real torch
     return json.dumps(done)
-
-
-def needed(sources: str, source: str) -> str:
-    """The numbers of the cells above that a cell needs; lists are JSON."""
-    return json.dumps(slices.needed(json.loads(sources), source))
 
 
 os.environ["POSENC_STATIC"] = "1"  # widgets give their picture and state, no live view

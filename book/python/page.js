@@ -1,10 +1,8 @@
 // Cells that run in the page. Loaded when a reader first uses one, by book.js, whose functions it
 // uses.
-/* global make, addBar, button, kept, sizes */
+/* global all, make, addBar, button, chapter, editor, kept, sizes */
 
 const here = new URL(".", import.meta.url).href;
-const site = new URL("../../", here);
-const page = location.pathname.split("/").pop().replace(/\.html$/, "");
 
 const address = (svg) => `data:image/svg+xml,${encodeURIComponent(svg)}`;
 const mega = (bytes) => (bytes / 1e6).toFixed(1);
@@ -37,11 +35,10 @@ function hear({ data }) {
   if (data.broken) return stop(`Python couldn't be loaded (${data.broken}).`);
   if (!running) return;
   const { cell, resolve } = running;
-  const { total, loaded, done, stream, text, svg, figure, needed } = data;
+  const { total, loaded, done, stream, text, svg, figure } = data;
   if (total) tell(cell, `Loading Python: ${mega(loaded)} of ${mega(total)} MB`, loaded / total);
   if (data.starting) tell(cell, "Starting Python …");
   if (data.running && !cell.state.textContent.includes(" of ")) tell(cell, "Running");
-  if (needed) resolve(needed);
   if (stream) cell.print(stream, data.name);
   if (text) cell.show(make("pre", {}, text));
   if (figure) cell.showFigure(figure, svg);
@@ -55,7 +52,7 @@ async function keepForOffline() {
   if (!serviceWorker || serviceWorker.controller) return;
   try {
     const version = here.split("/").at(-2);
-    await serviceWorker.register(new URL(`offline.js?version=${version}`, site));
+    await serviceWorker.register(new URL(`../../offline.js?version=${version}`, here));
     const { active } = await serviceWorker.ready;
     // It soon controls the page, except after a forced reload.
     for (let n = 0; n < 20 && !serviceWorker.controller; n++) {
@@ -98,27 +95,19 @@ async function post(cell, message) {
   return found;
 }
 
-/** Run a cell in the worker; resolves to its result. */
-async function execute(cell) {
-  cell.box.classList.add("stale"); // the old output stays, dimmed, until there is new output
-  const result = await post(cell, { source: cell.source, name: cell.name });
-  cell.ran = result.error || result.stopped ? undefined : cell.source;
-  cell.failed = result.error?.type;
-  return result;
-}
-
-/** Run cells in order until one fails; `asked` is the one that the reader started. */
+/** Run cells in order until one fails, and return why; `asked` is the one that a reader started. */
 async function runEach(list, asked) {
   for (const [n, cell] of list.entries()) {
     const share = `${n + 1} of ${list.length}`;
     if (list.length > 1) tell(asked, `Running ${cell.name}, ${share}`, n / list.length);
-    const result = await execute(cell);
-    if (!result.stopped) cell.finish(result);
-    const why = result.stopped ?? result.error?.says;
-    if (why && cell !== asked) say(asked, `It stopped at ${cell.name}: ${why}`);
-    if (why) return false;
+    cell.box.classList.add("stale"); // the old output stays, dimmed, until there is new output
+    const { stopped, error } = await post(cell, { source: cell.source, name: cell.name });
+    cell.ran = stopped || error ? undefined : cell.source;
+    if (!stopped) cell.finish(error);
+    if (cell.ran !== undefined) continue;
+    if (cell !== asked) say(asked, `It stopped at ${cell.name}: ${stopped ?? error.says}`);
+    return error?.type ?? stopped;
   }
-  return true;
 }
 
 /** Run a cell after the cells above that it needs (slices.py) and that haven't run yet. */
@@ -127,22 +116,21 @@ async function runOne(cell) {
     return say(cell, "Put your answer in the place of “...” first.");
   }
   const before = above(cell);
+  const waits = (other) => other.ran !== other.source;
   const sources = before.map(({ source }) => source);
   const needed = await post(cell, { sources, source: cell.source });
   if (needed.stopped) return;
-  const missed = needed.map((n) => before[n]).filter((other) => other.ran !== other.source);
-  const left = () => before.filter((other) => other.ran !== other.source);
-  const isDone = await runEach([...missed, cell], cell);
-  if (isDone || cell.failed !== "NameError" || !left().length) return;
+  const missed = needed.map((n) => before[n]).filter(waits);
+  const failed = await runEach([...missed, cell], cell);
+  if (failed !== "NameError" || !before.some(waits)) return;
   say(cell, "It needs more of what stands above, which runs first.");
-  await runEach([...left(), cell], cell);
+  await runEach([...before.filter(waits), cell], cell);
 }
 
-/** Run all cells of the page, in order, except solutions. */
+/** Run all cells of the page, in order, except answers and solutions. */
 async function runAll(cell) {
-  const list = cells.filter((each) => !each.isSolution);
-  for (const each of list) each.open();
-  if (await runEach(list, cell)) say(cell, `All ${list.length} cells have run.`);
+  const list = cells.filter((each) => !each.check && !each.isSolution);
+  if (!(await runEach(list, cell))) say(cell, `All ${list.length} cells have run.`);
 }
 
 /** The cells that a cell may depend on; only solutions depend on solutions. */
@@ -150,20 +138,19 @@ function above(cell) {
   const follows = Node.DOCUMENT_POSITION_FOLLOWING;
   const precedes = ({ box }) => box.compareDocumentPosition(cell.box) & follows;
   const checks = ({ published }) => published.includes(`def ${cell.check}(`);
-  const before = cells.filter((other) => precedes(other) || checks(other));
+  const before = cells.filter((other) => !other.check && (precedes(other) || checks(other)));
   return before.filter((other) => cell.isSolution || !other.isSolution);
 }
 
 /** Queue work in the order started; Stop also drops what is still waiting. */
 function enqueue(cell, work) {
   const before = stops;
-  cell.open();
   cell.state.textContent = "Waiting";
   queue = queue.then(async () => {
     if (stops !== before) return say(cell, "Stopped.");
-    cell.busy(true);
+    cell.box.ariaBusy = true; // shows Stop
     await work(cell);
-    cell.busy(false);
+    cell.box.ariaBusy = false;
   });
 }
 
@@ -183,38 +170,29 @@ const TOKENS = new RegExp(
 
 /** A cell of the chapter, or the box that book.js made for the answer to a check. */
 class Cell {
-  constructor(box, name, check) {
+  constructor(box) {
+    const { name, check } = box.dataset;
     Object.assign(this, { box, name, check });
     this.ran = undefined; // the source that last ran without an error
     this.input = box.querySelector(".cell_input");
     this.code = box.querySelector("pre");
-    this.editor = box.querySelector("textarea");
-    this.published = this.editor?.defaultValue ?? this.code.textContent.replace(/\n$/, "");
+    this.published = this.area?.defaultValue ?? this.code.textContent.replace(/\n$/, "");
     this.isSolution = box.matches(".tag_solution");
     this.alt = box.querySelector("img")?.alt || `The picture that ${name} draws`;
-    this.state = make("span", { class: "state" });
     this.output = make("div", { class: "cell_output ran" });
     if (check) this.watch();
   }
 
+  get area() {
+    return this.box.querySelector("textarea");
+  }
+
+  get state() {
+    return addBar(this.input).querySelector(".state");
+  }
+
   get source() {
-    return this.editor?.value ?? this.published;
-  }
-
-  /** Add a status, and a button to stop, to the bar that book.js made. */
-  open() {
-    if (this.stopping) return;
-    this.stopping = button("Stop", () =>
-      stop("Stopped. The variables are gone: Run makes those that a cell needs again."),
-    );
-    this.stopping.hidden = true;
-    this.bar = addBar(this.input);
-    this.bar.append(this.stopping, this.state);
-  }
-
-  busy(is) {
-    this.stopping.hidden = !is;
-    this.box.setAttribute("aria-busy", is);
+    return this.area?.value ?? this.published;
   }
 
   /** Before the first new output, clear the old. */
@@ -226,10 +204,10 @@ class Cell {
     this.box.classList.replace("stale", "has-run");
   }
 
-  show(...nodes) {
+  show(node) {
     this.replace();
-    this.output.append(...nodes);
-    for (const node of nodes) sizes.observe(node);
+    this.output.append(node);
+    sizes.observe(node);
   }
 
   print(text, stream) {
@@ -258,7 +236,7 @@ class Cell {
     el.firstChild.append(make("img", { src: address(svg), alt: "" })); // for print
   }
 
-  finish({ error }) {
+  finish(error) {
     this.replace();
     if (this.check && error?.type === "AssertionError") {
       say(this, `Not yet: ${error.says.replace(/^AssertionError: (not yet:? *)?/i, "")}`, "wrong");
@@ -274,85 +252,71 @@ class Cell {
 
   /** Replace the code with a text area. */
   edit(text) {
-    if (!this.editor) {
-      this.editor = make("textarea", {
-        "aria-label": `Code of ${this.name}. Control and Enter run it`,
-        autocapitalize: "off",
-        autocomplete: "off",
-        spellcheck: "false",
-        wrap: "off",
-      });
+    if (!this.area) {
       this.code.hidden = true;
-      this.code.after(make("div", { class: "editor highlight" }, this.editor));
+      this.code.after(editor(`Code of ${this.name}`, text));
       this.watch();
     }
-    this.editor.value = text;
+    this.area.value = text;
     this.changed();
   }
 
   /** Colors lie below the text area, whose own letters are transparent. */
   watch() {
+    const { area } = this;
     this.colors = make("pre", { class: "colors", "aria-hidden": "true" });
-    this.editor.before(this.colors);
-    this.editor.addEventListener("scroll", () => (this.colors.scrollLeft = this.editor.scrollLeft));
+    area.before(this.colors);
+    area.addEventListener("scroll", () => (this.colors.scrollLeft = area.scrollLeft));
     this.paint();
-    this.editor.addEventListener("input", () => this.changed());
-    this.editor.addEventListener("input", warm, { once: true });
-    this.editor.addEventListener("keydown", (event) => this.press(event));
+    area.addEventListener("input", () => this.changed());
+    area.addEventListener("input", warm, { once: true });
+    area.addEventListener("keydown", (event) => this.press(event));
   }
 
   changed() {
-    this.editor.rows = this.editor.value.split("\n").length;
+    this.area.rows = this.source.split("\n").length;
     this.box.classList.toggle("edited", !this.check && this.source !== this.published);
     this.paint();
     keep(this);
   }
 
   paint() {
+    const { source } = this;
     const colored = [];
     let end = 0;
-    for (const found of this.editor.value.matchAll(TOKENS)) {
-      const [kind] = Object.entries(found.groups).find(([, text]) => text !== undefined);
-      colored.push(this.editor.value.slice(end, found.index), make("span", { class: kind }, found[0]));
-      end = found.index + found[0].length;
+    for (const { 0: token, index, groups } of source.matchAll(TOKENS)) {
+      const kind = Object.keys(groups).find((name) => groups[name]);
+      colored.push(source.slice(end, index), make("span", { class: kind }, token));
+      end = index + token.length;
     }
-    this.colors.replaceChildren(...colored, `${this.editor.value.slice(end)}\n`);
+    this.colors.replaceChildren(...colored, `${source.slice(end)}\n`);
   }
 
   /** Auto-indent: Enter keeps the line's indentation, one level deeper after a colon. */
   press(event) {
-    if (event.key !== "Enter" || event.isComposing) return;
-    if (event.ctrlKey || event.metaKey) enqueue(this, runOne);
-    else if (!event.shiftKey) {
-      const { value, selectionStart: at, selectionEnd: end } = this.editor;
-      const line = value.slice(value.lastIndexOf("\n", at - 1) + 1, at);
-      const deeper = line.trimEnd().endsWith(":") ? "    " : "";
-      this.editor.setRangeText(`\n${line.match(/^ */)[0]}${deeper}`, at, end, "end");
-      this.changed();
-    } else return;
+    if (event.key !== "Enter" || event.isComposing || event.shiftKey) return;
     event.preventDefault();
+    if (event.ctrlKey || event.metaKey) return enqueue(this, runOne);
+    const { value, selectionStart: at, selectionEnd: end } = this.area;
+    const line = value.slice(value.lastIndexOf("\n", at - 1) + 1, at);
+    const deeper = line.trimEnd().endsWith(":") ? "    " : "";
+    this.area.setRangeText(`\n${line.match(/^ */)[0]}${deeper}`, at, end, "end");
+    this.changed();
   }
 
   reset() {
     this.output.remove();
     this.box.classList.remove("has-run", "stale");
-    if (this.editor) this.edit(this.published);
+    if (this.area) this.edit(this.published);
     if (!this.check) {
-      this.editor?.parentElement.remove();
-      this.editor = undefined;
+      this.area?.parentElement.remove();
       this.code.hidden = false;
     }
     say(this, "As it was published.");
   }
 }
 
-const cells = [...document.querySelectorAll("div.cell:not(.answer)")]
-  .map((box, n) => new Cell(box, `cell ${n + 1}`))
-  .filter(({ box }) => !box.matches(".needs-torch"));
-const answers = [...document.querySelectorAll("div.answer")].map((box) => {
-  const { check } = box.dataset;
-  return new Cell(box, `your answer to ${check}`, check);
-});
+const cells = all("div.cell:not(.needs-torch)").map((box) => new Cell(box));
 document.querySelector("article").append(spoken);
 document.head.append(make("link", { rel: "stylesheet", href: `${here}page.css` }));
 
@@ -360,17 +324,16 @@ document.head.append(make("link", { rel: "stylesheet", href: `${here}page.css` }
 
 /** Save an edit until it is reset; `of` is the published code, to detect that the cell changed. */
 function keep({ name, published, source }) {
-  const { [page]: mine = {}, ...others } = kept("typed");
+  const { [chapter]: mine = {}, ...others } = kept("typed");
   if (source === published) delete mine[name];
   else mine[name] = { of: published, text: source };
-  const all = Object.keys(mine).length ? { ...others, [page]: mine } : others;
-  localStorage.setItem("typed", JSON.stringify(all));
+  const typed = Object.keys(mine).length ? { ...others, [chapter]: mine } : others;
+  localStorage.setItem("typed", JSON.stringify(typed));
 }
 
-for (const cell of [...cells, ...answers]) {
-  const { of, text } = kept("typed")[page]?.[cell.name] ?? {};
+for (const cell of cells) {
+  const { of, text } = kept("typed")[chapter]?.[cell.name] ?? {};
   if (of === cell.published) {
-    cell.open();
     cell.edit(text);
     cell.state.textContent = "As you left it.";
   }
@@ -378,22 +341,22 @@ for (const cell of [...cells, ...answers]) {
 
 /** Save that an answer was right. */
 function remember(check) {
-  const all = kept("right");
-  const { right = [] } = all[page] ?? {};
-  all[page] = { right: [...new Set([...right, check])], of: answers.length };
-  localStorage.setItem("right", JSON.stringify(all));
+  const right = kept("right");
+  const found = new Set([...(right[chapter]?.right ?? []), check]);
+  right[chapter] = { right: [...found], of: cells.filter((cell) => cell.check).length };
+  localStorage.setItem("right", JSON.stringify(right));
   dispatchEvent(new Event("right"));
 }
 
-/** Called by the buttons of a cell's bar (book.js). */
-export function act(box, does) {
-  const cell = [...cells, ...answers].find((each) => each.box === box);
-  cell.open();
-  if (does === "run") enqueue(cell, runOne);
-  if (does === "all") enqueue(cell, runAll);
-  if (does === "edit") {
+/** What the buttons of a cell's bar do (book.js). */
+const ACTS = {
+  Run: (cell) => enqueue(cell, runOne),
+  "Run all": (cell) => enqueue(cell, runAll),
+  Edit(cell) {
     cell.edit(cell.source);
-    cell.editor.focus();
-  }
-  if (does === "reset") cell.reset();
-}
+    cell.area.focus();
+  },
+  Reset: (cell) => cell.reset(),
+  Stop: () => stop("Stopped. The variables are gone: Run makes those that a cell needs again."),
+};
+export const act = (box, words) => ACTS[words](cells.find((cell) => cell.box === box));

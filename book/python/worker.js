@@ -11,14 +11,11 @@ let coming = 0;
 /** Wraps every download: counts the bytes received, and unpacks WebAssembly. */
 self.fetch = async (address, options) => {
   const packed = String(address).endsWith(".wasm");
-  // Kept unpacked, it comes through offline.js, and the browser keeps what it compiled of it.
-  const kept = packed && (await find(address));
-  if (kept) {
-    const response = await load(address);
-    return response.ok ? response : kept;
-  }
   const response = await load(packed ? `${address}.packed` : address, packed ? {} : options);
   if (!response.ok) throw new Error(`${address}: ${response.status}`);
+  const headers = { "Content-Type": "application/wasm" };
+  // Kept unpacked, it comes through offline.js, and the browser keeps what it compiled of it.
+  if (packed && response.headers.get("Content-Type") === headers["Content-Type"]) return response;
   total += Number(response.headers.get("Content-Length"));
   coming++;
   const count = new TransformStream({
@@ -33,30 +30,17 @@ self.fetch = async (address, options) => {
   });
   const body = response.body.pipeThrough(count);
   if (!packed) return new Response(body);
-  const headers = { "Content-Type": "application/wasm" };
   const unpacked = new Response(body.pipeThrough(new DecompressionStream("gzip")), { headers });
-  keep(address, unpacked.clone());
+  keep(`${address}.packed`, unpacked.clone());
   return unpacked;
 };
 
-/** What was kept at an address. */
-async function find(address) {
-  try {
-    return await caches.match(address);
-  } catch {
-    return undefined; // a private window, or a site without https, may have no cache
-  }
-}
+// Where offline.js looks, too. A private window, or a site without https, may have no cache.
+const open = async () => caches.open(`python-${here.split("/").at(-2)}`);
+const cache = open().catch(() => undefined);
 
-/** Keep a response where offline.js looks. */
-async function keep(address, response) {
-  try {
-    const cache = await caches.open(`python-${here.split("/").at(-2)}`);
-    await cache.put(address, response);
-  } catch {
-    // Without a cache, or room in it, it is made anew.
-  }
-}
+/** Keep a response; without room for it, it is made anew. */
+const keep = async (address, response) => (await cache)?.put(address, response).catch(() => {});
 
 const bytes = async (name) => (await fetch(here + name)).arrayBuffer();
 
@@ -64,7 +48,7 @@ const bytes = async (name) => (await fetch(here + name)).arrayBuffer();
 async function startPyodide(lockFileContents) {
   const options = { indexURL: here, packageBaseUrl: here, lockFileContents };
   const address = `${here}started`;
-  const kept = await find(address);
+  const kept = await (await cache)?.match(address);
   const again = async () => loadPyodide({ ...options, _loadSnapshot: await kept.arrayBuffer() });
   if (kept) return again().catch(() => loadPyodide(options));
   const python = await loadPyodide({ ...options, _makeSnapshot: true });
@@ -83,21 +67,22 @@ async function start() {
   python.registerJsModule("page", { send: (text) => postMessage(JSON.parse(text)) });
   python.FS.chdir("/home/pyodide/notebooks");
   python.runPython("import sys; sys.path.insert(0, '/home/pyodide')");
-  return { python, kernel: python.pyimport("kernel") };
+  return { python, kernel: python.pyimport("kernel"), slices: python.pyimport("slices") };
 }
 
 const started = start();
 
+/** Run a cell, or say which of the cells above it needs. */
 async function run({ sources, source, name }) {
-  const { python, kernel } = await started;
-  if (sources) return { needed: JSON.parse(kernel.needed(JSON.stringify(sources), source)) };
+  const { python, kernel, slices } = await started;
+  if (sources) return slices.needed(python.toPy(sources), source).toJs();
   await python.loadPackagesFromImports(kernel.wanted(source), { messageCallback() {} });
   postMessage({ running: name });
-  return { done: JSON.parse(kernel.run(source, name)) };
+  return JSON.parse(kernel.run(source, name));
 }
 
 let last = started; // one cell after another
 addEventListener("message", ({ data }) => {
-  last = last.then(async () => postMessage(await run(data)));
+  last = last.then(async () => postMessage({ done: await run(data) }));
   last.catch((error) => postMessage({ broken: error.message }));
 });
