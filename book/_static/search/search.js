@@ -2,45 +2,36 @@
    (search_index.py). Results come while one types. */
 /* global make, root */
 {
-  // A number is one word, however it is spaced, and position_ids is three: itself and its parts.
+  // A number is one word, however it is spaced, position_ids is three, itself and its parts, and a
+  // letter is none.
   const split = (text) =>
-    (
-      text
-        .replace(/(?<=\d)[\s,](?=\d{3}(?!\d))|(?<=\w)\/\/(?=\w)/g, "")
-        .match(/[\p{L}\p{N}_]+/gu) ?? []
-    ).flatMap((word) => (/\w_\w/.test(word) ? [word, ...word.split("_").filter(Boolean)] : [word]));
+    (text.replace(/(?<=\d)[\s,](?=\d{3}(?!\d))|(?<=\w)\/\/(?=\w)/g, "").match(/[\p{L}\p{N}_]+/gu) ?? [])
+      .flatMap((word) => (/\w_\w/.test(word) ? [word, ...word.split("_").filter(Boolean)] : [word]))
+      .filter((word) => !/^[a-z]$/i.test(word));
   const ENDING = /(?:ations?|ate[ds]?|ating|ings?|ions?|ed|ies|e?s|[ey])$/;
   const SHORT = { dim: "dimension", emb: "embedding", freq: "frequency", len: "length", pos: "position" };
   const stem = (word) => {
     const low = SHORT[word.toLowerCase()] ?? word.toLowerCase();
     return low.length > 3 && /^[a-z]+$/.test(low) ? low.replace(ENDING, "") : low;
   };
-  const isLetter = (word) => /^[a-z]$/i.test(word);
   const known = new Map(); // stems, and how often they occur
   const spelled = new Map(); // spellings, and their stems
   const processTerm = (word) => {
-    if (isLetter(word)) return null;
     const root = stem(word);
     known.set(root, (known.get(root) ?? 0) + 1);
     spelled.set(word.toLowerCase(), root);
     return root;
   };
 
-  const index = new MiniSearch({ fields: ["title", "other", "page", "text", "code"], tokenize: split, processTerm });
-  const documents = Object.entries(window.bookPages).flatMap(([name, [page, sections]]) =>
-    sections.map(([anchor, title, other, text, code]) => ({
-      id: `${name}#${anchor}`,
-      name,
-      anchor,
-      title: title || page,
-      other,
-      page: title ? page : "",
-      text,
-      code,
-    })),
-  );
-  index.addAll(documents);
-  const documentOf = new Map(documents.map((each) => [each.id, each]));
+  const fields = ["title", "other", "page", "text", "code"];
+  const storeFields = ["name", "anchor", "title", "other", "page", "text"];
+  const index = new MiniSearch({ fields, storeFields, tokenize: split, processTerm });
+  for (const [name, [page, sections]] of Object.entries(window.bookPages)) {
+    for (const [anchor, title, other, text, code] of sections) {
+      const titles = title ? { title, page } : { title: page, page: "" };
+      index.add({ id: `${name}#${anchor}`, name, anchor, other, text, code, ...titles });
+    }
+  }
 
   /** Edits between two words, where two letters swapped are one. */
   function edits(a, b) {
@@ -70,49 +61,45 @@
     return least <= most ? best : undefined;
   }
 
-  const normal = (text) => ` ${split(text).filter((word) => !isLetter(word)).map(stem).join(" ")} `;
+  const normal = (text) => ` ${split(text).map(stem).join(" ")} `;
 
   /** Sections for a query, best first, and what became of words that the book doesn't have. */
   function find(query) {
     const said = [];
-    const terms = new Map(); // from words to weights
-    const parts = split(query).filter((word) => !isLetter(word));
-    const rare = (root) => Math.log(1 + documents.length / (known.get(root) ?? 1));
+    const found = new Set();
+    const parts = split(query);
     for (const [n, typed] of parts.entries()) {
-      let word = typed.toLowerCase();
-      const root = stem(word);
-      const begins = n === parts.length - 1 && [...known.keys()].some((each) => each.startsWith(word));
-      if (!known.has(root) && !begins) {
-        const other = /_/.test(word) ? "" : nearest(word);
-        if (other === undefined) said.push(`Nothing has “${typed}”.`);
-        else if (other) said.push(`“${other}” instead of “${typed}”.`);
-        if (!other) continue;
-        word = other;
+      const word = typed.toLowerCase();
+      const begins = n === parts.length - 1 && [...known.keys()].some((root) => root.startsWith(word));
+      if (known.has(stem(word)) || begins) found.add(word);
+      else if (!word.includes("_")) {
+        const other = nearest(word);
+        said.push(other ? `“${other}” instead of “${typed}”.` : `Nothing has “${typed}”.`);
+        if (other) found.add(other);
       }
-      terms.set(word, rare(stem(word)));
     }
-    const words = [...terms.keys()];
-    const total = words.reduce((sum, word) => sum + terms.get(word), 0);
-    const last = words.at(-1);
+    const words = [...found];
     const whole = normal(words.join(" "));
+    const rarity = (word) => Math.log(1 + index.documentCount / (known.get(stem(word)) ?? 1));
+    const weight = (some) => some.reduce((sum, word) => sum + rarity(word), 0);
     const results = index.search(words.join(" "), {
       tokenize: (text) => text.split(" "),
       processTerm: stem,
       boost: { title: 5, other: 5, page: 2.2, text: 1, code: 0.4 },
-      prefix: (root, n, all) => n === all.length - 1 && (last.length > 2 || !known.has(root)),
+      prefix: (root, n, all) => n === all.length - 1 && (words.at(-1).length > 2 || !known.has(root)),
       weights: { prefix: 0.35, fuzzy: 0 },
     });
     for (const result of results) {
-      const { anchor, name, title, other } = documentOf.get(result.id);
-      const met = new Set(result.queryTerms);
-      const share = words.reduce((sum, word) => sum + met.has(stem(word)) * terms.get(word), 0) / total;
+      const { anchor, name, title, other, queryTerms } = result;
+      const share = weight(words.filter((word) => queryTerms.includes(stem(word)))) / weight(words);
+      const isTerm = anchor.startsWith("term-");
       const named = [title, ...other.split(", ")].map(normal);
-      const exact = named.some((each) => each === whole || (anchor.startsWith("term-") && each.startsWith(whole))) ? 6 : named.some((each) => each.includes(whole)) ? 1.6 : 1;
-      const kind = anchor.startsWith("term-") ? 0.8 : /book\/(questions|rope_in)/.test(name) ? 1.2 : name.startsWith("notebooks/") ? 1.1 : 0.9;
+      const isExact = (each) => each === whole || (isTerm && each.startsWith(whole));
+      const exact = named.some(isExact) ? 6 : named.some((each) => each.includes(whole)) ? 1.6 : 1;
+      const kind = isTerm ? 0.8 : /book\/(questions|rope_in)/.test(name) ? 1.2 : name.startsWith("notebooks/") ? 1.1 : 0.9;
       result.score *= share ** 2 * exact * kind;
     }
-    results.sort((a, b) => b.score - a.score);
-    return { said, words, results: results.map(({ id }) => documentOf.get(id)) };
+    return { said, words, results: results.sort((a, b) => b.score - a.score) };
   }
   window.bookSearch = find;
 
