@@ -13,11 +13,7 @@ FIGURES.curves = {
     const { height, draw } = drawing(picture, "Sine and cosine of each pair, over positions", 290);
     return (state, { pairs, wavelengths, points, sines, cosines }, width) => {
       const { x, y, frame } = axes(width, height, 70, state.seq_len - 1, 1, "position");
-      const line = (values, stroke, dashes) =>
-        path(
-          values.map((value, n) => [x(points[n]), y(value)]),
-          { stroke, "stroke-dasharray": dashes },
-        );
+      const wave = (values) => values.map((value, n) => [x(points[n]), y(value)]);
       // The first crest of each sine is dragged to another wavelength.
       const all = omegas(state.d_model, state.base).map((frequency) => Math.PI / 2 / frequency);
       const grips = pairs.map((pair, n) => {
@@ -31,24 +27,14 @@ FIGURES.curves = {
       });
       const unit = width < 360 ? "" : " positions";
       const named = pairs.map((pair, n) => [
-        path(
-          [
-            [0, 12 + 19 * n],
-            [24, 12 + 19 * n],
-          ],
-          { stroke: LINES[n] },
-        ),
+        level(0, 24, 12 + 19 * n, { stroke: LINES[n] }),
         text(32, 16 + 19 * n, `pair ${pair}: wavelength ${show(wavelengths[n], 2)}${unit}`, {
           "data-field": n ? "stride" : "pair",
         }),
-        line(sines[n], LINES[n], "none"),
-        line(cosines[n], LINES[n], "5 4"),
+        path(wave(sines[n]), { stroke: LINES[n] }),
+        path(wave(cosines[n]), { stroke: LINES[n], "stroke-dasharray": "5 4" }),
       ]);
-      draw(
-        width,
-        [frame, ...named.flat()],
-        grips.filter(([at]) => at <= width),
-      );
+      draw(width, [frame, ...named.flat()], grips.filter(([at]) => at <= width));
     };
   },
   say: (_, { pairs, wavelengths }) =>

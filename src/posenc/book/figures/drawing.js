@@ -52,6 +52,8 @@ const path = (points, attributes) =>
     points: points.map(([x, y]) => `${round(x)},${round(y)}`).join(" "),
     ...attributes,
   });
+const level = (from, to, y, attributes) => path([[from, y], [to, y]], attributes);
+const corner = (x0, y0, x1, y1) => path([[x0, y1], [x0, y0], [x1, y0]], { class: "thin axes" });
 
 const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");
 const grouping = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
@@ -108,48 +110,25 @@ function axes(width, height, above, right, top, label) {
     text(x(n * step), y0 + 16, group(n * step), { ...middle, class: "tick" }),
   );
   for (const tick of [-top, 0, top]) ticks.push(text(x0 - 6, y(tick) + 4, show(tick, 0), end));
-  const frame = path(
-    [
-      [x0, y1],
-      [x0, y0],
-      [x1, y0],
-    ],
-    { class: "thin axes" },
-  );
-  const zero = path(
-    [
-      [x0, y(0)],
-      [x1, y(0)],
-    ],
-    { class: "thin faint" },
-  );
-  return { x, y, frame: [frame, zero, ...ticks, text((x0 + x1) / 2, height - 4, label, middle)] };
+  const zero = level(x0, x1, y(0), { class: "thin faint" });
+  const name = text((x0 + x1) / 2, height - 4, label, middle);
+  return { x, y, frame: [corner(x0, y0, x1, y1), zero, ...ticks, name] };
 }
 
 /** A clock hand from (cx, cy) toward a point of the unit circle. */
 function hand(cx, cy, radius, [right, up], attributes) {
-  return shape("line", {
-    x1: cx,
-    y1: cy,
-    x2: cx + radius * right,
-    y2: cy - radius * up,
-    ...attributes,
-  });
+  const tip = { x2: cx + radius * right, y2: cy - radius * up };
+  return shape("line", { x1: cx, y1: cy, ...tip, ...attributes });
 }
 
 /** A grip at the tip of a hand that turns by `frequency` per step; it reports whole steps. */
 function turning(cx, cy, radius, angle, frequency, field, moved) {
-  return [
-    cx + radius * Math.cos(angle),
-    cy - radius * Math.sin(angle),
-    field,
-    (x, y) => {
-      const turn = Math.atan2(cy - y, x - cx) - angle;
-      const steps = (turn - 2 * Math.PI * Math.round(turn / (2 * Math.PI))) / frequency;
-      moved(Math.round(steps));
-    },
-    Math.min(7, radius / 6),
-  ];
+  const tip = [cx + radius * Math.cos(angle), cy - radius * Math.sin(angle)];
+  const move = (x, y) => {
+    const turn = Math.atan2(cy - y, x - cx) - angle;
+    moved(Math.round((turn - 2 * Math.PI * Math.round(turn / (2 * Math.PI))) / frequency));
+  };
+  return [...tip, field, move, Math.min(7, radius / 6)];
 }
 
 /**

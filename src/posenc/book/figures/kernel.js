@@ -19,17 +19,8 @@ FIGURES.kernel = {
       const pick = (at) => set({ offset: Math.round((at - x(0)) / (x(1) - x(0))) });
       const drawn = [
         frame,
-        path(
-          [
-            [x(0), y(products[1])],
-            [x(seq_len - 1), y(products[1])],
-          ],
-          { class: "thin", "stroke-dasharray": "4 4" },
-        ),
-        path(
-          products.map((product, n) => [x(n), y(product)]),
-          { stroke: LINES[0] },
-        ),
+        level(x(0), x(seq_len - 1), y(products[1]), { class: "thin", "stroke-dasharray": "4 4" }),
+        path(products.map((product, n) => [x(n), y(product)]), { stroke: LINES[0] }),
         nearer.map((n) => shape("circle", { cx: x(n), cy: y(products[n]), r: 5, fill: LINES[1] })),
         nearer.slice(0, 2).filter(apart).map((n) => text(x(n), y(products[n]) - 9, n, middle)),
       ];

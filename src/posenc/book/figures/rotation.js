@@ -11,6 +11,7 @@ FIGURES.rotation = {
       const frequency = omega(pair, d_model, base);
       const start = position * frequency;
       const circle = (cx, k, angle, before, after) => {
+        const field = k === position ? "position" : "";
         const arc = Array.from({ length: 201 }, (_, n) => {
           const [up, right] = point(angle + (theta * n) / 200);
           const size = radius * (0.35 + (0.4 * n) / 200);
@@ -18,10 +19,7 @@ FIGURES.rotation = {
         });
         return [
           shape("circle", { cx, cy: 104, r: radius, class: "thin faint" }),
-          hand(cx, 104, radius, before.toReversed(), {
-            stroke: LINES[1],
-            "data-field": k === position ? "position" : "",
-          }),
+          hand(cx, 104, radius, before.toReversed(), { stroke: LINES[1], "data-field": field }),
           hand(cx, 104, radius, after.toReversed(), { class: "accent", "data-field": "offset" }),
           path(arc, { class: "thin" }),
           text(cx, 132 + radius, `${k} to ${show(k + offset, 0)}`, middle),

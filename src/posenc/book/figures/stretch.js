@@ -50,34 +50,19 @@ FIGURES.stretch = {
       const x = (pair) => x0 + (pair / (before.length - 1)) * (x1 - x0);
       const y = (length) => y0 - (Math.log10(length) / top) * (y0 - y1);
       const line = (lengths) => lengths.map((length, pair) => [x(pair), y(length)]);
-      const level = (length, attributes) =>
-        path(
-          [
-            [x0, y(length)],
-            [x1, y(length)],
-          ],
-          attributes,
-        );
       const ticks = [];
       for (let power = 0; power <= top; power += 2)
         ticks.push(text(x0 - 6, y(10 ** power) + 4, group(10 ** power), { ...end, class: "tick" }));
       const length = (down) => 10 ** ((top * (y0 - down)) / (y0 - y1));
       const drawn = [
-        path(
-          [
-            [x0, y1],
-            [x0, y0],
-            [x1, y0],
-          ],
-          { class: "thin axes" },
-        ),
+        corner(x0, y0, x1, y1),
         ticks,
         text(x0, y0 + 16, 0, middle),
         text(x1, y0 + 16, before.length - 1, middle),
         text((x0 + x1) / 2, height - 4, "pair i", middle),
-        level(trained, { class: "thin", "data-field": "trained" }),
+        level(x0, x1, y(trained), { class: "thin", "data-field": "trained" }),
         text(x0 + 6, y(trained) + 16, `trained: ${group(trained)}`, { "data-field": "trained" }),
-        level(factor * trained, { stroke: LINES[1], "data-field": "factor" }),
+        level(x0, x1, y(factor * trained), { stroke: LINES[1], "data-field": "factor" }),
         text(x0 + 6, y(factor * trained) - 6, `wanted: ${group(factor * trained)}`, {
           "data-field": "factor",
         }),
