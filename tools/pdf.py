@@ -1,15 +1,14 @@
 """Print the book, and each page of it, into `_build/html/pdf`: `make pdf`.
 
-Chromium prints the site's pages with the print styles in `book/_static/book.css`: closed folds stay
-closed. The book has a cover, contents with page numbers and running heads; links lead to other
-pages of the same file, or else to the published site. Every page of the site then offers its PDF in
-the download menu.
+Chromium prints the site's pages with the print styles in `book/_static/book.css`. The book has a
+cover, contents with page numbers and running heads; links lead to other pages of the same file, or
+else to the published site. The menu of each page then offers its PDF.
 """
 
+import json
 import re
 import shutil
 import subprocess
-import sys
 from io import BytesIO
 from pathlib import Path
 from posixpath import dirname, join, normpath, relpath
@@ -21,10 +20,8 @@ from bs4 import BeautifulSoup
 SITE = Path(__file__).parents[1] / "_build" / "html"
 OUT = SITE / "pdf"
 LEFT_OUT = {"book/try", "book/vectors"}  # lookup lists, of little use on paper
-LISTED = re.compile(r"^- \[(.+?)\]\((.+?)\.md\): ", re.MULTILINE)
-PRINT_BUTTON = re.compile(
-    r'<button onclick="window\.print\(\)"(.*?)Print to PDF(.*?)</button>', re.S
-)
+LISTED = re.compile(r"^- \[.+?\]\((.+?)\.md\): ", re.MULTILINE)
+PRINT_BUTTON = '<button type="button" data-does="print">Print, or save as PDF</button>'
 TITLE = "Positional encoding, executed"
 STYLE = """
 @page { size: A4; margin: 20mm 18mm 18mm;
@@ -54,15 +51,14 @@ def slug(name):
 class Page:
     """A page of the site, prepared for print."""
 
-    def __init__(self, title, name):
-        html = BeautifulSoup((SITE / f"{name}.html").read_text(encoding="utf-8"), "html.parser")
-        self.name, self.slug, self.article = name, slug(name), html.select_one("article.bd-article")
-        self.style = html.select_one("link[rel=stylesheet]")["href"].removeprefix("../")
-        for part in self.article.select(".headerlink, script, .choices, .start, .run"):
+    def __init__(self, name):
+        self.html = BeautifulSoup((SITE / f"{name}.html").read_text("utf-8"), "html.parser")
+        self.article = self.html.select_one("article.bd-article")
+        self.name, self.slug = name, slug(name)
+        self.style = self.html.select_one("link[rel=stylesheet]")["href"].removeprefix("../")
+        for part in self.article.select(".headerlink, script, .choices, .start"):
             part.decompose()
-        number = self.article.select_one("h1 .section-number")
-        self.title = f"{number.text.strip() if number else ''} {title}".strip()
-        self.head = re.sub(r'["\\]', "", self.title)
+        self.title = " ".join(self.article.h1.text.split())
 
     def lead(self, names, address):
         """Return the article, with addresses rewritten for a file of these pages at the root."""
@@ -87,24 +83,21 @@ class Page:
 def document(chosen, address, front=""):
     """Return the HTML of some pages; `address` is the published site's, or empty."""
     names = {page.name for page in chosen}
-    heads = "\n".join(
-        f'@page {p.slug} {{ @top-right {{ content: "{p.head}"; font: 8pt sans-serif }} }}'
-        for p in chosen
-    )
+    head = "@page {} {{ @top-right {{ content: {}; font: 8pt sans-serif }} }}"
+    heads = [head.format(p.slug, json.dumps(p.title, ensure_ascii=False)) for p in chosen]
     articles = "\n".join(page.lead(names, address) for page in chosen)
     return f"""<!DOCTYPE html><html lang="en" data-theme="light"><head><meta charset="utf-8">
 <title>{TITLE if front else chosen[0].title}</title>
-<link rel="stylesheet" href="{chosen[0].style}"><style>{STYLE}{heads}</style></head>
+<link rel="stylesheet" href="{chosen[0].style}"><style>{STYLE}{"".join(heads)}</style></head>
 <body><main class="bd-main"><div class="bd-content"><div class="bd-article-container">
 {front}{articles}</div></div></main></body></html>"""
 
 
-def front(chosen, at):
-    """Return cover and contents; `at` maps titles to page numbers."""
+def front(chosen, starts):
+    """Return cover and contents; `starts` are the numbers of the pages that chapters begin on."""
     rows = "".join(
-        f'<li data-page="{at.get("".join(page.title.split()), "")}">'
-        f'<a href="#{page.slug}">{page.title}</a></li>'
-        for page in chosen
+        f'<li data-page="{start}"><a href="#{page.slug}">{page.title}</a></li>'
+        for page, start in zip(chosen, starts, strict=True)
     )
     return f"""<section class="cover"><h1>{TITLE}</h1>
 <p>How a transformer knows the order of its words</p>
@@ -113,10 +106,7 @@ def front(chosen, at):
 
 
 def write(browser, html, path):
-    """Print a document. Return each chapter's first page, by title without whitespace.
-
-    Reproducible: the date in the file is the commit's.
-    """
+    """Print a document, dated as the commit. Return the numbers of its first headings' pages."""
     source = SITE / "print.html"
     source.write_text(html, encoding="utf-8")
     tab = browser.new_page()
@@ -131,33 +121,33 @@ def write(browser, html, path):
         packed = pikepdf.ObjectStreamMode.generate  # compresses the tags, half of the file
         pdf.save(path, object_stream_mode=packed, deterministic_id=True)
         with pdf.open_outline() as outline:
-            starts = {i.title: pikepdf.Page(i.destination[0]).index + 1 for i in outline.root}
-    return {"".join(title.split()): number for title, number in starts.items()}
+            return [pikepdf.Page(each.destination[0]).index + 1 for each in outline.root]
 
 
-def main(*only):
-    """Print all pages, or only those named, such as book/glossary, and link the PDFs."""
+def main():
+    """Print the book and its pages, and link the PDFs in place of the buttons that print."""
     shutil.rmtree(OUT, ignore_errors=True)
     OUT.mkdir()
     cover = Path(shutil.copy(SITE.parents[1] / "book" / "_static" / "cover.svg", OUT))
     listed = LISTED.findall((SITE / "llms.txt").read_text(encoding="utf-8"))
-    address = listed[0][1].removesuffix("index")
-    listed = [(title, page.removeprefix(address)) for title, page in listed]
-    chosen = [Page(*each) for each in listed if each[1] in (only or {each[1]} - LEFT_OUT)]
-    book = OUT / "book.pdf"
+    address = listed[0].removesuffix("index")
+    names = [name.removeprefix(address) for name in listed]
+    chosen = [Page(name) for name in names if name not in LEFT_OUT]
+    book, starts = OUT / "book.pdf", [""] * len(chosen)
     with chromium() as browser:
-        starts = write(browser, document(chosen, address, front(chosen, {})), book)
-        write(browser, document(chosen, address, front(chosen, starts)), book)
+        for _ in range(2):  # the first time for the numbers of the pages
+            html = document(chosen, address, front(chosen, starts))
+            _, *starts = write(browser, html, book)
         for page in chosen:
             write(browser, document([page], address), OUT / f"{page.slug}.pdf")
     cover.unlink()
-    for path in SITE.rglob("*.html"):  # replaces the print button
+    for path in SITE.rglob("*.html"):
         own = OUT / f"{slug(path.relative_to(SITE).with_suffix('').as_posix())}.pdf"
         target = relpath(own if own.exists() and own.stem != "index" else book, path.parent)
-        link = rf'<a href="{target}"\1Download PDF\2</a>'
-        path.write_text(PRINT_BUTTON.sub(link, path.read_text(encoding="utf-8")), encoding="utf-8")
+        link = f'<a href="{target}" download>Download PDF</a>'
+        path.write_text(path.read_text("utf-8").replace(PRINT_BUTTON, link), encoding="utf-8")
     print(f"{book}: {book.stat().st_size / 1e6:.1f} MB, and {len(chosen)} pages of their own")
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    main()

@@ -40,7 +40,7 @@ Reveal.initialize({{ width: 1200, height: 660, center: false, hash: true, transi
 </script></body></html>"""
 
 
-def slide(shown, notes):
+def slide(shown, notes=()):
     """Return the HTML of a slide and its speaker notes."""
     return (
         f'<section class="bd-article"><div>{"".join(map(str, shown))}</div>'
@@ -59,12 +59,11 @@ def slides(section):
             before = [each for each in said[-1:] if len(each.get_text()) < SHORT]
             made.append(slide([heading, *before, part], said))
             said = []
-    return [*made, slide([heading, *said], [])] if said or not made else made
+    return [*made, slide([heading, *said])] if said or not made else made
 
 
-def deck(name):
-    """Return the HTML of one page's slides, and its title."""
-    page, html = Page("", name), (SITE / f"{name}.html").read_text(encoding="utf-8")
+def deck(page):
+    """Return the HTML of a page's slides."""
     for part in page.article.select(f"details, .admonition, .tag_solution, {BEYOND}"):
         part.decompose()
     for part in page.article.select("a"):
@@ -72,9 +71,8 @@ def deck(name):
     for part in page.article.select("[id]"):
         del part["id"]
     shown = "".join(slide for part in page.article.select("section") for slide in slides(part))
-    title = page.article.h1.text
-    script = re.search(r"<script[^>]*>\(\(\) ?=>.*?</script>", html, re.S)[0]
-    return DECK.format(title=title, style=page.style, script=script, slides=shown), title
+    script = page.html.find("script", string=re.compile(r"^\(\(\) ?=>"))
+    return DECK.format(title=page.title, style=page.style, script=script, slides=shown)
 
 
 def main():
@@ -82,14 +80,12 @@ def main():
     for name in FILES:
         shutil.copy(REVEAL / name, OUT)
     links = []
-    for name in PAGES:
-        path = OUT / f"{Path(name).name}.html"
-        html, title = deck(name)
-        path.write_text(html, encoding="utf-8")
-        links.append(f'<a href="../slides/{path.name}">{title}</a>')
+    for page in map(Page, PAGES):
+        path = OUT / f"{Path(page.name).name}.html"
+        path.write_text(deck(page), encoding="utf-8")
+        links.append(f'<a href="../slides/{path.name}">{page.title}</a>')
     teach = SITE / "book" / "teach.html"
-    html = teach.read_text(encoding="utf-8")
-    html = re.sub(rf"({MENTION})( \(.*?\))?", rf"\1 ({', '.join(links)})", html)
+    html = re.sub(rf"({MENTION})( \(.*?\))?", rf"\1 ({', '.join(links)})", teach.read_text("utf-8"))
     teach.write_text(html, encoding="utf-8")
     print(f"{OUT}: {len(PAGES)} pages of slides")
 
