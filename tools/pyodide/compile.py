@@ -1,25 +1,45 @@
-"""Compile what most pages import, in Pyodide; a page would do so at each start.
+"""Shrink Pyodide's archives, reproducibly: drop files, and compile what most pages import.
 
-Docstrings and assertions are left out: with docstrings, the archives would be larger than those of
-the sources. Other modules stay sources, which are smaller than bytecode when compressed.
+A page would compile at each start. Docstrings and assertions are left out: with docstrings, the
+archives would be larger than those of the sources. Other modules stay sources, which are smaller
+than bytecode when compressed.
 """
 
 import importlib
 import sys
 import zipfile
+from fnmatch import fnmatch
 from importlib._bootstrap_external import _code_to_hash_pyc
 from pathlib import Path
 
 IMPORTED = "numpy symtable pprint importlib.resources"
 DRAWING = "matplotlib.pyplot matplotlib.backends.backend_svg"
+# What no page can use; fontTools, which matplotlib needs only to write PDF, and pytz, which pandas
+# needs, aren't even packed.
+LEFT_OUT = """
+    *.pyi *.pxd *.pyx *.a *.h *.c
+    */tests/* sympy/benchmarks/*
+    matplotlib/mpl-data/sample_data/* matplotlib/mpl-data/images/* matplotlib/mpl-data/stylelib/*
+    matplotlib/mpl-data/fonts/afm/* matplotlib/mpl-data/fonts/pdfcorefonts/*
+    matplotlib/mpl-data/fonts/ttf/STIX* matplotlib/mpl-data/fonts/ttf/cm*
+    matplotlib/mpl-data/fonts/ttf/DejaVuSerif* matplotlib/mpl-data/fonts/ttf/DejaVuSansMono*
+    sklearn/datasets/data/* sklearn/datasets/descr/* sklearn/datasets/images/*
+    scipy/io/* scipy/odr/* scipy/signal/* scipy/datasets/* scipy/fftpack/*
+    numpy/_pyinstaller/* _pyrepl/[!_pt]* wsgiref/* xmlrpc/* xml/dom/* xml/sax/* sqlite3/*
+    logging/config.py logging/handlers.py imaplib.py mailbox.py pickletools.py poplib.py smtplib.py
+    _pyio.py _pydatetime.py encodings/*_jis* encodings/*_kr.py encodings/big5* encodings/cp[125-9]*
+    encodings/euc* encodings/gb* encodings/iso* encodings/koi8* encodings/mac_* encodings/shift*
+"""
 DOCUMENTED = "numpy/_core/multiarray.py"  # it passes docstrings to C, which wants text
 
 
-def compiled(path, modules):
+def shrink(path, modules):
     with zipfile.ZipFile(path) as archive:
-        files = {name: archive.read(name) for name in archive.namelist()}
+        files = {name: archive.read(name) for name in sorted(archive.namelist())}
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
+            if name.endswith("/") or any(fnmatch(name, each) for each in LEFT_OUT.split()):
+                continue
             module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
             if name.endswith(".py") and module in modules:
                 level = 0 if name == DOCUMENTED else 2
@@ -41,4 +61,4 @@ library = {*sys.modules}
 for name in DRAWING.split():
     importlib.import_module(name)
 for path in archives:
-    compiled(path, {*sys.modules} if path.suffix == ".whl" else library)
+    shrink(path, {*sys.modules} if path.suffix == ".whl" else library)
