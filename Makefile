@@ -12,9 +12,8 @@ NOTEBOOKS := $(wildcard notebooks/*.ipynb)
 # Survivors that were looked at: equivalent mutants, such as a `<=` at a threshold where either branch is
 # right or an argument at its default, and nine that change a default of the small models by one.
 HARMLESS := 86
-# Must not run concurrently; macOS has no flock, so nothing guards it there.
-ALONE := $(if $(shell command -v flock),flock --nonblock --conflict-exit-code 75 .lock)
-BUSY := { [ $$? != 75 ] || echo "Another make is running in this directory: wait until it finishes."; exit 1; }
+# One at a time; macOS has no flock, so nothing guards it there.
+ALONE := $(if $(shell command -v flock),flock .lock)
 # Use this .venv's kernel, not one that the user installed elsewhere.
 export JUPYTER_PREFER_ENV_PATH := 1
 # Some fifty Pythons start in a run of the tests: what one has compiled is kept for the next.
@@ -42,7 +41,7 @@ endif
 	@touch $@
 
 book: .venv ## build the site from the stored notebooks
-	@$(ALONE) $(MAKE) --no-print-directory site || $(BUSY)
+	@$(ALONE) $(MAKE) --no-print-directory site
 
 site: _build/complete
 	@echo "The book: $(CURDIR)/_build/html/index.html"
@@ -77,7 +76,7 @@ PART := all
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder
 LONG := $(patsubst %,tests/test_%.py,page lab site figures light)
 OTHERS := $(filter-out $(LONG),$(wildcard tests/test_*.py))
-test: export OMP_NUM_THREADS := 1
+test experiments mutants: export OMP_NUM_THREADS := 1
 test: $(if $(filter all browser,$(PART)),book,.venv) ## run every test, and every notebook once against its stored outputs (PART=unit)
 	$(PYTEST) $(test-$(PART))
 test-all = $(LONG) $(NOTEBOOKS) $(OTHERS) src
@@ -158,7 +157,6 @@ check-site: book tools/lighthouse/node_modules/installed ## run Lighthouse on ev
 		$$lhci collect --numberOfRuns=$(RUNS) $$(printf -- '--url=http://localhost/%s ' $$pages); \
 		$$lhci assert
 
-experiments: export OMP_NUM_THREADS := 1
 experiments: .venv ## retrain every model of the experiments (22 minutes on two cores)
 	$(BIN)/python tools/train.py
 
@@ -177,7 +175,6 @@ versions: .venv ## test with the lowest versions instead of the pinned ones, or 
 	PYTHONPATH=src .venv/$(RESOLUTION)/bin/python -m pytest $(versions-$(RESOLUTION))
 
 # mutmut forks the tests, so it gets a small separate environment, with .venv's packages on its path.
-mutants: export OMP_NUM_THREADS := 1
 mutants: .venv/mutants/installed ## mutation-test the package (15 minutes)
 	rm -rf mutants
 	PYTHONPATH=$$(echo $(CURDIR)/.venv/lib/python*/site-packages) .venv/mutants/bin/mutmut run --max-children 2
@@ -192,7 +189,7 @@ audit: .venv/audit/installed ## check the pinned packages for known vulnerabilit
 
 links: book ## check external links (needs a network)
 	@trap 'rm -f _build/html/output.txt _build/html/output.json' EXIT; \
-		$(ALONE) $(BIN)/jupyter-book build . --builder linkcheck || $(BUSY)
+		$(ALONE) $(BIN)/jupyter-book build . --builder linkcheck
 
 lock: .venv ## compile requirements.txt from pyproject.toml
 	$(BIN)/uv pip compile pyproject.toml --all-extras --group book --group test --group lint --universal \

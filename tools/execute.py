@@ -13,8 +13,8 @@ from pathlib import Path
 
 import nbformat
 import pictures
+from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
-from nbconvert.preprocessors import CoalesceStreamsPreprocessor, ExecutePreprocessor
 from traitlets.config import Config
 
 
@@ -35,11 +35,10 @@ def execute(path):
     notebook = nbformat.read(path, as_version=4)
     own = nbformat.from_dict({"kernelspec": notebook.metadata.kernelspec})
     fresh = nbformat.from_dict({**notebook, "metadata": own})
-    resources = {"metadata": {"path": str(path.parent)}}
+    options = {"timeout": 600, "record_timing": False, "coalesce_streams": True}
     config = Config(KernelManager={"transport_encryption": "auto"})
-    runner = ExecutePreprocessor(timeout=600, record_timing=False, config=config)
-    for step in (runner, CoalesceStreamsPreprocessor()):
-        fresh, _ = step.preprocess(fresh, resources)
+    resources = {"metadata": {"path": str(path.parent)}}
+    NotebookClient(fresh, config=config, resources=resources, **options).execute()
     fresh.metadata = own  # drop the widget state stored there
     for stored, cell in zip(notebook.cells, fresh.cells, strict=True):
         is_same = cell.cell_type == "code" and words(stored) == words(cell)

@@ -16,12 +16,10 @@ from PIL import Image
 
 SVG = "image/svg+xml"
 
-POINTS = 0.25
-"""Tolerance of coordinates, in points; matplotlib draws a curve no more exactly."""
+POINTS = 0.25  # tolerance of coordinates; matplotlib draws a curve no more exactly
+LEVELS = 4  # of a heatmap's pixels, of 255: at most one step of the color map
 
-LEVELS = 4
-"""Tolerance of a heatmap's pixels, of 255: at most one step of the color map."""
-
+# Tolerances of figures whose curves and points, but not axes or words, vary between CPUs.
 ROUGH = {
     # With such small steps t-SNE ends nearly in the same place: half a point was seen.
     "fig-tsne-variants": 5,
@@ -30,7 +28,6 @@ ROUGH = {
     # It shows float32 rounding errors, which differ between processors: 5 points were seen.
     "fig-precision-float32": 10,
 }
-"""Tolerances for figures whose curves and points, but not axes or words, vary between CPUs."""
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 NAMED = re.compile("axes|matplotlib|.?tick|legend|text|line2d|patch|.*Collection")
