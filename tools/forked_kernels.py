@@ -1,11 +1,12 @@
 """Kernels for the tests, each a fork of one process that has imported what chapters need.
 
 Importing torch, matplotlib and scikit-learn takes a Python three seconds, as long as all else in
-most chapters. `make notebooks` does without: what is stored comes from a Python of its own.
+most chapters. `make notebooks` doesn't use this: what is stored comes from a Python of its own.
 """
 
 import multiprocessing
 import os
+import sys
 
 from jupyter_client.provisioning import local_provisioner
 
@@ -53,7 +54,9 @@ def launch_kernel(cmd, cwd=None, env=None, **kwargs):
 
 
 def install():
-    """Let the kernels of this process be forks."""
+    """Let the kernels of this process be forks; macOS's libraries don't survive one."""
+    if sys.platform != "linux":
+        return
     os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
     FORKS.set_forkserver_preload(NEEDED)
     local_provisioner.launch_kernel = launch_kernel
