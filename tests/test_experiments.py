@@ -56,12 +56,12 @@ def test_stacked_models_are_the_single_ones(encoding):
     tokens = torch.randint(12, (2, 5, 16), generator=torch.Generator().manual_seed(1))
     positions = torch.arange(16)
     models = stack(settings, [4, 5])
-    scores, states = models(tokens, positions), models.hidden_states(tokens, positions)
+    scores, states = models(tokens, positions), models(tokens, positions, states=True)
     for index, seed in enumerate([4, 5]):
         model = init_model(settings, seed)
         torch.testing.assert_close(model(tokens[index], positions), scores[index])
         torch.testing.assert_close(
-            model.hidden_states(tokens[index], positions)[2], states[2][index]
+            model(tokens[index], positions, states=True)[2], states[2][index]
         )
     shared = init_model(replace(settings, encoding="none"), 5).state_dict()
     assert all(torch.equal(model.state_dict()[name], shared[name]) for name in shared)

@@ -17,12 +17,14 @@ def fresh_style():
         plt.close("all")
 
 
-def test_curves_and_intervals_share_axes():
+def test_axes_are_those_given_or_new():
     ax = plots.curves([5, 7], [[0, 1], [1, 0]], ["up", "down"])
     assert plots.curves([0], [[0]], ["same axes"], ax) is ax
-    assert plots.intervals(["a"], [np.nan], [[0, 1]], ax, shift=0.2) is ax
-    assert plots.intervals(["a"], [0], [[0, 1]]) is not ax
-    assert plots.heatmap(np.eye(2)) is not None
+    plots.intervals(["a"], [np.nan], [[0, 1]], ax, shift=0.2)
+    assert len(ax.containers) == 1
+    image = plots.heatmap(np.eye(2), limit=3)
+    assert image.axes is not ax
+    assert image.get_clim() == (-3, 3)
 
 
 def test_style_inside_and_outside_jupyter(monkeypatch):
@@ -42,12 +44,5 @@ def test_a_table_says_the_same_as_text_and_as_html():
     assert repr(table) == "task     share\n<order>    0.5"
     assert '<th scope="row">&lt;order&gt;</th><td>0.5</td>' in table._repr_html_()
     assert '<th scope="col">share</th>' in table._repr_html_()
-
-
-def test_bad_input_is_refused():
-    with pytest.raises(ValueError, match="table must have 2 dimensions, got 1"):
-        plots.heatmap(np.zeros(3))
-    with pytest.raises(ValueError, match="limit must be positive, got nan"):
-        plots.heatmap(np.eye(2), limit=np.nan)
     with pytest.raises(ValueError, match="2 cells"):
         plots.Table(["task", "share"], [["order"]])

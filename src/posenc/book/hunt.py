@@ -71,15 +71,11 @@ def hunt(test: Callable[[Encode], Any]) -> str:
         raise TypeError(f"test must be a function of encode(seq_len, d_model), got {test!r}")
     found = {name: objection(test, bug) for name, bug in BUGS.items()}
     wrongly = {name: objection(test, encode) for name, encode in RIGHT.items()}
-    caught, accused = (sum(map(bool, each.values())) for each in (found, wrongly))
-    lines = [
-        f"It caught {caught} of {len(found)} bugs, "
-        f"and rejected {accused} of {len(wrongly)} correct tables."
-    ]
-    lines += [f"caught: {name} ({why})" for name, why in found.items() if why]
-    missed = [MUSEUM[name] for name, why in found.items() if not why]
-    lines += [f"missed: {bug.says} (exhibit {bug.number})" for bug in missed]
-    lines += [f"false alarm: {name} ({why})" for name, why in wrongly.items() if why]
-    if not missed and not accused:
-        lines.append("Nothing is left to find: a good test.")
-    return "\n".join(lines)
+    caught = [f"caught: {name} ({why})" for name, why in found.items() if why]
+    bugs = [MUSEUM[name] for name, why in found.items() if not why]
+    missed = [f"missed: {bug.says} (exhibit {bug.number})" for bug in bugs]
+    alarms = [f"false alarm: {name} ({why})" for name, why in wrongly.items() if why]
+    rejected = f"rejected {len(alarms)} of {len(wrongly)} correct tables"
+    good = [] if missed or alarms else ["Nothing is left to find: a good test."]
+    head = f"It caught {len(caught)} of {len(found)} bugs, and {rejected}."
+    return "\n".join([head, *caught, *missed, *alarms, *good])

@@ -1,14 +1,10 @@
-"""The book's figures: one style, one color map.
-
-Figures are transparent SVG in one ink color, `INK`, which the website replaces with its text
-color, so that one file works on light and dark pages. Line colors have a contrast of at least 3:1
-on both.
-"""
+"""The book's figures: one style, ``book.mplstyle``, and one color map, for light and dark pages."""
 
 from __future__ import annotations
 
 import html
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -18,51 +14,30 @@ try:
 except ImportError as error:
     raise ImportError("posenc.book.plots needs matplotlib: pip install 'posenc[plots]'") from error
 import matplotlib.pyplot as plt
-from cycler import cycler
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from numpy.typing import ArrayLike
 
-INK = "#1f2430"
+STYLE = mpl.rc_params_from_file(
+    Path(__file__).with_name("book.mplstyle"), use_default_template=False
+)
+
+INK: str = STYLE["text.color"]
 """Color of text and axes."""
 
-DIVERGING = "PuOr_r"
+DIVERGING: str = STYLE["image.cmap"]
 """Color map for values around 0, purple below and orange above; colorblind-safe."""
 
 DARK_MAP = "invert(var(--dark, 0)) hue-rotate(calc(var(--dark, 0) * 180deg))"
 """CSS filter of maps; on a page that sets --dark to 1, zero is dark, and hues stay."""
 
-COLORS = ("#7a5fc4", "#c8680a", "#008a72", "#c2417c", "#2f7fc1", "#7d7d7d")
+COLORS: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 """Line colors, in order of use."""
 
 
 def use_style() -> None:
     """Use the book's style for all figures of this kernel, as reproducible SVG."""
-    mpl.rcParams.update(
-        {
-            "figure.figsize": (7, 3.2),
-            "figure.facecolor": "none",
-            "figure.constrained_layout.use": True,
-            "axes.facecolor": "none",
-            "axes.edgecolor": INK,
-            "axes.labelcolor": INK,
-            "axes.prop_cycle": cycler(color=COLORS),
-            "axes.spines.top": False,
-            "axes.spines.right": False,
-            "axes.titlesize": "medium",
-            "font.size": 11,
-            "image.aspect": "auto",
-            "image.cmap": DIVERGING,
-            "image.interpolation": "none",
-            "legend.frameon": False,
-            "lines.linewidth": 1.8,
-            "savefig.facecolor": "none",
-            "svg.hashsalt": "posenc",
-            "text.color": INK,
-            "xtick.color": INK,
-            "ytick.color": INK,
-        }
-    )
+    mpl.rcParams.update(STYLE)
     try:
         from matplotlib_inline.backend_inline import set_matplotlib_formats
     except ImportError:  # outside Jupyter there is no inline backend to set
@@ -82,17 +57,12 @@ def heatmap(
 ) -> AxesImage:
     """Draw a table as a heatmap, with row 0 at the top.
 
-    Colors range from -limit to limit, so that white is always 0; a table that isn't 2-D, or a limit
-    that isn't positive, raises ValueError. Without axes, it draws in a new figure.
+    Colors range from -limit to limit, so that white is always 0. Without axes, it draws in a new
+    figure.
     """
-    values = np.asarray(table)
-    if values.ndim != 2:
-        raise ValueError(f"table must have 2 dimensions, got {values.ndim}")
-    if not limit > 0:
-        raise ValueError(f"limit must be positive, got {limit!r}")
     if ax is None:
         ax = plt.subplots()[1]
-    image = ax.imshow(values, vmin=-limit, vmax=limit, cmap=DIVERGING)
+    image = ax.imshow(np.asarray(table), vmin=-limit, vmax=limit, cmap=DIVERGING)
     ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
     if colorbar:
         ax.figure.colorbar(image, ax=ax)
@@ -124,27 +94,23 @@ def intervals(
     labels: Sequence[str],
     centers: ArrayLike,
     bounds: ArrayLike,
-    ax: Axes | None = None,
+    ax: Axes,
     *,
     name: str | None = None,
     color: str | None = None,
     shift: float = 0.0,
-    xlabel: str = "",
-) -> Axes:
+) -> None:
     """Draw a dot with a bar for each label, the first label at the top.
 
     `bounds`, (n, 2), are the ends of the bars; a center that is NaN leaves its row empty. Several
     sets can share the labels: `shift` moves one down, in rows, and `name` is for a legend.
     """
-    if ax is None:
-        ax = plt.subplots()[1]
     middle, ends = np.asarray(centers, float), np.asarray(bounds, float)
     rows = np.arange(len(labels)) + shift
     reach = np.abs(ends.T - middle)
     ax.errorbar(middle, rows, xerr=reach, fmt="o", markersize=4.5, color=color, label=name)
     ax.set_yticks(range(len(labels)), labels)
-    ax.set(xlabel=xlabel, ylim=(len(labels) - 0.4, -0.6))
-    return ax
+    ax.set_ylim(len(labels) - 0.4, -0.6)
 
 
 class Table:

@@ -1,8 +1,7 @@
 """A small transformer in pure numpy, for places without torch, such as a page of the book.
 
 It has the architecture and the arithmetic of `posenc.book.experiments`, with two layers: a test
-gives both the same weights, and compares scores, gradients and steps. Gradients are written by
-hand.
+gives both the same weights, and compares. Gradients are written by hand.
 """
 
 from __future__ import annotations
@@ -198,33 +197,19 @@ def softmax(x: Floats) -> Floats:
     return out
 
 
-class Adam:
-    """The Adam optimizer; updates weights in place."""
-
-    def __init__(self, weights: Weights, rate: float) -> None:
-        self._weights, self._rate, self._steps = weights, rate, 0
-        self._means = {name: np.zeros_like(weight) for name, weight in weights.items()}
-        self._squares = {name: np.zeros_like(weight) for name, weight in weights.items()}
-
-    def step(self, gradients: Weights, factor: float) -> None:
-        """Update all weights at `factor` times the learning rate."""
-        self._steps += 1
-        bias, bias_of_squares = 1 - 0.9**self._steps, 1 - 0.999**self._steps
-        for name, gradient in gradients.items():
-            mean, square = self._means[name], self._squares[name]
-            mean += 0.1 * (gradient - mean)
-            square += 0.001 * (gradient**2 - square)
-            size = np.sqrt(square / np.float32(bias_of_squares)) + np.float32(1e-8)
-            self._weights[name] -= np.float32(self._rate * factor / bias) * mean / size
-
-
 def train(encoding: str, seed: int = 0, *, seq_len: int = 16, steps: int = 240) -> Weights:
-    """Train on the order task: 16 fresh sequences per step, at a rate that decays to zero."""
+    """Train on the order task: 16 fresh sequences per step, by Adam, at a rate that decays to 0."""
     weights, rng = initial_weights(seed), np.random.default_rng(1_000_000 + seed)
-    adam = Adam(weights, 3e-3)
+    means, squares = ({name: np.zeros_like(w) for name, w in weights.items()} for _ in range(2))
     for step in range(steps):
         tokens, answers = order(rng, 16, seq_len)
-        adam.step(Pass(weights, tokens, encoding).gradients(answers), 1 - step / steps)
+        rate = np.float32(3e-3 * (1 - step / steps) / (1 - 0.9 ** (step + 1)))
+        for name, gradient in Pass(weights, tokens, encoding).gradients(answers).items():
+            mean, square = means[name], squares[name]
+            mean += 0.1 * (gradient - mean)
+            square += 0.001 * (gradient**2 - square)
+            size = np.sqrt(square / np.float32(1 - 0.999 ** (step + 1))) + np.float32(1e-8)
+            weights[name] -= rate * mean / size
     return weights
 
 

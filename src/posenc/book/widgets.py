@@ -2,9 +2,9 @@
 
 The same script draws them in Jupyter and on the book's website. Python defines the controls and
 their limits, computes what is shown (``values()``), and draws it for readers without JavaScript
-(``picture()``). Arguments can be read and set by name, and ``state()`` returns all of them; a wrong
-type or a value beyond the limits raises TypeError or ValueError. With ``POSENC_STATIC`` set in the
-environment, only the picture is shown: a widget doesn't outlive its kernel, but a notebook does.
+(``picture()``). Arguments can be read and set by name; a wrong type or a value beyond the limits
+raises TypeError or ValueError. With ``POSENC_STATIC`` set in the environment, only the picture is
+shown: a widget doesn't outlive its kernel, but a notebook does.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from matplotlib.patches import Circle, Rectangle
 from numpy.typing import ArrayLike, NDArray
 
 import posenc
+from posenc._validate import check_d_model, check_int, check_real
 from posenc.book import plots
-from posenc.book.fields import Base, Choice, Field, Whole, Within
 from posenc.checks.conventions import Convention
 from posenc.checks.museum import wrong_table
 
@@ -41,8 +41,65 @@ MIME = "application/vnd.posenc.figure+json"
 Floats = NDArray[np.float64]
 
 
+class Field(traitlets.TraitType[Any, Any]):
+    """An argument of a figure, and its control: `options`, or a number from `min` to `max`.
+
+    The limits are the script's, too. With `below`, the number is below (a part of) another field.
+    """
+
+    def __init__(
+        self, label: str, default: Any, *, below: Field | None = None, parts: int = 1, **limits: Any
+    ) -> None:
+        super().__init__(default)
+        self.label, self.below, self.parts = label, below, parts
+        if below:
+            limits = {"min": 0, "max": below.limits["max"] // parts - 1}
+        if "options" not in limits:
+            limits.setdefault("step", 1)
+        self.limits: dict[str, Any] = limits
+        self.tag(sync=True)
+
+    def control(self) -> dict[str, Any]:
+        """Return what the script needs to know."""
+        known = {"label": self.label, "initial": self.default_value, **self.limits}
+        return known | ({"below": self.below.name, "parts": self.parts} if self.below else {})
+
+    def top(self, figure: Any) -> int:
+        """Return the upper limit in a figure's state."""
+        if self.below:
+            return int(getattr(figure, str(self.below.name))) // self.parts - 1
+        return int(self.limits["max"])
+
+    def validate(self, obj: Any, value: Any) -> Any:
+        """Return `value` if it is one of the options, or a number that isn't too low."""
+        name, limits = str(self.name), self.limits
+        if "options" in limits:
+            if value not in limits["options"]:
+                known = ", ".join(limits["options"])
+                raise ValueError(f"{name} must be one of {known}, got {value!r}")
+            return value
+        number = check_real(name, value) if "log" in limits else check_int(name, value)
+        if number < limits["min"]:
+            raise ValueError(f"{name} must be at least {limits['min']}, got {value!r}")
+        return check_d_model(number) if limits["step"] == 2 else number
+
+    def _cross_validate(self, obj: Any, value: Any) -> Any:
+        """Check the upper limit, once all arguments are set."""
+        if "options" in self.limits or value <= (most := self.top(obj)):
+            return value
+        raise ValueError(f"{self.name} must be at most {most}, got {value!r}")
+
+
+def _base(low: int = 1) -> Field:
+    """Return a field for a base of at most a million, with a logarithmic control."""
+    return Field("base n", 10_000.0, min=low, max=1_000_000, step=0.25, log=True)
+
+
 class _Figure(anywidget.AnyWidget):
-    """Base class of the figures: each has fields, `_values` and `_draw`."""
+    """Base class of the figures: each has fields, `values` and `_draw`.
+
+    Values are what the state shows, as the script computes it, and the directions of hands.
+    """
 
     _kind = traitlets.Unicode().tag(sync=True)
 
@@ -64,16 +121,12 @@ class _Figure(anywidget.AnyWidget):
     @traitlets.observe(traitlets.All)
     def _shrink(self, change: Any) -> None:
         for name, field in self._arguments().items():
-            if field.other and field.other.name == change.name:
+            if field.below and field.below.name == change.name:
                 setattr(self, name, min(getattr(self, name), field.top(self)))
 
     def state(self) -> dict[str, Any]:
         """Return the figure's state, as the arguments that recreate it."""
         return {name: getattr(self, name) for name in self._arguments()}
-
-    def values(self) -> dict[str, Any]:
-        """Return what the state shows, as the script computes it, and the directions of hands."""
-        return self._values()  # type: ignore[no-any-return]
 
     def picture(self) -> str:
         """Return a picture of the state, as SVG in the book's style."""
@@ -100,13 +153,13 @@ class _Figure(anywidget.AnyWidget):
 class Heatmap(_Figure):
     """The table of an encoding, with one cell explained."""
 
-    d_model: Whole = Whole("width d", 64, 2, 256, step=2)
-    base: Base = Base()
-    seq_len: Whole = Whole("length L", 64, 2, 128)
-    position: Within = Within("position k", 5, seq_len)
-    dimension: Within = Within("dimension j", 8, d_model)
+    d_model: Field = Field("width d", 64, min=2, max=256, step=2)
+    base: Field = _base()
+    seq_len: Field = Field("length L", 64, min=2, max=128)
+    position: Field = Field("position k", 5, below=seq_len)
+    dimension: Field = Field("dimension j", 8, below=d_model)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         return {"table": _encode(range(self.seq_len), self)}
 
     def _draw(self, figure: Figure, table: Floats) -> None:
@@ -119,13 +172,13 @@ class Heatmap(_Figure):
 class Curves(_Figure):
     """Sine and cosine of three pairs over positions; fewer if the pairs run out."""
 
-    d_model: Whole = Whole("width d", 64, 2, 256, step=2)
-    base: Base = Base()
-    seq_len: Whole = Whole("length L", 64, 2, 128)
-    pair: Within = Within("first pair i", 0, d_model, parts=2)
-    stride: Whole = Whole("pairs apart", 4, 1, 32)
+    d_model: Field = Field("width d", 64, min=2, max=256, step=2)
+    base: Field = _base()
+    seq_len: Field = Field("length L", 64, min=2, max=128)
+    pair: Field = Field("first pair i", 0, below=d_model, parts=2)
+    stride: Field = Field("pairs apart", 4, min=1, max=32)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         pairs = np.arange(self.pair, self.d_model // 2, self.stride)[:3]
         lengths = posenc.wavelengths(self.d_model, base=self.base)[pairs]
         parts = 2 if self.seq_len > 64 else 4
@@ -147,11 +200,11 @@ class Curves(_Figure):
 class Clock(_Figure):
     """One position: a clock hand for each pair, and its binary digits."""
 
-    d_model: Whole = Whole("width d", 32, 2, 32, step=2)
-    base: Base = Base()
-    position: Whole = Whole("position k", 5, 0, 255)
+    d_model: Field = Field("width d", 32, min=2, max=32, step=2)
+    base: Field = _base()
+    position: Field = Field("position k", 5, min=0, max=255)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         row = _encode([self.position], self)[0]
         return {"row": row, "bits": posenc.binary_encoding([self.position], 8)[0], "hands": row}
 
@@ -170,17 +223,14 @@ class Clock(_Figure):
 class Clocks(_Figure):
     """The clocks of an encoding, running from a position, with sine and cosine of each."""
 
-    d_model: Whole = Whole("width d", 16, 2, 16, step=2)
-    base: Base = Base()
-    position: Whole = Whole("position k", 5, 0, 255)
+    d_model: Field = Field("width d", 16, min=2, max=16, step=2)
+    base: Field = _base()
+    position: Field = Field("position k", 5, min=0, max=255)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         row = _encode([self.position], self)[0]
-        return {
-            "row": row,
-            "wavelengths": posenc.wavelengths(self.d_model, base=self.base),
-            "hands": row,
-        }
+        turns = posenc.wavelengths(self.d_model, base=self.base)
+        return {"row": row, "wavelengths": turns, "hands": row}
 
     def _draw(self, figure: Figure, hands: Floats, **values: Any) -> None:
         figure.set_size_inches(7, 1.6)
@@ -198,13 +248,13 @@ class Clocks(_Figure):
 class Rotation(_Figure):
     """One pair before and after a shift, from position 0 and from another position."""
 
-    d_model: Whole = Whole("width d", 16, 2, 256, step=2)
-    base: Base = Base()
-    pair: Within = Within("pair i", 1, d_model, parts=2)
-    position: Whole = Whole("position k", 5, 0, 255)
-    offset: Whole = Whole("offset φ", 3, -64, 64)
+    d_model: Field = Field("width d", 16, min=2, max=256, step=2)
+    base: Field = _base()
+    pair: Field = Field("pair i", 1, below=d_model, parts=2)
+    position: Field = Field("position k", 5, min=0, max=255)
+    offset: Field = Field("offset φ", 3, min=-64, max=64)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         ends = [0, self.offset, self.position, self.position + self.offset]
         hands = _encode(ends, self)[:, 2 * self.pair : 2 * self.pair + 2]
         theta = self.offset * posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
@@ -224,12 +274,12 @@ class Rotation(_Figure):
 class Kernel(_Figure):
     """The dot product of two encodings by offset, and the offsets that look nearer than 1."""
 
-    d_model: Whole = Whole("width d", 8, 2, 128, step=2)
-    base: Base = Base()
-    seq_len: Whole = Whole("length L", 128, 8, 256)
-    offset: Within = Within("offset φ", 63, seq_len)
+    d_model: Field = Field("width d", 8, min=2, max=128, step=2)
+    base: Field = _base()
+    seq_len: Field = Field("length L", 128, min=8, max=256)
+    offset: Field = Field("offset φ", 63, below=seq_len)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         products = posenc.offset_kernel(np.arange(self.seq_len), self.d_model, base=self.base)
         order = np.argsort(-products)
         nearer = order[(order > 1) & (products[order] > products[1])]
@@ -264,12 +314,12 @@ _VARIANTS = {
 class Switch(_Figure):
     """The paper's table, a variant by convention or by mistake, and their difference."""
 
-    d_model: Whole = Whole("width d", 16, 4, 64, step=2)
-    base: Base = Base()
-    seq_len: Whole = Whole("length L", 64, 2, 128)
-    variant: Choice = Choice("variant", "halves", _VARIANTS)
+    d_model: Field = Field("width d", 16, min=4, max=64, step=2)
+    base: Field = _base()
+    seq_len: Field = Field("length L", 64, min=2, max=128)
+    variant: Field = Field("variant", "halves", options=_VARIANTS)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         size = self.seq_len, self.d_model
         if given := _CONVENTIONS.get(self.variant):
             right, other = (Convention(base=self.base, **k).table(*size) for k in ({}, given))
@@ -298,13 +348,13 @@ _RULES = {
 class Stretch(_Figure):
     """The wavelengths of a rotary encoding, as trained and stretched for a longer text."""
 
-    d_model: Whole = Whole("width d", 128, 4, 256, step=2)
-    base: Base = Base(10)
-    trained: Whole = Whole("trained length", 4096, 64, 16_384)
-    factor: Whole = Whole("factor s", 4, 1, 32)
-    rule: Choice = Choice("rule", "none", _RULES)
+    d_model: Field = Field("width d", 128, min=4, max=256, step=2)
+    base: Field = _base(10)
+    trained: Field = Field("trained length", 4096, min=64, max=16_384)
+    factor: Field = Field("factor s", 4, min=1, max=32)
+    rule: Field = Field("rule", "none", options=_RULES)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         plain, now = posenc.angular_frequencies(self.d_model, base=self.base), self._stretched()
         unfinished = plain * self.trained < 2 * np.pi
         new = unfinished & (now * self.factor > plain * (1 + 1e-9))  # meet angles beyond training
@@ -343,11 +393,11 @@ _METHODS = {
 class Score(_Figure):
     """The score of a query and a key of width 2, by their positions."""
 
-    query: Whole = Whole("query k", 5, 0, 15)
-    key: Whole = Whole("key m", 2, 0, 15)
-    method: Choice = Choice("encoding", "rotary", _METHODS)
+    query: Field = Field("query k", 5, min=0, max=15)
+    key: Field = Field("key m", 2, min=0, max=15)
+    method: Field = Field("encoding", "rotary", options=_METHODS)
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         k, m, positions = self.query, self.key, np.arange(17)[:, None]
         angles = np.array([0.6, 2.6]) + (self.method == "rotary") * positions
         added = np.exp(1j * positions) * (self.method == "added")
@@ -378,10 +428,10 @@ _ORDERS = [" ".join(words) for words in itertools.permutations(_WORDS)]
 class Words(_Figure):
     """Attention over three words in any order, with encodings added or not."""
 
-    order: Choice = Choice("order", _ORDERS[0], dict.fromkeys(_ORDERS, ""))
-    positions: Choice = Choice("positions", "off", {"off": "", "on": ""})
+    order: Field = Field("order", _ORDERS[0], options=dict.fromkeys(_ORDERS, ""))
+    positions: Field = Field("positions", "off", options={"off": "", "on": ""})
 
-    def _values(self) -> dict[str, Any]:
+    def values(self) -> dict[str, Any]:
         words = self.order.split()
         (weights, outputs), (_, before) = self._attend(words), self._attend([*_WORDS])
         moved = outputs[[words.index(word) for word in _WORDS]]

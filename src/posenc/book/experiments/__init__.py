@@ -10,16 +10,7 @@ a seed gives the same model whether it trains alone or with others, up to roundi
 
 from posenc import nn  # says so if torch is missing
 from posenc.book.experiments.encodings import ENCODINGS, FIXED, Encoding, Scaled
-from posenc.book.experiments.measures import (
-    by_depth,
-    examine,
-    measure,
-    padded,
-    probe,
-    share,
-    steps_to,
-)
-from posenc.book.experiments.model import Trained, init_model, stack
+from posenc.book.experiments.measures import by_depth, examine, measure, padded, probe, steps_to
+from posenc.book.experiments.model import Trained, data, fine_tune, init_model, stack, train
 from posenc.book.experiments.settings import TRAIN_LEN, WIDTH, Settings, read, records, settings_of
-from posenc.book.experiments.tasks import LETTERS, NO_TARGET, TASKS, A, B, order
-from posenc.book.experiments.training import data, fine_tune, train
+from posenc.book.experiments.tasks import LETTERS, NO_TARGET, TASKS, A, B, order, share

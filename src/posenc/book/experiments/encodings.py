@@ -79,11 +79,6 @@ class Learned(Encoding):
         return x + self.table[positions]
 
 
-def _random(seq_len: int) -> Tensor:
-    """Draw independent rows."""
-    return torch.randn(seq_len, WIDTH)
-
-
 def _sinusoidal(seq_len: int) -> Tensor:
     """Return the rows of the sinusoidal encoding."""
     return torch.from_numpy(sinusoidal_encoding(seq_len, WIDTH))
@@ -133,7 +128,7 @@ class Fixed(Encoding):
     def __init__(
         self,
         settings: Settings,
-        draw: Callable[[int], Tensor] = _random,
+        draw: Callable[[int], Tensor] = lambda seq_len: torch.randn(seq_len, WIDTH),
         shuffled: bool = False,
         widened: bool = False,
     ) -> None:
@@ -157,8 +152,7 @@ class Scaled(Encoding):
     """Rotate queries and keys, with frequencies scaled as a model's configuration says.
 
     `scaling` has fields of ``rope_parameters``, as for `posenc.rotary_frequencies`; some rules
-    depend on the length of the sequences to read, `seq_len`. Of the settings, only base and trained
-    length are used.
+    depend on the length of the sequences to read, `seq_len`.
     """
 
     def __init__(
@@ -191,11 +185,7 @@ class ALiBi(Encoding):
 
 
 class T5(Encoding):
-    """Add a learned number per head and bucket of offsets, shared by all layers.
-
-    Raffel et al., "Exploring the limits of transfer learning with a unified text-to-text
-    transformer", 2020, section 2.1.
-    """
+    """Add a learned number per head and bucket of offsets, shared by all layers."""
 
     between: bool = False
 
@@ -208,15 +198,12 @@ class T5(Encoding):
         return self.values[torch.from_numpy(t5_buckets(offsets))].permute(2, 0, 1)
 
 
+_DRAWN = {"smooth": _smooth, "directed": _directed, "arc": _arc}
 FIXED: dict[str, Callable[[Settings], Encoding]] = {
     "frozen": Fixed,
     "shuffled": partial(Fixed, draw=_sinusoidal, shuffled=True),
-    "smooth": partial(Fixed, draw=_smooth),
-    "directed": partial(Fixed, draw=_directed),
-    "arc": partial(Fixed, draw=_arc),
-    "shuffled smooth": partial(Fixed, draw=_smooth, shuffled=True),
-    "shuffled directed": partial(Fixed, draw=_directed, shuffled=True),
-    "shuffled arc": partial(Fixed, draw=_arc, shuffled=True),
+    **{name: partial(Fixed, draw=draw) for name, draw in _DRAWN.items()},
+    **{f"shuffled {n}": partial(Fixed, draw=draw, shuffled=True) for n, draw in _DRAWN.items()},
     "widened": partial(Fixed, draw=_sinusoidal, widened=True),
     "narrow": partial(Fixed, draw=_narrow),
 }

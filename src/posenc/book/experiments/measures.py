@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
 from typing import Any
 
 import torch
@@ -11,23 +10,7 @@ from torch import Tensor
 
 from posenc.book.experiments.model import Trained
 from posenc.book.experiments.settings import TRAIN_LEN
-from posenc.book.experiments.tasks import NO_TARGET, TASKS, A, B
-
-
-def stacked(parts: Iterable[tuple[Tensor, ...]]) -> list[Tensor]:
-    """Stack the first tensors of all seeds, the second ones, and so on."""
-    return [torch.stack(each) for each in zip(*parts, strict=True)]
-
-
-def drawn(models: Trained, shape: Sequence[int], seq_len: int, first: int) -> list[Tensor]:
-    """Draw tokens and targets, (seeds, *shape, seq_len), with generators from `first` on."""
-    task = TASKS[models.settings.task]
-    generators = (torch.Generator().manual_seed(first + seed) for seed in models.seeds)
-    return stacked(task(shape, seq_len, generator) for generator in generators)
-
-
-CHUNK = 256
-"""Letters that each model reads at a time, to limit memory."""
+from posenc.book.experiments.tasks import NO_TARGET, A, B, drawn, share
 
 
 def examine(
@@ -47,9 +30,10 @@ def examine(
     tokens, targets, answers : Tensor, shape (seeds, number, seq_len)
         Where nothing is asked, the target is `NO_TARGET`.
     """
-    tokens, targets = drawn(models, (number,), seq_len, 2_000_000 + 1000 * exam)
-    if seq_len > models.settings.seq_len:
-        targets[..., : models.settings.seq_len] = NO_TARGET
+    settings, first = models.settings, 2_000_000 + 1000 * exam
+    tokens, targets = drawn(settings.task, models.seeds, (number,), seq_len, first)
+    if seq_len > settings.seq_len:
+        targets[..., : settings.seq_len] = NO_TARGET
     return tokens, targets, _answers(models, tokens, positions)
 
 
@@ -57,29 +41,24 @@ def _answers(models: Trained, tokens: Tensor, positions: Tensor | None = None) -
     """Return the models' answers, in the shape of `tokens`."""
     seq_len = tokens.shape[-1]
     at = torch.arange(seq_len) if positions is None else positions
-    pieces = torch.split(tokens, max(1, CHUNK // seq_len), dim=1)
+    pieces = torch.split(tokens, max(1, 256 // seq_len), dim=1)  # to limit memory
     with torch.no_grad():
         return torch.cat([models(piece, at).argmax(-1) for piece in pieces], dim=1)
 
 
-def share(targets: Tensor, answers: Tensor) -> Tensor:
-    """Return the share of right answers among the places asked, one per model."""
-    asked = targets != NO_TARGET
-    return ((answers == targets) & asked).sum((1, 2)) / asked.sum((1, 2))
-
-
+@torch.no_grad()
 def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
     """Predict position and word from the first layer's input and each layer's output.
 
-    The probe is linear: least squares onto one-hot positions, or words; the largest output is its
-    answer. It is fitted on half of the sequences and tested on the other half. For each depth, it
-    returns the shares of right positions and right words, each (seeds,).
+    The probe is linear: least squares onto one-hot positions, or words, fitted on half of the
+    sequences. It returns, for each depth, the shares of right positions and of right words among
+    the other half, each (seeds,).
     """
     seq_len = models.settings.seq_len
     tokens, _, _ = examine(models, number=2 * number, seq_len=seq_len, exam=1)
     positions = torch.arange(seq_len)
     found = []
-    for state in models.hidden_states(tokens, positions):
+    for state in models(tokens, positions, states=True):
         known = F.layer_norm(state.double(), state.shape[-1:])
         known = torch.cat((known, torch.ones_like(known[..., :1])), -1)
         fitted, tested = known[:, :number].flatten(1, 2), known[:, number:].flatten(1, 2)
@@ -93,8 +72,7 @@ def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
     return found
 
 
-LENGTHS = {16: 256, 32: 128, 64: 64, 128: 48}
-"""Length → number of test sequences."""
+LENGTHS = {16: 256, 32: 128, 64: 64, 128: 48}  # and numbers of test sequences
 
 
 def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
@@ -108,13 +86,12 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
     distance between A and B, from 1, 16, 32 and 48 on, and ``early`` and ``late`` come from
     `padded`. If `beyond` is false, only trained positions are tested.
     """
-    settings = models.settings
-    trained, spread, task = settings.seq_len, settings.spread, settings.task
-    encoding = models.model.encoding
+    settings, encoding = models.settings, models.model.encoding
+    trained, task = settings.seq_len, settings.task
     # Tables end at the trained length, and so do the answers in tasks about the place.
     ends = encoding.ends or task in ("place", "marked")
-    stretching = encoding.between and beyond and not ends and not spread
-    stretching = stretching and task in ("order", "back")
+    usual = beyond and not settings.spread and task in ("order", "back")
+    stretching = usual and encoding.between and not ends
     short = trained == TRAIN_LEN and not settings.sequences
     found = {}
 
@@ -131,16 +108,19 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
         ask("moved", trained, torch.arange(trained) + 16, 128)
         ask("stretched", trained, torch.arange(trained) * 2, 128)
     if settings.sequences:
-        tokens, targets = drawn(models, (settings.sequences,), trained, 1_000_000)
+        tokens, targets = drawn(task, models.seeds, (settings.sequences,), trained, 1_000_000)
         found["known"] = share(targets, _answers(models, tokens))
-    if short and not spread and task != "count":
+    if short and not settings.spread and task != "count":
         for depth, (position, word) in enumerate(probe(models)):
-            found[f"position{depth}"], found[f"word{depth}"] = position, word
-    if short and settings.steps and task in ("order", "back") and beyond and not spread:
+            found |= {f"position{depth}": position, f"word{depth}": word}
+    if short and settings.steps and usual:
         found["to90"] = steps_to(models)
     if short and task == "order" and beyond and not ends:
-        found.update(_by_distance(models))
-        found["early"], found["late"] = (padded(models, where) for where in ("early", "late"))
+        tokens, targets, answers = examine(models, 64, number=192, exam=2)
+        distance = ((tokens == A).int().argmax(-1) - (tokens == B).int().argmax(-1)).abs()
+        gaps = _by_part(targets, answers, distance // 16, 4)
+        found |= {f"gap{16 * part}": gap for part, gap in enumerate(gaps)}
+        found |= {where: padded(models, where) for where in ("early", "late")}
     return found
 
 
@@ -159,8 +139,7 @@ def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) ->
     """Return accuracy in the order task on sequences of trained length, padded with filler.
 
     With ``where="late"`` the filler comes first: A, B and the question are as far apart as in
-    training. With ``where="early"`` it comes before the question: A and B are as close together as
-    in training, but the question is far away.
+    training. With ``where="early"`` it comes before the question, which is then far away.
     """
     tokens, targets, _ = examine(models, number=number, seq_len=models.settings.seq_len, exam=4)
     generator = torch.Generator().manual_seed(4_000_000)
@@ -175,18 +154,11 @@ def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) ->
 def by_depth(models: Trained, seq_len: int, parts: int = 4, number: int = 192) -> Tensor:
     """Return accuracy in the needle task by the needle's part of the text, (parts, seeds)."""
     tokens, targets, answers = examine(models, seq_len, number=number, exam=5)
-    right = (answers == targets)[..., -1]
     part = (tokens == A).int().argmax(-1) * parts // (seq_len - 1)
-    return torch.stack([(right & (part == p)).sum(1) / (part == p).sum(1) for p in range(parts)])
+    return _by_part(targets, answers, part, parts)
 
 
-def _by_distance(models: Trained) -> dict[str, Tensor]:
-    """Return accuracy at length 64 by the distance between A and B."""
-    tokens, targets, answers = examine(models, 64, number=192, exam=2)
+def _by_part(targets: Tensor, answers: Tensor, part: Tensor, parts: int) -> Tensor:
+    """Return accuracy at the last place by a sequence's part, (parts, seeds)."""
     right = (answers == targets)[..., -1]
-    distance = ((tokens == A).int().argmax(-1) - (tokens == B).int().argmax(-1)).abs()
-    found = {}
-    for low in (0, 16, 32, 48):
-        inside = (distance >= low) & (distance < low + 16)
-        found[f"gap{low}"] = (right & inside).sum(1) / inside.sum(1)
-    return found
+    return torch.stack([(right & (part == p)).sum(1) / (part == p).sum(1) for p in range(parts)])

@@ -1,4 +1,4 @@
-"""The transformer around the encodings, and stacks that run many seeds at once."""
+"""The transformer around the encodings, and stacks of it, which train many seeds at once."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from posenc.book.experiments.encodings import ENCODINGS, Encoding
 from posenc.book.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
-from posenc.book.experiments.tasks import LETTERS
+from posenc.book.experiments.tasks import LETTERS, NO_TARGET, TASKS, drawn, share, stacked
 
 
 class Attention(nn.Module):
@@ -45,12 +46,8 @@ class Layer(nn.Module):
         self.residual: bool = residual
         self.norm: nn.LayerNorm = nn.LayerNorm(WIDTH)
         self.attention: Attention = Attention(causal)
-        self.mlp: nn.Sequential = nn.Sequential(
-            nn.LayerNorm(WIDTH),
-            nn.Linear(WIDTH, 2 * WIDTH),
-            nn.ReLU(),
-            nn.Linear(2 * WIDTH, WIDTH),
-        )
+        inner, outer = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
+        self.mlp: nn.Sequential = nn.Sequential(nn.LayerNorm(WIDTH), inner, nn.ReLU(), outer)
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
         keep = float(self.residual)
@@ -72,17 +69,14 @@ class Transformer(nn.Module):
         self.head: nn.Sequential = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TRAIN_LEN))
         self.encoding: Encoding = ENCODINGS[settings.encoding](settings)
 
-    def hidden_states(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
-        """Return the input of the first layer and the output of each, (batch, seq_len, WIDTH)."""
-        x = self.encoding.rows(self.words(tokens) * self.settings.scale, positions)
-        states = [x]
-        for layer in self.layers:
-            states.append(layer(states[-1], positions, self.encoding))
-        return states
-
     def forward(self, tokens: Tensor, positions: Tensor, states: bool = False) -> Any:
-        """Return a score for each answer, (batch, seq_len, TRAIN_LEN), or the hidden states."""
-        hidden = self.hidden_states(tokens, positions)
+        """Return a score for each answer, (batch, seq_len, TRAIN_LEN).
+
+        Or the hidden states: the first layer's input and each output, (batch, seq_len, WIDTH).
+        """
+        hidden = [self.encoding.rows(self.words(tokens) * self.settings.scale, positions)]
+        for layer in self.layers:
+            hidden.append(layer(hidden[-1], positions, self.encoding))
         return hidden if states else self.head(hidden[-1])
 
 
@@ -97,34 +91,26 @@ class Trained:
     curve: Tensor
     """Accuracy on each batch, before the models learn from it, (steps, seeds)."""
 
-    def __call__(self, tokens: Tensor, positions: Tensor) -> Tensor:
-        """Return scores, (seeds, batch, seq_len, TRAIN_LEN).
+    def __call__(self, tokens: Tensor, positions: Tensor, states: bool = False) -> Any:
+        """Return scores, (seeds, batch, seq_len, TRAIN_LEN), or the hidden states.
 
         `tokens` are (seeds, batch, seq_len); `positions` are (seq_len,), or (seeds, seq_len).
         """
-        scores: Tensor = self._run(tokens, positions, False)
-        return scores
 
-    def with_encoding(self, encoding: Encoding) -> Trained:
-        """Return models with a copy of these weights and another encoding, without weights."""
-        copies = ((name, w.detach().clone(), w.requires_grad) for name, w in self.weights.items())
-        weights = {name: copy.requires_grad_(trained) for name, copy, trained in copies}
-        model = Transformer(self.settings)
-        model.encoding = encoding
-        return replace(self, model=model, weights=weights)
-
-    @torch.no_grad()
-    def hidden_states(self, tokens: Tensor, positions: Tensor) -> list[Tensor]:
-        """Return the result of `Transformer.hidden_states`, with a leading axis for the seed."""
-        states: list[Tensor] = self._run(tokens, positions, True)
-        return states
-
-    def _run(self, tokens: Tensor, positions: Tensor, states: bool) -> Any:
         def one(weights: dict[str, Tensor], *given: Tensor) -> Any:
             return functional_call(self.model, weights, (*given, states))
 
         each = 0 if positions.ndim > 1 else None
         return vmap(one, (0, 0, each))(self.weights, tokens, positions)
+
+    def with_encoding(self, encoding: Encoding) -> Trained:
+        """Return models with a copy of these weights and another encoding, without weights."""
+        model = Transformer(self.settings)
+        model.encoding = encoding
+        copies = {name: weight.detach().clone() for name, weight in self.weights.items()}
+        for name, weight in self.weights.items():
+            copies[name].requires_grad_(weight.requires_grad)
+        return replace(self, model=model, weights=copies)
 
 
 def init_model(settings: Settings, seed: int) -> Transformer:
@@ -142,3 +128,85 @@ def stack(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trai
     models = [init_model(one, seed) for one, seed in zip(each, seeds, strict=True)]
     weights, fixed = stack_module_state(models)
     return Trained(each[0], seeds, models[0], {**weights, **fixed}, torch.zeros(0, len(seeds)))
+
+
+def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
+    """Return tokens and targets, (steps, batch, seq_len), and positions, (steps, seq_len)."""
+    generator = torch.Generator().manual_seed(1_000_000 + seed)
+    shape, task = (settings.steps, settings.batch), TASKS[settings.task]
+    if settings.sequences:
+        tokens, targets = task((settings.sequences,), settings.seq_len, generator)
+        picks = torch.randint(settings.sequences, shape, generator=generator)
+        tokens, targets = tokens[picks], targets[picks]
+    else:
+        tokens, targets = task(shape, settings.seq_len, generator)
+    if not settings.spread:
+        return tokens, targets, torch.arange(settings.seq_len).expand(settings.steps, -1)
+    places = torch.rand(settings.steps, settings.spread, generator=generator).argsort(-1)
+    return tokens, targets, places[:, : settings.seq_len].sort(-1).values
+
+
+def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
+    """Train one model per seed, which determines its initial weights and data, all at once.
+
+    `settings` are for all models, or one for each, which may differ only in init_std and rate.
+
+    Examples
+    --------
+    >>> models = train(Settings("back", "rotary", steps=2), seeds=[0, 1, 2])
+    >>> models.curve.shape
+    torch.Size([2, 3])
+    """
+    models = stack(settings, seeds)
+    each = [settings] * len(seeds) if isinstance(settings, Settings) else settings
+    parts = (data(each[0], seed) for seed in seeds)
+    return _fit(models, [one.rate for one in each], *stacked(parts))
+
+
+def fine_tune(
+    models: Trained,
+    encoding: Encoding,
+    seq_len: int,
+    *,
+    steps: int = 60,
+    batch: int = 8,
+    rate: float = 3e-3,
+) -> Trained:
+    """Train copies of models further, at another length and with another encoding, without weights.
+
+    The rate decays linearly to zero. The result keeps the settings of `models`.
+    """
+    task, count = models.settings.task, len(models.seeds)
+    tokens, targets = drawn(task, models.seeds, (steps, batch), seq_len, 3_000_000)
+    positions = torch.arange(seq_len).expand(count, steps, -1)
+    return _fit(models.with_encoding(encoding), [rate] * count, tokens, targets, positions)
+
+
+def _fit(
+    models: Trained, rates: Sequence[float], tokens: Tensor, targets: Tensor, positions: Tensor
+) -> Trained:
+    """Train models in place on (seeds, steps, ...), by Adam, each at its own initial rate."""
+    trained = [weight for weight in models.weights.values() if weight.requires_grad]
+    means, squares = ([torch.zeros_like(weight) for weight in trained] for _ in range(2))
+    seeds, steps = tokens.shape[:2]
+    same = bool((positions == positions[:1]).all())
+    curve = []
+    for step in range(steps):
+        asked = targets[:, step]
+        at = positions[0, step] if same else positions[:, step]
+        scores = models(tokens[:, step], at)
+        # This is a mean over all models: multiply, so each gets the gradient of its own loss.
+        loss = F.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=NO_TARGET)
+        gradients = torch.autograd.grad(loss * seeds, trained)
+        decayed = torch.tensor(rates) * (1 - step / steps)
+        with torch.no_grad():
+            parts = zip(trained, means, squares, gradients, strict=True)
+            for weight, mean, square, gradient in parts:
+                mean.lerp_(gradient, 0.1)
+                square.mul_(0.999).addcmul_(gradient, gradient, value=0.001)
+                size = (square / (1 - 0.999 ** (step + 1))).sqrt_().add_(1e-8)
+                own = decayed.view(-1, *[1] * (weight.ndim - 1))
+                weight -= own / (1 - 0.9 ** (step + 1)) * mean / size
+        curve.append(share(asked, scores.argmax(-1)))
+    models.curve = torch.stack(curve) if curve else models.curve
+    return models

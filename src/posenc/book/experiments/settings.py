@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import csv
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -54,9 +56,8 @@ def records(
 def read(path: str | Path) -> list[Row]:
     """Read a table of models; rows lack the keys that weren't measured."""
     with Path(path).open() as file:
-        return [
-            {key: _value(text) for key, text in row.items() if text} for row in csv.DictReader(file)
-        ]
+        rows = csv.DictReader(file)
+        return [{key: _value(text) for key, text in row.items() if text} for row in rows]
 
 
 def settings_of(row: Row) -> Settings:
@@ -64,13 +65,10 @@ def settings_of(row: Row) -> Settings:
     return Settings(**{field.name: row[field.name] for field in fields(Settings)})
 
 
+@cache
 def _value(text: str) -> Any:
     """Parse text as a bool, an int or a float, if possible."""
-    if text in ("True", "False"):
-        return text == "True"
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
+    try:
+        return ast.literal_eval(text)
+    except (SyntaxError, ValueError):
+        return text

@@ -6,7 +6,7 @@ Each takes a batch shape, a length and a generator, and returns tokens and targe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import Tensor
@@ -25,33 +25,29 @@ def order(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tup
     places = torch.rand(*shape, seq_len - 1, generator=generator).argsort(-1)
     tokens.scatter_(-1, places[..., :1], A)
     tokens.scatter_(-1, places[..., 1:2], B)
-    return _asked_at_the_end(tokens, places[..., 0] < places[..., 1])
+    tokens[..., -1] = QUESTION
+    return _asked(tokens, -1, places[..., :1] < places[..., 1:2])
 
 
 def count(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Ask at the end whether A's outnumber B's among three capitals."""
     tokens, _ = order(shape, seq_len, generator)
     free = torch.where(tokens < A, torch.rand(tokens.shape, generator=generator), -1.0)
-    answers = torch.rand(tuple(shape), generator=generator) < 0.5
-    third = torch.where(answers, A, B)[..., None]
-    tokens.scatter_(-1, free.argmax(-1, keepdim=True), third)
-    return _asked_at_the_end(tokens, answers)
+    answers = torch.rand((*shape, 1), generator=generator) < 0.5
+    tokens.scatter_(-1, free.argmax(-1, keepdim=True), torch.where(answers, A, B))
+    return _asked(tokens, -1, answers)
 
 
 def back(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Ask, from the fourth place on, for the letter three places back."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
-    targets = torch.full_like(tokens, NO_TARGET)
-    targets[..., 3:] = tokens[..., :-3]
-    return tokens, targets
+    return _asked(tokens, 3, tokens[..., :-3])
 
 
 def local(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Ask, from the fifth place on, whether A's outnumber B's in the last five letters."""
     tokens = torch.randint(A, B + 1, (*shape, seq_len), generator=generator)
-    targets = torch.full_like(tokens, NO_TARGET)
-    targets[..., 4:] = (tokens.unfold(-1, 5, 1) == A).sum(-1) > 2
-    return tokens, targets
+    return _asked(tokens, 4, (tokens.unfold(-1, 5, 1) == A).sum(-1) > 2)
 
 
 def needle(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -59,14 +55,13 @@ def needle(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tu
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
     at = torch.randint(seq_len - 1, (*shape, 1), generator=generator)
     answers = tokens.gather(-1, at + 1)
-    tokens.scatter_(-1, at, A)
-    return tokens, answers.expand(tokens.shape).clone()
+    return _asked(tokens.scatter_(-1, at, A), 0, answers)
 
 
 def place(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
     """Ask everywhere for the index of the place, from 0."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
-    return tokens, torch.arange(seq_len).expand_as(tokens).clone()
+    return _asked(tokens, 0, torch.arange(seq_len))
 
 
 def marked(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
@@ -76,10 +71,10 @@ def marked(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tu
     return tokens, targets
 
 
-def _asked_at_the_end(tokens: Tensor, answers: Tensor) -> tuple[Tensor, Tensor]:
-    tokens[..., -1] = QUESTION
+def _asked(tokens: Tensor, first: int, answers: Tensor) -> tuple[Tensor, Tensor]:
+    """Return tokens, and answers as targets from the place `first` on."""
     targets = torch.full_like(tokens, NO_TARGET)
-    targets[..., -1] = answers
+    targets[..., first:] = answers
     return tokens, targets
 
 
@@ -87,3 +82,22 @@ Task = Callable[[Sequence[int], int, torch.Generator], tuple[Tensor, Tensor]]
 TASKS: dict[str, Task] = {
     task.__name__: task for task in (order, back, local, count, needle, place, marked)
 }
+
+
+def stacked(parts: Iterable[tuple[Tensor, ...]]) -> list[Tensor]:
+    """Stack the first tensors of all seeds, the second ones, and so on."""
+    return [torch.stack(each) for each in zip(*parts, strict=True)]
+
+
+def drawn(
+    task: str, seeds: Sequence[int], shape: Sequence[int], seq_len: int, first: int
+) -> list[Tensor]:
+    """Draw tokens and targets, (seeds, *shape, seq_len), with generators from `first` on."""
+    generators = (torch.Generator().manual_seed(first + seed) for seed in seeds)
+    return stacked(TASKS[task](shape, seq_len, generator) for generator in generators)
+
+
+def share(targets: Tensor, answers: Tensor) -> Tensor:
+    """Return the share of right answers among the places asked, one per model."""
+    asked = targets != NO_TARGET
+    return ((answers == targets) & asked).sum((1, 2)) / asked.sum((1, 2))
