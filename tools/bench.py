@@ -5,13 +5,13 @@ turns, of the processor's time on one thread: other programs on the machine coun
 file name, it records the results that the chapter on precision and speed shows.
 """
 
-import importlib
 import os
 import platform
 import re
 import timeit
 from datetime import date
 from functools import partial
+from importlib import import_module
 from importlib.metadata import version
 from itertools import product
 from math import log
@@ -31,17 +31,11 @@ ROUNDS = 15
 SHORTEST = 0.005  # seconds per measurement; quicker calls are repeated
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
 SLOW_LIMIT = 2**18  # entries; the loops are skipped for larger tables
+LUCID = "rotary-embedding-torch"
 COMPARED = ("numpy", "torch", "positional-encodings", "transformers", "diffusers", "x-transformers")
-COMPARED += ("torchtune", "rotary-embedding-torch")
+COMPARED += ("torchtune", LUCID)
 LLAMA = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096}
 STAGES = {"prefill": (0, 2048), "decode": (1000, 1)}  # first position, length; of a 7B model
-
-
-def memory_limit(seq_len, d_model):
-    """Allocate and fill a table: the lower limit for any implementation."""
-    table = np.empty((seq_len, d_model), np.float32)
-    table.fill(1)
-    return table
 
 
 def loop_s0(seq_len, d_model):
@@ -78,15 +72,15 @@ def torch_s4(seq_len, d_model):
 
 def theirs(name):
     """Return a package's implementation, called as `checks_world` calls it."""
-    entry = next(entry for entry in ENTRIES if entry[1] == name)
-    return partial(entry[4], importlib.import_module(entry[3]))
+    module, call = next(entry[3:5] for entry in ENTRIES if entry[1] == name)
+    return partial(call, import_module(module))
 
 
-OURS, NEIGHBORS, LOOPS = "posenc", "posenc, neighbors", "loops of S0"
+OURS, NEIGHBORS, PAPER, LOOPS = "posenc", "posenc, neighbors", "neighbors", "loops of S0"
 GRID = theirs("get_1d_sincos_pos_embed_from_grid")  # computes in float64
 TABLES = {
     OURS: sinusoidal_encoding,
-    "allocate and fill": memory_limit,
+    "allocate and fill": lambda n, d: np.ones((n, d), np.float32),  # the limit for any way
     "numpy, float64": partial(numpy_broadcast, np.float64),
     "numpy, float32": partial(numpy_broadcast, np.float32),
     LOOPS: loop_s0,
@@ -123,54 +117,38 @@ def tables():
 
 
 def rotations(first, seq_len, dtype):
-    """Return what turns a query and a key, of `LLAMA`'s shapes, by library.
-
-    With turns made in each step, or before: in torchtune they are a table that the module holds.
-    """
-    llama = importlib.import_module("transformers.models.llama.modeling_llama")
-    theirs = importlib.import_module("x_transformers.x_transformers")
-    tune = importlib.import_module("torchtune.modules.position_embeddings")
-    lucid = importlib.import_module("rotary_embedding_torch").RotaryEmbedding(128)
+    """Yield ways to turn a query and a key, of `LLAMA`'s shapes, with turns made now or before."""
+    llama = import_module("transformers.models.llama.modeling_llama")
+    theirs = import_module("x_transformers.x_transformers")
+    tune = import_module("torchtune.modules.position_embeddings")
+    lucid = import_module("rotary_embedding_torch").RotaryEmbedding(128)
     q, k = torch.randn(2, 1, 32, seq_len, 128).to(dtype)
     rows, where = [x.transpose(1, 2).contiguous() for x in (q, k)], torch.arange(seq_len) + first
-    layer, other = (
-        llama.LlamaRotaryEmbedding(llama.LlamaConfig(**LLAMA)),
-        theirs.RotaryEmbedding(128),
-    )
-    tuned = tune.RotaryPositionalEmbeddings(128, max_seq_len=4096)
-    make = partial(nn.rotary_turns, where, 128, dtype=dtype)
-    turns, waves, theta = make(), layer(q, where[None]), other(where)
+    layer = llama.LlamaRotaryEmbedding(llama.LlamaConfig(**LLAMA))
+    other, tuned = theirs.RotaryEmbedding(128), tune.RotaryPositionalEmbeddings(128)
+    ours = partial(nn.rotary_turns, where, 128, dtype=dtype)
+    ways = {  # what makes turns, and what turns with them
+        OURS: (ours, lambda t: [nn.rotate_pairs(x, turns=t) for x in (q, k)]),
+        NEIGHBORS: (ours, lambda t: [nn.rotate_pairs(x, turns=t, pairing=PAPER) for x in (q, k)]),
+        "transformers": (
+            lambda: layer(q, where[None]),
+            lambda t: llama.apply_rotary_pos_emb(q, k, *t),
+        ),
+        "x-transformers": (
+            lambda: other(where),
+            lambda t: [theirs.apply_rotary_pos_emb(x, *t) for x in (q, k)],
+        ),
+    }
 
-    def each(turn):
-        return lambda: [turn(x) for x in (q, k)]
+    def step(make, turn, made=None):
+        return lambda: turn(made or make())
 
-    def ours(pairing, made=None):
-        def turn():
-            now = made or make()
-            return [nn.rotate_pairs(x, turns=now, pairing=pairing) for x in (q, k)]
-
-        return turn
-
-    yield (
-        "with its turns",
-        {
-            OURS: ours("halves"),
-            NEIGHBORS: ours("neighbors"),
-            "transformers": lambda: llama.apply_rotary_pos_emb(q, k, *layer(q, where[None])),
-            "x-transformers": each(lambda x: theirs.apply_rotary_pos_emb(x, *other(where))),
-            "rotary-embedding-torch": each(lambda x: lucid.rotate_queries_or_keys(x, offset=first)),
-        },
-    )
-    yield (
-        "turns made before",
-        {
-            OURS: ours("halves", turns),
-            NEIGHBORS: ours("neighbors", turns),
-            "transformers": lambda: llama.apply_rotary_pos_emb(q, k, *waves),
-            "torchtune": lambda: [tuned(x, input_pos=where[None]) for x in rows],
-            "x-transformers": each(lambda x: theirs.apply_rotary_pos_emb(x, *theta)),
-        },
-    )
+    now = {name: step(*way) for name, way in ways.items()}
+    now[LUCID] = lambda: [lucid.rotate_queries_or_keys(x, offset=first) for x in (q, k)]
+    yield "with its turns", now
+    before = {name: step(*way, way[0]()) for name, way in ways.items()}
+    before["torchtune"] = lambda: [tuned(x, input_pos=where[None]) for x in rows]  # its table
+    yield "turns made before", before
 
 
 @torch.no_grad()
@@ -183,7 +161,7 @@ def turning():
             yield from beside(ways, **where, mode="eager")
             compiled = {name: torch.compile(way) for name, way in ways.items()}
             yield from beside(compiled, **where, mode="compiled")
-    llama = importlib.import_module("transformers.models.llama.modeling_llama")
+    llama = import_module("transformers.models.llama.modeling_llama")
     ways = {
         OURS: partial(read_config, {"model_type": "llama", **LLAMA}),
         "transformers": lambda: llama.LlamaRotaryEmbedding(llama.LlamaConfig(**LLAMA)),

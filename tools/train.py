@@ -6,6 +6,7 @@
 import csv
 import json
 import sys
+from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -17,97 +18,78 @@ from posenc.book import experiments as ex
 from posenc.book.experiments import Scaled, Settings, examine, fine_tune, share, train
 
 DATA = Path(__file__).parents[1] / "notebooks" / "data"
-
-SEEDS = range(300, 320)
-"""Unused until the design was settled; trials had seeds below 300, or from 1000 on."""
-
-FRESH = range(320, 340)
-"""For studies designed after the results of `SEEDS` were known: nobody had looked at these."""
-
-SECOND = ("again", "little", "longer", "stretch", "stages")
-"""The studies that use `FRESH`."""
-
-SWEEP = range(200, 203)
-"""Held-out seeds for choosing rate and start: different weights, data and tests."""
-
-RATES = (1e-2, 5e-3, 2e-2)
-STARTS = (ex.WIDTH**-0.5, 1.0)
-"""The pair with the best mean over `SWEEP` wins; ties go to the first."""
-
-MAIN = ("none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
-TABLES = ("sinusoidal", "learned", *ex.FIXED)
-
+SEEDS = range(300, 320)  # unused until the design was settled; trials had those below, or from 1000
+FRESH = range(320, 340)  # for studies designed after the results of `SEEDS` were known
+SECOND = ("again", "little", "longer", "stretch", "stages")  # the studies that use `FRESH`
+CONTEXT = ("stretch", "stages")  # the studies of longer contexts
+SWEEP = range(200, 203)  # held-out seeds for choosing rate and start: other weights, data and tests
+RATES, STARTS = (1e-2, 5e-3, 2e-2), (ex.WIDTH**-0.5, 1.0)  # the best pair; ties go to the first
+STAGES = {32: 120, 64: 120}  # length → training steps, in order, after training at 16
+# Ways to read 64 letters with models trained on 16, in the fields of a `config.json`.
 RULES = json.loads((DATA / "rules.json").read_text(encoding="utf-8"))
-"""Ways to read 64 letters with models trained on 16, in the fields of a `config.json`.
 
-Chapter 15 prints the same file.
-"""
 
-CONTEXT = ("stretch", "stages")
-"""The studies of longer contexts."""
+def each(name, *values):
+    """Return the choices of one of the settings."""
+    return [{name: value} for value in values]
 
-BASES = (10.0, 30.0, 100.0, 1e4)
-STAGES = {32: 120, 64: 120}
-"""Length → training steps, in order, after training at 16."""
+
+ORDER, BACK, MASKS = each("task", "order"), each("task", "back"), each("causal", False, True)
+WAVES, ROTARY = each("encoding", "sinusoidal"), each("encoding", "rotary")
+MAIN = each("encoding", "none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
+TABLES = each("encoding", "sinusoidal", "learned", *ex.FIXED)
+JOINED = each("encoding", "concatenated")
+FEW = [{"task": "order", "sequences": 64}, {"task": "back", "sequences": 16}]
+MORE = [{"task": "back"}, {"task": "order", "causal": True}, {"task": "back", "causal": True}]
+DEEP = [{"encoding": "none", "causal": True, "layers": layers} for layers in (1, 2, 3)]
+SCALES, LENGTHS = each("scale", 1.0, ex.WIDTH**0.5), each("seq_len", 16, 32, 64)
+TURNED = [{"task": "needle", "steps": 600}, {"task": "back", "steps": 240}]
+# Study and candidate starts; then choices, of which all combinations are trained.
+STUDIES = [
+    ("main", STARTS, each("task", "order", "back", "local", "count"), MASKS, MAIN),
+    ("little", STARTS, TABLES, FEW),
+    ("longer", STARTS, ORDER, [*WAVES, MAIN[2], *JOINED], each("seq_len", 32)),
+    ("again", STARTS, ORDER, MAIN[1:]),
+    ("again", STARTS, MORE, MAIN[1:3]),
+    ("join", STARTS, ORDER + BACK, JOINED),
+    *(("scale", (start,), BACK + ORDER, WAVES, SCALES) for start in STARTS),
+    ("depth", STARTS, each("task", "marked", "place", "order", "back"), DEEP),
+    ("base", STARTS, ORDER, WAVES, LENGTHS, each("base", 10.0, 100.0, 1e4, 1e6)),
+    ("residual", STARTS[:1], BACK, WAVES, each("residual", False, True), each("steps", 0)),
+    ("residual", STARTS, BACK, WAVES, each("residual", False)),
+    ("spread", STARTS, ORDER, WAVES, each("spread", 128)),
+    ("stretch", (1.0,), [*TURNED, {"task": "order"}], ROTARY),
+    ("stages", (1.0,), TURNED, ROTARY, each("base", 10.0, 30.0, 100.0, 1e4)),
+]
 
 
 def grid():
     """Yield all contenders: study, settings, candidate starts."""
-    more = (("back", False), ("order", True), ("back", True))
-
-    def job(study, task, encoding="sinusoidal", starts=STARTS, **others):
-        return study, Settings(task, encoding, **others), starts
-
-    for task, causal, encoding in product(("order", "back", "local", "count"), (False, True), MAIN):
-        yield job("main", task, encoding, causal=causal)
-    for encoding, (task, sequences) in product(TABLES, {"order": 64, "back": 16}.items()):
-        yield job("little", task, encoding, sequences=sequences)
-    for encoding in ("sinusoidal", "learned", "concatenated"):
-        yield job("longer", "order", encoding, seq_len=32)
-    for encoding in MAIN[1:]:
-        yield job("again", "order", encoding)
-    for (task, causal), encoding in product(more, MAIN[1:3]):
-        yield job("again", task, encoding, causal=causal)
-    for task in ("order", "back"):
-        yield job("join", task, "concatenated")
-    for task, start, scale in product(("back", "order"), STARTS, (1.0, ex.WIDTH**0.5)):
-        yield job("scale", task, starts=(start,), scale=scale)
-    for task, layers in product(("marked", "place", "order", "back"), (1, 2, 3)):
-        if (task, layers) not in (("order", 2), ("back", 2)):  # already in "main"
-            yield job("depth", task, "none", causal=True, layers=layers)
-    for seq_len, base in product((16, 32, 64), (10.0, 100.0, 1e4, 1e6)):
-        if (seq_len, base) != (16, 1e4):
-            yield job("base", "order", base=base, seq_len=seq_len)
-    for residual in (False, True):
-        yield job("residual", "back", starts=STARTS[:1], residual=residual, steps=0)
-    yield job("residual", "back", residual=False)
-    yield job("spread", "order", spread=128)
-    for task, steps in {"needle": 600, "back": 240, "order": 240}.items():
-        yield job("stretch", task, "rotary", (1.0,), steps=steps)
-        for base in BASES if task != "order" else ():
-            yield job("stages", task, "rotary", (1.0,), base=base, steps=steps)
+    known = set()
+    for study, starts, *choices in STUDIES:
+        for chosen in product(*choices):
+            settings = Settings(**{name: one[name] for one in chosen for name in one})
+            if study == "main":
+                known.add(settings)
+            if study not in ("depth", "base") or settings not in known:  # not twice
+                yield study, settings, starts
 
 
 def choose(settings, starts):
     """Train all rates and starts on the sweep's seeds; return the best, and data for all rows."""
     tried = [replace(settings, init_std=start, rate=rate) for start in starts for rate in RATES]
-    each, seeds = [one for one in tried for _ in SWEEP], [*SWEEP] * len(tried)
-    _, targets, answers = examine(train(each, seeds), settings.seq_len, exam=3)
+    all_tried, seeds = [one for one in tried for _ in SWEEP], [*SWEEP] * len(tried)
+    _, targets, answers = examine(train(all_tried, seeds), settings.seq_len, exam=3)
     found = share(targets, answers)
     best = tried[int(found.view(len(tried), -1).mean(dim=1).argmax())]
-    return best, (each, seeds, {str(settings.seq_len): found})
+    return best, (all_tried, seeds, {str(settings.seq_len): found})
 
 
-def accuracy(models, seq_len):
-    """Return the share of right answers on new sequences, one per model."""
+def found_at(models, seq_len, depths=True):
+    """Return accuracy on new sequences of a length and, in the needle task, by depth."""
     _, targets, answers = examine(models, seq_len, number=128)
-    return share(targets, answers)
-
-
-def found_at(models, seq_len):
-    """Return accuracy at a length and, in the needle task, by depth."""
-    found = {f"{seq_len}": accuracy(models, seq_len)}
-    if models.settings.task == "needle":
+    found = {f"{seq_len}": share(targets, answers)}
+    if depths and models.settings.task == "needle":
         parts = enumerate(ex.by_depth(models, seq_len))
         found |= {f"depth{part}of{seq_len}": shares for part, shares in parts}
     return found
@@ -124,11 +106,11 @@ def stretched(trained):
 
 def in_stages(trained):
     """Yield role and measures after each stage of training on longer and longer texts."""
-    yield "up to 16", {"16": accuracy(trained, 16)}
+    yield "up to 16", found_at(trained, 16, False)
     models = trained
     for seq_len, steps in STAGES.items():
         models = fine_tune(models, Scaled(trained.settings, {}, seq_len), seq_len, steps=steps)
-        yield f"up to {seq_len}", {"16": accuracy(models, 16)} | found_at(models, seq_len)
+        yield f"up to {seq_len}", found_at(models, 16, False) | found_at(models, seq_len)
 
 
 def run(job):
@@ -140,8 +122,7 @@ def run(job):
     if study in CONTEXT:
         results = (stretched if study == "stretch" else in_stages)(trained)
     else:
-        beyond = study in ("main", "again", "spread")
-        results = [("test", ex.measure(trained, beyond=beyond))]
+        results = [("test", ex.measure(trained, study in ("main", "again", "spread")))]
     rows = [*ex.records(study, "sweep", *swept)]
     for role, found in results:
         rows += ex.records(study, role, [chosen] * len(seeds), seeds, found)
@@ -167,11 +148,10 @@ def sample(number):
     """
     from scipy import stats  # slow to import
 
-    contenders = {}
+    contenders = defaultdict(list)
     for row in ex.read(DATA / "experiments.csv"):
         if (row["role"], row["seq_len"]) == ("test", 16):
-            name = row["study"], repr(ex.settings_of(row))
-            contenders.setdefault(name, []).append(row)
+            contenders[row["study"], repr(ex.settings_of(row))].append(row)
     chosen = sorted(contenders)[number * 37 % len(contenders)]
     rows = contenders[chosen]
     models = train(ex.settings_of(rows[0]), [row["seed"] for row in rows[:6]])
