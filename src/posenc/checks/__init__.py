@@ -23,6 +23,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.checks import modules  # noqa: F401 - it registers laws
+from posenc.checks.adapters import Layer, Rotation, Table
 from posenc.checks.arrays import loaded_torch
 from posenc.checks.biases import Bias, Expected
 from posenc.checks.conventions import KNOWN, Convention
@@ -31,8 +32,6 @@ from posenc.checks.laws import KINDS, LAWS, Law, Raised, choose, laws_of, run
 from posenc.checks.museum import MUSEUM, Exhibit
 from posenc.checks.probe import POSITIONS, TAGS, Probe
 from posenc.checks.report import QUIET, Report, Row, check_reasons
-from posenc.checks.rotations import Rotation
-from posenc.checks.tables import Layer, Table
 
 if TYPE_CHECKING:
     from torch import nn
@@ -217,11 +216,12 @@ def kind_of(subject: Any) -> str:
     positions: then it is "rotary". Functions differ in their arguments: a single one means "bias",
     a second one with a name for positions means "rotary", and anything else is a "table".
     """
-    torch, made = loaded_torch(), isinstance(subject, type)
-    layer = torch and issubclass(subject if made else type(subject), torch.nn.Module)
-    named = inspect.signature(subject.forward if layer else subject).parameters.values()
+    torch = loaded_torch()
+    kind: Any = subject if isinstance(subject, type) else type(subject)
+    layer = bool(torch and issubclass(kind, torch.nn.Module))
+    named = inspect.signature(kind.forward if layer else subject).parameters.values()
     ordered = [each for each in named if each.kind <= each.POSITIONAL_OR_KEYWORD]
-    given = ordered[bool(layer and made) :]  # without self
+    given = ordered[layer:]  # without self
     places = given[1] if len(given) > 1 and given[1].name in POSITIONS else None
     if layer:
         return "rotary" if places and places.default is places.empty else "module"

@@ -69,14 +69,12 @@ _ROWS = {  # number, first law that it breaks, anchor of a section of its own, w
 # fmt: on
 
 
-def _exhibit(number: str, law: str, anchor: str, says: str) -> Exhibit:
-    page = "14_bug_museum" if number.isdigit() else "16_batches_and_caches"
-    own = f"exhibit-{number.lower()}-{anchor}"
-    section = own if anchor else "going-further-six-more-exhibits"
-    return Exhibit(number, law, f"notebooks/{page}.html#{section}", says)
-
-
-MUSEUM = {name: _exhibit(*row) for name, row in _ROWS.items()}
+_PAGES = "notebooks/14_bug_museum.html#exhibit-", "notebooks/16_batches_and_caches.html#exhibit-"
+_OTHERS = "notebooks/16_batches_and_caches.html#going-further-six-more-exhibits"
+MUSEUM = {
+    name: Exhibit(n, law, f"{_PAGES[n.isalpha()]}{n.lower()}-{anchor}" if anchor else _OTHERS, says)
+    for name, (n, law, anchor, says) in _ROWS.items()
+}
 """The exhibits by name, each with the first law that it breaks."""
 
 TABLES = ["dimension for pair", "own exponent", "all ones", "minus sign", "slipped parenthesis"]

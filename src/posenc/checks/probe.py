@@ -197,7 +197,7 @@ class Turning(Probe):
         A base, step or start that isn't round is known only as precisely as a line through the
         rows: its slope and its start, each with the error that `measure` derives, add to τ.
         """
-        known, allowed = self.reference, self.taus(positions)
+        known, allowed = self.convention, self.taus(positions)
         digits = 3 if self.unit <= UNIT else 1
         exact = known is None or known == self.asked or known.is_round(digits)
         if exact or self.omega is not None:
@@ -219,7 +219,15 @@ class Turning(Probe):
             sizes = [(d, w) for d, w in zip(self.widths, waves, strict=True) if w.shape[1] >= PAIRS]
             possible = [self.possible(each, layout, d) for d, each in sizes]
             found += [best] if sizes and (best := conv.agree(possible, self.base)) else []
-        return min(found, key=lambda one: (one.start > 1, one.frequency), default=None)
+        if not found:
+            return None
+        best, asked = min(found, key=lambda one: (one.start > 1, one.frequency)), self.asked
+        known = best.convention  # the requested numbers are exact, where they match
+        if asked and conv.alike(known, asked):
+            known = replace(asked, share=known.share)
+        elif self.base is not None and conv.same_base(known.base, self.base):
+            known = replace(known, base=self.base)
+        return best._replace(convention=known)
 
     def possible(self, waves: Waves, layout: str, d_model: int) -> list[Fit]:
         """Return the conventions that these waves may follow."""
@@ -239,13 +247,3 @@ class Turning(Probe):
     def measured_omega(self) -> Floats:
         """Measured radians per position of each pair at the first width, without their signs."""
         return np.asarray(np.abs(conv.measure(self.readable[str(self.layout)][0])[0]))
-
-    @cached_property
-    def reference(self) -> Convention | None:
-        """The convention to compare with, using the requested numbers where they match."""
-        found, asked = self.convention, self.asked
-        if found and asked and conv.alike(found, asked):
-            return asked
-        if found and self.base is not None and conv.same_base(found.base, self.base):
-            return replace(found, base=self.base)
-        return found
