@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.steps import known_models
+from posenc.config.fields import data
 from posenc.scaling import SCALINGS
 
 ROOT = Path(__file__).parents[1]
@@ -110,7 +110,7 @@ ODD = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
     max_leaves=4,
 )
-FIELDS = st.sampled_from([*known_models()["deepseek_v3"]["fields"], *PLAIN, *SPOKEN])
+FIELDS = st.sampled_from([*data("models.json")["deepseek_v3"]["fields"], *PLAIN, *SPOKEN])
 
 
 @given(st.dictionaries(FIELDS, ODD), st.dictionaries(st.sampled_from(SCALED), ODD), st.data())

@@ -16,17 +16,20 @@ import signal
 import sys
 import warnings
 from collections import Counter, defaultdict
+from contextlib import suppress
 from datetime import date
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 import torch
 import transformers
 from torch.nn import functional
+from torch.nn.modules import module as every
 from torch.overrides import TorchFunctionMode
 
 from posenc import read_config
-from posenc.config.fields import FIELD
+from posenc.config.fields import FIELD, Fields
 from posenc.config.found import ROTARY
 from posenc.config.steps import ALIKE, SPEAK
 
@@ -42,76 +45,15 @@ OTHER = re.compile(
     r"query|quer(y|ies)_|(layers?|blocks?|h)\.\d|rel|_ids|rot|freq|cos|sin_|class_pos|pe_k|extend"
 )
 PLACE = re.compile(r"(?:^|\.)(?:layers?|h|blocks?|resblocks|layer_stack)\.(\d+)")
-SIZES = {
-    "max_position_embeddings",
-    "num_hidden_layers",
-    "embed_dim",
-    "num_attention_heads",
-    "head_dim",
-}
-SIZES |= {"qk_rope_head_dim", "qk_nope_head_dim", "sliding_window"}
-FIELDS = {"rope_interleave", "query_pre_attn_scalar", "attention_multiplier"}
-FIELDS |= {
-    name
-    for name, field in FIELD.items()
-    if field in SIZES or field in ("rope_theta", "rope_local_base_freq", "partial_rotary_factor")
-}
-WINDOWS = {name for name, field in FIELD.items() if field == "sliding_window"}
+FIELDS = {"max_position_embeddings", "num_hidden_layers", "hidden_size", "num_attention_heads"}
+FIELDS |= {"head_dim", "qk_rope_head_dim", "qk_nope_head_dim", "sliding_window", "rope_interleave"}
+FIELDS |= {"query_pre_attn_scalar", "attention_multiplier", "partial_rotary_factor"}
+FIELDS |= {"rope_theta", "rope_local_base_freq"}
 STEPS = ["sliding_window_pattern", "full_attention_interval", "global_attn_every_n_layers"]
 STEPS += ["no_rope_layer_interval", "layer_group_size", "attn_layer_period"]
 WHOLE = {"dbrx", "phi4_multimodal"}  # configurations with parts whose own fields are the text's
-
-# Types that `posenc.read_config` reads otherwise than they run, with the reason.
-APART = {
-    "deepseek_v4": "two rotations in one model, and one compressed cache that turns otherwise",
-    "dots3_note_text": "latent attention of two widths, by layer",
-    "eomt_dinov3": "masks that it predicts itself change its scores",
-    "hy_v4": "layers whose scores are chosen first, which one product doesn't show",
-    "minimax_m3_vl_text": "the class turns whole heads by default, and rotary_dim says half",
-    "minimax_m3_vl_vision": "time is the first of its axes, and one image has none",
-    "moonshine": "an encoder and a decoder whose layers share numbers",
-    "unlimited_ocr_text": "sliding layers that see everything, in a text without images",
-}
-
-# What a class's defaults leave out, or don't fit a small model.
-HEADS, SMALL = (
-    {"head_dim": 64},
-    {"hidden_size": 32, "intermediate_size": 32, "num_attention_heads": 2},
-)
-AXES = {"partial_rotary_factor": 0.5, "mrope_section": [8, 12, 12]}
-AXES = {"rope_parameters": {"rope_type": "default", "rope_theta": 10_000.0, **AXES}}
-FULL = {"layer_types": ["full_attention", "linear_attention"] * 3}
-MORE = {
-    **dict.fromkeys(["hunyuan_v1_dense", "hunyuan_v1_moe", "hunyuan_vl_text", "ministral"], HEADS),
-    **dict.fromkeys(["glm4v_text", "glm_image_text"], AXES),
-    "bamba": {"attn_layer_indices": [1, 3]},
-    "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10_000.0, "clip_qkv": 8.0}},
-    "deepseek_v2": {"num_experts_per_tok": 2, "n_routed_experts": 4},
-    "dots1": {"n_routed_experts": 4, "num_experts_per_tok": 2, "n_shared_experts": 1},
-    "gemma3n_text": {"num_kv_shared_layers": 0},
-    "glm4v_moe_text": AXES | {"head_dim": 128},
-    "granitemoehybrid": FULL | {"position_embedding_type": "rope"},
-    "lfm2_moe": {"layer_types": ["full_attention", "conv"] * 3},
-    "moonshine": {f"encoder_num_{name}_heads": 8 for name in ("attention", "key_value")}
-    | {"hidden_size": 288},
-    "nemotron": HEADS | {"num_key_value_heads": 2},
-    "phi4_multimodal": {
-        "vision_config": SMALL | {"num_hidden_layers": 1},
-        "audio_config": SMALL | {"num_blocks": 1},
-    },
-    "step3p5": {"sliding_window": 5},
-    "zamba2": {"layers_block_type": ["hybrid", "mamba"] * 3, "use_mem_rope": True},
-}
-CUTS = {
-    r"^(en|de|num_en|num_de)?(coder_)?(num_)?(hidden_)?(layers|depth)$|^n_layers?$": 6,
-    "vocab": 64,
-    r"intermediate|ffn|mlp_(dim|size|hidden)|dim_feedforward|shared_expert|inner|moe_.*size": 32,
-    r"num_(local_)?experts$|n_routed_experts": 4,
-    r"experts_per_tok|moe_topk|top_k$|num_selected|moe_k$": 2,
-    r"^(n_group|topk_group)$": 1,
-    r"^(sliding_window|local_attention|attention_chunk_size)$": 5,
-    "lora_rank$": 32,
-}
+SAID = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
+_, APART, BY_HAND, CUTS, MORE = SAID.values()
 
 
 class Watch(TorchFunctionMode):
@@ -125,19 +67,21 @@ class Watch(TorchFunctionMode):
             model.get_submodule(name).register_forward_pre_hook(same_everywhere, with_kwargs=True)
             for name in still
         ]
-        for module in model.modules():
-            self.hooks.append(module.register_forward_pre_hook(lambda m, _: self.stack.append(m)))
-            self.hooks.append(module.register_forward_hook(self.leave, always_call=True))
+        self.hooks.append(every.register_module_forward_pre_hook(self.enter))
+        self.hooks.append(every.register_module_forward_hook(self.leave, always_call=True))
 
     def __exit__(self, *error):
         for hook in self.hooks:
             hook.remove()
         return super().__exit__(*error)
 
+    def enter(self, module, args):
+        self.stack.append(module)
+
     def leave(self, module, args, out):
         while self.stack and self.stack.pop() is not module:
             pass
-        name = self.names[module]
+        name = self.names.get(module, "")
         if isinstance(out, torch.Tensor) and not list(module.children()):
             self.leaves[name] = out.detach()
             if NORM.search(name):
@@ -163,25 +107,23 @@ def same_everywhere(module, args, kwargs):
     """Give a layer the input of its first position at every position."""
 
     def same(x):
-        first = x
-        for axis in range(1, x.ndim - 1) if x.ndim > 2 else [0]:
-            first = first.narrow(axis, 0, 1)
+        first = x[(slice(None), *[slice(1)] * (x.ndim - 2))] if x.ndim > 2 else x[:1]
         return first.expand_as(x).clone()
 
     if args and isinstance(args[0], torch.Tensor):
         return (same(args[0]), *args[1:]), kwargs
     names = ("hidden_states", "x", "query", "query_states", "inputs", "hidden_state")
-    given = {name: same(kwargs[name]) for name in names if torch.is_tensor(kwargs.get(name))}
-    return args, kwargs | dict(list(given.items())[:1])
+    name = next((name for name in names if torch.is_tensor(kwargs.get(name))), None)
+    return args, kwargs | ({name: same(kwargs[name])} if name else {})
 
 
 def tiny(kind, **more):
     """Return a class's default configuration, cut small; widths of heads stay."""
     said, spelled = kind().to_dict(), getattr(kind, "attribute_map", {})
+    whole = {name: value for name, value in said.items() if type(value) is int}
 
     def first(*names):
-        names = [spelled.get(names[0], names[0]), *names]
-        return next((name for name in names if type(said.get(name)) is int), None)
+        return next((name for name in (spelled.get(names[0]), *names) if name in whole), None)
 
     hidden = first("hidden_size", "embed_dim", "d_model", "dim", "width", "hidden_dim")
     heads = first("num_attention_heads", "num_heads", "encoder_attention_heads", "n_heads")
@@ -190,17 +132,15 @@ def tiny(kind, **more):
         width, count = said[hidden] // said[heads], min(said[heads], 4)
         new = {heads: count, hidden: max(width // 8 * 8, 8) * count}
         new |= {"out_hidden_size": new[hidden]} if "out_hidden_size" in said else {}
-        for name in (each for each in shared if type(said.get(each)) is int):
+        for name in whole.keys() & shared:
             new[name] = count if said[name] == said[heads] else min(said[name], 2)
-    for name, value in said.items():
-        if type(value) is int and name not in new:
-            most = [most for pattern, most in CUTS.items() if re.search(pattern, name)]
-            new |= {name: min(value, most[0])} if most else {}
-            if name.endswith("token_id") and value >= 64:
-                new[name] = 0 if name.startswith("pad") else 1
-            if name == "image_size":
-                patch = said.get("patch_size")
-                new[name] = 4 * patch if type(patch) is int else 56
+    for name in whole.keys() - new.keys():
+        most = [most for pattern, most in CUTS.items() if re.search(pattern, name)]
+        new |= {name: min(said[name], most[0])} if most else {}
+        if name.endswith("token_id") and said[name] >= 64:
+            new[name] = 0 if name.startswith("pad") else 1
+        if name == "image_size":
+            new[name] = 4 * whole.get("patch_size", 14)
     return kind(**new | more)
 
 
@@ -331,19 +271,16 @@ def differences(kind, config, layers):
     said = json.loads(json.dumps(config, default=str)) | {"model_type": kind}
     read = {i: each for each in read_config(said).layers for i in each.indices or ()}
     for runs in (each for each in layers if each["layer"] is not None):
-        told = read.get(runs["layer"])
+        i, told = runs["layer"], read.get(runs["layer"])
         if told is None or (told.where == ROTARY) != runs["turned"]:
-            yield f"{runs['layer']}: turned {runs['turned']}, read {told and told.where}"
-        elif runs["turned"]:
-            for name, (seen, said) in _compared(runs, told).items():
-                if not np.array_equal(seen, said) and not _near(seen, said):
-                    yield f"{runs['layer']}: {name} {seen}, read {said}"
-
-
-def _near(seen, said):
-    if said is None or not isinstance(seen, float | list) or np.shape(seen) != np.shape(said):
-        return False
-    return np.allclose(said, seen, 1e-2 if isinstance(seen, float) else 2e-3, 3e-7)  # soft caps
+            yield f"{i}: turned {runs['turned']}, read {told and told.where}"
+        for name, (seen, ours) in _compared(runs, told).items() if runs["turned"] and told else ():
+            if isinstance(seen, float | list) and np.shape(seen) == np.shape(ours):  # soft caps
+                alike = np.allclose(ours, seen, 1e-2 if isinstance(seen, float) else 2e-3, 3e-7)
+            else:
+                alike = seen == ours
+            if not alike:
+                yield f"{i}: {name} {seen}, read {ours}"
 
 
 def _compared(runs, told):
@@ -357,12 +294,11 @@ def _compared(runs, told):
     if told.score_scale and "scale" in runs:
         found["scale"] = runs["scale"], told.score_scale
     if "sees" in runs:
-        rows = range(len(runs["sees"]))
-        sees = [max(0, i + 1 - told.window) if told.window else 0 for i in rows]
-        found["sees"] = (
-            runs["sees"],
-            [i // told.chunk * told.chunk for i in rows] if told.chunk else sees,
-        )
+        rows, window, chunk = range(len(runs["sees"])), told.window, told.chunk
+        sees = [
+            max(0, i + 1 - window) if window else i // chunk * chunk if chunk else 0 for i in rows
+        ]
+        found["sees"] = runs["sees"], sees
     return found
 
 
@@ -387,143 +323,146 @@ def turning(layers):
     return [each for each in layers if each["turned"] and each["pairing"] != "other"]
 
 
-def place(model):
-    """Return the file of a model's code, in transformers."""
-    return f"models/{model.__module__.split('.', 2)[2].replace('.', '/')}.py"
-
-
 def decided(model, config, layers):
     """Return what a type's code decides, as it was seen."""
-    turned, first = turning(layers), turning(layers)[0]
-    found = {"file": place(model)}
-    found |= {"rotates": True, "layers": len(layers), **described(model.config_class)}
-    found["pairing"] = Counter(each["pairing"] for each in turned).most_common(1)[0][0]
-    source, said = (HOME / found["file"]).read_text(encoding="utf-8"), config.to_dict()
-    turns = "interleaved" if re.search(r"mrope_section\[\w+\] \* 3", source) else None
-    found["axes"] = turns if all(each["line"] for each in turned) else "image"
-    found |= {"pairing": "field"} if "rope_interleave" in said else {}
+    turned, said, found = turning(layers), config.to_dict(), described(model)
+    source = (HOME / found["file"]).read_text(encoding="utf-8")
+    if "rope_interleave" not in said:
+        found["pairing"] = Counter(each["pairing"] for each in turned).most_common(1)[0][0]
     sections = re.search(r'"mrope_section", (\[[\d, ]+\])', source)
-    found["sections"] = json.loads(sections[1]) if sections and found["axes"] != "image" else None
+    if not all(each["line"] for each in turned):
+        found["axes"] = "image"
+    elif re.search(r"mrope_section\[\w+\] \* 3", source):
+        found["axes"] = "interleaved"
+    if sections and found.get("axes") != "image":
+        found["sections"] = json.loads(sections[1])
     states = defaultdict(set)
     for i, name in enumerate(said.get("layer_types") or said.get("layers_block_type") or ()):
         states[name] |= {each["turned"] for each in layers if each["layer"] == i} or {None}
-    found["still"] = {name: True for name, each in states.items() if each == {False}}
-    found["recurrent"] = sorted(name for name, each in states.items() if each == {None})
-    if said.get("no_rope_layers") and not found["still"]:
-        found["without"] = "no_rope_layer_interval"
+    for name, state in states.items():
+        for key in [
+            key for key, only in (("still", False), ("recurrent", None)) if state == {only}
+        ]:
+            found["kinds"].setdefault(name, {})[key] = True
+    if said.get("no_rope_layers") and {False} not in states.values():
         found["fields"].setdefault("no_rope_layer_interval", 4)
     norms = {each["norm"] for each in turned if "norm" in each}
     found["norm"] = max(norms, key=["before", "after"].index, default=None)
-    switches = [
-        [name, bool(said[name])] for name in ("use_qk_norm", "qk_layernorm") if name in said
-    ]
-    found["normed"] = switches[0] if switches else None
+    for name in said.keys() & {"use_qk_norm", "qk_layernorm"}:
+        found["fields"][name] = bool(said[name])
+        found |= {"normed": name, "norm": found["norm"] or "before"}
     cut = {each["first"] for each in turned if 2 * len(each["frequencies"]) < each["width"]}
     found["first"] = min(cut - {0}, default=None)
     unlimited = all("sees" in each and not any(each["sees"]) for each in turned)
     ignored = said.get("sliding_window") == 5 and not states and unlimited
-    if ignored or said.keys().isdisjoint(WINDOWS):
+    if ignored or "sliding_window" not in map(FIELD.get, said):
         found["window"] = False
     near = {"query_pre_attn_scalar": (said.get("query_pre_attn_scalar") or 1e9) ** -0.5}
     near["attention_multiplier"] = said.get("attention_multiplier") or 0
     near = {name: value for name, value in near.items() if name in source}
-    near |= {"head_dim": first["width"] ** -0.5, 1.0: 1.0}
+    near |= {"head_dim": turned[0]["width"] ** -0.5, 1.0: 1.0}
     scale = next((each["scale"] for each in turned if each.get("scale")), 0)
     found["scale"] = next((n for n, v in near.items() if abs(scale - v) < 5e-3 * v), None)
-    if "bases" not in found and len(rows := first["frequencies"]) > 2 and 0 < rows[1] < 1:
-        found["bases"] = {"": float(f"{rows[1] ** -len(rows):.1g}")}
-    found["mscale"] = "mscale_all_dim" in source
-    return {name: value for name, value in found.items() if value not in ({}, [], None)}
+    based = "base" in found or any("base" in own for own in found["kinds"].values())
+    if not based and len(rows := turned[0]["frequencies"]) > 2 and 0 < rows[1] < 1:
+        found["base"] = float(f"{rows[1] ** -len(rows):.1g}")
+    return found | {"rotates": True, "mscale": "mscale_all_dim" in source}
 
 
-def described(kind):
-    """Return a configuration class's defaults, and its pattern of layers."""
-    default = kind()
-    said, plain = default.to_dict(), getattr(kind, "__dataclass_fields__", {})
+def described(model):
+    """Return a model's file, the defaults of its configuration, and its kinds of layers."""
+    kind, kinds = model.config_class, defaultdict(dict)
+    said, plain = kind().to_dict(), getattr(kind, "__dataclass_fields__", {})
     told = {
         name: value
         for name, value in said.items()
-        if (name in FIELDS or (SPEAK.search(name) and not ALIKE.search(name)))
+        if (FIELD.get(name) in FIELDS or (SPEAK.search(name) and not ALIKE.search(name)))
         and isinstance(value, int | float | str)
         and (value is not False or name == "rope_interleave")
         and not (name in plain and plain[name].default is None)
     }
-    found = {"fields": told, "pattern": pattern(kind)}
+    one = {name: field for field, name in Fields(told).spelled.items()}
+    told = {one.get(name, name): told[name] for name in told if name in one or name not in FIELD}
+    found = {"file": f"models/{model.__module__.split('.', 2)[2].replace('.', '/')}.py"}
+    found |= {"fields": told, "layers": pattern(kind), "kinds": kinds}
     rope = said.get("rope_parameters") or {}
-    kinds = {n: each for n, each in rope.items() if isinstance(each, dict)} or {"": rope}
-    for name, key in (("bases", "rope_theta"), ("shares", "partial_rotary_factor")):
-        found[name] = {n: each[key] for n, each in kinds.items() if each.get(key, 1.0) != 1.0}
-    if len(kinds) > 1 and not {"local_rope_theta", "global_rope_theta"} & said.keys():
-        linear = {"rope_type": "linear", "factor": 4.0}
-        try:
+    nested = {name: each for name, each in rope.items() if isinstance(each, dict)}
+    for name, each in (nested or {"": rope}).items():
+        for key, field in (("base", "rope_theta"), ("share", "partial_rotary_factor")):
+            if each.get(field) not in (None, 1.0):
+                (kinds[name] if name else found)[key] = each[field]
+    if len(nested) > 1 and not {"local_rope_theta", "global_rope_theta"} & said.keys():
+        linear, asked = {"rope_type": "linear", "factor": 4.0}, {}
+        with suppress(Exception):  # refuses one mapping for all layers
             asked = kind(rope_scaling=linear, rope_theta=12_345.0).rope_parameters
-        except Exception:  # refuses one mapping for all layers
-            asked = {}
-        both = {n: each for n, each in asked.items() if isinstance(each, dict)}
-        found["unscaled"] = [n for n, each in both.items() if "factor" not in each]
-        found["own_base"] = [n for n, each in both.items() if each["rope_theta"] != 12_345.0]
-    return {name: value for name, value in found.items() if value}
+        for name, each in asked.items():
+            if isinstance(each, dict) and "factor" not in each:
+                kinds[name]["unscaled"] = True
+            if isinstance(each, dict) and each["rope_theta"] != 12_345.0:
+                kinds[name]["own_base"] = True
+    return found
 
 
 def pattern(kind):
-    """Return the rule of a class's `layer_types`: every so many layers, one differs."""
+    """Return rules of a class's `layer_types`: every so many layers, one differs."""
     number = getattr(kind, "attribute_map", {}).get("num_hidden_layers", "num_hidden_layers")
 
     def fitted(count=48, **more):
-        try:
+        names = []
+        with suppress(Exception):  # has no such field, or refuses the value
             names = list(kind(**{number: count}, **more).layer_types or ())
-        except Exception:  # has no such field, or refuses the value
-            return {}
         ones = sorted(set(names), key=names.count)
         for one, others in (ones, ones[::-1]) if len(ones) == 2 else ():
-            for step, at in ((step, at) for step in range(2, 13) for at in (0, -1)):
+            for step, at in product(range(2, 13), (0, -1)):
                 rule = [one if (i - at) % step == 0 else others for i in range(len(names))]
                 if rule[:-1] == names[:-1]:
                     last = {} if rule == names else {"last": names[-1]}
-                    return {"one": one, "others": others, "at": at, "step": step} | last
+                    return {"step": step, "one": one, "others": others, "at": at} | last
         return {}
 
-    if found := fitted():
-        found |= {name: value for name, value in fitted(47).items() if name == "last"}
-        step = 5 if found["step"] == 3 else 3
-        asked = [name for name in STEPS if fitted(**{name: step}).get("step") == step]
-        found |= {"field": asked[0]} if asked else {}
-    return found
+    if not (found := fitted()):
+        return []
+    found |= {name: value for name, value in fitted(47).items() if name == "last"}
+    step = 5 if found["step"] == 3 else 3
+    for name in [name for name in STEPS if fitted(**{name: step}).get("step") == step][:1]:
+        found = {"field": name} | found
+    flags = {"field": "no_rope_layers", "one": found["others"], "others": found["one"]}
+    return [*([flags] if found.get("field") == "no_rope_layer_interval" else []), found]
 
 
 def tables(model, **changes):
     """Return tables of positions in a model built without its numbers: learned or not, and rows."""
     with torch.device("meta"):
         built = model(model.config_class(**changes))
-    found = {}
-    for name, table in [*built.named_parameters(), *built.named_buffers()]:
-        if TABLE.search(name) and not OTHER.search(name) and table.ndim > 1:
-            found[name.removesuffix(".weight")] = table.requires_grad, table[..., 0].numel()
-    return found
+    return {
+        name.removesuffix(".weight"): (table.requires_grad, table[..., 0].numel())
+        for name, table in [*built.named_parameters(), *built.named_buffers()]
+        if TABLE.search(name) and not OTHER.search(name) and table.ndim > 1
+    }
 
 
 def tabled(model):
     """Return what a type's code decides of tables that its input gets, and the defaults of these.
 
     Their rows are those that a field says, or an image's patches, and up to two more: so it is in
-    the default model and in one whose field is another.
+    the default model and in one whose field is twice as large.
     """
     said, found, fields = model.config_class().to_dict(), {}, {}
-    numbers = {name: each for name, each in said.items() if type(each) is int and each > 8}
+    sources = {name: (name, 1) for name, each in said.items() if type(each) is int and each > 8}
+    if type(said.get("patch_size")) is int and "image_size" in sources:
+        sources["patches"] = "image_size", said["patch_size"]
     for name, (learned, rows) in tables(model).items():
         found[name] = {"kind": "learned" if learned else "fixed"}
-        sources = [(field, field, n, n + 8) for field, n in numbers.items() if 0 <= rows - n <= 2]
-        if type(said.get("patch_size")) is int and "image_size" in numbers:
-            sides = [numbers["image_size"] * n // said["patch_size"] for n in (1, 2)]
-            sources.append(("patches", "image_size", sides[0] ** 2, sides[1] ** 2))
-        for source, field, now, later in sources:
-            value = 2 * said[field] if source == "patches" else later
+        for source, (field, size) in sources.items():
+            power = 2 if source == "patches" else 1
+            more = rows - (said[field] // size) ** power
+            twice = 2 * said[field]
             if (
-                0 <= rows - now <= 2
-                and tables(model, **{field: value})[name][1] - later == rows - now
+                0 <= more <= 2
+                and tables(model, **{field: twice})[name][1] == more + (twice // size) ** power
             ):
-                found[name] |= {"rows": source, "more": rows - now}
-                asked = {field, "patch_size"} if source == "patches" else {field}
+                found[name] |= {"rows": source, "more": more}
+                asked = (field, "patch_size") if source == "patches" else (field,)
                 fields |= {each: said[each] for each in asked}
                 break
     return found, fields
@@ -548,17 +487,15 @@ def every_tabled(found):
 
 def composites():
     """Return the types of each type's parts, as in its default configuration."""
-    found = {}
+    found = defaultdict(dict)
     for kind in transformers.CONFIG_MAPPING:
         default = model = transformers.CONFIG_MAPPING[kind]
-        try:
+        with suppress(Exception):  # a class that needs arguments
             default = model()
-        except Exception:  # a class that needs arguments
-            print(kind, "has no default")
         for name, each in getattr(model, "sub_configs", {}).items():
             types = (getattr(x, "model_type", None) for x in (getattr(default, name, None), each))
             if part := next(filter(None, types), None):
-                found.setdefault(kind, {})[name] = part
+                found[kind][name] = part
     return found
 
 
@@ -574,39 +511,27 @@ def record():
             found.setdefault(kind, decided(model, config, layers) | BY_HAND.get(kind, {}))
         else:
             apart[kind] = "nothing turns in circles"
-    for kind in BY_HAND.keys() - found.keys():
-        found[kind] = described(transformers.CONFIG_MAPPING[kind]) | BY_HAND[kind]
+            if kind in BY_HAND:
+                found[kind] = described(model) | BY_HAND[kind]
     for kind, model, seen, fields in every_tabled(found):
-        entry = found.setdefault(kind, {"file": place(model), **described(model.config_class)})
-        entry |= {"fields": entry.get("fields", {}) | fields, "tables": seen}
+        entry = found.setdefault(kind, described(model))
+        entry |= {"fields": entry["fields"] | fields, "tables": seen}
     inner = composites()
     for kind, parts in inner.items():
         if any(name in found or name in inner for name in parts.values()):
             found[kind] = found.get(kind, {}) | {"parts": parts}
     unseen = {n for n in apart if "rotates" not in found.get(n, {}) or n in BY_HAND}
     about["not watched"] = {n: each for n, each in apart.items() if n in unseen}
-    lines = [f" {json.dumps(kind)}: {json.dumps(found[kind])}" for kind in sorted(found)]
+    lines = []
+    for kind, each in sorted(found.items()):
+        told = {name: value for name, value in each.items() if value not in ({}, [], None)}
+        lines.append(f" {json.dumps(kind)}: {json.dumps(told)}")
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
-
-
-# What one tiny model can't show: conditions, and attention without positions beside recurrences.
-BY_HAND = {
-    "zamba2": {"switch": "use_mem_rope"},
-    "exaone4": {"still": {"full_attention": "sliding_window"}},
-    "exaone_moe": {"still": {"full_attention": "sliding_window"}},
-    "recurrent_gemma": {"recurrent": ["linear_attention"]},
-    "timesfm2_5": {"scale": None},
-}
-for name in ("nemotron_h", "jamba", "kimi_linear"):
-    BY_HAND[name] = {"none": True, "rotates": True, "recurrent": ["linear_attention"]}
-    BY_HAND[name]["file"] = f"models/{name}/modeling_{name}.py"
 
 
 if __name__ == "__main__":
     for kind, _, config, layers in watched(sys.argv[1:]) if sys.argv[1:] else ():
-        print(
-            kind,
-            layers if config is None else [*layers, *differences(kind, config.to_dict(), layers)],
-        )
+        apart = () if config is None else differences(kind, config.to_dict(), layers)
+        print(kind, layers, *apart)
     if not sys.argv[1:]:
         record()

@@ -9,7 +9,7 @@ from rjsmin import jsmin
 from sphinx.application import Sphinx
 
 from posenc.config import read_config
-from posenc.config.steps import known_models
+from posenc.config.fields import data
 
 HERE = Path(__file__).parent
 CHOICE = (
@@ -28,10 +28,10 @@ CHOICE = (
 )
 
 
-def script(data: Path) -> str:
+def script(released: Path) -> str:
     """Return the script, with each released file and what `read_config` finds in it."""
-    released = json.loads(data.read_text(encoding="utf-8"))
-    configs = {name: released[name]["config"] for name in CHOICE}
+    record = json.loads(released.read_text(encoding="utf-8"))
+    configs = {name: record[name]["config"] for name in CHOICE}
     read = {name: [config, read_config(config).as_dict()] for name, config in configs.items()}
     files = json.dumps(read).replace("<", "\\u003c")
     view = (HERE / "config_view.js").read_text(encoding="utf-8")
@@ -40,41 +40,26 @@ def script(data: Path) -> str:
 
 def types() -> str:
     """Return a table of what the code of each type decides, for the page's search field."""
-    known = {name: each for name, each in known_models().items() if "file" in each}
+    known = {name: each for name, each in data("models.json").items() if "file" in each}
+    about = data("models.json")["about"]
     heads = ["type", "layers that turn", "pairs", "base by default", "norm of q and k", "code"]
     rows = []
     for name, each in sorted(known.items()):
-        rule, still = each.get("pattern"), each.get("still", {})
-        turning = "all"
-        if each.get("none") or "rotates" not in each:
-            turning = "none"
-        elif still or each.get("recurrent"):
-            turning = f"not {', '.join([*still, *each.get('recurrent', ())])}"
-        elif "switch" in each:
-            turning = f"none, or as {each['switch']} says"
-        elif "without" in each:
-            turning = f"not one of {each['fields'][each['without']]}"
-        elif each.get("axes") == "image":
-            turning = "all, along the axes of an image"
-        if rule:
-            last = "" if rule["at"] else ", from the first"
-            turning += f"; every {rule['step']}th is {rule['one']}{last}"
-        kinds = {table["kind"] for table in each.get("tables", {}).values()}
-        turning += f"; the input gets a {' and a '.join(sorted(kinds))} table" if kinds else ""
-        bases = {f"{key}: {value:,.0f}" if key else f"{value:,.0f}" for key, value in _bases(each)}
-        cells = [name, turning, each.get("pairing", ""), "; ".join(sorted(bases))]
-        cells += [each.get("norm", ""), each["file"].removeprefix("models/")]
-        cells[2] = "as rope_interleave says" if cells[2] == "field" else cells[2]
+        kinds, fields = each.get("kinds", {}), each["fields"]
+        bases = {"": each.get("base")} | {kind: own.get("base") for kind, own in kinds.items()}
+        told = [f"{n}: {base:,.0f}" if n else f"{base:,.0f}" for n, base in bases.items() if base]
+        pairs = "as rope_interleave says" if "rope_interleave" in fields else ""
+        cells = [name, _turning(each), each.get("pairing", pairs), "; ".join(sorted(told))]
+        norm = each.get("norm", "") + (f", if {each['normed']}" if "normed" in each else "")
+        cells += [norm, each["file"].removeprefix("models/")]
         rows.append("".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells))
     head = "".join(f"<th scope='col'>{each}</th>" for each in heads)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    about = known_models()["about"]
     others = {name: why for name, why in about["not watched"].items() if name not in known}
     still = sorted(name for name, why in others.items() if "nothing turns" in why)
-    rest = sorted(others.keys() - {*still})
     unseen = (
         f"<p>No pair was seen to turn in a circle in {', '.join(still)}. With the inputs that the"
-        f" tool makes, these couldn't be run: {', '.join(rest)}.</p>"
+        f" tool makes, these couldn't be run: {', '.join(sorted(others.keys() - {*still}))}.</p>"
     )
     return (
         "<p><label for='types-search'>Find a type:</label> <input id='types-search' type='search'>"
@@ -87,13 +72,29 @@ def types() -> str:
     )
 
 
-def _bases(each: dict[str, Any]) -> list[tuple[str, float]]:
-    return [(key, value) for key, value in each.get("bases", {}).items() if value]
+def _turning(each: dict[str, Any]) -> str:
+    """Say which layers of a type turn, and which tables its input gets."""
+    rotates, kinds, rules = each.get("rotates"), each.get("kinds", {}), each.get("layers", [])
+    apart = [name for name, own in kinds.items() if {"still", "recurrent"} & own.keys()]
+    turning = "all, along the axes of an image" if each.get("axes") == "image" else "all"
+    if not rotates:
+        turning = "none"
+    elif apart:
+        turning = f"not {', '.join(apart)}"
+    elif rotates is not True:
+        turning = f"none, or as {rotates} says"
+    elif every := each["fields"].get("no_rope_layer_interval"):
+        turning = f"not one of {every}"
+    for rule in (rule for rule in rules if "step" in rule):
+        last = "" if rule["at"] else ", from the first"
+        turning += f"; every {rule['step']}th is {rule['one']}{last}"
+    tables = sorted({table["kind"] for table in each.get("tables", {}).values()})
+    return turning + f"; the input gets a {' and a '.join(tables)} table" * bool(tables)
 
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Write the script into the head of the page."""
     if page == "book/config":
-        data = Path(app.srcdir) / "notebooks" / "data" / "released.json"
-        app.add_js_file(None, body=script(data))
+        released = Path(app.srcdir) / "notebooks" / "data" / "released.json"
+        app.add_js_file(None, body=script(released))
         context["body"] = context["body"].replace('<div id="config-types"></div>', types())

@@ -18,14 +18,15 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.add_argument("--diff", action="store_true", help="print what differs in what two run")
     options = parser.parse_args(arguments)
-    read, failed = {}, False
-    folders = [Path(each) for each in options.file if each != "-" and Path(each).is_dir()]
-    inside = [str(file) for each in folders for file in sorted(each.rglob("*config.json"))]
-    for name in [each for each in options.file if Path(each) not in folders] + inside:
+    read: dict[str, Positions] = {}
+    names: list[str] = []
+    for name in options.file:
+        inside = sorted(map(str, Path(name).rglob("*config.json"))) if name != "-" else []
+        names += inside if Path(name).is_dir() else [name]
+    for name in names:
         try:
             read[name] = read_config(sys.stdin.buffer.read(LARGEST + 1) if name == "-" else name)
         except (OSError, TypeError, ValueError) as error:
-            failed = True
             print(f"{name}: {error}", file=sys.stderr)
     if options.diff and len(read) != 2:
         print(f"--diff needs two files that can be read, got {len(read)}", file=sys.stderr)
@@ -34,12 +35,12 @@ def main(arguments: list[str] | None = None) -> int:
         print("\n".join(differences(*read.values())) or "What runs is the same.")
     elif options.json:
         found = {name: each.as_dict() for name, each in read.items()}
-        one = len(options.file) == len(read) == 1 and not failed
-        print(json.dumps(next(iter(found.values())) if one else found, indent=1))
+        one = len(options.file) == len(names) == len(found) == 1
+        print(json.dumps(found[names[0]] if one else found, indent=1))
     else:
-        names = [f"{name}\n" if len(read) > 1 else "" for name in read]
-        print("\n\n".join(f"{n}{each}" for n, each in zip(names, read.values(), strict=True)))
-    return 2 if failed or not read else 0
+        heads = [f"{name}\n" if len(read) > 1 else "" for name in read]
+        print("\n\n".join(f"{head}{read[name]}" for head, name in zip(heads, read, strict=True)))
+    return 0 if 0 < len(read) == len(names) else 2
 
 
 def differences(one: Positions, other: Positions) -> Iterator[str]:
@@ -49,7 +50,14 @@ def differences(one: Positions, other: Positions) -> Iterator[str]:
         if pair[0] != pair[1]:
             yield f"{name.replace('_', ' ')}: {shown(pair[0])} -> {shown(pair[1])}"
     groups: dict[str, list[int]] = {}
-    sides = [_by_layer(each) for each in (one, other)]
+    sides = [
+        {
+            i: {"where": shown(layers.where), **dict(layers.described()), "indices": ""}
+            for layers in found.layers
+            for i in layers.indices or (-1,)
+        }
+        for found in (one, other)
+    ]
     for i in sorted(sides[0].keys() | sides[1].keys()):
         left, right = (side.get(i, {"where": "no such layer"}) for side in sides)
         pairs = {name: (left.get(name), right.get(name)) for name in {**left, **right}}
@@ -59,14 +67,6 @@ def differences(one: Positions, other: Positions) -> Iterator[str]:
     for lines, places in groups.items():
         named = f"layers {', '.join(map(str, places))}:" if places != [-1] else "every layer:"
         yield f"{named}\n{lines}"
-
-
-def _by_layer(found: Positions) -> dict[int, dict[str, str]]:
-    return {
-        i: {"where": shown(layers.where), **dict(layers.described())}
-        for layers in found.layers
-        for i in layers.indices or (-1,)
-    }
 
 
 if __name__ == "__main__":

@@ -11,8 +11,8 @@ from posenc.attention import Rotates
 
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
-HEAD = ("name", "where", "count", "indices")  # of a description
-ALWAYS = ("head_dim", "layout", "pairing", "base", "scaling", "frequencies")  # told in any case
+HEAD = ("name", "where", "count")  # of a description
+ALWAYS = ("head_dim", "layout", "pairing", "base", "scaling", "frequencies")  # of a rotation
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
 
 
@@ -49,10 +49,11 @@ class Layers(Rotates):
 
     def described(self) -> list[tuple[str, str]]:
         """Return pairs of field and text, enough to write the kernel."""
-        said = {name: value for name, value in vars(self).items() if name not in HEAD}
         asked = ALWAYS if self.where == ROTARY else ()
-        told = {name: value for name, value in said.items() if value is not None or name in asked}
-        return [(name, shown(value)) for name, value in told.items()]
+        told = {name: value for name, value in vars(self).items() if name not in HEAD}
+        if self.indices == tuple(range(len(self.indices or ()))):
+            del told["indices"]
+        return [(n, shown(each)) for n, each in told.items() if each is not None or n in asked]
 
 
 @dataclass(frozen=True)
@@ -75,34 +76,17 @@ class Positions:
 
     def __str__(self) -> str:
         """Format everything for people."""
-        lines = [
-            f"model type: {shown(self.model_type)}",
-            f"what its code decides: {self.code or 'not known, so this is what the file says'}",
-            f"length before scaling: {shown(self.length_before_scaling)}",
-            f"intended length: {shown(self.intended_length)}",
-            f"limit: {shown(self.limit)}",
-        ]
+        code = self.code or "not known, so this is what the file says"
+        lines = [f"model type: {shown(self.model_type)}", f"what its code decides: {code}"]
+        for name in ("length_before_scaling", "intended_length", "limit"):
+            lines.append(f"{name.replace('_', ' ')}: {shown(getattr(self, name))}")
         for layers in self.layers:
-            lines += ["", f"{title(layers)}: {layers.where or UNSAID}"]
+            many = "" if layers.count is None else f" ({layers.count})"
+            lines += ["", f"{shown(layers.name)}{many}: {layers.where or UNSAID}"]
             lines += [f"  {name}: {text}" for name, text in layers.described()]
         lines += [f"\nWarning: {each}" for each in self.warnings]
         lines += [f"\n{shown(name)}\n{part}" for name, part in self.parts.items()]
         return "\n".join(lines)
-
-
-def title(layers: Layers) -> str:
-    """Return the name, number and places of layers."""
-    if layers.count is None:
-        return shown(layers.name)
-    spans: list[list[int]] = []
-    for i in layers.indices or ():
-        if spans and i == spans[-1][1] + 1:
-            spans[-1][1] = i
-        else:
-            spans.append([i, i])
-    some = [f"{a}" if a == b else f"{a}-{b}" for a, b in spans[:12]] + ["…"] * (len(spans) > 12)
-    whole = len(spans) == 1 and layers.name == "all layers"
-    return f"{shown(layers.name)} ({layers.count}{'' if whole else ': ' + ', '.join(some)})"
 
 
 def shown(value: Any) -> str:
@@ -110,13 +94,12 @@ def shown(value: Any) -> str:
     if value is None:
         return UNSAID
     if isinstance(value, str):
-        text = "".join(each if each.isprintable() else "?" for each in value[:200])
-        return text if len(text) < 120 else f"{text[:100]}…"
+        return "".join(each if each.isprintable() else "?" for each in value[:120])
     if isinstance(value, tuple) and isinstance(value[0], float):
-        slow = min((each for each in value if each), default=math.inf)
+        waves = [math.tau / each for each in value if each]
         some = ", ".join(f"{each:.6g}" for each in value[:3])
-        waves = f"{shown(math.tau / value[0])} to {shown(math.tau / slow)}"
-        return f"{some} … {value[-1]:.6g} ({len(value)} pairs; wavelengths {waves})"
+        ends = " to ".join(shown(end(waves, default=math.inf)) for end in (min, max))
+        return f"{some} … {value[-1]:.6g} ({len(value)} pairs; wavelengths {ends})"
     if isinstance(value, tuple):
         return ", ".join(map(str, value))
     return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")

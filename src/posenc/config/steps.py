@@ -9,28 +9,18 @@ from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Any
 
-from posenc.config.fields import FIELD, WORDS, Fields, data, spelled
+from posenc.config.fields import FIELD, WORDS, Fields, data
 from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE, Layers, shown
 from posenc.rotary import rotary_frequencies
 from posenc.scaling import ORIGINAL, SCALINGS, SHARED, find_scaling
 
-SIGNS, LETTERS, STEPS = (WORDS[name] for name in ("signs of a rotation", "letters", "steps"))
 SPEAK, ALIKE = (re.compile("|".join(WORDS[name])) for name in ("speak of positions", "sound alike"))
+SIGNS = WORDS["signs of a rotation"]
 FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
-SHARE, EVERY = "partial_rotary_factor", "no_rope_layer_interval"
 WIDTHS = {SLIDING: "swa_head_dim", FULL: "global_head_dim"}
+SHARE = "partial_rotary_factor"
 MSCALES = {"mscale", "mscale_all_dim"}
 WIDEST = 65_536  # dimensions of a head
-
-
-@cache
-def known_models() -> Mapping[str, Any]:
-    """Return what each type's code decides, from ``models.json``, with fields in one spelling."""
-    known = {name: dict(code) for name, code in data("models.json").items()}
-    for code in (each for each in known.values() if "fields" in each):
-        said = code["fields"]
-        code["fields"] = said | {name: said[other] for name, other in spelled(said).items()}
-    return known
 
 
 @dataclass
@@ -38,6 +28,7 @@ class Kind:
     """One kind of layer."""
 
     rope: Fields  # the mapping that describes its rotation
+    code: Mapping[str, Any]  # what the type's code decides for it
     found: dict[str, Any]  # what is known of its `Layers`
     scaling: Any = None
     fields: dict[str, Any] = field(default_factory=dict)  # of the scaling
@@ -51,201 +42,175 @@ class Model:
 
     top: Fields
     text: Fields
-    model_type: str | None
+    rope: Fields
     code: Mapping[str, Any]  # what the type's code decides; empty if it isn't known
+    model_type: str | None
+    place: str | None  # where positions enter
     others: list[tuple[Fields, str | None]]  # parts for images and sounds, with their types
     notes: list[str]
-    rope: Fields
-    nested: dict[str, Fields] = field(default_factory=dict)  # one for each kind of layer
-    place: str | None = None  # where positions enter
+    nested: set[Any]  # kinds of layers with a rotation of their own
     kinds: list[Kind] = field(default_factory=list)
+
+
+@cache
+def _by_class() -> dict[str, str]:
+    """Return types by the first words of their classes' names."""
+    known = data("models.json")
+    return {name.replace("_", ""): name for name in known if "file" in known[name]}
 
 
 def normalize(top: Fields, kind: str | None = None) -> Model:
     """Return a file's fields, in one spelling and for each kind of layer."""
-    model = _identified(top, kind)
-    text, code, said = model.text, model.code, model.text["position_embedding_type"]
+    text, kind, others = _parts(top, kind)
+    known = data("models.json")
+    notes: list[str] = []
+    code = known.get(kind, {})
+    if "parts" in code:  # the fields of the text stand beside those of other parts
+        code = known.get(code["parts"].get(WORDS["parts"][0]), code)
+    if "file" not in code:
+        named = (text["architectures"] or top["architectures"] or [""])[0].partition("For")[0]
+        alike = _by_class().get(named.lower())
+        code = known.get(alike, {})
+        if alike:
+            notes.append(f"type {kind!a} isn't known: read as {alike}, as architectures says")
+    text.fall_back(code.get("fields", {}))
     ropes = [text.inside(name) for name in ("rope_scaling", "rope_parameters") if text[name]]
     if len(ropes) > 1 and ropes[0].said != ropes[1].said:
-        words = "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
-        model.notes.append(words)
-    model.rope = next(iter(ropes), model.rope)
-    for name, each in model.rope.said.items():
-        if isinstance(each, Mapping):
-            model.nested[str(name)] = Fields(each, f"{model.rope.path}{name}.")
-    relative = text["relative_attention"] or text["relative_attention_num_buckets"]
-    spoken = said != "absolute" and (text.has(*SIGNS) or str(said).startswith("ro"))
-    if text.inside("attn_config")["alibi"] or text["alibi"]:
-        model.place = BIAS
-    elif code.get("rotates") or spoken:
-        model.place = ROTARY
-    elif relative:
-        model.place = f"{BIAS}; {TABLE}" if text["position_biased_input"] else BIAS
-    elif said == "absolute" or "tables" in code:
-        model.place = TABLE
-    _find_kinds(model)
+        notes.append("rope_scaling and rope_parameters differ: transformers uses rope_scaling")
+    rope = ropes[0] if ropes else text.inside("rope_parameters")
+    said = text["position_embedding_type"]
+    rotates = "rotates" in code or str(said).startswith("ro")
+    place = TABLE if said == "absolute" or "tables" in code else None
+    if text["alibi"]:
+        place = BIAS
+    elif rotates or (said != "absolute" and text.has(*SIGNS)):
+        place = ROTARY
+    elif text["relative_attention"] or text["relative_attention_num_buckets"]:
+        place = f"{BIAS}; {TABLE}" if text["position_biased_input"] else BIAS
+    nested = {name for name, each in rope.said.items() if isinstance(each, Mapping)}
+    kind = top["model_type"] or kind
+    model = Model(top, text, rope, code, kind, place, others, notes, nested)
+    model.kinds = list(_kinds(model))
     return model
 
 
-def _identified(top: Fields, kind: str | None) -> Model:
-    """Find the fields of the text, what the code of their type decides, and other parts."""
-    known, text, notes = known_models(), top, []
-    others: list[tuple[Fields, str | None]] = []
-    kind = _type(top, kind)
-    for _ in range(4):
-        parts, depth = known.get(kind or "", {}).get("parts", {}), text.path.count(".")
-        name = next((each for each in WORDS["parts"] if text.said.get(each)), "")
-        for other, value in text.said.items() if depth < 4 else ():
-            named = str(other).endswith("_config") or other == "encoder"
-            if other != name and named and isinstance(value, Mapping) and len(others) < 8:
-                part = Fields(value, f"{text.path}{other}.")
-                if part.has("num_hidden_layers", *WORDS["parts"]):
-                    text.moot.add(str(other))
-                    others.append((part, parts.get(other)))
-        if not name:
-            break
-        text = Fields(text.said[name], f"{text.path}{name}.")
-        kind = _type(text, parts.get(name))
-    code = known.get(kind or "", {})
-    if "parts" in code:  # the fields of the text stand beside those of other parts
-        code = known.get(code["parts"].get(WORDS["parts"][0], ""), code)
-    if "file" not in code and (named := text["architectures"] or top["architectures"]):
-        same = named[0].partition("For")[0].lower()
-        for each in (n for n in known if n.replace("_", "") == same and "file" in known[n]):
-            code = known[each]
-            notes.append(f"type {kind!a} isn't known: read as {each}, as architectures says")
-    code = code if "file" in code else {}
-    if (inner := text.inside("attn_config")).has("rope_theta") and not text.has("rope_theta"):
-        text.said, text.spelled["rope_theta"] = {**text.said, **inner.said}, "rope_theta"
-    text.fall_back(code.get("fields", {}))
-    rope = Fields({}, f"{text.path}rope_parameters.")
-    return Model(top, text, top["model_type"] or kind, code, others, notes, rope)
+def _parts(part: Fields, kind: str | None) -> tuple[Fields, str | None, list[Any]]:
+    """Return the fields of the text, their type, and other parts with theirs."""
+    known, own = data("models.json"), part["model_type"]
+    if not kind or "parts" not in known.get(own, {"parts": 0}):  # not the type of the whole
+        kind = own
+    types, depth = known.get(kind, {}).get("parts", {}), part.path.count(".")
+    text = next((each for each in WORDS["parts"] if part.said.get(each)), None)
+    others: list[Any] = []
+    for name in part.said if depth < 4 else ():
+        named = name != text and (str(name).endswith("_config") or name == "encoder")
+        if named and isinstance(part.said[name], Mapping) and len(others) < 8:
+            inner = Fields(part.said[name], f"{part.path}{name}.")
+            if inner.has("num_hidden_layers", *WORDS["parts"]):
+                part.moot.add(name)
+                others.append((inner, types.get(name)))
+    if text is None or depth > 3:
+        return part, kind, others
+    found, kind, more = _parts(part.inside(text), types.get(text))
+    return found, kind, others + more
 
 
-def _type(part: Fields, kind: str | None) -> str | None:
-    """Return a part's own type, unless it is that of the whole: then what the whole says."""
-    own: str | None = part["model_type"]
-    return kind if kind and "parts" in known_models().get(own or "", {"parts": 0}) else own
-
-
-def _find_kinds(model: Model) -> None:
-    """Group layers that are alike."""
-    text, nested, sequence = model.text, model.nested, _sequence(model)
-    number = text["num_hidden_layers"] or len(sequence)
-    if sequence and len(sequence) != number:
-        model.notes.append(f"{len(sequence)} kinds of layers are told for {number} layers")
-    groups: dict[tuple[str, bool], Any] = {}
-    if sequence or (number and not nested):
-        names, turned = sequence or [ALL] * number, _turned(model, number)
-        for i, each in enumerate(zip(names, turned, strict=False)):
-            groups.setdefault(each, []).append(i)
-    else:
-        both = (FULL, SLIDING) if text.has("rope_local_base_freq") else (ALL,)
-        groups = {(name, True): None for name in nested or both}
-    kinds = [_kind(model, *each, indices) for each, indices in groups.items()]
-    kinds.sort(key=lambda each: (each.found["name"].startswith("layers"), each.found["name"]))
-    for name in sorted(nested.keys() - {FULL, SLIDING, *(name for name, _ in groups)}):
-        kinds.append(_kind(model, name, True, None))
-    model.kinds = kinds
-
-
-def _sequence(model: Model) -> list[str]:
-    """Return the kind of each layer, if the file or the type's code says."""
-    text, pattern = model.text, model.code.get("pattern", {})
-    number, turns = text["num_hidden_layers"] or 0, text["no_rope_layers"]
-    for rule in WORDS["layers"]:
-        value = text[rule["field"]]
-        if value and "inside" in rule:
-            value = text.inside(rule["field"])[rule["inside"]]
-        if value and "numbers" in rule:
-            return [rule["numbers"][bool(each)] for each in value]
-        if value and "from" in rule:
-            full = {each - rule["from"] for each in value}
-            return [FULL if i in full else rule["others"] for i in range(number)]
-        if value:
-            return list(value)
-    letters, steps = text["hybrid_override_pattern"], text["sliding_window_pattern"]
-    if letters is None and isinstance(steps, str):  # Exaone's, whose last layer is a full one
-        letters = f"{(steps * number)[: number - 1]}G" if 0 < len(steps) < 100 else steps
-    if letters is not None:
-        return [LETTERS[each] for each in letters]
-    if turns and pattern.get("field") == EVERY:
-        return [pattern["others"] if each else pattern["one"] for each in turns[:number]]
-    late = text["max_window_layers"]
-    if late and text["use_sliding_window"]:
-        return [SLIDING if i >= late else FULL for i in range(number)]
-    named = next((each for each in (*STEPS, pattern.get("field")) if each and text.has(each)), "")
-    rule, step = pattern or STEPS.get(named), (named and text[named]) or pattern.get("step")
-    if not rule or not step or not number:
-        return []
-    at = rule["at"] if rule["at"] in (0, -1) else text[rule["at"]] or 0
-    found = [rule["one" if (i - at) % step == 0 else "others"] for i in range(number)]
-    return [*found[:-1], rule.get("last", found[-1])]
-
-
-def _turned(model: Model, number: int) -> list[bool]:
-    """Return for each layer whether its queries and keys turn, as far as fields speak of that."""
-    text, code = model.text, model.code
-    off = "switch" in code and not text[code["switch"]]
-    if code.get("none") or off or text["position_embedding_type"] == "nope" or text["mla_use_nope"]:
+def _kinds(model: Model) -> Iterator[Kind]:
+    """Yield kinds of layers, first those whose places are known."""
+    text, code, nested = model.text, model.code, model.nested
+    number = text["num_hidden_layers"] or 0
+    names = _by_layer(text, (*WORDS["layers"], *code.get("layers", ()), *WORDS["steps"]), number)
+    if names and number not in (0, len(names)):
+        model.notes.append(f"{len(names)} kinds of layers are told for {number} layers")
+    turns = code.get("rotates", True)  # or a field that says so
+    turns = text[turns] if isinstance(turns, str) else turns
+    if not turns or any(text[each] == value for each, value in WORDS["signs of none"].items()):
         text.moot.update(SIGNS)
-        return [False] * number
-    found = [bool(each) for each in text["no_rope_layers"] or ()]
-    every, asked = text[EVERY], text.has(EVERY) or "without" in code
-    if not found and every and asked and code.get("pattern", {}).get("field") != EVERY:
-        found = [bool((i + 1) % every) for i in range(number)]
-    images = text["cross_attention_layers"] or ()  # Mllama's, whose keys are of images
-    if not found and not images:
-        return [True] * number
-    return [i not in images and (i >= len(found) or found[i]) for i in range(number)]
+        turns = False
+    number = number or len(names)
+    names = names[:number] or [ALL] * (0 if nested else number)
+    turned = _by_layer(text, WORDS["turned"], number)[: len(names)] if turns else []
+    pairs = list(zip(names, turned + [bool(turns)] * (len(names) - len(turned)), strict=True))
+    groups = sorted(set(pairs), key=lambda each: (each[0], not each[1]))
+    for name, turn in groups:
+        indices = [i for i, each in enumerate(pairs) if each == (name, turn)]
+        yield _kind(model, name, turn, indices)
+    rest = nested - {FULL, SLIDING, *names} if groups else nested
+    if not groups and not rest:
+        rest = {FULL, SLIDING} if text.has("rope_local_base_freq") else {ALL}
+    for name in sorted(rest):
+        yield _kind(model, name, bool(turns), None)
 
 
-def _where(model: Model, name: str, turned: bool) -> str | None:
-    """Return where positions enter layers of one name."""
-    still = model.code.get("still", {}).get(name)
-    if name in model.code.get("recurrent", ()) or name in WORDS["without attention"]:
-        return NO_ATTENTION
-    if not turned or still is True or (still and model.text[still] is not None):
-        return NOWHERE if model.place == ROTARY else model.place
-    return None if any(word in name for word in WORDS["perhaps without"]) else model.place
+def _by_layer(text: Fields, rules: Iterable[Mapping[str, Any]], number: int) -> list[Any]:
+    """Return what the first of some rules that applies says of each layer.
+
+    A rule names a field, whose value names each layer, or says which are `one` and which are
+    `others`: by a flag for each, their places, the number of first ones, or a step.
+    """
+    for rule in rules:
+        value = (text[rule["field"]] if "field" in rule else None) or rule.get("step")
+        if not value or isinstance(value, str) != ("letters" in rule):
+            continue
+        if "if" in rule and not text[rule["if"]]:
+            continue
+        ones, count, at = value, number, rule.get("at")
+        if isinstance(value, str):
+            whole = (value * (number // len(value) + 1))[:number] if "last" in rule else value
+            found = [WORDS["letters"][each] for each in whole]
+        elif "one" not in rule:
+            found = list(value)
+        else:
+            if isinstance(value, int):
+                first = text[at] or 0 if isinstance(at, str) else at or 0
+                ones = range(value) if at is None else range(first % value, number, value)
+            elif "from" in rule:
+                ones = {each - rule["from"] for each in value}
+            else:
+                ones, count = {i for i, each in enumerate(value) if each}, len(value)
+            found = [rule["one"] if i in ones else rule["others"] for i in range(count)]
+        return [*found[:-1], rule["last"]] if "last" in rule and found else found
+    return []
 
 
-def _kind(model: Model, name: str, turned: bool, indices: list[int] | None) -> Kind:
+def _kind(model: Model, name: str, turns: bool, indices: list[int] | None) -> Kind:
     """Return a kind of layer with its own fields."""
-    text, code, flat = model.text, model.code, not model.nested
-    rope = model.rope if flat else model.nested.get(name, Fields({}, model.rope.path))
-    where = _where(model, name, turned)
+    text, where, rope, flat = model.text, model.place, model.rope, not model.nested
+    code = {**model.code, **model.code.get("kinds", {}).get(name, {})}
+    still = code.get("still")  # or a field that says so
+    if "recurrent" in code or name in WORDS["without attention"]:
+        where = NO_ATTENTION
+    elif not turns or still is True or (still and text[still] is not None):
+        where = NOWHERE if where == ROTARY else where
+    elif any(word in name for word in WORDS["perhaps without"]):
+        where = None
     named = "layers without rotation" if (name, where) == (ALL, NOWHERE) else name
     found: dict[str, Any] = {"name": named, "where": where}
     if indices is not None:
         found |= {"indices": tuple(indices), "count": len(indices)}
     if where in (TABLE, ROTARY) and "tables" in code:
         found["table"] = _tables(text, code["tables"])
-    kind, limited = Kind(rope, found), name == ALL and text["use_sliding_window"] is not False
-    if code.get("window", True) and (text["sliding_window"] and ("sliding" in name or limited)):
-        found["window"] = text["sliding_window"]
+    window = text["sliding_window"] if code.get("window", True) else None
+    if window and ("sliding" in name or (name == ALL and text["use_sliding_window"] is not False)):
+        found["window"] = window
     if "chunk" in name:
         found["chunk"] = text["attention_chunk_size"]
     if where != ROTARY:
-        return kind
-    outside, inside, local = text["rope_theta"], rope["rope_theta"], text["rope_local_base_freq"]
-    near, base = flat and "sliding" in name and local is not None, None
-    if near or (flat and name in code.get("unscaled", ())):
+        return Kind(rope, code, found)
+    if not flat:
+        rope = rope.inside(name)
+    inside, outside, local = rope["rope_theta"], text["rope_theta"], text["rope_local_base_freq"]
+    title, local = rope.path[:-1], local if flat and "sliding" in name else None
+    base = None if flat and "own_base" in code else outside if inside is None else inside
+    if local is not None or (flat and "unscaled" in code):
         if rope["rope_type"] not in (None, "default"):
-            words = f"{rope.path[:-1]} applies to global attention, not to {name}"
-            model.notes.append(words)
-        share = {"partial_rotary_factor": rope["partial_rotary_factor"]}
-        kind.rope = Fields(share, rope.path)
-    elif inside != outside and inside and text.has("rope_theta"):
-        words = f"is {outside:g} outside {rope.path[:-1]}, {inside:g} inside, which"
-        model.notes.append(f"{text.name('rope_theta')} {words} takes precedence")
-    if near:
-        base = local
-    elif not (flat and name in code.get("own_base", ())):
-        base = outside if inside is None else inside
-    bases = code.get("bases", {})
-    found["base"] = bases.get(name, bases.get("")) if base is None else base
-    return kind
+            model.notes.append(f"{title} applies to global attention, not to {name}")
+        rope, base = Fields({SHARE: rope[SHARE]}, rope.path), base if local is None else local
+    elif inside and inside != outside and text.has("rope_theta"):
+        words = f"is {outside:g} outside {title}, {inside:g} inside, which takes precedence"
+        model.notes.append(f"{text.name('rope_theta')} {words}")
+    found["base"] = code.get("base") if base is None else base
+    return Kind(rope, code, found)
 
 
 def _tables(text: Fields, tables: Mapping[str, Any]) -> str:
@@ -268,22 +233,16 @@ def validate(model: Model, kind: Kind) -> None:
     scaling = kind.scaling = find_scaling("default" if name in (None, "axial") else name)
     if scaling is None:
         raise rope.wrong("rope_type", f"be one of {', '.join(SCALINGS)}", name)
-    kind.axial = name == "axial" or model.code.get("axes") == "image"
-    _check_widths(model, kind)
-    sections, said = rope["mrope_section"] or (), model.code.get("sections", ())
-    if any(not 0 <= each <= WIDEST for each in sections):
-        raise rope.wrong("mrope_section", "hold counts of pairs", sections)
-    if not sections and sum(said) == (kind.found["rotated"] or 0) // 2:
-        sections = said
-    kind.found["sections"] = tuple(sections) or None
-    values = {name: rope[name] for name in sorted(scaling.fields)}
-    fields = {name: value for name, value in values.items() if value not in (None, [])}
-    outside = text[ORIGINAL] or text["initial_context_length"]
+    kind.axial = name == "axial" or kind.code.get("axes") == "image"
+    _widths(text, kind)
+    said = {name: rope[name] for name in sorted(scaling.fields)}
+    fields = {name: value for name, value in said.items() if value not in (None, [])}
     limit, needed = text["max_position_embeddings"] or 0, scaling.required
     if ORIGINAL in scaling.fields:
+        outside = text[ORIGINAL] or text["initial_context_length"] or limit
+        if outside > 1 and (text.has(ORIGINAL) or ORIGINAL not in fields):
+            fields[ORIGINAL] = outside
         needed |= {"factor", ORIGINAL} if limit < 2 else set()
-        if before := outside or (limit if limit > 1 else None):
-            fields[ORIGINAL] = outside if text.has(ORIGINAL) else fields.get(ORIGINAL, before)
     if "alpha" in fields:  # Hunyuan's files have factor 1 beside it
         fields.setdefault("factor", 1.0)
     if missing := sorted(needed - fields.keys()):
@@ -291,29 +250,30 @@ def validate(model: Model, kind: Kind) -> None:
     kind.fields = {"rope_type": scaling.name, **fields}
 
 
-def _check_widths(model: Model, kind: Kind) -> None:
+def _widths(text: Fields, kind: Kind) -> None:
     """Find the width of a head, and how many of its dimensions turn."""
-    text, rope, found = model.text, kind.rope, kind.found
-    first, own = found.get("indices", (0,))[0], text.inside("per_layer_config")
-    inner = own.inside(f"{first:02d}" if f"{first:02d}" in own.said else f"{first}")
-    names = ("embed_dim", "num_attention_heads", "qk_rope_head_dim", "qk_nope_head_dim")
-    hidden, heads, part, rest = (inner[name] or text[name] for name in names)
+    rope, code, found, inner = kind.rope, kind.code, kind.found, text
+    if text["per_layer_config"]:
+        layers, first = text.inside("per_layer_config"), found.get("indices", (0,))[0]
+        inner = layers.inside(f"{first:02d}" if f"{first:02d}" in layers.said else f"{first}")
+    names = ("qk_rope_head_dim", "qk_nope_head_dim", "num_attention_heads", "hidden_size")
+    part, rest, heads, hidden = (inner[name] or text[name] for name in names)
     width = text[WIDTHS.get(found["name"], "head_dim")] or inner["head_dim"] or text["head_dim"]
     if width is None and hidden and heads:
         width = hidden // heads
         if not 1 <= width <= WIDEST:
-            raise text.wrong("embed_dim", f"give heads of width 1 to {WIDEST}", hidden)
-    found["head_dim"], found["rotated"] = part + rest if part and rest else width, part
+            raise text.wrong("hidden_size", f"give heads of width 1 to {WIDEST}", hidden)
     where = text if rope[SHARE] is None else rope
-    share, turned, shares = where[SHARE], text["rotary_dim"], model.code.get("shares", {})
+    share, turned = where[SHARE], text["rotary_dim"]
+    found["head_dim"], found["rotated"] = part + rest if part and rest else width, part
     if part:
         return
     if share is None and not text.has("rotary_dim"):
-        share = shares.get(found["name"], shares.get(""))
+        share = code.get("share")
     if share is None and turned and width:
-        share = turned / width
-        if share > 1:
+        if turned > width:
             raise text.wrong("rotary_dim", f"be at most the head's {width}", turned)
+        share = turned / width
     kind.share, found["rotated"] = share or 1.0, width
     if width and kind.scaling.name != "proportional":
         found["rotated"] = int(width * kind.share)
@@ -323,38 +283,36 @@ def _check_widths(model: Model, kind: Kind) -> None:
 
 def compute(model: Model, kind: Kind) -> Layers:
     """Return what runs in one kind of layer."""
-    code, text, found = model.code, model.text, kind.found
+    code, text, found, rope = kind.code, model.text, kind.found, kind.rope
     if found["where"] != ROTARY:
         return Layers(**found)
-    width, rotated, scaling = found["head_dim"], found["rotated"], kind.scaling.name
-    found |= {"scaling": scaling, "norm": code.get("norm"), "pairing": code.get("pairing")}
-    if "normed" in code:  # a switch of the file
-        name, default = code["normed"]
-        on = text[name] if text.has(name) else default
-        found["norm"] = code.get("norm", "before") if on else None
-    if found["pairing"] in (None, "field"):
-        said = {True: "neighbors", False: "halves", None: None}
-        found["pairing"] = said[text["rope_interleave"]]
+    width, rotated, usual = found["head_dim"], found["rotated"], code.get("sections", ())
+    found |= {"scaling": kind.scaling.name, "pairing": code.get("pairing")}
+    if found["pairing"] is None and text["rope_interleave"] is not None:
+        found["pairing"] = "neighbors" if text["rope_interleave"] else "halves"
+    if "normed" not in code or text[code["normed"]]:  # a switch of the file
+        found["norm"] = code.get("norm")
+    sections = rope["mrope_section"] or (usual if sum(usual) == (rotated or 0) // 2 else ())
+    found["sections"] = tuple(sections) or None
     if width is None or rotated is None:
         return Layers(**found)
-    found["first"] = code.get("first", width - rotated) if kind.share is None else 0
-    found["layout"] = f"the whole head, {width}"
-    if scaling == "proportional":
+    first = found["first"] = code.get("first", width - rotated) if kind.share is None else 0
+    found["layout"] = f"{rotated} of {width}, from {first} on"
+    if kind.scaling.name == "proportional":
         found["rotated"] = 2 * int((kind.share or 1) * width // 2)
         found["layout"] = f"{found['rotated']} of {width}, at frequencies of the whole head"
-    elif rotated < width:
-        found["layout"] = f"{rotated} of {width}, from {found['first']} on"
+    elif rotated >= width:
+        found["layout"] = f"the whole head, {width}"
     scale = code.get("scale")  # a number, or what it is computed from
     if isinstance(scale, str):
         value = width if scale == "head_dim" else text[scale]
         scale = value if scale == "attention_multiplier" else value and value**-0.5
     found["score_scale"] = scale
-    if found["sections"] and sum(found["sections"]) == rotated // 2:
-        found["axes"] = tuple(i for i, n in enumerate(found["sections"]) for _ in range(n))
-        if kind.rope["mrope_interleaved"] or code.get("axes") == "interleaved":  # as in Qwen3-VL
-            counts, n = found["sections"], len(found["sections"])
-            turns = range(sum(counts))
-            found["axes"] = tuple(i % n if i < n * counts[i % n] else 0 for i in turns)
+    if sections and sum(sections) == rotated // 2:
+        found["axes"] = tuple(i for i, n in enumerate(sections) for _ in range(n))
+        if rope["mrope_interleaved"] or code.get("axes") == "interleaved":  # as in Qwen3-VL
+            n, pairs = len(sections), range(rotated // 2)
+            found["axes"] = tuple(i % n if i < n * sections[i % n] else 0 for i in pairs)
     if found["base"] is not None and rotated % 2 == 0 and not kind.axial:
         found |= _frequencies(model, kind, rotated)
     return Layers(**found)
@@ -388,7 +346,7 @@ def _frequencies(model: Model, kind: Kind, rotated: int) -> dict[str, Any]:
         found["frequencies_beyond"] = beyond if beyond != now else None
         found["attention_factor_beyond"] = other if other != factor else None
     depth, stretch = fields.get("mscale_all_dim"), fields.get("factor", 1.0)
-    if scaling == "yarn" and depth and stretch > 1 and model.code.get("mscale", True):
+    if scaling == "yarn" and depth and stretch > 1 and kind.code.get("mscale", True):
         found["score_factor"] = (0.1 * depth * math.log(stretch) + 1) ** 2
     return found
 
@@ -412,21 +370,18 @@ def warn(model: Model, layers: Iterable[Layers]) -> Iterator[str]:
     text, rope = model.text, model.rope
     if text is not model.top and model.top["rope_scaling"]:
         yield f"rope_scaling beside {text.path[:-1]} is ignored: move it inside"
-    for name in ("factor", "beta_fast", "low_freq_factor", "long_factor"):
-        if text.has(name) and model.place == ROTARY:
+    for name in WORDS["ignored outside"]:
+        if model.place == ROTARY and text.has(name):
             yield f"{text.path}{name} is outside {rope.path[:-1]}, so it is ignored"
             text.moot.add(name)
     for kind, each in zip(model.kinds, layers, strict=True):
         if kind.scaling:
             yield from _about(model, kind, each)
-    for name, fields in WORDS["read by code"].items():
-        if text[name]:
-            text.moot.update(fields)
-            yield WORDS["warnings"][name]
+    yield from (WORDS["warnings"][name] for name in WORDS["read by code"] if text[name])
     text.moot.update(WORDS["never missed"])
-    yield from _unread(text, text.path.count("."), bool(model.code))
+    yield from _unread(text, bool(model.code))
     if not model.nested:
-        yield from _unread(rope, 0, bool(model.code))
+        yield from _unread(rope, bool(model.code))
 
 
 def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
@@ -443,8 +398,7 @@ def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
     lacking = ORIGINAL in scaling.fields and not rope.has(ORIGINAL)
     trained, rotated, turned = fields.get(ORIGINAL), layers.rotated or 0, text["rotary_dim"]
     ratio = limit / trained if limit and trained else 0
-    factor, low = fields.get("factor", ratio), fields.get("low_freq_factor")
-    sections = sum(layers.sections or ())
+    factor, sections = fields.get("factor", ratio), sum(layers.sections or ())
     applies = {
         "two types": None not in (new, old) and new != old,
         "old spelling": new is None and old is not None,
@@ -455,13 +409,13 @@ def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
         "no original": lacking and not text.has(ORIGINAL),
         "original exceeds": 0 < ratio < 1,
         "factor and ratio": ratio > 1 and factor != ratio and name != "llama3",
-        "jump": name == "llama3" and low == fields["high_freq_factor"],
+        "jump": name == "llama3" and fields["low_freq_factor"] == fields["high_freq_factor"],
         "attention_factor": "attention_factor" in fields and MSCALES & fields.keys(),
         "alpha": "alpha" in fields and not model.code,
         "odd": rotated % 2,
         "two widths": turned and layers.head_dim and turned != rotated,
         "sections": sections and rotated and sections != rotated // 2,
-        "scores": layers.score_factor and not model.code.get("mscale"),
+        "scores": layers.score_factor and not kind.code.get("mscale"),
     }
     facts = {"title": title, "layers": layers, "type": name, "new": new, "old": old}
     facts |= {"limit": limit, "trained": trained, "ratio": ratio, "factor": factor}
@@ -470,7 +424,7 @@ def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
         yield WORDS["warnings"][warning].format(**facts)
 
 
-def _unread(fields: Fields, depth: int, known: bool) -> Iterator[str]:
+def _unread(fields: Fields, known: bool) -> Iterator[str]:
     """Name the fields that speak of positions and weren't read."""
     for name, value in fields.said.items():
         field: Any = FIELD.get(name, name)
@@ -480,8 +434,8 @@ def _unread(fields: Fields, depth: int, known: bool) -> Iterator[str]:
         if _speaks(name) and not usual and not (known and isinstance(value, str)):
             place = fields.path if len(name) < 60 else ""
             yield f"{place}{name[:60]!a} isn't read here, and may speak of positions"
-        elif _speaks(name) is False and isinstance(value, Mapping) and depth < 4:
-            yield from _unread(Fields(value, f"{fields.path}{name}."), depth + 1, known)
+        elif _speaks(name) is False and isinstance(value, Mapping) and fields.path.count(".") < 4:
+            yield from _unread(Fields(value, f"{fields.path}{name}."), known)
 
 
 @lru_cache(4096)
