@@ -1,10 +1,8 @@
-// The view of a configuration: controls, and a sentence and a picture per kind of layer.
-// `posenc.read_config` reads pasted files, in the page's Python (worker.js).
+// The view of a configuration; `posenc.read_config` reads pasted files, in the page's Python (worker.js).
 const UNSAID = "the file doesn't say";
 const some = (x) => x !== null && x !== undefined;
-const digits = (x) => (Number.isInteger(x) ? x : Number(x.toPrecision(4)));
-const shown = (x) => digits(x).toLocaleString("en", { maximumFractionDigits: 9 });
-const number = (x) => (some(x) ? shown(x).replaceAll(",", " ") : UNSAID);
+const digits = (x) => ({ maximumSignificantDigits: Number.isInteger(x) ? 21 : 4 });
+const number = (x) => x.toLocaleString("en", digits(x)).replaceAll(",", " ");
 
 function make(name, attributes = {}, ...children) {
   const kind = ["svg", "line", "circle", "text"].includes(name) ? "2000/svg" : "1999/xhtml";
@@ -14,160 +12,105 @@ function make(name, attributes = {}, ...children) {
   return made;
 }
 
-/** A list of terms and what the file and the code say of each. */
-const facts = (said) =>
-  make("dl", {}, ...Object.entries(said).flatMap(([term, value]) => [make("dt", {}, term), make("dd", {}, value)]));
-
-/** Layers' places, a run of them as its ends. */
-function places(indices) {
-  const runs = [];
-  for (const i of indices)
-    if (runs.length && runs.at(-1)[1] === i - 1) runs.at(-1)[1] = i;
-    else runs.push([i, i]);
-  return runs.map(([a, b]) => (a === b ? a : `${a}–${b}`)).join(", ");
+/** Fields and what the file and the code say of them, as a list; `asked` in any case. */
+function facts(said, asked = Object.keys(said)) {
+  const told = (value) => (Array.isArray(value) ? value.join(", ") : typeof value === "number" ? number(value) : value);
+  const rows = Object.entries(said).filter(([name, value]) => some(value) || asked.includes(name));
+  const term = (name) => make("dt", {}, name.replaceAll("_", " "));
+  return make("dl", {}, ...rows.flatMap(([name, value]) => [term(name), make("dd", {}, told(value ?? UNSAID))]));
 }
 
-/** The length that a scaling starts from (the limit without one), and the intended one. */
-const lengthsOf = ({ length_before_scaling: before, intended_length: intended, limit }) => [
-  before ?? limit,
-  intended,
-];
+/** The length that a scaling starts from (the limit without one), and the intended one, with their names. */
+function lengthsOf({ length_before_scaling: before, intended_length: intended, limit }) {
+  const first = [some(before) ? "length before scaling" : "limit", before ?? limit];
+  return [first, ["intended length", intended]].filter(([, length], i) => some(length) && !(i && length === first[1]));
+}
 
-function sentence(layers, found, waves) {
-  const [trained, intended] = lengthsOf(found);
-  const { scaling, attention_factor: factor, score_factor: score, sections, window } = layers;
-  const { norm, chunk, score_scale: scale, axes } = layers;
+function sentence(scaling, lengths, waves) {
   const of = `of ${waves.now.length} pairs`;
-  const within = (length) => waves.now.filter((wave) => wave <= length).length;
   const moved = (all) => all.filter((wave, i) => Math.abs(wave / waves.plain[i] - 1) > 1e-6).length;
+  const within = (length) => waves.now.filter((wave) => wave <= length).length;
+  const turned = ([name, length]) => `${within(length)} ${of} finish a turn within the ${name}, ${number(length)}.`;
   const later = waves.beyond ? `, and ${moved(waves.beyond)} in longer texts` : "";
-  const parts = [
-    some(trained) &&
-      `${within(trained)} ${of} finish a turn within the ${some(found.length_before_scaling) ? "length before scaling" : "limit"}, ${number(trained)}.`,
-    some(intended) &&
-      intended !== trained &&
-      `${within(intended)} ${of} do within the intended length, ${number(intended)}.`,
-    scaling === "default"
-      ? "No scaling."
-      : `The scaling, ${scaling}, moves ${moved(waves.now)} ${of}${later}.`,
-    factor !== 1 && `Cosine and sine are multiplied by ${number(factor)}.`,
-    scale && `Scores are multiplied by ${number(scale)}.`,
-    score && `The file asks for scores multiplied by ${number(score)}${scale ? " more" : ""}.`,
-    norm && `Queries and keys are normalized ${norm} the rotation.`,
-    sections && `Pairs per axis: ${sections.join(", ")}${axes ? `; axis of each pair: ${axes.join("")}` : ""}.`,
-    window && `A query sees ${number(window)} keys.`,
-    chunk && `Attention begins anew every ${number(chunk)} keys.`,
-  ];
-  return parts.filter(Boolean).join(" ");
+  const scaled = `The scaling, ${scaling}, moves ${moved(waves.now)} ${of}${later}.`;
+  return [...lengths.map(turned), scaling === "default" ? "No scaling." : scaled].join(" ");
 }
 
-const range = (waves) => `from ${number(waves[0])} to ${number(waves.at(-1))} positions`;
-
-/** Wavelengths, one dot per pair, on a logarithmic scale, with lines at both lengths. */
-function picture(name, found, waves, width) {
-  const [trained, intended] = lengthsOf(found);
-  const { now, plain, beyond = [] } = waves;
+/** Wavelengths, one dot per pair, on a logarithmic scale, with lines at the lengths. */
+function picture(title, lengths, { now, plain, beyond = [] }, width) {
   const [left, bottom] = [96, 226];
-  const both = trained === intended;
-  const lengths = [
-    [both ? "limit" : "length before scaling", trained, "config-line"],
-    ["intended length", both ? null : intended, "config-line config-intended"],
-  ].filter(([, length]) => some(length));
-  const most = Math.max(...now, ...beyond, ...lengths.map(([, length]) => length));
-  const top = Math.ceil(Math.log10(most));
+  const top = Math.ceil(Math.log10(Math.max(...now, ...beyond, ...lengths.map(([, length]) => length))));
   const x = (i) => left + 8 + (i / Math.max(1, now.length - 1)) * (width - left - 24);
   const y = (wave) => bottom - (Math.log10(wave) / top) * (bottom - 14);
-  const line = (at, kind) => make("line", { x1: left, x2: width, y1: at, y2: at, class: kind });
+  const line = (at, kind) => make("line", { x1: left, x2: width, y1: at, y2: at, class: `config-line ${kind}` });
   const words = (x, y, text, anchor) => make("text", { x, y, "text-anchor": anchor }, text);
-  const dot = (wave, i) => ({ cx: x(i).toFixed(1), cy: y(wave).toFixed(1), r: 2.5 });
-  const dots = (all, kind) => all.map((wave, i) => make("circle", { ...dot(wave, i), class: kind }));
-  const attributes = {
-    role: "img",
-    "aria-label": `Wavelengths of ${now.length} pairs of ${name}, ${range(now)}`,
-    viewBox: `0 0 ${width} 260`,
-    class: "config-picture",
-  };
-  const drawn = make("svg", attributes, line(bottom, "config-line"));
+  const at = (wave, i) => ({ cx: x(i).toFixed(1), cy: y(wave).toFixed(1), r: 2.5 });
+  const dots = (all, kind) => all.map((wave, i) => make("circle", { ...at(wave, i), class: kind }));
+  const attributes = { role: "img", "aria-label": title, viewBox: `0 0 ${width} 260`, class: "config-picture" };
+  const drawn = make("svg", attributes, line(bottom, ""));
   for (let n = 0; n <= top; n += 2) drawn.append(words(left - 6, y(10 ** n) + 4, number(10 ** n), "end"));
-  for (const [name, length, kind] of lengths)
-    drawn.append(line(y(length), kind), words(left + 4, y(length) - 4, name, "start"));
-  drawn.append(...dots(plain, "config-plain"), ...dots(beyond, "config-beyond"));
-  drawn.append(...dots(now, "config-dot"));
+  for (const [i, [name, length]] of lengths.entries())
+    drawn.append(line(y(length), i ? "config-intended" : ""), words(left + 4, y(length) - 4, name, "start"));
+  drawn.append(...dots(plain, "config-plain"), ...dots(beyond, "config-beyond"), ...dots(now, "config-dot"));
   drawn.append(words((left + width) / 2, 254, "pair, quick to slow", "middle"));
   return drawn;
 }
 
-function kind(layers, found, width) {
-  const which = layers.name !== "all layers" && layers.indices ? `: ${places(layers.indices)}` : "";
-  const many = some(layers.count) ? ` (${layers.count}${which})` : "";
-  const title = make("h2", {}, `${layers.name}${many}: ${layers.where ?? UNSAID}`);
-  const table = layers.table ? { Table: layers.table } : {};
-  if (layers.where !== "queries and keys, rotary") return layers.table ? [title, facts(table)] : [title];
-  const { name, base, frequencies, frequencies_beyond: later } = layers;
-  const missing = "The code determines what else the frequencies need.";
-  if (!frequencies) return [title, make("p", {}, `Base: ${number(base)}. ${missing}`)];
-  const whole = layers.scaling === "proportional" ? 2 * frequencies.length : layers.rotated;
+/** What is shown of one kind of layer. */
+function kind(part, layers, lengths, width) {
+  const { where, count, frequencies, frequencies_beyond: later, indices, first, rotated, ...said } = layers;
+  const many = some(count) ? ` (${count})` : "";
+  const title = make("h2", {}, `${part}${said.name}${many}: ${where ?? UNSAID}`);
+  const told = { layers: said.name === "all layers" ? null : indices, ...said, name: null };
+  if (where !== "queries and keys, rotary") return [title, facts(told, [])];
+  if (!frequencies) return [title, facts({ ...told, wavelengths: null }, ["base", "wavelengths"])];
+  const whole = layers.scaling === "proportional" ? 2 * frequencies.length : rotated;
   const wave = (frequency) => (2 * Math.PI) / frequency;
   const now = frequencies.filter((frequency) => frequency > 0).map(wave);
-  const plain = now.map((_, i) => wave(base ** ((-2 * i) / whole)));
-  const waves = { now, plain, beyond: later?.map(wave) };
-  const { layout: Rotated, pairing } = layers;
-  const told = facts({ Base: number(base), Rotated, Pairs: pairing ?? UNSAID, Wavelengths: range(now), ...table });
-  const says = make("p", {}, sentence(layers, found, waves));
-  return [title, told, says, picture(name, found, waves, width)];
+  const waves = { now, plain: now.map((_, i) => wave(layers.base ** ((-2 * i) / whole))), beyond: later?.map(wave) };
+  const range = `from ${number(now[0])} to ${number(now.at(-1))} positions`;
+  const drawn = picture(`Wavelengths of ${now.length} pairs of ${part}${said.name}, ${range}`, lengths, waves, width);
+  const says = make("p", {}, sentence(layers.scaling, lengths, waves));
+  return [title, facts({ ...told, wavelengths: range }, ["base", "pairing"]), says, drawn];
 }
 
 /** A function that hands text to Python, loaded once; only the result of the latest is shown. */
 function reader(python, hear) {
   const worker = new Worker(new URL(`${python}worker.js`, location), { type: "module" });
-  const million = (bytes) => (bytes / 1e6).toFixed(1);
-  let waiting = 0;
-  let said = "";
+  let [waiting, said] = [0, ""];
   worker.addEventListener("message", ({ data }) => {
-    const { total, loaded, starting, broken, done } = data;
-    said += data.stream ?? "";
-    if (total) hear.state(`Loading Python: ${million(loaded)} of ${million(total)} MB`);
+    const { total, loaded, starting, broken, done, stream = "" } = data;
+    said += stream;
+    if (total) hear.state(`Loading Python: ${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
     if (starting) hear.state("Starting Python …");
     if (broken) hear.state(`Python couldn't be loaded (${broken}).`);
-    if (!done) return;
-    waiting -= 1;
-    if (waiting === 0 && done.error) hear.wrong(done.error.says);
-    else if (waiting === 0) hear.found(JSON.parse(said));
-    said = "";
+    if (done && --waiting === 0) done.error ? hear.wrong(done.error.says) : hear.found(JSON.parse(said));
+    if (done) said = "";
   });
   return (text) => {
     const read = `read_config(${JSON.stringify(text)}.encode()).as_dict()`;
     const source = `import json\nfrom posenc import read_config\nprint(json.dumps(${read}))`;
     worker.postMessage({ source, name: "file" });
-    waiting += 1;
+    waiting++;
   };
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  const place = document.getElementById("config-reader");
   const options = Object.keys(RELEASED).map((name) => make("option", { value: name }, name));
-  options.push(make("option", { value: "", hidden: "" }, "your own"));
-  const choice = make("select", { id: "config-choice" }, ...options);
-  const off = { spellcheck: "false", autocomplete: "off" };
-  const area = make("textarea", { id: "config-text", rows: 12, ...off });
+  const choice = make("select", { id: "config-choice" }, ...options, make("option", { value: "", hidden: "" }, "your own"));
+  const area = make("textarea", { id: "config-text", rows: 12, spellcheck: "false", autocomplete: "off" });
   const shown = make("div", { id: "config-shown", role: "status" });
-  const label = (id, text) => make("label", { for: id }, text);
   const python = document.querySelector("meta[name=python]")?.content;
   let last, read;
-  const found = (positions) => {
+  const found = (positions = last) => {
     last = positions;
-    const { length_before_scaling: before, intended_length: intended, limit, code } = positions;
-    const { warnings, layers, parts } = positions;
-    const from = code ?? "not known here, so this is what the file says";
-    const lengths = { "Length before scaling": number(before), "Intended length": number(intended), Limit: number(limit) };
-    shown.replaceChildren(facts({ Type: positions.model_type ?? UNSAID, Code: from, ...lengths }));
-    const every = [...warnings, ...Object.values(parts).flatMap((part) => part.warnings)];
-    const items = every.map((each) => make("li", {}, each));
+    const { code, model_type: type, layers, warnings, parts, ...lengths } = positions;
+    shown.replaceChildren(facts({ type, code: code ?? "not known here, so this is what the file says", ...lengths }));
+    const every = [["", positions], ...Object.entries(parts).map(([name, part]) => [`${name}, `, part])];
+    const items = every.flatMap(([, part]) => part.warnings.map((each) => make("li", {}, each)));
     if (items.length) shown.append(make("ul", { "aria-label": "Warnings" }, ...items));
-    for (const each of layers) shown.append(...kind(each, positions, shown.clientWidth || 600));
-    for (const [name, part] of Object.entries(parts))
-      for (const each of part.layers)
-        shown.append(...kind({ ...each, name: `${name}, ${each.name}` }, part, shown.clientWidth || 600));
+    for (const [name, part] of every)
+      for (const each of part.layers) shown.append(...kind(name, each, lengthsOf(part), shown.clientWidth || 600));
   };
   const state = (words) => shown.replaceChildren(make("p", {}, words));
   // Mark the line that an error names, in the text itself.
@@ -175,18 +118,17 @@ document.addEventListener("DOMContentLoaded", () => {
     state(`This can't be read: ${words}`);
     const line = Number(/line (\d+), column/.exec(words)?.[1]);
     if (!line) return;
-    const lines = area.value.split("\n");
-    const start = lines.slice(0, line - 1).join("\n").length + (line > 1);
-    shown.append(make("pre", { class: "config-wrong" }, `${line}  ${lines[line - 1].slice(0, 200)}`));
-    area.setSelectionRange(start, start + lines[line - 1].length);
+    const before = area.value.split("\n").slice(0, line);
+    const [end, marked] = [before.join("\n").length, before.at(-1)];
+    shown.append(make("pre", { class: "config-wrong" }, `${line}  ${marked.slice(0, 200)}`));
+    area.setSelectionRange(end - marked.length, end);
   };
   const pick = () => {
-    if (!choice.value) return;
     const [config, positions] = RELEASED[choice.value];
     area.value = JSON.stringify(config, null, 1);
     found(positions);
   };
-  choice.addEventListener("change", pick);
+  choice.addEventListener("change", () => choice.value && pick());
   area.addEventListener("input", () => {
     choice.value = "";
     if (!python || location.protocol === "file:")
@@ -194,17 +136,15 @@ document.addEventListener("DOMContentLoaded", () => {
     read ??= reader(python, { state, found, wrong });
     read(area.value);
   });
-  window.addEventListener("resize", () => last && found(last));
-  const form = [label("config-choice", "A released file"), choice, label("config-text", "Or paste your own in its place"), area];
-  place.replaceChildren(make("div", {}, ...form), shown);
+  window.addEventListener("resize", () => found());
+  const form = make("div", {}, make("label", { for: choice.id }, "A released file"), choice);
+  form.append(make("label", { for: area.id }, "Or paste your own in its place"), area);
+  document.getElementById("config-reader").replaceChildren(form, shown);
   pick();
-  const search = document.getElementById("types-search");
   const rows = [...document.querySelectorAll("#types-table tbody tr")];
-  search?.addEventListener("input", () => {
-    const words = search.value.toLowerCase().split(/\s+/);
-    for (const row of rows)
-      row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
-    const left = rows.filter((row) => !row.hidden).length;
-    document.getElementById("types-found").textContent = `${left} types`;
+  document.getElementById("types-search").addEventListener("input", ({ target }) => {
+    const words = target.value.toLowerCase().split(/\s+/);
+    for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
+    document.getElementById("types-found").textContent = `${rows.filter((row) => !row.hidden).length} types`;
   });
 });
