@@ -25,7 +25,6 @@ import numpy as np
 import torch
 import transformers
 from torch.nn import functional
-from torch.nn.modules import module as every
 from torch.overrides import TorchFunctionMode
 
 from posenc import read_config
@@ -45,15 +44,9 @@ OTHER = re.compile(
     r"query|quer(y|ies)_|(layers?|blocks?|h)\.\d|rel|_ids|rot|freq|cos|sin_|class_pos|pe_k|extend"
 )
 PLACE = re.compile(r"(?:^|\.)(?:layers?|h|blocks?|resblocks|layer_stack)\.(\d+)")
-FIELDS = {"max_position_embeddings", "num_hidden_layers", "hidden_size", "num_attention_heads"}
-FIELDS |= {"head_dim", "qk_rope_head_dim", "qk_nope_head_dim", "sliding_window", "rope_interleave"}
-FIELDS |= {"query_pre_attn_scalar", "attention_multiplier", "partial_rotary_factor"}
-FIELDS |= {"rope_theta", "rope_local_base_freq"}
-STEPS = ["sliding_window_pattern", "full_attention_interval", "global_attn_every_n_layers"]
-STEPS += ["no_rope_layer_interval", "layer_group_size", "attn_layer_period"]
 WHOLE = {"dbrx", "phi4_multimodal"}  # configurations with parts whose own fields are the text's
 SAID = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
-_, APART, BY_HAND, CUTS, MORE = SAID.values()
+FIELDS, STEPS, APART, BY_HAND, CUTS, MORE = SAID.values()
 
 
 class Watch(TorchFunctionMode):
@@ -67,21 +60,19 @@ class Watch(TorchFunctionMode):
             model.get_submodule(name).register_forward_pre_hook(same_everywhere, with_kwargs=True)
             for name in still
         ]
-        self.hooks.append(every.register_module_forward_pre_hook(self.enter))
-        self.hooks.append(every.register_module_forward_hook(self.leave, always_call=True))
+        for module in self.names:  # not for those that a forward makes
+            self.hooks.append(module.register_forward_pre_hook(lambda m, _: self.stack.append(m)))
+            self.hooks.append(module.register_forward_hook(self.leave, always_call=True))
 
     def __exit__(self, *error):
         for hook in self.hooks:
             hook.remove()
         return super().__exit__(*error)
 
-    def enter(self, module, args):
-        self.stack.append(module)
-
     def leave(self, module, args, out):
         while self.stack and self.stack.pop() is not module:
             pass
-        name = self.names.get(module, "")
+        name = self.names[module]
         if isinstance(out, torch.Tensor) and not list(module.children()):
             self.leaves[name] = out.detach()
             if NORM.search(name):
@@ -274,32 +265,29 @@ def differences(kind, config, layers):
         i, told = runs["layer"], read.get(runs["layer"])
         if told is None or (told.where == ROTARY) != runs["turned"]:
             yield f"{i}: turned {runs['turned']}, read {told and told.where}"
-        for name, (seen, ours) in _compared(runs, told).items() if runs["turned"] and told else ():
-            if isinstance(seen, float | list) and np.shape(seen) == np.shape(ours):  # soft caps
-                alike = np.allclose(ours, seen, 1e-2 if isinstance(seen, float) else 2e-3, 3e-7)
-            else:
-                alike = seen == ours
-            if not alike:
-                yield f"{i}: {name} {seen}, read {ours}"
+        elif runs["turned"]:
+            for name, seen, ours in _compared(runs, told):
+                some = isinstance(seen, float | list) and np.shape(seen) == np.shape(ours)
+                near = 1e-2 if isinstance(seen, float) else 2e-3  # soft caps
+                if not (np.allclose(ours, seen, near, 3e-7) if some else seen == ours):
+                    yield f"{i}: {name} {seen}, read {ours}"
 
 
 def _compared(runs, told):
-    """Return pairs of what was seen and what is read."""
+    """Yield what was seen and what is read."""
+    yield "width", runs["width"], told.head_dim
+    yield "first", runs["first"], told.first
     turning = [each for each in told.frequencies or () if each]
-    found = {"width": (runs["width"], told.head_dim), "first": (runs["first"], told.first)}
-    found["frequencies"] = (runs["frequencies"] if runs["line"] else [], turning)
-    found["norm"] = runs.get("norm"), told.norm
+    yield "frequencies", runs["frequencies"] if runs["line"] else [], turning
+    yield "norm", runs.get("norm"), told.norm
     if runs["pairing"] != "other":
-        found["pairing"] = runs["pairing"], told.pairing
+        yield "pairing", runs["pairing"], told.pairing
     if told.score_scale and "scale" in runs:
-        found["scale"] = runs["scale"], told.score_scale
+        yield "scale", runs["scale"], told.score_scale
     if "sees" in runs:
-        rows, window, chunk = range(len(runs["sees"])), told.window, told.chunk
-        sees = [
-            max(0, i + 1 - window) if window else i // chunk * chunk if chunk else 0 for i in rows
-        ]
-        found["sees"] = runs["sees"], sees
-    return found
+        rows = np.arange(len(runs["sees"]))
+        first = rows // told.chunk * told.chunk if told.chunk else rows + 1 - (told.window or 1e9)
+        yield "sees", runs["sees"], np.maximum(first, 0).tolist()
 
 
 def watched(only=()):
@@ -340,10 +328,8 @@ def decided(model, config, layers):
     for i, name in enumerate(said.get("layer_types") or said.get("layers_block_type") or ()):
         states[name] |= {each["turned"] for each in layers if each["layer"] == i} or {None}
     for name, state in states.items():
-        for key in [
-            key for key, only in (("still", False), ("recurrent", None)) if state == {only}
-        ]:
-            found["kinds"].setdefault(name, {})[key] = True
+        if True not in state and len(state) == 1:
+            found["kinds"][name]["still" if False in state else "recurrent"] = True
     if said.get("no_rope_layers") and {False} not in states.values():
         found["fields"].setdefault("no_rope_layer_interval", 4)
     norms = {each["norm"] for each in turned if "norm" in each}
@@ -411,7 +397,7 @@ def pattern(kind):
         names = []
         with suppress(Exception):  # has no such field, or refuses the value
             names = list(kind(**{number: count}, **more).layer_types or ())
-        ones = sorted(set(names), key=names.count)
+        ones = sorted(set(names), key=lambda name: (names.count(name), name))
         for one, others in (ones, ones[::-1]) if len(ones) == 2 else ():
             for step, at in product(range(2, 13), (0, -1)):
                 rule = [one if (i - at) % step == 0 else others for i in range(len(names))]
@@ -448,21 +434,17 @@ def tabled(model):
     the default model and in one whose field is twice as large.
     """
     said, found, fields = model.config_class().to_dict(), {}, {}
-    sources = {name: (name, 1) for name, each in said.items() if type(each) is int and each > 8}
-    if type(said.get("patch_size")) is int and "image_size" in sources:
-        sources["patches"] = "image_size", said["patch_size"]
+    sources = {name: ((name,), int) for name, n in said.items() if type(n) is int and n > 8}
+    if "image_size" in sources and type(patch := said.get("patch_size")) is int:
+        sources["patches"] = ("image_size", "patch_size"), lambda side: (side // patch) ** 2
     for name, (learned, rows) in tables(model).items():
         found[name] = {"kind": "learned" if learned else "fixed"}
-        for source, (field, size) in sources.items():
-            power = 2 if source == "patches" else 1
-            more = rows - (said[field] // size) ** power
-            twice = 2 * said[field]
-            if (
-                0 <= more <= 2
-                and tables(model, **{field: twice})[name][1] == more + (twice // size) ** power
+        for source, (asked, count) in sources.items():
+            more, twice = rows - count(said[asked[0]]), 2 * said[asked[0]]
+            if 0 <= more <= 2 and tables(model, **{asked[0]: twice})[name][1] - more == count(
+                twice
             ):
                 found[name] |= {"rows": source, "more": more}
-                asked = (field, "patch_size") if source == "patches" else (field,)
                 fields |= {each: said[each] for each in asked}
                 break
     return found, fields
@@ -474,15 +456,12 @@ def every_tabled(found):
     A fixed table of a type that turns may be that of its angles.
     """
     for kind, (model, *_) in classes(TABLE):
-        try:
+        with suppress(Exception):  # needs arguments, or packages
             seen, fields = tabled(model)
-        except Exception as error:  # needs arguments, or packages
-            print(kind, error)
-            continue
-        if "rotates" in found.get(kind, {}):
-            seen = {name: each for name, each in seen.items() if each["kind"] == "learned"}
-        if seen:
-            yield kind, model, seen, fields
+            if "rotates" in found.get(kind, {}):
+                seen = {name: each for name, each in seen.items() if each["kind"] == "learned"}
+            if seen:
+                yield kind, model, seen, fields
 
 
 def composites():

@@ -45,7 +45,7 @@ def types() -> str:
     heads = ["type", "layers that turn", "pairs", "base by default", "norm of q and k", "code"]
     rows = []
     for name, each in sorted(known.items()):
-        kinds, fields = each.get("kinds", {}), each["fields"]
+        kinds, fields = each.get("kinds", {}), each.get("fields", {})
         bases = {"": each.get("base")} | {kind: own.get("base") for kind, own in kinds.items()}
         told = [f"{n}: {base:,.0f}" if n else f"{base:,.0f}" for n, base in bases.items() if base]
         pairs = "as rope_interleave says" if "rope_interleave" in fields else ""
@@ -83,7 +83,7 @@ def _turning(each: dict[str, Any]) -> str:
         turning = f"not {', '.join(apart)}"
     elif rotates is not True:
         turning = f"none, or as {rotates} says"
-    elif every := each["fields"].get("no_rope_layer_interval"):
+    elif every := each.get("fields", {}).get("no_rope_layer_interval"):
         turning = f"not one of {every}"
     for rule in (rule for rule in rules if "step" in rule):
         last = "" if rule["at"] else ", from the first"
