@@ -113,4 +113,4 @@ def test_a_build_of_one_change_is_a_fresh_one_to_the_byte(sites):
     )
     assert sorted(changed) == sorted(fresh)
     stale = [path.as_posix() for path, content in changed.items() if fresh[path] != content]
-    assert stale == [], "a build keeps what it should write anew"
+    assert stale == [], "pages weren't rewritten: fix `pages_to_write` in incremental.py"

@@ -30,6 +30,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         downloads,
         folds,
         glossary_links,
+        incremental,
         live_figures,
         math_renderer,
         myst_markup,
@@ -79,8 +80,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-read", AFTER, browser_cells.mark_cells),
         ("doctree-read", AFTER, reading_time.add_times),
         ("env-check-consistency", BEFORE, cross_references.check),
-        # Pages show each other's titles and numbers, terms and dates, so all are written.
-        ("env-get-updated", AFTER, lambda app, env: env.found_docs),
+        ("env-get-updated", AFTER, incremental.pages_to_write),
         ("doctree-resolved", AFTER, glossary_links.link_terms),
         ("doctree-resolved", AFTER, glossary_links.tell),
         ("doctree-resolved", AFTER, page_body.keep_formulas),

@@ -12,22 +12,30 @@ from sphinx.application import Sphinx
 from sphinx.util.nodes import make_refnode
 
 
-def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    if not docname.startswith("notebooks/"):
-        return
+@cache
+def terms(app: Sphinx) -> tuple[re.Pattern[str], dict[str, tuple[str, str]]]:
+    """A pattern of all terms, longer ones first, and their pages and anchors."""
     objects = app.env.get_domain("std").get_objects()
-    terms = [(name, page, anchor) for name, _, kind, page, anchor, _ in objects if kind == "term"]
-    for term, page, anchor in sorted(terms, key=lambda term: len(term[0]), reverse=True):
-        use = re.compile(rf"\b{re.escape(term)}(?:s|es)?\b", re.IGNORECASE)
-        for text in list(doctree.findall(nodes.Text)):
-            found = use.search(text)
-            prose = isinstance(text.parent, nodes.paragraph)
-            if found and prose and not isinstance(text.parent.parent, nodes.entry):
-                word = nodes.inline("", found[0], classes=["xref", "std", "std-term"])
-                link = make_refnode(app.builder, docname, page, anchor, word)
-                before, after = text[: found.start()], text[found.end() :]
-                text.parent.replace(text, [nodes.Text(before), link, nodes.Text(after)])
-                break
+    places = {each[0].lower(): (each[3], each[4]) for each in objects if each[2] == "term"}
+    words = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
+    return re.compile(rf"\b({words})(?:s|es)?\b", re.IGNORECASE), places
+
+
+def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    pattern, places = terms(app)
+    left = dict(places) if docname.startswith("notebooks/") else {}
+    for text in list(doctree.findall(nodes.Text)) if left else []:
+        parts, end = list[nodes.Node](), 0
+        prose = isinstance(text.parent, nodes.paragraph)
+        if prose and not isinstance(text.parent.parent, nodes.entry):
+            for found in pattern.finditer(text):
+                if place := left.pop(found[1].lower(), None):
+                    word = nodes.inline("", found[0], classes=["xref", "std", "std-term"])
+                    link = make_refnode(app.builder, docname, *place, word)
+                    parts += [nodes.Text(text[end : found.start()]), link]
+                    end = found.end()
+        if end:
+            text.parent.replace(text, [*parts, nodes.Text(text[end:])])
 
 
 @cache

@@ -12,8 +12,7 @@ import logging
 import os
 import re
 from base64 import b64encode
-from collections.abc import Callable, Iterable
-from functools import cache
+from collections.abc import Iterable
 from io import BytesIO
 from itertools import count, groupby
 from pathlib import Path
@@ -33,6 +32,7 @@ from .svg_theme import stack
 SITE = re.compile(r'(?<=_static/)site(?:\.\w{10})?\.(css|js)(?=")')
 IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
 URL = re.compile(r"""url\(\s*("[^"]*"|'[^']*'|[^)"']*?)\s*\)""")
+TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
@@ -87,20 +87,13 @@ def read_style(path: Path, folder: Path) -> str:
     return URL.sub(address, css)
 
 
-def compounds(selector: list[Any]) -> list[set[str]]:
-    """The name, classes and id that each compound selector requires.
-
-    Parentheses, as in ``:not(.a)``, and brackets are ignored.
-    """
-    parts: list[set[str]] = [set()]
-    before = ""
-    for token in selector:
-        if token.type == "whitespace" or token in (">", "+", "~"):
-            parts.append(set())
-        elif (token.type == "ident" and before != ":") or token.type == "hash":
-            parts[-1].add(token.value)
-        before = token.value if token.type == "literal" else ""
-    return parts
+def names(selector: list[Any]) -> set[str]:
+    """The elements, classes and ids that a selector names; ``:not(.a)`` and ``[b]`` name none."""
+    return {
+        token.value
+        for before, token in zip([None, *selector], selector, strict=False)
+        if token.type == "hash" or (token.type == "ident" and before != ":")
+    }
 
 
 def split(tokens: list[Any]) -> list[list[Any]]:
@@ -123,52 +116,32 @@ def declarations(rule: Any) -> list[Any]:
     return tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
 
 
-def purge(rules: list[Any], fits: Callable[[list[Any]], bool], read: set[str]) -> str:
-    """Keep the rules that match, without custom properties that are never read."""
+def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
+    """Keep rules that name only these words, and custom properties and animations that are read."""
     css = []
     for rule in rules:
         if rule.type == "qualified-rule":
-            kept = [text(s) for s in split(rule.prelude) if fits(s)]
+            kept = [text(selector) for selector in split(rule.prelude) if names(selector) <= words]
             inside = [
-                d
-                for d in declarations(rule)
-                if d.type != "declaration" or d.name in read or not d.name.startswith("--")
+                text([each])
+                for each in declarations(rule) * bool(kept)
+                if each.type != "declaration" or each.name in read or each.name[:2] != "--"
             ]
-            if kept and inside:
-                css.append(f"{','.join(kept)}{{{''.join(text([d]) for d in inside)}}}")
+            if inside:
+                css.append(f"{','.join(kept)}{{{''.join(inside)}}}")
         elif rule.at_keyword in {"media", "supports"}:
-            if rules_inside := purge(parse(rule.content), fits, read):
+            if rules_inside := purge(parse(rule.content), words, read):
                 css.append(f"@{rule.at_keyword} {text(rule.prelude)}{{{rules_inside}}}")
         elif "keyframes" not in rule.at_keyword or text(rule.prelude) in read:
             css.append(text([rule]))
     return "".join(css)
 
 
-def used_rules(rules: list[Any], pages: Iterable[lxml.html.HtmlElement], words: set[str]) -> str:
-    """Drop rules that match nothing, and custom properties and animations that nothing reads.
-
-    An element may have the id and classes it has on a page, and any word in a script.
-    """
-    elements = {e for page in pages for e in page.iter() if isinstance(e.tag, str)}
-    known = {frozenset((e.tag, e.get("id"), *e.classes)) for e in elements}
-
-    @cache
-    def exists(parts: frozenset[str]) -> bool:
-        return not parts or any(parts <= element for element in known)
-
-    def fits(selector: list[Any]) -> bool:
-        return all(exists(frozenset(parts - words)) for parts in compounds(selector))
-
-    css = tinycss2.serialize(rules)
-    while True:
-        values = re.sub(r"([{;]\s*)--[\w-]+:", r"\1", css)
-        read = {word for word in words if word.startswith("--")}
-        read |= set(re.findall(r"--[\w-]+", values))
-        read |= set(re.findall(r"[\w-]+", " ".join(re.findall(r"animation[\w-]*:([^;}]*)", css))))
-        smaller = purge(rules, fits, read)
-        if smaller == css:
-            return css
-        css = smaller
+def used_rules(rules: list[Any], words: set[str]) -> str:
+    """The rules that can match, by the words in tags and scripts, and the properties they read."""
+    css = purge(rules, words, words | {*re.findall(r"--[\w-]+", tinycss2.serialize(rules))})
+    values = " ".join(re.findall(r"var\(\s*--[\w-]+|animation[\w-]*:[^;}]*", css))
+    return purge(rules, words, words | {*re.findall(r"[\w-]+", values)})
 
 
 # ---------------------------------------------------------------- fonts
@@ -189,21 +162,16 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
     return out.getvalue()
 
 
-def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder: Path) -> str:
+def faces(fonts: list[Any], css: str, pages: Iterable[str], folder: Path) -> str:
     """The fonts that rules use, subset to the characters of formulas, icons and headings."""
-
-    def below(name: str) -> str:
-        return "".join(e.text_content() for page in pages for e in page.find_class(name))
-
-    headings = "".join(h.text_content() for page in pages for h in page.iter("h1", "h2", "h3"))
-    # MathML is for screen readers: its characters aren't drawn.
-    drawn = {
-        "KaTeX_Math": below("mathnormal") + below("plain"),
-        "KaTeX_Size": below("delimsizing") + below("op-symbol"),
-        "KaTeX": below("katex-html") + below("plain"),
-        "Font": "".join(re.findall("[\ue000-\uf8ff]", css)),
-        "": below("navbar-brand") + headings,
-    }
+    formulas, headings = "", ""
+    for page in map(lxml.html.fromstring, pages):
+        # MathML is for screen readers: its characters aren't drawn.
+        drawn = [*page.find_class("katex-html"), *page.find_class("plain")]
+        formulas += "".join(each.text_content() for each in drawn)
+        drawn = [*page.find_class("navbar-brand"), *page.iter("h1", "h2", "h3")]
+        headings += "".join(each.text_content() for each in drawn)
+    icons = "".join(re.findall("[\ue000-\uf8ff]", css))
     kept = []
     for font in fonts:
         face = {each.name: text(each.value) for each in declarations(font)}
@@ -211,8 +179,8 @@ def faces(fonts: list[Any], css: str, pages: list[lxml.html.HtmlElement], folder
         path = folder / (source[1].strip('"') if source else "")
         # Only this class uses the theme's font of outlined icons.
         if family in css and (path.stem != "fa-regular-400" or ".fa-regular" in css):
-            characters = next(drawn[name] for name in drawn if family.startswith(name))
-            font = smaller_font(path, set(characters))
+            drawn = {"KaTeX": formulas, "Font ": icons}.get(family[:5], headings)
+            font = smaller_font(path, {*drawn})
             url = f"data:font/woff2;base64,{b64encode(font).decode()}"
             if len(font) > INLINE and path.stem not in AT_ONCE:
                 url = store(folder, path.stem, ".woff2", font)
@@ -253,11 +221,10 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     rules = parse("".join(read_style(path, folder) for path in paths))
     fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
     others = [rule for rule in rules if rule not in fonts]
-    trees = [lxml.html.fromstring(page) for page in pages.values()]
-    inline = [script.text or "" for tree in trees for script in tree.iter("script")]
-    css = used_rules(others, trees, set(WORD.findall(" ".join([code, search, *inline]))))
+    tags = {tag for page in pages.values() for tag in TAG.findall(page)}
+    css = used_rules(others, {*WORD.findall(" ".join([code, search, *tags]))})
     notices = "".join(n for path in paths for n in NOTICE.findall(path.read_text("utf-8")))
-    css = f'@charset "utf-8";{notices}{faces(fonts, css, trees, folder)}{css}'
+    css = f'@charset "utf-8";{notices}{faces(fonts, css, pages.values(), folder)}{css}'
     names = {"css": store(folder, "site", ".css", css.encode())}
     names["js"] = store(folder, "site", ".js", code.encode())
     for path, html in pages.items():
