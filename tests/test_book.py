@@ -11,9 +11,9 @@ import nbformat
 import numpy as np
 import pytest
 import yaml
-from sphinx_posenc.browser_cells import needing_torch
 from sphinx_posenc.claims import CLAIM, ledger, nearest
 from sphinx_posenc.myst_markup import CAPTION, SOLUTION
+from sphinx_posenc.slices import needing_torch
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from sphinx_posenc import browser_cells, deployment, slices, svg_theme
+from sphinx_posenc import metadata, slices, svg_theme
 from sphinx_posenc.citations import labels, listing
 from sphinx_posenc.cross_references import Book
 
@@ -30,6 +30,7 @@ FIRST = [
 @pytest.fixture
 def book(tmp_path):
     """Two chapters and a page, without files."""
+    (tmp_path / "_toc.yml").write_text("root: none", encoding="utf-8")
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "references.bib").write_text(BIB, encoding="utf-8")
     book = Book(tmp_path)
@@ -62,9 +63,8 @@ def test_what_a_link_leaves_out_is_filled_in(book, given, stated):
     assert book.restate(HERE, given) == stated
 
 
-def test_a_link_to_an_anchor_that_does_not_exist_names_the_nearest(book, monkeypatch):
-    texts = {HERE: FIRST, "notebooks/02_second.ipynb": ["[](01_first.ipynb#fig-aa)\n[](#no)"]}
-    monkeypatch.setattr(book, "texts", lambda page: texts[page])
+def test_a_link_to_an_anchor_that_does_not_exist_names_the_nearest(book):
+    book.add("notebooks/02_second.ipynb", ["[](01_first.ipynb#fig-aa)\n[](#no)"])
     first, second = book.dead_links("notebooks/02_second.ipynb")
     assert first.endswith("notebooks/01_first.ipynb has no #fig-aa; the nearest is #fig-a")
     assert "has no #no" in second
@@ -88,13 +88,13 @@ def test_cells_that_need_torch_have_no_button():
         "for x in range(3):\n    print(x)": False,
         "exec('torch.ones(1)')": True,
     }
-    assert dict(zip(cells, browser_cells.needing_torch(cells), strict=True)) == cells
-    assert [*browser_cells.needing_torch(["x = 1", "y = x"], [0])] == [True, True]
+    assert dict(zip(cells, slices.needing_torch(cells), strict=True)) == cells
+    assert [*slices.needing_torch(["x = 1", "y = x"], [0])] == [True, True]
 
 
 def test_the_page_of_no_address_works_at_any_depth():
     html = '<html data-content_root="./"><a href="plain.html"><a href="#x"><img src="https://a/">'
-    assert deployment.from_anywhere(html, f"{SITE}/") == (
+    assert metadata.from_anywhere(html, f"{SITE}/") == (
         '<html data-content_root="/the-book/"><a href="/the-book/plain.html"><a href="#x">'
         '<img src="https://a/">'
     )

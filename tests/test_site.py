@@ -43,7 +43,7 @@ CURES = {
     "a duplicate id": "rename one of the two",
     "markup that was not rendered": "look for a missing blank or fence",
     "headings that skip a level": "begin with one #, and go down one level at a time",
-    "another policy than the book's": "make security_policy.py agree with test_site.py",
+    "another policy than the book's": "make POLICY in optimization.py agree with test_site.py",
     "no description of 20 to 160 letters": "begin with a paragraph that says what the page is for",
     "other folds or solutions than its chapter": "look at folds.py and myst_markup.py",
     "code with elements for colorless tokens": "name the cells' language in app.add_lexer",

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import builtins
-import copy
 import io
 import json
 import linecache
@@ -19,12 +18,11 @@ import sys
 import traceback
 import types
 import warnings
-from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
 from page import send  # registered by worker.js
-from unavailable import absent_names, is_setting
+from slices import absent_names, is_setting, one_by_one
 
 # Large, so imported lazily, when a cell first reads one of their names.
 LATER = ("matplotlib", "scipy", "sklearn", "sympy", "posenc.book.plots", "posenc.book.widgets")
@@ -114,18 +112,6 @@ def show(*args: Any, **kwargs: Any) -> None:
         pyplot.figure(number).savefig(svg, format="svg", metadata={"Date": None})
         tell_picture(svg.getvalue())
     pyplot.close("all")
-
-
-def one_by_one(body: list[ast.stmt]) -> Iterator[ast.stmt]:
-    """Statements, with imports split into one name each."""
-    for node in body:
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            for alias in node.names:
-                alone = copy.copy(node)
-                alone.names = [alias]
-                yield alone
-        else:
-            yield node
 
 
 def can_run(body: list[ast.stmt]) -> list[ast.stmt]:

@@ -19,80 +19,73 @@ def setup(app: Sphinx) -> dict[str, Any]:
     from sphinx import search
 
     from . import (
-        browser_cells,
         browser_files,
         cards,
         claims,
         code_cells,
         config_page,
         cross_references,
-        deployment,
         downloads,
         folds,
-        glossary_links,
         incremental,
         live_figures,
         math_renderer,
+        metadata,
         myst_markup,
+        opening,
         optimization,
-        page_body,
-        page_metadata,
-        reading_time,
+        prose,
         search_index,
         svg_theme,
-        text_twins,
         theme,
     )
 
     def change_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
         """Post-process a page's body; the search page and the index have none."""
         if body := context.get("body"):
-            body = page_body.keep_text(theme.boxed(body))
+            body = prose.keep_text(theme.boxed(body))
             context["body"] = optimization.size_images(app, body)
 
     def finish(app: Sphinx, error: Exception | None) -> None:
         """Post-process the complete site, the theme's files included."""
         if error is None and app.builder.name == "html":
             svg_theme.color_pictures(app.outdir / "_images")
-            downloads.write_downloads(app)
-            text_twins.write_twins(app)
+            downloads.write(app)
             optimization.finish(app)
             live_figures.write_embeds(app)
-            deployment.list_pages(app)
+            metadata.list_pages(app)
             browser_files.copy_python(app.outdir)
 
     app.add_config_value("html_optimized", True, "html")  # False: pages as Sphinx writes them
     app.add_config_value("redirects", {}, "html")  # old page to new page
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
     app.add_lexer("python", code_cells.Python)
-    folds.setup(app)
-    formulas = (math_renderer.visit_inline, None), (math_renderer.visit_block, None)
-    app.add_html_math_renderer("katex", *formulas)
+    app.add_node(folds.Fold, html=folds.element("details"))
+    app.add_node(folds.Summary, html=folds.element("summary"))
+    app.add_html_math_renderer("katex", *[(math_renderer.visit, None)] * 2)
     app.add_transform(myst_markup.Anchors)
     app.add_post_transform(myst_markup.Places)
     for event, priority, handler in [
-        ("config-inited", BEFORE, deployment.read_environment),
+        ("config-inited", BEFORE, metadata.read_environment),
         ("source-read", BEFORE, cross_references.write_myst),
         ("doctree-read", BEFORE, live_figures.replace_outputs),  # before Sphinx collects images
         ("doctree-read", AFTER, claims.finish_tables),
         ("doctree-read", AFTER, claims.tie),
-        ("doctree-read", AFTER, page_metadata.summarize),
-        ("doctree-read", AFTER, browser_cells.mark_cells),
-        ("doctree-read", AFTER, reading_time.add_times),
+        ("doctree-read", AFTER, metadata.summarize),
+        ("doctree-read", AFTER, opening.tell),
         ("env-check-consistency", BEFORE, cross_references.check),
         ("env-get-updated", AFTER, incremental.pages_to_write),
-        ("doctree-resolved", AFTER, glossary_links.link_terms),
-        ("doctree-resolved", AFTER, glossary_links.tell),
-        ("doctree-resolved", AFTER, page_body.keep_formulas),
+        ("doctree-resolved", AFTER, prose.link_terms),
+        ("doctree-resolved", AFTER, prose.set_tooltips),
+        ("doctree-resolved", AFTER, prose.keep_formulas),
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),
-        ("html-collect-pages", BEFORE, deployment.redirect),
+        ("html-collect-pages", BEFORE, metadata.redirect),
         ("html-page-context", AFTER, optimization.load_merged),
         ("html-page-context", AFTER, change_body),
         ("html-page-context", AFTER, live_figures.add_script),
         ("html-page-context", AFTER, config_page.add_script),
-        ("html-page-context", AFTER, deployment.lead_colab),
-        ("html-page-context", AFTER, page_metadata.describe),
+        ("html-page-context", AFTER, metadata.describe),
         ("html-page-context", AFTER, browser_files.name_folder),
         ("build-finished", AFTER, finish),
     ]:

@@ -1,9 +1,9 @@
 """The Python runtime for cells that a reader runs in the page.
 
 ``book/python`` has its sources; ``tools/pyodide.py`` fetches Pyodide and the packages into
-``book/python/pyodide``, without which the book has no Run buttons. Everything is copied to one
-folder of the site, named by a hash of its content, so that browsers can cache it forever. Pages
-name the folder; nothing is loaded from it before a reader first runs a cell.
+``book/python/pyodide``, without which the book has no Run buttons. All is copied to one folder of
+the site, named by a hash of its content, so that browsers can cache it forever. Pages name the
+folder; nothing is loaded from it before a reader first runs a cell.
 """
 
 import hashlib
@@ -25,9 +25,7 @@ OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
 OFFLINE = "offline.js"  # at the root, since a service worker controls only pages below it
 OWN_PAGES = ("book/config", "book/try")
-SHARED = [
-    HERE / f"{name}.py" for name in ("slices", "svg_theme", "unavailable")
-]  # the page's kernel imports these, too
+SHARED = HERE / "slices.py", HERE / "svg_theme.py"  # the page's kernel imports these, too
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -35,9 +33,9 @@ NO_TIME = (1980, 1, 1, 0, 0, 0)
 def own_files() -> dict[str, bytes]:
     """The files that the book adds to Pyodide: scripts, a stylesheet, and `package`."""
     scripts = {p.name: jsmin(p.read_text("utf-8")).encode() for p in sorted(OWN.glob("*.js"))}
-    style = (OWN / "page.css").read_bytes()
     figures = jsmin(widgets.script(*widgets.FIGURES)).encode()
-    return {**scripts, "page.css": style, "figures.js": figures, "posenc.zip": package()}
+    others = {"page.css": (OWN / "page.css").read_bytes(), "figures.js": figures}
+    return {**scripts, **others, "posenc.zip": package()}
 
 
 def package() -> bytes:
@@ -50,8 +48,7 @@ def package() -> bytes:
         for path, name in sorted(packed.items()):
             if "__pycache__" not in path.parts:
                 entry = zipfile.ZipInfo(name.as_posix(), NO_TIME)
-                entry.compress_type = zipfile.ZIP_DEFLATED
-                archive.writestr(entry, path.read_bytes(), compresslevel=9)
+                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return out.getvalue()
 
 

@@ -10,38 +10,26 @@ from collections import Counter
 from pathlib import Path
 
 from pybtex.backends.markdown import Backend
-from pybtex.database import Entry, Person, parse_file
+from pybtex.database import Entry, parse_file
 from pybtex.richtext import Text
 from pybtex.style.formatting.plain import Style
 
 
-def plain(latex: str) -> str:
-    return str(Text.from_latex(latex))
-
-
-def surname(person: Person) -> str:
-    return plain(" ".join([*person.prelast_names, *person.last_names]))
-
-
 def authors(entry: Entry) -> str:
-    """The names in a label: up to two, or the first and "et al."."""
+    """The names in a label: up to two, or the first and "et al."; without any, the title."""
     people = entry.persons.get("author") or entry.persons.get("editor") or []
-    if not people:
-        return plain(entry.fields["title"])
-    first, *others = map(surname, people)
-    if not others:
-        return first
-    return f"{first} and {others[0]}" if len(others) == 1 else f"{first} et al."
+    names = [" ".join([*each.prelast_names, *each.last_names]) for each in people]
+    names = names or [entry.fields["title"]]
+    shown = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+    return str(Text.from_latex(shown))
 
 
 def labels(path: Path) -> dict[str, str]:
     """The label of each reference, by key."""
-    entries = sorted(parse_file(path, "bibtex").entries.values(), key=lambda entry: entry.key)
     names = {}
-    for entry in entries:
-        year = entry.fields.get("year", "n.d.")
-        is_document = re.fullmatch(r"S\d", entry.key)
-        names[entry.key] = entry.key if is_document else f"{authors(entry)}, {year}"
+    for key, entry in sorted(parse_file(path, "bibtex").entries.items()):
+        dated = f"{authors(entry)}, {entry.fields.get('year', 'n.d.')}"
+        names[key] = key if re.fullmatch(r"S\d", key) else dated
     count, seen = Counter(names.values()), Counter[str]()
     for key, name in names.items():
         if count[name] > 1:  # 2017a, 2017b

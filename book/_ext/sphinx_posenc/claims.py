@@ -30,14 +30,21 @@ CHOICES = {
 }
 
 
-def choices(name: str, values: list[str]) -> str:
-    """Radio buttons that filter the rows by document or verdict (see book.css)."""
-    buttons = [
-        f'<label><input type="radio" name="{name}" value="{value.replace(" ", "-")}"'
-        f"{' checked' if value == 'all' else ''}> {value}</label>"
-        for value in ["all", *values]
-    ]
-    return f"<fieldset class='choices'><legend>{name}</legend>{''.join(buttons)}</fieldset>"
+def filters(found: Counter[str]) -> str:
+    """Radio buttons that show the rows of a document or a verdict (see book.css), and a tally."""
+    html = ""
+    for name, values in CHOICES.items():
+        buttons = "".join(
+            f'<label><input type="radio" name="{name}" value="{value.replace(" ", "-")}"'
+            f"{' checked' * (value == 'all')}> {value}</label>"
+            for value in ["all", *values]
+        )
+        html += f"<fieldset class='choices'><legend>{name}</legend>{buttons}</fieldset>"
+    shares = "".join(
+        f'<i class="{kind.replace(" ", "-")}" style="flex-grow: {found[kind]}"></i>'
+        for kind in CHOICES["verdict"]
+    )
+    return f'{html}<div class="tally" aria-hidden="true">{shares}</div>'
 
 
 parse = cache(yaml.safe_load)
@@ -117,34 +124,26 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
             f"within limits, and {found['fails']} fail. Choose a document or a verdict to see its "
             "rows alone."
         )
-        fields = "".join(choices(name, values) for name, values in CHOICES.items())
-        shares = (
-            f'<i class="{kind.replace(" ", "-")}" style="flex-grow: {found[kind]}"></i>'
-            for kind in CHOICES["verdict"]
-        )
-        fields += f'<div class="tally" aria-hidden="true">{"".join(shares)}</div>'
-        above = [nodes.raw("", fields, format="html"), nodes.paragraph("", count)]
+        above = [nodes.raw("", filters(found), format="html"), nodes.paragraph("", count)]
         table.parent.insert(table.parent.index(table), above)
 
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:
     """Link ids in boxes to the ledger; for other claims, make their cells the link targets."""
     named = set()
-    for box in doctree.findall(nodes.admonition):
-        for code in list(box.findall(nodes.literal)) if "documents" in box["classes"] else ():
-            claim = code.astext()
-            if CLAIM.fullmatch(claim) and claim not in named:
-                named.add(claim)
-                there = nodes.inline(classes=["claim"])
-                code.replace_self(there)
-                options = {"refdomain": "std", "reftype": "ref", "refdoc": app.env.docname}
-                options |= {"reftarget": f"row-{claim}".lower(), "refexplicit": True}
-                inner = nodes.inline("", "", code)
-                there += addnodes.pending_xref("", inner, refwarn=True, **options)
-                place(app.env, there, f"claim-{claim}")
+    boxes = [box for box in doctree.findall(nodes.admonition) if "documents" in box["classes"]]
+    for code in [code for box in boxes for code in box.findall(nodes.literal)]:
+        claim = code.astext()
+        if CLAIM.fullmatch(claim) and claim not in named:
+            named.add(claim)
+            there = nodes.inline(classes=["claim"])
+            code.replace_self(there)
+            options = {"refdomain": "std", "reftype": "ref", "refdoc": app.env.docname}
+            options |= {"reftarget": f"row-{claim}".lower(), "refexplicit": True, "refwarn": True}
+            there += addnodes.pending_xref("", nodes.inline("", "", code), **options)
+            place(app.env, there, f"claim-{claim}")
     for cell in doctree.findall(nodes.container):
-        for name in cell["classes"]:
-            claim = name.removeprefix("tag_")
+        for claim in [name.removeprefix("tag_") for name in cell["classes"]]:
             if CLAIM.fullmatch(claim) and claim not in named:
                 named.add(claim)
                 place(app.env, cell, f"claim-{claim}")

@@ -4,8 +4,7 @@ Link texts name their target: ``[Figure 7.1](#fig-x)``, ``[Derive the formula](0
 ``[Vaswani et al., 2017](../book/references.md#vaswani2017)``. `Book` computes the numbers, counting
 as Sphinx does, and `Book.restate` writes them: ``make references`` runs it, and the build warns
 where it would change something. Empty link texts are filled in. A text that begins with a small
-letter and has no digit, ``[the first chapter](…)``, is left alone. The fields of the book's own
-BibTeX entry come from ``CITATION.cff``.
+letter and has no digit, ``[the first chapter](…)``, is left alone.
 """
 
 import difflib
@@ -43,44 +42,34 @@ TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 LABEL = re.compile(r"^(?::{3,}\{exercise\} |:label: |:name: |\()([\w-]+)", re.MULTILINE)
 GENERATED = re.compile("(term|claim|row|module)-")  # the build warns of these
-ENTRY = re.compile(r"^```bibtex\n.*?^```$", re.DOTALL | re.MULTILINE)
-
-
-def is_free(text: str) -> bool:
-    """Whether a link's text is the author's own wording, with no number, title or label."""
-    return re.match(r"[a-z`]", text) is not None and not re.search(r"\d", text)
+FREE = re.compile(r"[a-z`]\D*")  # the author's own wording, with no number, title or label
 
 
 class Book:
     """Titles, numbers and labels of pages, figures, tables, equations and references."""
 
     def __init__(self, root: Path) -> None:
-        toc = root / "_toc.yml"
-        toc = yaml.safe_load(toc.read_text(encoding="utf-8")) if toc.exists() else {"root": ""}
+        toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
         files = [toc["root"]] + [c["file"] for p in toc.get("parts", ()) for c in p["chapters"]]
-        self.root = root
         bib = root / "book" / "references.bib"
-        self.labels = labels(bib) if bib.exists() else {}
-        cited = root / "CITATION.cff"
-        self.cited = yaml.safe_load(cited.read_text(encoding="utf-8")) if cited.exists() else {}
+        self.root, self.labels = root, labels(bib) if bib.exists() else {}
+        self.texts: dict[str, list[str]] = {}  # of a page, or of each cell of a notebook
         self.titles: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
         self.places: dict[str, dict[str, tuple[str, str]]] = {}
-        for page in (f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")):
-            if (root / page).exists():
-                self.add(page, self.texts(page))
-
-    def texts(self, page: str) -> list[str]:
-        """The Markdown of a page, or of each cell of a notebook."""
-        path = self.root / page
-        if page.endswith(".md"):
-            return [path.read_text(encoding="utf-8")]
-        cells = read_notebook(path)["cells"]
-        return [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+        for path in (root / f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")):
+            if path.suffix == ".md" and path.exists():
+                texts = [path.read_text(encoding="utf-8")]
+            elif path.exists():
+                cells = read_notebook(path)["cells"]
+                texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+            else:
+                continue
+            self.add(path.relative_to(root).as_posix(), texts)
 
     def add(self, page: str, texts: list[str]) -> None:
         title = TITLE.search("\n\n".join(texts))
-        self.titles[page] = title[1] if title else ""
+        self.texts[page], self.titles[page] = texts, title[1] if title else ""
         if page.endswith(".ipynb"):
             self.places[page] = places = {}
             if posixpath.basename(page).startswith("00_"):
@@ -97,13 +86,13 @@ class Book:
     @cache  # noqa: B019 - a book lives as long as the process
     def anchors(self, page: str) -> set[str]:
         """The anchors that a page's text defines: headings, labels, ``<a id="…">``."""
-        text = "\n\n".join(self.texts(page))
+        text = "\n\n".join(self.texts[page])
         headings = (re.sub(r"[`*$]|<[^>]*>", "", title) for title in HEADING.findall(text))
         return {*ANCHOR.findall(text), *LABEL.findall(text), *map(default_slugify, headings)}
 
     def dead_links(self, here: str) -> Iterator[str]:
         """Describe each link of a page to an anchor that doesn't exist, with the nearest."""
-        for found in LINK.finditer("\n\n".join(self.texts(here))):
+        for found in LINK.finditer("\n\n".join(self.texts[here])):
             page, anchor = self.path(here, found["path"] or ""), found["anchor"]
             if not anchor or page not in self.titles or GENERATED.match(anchor):
                 continue
@@ -114,68 +103,47 @@ class Book:
     def text(self, here: str, text: str, path: str, anchor: str | None) -> str:
         """The correct text of a link."""
         page = self.path(here, path)
+        if FREE.fullmatch(text):
+            return text
         if page == REFERENCES and anchor:
             label = self.labels.get(anchor, f"?{anchor}: add it to book/references.bib")
             told = re.sub(r", (\d{4}\w?)$", r" (\1)", label)  # Vaswani et al. (2017)
-            return text if text in (label, told) or is_free(text) else label
+            return text if text == told else label
         if anchor in self.places.get(page, ()):
             kind, number = self.places[page][anchor]
-            if is_free(text) and text:
-                return text
-            if NUMBER.search(text):
-                return NUMBER.sub(number, text)
-            return f"({number})" if kind == "equation" else f"{kind.capitalize()} {number}"
+            name = f"({number})" if kind == "equation" else f"{kind.capitalize()} {number}"
+            return NUMBER.sub(number, text) if NUMBER.search(text) else name
         if page in self.numbers and CHAPTER.search(text):
             return CHAPTER.sub(rf"\g<1>{self.numbers[page]}", text)
-        if anchor or page not in self.titles or (text and is_free(text)):
-            return text
-        return self.titles[page]
+        return text if anchor else self.titles.get(page, text)
 
     def restate(self, here: str, text: str) -> str:
         """Correct every number, title and label in the Markdown of a page."""
 
         def link(found: re.Match[str]) -> str:
-            if found["code"]:
+            path, anchor = found["path"], found["anchor"]
+            text = " ".join((found["text"] or "").split())  # it may span lines
+            if found["code"] or not (path or anchor):
                 return found[0]
-            anchor = f"#{found['anchor']}" if found["anchor"] else ""
-            if not found["path"] and not anchor:
-                return found[0]
-            text = " ".join(found["text"].split())  # it may span lines
-            words = self.text(here, text, found["path"], found["anchor"])
-            if words == text:
+            if (words := self.text(here, text, path, anchor)) == text:
                 return found[0]
             words = words.replace(" ", "\n", found["text"].count("\n"))
-            return f"[{words}]({found['path']}{anchor})"
+            return f"[{words}]({path}{f'#{anchor}' if anchor else ''})"
 
         def place(found: re.Match[str]) -> str:
             _, number = self.places[here][found["name"]]
             start, end = (n - found.start() for n in found.span("number"))
             return found[0][:start] + number + found[0][end:]
 
-        if here in self.places:
-            for form in PLACES.values():
-                text = form.sub(place, text)
-        text = ENTRY.sub(lambda entry: self.entry(entry[0]), text) if self.cited else text
+        for form in PLACES.values() if here in self.places else ():
+            text = form.sub(place, text)
         return LINK.sub(link, text)
 
-    def entry(self, text: str) -> str:
-        """Update a BibTeX entry of the book from ``CITATION.cff``."""
-        says = {
-            "author": " and ".join(f"{{{each['name']}}}" for each in self.cited["authors"]),
-            "title": f"{{{self.cited['title']}}}",
-            "year": str(self.cited["date-released"])[:4],
-            "version": self.cited["version"],
-        }
-        for key, value in says.items():
-            text = re.sub(rf"(?m)^(  {key} *= ).*", rf"\g<1>{{{value}}},", text)
-        return text
 
-
+@cache
 def book_of(app: Sphinx) -> Book:
-    """The book being built, cached on the app."""
-    if not hasattr(app, "book"):
-        app.book = Book(Path(app.srcdir))
-    return app.book
+    """The book being built."""
+    return Book(Path(app.srcdir))
 
 
 def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
@@ -193,12 +161,12 @@ def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
 def check(app: Sphinx, env: BuildEnvironment) -> None:
     """Warn where the text is wrong, and where Sphinx's numbers differ from `Book`'s."""
     book = book_of(app)
-    message = "%s: %r should be %r: run make references"
-    for page, text in [(name, text) for name in book.titles for text in book.texts(name)]:
-        lines = zip(text.split("\n"), book.restate(page, text).split("\n"), strict=False)
-        for is_now, should in lines:
-            if is_now != should:
-                logger.warning(message, page, is_now, should)
+    for page, texts in book.texts.items():
+        now = [line for text in texts for line in text.split("\n")]
+        right = [line for text in texts for line in book.restate(page, text).split("\n")]
+        for line, should in zip(now, right, strict=False):
+            if line != should:
+                logger.warning("%s: %r should be %r: run make references", page, line, should)
     for page, places in book.places.items():
         counted = env.toc_fignumbers.get(page.removesuffix(".ipynb"), {})
         numbers = {id: n for kind in counted.values() for id, n in kind.items()}

@@ -9,6 +9,7 @@
 
 import re
 from itertools import groupby
+from typing import Any
 
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
@@ -19,27 +20,23 @@ GUARD = re.compile(r"Checked: |For the box: ")
 
 
 class Fold(nodes.General, nodes.Element):
-    """A ``<details>``, whose first child is a `Summary`."""
+    """A ``<details>``, whose first child is a `Summary`, the line that opens it."""
 
 
 class Summary(nodes.Part, nodes.TextElement):
-    """The line that opens a fold."""
+    """A ``<summary>``."""
 
 
-def visit_fold(translator: HTML5Translator, node: Fold) -> None:
-    translator.body.append(translator.starttag(node, "details"))
+def element(tag: str) -> tuple[Any, Any]:
+    """Functions that write a node as an element."""
 
+    def visit(translator: HTML5Translator, node: nodes.Element) -> None:
+        translator.body.append(translator.starttag(node, tag, ""))
 
-def depart_fold(translator: HTML5Translator, node: Fold) -> None:
-    translator.body.append("</details>\n")
+    def depart(translator: HTML5Translator, node: nodes.Element) -> None:
+        translator.body.append(f"</{tag}>\n")
 
-
-def visit_summary(translator: HTML5Translator, node: Summary) -> None:
-    translator.body.append(translator.starttag(node, "summary", ""))
-
-
-def depart_summary(translator: HTML5Translator, node: Summary) -> None:
-    translator.body.append("</summary>\n")
+    return visit, depart
 
 
 def fold_box(box: nodes.Element) -> None:
@@ -59,17 +56,13 @@ def comment_of(cell: nodes.Node) -> str:
 
 def fold_code(folded: nodes.Element) -> None:
     """Make a cell's code a fold, below the picture if it draws one and prints nothing else."""
-    cell = folded.parent
-    summary, fold = Summary("", comment_of(folded)), Fold(classes=["fold"])
-    shown = cell[-1] if cell[-1] is not folded else nodes.container()
+    cell, line, classes = folded.parent, comment_of(folded), ["fold"]
     cell.remove(folded)
-    if len(shown) == 1 and next(shown.findall(nodes.image), None):
-        fold["classes"].append("below")
-        summary = Summary("", f"Code: {summary.astext()[0].lower()}{summary.astext()[1:]}")
-        cell += fold
-    else:
-        cell.insert(0, fold)
-    fold += [summary, *folded.children]
+    draws = len(cell) and len(cell[-1]) == 1 and next(cell[-1].findall(nodes.image), None)
+    if draws:
+        line, classes = f"Code: {line[0].lower()}{line[1:]}", ["fold", "below"]
+    fold = Fold("", Summary("", line), *folded.children, classes=classes)
+    cell.insert(len(cell) if draws else 0, fold)
 
 
 def is_guard(node: nodes.Node) -> bool:
@@ -113,9 +106,3 @@ def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         take_in(opening)
     for part in [*doctree.findall(nodes.section), *doctree.findall(Fold)]:
         join_guards(part)
-
-
-def setup(app: Sphinx) -> None:
-    """Add the two nodes."""
-    app.add_node(Fold, html=(visit_fold, depart_fold))
-    app.add_node(Summary, html=(visit_summary, depart_summary))

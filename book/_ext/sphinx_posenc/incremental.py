@@ -6,8 +6,7 @@ Sphinx rewrites a page whose own source changed, and all of them after a change 
 from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 
-from . import browser_files, page_metadata
-from .glossary_links import said
+from . import browser_files, metadata, prose
 
 
 def pages_to_write(app: Sphinx, env: BuildEnvironment) -> set[str]:
@@ -16,7 +15,7 @@ def pages_to_write(app: Sphinx, env: BuildEnvironment) -> set[str]:
     titles = {page: title.astext() for page, title in env.titles.items()}
     places = standard.anonlabels, standard.objects, env.toctree_includes
     parts = [titles, numbers, env.toc_secnumbers, env.toc_fignumbers, *places]
-    parts += [said(app), page_metadata.dates(app)]
+    parts += [prose.said(app), metadata.dates(app)]
     shared = repr([browser_files.folder(), *(sorted(part.items()) for part in parts)])
     before, env.posenc_shared = getattr(env, "posenc_shared", None), shared
     return env.found_docs if shared != before else set()

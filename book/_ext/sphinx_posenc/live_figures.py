@@ -18,27 +18,23 @@ from sphinx.application import Sphinx
 
 from posenc.book import widgets
 
-from .security_policy import guard
+from .optimization import guard
 
 EMBED = """<!DOCTYPE html>
 <html lang="en">
-  <head>
-    <meta charset="utf-8" />
-    <meta name="viewport" content="width=device-width" />
-    <meta name="robots" content="noindex" />
-    <title>{kind}, from {book}</title>
-    <style>
-      :root {{ color-scheme: light dark; --pst-color-background: Canvas; }}
-      body {{ font-family: system-ui, sans-serif; margin: 8px; }}
-      @media (prefers-color-scheme: dark) {{ :root {{ --dark: 1; }} }}
-      a {{ color: inherit; font-size: 0.75rem; }}
-    </style>
-  </head>
-  <body>
-    <posenc-figure kind="{name}">This figure needs JavaScript.</posenc-figure>
-    <a href="../index.html" target="_blank">{book}</a>
-    <script>{script}</script>
-  </body>
+<meta charset="utf-8" />
+<meta name="viewport" content="width=device-width" />
+<meta name="robots" content="noindex" />
+<title>{kind}, from {book}</title>
+<style>
+:root {{ color-scheme: light dark; --pst-color-background: Canvas; }}
+body {{ font-family: system-ui, sans-serif; margin: 8px; }}
+@media (prefers-color-scheme: dark) {{ :root {{ --dark: 1; }} }}
+a {{ color: inherit; font-size: 0.75rem; }}
+</style>
+<posenc-figure kind="{name}">This figure needs JavaScript.</posenc-figure>
+<a href="../index.html" target="_blank">{book}</a>
+<script>{script}</script>
 </html>
 """
 
@@ -62,8 +58,7 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
     for cell in list(doctree.findall(nodes.container)):
         if figure := cell.get("cell_metadata", {}).get("figure"):  # set by `to_myst`
             image = next(cell.findall(nodes.image))
-            bundle = image.parent.parent
-            bundle.replace_self(live(figure["kind"], figure["state"], image))
+            image.parent.parent.replace_self(live(figure["kind"], figure["state"], image))
     for image in list(doctree.findall(nodes.image)):  # on other pages
         for kind, figure in widgets.FIGURES.items():
             if f"live-{kind.lower()}" in image.get("classes", ()):
@@ -78,19 +73,16 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
 
 def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
     """Inline the scripts of a page's figures into its head."""
-    raws = doctree.findall(nodes.raw) if doctree else ()
-    found = (re.match(r"<posenc-figure kind=\"(\w+)", raw.astext()) for raw in raws)
-    if kinds := sorted({kind[1].capitalize() for kind in found if kind}):
-        app.add_js_file(None, body=script(*kinds))
+    kinds = re.findall(r'<posenc-figure kind="(\w+)', context.get("body") or "")
+    if kinds:
+        app.add_js_file(None, body=script(*sorted({kind.capitalize() for kind in kinds})))
 
 
 def write_embeds(app: Sphinx) -> None:
     """Write a standalone page for each kind of figure, for other sites' iframes."""
-    folder = app.outdir / "embed"
+    folder, book = app.outdir / "embed", escape(app.config.html_title)
     folder.mkdir(exist_ok=True)
     for kind in widgets.FIGURES:
         name = kind.lower()
-        html = EMBED.format(
-            kind=kind, name=name, book=escape(app.config.html_title), script=script(kind)
-        )
+        html = EMBED.format(kind=kind, name=name, book=book, script=script(kind))
         (folder / f"{name}.html").write_text(guard(html), encoding="utf-8")

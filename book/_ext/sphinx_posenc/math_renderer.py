@@ -37,11 +37,30 @@ def engine() -> MiniRacer:
 
 @cache
 def render(latex: str, display: bool) -> str:
-    """The formula as HTML, with MathML for screen readers."""
+    """The formula as HTML, with MathML for screen readers.
+
+    Inline, it has a fifth of KaTeX's elements where letters and indices are all.
+    """
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
     html = str(engine().call("katex.renderToString", latex, options))
     # Drop the LaTeX source that KaTeX adds to the MathML: nothing shows or reads it.
-    return re.sub("<annotation.*?</annotation>", "", html, flags=re.DOTALL)
+    html = re.sub("<annotation.*?</annotation>", "", html, flags=re.DOTALL)
+    shown = lxml.html.fromstring(html).find_class("katex-html")[0]
+    text = None if display else joined(shown)
+    if text is None:
+        return html
+    if "<su" not in text:  # it can be read as it is
+        return f'<span class="katex plain">{text}</span>'
+    aloud = re.search('<span class="katex-mathml">.*?</math></span>', html, re.DOTALL)
+    said = aloud[0] if aloud else ""
+    return f'<span class="katex">{said}<span class="plain" aria-hidden="true">{text}</span></span>'
+
+
+def joined(node: lxml.html.HtmlElement) -> str | None:
+    """The text of a node and its parts; None if a part can't be text."""
+    parts = [letters(part) for part in node]
+    text = escape(node.text or "")
+    return None if None in parts else text + "".join(part or "" for part in parts)
 
 
 def letters(node: lxml.html.HtmlElement) -> str | None:
@@ -56,55 +75,28 @@ def letters(node: lxml.html.HtmlElement) -> str | None:
         row = node.find_class("vlist")[0]
         tag = "sub" if node.find_class("vlist-t2") else "sup"
         inner = [letters(part) for part in row.find_class("sizing")]
-        return (
-            f"<{tag}>{inner[0]}</{tag}>" if len(row) == 1 and inner[0] not in (None, "′") else None
-        )
+        is_plain = len(row) == 1 and inner[0] not in (None, "′")
+        return f"<{tag}>{inner[0]}</{tag}>" if is_plain else None
     if not kinds <= SIMPLE or {*node.attrib} - {"class", "style"}:
         return None
-    parts = [escape(node.text or ""), *map(letters, node)]
-    if None in parts:
-        return None
-    text = "".join(part for part in parts if part is not None)
-    return f"<i>{text}</i>" if "mathnormal" in kinds else text
+    text = joined(node)
+    return f"<i>{text}</i>" if text is not None and "mathnormal" in kinds else text
 
 
-@cache
-def render_inline(latex: str) -> str:
-    """An inline formula, in a fifth of KaTeX's elements where letters and indices are all."""
-    html = render(latex, False)
-    shown = lxml.html.fromstring(html).find_class("katex-html")[0]
-    plain = [letters(base) for base in shown]
-    if None in plain:
-        return html
-    text = "".join(part for part in plain if part is not None)
-    if "<su" not in text:  # it can be read as it is
-        return f'<span class="katex plain">{text}</span>'
-    aloud = re.search('<span class="katex-mathml">.*?</math></span>', html, re.DOTALL)
-    said = aloud[0] if aloud else ""
-    return f'<span class="katex">{said}<span class="plain" aria-hidden="true">{text}</span></span>'
-
-
-def html_of(node: nodes.Node, display: bool) -> str:
-    """Render a node's formula; if KaTeX rejects it, warn and return the source."""
-    try:
-        return render(node.astext(), True) if display else render_inline(node.astext())
-    except JSEvalException as error:
-        first = str(error).strip().splitlines()[0]
-        logger.warning("KaTeX: %s in %r", first, node.astext(), location=node)
-        return escape(node.astext())
-
-
-def visit_inline(self: Any, node: nodes.math) -> None:
-    self.body.append(self.starttag(node, "span", "", CLASS="math notranslate"))
-    self.body.append(html_of(node, display=False) + "</span>")
-    raise nodes.SkipNode
-
-
-def visit_block(self: Any, node: nodes.math_block) -> None:
-    self.body.append(self.starttag(node, "div", "", CLASS="math notranslate"))
-    if node["number"]:
+def visit(self: Any, node: nodes.math | nodes.math_block) -> None:
+    """Write a formula; if KaTeX rejects it, warn and write its source."""
+    display = isinstance(node, nodes.math_block)
+    tag = "div" if display else "span"
+    self.body.append(self.starttag(node, tag, "", CLASS="math notranslate"))
+    if display and node["number"]:
         self.body.append(f'<span class="eqno">({get_node_equation_number(self, node)})')
         self.add_permalink_ref(node, "Link to this equation")
         self.body.append("</span>")
-    self.body.append(html_of(node, display=True) + "</div>\n")
+    try:
+        html = render(node.astext(), display)
+    except JSEvalException as error:
+        first = str(error).strip().splitlines()[0]
+        logger.warning("KaTeX: %s in %r", first, node.astext(), location=node)
+        html = escape(node.astext())
+    self.body.append(f"{html}</{tag}>")
     raise nodes.SkipNode

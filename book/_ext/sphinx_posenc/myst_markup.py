@@ -6,12 +6,10 @@ metadata. So chapters write in plain Markdown what MyST has markup for:
 - a figure's caption is the cell below it, ``<a id="fig-x"></a>**Figure 7.1.** What it shows.``;
 - a table's is the paragraph above it, ``<a id="tab-x"></a>**Table 7.1.** What it holds.``;
 - an equation has its number as a tag, ``\tag{7.2}``, and ``<a id="eq-x"></a>`` on a line above;
-- a solution is one box, ``:::{solution} ex-x``, and the cells tagged ``solution`` below it;
-- ``[Figure 7.1](#fig-x)`` and ``[Derive the formula](02_formula.ipynb)`` are ordinary links.
+- a solution is one box, ``:::{solution} ex-x``, and the cells tagged ``solution`` below it.
 
-`to_myst` converts the first four for myst-nb and sphinx-exercise. Links resolve by themselves,
-except to targets on other pages, which `Anchors` and `Places` handle. Numbers in the text must be
-Sphinx's: `cross_references` counts the same way, and compares.
+`to_myst` converts these for myst-nb and sphinx-exercise. Links resolve by themselves, except to
+targets on other pages, which `Anchors` and `Places` handle.
 """
 
 import json
@@ -71,17 +69,16 @@ def lift_figure(cell: Cell) -> None:
             cell["metadata"]["figure"] = figure
 
 
-def pieces(cell: Cell) -> Iterator[tuple[bool, str]]:
-    """Split a cell's text at solution boxes; yield whether each part is one, and the part."""
-    text, end = cell["source"], 0
-    if cell["cell_type"] == "markdown":
-        text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
-        text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
-        for box in SOLUTION.finditer(text):
-            yield False, text[end : box.start()]
-            start = f":::{{solution-start}} {box['label']}\n{box['options']}:::\n"
-            yield True, f"{start}\n{box['text'].strip()}"
-            end = box.end()
+def pieces(text: str) -> Iterator[tuple[bool, str]]:
+    """Split a text at solution boxes; yield whether each part is one, and the part."""
+    end = 0
+    text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
+    text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
+    for box in SOLUTION.finditer(text):
+        yield False, text[end : box.start()]
+        start = f":::{{solution-start}} {box['label']}\n{box['options']}:::\n"
+        yield True, f"{start}\n{box['text'].strip()}"
+        end = box.end()
     yield False, text[end:]
 
 
@@ -90,6 +87,7 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
     end = {"cell_type": "markdown", "metadata": {}, "source": ":::{solution-end}\n:::"}
     inside, figure = False, None
     for cell in cells:
+        parts = [(False, cell["source"])]
         if cell["cell_type"] != "markdown":
             kinds = [kind for output in cell.get("outputs", []) for kind in output.get("data", {})]
             figure = cell if any(kind.startswith("image/") for kind in kinds) else None
@@ -98,14 +96,15 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
             options = figure["metadata"].setdefault("mystnb", {})
             options["figure"] = {"name": caption["name"], "caption": caption["text"].strip()}
             continue
+        else:
+            parts = [part for part in pieces(cell["source"]) if part[1].strip()]
         # A solution is a box and the tagged cells below it; another box or text ends it.
         goes_on = "solution" in cell["metadata"].get("tags", [])
-        for is_box, text in pieces(cell):
-            if text.strip() or cell["cell_type"] != "markdown":
-                if inside and (is_box or not goes_on):
-                    yield end
-                inside, goes_on = is_box or (inside and goes_on), False
-                yield cell | {"source": text}
+        for is_box, text in parts:
+            if inside and (is_box or not goes_on):
+                yield end
+            inside, goes_on = is_box or (inside and goes_on), False
+            yield cell | {"source": text}
     if inside:
         yield end
 
@@ -117,8 +116,7 @@ class Anchors(Transform):
 
     def apply(self) -> None:
         for raw in list(self.document.findall(nodes.raw)):
-            found = ANCHOR.fullmatch(raw.astext().strip().removesuffix("</a>"))
-            if found:
+            if found := ANCHOR.fullmatch(raw.astext().strip().removesuffix("</a>")):
                 closing = raw.next_node(siblings=True, descend=False)
                 if isinstance(closing, nodes.raw) and closing.astext() == "</a>":
                     closing.parent.remove(closing)
@@ -128,25 +126,20 @@ class Anchors(Transform):
 
 
 class Places(SphinxPostTransform):
-    """Resolve links to equations, and to any anchor on another page.
-
-    MyST resolves headings only.
-    """
+    """Resolve links to equations, and to any anchor on another page: MyST knows headings only."""
 
     default_priority = 8  # before MyST resolves its links
 
     def run(self, **kwargs: Any) -> None:
-        for link in list(self.document.findall(addnodes.pending_xref)):
-            found = self.find(link) if link["reftype"] == "myst" else None
-            if found:
-                text = link[0].deepcopy()
-                link.replace_self(make_refnode(self.app.builder, link["refdoc"], *found, text))
-
-    def find(self, link: nodes.Element) -> tuple[str, str] | None:
-        """Page and id of a target that MyST doesn't resolve."""
         equations = self.env.get_domain("math").equations
         anchors = self.env.get_domain("std").anonlabels
-        name = link.get("reftargetid")
-        if name in equations:
-            return equations[name][0], f"equation-{name}"
-        return anchors.get(name.lower()) if name and link["refdomain"] == "doc" else None
+        links = self.document.findall(addnodes.pending_xref)
+        for link in [link for link in links if link["reftype"] == "myst"]:
+            name, place = link.get("reftargetid"), None
+            if name in equations:
+                place = equations[name][0], f"equation-{name}"
+            elif name and link["refdomain"] == "doc":
+                place = anchors.get(name.lower())
+            if place:
+                text = link[0].deepcopy()
+                link.replace_self(make_refnode(self.app.builder, link["refdoc"], *place, text))

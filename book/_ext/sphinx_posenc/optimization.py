@@ -1,10 +1,9 @@
 """Shrinks the built site: one stylesheet, one script, and subset fonts.
 
-Sphinx, the theme and the extensions each add their own files to every page, and most of the rules
-and glyphs in them are never used. `load_merged` makes each page load ``site.css`` and ``site.js``
-instead, and `merge` writes these two once all pages exist: the same styles in the same order,
-without rules that can't match, with fonts subset to the glyphs that pages use, and ``book.js``,
-which stands in for all other scripts. It deletes files that are no longer referenced.
+Instead of the files of Sphinx, the theme and the extensions, each page loads ``site.css`` and
+``site.js``, which `merge` writes once all pages exist: the same styles in the same order, without
+rules that can't match, with fonts subset to the glyphs that pages use, and ``book.js``, which
+stands in for all other scripts. `guard` gives each page a policy: no third parties.
 """
 
 import hashlib
@@ -26,7 +25,7 @@ from fontTools import subset
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
-from . import deployment, security_policy, theme
+from . import metadata, theme
 from .svg_theme import stack
 
 SITE = re.compile(r'(?<=_static/)site(?:\.\w{10})?\.(css|js)(?=")')
@@ -41,6 +40,15 @@ INLINE = 3000  # bytes; a smaller font isn't worth a separate request
 # Fonts of headings and of nearly every formula: inlined in the stylesheet, and for formulas loaded
 # early by `layout.html`, since a font that arrives after the text reflows it.
 AT_ONCE = "KaTeX_Main-Regular", "KaTeX_Math-Italic", "Spectral-SemiBold"
+SCRIPT = re.compile(r"<script(?![^>]* src=)[^>]*>(.*?)</script>", re.DOTALL)
+CHARSET = '<meta charset="utf-8" />'
+# Formulas and pictures need style attributes.
+POLICY = (
+    "default-src 'none'; script-src 'self' {scripts}; style-src 'self' 'unsafe-inline'; "
+    "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'"
+)
+CLEAN = {"skip_comments": True, "skip_whitespace": True}
 
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
@@ -70,9 +78,6 @@ def size_images(app: Sphinx, body: str) -> str:
     return IMAGE.sub(sized, body)
 
 
-# ---------------------------------------------------------------- styles
-
-
 def read_style(path: Path, folder: Path) -> str:
     """A stylesheet with its URLs relative to a folder."""
 
@@ -87,6 +92,11 @@ def read_style(path: Path, folder: Path) -> str:
     return URL.sub(address, css)
 
 
+def text(tokens: list[Any]) -> str:
+    """Serialize tokens, collapsing whitespace."""
+    return re.sub(r"\s+", " ", tinycss2.serialize(tokens)).strip()
+
+
 def names(selector: list[Any]) -> set[str]:
     """The elements, classes and ids that a selector names; ``:not(.a)`` and ``[b]`` name none."""
     return {
@@ -96,42 +106,24 @@ def names(selector: list[Any]) -> set[str]:
     }
 
 
-def split(tokens: list[Any]) -> list[list[Any]]:
-    """Split tokens at commas."""
-    return [list(part) for comma, part in groupby(tokens, lambda token: token == ",") if not comma]
-
-
-def text(tokens: list[Any]) -> str:
-    """Serialize tokens, collapsing whitespace."""
-    return re.sub(r"\s+", " ", tinycss2.serialize(tokens)).strip()
-
-
-def parse(css: str | list[Any]) -> list[Any]:
-    """The rules of a stylesheet, given as text or as tokens."""
-    return tinycss2.parse_rule_list(css, skip_comments=True, skip_whitespace=True)
-
-
-def declarations(rule: Any) -> list[Any]:
-    """The declarations of a rule."""
-    return tinycss2.parse_blocks_contents(rule.content, skip_comments=True, skip_whitespace=True)
-
-
 def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
     """Keep rules that name only these words, and custom properties and animations that are read."""
     css = []
     for rule in rules:
         if rule.type == "qualified-rule":
-            kept = [text(selector) for selector in split(rule.prelude) if names(selector) <= words]
+            parts = groupby(rule.prelude, lambda token: token == ",")
+            selectors = [[*tokens] for comma, tokens in parts if not comma]
+            kept = [text(selector) for selector in selectors if names(selector) <= words]
             inside = [
                 text([each])
-                for each in declarations(rule) * bool(kept)
+                for each in tinycss2.parse_blocks_contents(rule.content, **CLEAN) * bool(kept)
                 if each.type != "declaration" or each.name in read or each.name[:2] != "--"
             ]
             if inside:
                 css.append(f"{','.join(kept)}{{{''.join(inside)}}}")
         elif rule.at_keyword in {"media", "supports"}:
-            if rules_inside := purge(parse(rule.content), words, read):
-                css.append(f"@{rule.at_keyword} {text(rule.prelude)}{{{rules_inside}}}")
+            if within := purge(tinycss2.parse_rule_list(rule.content, **CLEAN), words, read):
+                css.append(f"@{rule.at_keyword} {text(rule.prelude)}{{{within}}}")
         elif "keyframes" not in rule.at_keyword or text(rule.prelude) in read:
             css.append(text([rule]))
     return "".join(css)
@@ -142,9 +134,6 @@ def used_rules(rules: list[Any], words: set[str]) -> str:
     css = purge(rules, words, words | {*re.findall(r"--[\w-]+", tinycss2.serialize(rules))})
     values = " ".join(re.findall(r"var\(\s*--[\w-]+|animation[\w-]*:[^;}]*", css))
     return purge(rules, words, words | {*re.findall(r"[\w-]+", values)})
-
-
-# ---------------------------------------------------------------- fonts
 
 
 def smaller_font(path: Path, characters: set[str]) -> bytes:
@@ -164,32 +153,28 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
 
 def faces(fonts: list[Any], css: str, pages: Iterable[str], folder: Path) -> str:
     """The fonts that rules use, subset to the characters of formulas, icons and headings."""
-    formulas, headings = "", ""
+    drawn = {"KaTe": "", "Font": "".join(re.findall("[\ue000-\uf8ff]", css)), "Spec": ""}
     for page in map(lxml.html.fromstring, pages):
         # MathML is for screen readers: its characters aren't drawn.
-        drawn = [*page.find_class("katex-html"), *page.find_class("plain")]
-        formulas += "".join(each.text_content() for each in drawn)
-        drawn = [*page.find_class("navbar-brand"), *page.iter("h1", "h2", "h3")]
-        headings += "".join(each.text_content() for each in drawn)
-    icons = "".join(re.findall("[\ue000-\uf8ff]", css))
+        formulas = [*page.find_class("katex-html"), *page.find_class("plain")]
+        headings = [*page.find_class("navbar-brand"), *page.iter("h1", "h2", "h3")]
+        drawn["KaTe"] += "".join(each.text_content() for each in formulas)
+        drawn["Spec"] += "".join(each.text_content() for each in headings)
     kept = []
     for font in fonts:
-        face = {each.name: text(each.value) for each in declarations(font)}
+        declared = tinycss2.parse_blocks_contents(font.content, **CLEAN)
+        face = {each.name: text(each.value) for each in declared}
         source, family = URL.search(face.pop("src")), face["font-family"].strip('"')
         path = folder / (source[1].strip('"') if source else "")
         # Only this class uses the theme's font of outlined icons.
         if family in css and (path.stem != "fa-regular-400" or ".fa-regular" in css):
-            drawn = {"KaTeX": formulas, "Font ": icons}.get(family[:5], headings)
-            font = smaller_font(path, {*drawn})
-            url = f"data:font/woff2;base64,{b64encode(font).decode()}"
-            if len(font) > INLINE and path.stem not in AT_ONCE:
-                url = store(folder, path.stem, ".woff2", font)
+            smaller = smaller_font(path, {*drawn[family[:4]]})
+            url = f"data:font/woff2;base64,{b64encode(smaller).decode()}"
+            if len(smaller) > INLINE and path.stem not in AT_ONCE:
+                url = store(folder, path.stem, ".woff2", smaller)
             rules = "".join(f"{name}:{value};" for name, value in face.items())
             kept.append(f'@font-face{{{rules}src:url({url}) format("woff2")}}')
     return "".join(kept)
-
-
-# ---------------------------------------------------------------- files
 
 
 def store(folder: Path, name: str, suffix: str, content: bytes) -> str:
@@ -215,14 +200,15 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     site = app.outdir.resolve()
     folder = site / "_static"
     code = jsmin((folder / "book.js").read_text("utf-8"))
-    search = "".join(path.read_text("utf-8") for path in sorted((folder / "search").glob("*.js")))
+    search = [path.read_text("utf-8") for path in (folder / "search").glob("*.js")]
     paths = [folder / name for name in theme.STYLES]
     paths += [site / file.filename.partition("?")[0] for file in app.listed]
-    rules = parse("".join(read_style(path, folder) for path in paths))
+    styles = "".join(read_style(path, folder) for path in paths)
+    rules = tinycss2.parse_rule_list(styles, **CLEAN)
     fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
     others = [rule for rule in rules if rule not in fonts]
     tags = {tag for page in pages.values() for tag in TAG.findall(page)}
-    css = used_rules(others, {*WORD.findall(" ".join([code, search, *tags]))})
+    css = used_rules(others, {*WORD.findall(" ".join([code, *search, *tags]))})
     notices = "".join(n for path in paths for n in NOTICE.findall(path.read_text("utf-8")))
     css = f'@charset "utf-8";{notices}{faces(fonts, css, pages.values(), folder)}{css}'
     names = {"css": store(folder, "site", ".css", css.encode())}
@@ -231,6 +217,17 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
         pages[path] = SITE.sub(lambda found: names[found[1]], html)
     for unnamed in (folder, site / "_images"):
         delete_unnamed(unnamed, [*pages.values(), code, css])
+
+
+def guard(html: str) -> str:
+    """Add the Content-Security-Policy to a page. Idempotent."""
+    if 'http-equiv="Content-Security-Policy"' in html:
+        return html
+    digests = {hashlib.sha256(script.encode()).digest() for script in SCRIPT.findall(html)}
+    scripts = " ".join(sorted(f"'sha256-{b64encode(digest).decode()}'" for digest in digests))
+    policy = POLICY.format(scripts=scripts)
+    tag = f'{CHARSET}\n    <meta http-equiv="Content-Security-Policy" content="{policy}" />'
+    return html.replace(CHARSET, tag, 1)
 
 
 def finish(app: Sphinx) -> None:
@@ -242,5 +239,5 @@ def finish(app: Sphinx) -> None:
         merge(app, pages)
     for path, html in pages.items():
         if path.name == "404.html" and app.config.html_baseurl:
-            html = deployment.from_anywhere(html, app.config.html_baseurl)
-        path.write_text(security_policy.guard(html), encoding="utf-8")
+            html = metadata.from_anywhere(html, app.config.html_baseurl)
+        path.write_text(guard(html), encoding="utf-8")

@@ -34,20 +34,18 @@ class Sections(IndexBuilder):
 
     def feed(self, docname: str, filename: str, title: str, doctree: nodes.document) -> None:
         page, found = doctree.deepcopy(), []
-        others: list[str] = []
-        for node in [*page.findall(nodes.field_list)]:  # each function's parameters
-            node.parent.remove(node)
-        for node in [*page.findall(addnodes.index)]:
-            node.replace_self(nodes.comment("", *entries_of(node)))
+        take(page, nodes.field_list)  # each function's parameters
         for part in [*reversed([*page.findall(is_part)]), page]:  # inner ones first
-            heading = "" if part is page else part[0].astext()
-            anchor = "" if part is page else (part[0]["ids"] or part["ids"])[0]
+            heading = anchor = ""
             if part is not page:
+                heading, anchor = part[0].astext(), (part[0]["ids"] or part["ids"])[0]
                 part.parent.remove(part)
                 part.remove(part[0])
-            code = " ".join(taken(part, is_code))
-            others = [*taken(part, lambda node: isinstance(node, nodes.comment))]
-            text = " ".join(plain(part).split())
+            # The book's own entries; autodoc's aren't marked as inline or not.
+            indexes = [node for node in part.findall(addnodes.index) if "inline" in node]
+            others = [entry[1] for node in indexes for entry in node["entries"]]
+            code = take(part, is_code)
+            text = " ".join(prose(part).split())
             words = {*NAME.findall(text), *COMMON}
             names = [name for name in dict.fromkeys(NAME.findall(code)) if name not in words]
             if text or names:
@@ -65,33 +63,22 @@ class Sections(IndexBuilder):
         self.pages = {name: page for name, page in self.pages.items() if name in kept}
 
 
-def entries_of(node: nodes.Element) -> list[nodes.Text]:
-    """The book's own index entries at a place, as text; autodoc's have no node around them."""
-    entries = node["entries"] if "inline" in node else []
-    return [nodes.Text(", ".join(entry[1] for entry in entries))] if entries else []
-
-
-def taken(part: nodes.Node, wanted: Any) -> list[str]:
+def take(part: nodes.Node, wanted: Any) -> str:
     """Remove nodes from a part, and return their text."""
-    found = list(part.findall(wanted))
+    found = [*part.findall(wanted)]
     for node in found:
-        if node.parent:
-            node.parent.remove(node)
-    return [node.astext() for node in found]
+        node.parent.remove(node)
+    return " ".join(node.astext() for node in found)
 
 
-def plain(part: nodes.Node) -> str:
+def prose(part: nodes.Node) -> str:
     """The prose of a part, with short formulas as their letters, without longer ones."""
     for formula in [*part.findall(nodes.math)]:
         letters = re.sub(r"\\(?:mathrm|text|mathbf|,|;)|[{}\\$]", "", formula.astext())
         formula.parent.replace(formula, nodes.Text(letters if len(letters) < 13 else "…"))
-    return " ".join(leaf.astext() for leaf in part.findall(is_line))
-
-
-def is_line(node: nodes.Node) -> bool:
-    """Whether a node is a paragraph, a caption or the like, and not within another."""
-    is_text = isinstance(node, nodes.TextElement) and not isinstance(node, nodes.Inline)
-    return is_text and not isinstance(node.parent, nodes.TextElement)
+    texts = part.findall(lambda node: isinstance(node, nodes.TextElement))
+    outer = [each for each in texts if not isinstance(each.parent, nodes.TextElement)]
+    return " ".join(each.astext() for each in outer if not isinstance(each, nodes.Inline))
 
 
 def is_code(node: nodes.Node) -> bool:

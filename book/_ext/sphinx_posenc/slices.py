@@ -1,11 +1,45 @@
-"""Which cells of a chapter a cell needs. The page's kernel imports this, too.
+"""Which cells of a chapter a cell needs, and which need torch. The page's kernel imports this, too.
 
 A cell needs the last one above that binds a name it reads, and those between that may change the
 object: with ``x[0] = 1``, ``x.append(1)`` or a draw from a random generator.
 """
 
 import ast
+import copy
+import re
 import symtable
+from collections.abc import Container, Iterable, Iterator
+
+# Modules that Python in a page lacks.
+ABSENT = ("torch", "posenc.nn", "posenc.book.experiments", "recall")
+
+
+def one_by_one(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements, with imports split into one name each."""
+    for node in body:
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            for alias in node.names:
+                alone = copy.copy(node)
+                alone.names = [alias]
+                yield alone
+        else:
+            yield node
+
+
+def absent_names(node: ast.AST, modules: tuple[str, ...] = ABSENT) -> dict[str, str]:
+    """The names that an import binds to these modules or their parts, and what each refers to."""
+    found = {}
+    if isinstance(node, ast.Import):
+        found = {a.asname or a.name.partition(".")[0]: a.name for a in node.names}
+    elif isinstance(node, ast.ImportFrom):
+        found = {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    parts = tuple(f"{module}." for module in modules)
+    return {name: module for name, module in found.items() if f"{module}.".startswith(parts)}
+
+
+def is_setting(node: ast.stmt) -> bool:
+    """Whether a statement only sets a torch option."""
+    return isinstance(node, ast.Expr) and ast.unparse(node).startswith("torch.set_")
 
 
 def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
@@ -23,17 +57,27 @@ def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
     return bound, read
 
 
-def changed_by(node: ast.AST) -> set[str]:
-    """Names whose objects a statement may change in place, nested scopes included."""
+def of_cell(body: Iterable[ast.stmt]) -> tuple[set[str], set[str]]:
+    """Names that a cell binds, and those that it reads before."""
+    bound, read = set[str](), set[str]()
+    for node in body:
+        binds, reads = bound_and_read(node)
+        read |= reads - bound
+        bound |= binds
+    return bound, read
+
+
+def changed_by(cell: ast.AST) -> set[str]:
+    """Names whose objects a cell may change in place, nested scopes included."""
     found = set()
-    for part in ast.walk(node):
+    for part in ast.walk(cell):
         if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
             found.add(base_of(part))
         call = part.value if isinstance(part, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
             found.add(base_of(call.func))
-        if isinstance(part, ast.Call) and base_of(part.func) in {"rng", "random", "generator"}:
-            found.add(base_of(part.func))
+        if isinstance(part, ast.Call):
+            found |= {base_of(part.func)} & {"rng", "random", "generator"}
     return found - {""}
 
 
@@ -42,6 +86,12 @@ def base_of(node: ast.AST) -> str:
     while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
+
+
+def read_later(cell: ast.Module) -> set[str]:
+    """The names that functions of a cell read."""
+    functions = (f for f in ast.walk(cell) if isinstance(f, ast.FunctionDef | ast.Lambda))
+    return {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
 
 
 def needed(sources: list[str], source: str) -> list[int]:
@@ -54,13 +104,8 @@ def needed(sources: list[str], source: str) -> list[int]:
     for cell in cells:
         imports = (node for node in ast.walk(cell) if isinstance(node, ast.Import | ast.ImportFrom))
         modules |= {each.asname or each.name for node in imports for each in node.names}
-        bound, read, changed = set[str](), set[str](), set[str]()
-        for node in cell.body:
-            binds, reads = bound_and_read(node)
-            read |= reads - bound
-            bound |= binds
-            changed |= changed_by(node)
-        facts.append((bound, read, changed - bound, read & read_later(cell)))
+        bound, read = of_cell(cell.body)
+        facts.append((bound, read, changed_by(cell) - bound, read & read_later(cell)))
     found: list[int] = []
     later: set[str] = set()  # functions read names when they are called: what binds them may follow
     while True:
@@ -75,7 +120,21 @@ def needed(sources: list[str], source: str) -> list[int]:
             return found[::-1]
 
 
-def read_later(cell: ast.Module) -> set[str]:
-    """The names that functions of a cell read."""
-    functions = (f for f in ast.walk(cell) if isinstance(f, ast.FunctionDef | ast.Lambda))
-    return {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
+def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterator[bool]:
+    """Whether each cell of a chapter needs torch, directly or through another cell.
+
+    A cell that merely imports torch along with other modules doesn't: ``kernel.py`` drops that
+    import, and torch's settings. Where names can't tell, as with a dict that other cells fill,
+    tag the cell `needs-torch`.
+    """
+    absent = set[str]()
+    for number, source in enumerate(sources):
+        body = [*one_by_one(ast.parse(source).body)]
+        absent = absent.union(*map(absent_names, body))
+        left = [node for node in body if not absent_names(node) and not is_setting(node)]
+        bound, read = of_cell(left)
+        inner = any(absent_names(part) for node in left for part in ast.walk(node))
+        executes = "exec" in read and re.search(r"\btorch\.", source)
+        needs = bool(read & absent or executes or inner) or number in tagged
+        absent = absent | bound if needs else absent - bound
+        yield needs

@@ -90,33 +90,35 @@ def stack(svg: str) -> tuple[str, float] | None:
         return None
     width, height = map(float, size.groups())
     wide = [axis for axis in axes if axis[3] - axis[1] > width / 8]  # color bars aren't
-    pairs = [*pairwise(wide)]
-    if len(wide) not in (2, 3, 4) or min(right[1] - left[3] for left, right in pairs) < 0:
+    gaps = [right[1] - left[3] for left, right in pairwise(wide)]
+    if len(wide) not in (2, 3, 4) or min(gaps) < 0:
         return None
     margin = wide[0][1]
-    ticks = [
-        svg.partition(f'id="{axis[0]}"')[2].split('id="axes_')[0].count("ytick_") for axis in wide
-    ]
-    starts, shared = [0.0], []
-    for (left, right), count in zip(pairs, ticks[1:], strict=True):
-        shared.append(right[1] - left[3] < margin / 2 and count == ticks[0])  # no labels of its own
-        starts.append(right[1] - margin if shared[-1] else left[3])
+    parts = [svg.partition(f'id="{axis[0]}"')[2].split('id="axes_')[0] for axis in wide]
+    ticks = [part.count("ytick_") for part in parts]
+    # Panels that have no labels of their own.
+    shared = [gap < margin / 2 and n == ticks[0] for gap, n in zip(gaps, ticks[1:], strict=True)]
+    starts = [0.0]
+    for (left, right), same in zip(pairwise(wide), shared, strict=True):
+        starts.append(right[1] - margin if same else left[3])
     scale = min(1.6, width / max(np.diff([*starts, width])))
+
+    def rule(name: str, x: float, row: int, shown: str = "") -> str:
+        move = f"translate({x:.1f}px, {row * height:.1f}px)"
+        return f"#{name} {{ {shown}transform: scale({scale:.2f}) {move} }}\n"
+
     rules, again = "", ""
     for name, x, *_ in axes:
         row = sum(start <= x for start in starts) - 1
-        move = f"translate({-starts[row]:.1f}px, {row * height:.1f}px)"
-        rules += f"#{name} {{ transform: scale({scale:.2f}) {move} }}\n"
+        rules += rule(name, -starts[row], row)
     for row, same in enumerate(shared, 1):
         if same:
             again += f'<use id="again_{row}" xlink:href="#matplotlib.axis_2" display="none"/>'
-            move = f"translate(0, {row * height:.1f}px)"
-            rules += f"#again_{row} {{ display: inline; transform: scale({scale:.2f}) {move} }}\n"
+            rules += rule(f"again_{row}", 0, row, "display: inline; ")
     for name, _, x, y in LEGEND.findall(svg):
         if float(y) < max(axis[2] for axis in wide):
             return None
-        move = f"translate({margin - float(x):.1f}px, {(len(wide) - 1) * height:.1f}px)"
-        rules += f"#{name} {{ transform: scale({scale:.2f}) {move} }}\n"
+        rules += rule(name, margin - float(x), len(wide) - 1)
     style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{again}"
     return style, width / (len(wide) * height * scale)
 

@@ -1,0 +1,118 @@
+"""Each page's description and date, and everything that depends on where the book is published.
+
+The date is that of the page's last commit, omitted without the full git history. ``PAGES_URL``, set
+when publishing, is the address of the site. ``GITHUB_SERVER_URL`` and ``GITHUB_REPOSITORY`` are set
+by GitHub's runners. Elsewhere, to avoid dead links, there are no canonical links, no sitemap, and
+no buttons for the source, Binder and Colab.
+"""
+
+import os
+import re
+import subprocess
+from collections.abc import Iterator
+from functools import cache
+from itertools import chain
+from shutil import which
+from typing import Any
+
+from docutils import nodes
+from sphinx.application import Sphinx
+from sphinx.config import Config
+
+LONGEST = 160  # characters of a description that a search engine shows
+WITHOUT_TEXT = {
+    "404": "This address leads nowhere: the list of chapters, and a search through all of them.",
+    "genindex": "Index of the functions and the terms of the book.",
+    "search": "Search the chapters, the glossary and the package for a word.",
+}
+
+
+def read_environment(app: Sphinx, config: Config) -> None:
+    """Set the base URL, which Sphinx uses for canonical links, and the theme's buttons."""
+    url = os.environ.get("PAGES_URL", "").rstrip("/")
+    config.html_baseurl = url and f"{url}/"
+    server, repository = map(os.environ.get, ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"))
+    if server and repository:
+        github = "github.com" in server
+        config.html_theme_options |= {
+            "repository_url": f"{server}/{repository}",
+            "repository_branch": "main",
+            "use_repository_button": True,
+            "use_issues_button": True,
+            "use_source_button": True,
+            "launch_buttons": {
+                "binderhub_url": "https://mybinder.org" if github else "",
+                "colab_url": "https://colab.research.google.com" if github else "",
+                "notebook_interface": "jupyterlab",
+            },
+        }
+
+
+def summary(doctree: nodes.document) -> str:
+    """The first sentences without formulas, up to the length that a search engine shows."""
+    text = ""
+    for paragraph in doctree.findall(nodes.paragraph):
+        aside = "reading-time" in paragraph["classes"] or isinstance(paragraph.parent, nodes.entry)
+        if aside or next(paragraph.findall(nodes.math), None):
+            continue
+        for sentence in re.split(r"(?<=[.?]) +", " ".join(paragraph.astext().split())):
+            longer = f"{text} {sentence}".strip()
+            if len(longer) > LONGEST:
+                return text or f"{longer[: LONGEST - 1].rpartition(' ')[0]}…"
+            text = longer
+    return text
+
+
+def summarize(app: Sphinx, doctree: nodes.document) -> None:
+    app.env.metadata[app.env.docname]["description"] = summary(doctree)
+
+
+@cache
+def dates(app: Sphinx) -> dict[str, str]:
+    """The date of each page's last commit; empty without git or the full history."""
+
+    def git(*arguments: str) -> str:
+        command = ["git", "-C", str(app.srcdir), *arguments]
+        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
+
+    if not which("git") or git("rev-parse", "--is-shallow-repository") != "false":
+        return {}
+    sources = {page: str(app.env.doc2path(page)) for page in app.env.found_docs}
+    return {page: git("log", "-1", "--format=%cs", "--", path) for page, path in sources.items()}
+
+
+def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+    """Add description and date (see _templates/layout.html), and point Colab at the downloads."""
+    kept, url = app.env.metadata.get(page, {}), app.config.html_baseurl
+    context["description"] = kept.get("description", WITHOUT_TEXT.get(page))
+    context["site_url"], context["last_updated"] = url, dates(app).get(page)
+    # The 404 page is served at any address, so it has no URL of its own.
+    if page in {"404", app.config.root_doc}:
+        context["pageurl"] = url if page != "404" else None
+    groups = [group.get("buttons", []) for group in context["header_buttons"]]
+    for button in chain.from_iterable(groups):
+        if button["text"] == "Colab":  # publishing pushes the downloads to a branch
+            button["url"] = button["url"].replace("/blob/main/", "/blob/notebooks/")
+
+
+def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Yield a redirect page for the old address of each moved chapter."""
+    for old, new in app.config.redirects.items():
+        yield old, {"target": new}, "redirect.html"
+
+
+def list_pages(app: Sphinx) -> None:
+    """Write the sitemap, and a robots.txt that names it, if the base URL is known."""
+    out, url = app.outdir, app.config.html_baseurl
+    if url:
+        pages = {*map(app.builder.get_target_uri, app.env.found_docs), ""} - {"index.html"}
+        places = "".join(f"{url}{page}\n" for page in sorted(pages))
+        (out / "sitemap.txt").write_text(places, encoding="utf-8")
+        (out / "robots.txt").write_text(f"Sitemap: {url}sitemap.txt\n", encoding="utf-8")
+
+
+def from_anywhere(html: str, url: str) -> str:
+    """Make a page's links root-relative: the 404 page is served at any address."""
+    root = re.sub(r"^\w+://[^/]*", "", url)
+    html = html.replace('data-content_root="./"', f'data-content_root="{root}"')
+    return re.sub(r'( (?:href|src|action)=")(?![#/]|\w+:)(?:\./)?', rf"\g<1>{root}", html)
