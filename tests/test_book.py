@@ -13,22 +13,36 @@ import pytest
 import yaml
 from sphinx_posenc.claims import CLAIM, ledger, nearest
 from sphinx_posenc.myst_markup import CAPTION, SOLUTION
-from sphinx_posenc.slices import needing_torch
+from sphinx_posenc.slices import bound_and_read, needing_torch
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # The page before chapter 1 isn't a chapter: it and its pictures have no numbers, and it has no
 # frame, no exercises and no folds.
 CHAPTERS = [path for path in NOTEBOOKS if not path.stem.startswith("00_")]
-SECTIONS = ["Summary", "Exercises", "What comes next"]
-# Folded to one line, which the build completes with minutes and what runs in the page.
-OPENING = ":::{admonition} Before you start\n:class: dropdown opening\n"
+# What the outline of a chapter must hold: its headings, pictures and the folded line "Before you
+# start", which the build completes with minutes and what runs in the page.
+FRAME = {
+    r"\A# [^\n]*\n(?!.*^# )": "needs one heading of the first level, its title, at the top",
+    "^## Summary$.*^## Exercises$.*^## What comes next$": "needs the sections Summary, Exercises, "
+    "and What comes next, in this order",
+    r"^## What you'll do$|\A[^\n]*\n((?!##).)*^picture$((?!##).)*^:::": "needs its question and a "
+    "picture above a box “Before you start” of the class “dropdown opening”",
+}
 CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
+# What a cell must not hold, by its kind: a pattern, and what is wrong with it.
 FORBIDDEN = {
-    "an absolute path": r"""["'](/|~|[A-Z]:\\)\w""",
-    "network access": r"\b(urllib|requests|httpx|socket|urlopen|wget|curl)\b|https?://",
-    "a download": r"fetch_|load_dataset|from_pretrained|hub\.load|pip install",
-    "a warnings filter": r"filterwarnings|simplefilter|catch_warnings|np\.seterr|PYTHONWARNINGS",
+    "code": {
+        r"""["'](/|~|[A-Z]:\\)\w""": "is an absolute path: chapters must run anywhere",
+        r"\b(urllib|requests|httpx|socket|urlopen|wget|curl)\b|https?://": "uses a network",
+        r"fetch_|load_dataset|from_pretrained|hub\.load|pip install": "downloads something",
+        r"filterwarnings|simplefilter|catch_warnings|np\.seterr|PYTHONWARNINGS": "hides warnings",
+    },
+    "markdown": {
+        r"\{[\w:-]+\}`": "is a role, which other viewers don't know: write a link",
+        r"(?m)^[`:]{3,}\{(?!(?:admonition|exercise|solution|index)\})[\w-]+\}": "is a directive "
+        "that other viewers don't know: remove it",
+    },
 }
 
 
@@ -72,6 +86,10 @@ def tags(cell):
     return cell.metadata.get("tags", [])
 
 
+def claims(cell):
+    return [*filter(CLAIM.fullmatch, tags(cell))]
+
+
 def images(cell):
     return [o for o in cell.get("outputs", []) if any("image/" in k for k in o.get("data", {}))]
 
@@ -83,59 +101,55 @@ def test_is_whole_and_was_run_from_the_top(chapter):
     if chapter.notebook.metadata != {"kernelspec": kernel}:
         yield None, f"has metadata of the editor that saved it: {CURE}"
     for number, cell in enumerate(chapter.code, 1):
-        if cell.execution_count != number:
-            yield cell, f"the stored execution count is {cell.execution_count}: {CURE}"
-        if any(o.output_type == "error" or o.get("name") == "stderr" for o in cell.outputs):
-            yield cell, f"the stored output is an error or a warning: fix it, then {CURE}"
+        failed = any(o.output_type == "error" or o.get("name") == "stderr" for o in cell.outputs)
+        if failed or cell.execution_count != number:
+            yield cell, f"stores an error or a warning, or is of another run than the rest: {CURE}"
+
+
+def outline(cell):
+    opening = r"^:{3}\{admonition\} Before you start\n:class: dropdown opening$"
+    parts = re.findall(rf"^#+ .+$|{opening}", cell.source, re.MULTILINE)
+    return parts if cell.cell_type == "markdown" else ["picture"] * bool(images(cell))
 
 
 @chapter_rule
 def test_has_the_frame_of_a_chapter(chapter):
-    headings = re.findall(r"^(#+) (.+)$", chapter.text, re.MULTILINE)
-    if [level for level, _ in headings[:1]] != ["#"] or [h[0] for h in headings].count("#") > 1:
-        yield None, "needs exactly one heading of the first level, its title, at the top"
-    seconds = [title for level, title in headings if level == "##"]
-    if [title for title in seconds if title in SECTIONS] != SECTIONS:
-        yield None, f"needs these sections in this order: {SECTIONS}"
-    if "What you'll do" in seconds:
-        return
-    above = list(itertools.takewhile(lambda cell: OPENING not in cell.source, chapter.cells))
-    if len(above) == len(chapter.cells):
-        yield None, f"needs its prerequisites in a box that begins with {OPENING!r}"
-    elif any("##" in cell.source for cell in above) or not any(map(images, above)):
-        yield above[-1], "needs its question and a figure above the box 'Before you start'"
+    parts = "\n".join(part for cell in chapter.cells for part in outline(cell))
+    for pattern, problem in FRAME.items():
+        if not re.search(pattern, parts, re.MULTILINE | re.DOTALL):
+            yield None, problem
 
 
 @rule
-def test_code_is_short_and_keeps_to_itself(chapter):
+def test_code_is_short(chapter):
     lengths = [len(re.findall(r"^(?!import |from )", c.source, re.M)) for c in chapter.code]
     if np.median(lengths) > 9:
         yield None, f"its median cell has {np.median(lengths):.0f} lines: at most 9"
     for cell, length in zip(chapter.code, lengths, strict=True):
         if length > 20:
             yield cell, f"{length} lines of code: split it into cells of at most 20, usually 3"
-        for what, pattern in FORBIDDEN.items():
+
+
+@rule
+def test_runs_offline_and_is_plain_markdown(chapter):
+    """Anywhere, and every viewer renders it, not only the site."""
+    for cell in chapter.cells:
+        for pattern, problem in FORBIDDEN[cell.cell_type].items():
             if found := re.search(pattern, cell.source):
-                yield cell, f"{what} ({found[0]}): chapters must run anywhere, offline"
+                yield cell, f"{found[0]} {problem}"
 
 
 @rule
 def test_no_time_is_asserted(chapter):
     """Neither one that a cell measures, nor what it computes from one."""
-    timed = {"perf_counter", "process_time", "timeit"}
+    timed = {"time", "timeit"}
     for cell in chapter.code:
         for node in ast.parse(cell.source).body:
-            read = {
-                getattr(n, "id", getattr(n, "attr", ""))
-                for n in ast.walk(getattr(node, "value", node))
-            }
+            bound, read = bound_and_read(node)
             if timed & read and isinstance(node, ast.Assert):
                 yield cell, "asserts a time, which differs from run to run: print it, or count"
-            elif timed & read and isinstance(node, ast.FunctionDef):
-                timed.add(node.name)
-            elif isinstance(node, ast.Assign):
-                names = {n.id for t in node.targets for n in ast.walk(t) if isinstance(n, ast.Name)}
-                timed = timed | names if timed & read else timed - names
+            elif not isinstance(node, ast.Import):
+                timed = timed | bound if timed & read else timed - bound
 
 
 @chapter_rule
@@ -192,18 +206,6 @@ def test_nothing_needs_a_solution(chapter):
             yield chapter.code[number], "uses a solution's names: a reader's may differ"
 
 
-@rule
-def test_is_plain_markdown(chapter):
-    """Every viewer renders it, not only the site."""
-    for cell in chapter.cells:
-        if cell.cell_type == "markdown":
-            if role := re.search(r"\{[\w:-]+\}`", cell.source):
-                yield cell, f"{role[0]} is a role, which other viewers don't know: write a link"
-            kinds = {*re.findall(r"^[`:]{3,}\{([\w-]+)\}", cell.source, re.MULTILINE)}
-            if unknown := kinds - {"admonition", "exercise", "solution", "index"}:
-                yield cell, f"has a directive, {unknown}, that other viewers don't know: remove it"
-
-
 @chapter_rule
 def test_folded_code_says_what_it_does(chapter):
     """Its first line is a comment, and the site and JupyterLab fold the same cells."""
@@ -225,23 +227,23 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
     """Each claim's id is in one box and on one cell of the same chapter, and nowhere else."""
     box = r"^:::\{admonition\} In the documents\n:class: documents dropdown\n(.*?)^:::$"
     boxes = re.findall(box, chapter.text, re.MULTILINE | re.DOTALL)
-    judged = Counter(re.findall(rf"`({CLAIM.pattern})`", "".join(boxes)))
-    asserted = Counter(tag for cell in chapter.code for tag in filter(CLAIM.fullmatch, tags(cell)))
-    for claim in judged - asserted:
-        yield None, f"{claim} has a box, but no cell: tag the one that asserts it"
-    for claim in asserted - judged:
-        yield None, f"{claim} has a cell, but no box: judge it in exactly one"
-    for claim in Counter(re.findall(rf"`({CLAIM.pattern})`", chapter.text)) - judged:
-        yield None, f"{claim} is named outside a box: move it into one"
+    named = re.compile(rf"`({CLAIM.pattern})`").findall
+    judged, mentioned = Counter(named("".join(boxes))), Counter(named(chapter.text))
+    asserted = Counter(tag for cell in chapter.code for tag in claims(cell))
+    for claim in asserted | mentioned:
+        counts = judged[claim], asserted[claim], mentioned[claim]
+        if counts != (1, 1, 1):
+            places = "is in {} boxes, on {} cells, and named {} times: once each, in the box"
+            yield None, f"{claim} {places.format(*counts)}"
     for cell in chapter.code:
-        if {*tags(cell)} & asserted.keys() and not re.search(r"\bassert(_|\b)", cell.source):
+        if claims(cell) and not re.search(r"\bassert(_|\b)", cell.source):
             yield cell, "is tagged with a claim, but asserts nothing: add the assertion"
 
 
 def test_ledger_and_chapters_agree():
     rows = Counter(row["id"] for row in ledger(ROOT))
     cells = (cell for path in NOTEBOOKS for cell in Chapter(path).code)
-    tagged = Counter(tag for cell in cells for tag in filter(CLAIM.fullmatch, tags(cell)))
+    tagged = Counter(tag for cell in cells for tag in claims(cell))
     alone = [nearest(claim, tagged) for claim in rows - tagged]
     assert alone == [], "rows of book/claims.yml without a cell, or duplicate: tag one"
     alone = [nearest(claim, rows) for claim in tagged - rows]
@@ -252,9 +254,7 @@ def test_toc_and_landing_page_list_all_in_order():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     listed = [c["file"] for part in toc["parts"] for c in part["chapters"]]
     there = [f"notebooks/{path.stem}" for path in NOTEBOOKS]
-    assert [f for f in listed if "notebooks/" in f] == there, (
-        "list these notebooks in _toc.yml, in order"
-    )
+    assert [name for name in listed if "notebooks/" in name] == there, "_toc.yml: list in order"
     pages = {f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")}
     assert {*listed} - {*there} == pages, "list the pages of book/ in _toc.yml"
     odd = [name for name in there if not re.fullmatch(r"notebooks/\d\d_[a-z0-9_]+", name)]
@@ -263,3 +263,11 @@ def test_toc_and_landing_page_list_all_in_order():
     rows = re.findall(r"^\| (\d+) \| \[.*?\]\(notebooks/(\w+)\.ipynb\): .+ \|$", text, re.MULTILINE)
     expected = [(str(number), path.stem) for number, path in enumerate(CHAPTERS, 1)]
     assert rows == expected, "the tables of index.md need a row for each chapter, in order"
+
+
+def test_the_book_is_cited_as_its_citation_file_says():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
+    given = cited["authors"][0]["name"], cited["title"], str(cited["date-released"])[:4]
+    text = (ROOT / "index.md").read_text(encoding="utf-8")
+    missing = [each for each in (*given, cited["version"]) if f"{{{each}}}" not in text]
+    assert missing == [], "the BibTeX entry in index.md: take these from CITATION.cff"
