@@ -29,7 +29,7 @@ def tool(tmp_path_factory):
 
 
 def changed(tool):
-    return git(tool.ROOT, "status", "--short", "-uall")
+    return {line[3:] for line in git(tool.ROOT, "status", "--short", "-uall")}
 
 
 def test_a_chapter_is_begun_moved_and_removed_without_a_trace(tool, capsys):
@@ -37,7 +37,7 @@ def test_a_chapter_is_begun_moved_and_removed_without_a_trace(tool, capsys):
     number = int(last[:2]) + 1
     added = f"notebooks/{number}_relative_bias.ipynb"
     tool.new("relative_bias")
-    assert {line[3:] for line in changed(tool)} == {"_toc.yml", "index.md", added}
+    assert changed(tool) == {"_toc.yml", "index.md", added}
     tool.move(added, "16")
     assert f"{last} is now {number}{last[2:]}" in capsys.readouterr().out
     for path in tool.LISTS:
@@ -47,22 +47,22 @@ def test_a_chapter_is_begun_moved_and_removed_without_a_trace(tool, capsys):
     moved = (tool.ROOT / "_config.yml").read_text("utf-8")
     assert f'"notebooks/{last}": "notebooks/{number}{last[2:]}"' in moved
     tool.remove("notebooks/16_relative_bias.ipynb")
-    assert changed(tool) == []
+    assert changed(tool) == set()
     assert "_build/removed/16_relative_bias.ipynb keeps it" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(
     ("command", "message"),
     [
-        (("remove", "notebooks/03_linearity.ipynb"), "Pages that link to 03_linearity: "),
-        (("remove", "notebooks/99_none.ipynb"), "There is no chapter notebooks/99_none"),
-        (("move", "notebooks/00_in_ten_minutes.ipynb", "3"), "is the page before chapter 1"),
-        (("move", "notebooks/03_linearity.ipynb", "99"), "From 1 to "),
-        (("new", "Relative"), "NAME needs lowercase letters"),
+        ("remove notebooks/03_linearity.ipynb", "Pages link to 03_linearity: "),
+        ("remove notebooks/99_none.ipynb", "There is no chapter notebooks/99_none"),
+        ("move notebooks/00_in_ten_minutes.ipynb 3", "is the page before chapter 1"),
+        ("move notebooks/03_linearity.ipynb 99", "From 1 to "),
+        ("new Relative", "NAME needs lowercase letters"),
     ],
 )
 def test_what_would_break_the_book_is_refused(tool, command, message):
-    name, *given = command
+    name, *given = command.split()
     with pytest.raises(SystemExit, match=message):
         getattr(tool, name)(*given)
-    assert changed(tool) == []
+    assert changed(tool) == set()

@@ -6,11 +6,9 @@
 
 A new chapter has a sample of each element: figure, live figure, table, equation, citation and
 exercises. Moving a chapter renumbers the others and redirects old addresses, which readers may have
-bookmarked. A chapter that other pages link to isn't removed until FORCE=1 says so, and one that was
-not committed is kept in `_build/removed`.
+bookmarked. A chapter that other pages link to isn't removed until FORCE=1 says so; a removed one is
+kept in `_build/removed`, and `make text` names the claims that it asserted.
 """
-
-from __future__ import annotations
 
 import json
 import os
@@ -20,13 +18,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-sys.path.insert(0, str(ROOT / "book" / "_ext"))
-
-from sphinx_posenc.claims import asserting_cells
-
-TEMPLATE = ROOT / "tools" / "chapter.ipynb"
 LISTS = [ROOT / "_toc.yml", ROOT / "index.md"]
-LEDGER = ROOT / "book" / "claims.yml"
 
 
 def stems() -> list[str]:
@@ -65,39 +57,30 @@ def new(name: str) -> None:
         sys.exit("NAME needs lowercase letters, digits and _, such as: make new NAME=relative_bias")
     if taken := [stem for stem in stems() if stem[3:] == name]:
         sys.exit(f"notebooks/{taken[0]}.ipynb has that name: choose another, or remove that one")
-    number, label = len(stems()) + 1, name.replace("_", "-")
-    stem = f"{number:02}_{name}"
-    text = TEMPLATE.read_text(encoding="utf-8").replace("NAME", label)
-    (ROOT / "notebooks" / f"{stem}.ipynb").write_text(text, encoding="utf-8")
-    row = f"| {number} | [](notebooks/{stem}.ipynb): what it shows, in one sentence. |\n"
-    relist(stem, (f"      - file: notebooks/{stem}\n", row))
-    print(f"Created notebooks/{stem}.ipynb, listed in _toc.yml and index.md.")
-    print(f"Execute and check it: make chapter NOTEBOOK=notebooks/{stem}.ipynb")
+    number = len(stems()) + 1
+    path = f"notebooks/{number:02}_{name}.ipynb"
+    template = (ROOT / "tools" / "chapter.ipynb").read_text(encoding="utf-8")
+    (ROOT / path).write_text(template.replace("NAME", name.replace("_", "-")), encoding="utf-8")
+    row = f"| {number} | []({path}): what it shows, in one sentence. |\n"
+    relist(name, (f"      - file: {path.removesuffix('.ipynb')}\n", row))
+    print(f"Created {path}, listed in _toc.yml and index.md.")
+    print(f"Execute and check it: make chapter NOTEBOOK={path}")
 
 
 def remove(path: str) -> None:
-    """Delete a chapter, its claims, and its entry in every list."""
+    """Put a chapter away, and drop its entry in every list."""
     stem = find(path)
-    chapter = ROOT / "notebooks" / f"{stem}.ipynb"
-    pages = (page for page in files("-co", "*.md", "*.ipynb") if page.exists())
-    texts = {page: page.read_text(encoding="utf-8") for page in pages if page != chapter}
-    links = re.compile(rf"\]\(\S*{stem}\.ipynb")
-    lead = [str(page.relative_to(ROOT)) for page, text in texts.items() if links.search(text)]
-    if (lead := sorted({*lead} - {"index.md"})) and not os.environ.get("FORCE"):
-        sys.exit(f"Pages that link to {stem}: {', '.join(lead)}. Change them first, or add FORCE=1")
-    gone = {claim for claim, (chapter, _) in asserting_cells(ROOT).items() if chapter == stem}
+    link = re.compile(rf"\]\(\S*{stem}\.ipynb")
+    pages = [page for page in files("-co", "*.md", "*.ipynb") if page.exists()]
+    lead = {str(page.relative_to(ROOT)) for page in pages if link.search(page.read_text("utf-8"))}
+    lead -= {"index.md", f"notebooks/{stem}.ipynb"}
+    if lead and not os.environ.get("FORCE"):
+        sys.exit(f"Pages link to {stem}: {', '.join(sorted(lead))}. Change them, or add FORCE=1")
+    kept = ROOT / "_build" / "removed" / f"{stem}.ipynb"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    (ROOT / "notebooks" / kept.name).rename(kept)
+    print(f"Removed {stem}; {kept.relative_to(ROOT)} keeps it.")
     relist(stem, gone=True)
-    rows = re.split(r"(?m)^(?=- id: )", LEDGER.read_text(encoding="utf-8"))
-    kept = [row for row in rows if row.partition("\n")[0].removeprefix("- id: ") not in gone]
-    LEDGER.write_text("".join(kept), encoding="utf-8")
-    if chapter in files(f"notebooks/{stem}.ipynb"):
-        chapter.unlink()
-        print(f"Removed {stem}. `git checkout` restores what was committed.")
-    else:
-        kept = ROOT / "_build" / "removed" / chapter.name
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        chapter.rename(kept)
-        print(f"Removed {stem}, which was never committed: {kept.relative_to(ROOT)} keeps it.")
     rename(stems())
 
 
@@ -116,9 +99,7 @@ def rename(order: list[str]) -> None:
     """Renumber the chapters to this order in every file that names one."""
     names = {old: f"{n:02}{old[2:]}" for n, old in enumerate(order, 1)}
     names = {old: now for old, now in names.items() if old != now}
-    if not names:
-        return
-    folder, published = ROOT / "notebooks", files("-c", "notebooks/*.ipynb")
+    folder, published = ROOT / "notebooks", {path.stem for path in files("-c", "notebooks/*.ipynb")}
     for old in names:
         (folder / f"{old}.ipynb").rename(folder / f".{old}")
     for old, now in names.items():
@@ -126,12 +107,12 @@ def rename(order: list[str]) -> None:
         print(f"{old} is now {now}")
     word = re.compile(rf"\b({'|'.join(names)})\b")
     row = re.compile(r"^\| \d+ (?=\| \[.*?\]\(notebooks/(\d\d))", re.MULTILINE)
-    for path in files("-c", "-o", "--exclude-standard", "*.md", "*.yml", "*.py", "*.ipynb"):
-        if path.exists():
+    for path in files("-co", "--exclude-standard", "*.md", "*.yml", "*.py", "*.ipynb"):
+        if names and path.exists():
             before = path.read_text(encoding="utf-8")
             after = word.sub(lambda found: names[found[1]], before)
             if path.name == "_config.yml":
-                after = redirect(before, names, {path.stem for path in published})
+                after = redirect(before, names, published)
             if path.name == "index.md":
                 after = row.sub(lambda found: f"| {int(found[1])} ", after)
             if after != before:

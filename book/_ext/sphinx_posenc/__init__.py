@@ -58,6 +58,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
 
     app.add_config_value("html_optimized", True, "html")  # False: pages as Sphinx writes them
     app.add_config_value("redirects", {}, "html")  # old page to new page
+    app.add_config_value("repository", "", "html")
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
     app.add_lexer("python", code_cells.Python)
     app.add_node(folds.Fold, html=folds.element("details"))
@@ -77,7 +78,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("env-get-updated", AFTER, incremental.pages_to_write),
         ("doctree-resolved", AFTER, prose.link_terms),
         ("doctree-resolved", AFTER, prose.set_tooltips),
-        ("doctree-resolved", AFTER, prose.keep_formulas),
+        ("doctree-resolved", AFTER, prose.keep_together),
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),
         ("html-collect-pages", BEFORE, metadata.redirect),

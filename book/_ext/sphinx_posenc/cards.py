@@ -9,19 +9,15 @@ from docutils import nodes
 from sphinx.application import Sphinx
 
 
-def picture_of(app: Sphinx, page: str) -> list[nodes.Node]:
-    """The first picture of a chapter; its node names the file that the chapter shows."""
-    found = app.env.get_doctree(page).findall(nodes.image)
-    return [nodes.image(**each.attributes) for each in found][:1]
-
-
 def card(app: Sphinx, row: nodes.Element) -> nodes.Element:
     """A row of the table as a card."""
     number, said = row[0].astext(), row[1][0]
     link = next(said.findall(nodes.reference))
     page = str(PurePosixPath(link["refuri"]).with_suffix(""))
     said.insert(0, nodes.inline("", f"{number} ", classes=["number"]))
-    return nodes.container("", *picture_of(app, page), said, classes=["chapter-card"])
+    pictures = [*app.env.get_doctree(page).findall(nodes.image)]
+    first = [nodes.image(**each.attributes) for each in pictures[:1]]
+    return nodes.container("", *first, said, classes=["chapter-card"])
 
 
 def deal(app: Sphinx, doctree: nodes.document, docname: str) -> None:

@@ -1,9 +1,8 @@
 """The ledger of claims: its tables, and the links between its rows and the chapters.
 
 The directive ``{ledger}`` shows ``book/claims.yml`` as a table, on the site, in its Markdown twins
-and in JupyterLab. A chapter's box "In the documents" names each claim that it judges by id, as
-code; that id and the claim's row link to each other. The row of a claim that no box names links to
-the cell that asserts it, which has the id as a tag.
+and in JupyterLab. A row, and the id in the chapter's box "In the documents" that judges the claim,
+link to each other. Where no box names it, the row links to the cell that has the id as a tag.
 """
 
 import difflib

@@ -108,7 +108,7 @@ def parts(cell: Cell) -> Iterator[str]:
 def write(app: Sphinx) -> None:
     """Overwrite Sphinx's copies of the notebooks, and write the twins and their list."""
     book, site, commit = book_of(app), app.config.html_baseurl, os.environ.get("GITHUB_SHA")
-    repository = app.config.html_theme_options.get("repository_url")
+    repository = app.config.repository
     says = {page: kept.get("description") for page, kept in app.env.metadata.items()}
     listed = [f"# {app.config.html_title}", "", f"> {says['index']}", ""]
     for page, title in book.titles.items():

@@ -32,9 +32,11 @@ body {{ font-family: system-ui, sans-serif; margin: 8px; }}
 @media (prefers-color-scheme: dark) {{ :root {{ --dark: 1; }} }}
 a {{ color: inherit; font-size: 0.75rem; }}
 </style>
+<body>
 <posenc-figure kind="{name}">This figure needs JavaScript.</posenc-figure>
 <a href="../index.html" target="_blank">{book}</a>
 <script>{script}</script>
+</body>
 </html>
 """
 

@@ -11,7 +11,6 @@ import re
 import subprocess
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain
 from shutil import which
 from typing import Any
 
@@ -28,24 +27,11 @@ WITHOUT_TEXT = {
 
 
 def read_environment(app: Sphinx, config: Config) -> None:
-    """Set the base URL, which Sphinx uses for canonical links, and the theme's buttons."""
+    """Set the base URL, which Sphinx uses for canonical links, and the repository's."""
     url = os.environ.get("PAGES_URL", "").rstrip("/")
     config.html_baseurl = url and f"{url}/"
     server, repository = map(os.environ.get, ("GITHUB_SERVER_URL", "GITHUB_REPOSITORY"))
-    if server and repository:
-        github = "github.com" in server
-        config.html_theme_options |= {
-            "repository_url": f"{server}/{repository}",
-            "repository_branch": "main",
-            "use_repository_button": True,
-            "use_issues_button": True,
-            "use_source_button": True,
-            "launch_buttons": {
-                "binderhub_url": "https://mybinder.org" if github else "",
-                "colab_url": "https://colab.research.google.com" if github else "",
-                "notebook_interface": "jupyterlab",
-            },
-        }
+    config.repository = f"{server}/{repository}" if server and repository else ""
 
 
 def summary(doctree: nodes.document) -> str:
@@ -82,17 +68,14 @@ def dates(app: Sphinx) -> dict[str, str]:
 
 
 def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Add description and date (see _templates/layout.html), and point Colab at the downloads."""
+    """Add description, date and addresses to a page's context."""
     kept, url = app.env.metadata.get(page, {}), app.config.html_baseurl
     context["description"] = kept.get("description", WITHOUT_TEXT.get(page))
     context["site_url"], context["last_updated"] = url, dates(app).get(page)
+    context["repository"] = app.config.repository
     # The 404 page is served at any address, so it has no URL of its own.
     if page in {"404", app.config.root_doc}:
         context["pageurl"] = url if page != "404" else None
-    groups = [group.get("buttons", []) for group in context["header_buttons"]]
-    for button in chain.from_iterable(groups):
-        if button["text"] == "Colab":  # publishing pushes the downloads to a branch
-            button["url"] = button["url"].replace("/blob/main/", "/blob/notebooks/")
 
 
 def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:

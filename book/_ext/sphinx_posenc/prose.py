@@ -26,13 +26,9 @@ UNBROKEN = re.compile(
     """,
     re.DOTALL | re.VERBOSE,
 )
-# Code of up to 16 characters, not counting tags: it fits on any line.
-CODE = re.compile(
-    r'(?<=<code class="docutils literal notranslate)'
-    r'(?=">(?:(?:<(?!/code)[^>]*>)*[^<]){1,16}(?:<(?!/code)[^>]*>)*</code>)'
-)
 PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
-SHORT = 38  # characters of LaTeX; longer formulas may break
+# Characters of code and of LaTeX that fit on any line; longer ones may break.
+CODE, FORMULA = 16, 38
 
 
 @cache
@@ -87,12 +83,14 @@ def set_tooltips(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             link["reftitle"] = said(app)[place]
 
 
-def keep_formulas(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Keep short formulas on one line with what touches them: a comma, or the end of "k-th".
+def keep_together(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Keep short code, and short formulas with what touches them, as in "k-th", on one line.
 
     KaTeX renders inline boxes, and browsers may break lines next to any of them.
     """
-    for formula in [each for each in doctree.findall(nodes.math) if len(each.astext()) <= SHORT]:
+    for code in doctree.findall(nodes.literal):
+        code["classes"] += ["together"] * (len(code.astext()) <= CODE)
+    for formula in [each for each in doctree.findall(nodes.math) if len(each.astext()) <= FORMULA]:
         formula["classes"].append("together")
         line, at = formula.parent, formula.parent.index(formula)
         before, _, after = ["", *line, ""][at : at + 3]
@@ -118,5 +116,5 @@ def keep(found: re.Match[str]) -> str:
 
 def keep_text(body: str) -> str:
     """Allow line breaks in a page's body only where they read well."""
-    body = CODE.sub(" together", UNBROKEN.sub(keep, body))
+    body = UNBROKEN.sub(keep, body)
     return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
