@@ -5,20 +5,17 @@ import re
 from pathlib import Path
 
 import forked_kernels
-import nbval.plugin
 import near_answers
 import pictures
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
-from near_answers import ACCEPTED
 
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 
 
 def pytest_configure(config):
-    """Disable coverage in kernels: it doubles a chapter's time, and the unit tests cover all."""
+    """Fork kernels, and report progress by file."""
     forked_kernels.install()
-    nbval.plugin.setup_coverage = nbval.plugin.teardown_coverage = lambda *given: None
     if config.getoption("numprocesses", None):
         config.pluginmanager.register(Progress(config))
 
@@ -47,113 +44,75 @@ def pytest_itemcollected(item):
         item.reportinfo = lambda: (item.path, 0, item.nodeid)
 
 
-class Answer(pytest.Item):
-    """Code that runs in a copy of a chapter's namespace, after all cells."""
+class WrongAnswer(pytest.Item):
+    """Code that runs in a copy of a chapter's namespace, after its cells, and must be rejected."""
 
-    def run_in_kernel(self, source):
-        """Run it, and return the name and the text of the error that it raises."""
-        kernel = self.parent.kernel
-        sent = kernel.execute_cell_input(f"exec({source!r}, {{**globals()}})")
-        error, message = {"ename": "nothing", "evalue": ""}, None
-        while not message or message["content"].get("execution_state") != "idle":
-            message = kernel.get_message("iopub", timeout=300)
-            if message["parent_header"].get("msg_id") != sent:
-                message = None
-            elif message["msg_type"] == "error":
-                error = message["content"]
-        return error
-
-    def repr_failure(self, failure):
-        return str(failure.value)
-
-
-class WrongAnswer(Answer):
-    """A wrong answer to an exercise, which its check must reject."""
-
-    answer: str
+    source: str
     says: str
 
     def runtest(self):
-        error = self.run_in_kernel(self.answer)
-        if error["ename"] != "AssertionError" or self.says not in error["evalue"]:
-            raised = f"it raises {error['ename']}: {error['evalue']}"
+        run = f"exec({self.source!r}, {{**globals()}})"
+        client = self.parent.kernel.kc
+        reply = client.execute(run, stop_on_error=False, reply=True, timeout=300)["content"]
+        raised = f"{reply.get('ename', 'nothing')}: {reply.get('evalue', '')}"
+        if not raised.startswith("AssertionError: ") or self.says not in raised:
             pytest.fail(
-                f"{self.nodeid}\n{self.answer}\nThe check must reject this and say {self.says!r}; "
-                f"{raised}\nFix the check, or `wrong_answers` in the metadata of its cell.",
+                f"{self.nodeid}\n{self.source.removeprefix(NEAR)}\nThe check must reject this and "
+                f"say {self.says!r}; it raises {raised}\nFix the check, or `wrong_answers` in its "
+                "cell's metadata, or add it to ACCEPTED in tests/near_answers.py, with the reason.",
                 pytrace=False,
             )
 
 
-class NearAnswers(Answer):
-    """Answers near the solution's, which a check must reject, too."""
-
-    check: str
-    solution: str
-
-    def runtest(self):
-        found = f"[*accepted({self.check!r}, {self.solution!r}, globals())]"
-        error = self.run_in_kernel(f"{NEAR}\nassert not (found := {found}), found")
-        if error["ename"] != "nothing":
-            pytest.fail(
-                f"{self.nodeid}\nThe check is too loose: it accepts {error['evalue']}\n"
-                "Tighten it, or add it to ACCEPTED in tests/near_answers.py, with the reason.",
-                pytrace=False,
-            )
+def wrong_answers(notebook, chapter):
+    """Yield a name, code, and what is said of it: answers in metadata, and near the solutions."""
+    for cell in notebook.cells:
+        if given := cell.metadata.get("wrong_answers"):
+            check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
+            yield from ((f"{check}: {each.slip}", each.answer, each.says) for each in given)
+            if f"{chapter} {check}" not in near_answers.ACCEPTED:
+                calls = (c.source for c in notebook.cells if f"{check}(" in c.source)
+                solution = next(source for source in calls if source != cell.source)
+                tried = f"{NEAR}\ntry_all({check!r}, {solution!r}, globals())"
+                yield f"{check}: near the solution", tried, "all rejected"
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector):
-    """Collect the wrong answers in a notebook's metadata, after its cells."""
+    """Collect the wrong answers after a notebook's cells."""
     report = yield
     if isinstance(collector, IPyNbFile) and report.passed:
-        for cell in collector.nb.cells:
-            for given in cell.metadata.get("wrong_answers", []):
-                check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
-                item = WrongAnswer.from_parent(collector, name=f"{check}: {given.slip}")
-                item.answer, item.says = given.answer, given.says
-                report.result.append(item)
-            tried = "wrong_answers" in cell.metadata
-            if tried and f"{collector.path.stem[:2]} {check}" not in ACCEPTED:
-                item = NearAnswers.from_parent(collector, name=f"{check}: near the solution")
-                solved = (c.source for c in collector.nb.cells if f"{check}(" in c.source)
-                item.check, item.solution = check, next(s for s in solved if s != cell.source)
-                report.result.append(item)
+        for name, source, says in wrong_answers(collector.nb, collector.path.stem[:2]):
+            item = WrongAnswer.from_parent(collector, name=name)
+            item.source, item.says = source, says
+            report.result.append(item)
     return report
 
 
-def said(outputs):
-    """Split the outputs' text into lines."""
+def lines(outputs):
+    """Return the lines of the outputs' text."""
     texts = [o.get("text", o.get("data", {}).get("text/plain", "")) for o in outputs]
     return "\n".join(texts).splitlines()
 
 
-def problem(item, error):
-    """Describe what is wrong with a cell, and how to fix it."""
-    where = f"{item.path.name}, cell {item.name}"
-    store = f"If the fresh one is right: make notebooks NOTEBOOKS=notebooks/{item.path.name}"
-    if isinstance(error, str):
-        return f"{where}: the picture differs from the stored one.\n{error}\n{store}"
-    if str(error) != "Cell outputs differ":
-        return f"{where}: {error}\n{item.cell.source}\n{error.inner_traceback or ''}"
-    sides = said(item.cell.outputs), said(item.test_outputs)
-    lines = list(difflib.unified_diff(*sides, "stored", "fresh", lineterm=""))
-    lines = lines or [str(error.inner_traceback)]
-    return "\n".join([f"{where}: the output differs from the stored one.", *lines, store])
-
-
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item):
-    """Fail a cell that raises, or whose text or picture differs from the stored one."""
+    """Fail a cell that raises, or whose text or picture differs from the stored one; say where."""
     if not isinstance(item, IPyNbCell):
         return (yield)
     item.repr_failure = lambda failure: str(failure.value)
-    result, wrong = None, None
+    where = f"{item.path.name}, cell {item.name}"
+    store = f"If the fresh one is right: make notebooks NOTEBOOKS=notebooks/{item.path.name}"
     try:
         result = yield
-        name = pictures.name(item.parent.nb.cells, item.cell)
-        wrong = pictures.changed(item.cell, item.test_outputs, name)
     except NbCellError as error:
-        wrong = error
-    if wrong:
-        pytest.fail(problem(item, wrong), pytrace=False)
+        if str(error) != "Cell outputs differ":
+            pytest.fail(f"{where}: {error}\n{item.cell.source}\n{error.inner_traceback or ''}")
+        sides = lines(item.cell.outputs), lines(item.test_outputs)
+        found = [*difflib.unified_diff(*sides, "stored", "fresh", lineterm="")]
+        found = found or [str(error.inner_traceback)]
+        pytest.fail("\n".join([f"{where}: the output differs from the stored one.", *found, store]))
+    name = pictures.name(item.parent.nb.cells, item.cell)
+    if wrong := pictures.changed(item.cell, item.test_outputs, name):
+        pytest.fail(f"{where}: the picture differs from the stored one.\n{wrong}\n{store}")
     return result

@@ -38,9 +38,9 @@ def near(value, size, drawn):
     return array if isinstance(value, np.ndarray) else type(value)(array.tolist())
 
 
-def accepted(check, solution, scope):
-    """Yield answers near the solution's that a check accepts."""
-    given = []
+def try_all(check, solution, scope):
+    """Raise what a check accepts near the solution's answer, or that it rejects all."""
+    given, found = [], []
     lines = solution.splitlines()
     last = max(n for n, line in enumerate(lines) if f"{check}(" in line)
     exec("\n".join(lines[: last + 1]), {**scope, check: lambda *answer: given.append(answer)})
@@ -54,4 +54,5 @@ def accepted(check, solution, scope):
                 except (AssertionError, ValueError):  # or the chapter's own code refuses it
                     continue
                 if drawn:
-                    yield f"argument {n + 1} is {drawn[0]!s:.60}, the solution's {right!s:.60}"
+                    found.append(f"accepts {drawn[0]!s:.60} for the solution's {right!s:.60}")
+    raise AssertionError(found or "all rejected")

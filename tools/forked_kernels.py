@@ -12,7 +12,14 @@ from jupyter_client.provisioning import local_provisioner
 
 FORKS = multiprocessing.get_context("forkserver")
 # Optimizers of torch import `torch._dynamo` at their first step.
-NEEDED = ["ipykernel.kernelapp", "matplotlib.pyplot", "sklearn.manifold", "torch", "torch._dynamo"]
+NEEDED = [
+    "ipykernel.kernelapp",
+    "ipykernel.debugger",
+    "matplotlib.pyplot",
+    "sklearn.manifold",
+    "torch",
+    "torch._dynamo",
+]
 
 
 def run(cmd, cwd, env, ready):
