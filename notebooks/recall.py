@@ -1,9 +1,10 @@
 """Twenty bugs reported publicly in 2025 and 2026, rebuilt for chapter 19.
 
-Each is a short function that fails in the same way, and says in its docstring
-what went wrong. No code is copied; the report is an address on GitHub.
+Each is a short function, layer or decoder that fails in the same way, beside a
+right one. No code is copied; the report is an address on GitHub.
 """
 
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,44 +14,11 @@ from posenc.book import tiny
 from posenc.nn import rotate_pairs
 from torch import nn
 
-DECODER = tiny.Decoder(tiny.initial_weights(0))
+OMEGA = rotary_frequencies(16)[0]
 YARN = {"rope_type": "yarn", "factor": 16.0, "rope_theta": 1_000_000.0}
 YARN |= {"original_max_position_embeddings": 4096}
-SLOW = ("compile", "device")  # they load a compiler
-SECTIONS, INTERLEAVED = [0, 0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0, 0]
-
-
-class Bug(NamedTuple):
-    """What went wrong, its report, what it is in, and the law that catches it.
-
-    `law` is empty if no law can. `options` are those of the check.
-    """
-
-    says: str
-    address: str
-    kind: str
-    law: str
-    wrong: Any
-    right: Any
-    options: dict[str, Any]
-
-
-BUGS: list[Bug] = []  # in the order of the chapter's list
-
-
-def bug(law, report, right=rotate_pairs, options=(), *, role=""):
-    """Keep a wrong function; a decoder's `role` is "full" or "step"."""
-
-    def keep(wrong):
-        subject = pair(**{role: wrong}) if role else wrong
-        part = "module" if isinstance(wrong, type) else "rotary"
-        said = wrong.__doc__, f"https://github.com/{report}"
-        of = "decoder" if role else part, law, subject, right, dict(options)
-        BUGS.append(Bug(*said, *of))
-        return wrong
-
-    return keep
-
+CONFIG = {"rope_parameters": {"rope_theta": 500_000.0}}
+WEIGHTS = tiny.initial_weights(0)
 
 # What right and wrong functions are made of
 
@@ -68,40 +36,23 @@ def yarn(base=1_000_000.0, power=1):
     return turn(frequencies=omega, attention_factor=factor**power)
 
 
-def yarn_options():
-    """Return the options that this YaRN should pass with."""
-    omega, factor = rotary_frequencies(16, scaling=YARN)
-    return {"frequencies": omega, "attention_factor": factor, "widths": [16]}
-
-
 def part(extent, layout="halves", share=0.5):
-    """Turn a share of each head, as a partial or a proportional rotation."""
+    """Turn a share of each head, "partial" or "proportional"."""
+    kind = "proportional" if extent == "proportional" else "default"
+    scaling = {"rope_type": kind, "partial_rotary_factor": share}
 
     def rotate(x, positions):
-        kind = "proportional" if extent == "proportional" else "default"
-        scaling = {"rope_type": kind, "partial_rotary_factor": share}
         omega = rotary_frequencies(x.shape[-1], scaling=scaling)[0]
         return rotate_pairs(x, positions, frequencies=omega, pairing=layout)
 
     return rotate
 
 
-def half(extent):
-    """Turn half of each head, and ask for it."""
-    asked = checks.Convention("halves", extent=extent, share=0.5)
-    return part(extent), {"convention": asked}
-
-
 def axes(owner):
     """Turn each pair by the coordinate of its axis."""
     frequencies = np.zeros((3, 8))
-    frequencies[owner, np.arange(8)] = rotary_frequencies(16)[0]
-    return turn(frequencies=frequencies, pairing="halves")
-
-
-def count(cache):
-    """Count the tokens in a cache."""
-    return 0 if cache is None else int(cache[0][0].shape[2])
+    frequencies[owner, np.arange(8)] = OMEGA
+    return turn(frequencies=frequencies)
 
 
 def counted(tokens, begin):
@@ -109,228 +60,190 @@ def counted(tokens, begin):
     return np.broadcast_to(begin + np.arange(tokens.shape[1]), tokens.shape)
 
 
-def pair(full=DECODER.full, step=DECODER.step):
-    """Return two functions of a decoder, by default the tiny transformer's."""
-    return {"full": full, "step": step}
+# The bugs that take more than a line
 
 
-HALVES, SCALED = turn(pairing="halves"), lambda x, k: rotate_pairs(x, k / 4)
-OTHER_BASE = turn(base=500_000.0), {"base": 500_000}
-OF_YARN = yarn(), yarn_options()
-OF_AXES = axes(INTERLEAVED), {"axes": INTERLEAVED, "widths": [16]}
-
-
-class Rotary(nn.Module):
-    """the frequency buffer is cast along with its model"""
-
-    def __init__(self, keep=False, refill=True):
-        super().__init__()
-        self.keep, self.refill = keep, refill
-        self.register_buffer("omega", self.made(), persistent=False)
-
-    def made(self):
-        return torch.from_numpy(rotary_frequencies(16)[0]).float()
-
-    def reset_parameters(self):
-        if self.refill:
-            self.omega = self.made()
-
-    def forward(self, x, positions):
-        omega = self.made() if self.keep else self.omega
-        return rotate_pairs(x, positions, frequencies=omega)
-
-
-class Added(nn.Module):
-    """a table created on the meta device is never initialized"""
-
-    def __init__(self, d_model=16, max_len=600):
-        super().__init__()
-        self.shape = max_len, d_model
-        self.register_buffer("pe", self.made(), persistent=False)
-
-    def made(self):
-        rows = checks.KNOWN["paper"].table(*self.shape)
-        return torch.tensor(rows, dtype=torch.float32)
-
-    def forward(self, x):
-        return x + self.pe[: x.shape[1]].to(x.dtype)
-
-
-class Refilled(Added):
-    """The same, with a method that refills the buffer."""
-
-    def reset_parameters(self):
-        self.pe = self.made()
-
-
-# The bugs
-
-
-@bug("frequencies", "lyogavin/airllm/pull/369", *OTHER_BASE)
-def lost_base(x, positions):
-    """the base of the configuration is lost"""
-    config = {"rope_parameters": {"rope_theta": 500_000.0}}
-    base = config.get("rope_theta", 10_000.0)
-    return rotate_pairs(x, positions, base=base)
-
-
-@bug("norm", "turboderp-org/exllamav3/issues/259", *OF_YARN)
-def lost_factor(x, positions):
-    """YaRN's attention factor is lost"""
-    return yarn(power=0)(x, positions)
-
-
-@bug("frequencies", "paiml/aprender/pull/2161", *OF_YARN)
-def wrong_ramp(x, positions):
-    """YaRN's ramp comes from another base"""
-    return yarn(base=10_000.0)(x, positions)
-
-
-@bug("norm", "raiyanyahya/how-to-train-your-gpt/pull/7", HALVES)
 def mixed_up(x, positions):
-    """halves are turned by the angles of neighbors"""
-    omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0])
-    angles = (positions[:, None] * omega).repeat_interleave(2, dim=-1)
+    angles = positions[:, None] * torch.tensor(OMEGA)
+    angles = angles.repeat_interleave(2, dim=-1)
     first, second = x.chunk(2, dim=-1)
     turned = torch.cat((-second, first), dim=-1)
     return x * angles.cos().to(x.dtype) + turned * angles.sin().to(x.dtype)
 
 
-@bug("half", "sgl-project/sglang-jax/issues/1472")
-def half_angles(x, positions):
-    """frequencies are cast before the angle"""
-    omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0]).to(x.dtype)
-    return rotate_pairs(x, positions, frequencies=omega)
-
-
-@bug("steps", "ggml-org/llama.cpp/pull/24875", SCALED)
-def scaled_in_prefill(x, positions):
-    """prompt and steps are scaled differently"""
-    return rotate_pairs(x, positions / (4 if x.shape[-2] > 1 else 1))
-
-
-@bug("half", "huggingface/transformers/issues/38451")
-def upcast(x, positions):
-    """the result isn't cast back"""
-    return rotate_pairs(x.float(), positions)
-
-
-@bug("convention", "pie-project/pie/issues/602", *half("partial"))
-def across_the_head(x, positions):
-    """a partial rotation pairs across the whole head"""
-    return part("proportional")(x, positions)
-
-
-@bug("convention", "apple/coreai-models/issues/66", *half("proportional"))
-def within_its_part(x, positions):
-    """a proportional rotation pairs within its part"""
-    omega = rotary_frequencies(x.shape[-1])[0][: x.shape[-1] // 4]
-    return rotate_pairs(x, positions, frequencies=omega, pairing="halves")
-
-
-@bug("token", "ml-explore/mlx/issues/3949")
 def first_row_alone(x, positions):
-    """with one token per sequence, only the first sequence is right"""
     turned = rotate_pairs(x, positions)
     if x.ndim > 2 and x.shape[-2] == 1 and x.shape[0] > 1:
         turned = torch.cat((turned[:1], torch.zeros_like(turned[1:])))
     return turned
 
 
-@bug("far", "pegainfer-project/pegainfer/issues/220")
-def past_the_end(x, positions):
-    """positions beyond a table of 4096 rows are read out of bounds"""
-    return rotate_pairs(x, positions) * (positions < 4096)[..., None]
-
-
-@bug("rows", "Blaizzy/mlx-vlm/issues/1883")
-def one_for_all(x, positions):
-    """one sequence's positions are used for all"""
-    return rotate_pairs(x, positions[0] if positions.ndim == 2 else positions)
-
-
-@bug("reduced", "huggingface/diffusers/pull/13922")
 def by_product(x, positions):
-    """autocast rounds the angles, since they are a product of matrices"""
-    omega = torch.from_numpy(rotary_frequencies(x.shape[-1])[0]).float()
-    angles = positions.float()[:, None] @ omega[None].to(x.device)
-    pairs = torch.view_as_complex(x.float().reshape(*x.shape[:-1], -1, 2))
+    omega = torch.tensor(OMEGA).float().to(x.device)
+    angles = positions.float()[:, None] @ omega[None]
+    pairs = torch.view_as_complex(x.float().unflatten(-1, (-1, 2)))
     turned = pairs * torch.polar(torch.ones(()), angles.float())
     return torch.view_as_real(turned).flatten(-2).to(x.dtype)
 
 
-report, tags = "pytorch/torchtitan/issues/4783", ["made on meta"]
-bug("meta", report, Refilled, {"tags": tags})(Added)
-report = "NVIDIA-NeMo/Automodel/issues/2606"
-bug("cast", report, Rotary(keep=True), {"widths": [16]})(Rotary())
+class Added(nn.Module):
+    def __init__(self, d_model=16):
+        super().__init__()
+        self.d_model = d_model
+        self.fill()
+
+    def fill(self):
+        rows = torch.tensor(checks.KNOWN["paper"].table(600, self.d_model))
+        self.register_buffer("pe", rows.float(), persistent=False)
+
+    def forward(self, x):
+        return x + self.pe[: x.shape[1]].to(x.dtype)
 
 
-@bug("axes", "alibaba/MNN/issues/4133", *OF_AXES)
-def sections(x, positions):
-    """sections of several coordinates are in the wrong order"""
-    return axes(SECTIONS)(x, positions)
+class Refilled(Added):
+    reset_parameters = Added.fill
 
 
-@bug("ragged", "unslothai/unsloth/pull/4078", pair(), role="step")
-def one_offset(tokens, cache, positions=None, mask=None):
-    """padded texts all continue from the same offset"""
-    if count(cache):
-        positions = counted(tokens, count(cache))
-    return DECODER.step(tokens, cache, positions, mask)
+class Rotary(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.reset_parameters()
+
+    def reset_parameters(self):
+        omega = torch.tensor(OMEGA).float()
+        self.register_buffer("omega", omega, persistent=False)
+
+    def forward(self, x, positions):
+        return rotate_pairs(x, positions, frequencies=self.omega)
 
 
-@bug("packed", "axolotl-ai-cloud/axolotl/issues/3608", pair(), role="full")
-def across(tokens, positions=None, segments=None):
-    """packed texts attend to one another"""
-    return DECODER.full(tokens, positions)
+class Recomputed(Rotary):
+    def forward(self, x, positions):
+        self.reset_parameters()
+        return super().forward(x, positions)
 
 
-@bug("steps", "Blaizzy/mlx-vlm/issues/1741", pair(), role="step")
-def from_zero(tokens, cache):
-    """a chunk ignores the offset of the cache"""
-    return DECODER.step(tokens, cache, counted(tokens, 0))
+class OneOffset(tiny.Decoder):
+    def step(self, tokens, cache, positions=None, mask=None):
+        if cache:
+            positions = counted(tokens, cache[0][0].shape[2])
+        return super().step(tokens, cache, positions, mask)
 
 
-@bug("", "onnxruntime/mobius/pull/548", *OF_YARN)
-def without_multiplier(x, positions):
-    """the score's own multiplier under YaRN is missing"""
-    # No law can catch it: a rotation never sees the score.
-    return yarn()(x, positions)
+class AcrossTexts(tiny.Decoder):
+    def full(self, tokens, positions=None, segments=None):
+        return super().full(tokens, positions)
 
 
-# What the checks say of them
+class FromZero(tiny.Decoder):
+    def step(self, tokens, cache):
+        return super().step(tokens, cache, counted(tokens, 0))
 
 
-class Recalled(NamedTuple):
-    """A bug, the law that caught it, and the laws that the right one broke."""
-
-    bug: Bug
-    caught: str
-    accused: tuple[str, ...]
+# All bugs
 
 
-def recall(bugs=BUGS, *, quick=False, **options):
-    """Check the wrong and the right function of each bug.
+class Bug(NamedTuple):
+    """What goes wrong, its report, and the law that catches it, if one can."""
 
-    With `quick`, try only the law that should catch it. The options are for the
-    checks of rotations and layers, such as ``longest=5000``. If several laws
-    catch a bug, name the expected one, or else the first.
-    """
-    for each in bugs:
-        laws = [law for law in checks.laws_of(each.kind) if law not in SLOW]
-        given = {} if each.kind == "decoder" else options
-        given = given | {"laws": [each.law] if quick and each.law else laws}
-        given |= {"kind": each.kind} | each.options
-        failed, accused = (
-            checks.check(**named(one, each.kind), **given).failed
-            for one in (each.wrong, each.right)
-        )
-        caught = each.law if each.law in failed else next(iter(failed), "")
-        yield Recalled(each, caught, tuple(accused))
+    says: str
+    report: str
+    law: str
+    wrong: Any
+    right: Any = rotate_pairs
+    options: dict[str, Any] = {}  # noqa: RUF012 - read-only
+    kind: str = "rotary"
+
+    @property
+    def address(self):
+        return f"https://github.com/{self.report}"
+
+    def failed(self, subject):
+        """Check what is wrong, or right, with this law, or with all."""
+        laws = [law for law in checks.laws_of(self.kind) if law != "compile"]
+        options = {"laws": [self.law] if self.law else laws} | self.options
+        if self.kind != "decoder":
+            options |= {"longest": 5000, "length": 300}
+        return check(subject, self.kind, **options).failed
 
 
-def named(subject, kind):
-    """Name the arguments of a check."""
-    if kind != "decoder":
-        return {"subject": subject}
-    return {"subject": subject["full"], "step": subject["step"]}
+def check(subject, kind, **options):
+    """Check anything; a decoder is an object with `full` and `step`."""
+    if kind == "decoder":
+        subject, options = subject.full, options | {"step": subject.step}
+    return checks.check(subject, kind, **options)
+
+
+DECODER, YARNED, NARROW = tiny.Decoder(WEIGHTS), yarn(), {"widths": [16]}
+STRETCHED, FACTOR = rotary_frequencies(16, scaling=YARN)
+OF_YARN = {"frequencies": STRETCHED, "attention_factor": FACTOR} | NARROW
+half = partial(checks.Convention, "halves", share=0.5)
+SECTIONS, INTERLEAVED = [0, 0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0, 0]
+# fmt: off
+BUGS = [
+    Bug("the base of the configuration is lost", "lyogavin/airllm/pull/369",
+        "frequencies", turn(base=CONFIG.get("rope_theta", 10_000.0)),
+        turn(base=500_000.0), {"base": 500_000}),
+    Bug("YaRN's attention factor is lost",
+        "turboderp-org/exllamav3/issues/259",
+        "norm", yarn(power=0), YARNED, OF_YARN),
+    Bug("YaRN's ramp comes from another base", "paiml/aprender/pull/2161",
+        "frequencies", yarn(base=10_000.0), YARNED, OF_YARN),
+    Bug("halves are turned by the angles of neighbors",
+        "raiyanyahya/how-to-train-your-gpt/pull/7",
+        "norm", mixed_up, options=NARROW),
+    Bug("frequencies are cast before the angle",
+        "sgl-project/sglang-jax/issues/1472", "half",
+        lambda x, positions: rotate_pairs(
+            x, positions, frequencies=torch.tensor(OMEGA, dtype=x.dtype)),
+        options=NARROW),
+    Bug("prompt and steps are scaled differently",
+        "ggml-org/llama.cpp/pull/24875", "steps",
+        lambda x, positions: rotate_pairs(
+            x, positions / (4 if x.shape[-2] > 1 else 1)),
+        lambda x, positions: rotate_pairs(x, positions / 4)),
+    Bug("the result isn't cast back", "huggingface/transformers/issues/38451",
+        "half", lambda x, positions: rotate_pairs(x.float(), positions)),
+    Bug("a partial rotation pairs across the whole head",
+        "pie-project/pie/issues/602", "convention", part("proportional"),
+        part("partial"), {"convention": half(extent="partial")}),
+    Bug("a proportional rotation pairs within its part",
+        "apple/coreai-models/issues/66", "convention",
+        turn(frequencies=OMEGA[:4]), part("proportional"),
+        NARROW | {"convention": half(extent="proportional")}),
+    Bug("with one token per sequence, only the first sequence is right",
+        "ml-explore/mlx/issues/3949", "token", first_row_alone),
+    Bug("positions beyond a table of 4096 rows are read out of bounds",
+        "pegainfer-project/pegainfer/issues/220", "far",
+        lambda x, positions: rotate_pairs(x, positions)
+        * (positions < 4096)[..., None]),
+    Bug("one sequence's positions are used for all",
+        "Blaizzy/mlx-vlm/issues/1883", "rows",
+        lambda x, positions: rotate_pairs(
+            x, positions[0] if positions.ndim == 2 else positions)),
+    Bug("autocast rounds the angles, since they are a product of matrices",
+        "huggingface/diffusers/pull/13922",
+        "reduced", by_product, options=NARROW),
+    Bug("a table created on the meta device is never initialized",
+        "pytorch/torchtitan/issues/4783",
+        "meta", Added, Refilled, {"tags": ["made on meta"]}, "module"),
+    Bug("the frequency buffer is cast along with its model",
+        "NVIDIA-NeMo/Automodel/issues/2606",
+        "cast", Rotary(), Recomputed(), NARROW),
+    Bug("sections of several coordinates are in the wrong order",
+        "alibaba/MNN/issues/4133", "axes",
+        axes(SECTIONS), axes(INTERLEAVED), {"axes": INTERLEAVED} | NARROW),
+    Bug("padded texts all continue from the same offset",
+        "unslothai/unsloth/pull/4078",
+        "ragged", OneOffset(WEIGHTS), DECODER, kind="decoder"),
+    Bug("packed texts attend to one another",
+        "axolotl-ai-cloud/axolotl/issues/3608",
+        "packed", AcrossTexts(WEIGHTS), DECODER, kind="decoder"),
+    Bug("a chunk ignores the offset of the cache",
+        "Blaizzy/mlx-vlm/issues/1741",
+        "steps", FromZero(WEIGHTS), DECODER, kind="decoder"),
+    # A rotation never sees the score.
+    Bug("the score's own multiplier under YaRN is missing",
+        "onnxruntime/mobius/pull/548", "", YARNED, YARNED, OF_YARN),
+]
+# fmt: on

@@ -1,12 +1,8 @@
 """Run `posenc.checks` on other packages' implementations, and record the results.
 
-`make bench RECORD=notebooks/data/speed.json` installs the packages and updates both records. It
-reports and skips packages that aren't installed. To run it alone, with or without a file for the
-record: `PYTHONPATH=src .venv/bench/bin/python tools/checks_world.py`.
-
-Each entry calls an implementation as its own package does, given its module m and the arguments of
-its kind: n and d, d alone, or x and the positions k. Laws that our adapters make meaningless, such
-as torch.compile, are skipped.
+`make bench RECORD=notebooks/data/speed.json` installs the packages, and updates both records; what
+isn't installed is reported and skipped. An entry calls an implementation as its own package does,
+given its module m and the arguments of its kind: n and d, d alone, or x and the positions k.
 """
 
 import importlib
@@ -14,10 +10,11 @@ import importlib.util
 import json
 import math
 import os
+import platform
 import sys
 from datetime import date
 from functools import cache, partial
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import version
 from pathlib import Path
 
 os.environ.setdefault("KERAS_BACKEND", "torch")
@@ -27,28 +24,15 @@ import torch
 
 from posenc import checks
 
-SHOWN = (1000, 4095, 131_071, 999_999)
-OURS = ("compile", "device")  # would test the adapter, not the implementation
 LONGEST = 131_072  # for implementations that precompute a table
 TABLED, SHORT = {"longest": LONGEST}, {"longest": 20_000}
 BARE = ("timm", "timm.layers", "vit_pytorch", "torchtune", "torchtune.modules")
 
 
-def rotation(turn, m):
-    """Wrap a rotation so that it gets x of shape (1, heads, seq_len, d), as most expect."""
-
-    def rotate(x, positions):
-        four = x.reshape(1, math.prod(x.shape[:-2]), *x.shape[-2:])
-        return turn(m, four, positions).reshape(x.shape)
-
-    return rotate
-
-
-made = cache(lambda make, *given, **named: make(*given, **named))  # a layer or a table
-
-
-def zeros(n, d):
-    return torch.zeros(1, 1, 1).expand(1, n, d)
+@cache
+def made(make, *given, **named):
+    """Make a layer or a table once."""
+    return make(*given, **named)
 
 
 def timm(m, n, d):
@@ -71,12 +55,6 @@ def roformer(m, x, k):
     table = made(m.RoFormerSinusoidalPositionalEmbedding, 20_000, x.shape[-1])
     table = made(table.create_weight)[k][None, None].to(x.dtype)
     return m.RoFormerSelfAttention.apply_rotary_position_embeddings(table, x, x)[0]
-
-
-def x_rotary(m, x, k):
-    if not len(k):
-        return x.clone()
-    return m.apply_rotary_pos_emb(x, *m.RotaryEmbedding(x.shape[-1])(k))
 
 
 def lucidrains(m, x, k):
@@ -111,14 +89,14 @@ ENTRIES = (  # package, name there, kind, module, adapter (module, *arguments), 
      lambda m, d: m.SinusoidalPositionalEmbedding(d, max_seq_length=5000)),
     ("positional-encodings", "PositionalEncoding1D", "table",
      "positional_encodings.torch_encodings",
-     lambda m, n, d: m.PositionalEncoding1D(d)(zeros(n, d))),
+     lambda m, n, d: m.PositionalEncoding1D(d)(torch.empty(1, n, d))),
     ("x-transformers", "ScaledSinusoidalEmbedding", "table", X,
      torch.no_grad()(lambda m, n, d: m.ScaledSinusoidalEmbedding(d)(torch.empty(1, n, 0)))),
     ("vit-pytorch", "posemb_sincos_1d", "table", "vit_pytorch.simple_vit_1d",
      lambda m, n, d: m.posemb_sincos_1d(torch.empty(1, n, d))),
     ("timm", "build_sincos2d_pos_embed (one axis)", "table", "timm.layers.pos_embed_sincos", timm),
     ("keras-hub", "SinePositionEncoding", "table", "keras_hub.layers",
-     lambda m, n, d: m.SinePositionEncoding()(zeros(n, d))),
+     lambda m, n, d: m.SinePositionEncoding()(torch.empty(1, n, d))),
     ("gluonts", "SinusoidalPositionalEmbedding (PatchTST)", "table", GLUON,
      lambda m, n, d: m.SinusoidalPositionalEmbedding(max(n, 1), d).weight.detach()[:n], SHORT),
     ("transformers", "LlamaRotaryEmbedding", "rotary", MODELS + "llama.modeling_llama", llama),
@@ -127,7 +105,8 @@ ENTRIES = (  # package, name there, kind, module, adapter (module, *arguments), 
      MODELS + "roformer.modeling_roformer", roformer, SHORT),
     ("diffusers", "get_1d_rotary_pos_embed", "rotary", EMBEDDINGS, lambda m, x, k:
      m.apply_rotary_emb(x, m.get_1d_rotary_pos_embed(x.shape[-1], k, use_real=True))),
-    ("x-transformers", "RotaryEmbedding", "rotary", X, x_rotary),
+    ("x-transformers", "RotaryEmbedding", "rotary", X, lambda m, x, k:
+     m.apply_rotary_pos_emb(x, *m.RotaryEmbedding(x.shape[-1])(k)) if len(k) else x.clone()),
     ("rotary-embedding-torch", "rotate_queries_or_keys", "rotary", "rotary_embedding_torch",
      lucidrains),
     ("litgpt", "build_rope_cache, apply_rope", "rotary", "litgpt.model", lambda m, x, k:
@@ -141,28 +120,24 @@ ENTRIES = (  # package, name there, kind, module, adapter (module, *arguments), 
 # fmt: on
 
 
-def checked(package, name, kind, module, adapt, options=None):
-    """Check one implementation; return its row of the record, or None if it can't be imported."""
-    try:
-        number = version(package)
-        imported = importlib.import_module(module)
-    except (PackageNotFoundError, ImportError, LookupError, OSError, RuntimeError) as error:
-        print(f"skipped: {package}, {name}: {str(error).splitlines()[0]}")
-        return None
-    subject = rotation(adapt, imported) if kind == "rotary" else partial(adapt, imported)
-    laws = [law for law in checks.laws_of(kind) if kind == "module" or law not in OURS]
-    report = checks.check(subject, kind, laws=laws, **options or {})
+def check(package, number, name, kind, subject, options):
+    """Check one implementation, and return its row of the record."""
+
+    def rotate(x, positions):  # as (1, heads, seq_len, d), which most expect
+        four = x.reshape(1, math.prod(x.shape[:-2]), *x.shape[-2:])
+        return subject(four, positions).reshape(x.shape)
+
+    adapters = () if kind == "module" else ("compile", "device")  # they would test ours
+    laws = [law for law in checks.laws_of(kind) if law not in adapters]
+    report = checks.check(rotate if kind == "rotary" else subject, kind, laws=laws, **options)
     print(f"\n{package} {number}, {name}\n{report!r}", flush=True)
-    failed = {row.law: row.measured for row in report if row.status == "failed"}
     return {
         "package": package,
         "version": number.partition("+")[0],
         "name": name,
-        "kind": kind,
         "convention": report.known(),
-        "passed": [row.law for row in report if row.status == "passed"],
-        "failed": {law: two_digits(measured) for law, measured in failed.items()},
-        "errors": {k: two_digits(report.errors[k]) for k in SHOWN if k in report.errors},
+        "failed": {law: two_digits(report[law].measured) for law in report.failed},
+        "errors": {k: two_digits(report.errors[k]) for k in report.errors if k == LONGEST - 1},
     }
 
 
@@ -184,20 +159,17 @@ def write(record):
         Path(name).write_text(text + "\n", encoding="utf-8")
 
 
-def main():
-    """Check all implementations, print the reports, and record them in the file given, if any."""
-    skip_packages()
-    rows = [row for row in (checked(*each) for each in ENTRIES) if row]
-    print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
-    record = {
-        "made by": "tools/checks_world.py",
-        "date": str(date.today()),
-        "Python": sys.version.split()[0],
-        "torch": torch.__version__.partition("+")[0],
-        "implementations": rows,
-    }
-    write(record)
-
-
 if __name__ == "__main__":
-    main()
+    skip_packages()
+    rows = []
+    for package, name, kind, module, adapt, *options in ENTRIES:
+        try:
+            number, subject = version(package), partial(adapt, importlib.import_module(module))
+        except (ImportError, LookupError, OSError, RuntimeError) as error:
+            print(f"skipped: {package}, {name}: {error}")
+        else:
+            rows.append(check(package, number, name, kind, subject, *(options or [{}])))
+    print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
+    record = {"made by": "tools/checks_world.py", "date": str(date.today())}
+    record |= {"Python": platform.python_version(), "torch": version("torch").partition("+")[0]}
+    write(record | {"implementations": rows})
