@@ -35,10 +35,13 @@ def test_public_names_are_listed_and_there():
         ("nn", "torch", "torch"),
         ("book.plots", "matplotlib", "plots"),
         ("book.widgets", "anywidget", "widgets"),
+        ("book.experiments", "torch", "torch"),
     ],
 )
 def test_a_missing_extra_is_named(module, lacks, extra, monkeypatch):
     monkeypatch.setitem(sys.modules, lacks, None)
-    monkeypatch.delitem(sys.modules, f"posenc.{module}", raising=False)
+    for name in (f"posenc.{module}", "posenc.nn"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    monkeypatch.delattr(posenc, "nn", raising=False)
     with pytest.raises(ImportError, match=rf"needs {lacks}: pip install 'posenc\[{extra}\]'"):
         importlib.import_module(f"posenc.{module}")

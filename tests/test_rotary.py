@@ -62,14 +62,11 @@ def test_what_is_left_out_has_a_default(one, other):
     assert factor == again
 
 
-def test_dynamic_leaves_short_texts_alone():
+def test_what_is_short_or_stated_is_left_alone():
     for seq_len in (None, 500, 1000):
         lengths = {"max_position_embeddings": 1000, "seq_len": seq_len}
         found, _ = rotary_frequencies(16, scaling=DYNAMIC, **lengths)
         np.testing.assert_allclose(found, angular_frequencies(16), rtol=1e-15)
-
-
-def test_attention_factors_that_are_stated_or_stretch_nothing():
     assert rotary_frequencies(8, scaling=YARN | {"factor": 1.0})[1] == 1
     assert rotary_frequencies(4, scaling=LONG | {"attention_factor": 1.5})[1] == 1.5
 
@@ -89,7 +86,6 @@ ERRORS = [
     ({"scaling": [1]}, TypeError, r"scaling must be a mapping, got \[1\]"),
     ({"scaling": {"rope_type": "wrong"}}, ValueError, "must be one of default, linear.*'wrong'"),
     ({"scaling": LINEAR}, ValueError, "^scaling needs the field 'factor'$"),
-    ({"scaling": LINEAR | {"factor": "2"}}, TypeError, r"'factor'\] must be a real"),
     ({"scaling": LINEAR | {"factors": 2}}, ValueError, "type 'linear': 'factors'"),
     ({"scaling": UNSCALED | {"type": "linear"}}, ValueError, "differ: 'yarn', 'linear'"),
     ({"scaling": {"full": {}, "sliding": {}}}, ValueError, "full, sliding: pass one of them$"),
@@ -103,26 +99,13 @@ ERRORS = [
     ({"scaling": DYNAMIC, "d_model": 2, **LIMIT}, ValueError, "^scaling of .* two pairs or more"),
     ({"scaling": UNSTATED}, ValueError, "'original_max_position_emb"),
     ({"scaling": UNSCALED, **LIMIT}, ValueError, "^scaling needs .* or 'original_max"),
-    ({"scaling": YARN | {ORIGINAL: 1}}, ValueError, rf"g\['{ORIGINAL}'\] must be at least 2"),
-    ({"scaling": YARN | {"beta_fast": 1, "beta_slow": 2}}, ValueError, r"'beta_fast'\] must not"),
     ({"scaling": YARN | {"truncate": "no"}}, TypeError, "truncate.* must be a bool"),
-    ({"scaling": YARN | {"factor": None}}, ValueError, "needs the field 'factor'"),
     ({"scaling": YARN | {"factor": None}, **LIMIT}, ValueError, f"{ORIGINAL} = 4096, got 9"),
     ({"base": 1.0, "scaling": YARN}, ValueError, "base must be above 1"),
-    ({"scaling": LONG}, ValueError, "'short_factor'.* each of the 4 pairs"),
-    ({"scaling": LONG | {"short_factor": None}}, ValueError, "needs the field 'short_factor'"),
-    ({"d_model": 4, "scaling": LONG | {"long_factor": [1, 0]}}, ValueError, "must hold posit"),
-    ({"d_model": 4, "scaling": LONG | {"long_factor": [1, "2"]}}, TypeError, r"tor'\] must be a"),
-    (
-        {"scaling": LLAMA3 | {"high_freq_factor": 0.5}},
-        ValueError,
-        r"'high_freq_factor'\] must not",
-    ),
+    ({"scaling": LLAMA3 | {"high_freq_factor": 0.5}}, ValueError, "'high_freq_factor'.* not be"),
 ]
-SHRUNK = [each | {"factor": 0.9} for each in (LINEAR, DYNAMIC, SHARE, YARN, LLAMA3)]
-ERRORS += [
-    ({"scaling": each}, ValueError, r"'factor'\] must be at least 1, got") for each in SHRUNK
-]
+for each in (LINEAR, DYNAMIC, SHARE, YARN, LLAMA3):
+    ERRORS += [({"scaling": each | {"factor": 0.9}}, ValueError, r"'factor'\] must be at least 1")]
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), ERRORS)

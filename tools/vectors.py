@@ -59,19 +59,18 @@ def turned(x, angles, layout):
 
 
 def rotation(case):
-    """Rotate one vector at several positions."""
-    omega = geometric(case["d_model"], mpf(case["base"]))
-    angles = [[k * each for each in omega] for k in case["positions"]]
-    return {"values": [turned(case["x"], each, case["layout"]) for each in angles]}
-
-
-def several(case):
-    """Rotate one vector at positions with a coordinate for each axis."""
-    powers = [mpf(i) / mpf(n) for i, n in (each.split("/") for each in case["exponents"])]
-    omega = [mpmath.power(mpf(case["base"]), -power) for power in powers]
-    followed = [[place[axis] for axis in case["axis"]] for place in case["positions"]]
-    angles = [[k * each for k, each in zip(places, omega, strict=True)] for places in followed]
-    return {"values": [turned(case["x"], each, "neighbors") for each in angles]}
+    """Rotate one vector at several positions, which may have a coordinate for each axis."""
+    if axes := case.get("axis"):
+        powers = [mpf(i) / mpf(n) for i, n in (each.split("/") for each in case["exponents"])]
+        omega = [mpmath.power(mpf(case["base"]), -power) for power in powers]
+    else:
+        omega = geometric(case["d_model"], mpf(case["base"]))
+    values = []
+    for place in case["positions"]:
+        places = [place[axis] for axis in axes] if axes else [place] * len(omega)
+        angles = [k * each for k, each in zip(places, omega, strict=True)]
+        values.append(turned(case["x"], angles, case.get("layout", "neighbors")))
+    return {"values": values}
 
 
 def ramp(value, low, high):
@@ -92,16 +91,15 @@ def frequencies(case):
             omega = [each / factor for each in omega]
         case "proportional":
             omega = [each * (2 * i < share * d_model) for i, each in enumerate(omega)]
-        case "dynamic" if "alpha" in fields:
-            omega = geometric(
-                d_model, base * mpf(fields["alpha"]) ** (mpf(d_model) / (d_model - 2))
-            )
         case "ntk":
             power, pairs = mpf(fields.get("mixed_b", 1)), len(omega)
             places = [mpf(i + 1) / pairs for i in range(pairs)]
             omega = [w / factor**place**power for w, place in zip(omega, places, strict=True)]
         case "dynamic":
-            stretch = factor * case["seq_len"] / case["max_position_embeddings"] - (factor - 1)
+            if "alpha" in fields:
+                stretch = mpf(fields["alpha"])
+            else:
+                stretch = factor * case["seq_len"] / case["max_position_embeddings"] - (factor - 1)
             omega = geometric(d_model, base * stretch ** (mpf(d_model) / (d_model - 2)))
         case "longrope":
             side = "long" if case["seq_len"] > trained else "short"
@@ -137,7 +135,7 @@ def multipliers(case):
     return {"attention_factor": text(given), "score_factor": text(below**2)}
 
 
-MADE = {"tables": table, "rotations": rotation, "frequencies": frequencies, "axes": several}
+MADE = {"tables": table, "rotations": rotation, "frequencies": frequencies, "axes": rotation}
 MADE |= {"multipliers": multipliers}
 
 
