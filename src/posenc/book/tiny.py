@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posenc._validate import check_int
+from posenc.attention import alibi_slopes
 from posenc.encoding import angular_frequencies, sinusoidal_encoding
 
 Floats = NDArray[np.float32]
@@ -24,7 +25,7 @@ Cache = list[tuple[Any, Any]]
 
 A, B, QUESTION, VOCABULARY = 8, 9, 10, 12
 WIDTH, HEADS, ANSWERS, LAYERS = 32, 4, 16, 2
-SLOPES = (2.0 ** (-8 * np.arange(1, HEADS + 1) / HEADS)).astype(np.float32)[:, None, None]
+SLOPES = alibi_slopes(HEADS)[:, None, None]
 ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")
 """Ways to encode order."""
 
@@ -247,15 +248,6 @@ class Decoder:
 
     Tokens, positions and masks have the shape (batch, seq_len). By default, positions continue from
     the cache. Keys are cached after rotation, so a query needs the position that follows them.
-
-    Examples
-    --------
-    >>> decoder = Decoder(initial_weights(0))
-    >>> tokens = np.array([[1, 2, 3, 4]])
-    >>> _, cache = decoder.step(tokens[:, :3])
-    >>> scores, _ = decoder.step(tokens[:, 3:], cache)
-    >>> bool(np.allclose(scores[:, -1], decoder.full(tokens)[:, -1], atol=1e-5))
-    True
     """
 
     def __init__(self, weights: Weights, encoding: str = "rotary") -> None:
@@ -269,17 +261,17 @@ class Decoder:
         The mask is False for padding, which no token attends to. `segments` says which of several
         packed texts a token belongs to; there is no attention across texts.
         """
-        return self._run(tokens, None, positions, mask, segments)[0]
+        return self.step(tokens, None, positions, mask, segments)[0]
 
     def step(
-        self, tokens: Ints, cache: Any = None, positions: Maybe = None, mask: Maybe = None
+        self,
+        tokens: Ints,
+        cache: Any = None,
+        positions: Maybe = None,
+        mask: Maybe = None,
+        segments: Maybe = None,
     ) -> tuple[Floats, Cache]:
         """Continue from a cache: return scores after each new token, and the extended cache."""
-        return self._run(tokens, cache, positions, mask, None)
-
-    def _run(
-        self, tokens: Ints, cache: Any, positions: Maybe, mask: Maybe, segments: Maybe
-    ) -> tuple[Floats, Cache]:
         new = tokens.shape[1]
         if positions is None:
             begin = cache[-1][0][:, -1:] + 1 if cache else 0

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 
 from posenc.attention import t5_buckets
 from posenc.book.experiments.settings import HEADS, WIDTH, Settings
-from posenc.encoding import angular_frequencies, sinusoidal_encoding
-from posenc.nn import alibi_slopes, rotate_pairs
+from posenc.encoding import sinusoidal_encoding
+from posenc.nn import alibi_slopes, rotary_turns, rotate_pairs
 from posenc.rotary import rotary_frequencies
 
 
@@ -60,9 +60,8 @@ class Concatenated(Encoding):
 
 def _waves(positions: Tensor, width: int, base: float) -> Tensor:
     """Return sinusoidal rows, in torch because numpy can't read the positions under `vmap`."""
-    omega = torch.from_numpy(angular_frequencies(width, base=base))
-    angles = positions.double()[:, None] * omega
-    return torch.stack((angles.sin(), angles.cos()), -1).flatten(-2).float()
+    cos, sin = rotary_turns(positions, width, base=base)
+    return torch.stack((sin, cos), -1).flatten(-2)
 
 
 class Learned(Encoding):
