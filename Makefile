@@ -167,7 +167,7 @@ bench: .venv/bench/installed ## benchmark against other libraries (RECORD=notebo
 
 # The lowest versions that pyproject.toml allows, or the newest.
 RESOLUTION := lowest-direct
-versions-lowest-direct = $(patsubst %,tests/test_%.py,encoding nn plots widgets)
+versions-lowest-direct = $(patsubst %,tests/test_%.py,encoding nn widgets)
 versions-highest = $(versions-lowest-direct) tests/test_experiments.py notebooks
 versions: .venv ## test with the lowest versions instead of the pinned ones, or the newest (RESOLUTION=highest)
 	@$(PYTHON) tools/install.py .venv/$(RESOLUTION) --no-config --all-extras --group book --group test \

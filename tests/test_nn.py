@@ -1,13 +1,118 @@
-"""The torch module and functions: what the laws in `test_checks` don't cover, and every error."""
+"""What posenc.nn has, and rotations and biases in numpy: the definition, and every error."""
+
+from dataclasses import replace
 
 import numpy as np
 import pytest
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from posenc import angular_frequencies, nn, sinusoidal_encoding
+import posenc
+from posenc import alibi_bias, alibi_slopes, nn, rotary_turns, rotate_pairs, t5_buckets
 from posenc.nn import SinusoidalPositionalEncoding as Layer
-from posenc.nn import alibi_slopes, rotate_pairs
+
+RNG = np.random.default_rng(0)
+LIBRARIES = pytest.mark.parametrize("library", [posenc, nn], ids=["numpy", "torch"])
+TENSORS = ("x", "positions", "turns")
+
+
+def call(library, name, **options):
+    """Call a function of a library, which gets its own arrays."""
+    if library is nn:
+        tensors = torch.utils._pytree.tree_map_only(np.ndarray, torch.from_numpy, options)
+        options |= {name: each for name, each in tensors.items() if name in TENSORS}
+    return getattr(library, name)(**options)
+
+
+def defined(x, positions=None, base=1e4, frequencies=None, attention_factor=1.0, **options):
+    """Turn pairs as complex numbers, by angles that the slow way computes."""
+    axis, first = options.get("seq_dim", -2), options.get("first", 0)
+    rows = np.moveaxis(x, axis, -2).copy()
+    n, width = rows.shape[-2], rows.shape[-1] - first
+    where = np.arange(n) if positions is None else np.asarray(positions)
+    if frequencies is None:
+        frequencies = [base ** (-2 * i / width) for i in range(width // 2)]
+    omega = np.atleast_2d(frequencies)
+    pairs, where = omega.shape[1], where if len(omega) > 1 else where[..., None]
+    for index in np.ndindex(rows.shape[:-1]):
+        at = where if where.ndim == 2 else where[min(index[0], len(where) - 1)]
+        for i in range(pairs):
+            two = (2 * i, 2 * i + 1) if "pairing" in options else (i, i + pairs)
+            a, b = (first + each for each in two)
+            z = complex(rows[*index, a], rows[*index, b]) * attention_factor
+            z *= np.exp(1j * sum(k * w for k, w in zip(at[index[-1]], omega[:, i], strict=True)))
+            rows[*index, a], rows[*index, b] = z.real, z.imag
+    return np.moveaxis(rows, -2, axis)
+
+
+NEIGHBORS = {"pairing": "neighbors"}
+EACH = np.array([[0, 1, 2, 3, 4], [7, 8.5, 9, -1, 2]])
+OPTIONS = [
+    {},
+    {"base": 50, **NEIGHBORS},
+    {"positions": EACH},
+    {"positions": EACH, **NEIGHBORS},
+    {"positions": EACH[1:], "attention_factor": 1.5, "frequencies": [1.0, 0.3, 0.1]},
+    {"positions": RNG.random((5, 2)), "frequencies": RNG.random((2, 3)), "first": 2, **NEIGHBORS},
+    {"positions": np.array([3, 4, 5]), "seq_dim": 1},
+    {"positions": EACH[:1, :3], "seq_dim": 1, "first": 4},
+    {"positions": np.array([8, 9]), "seq_dim": 0},
+]
+
+
+@LIBRARIES
+@pytest.mark.parametrize("options", OPTIONS)
+def test_rotations_are_as_defined(library, options):
+    x = RNG.normal(size=(2, 3, 5, 8))
+    expected = defined(x, **options)
+    for kind in (np.float64, np.float32):
+        odd = np.concatenate((x, x[..., :1]), axis=-1).astype(kind)[..., :8]
+        for rows in (x.astype(kind), odd):  # whose strides rule torch's complex numbers out
+            found = np.asarray(call(library, "rotate_pairs", x=rows, **options))
+            assert (found.dtype, found.shape) == (kind, x.shape)
+            np.testing.assert_allclose(found, expected, rtol=0, atol=12 * np.finfo(kind).eps)
+
+
+@LIBRARIES
+def test_turns_are_made_once_in_the_dtype_asked(library):
+    x, k = RNG.normal(size=(5, 8)), np.arange(5)
+    kind = np.float64 if library is posenc else torch.float64
+    turns = call(library, "rotary_turns", positions=k, d_model=8, base=50, dtype=kind)
+    found = call(library, "rotate_pairs", x=x, turns=turns)
+    np.testing.assert_array_equal(found, call(library, "rotate_pairs", x=x, base=50))
+    once = call(library, "rotary_turns", positions=k, d_model=8)
+    usual = call(library, "rotary_turns", positions=k, d_model=8, base=10_000)
+    assert all(map(np.array_equal, once, usual))
+    assert np.asarray(once[0]).dtype == (np.float64 if library is posenc else np.float32)
+
+
+def test_slopes_and_bias(request):
+    between = [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
+    assert alibi_slopes(12).tolist() == pytest.approx([2**-h for h in range(1, 9)] + between)
+    request.addfinalizer(lambda: torch.set_default_dtype(torch.float32))
+    torch.set_default_dtype(torch.float64)
+    for heads in (1, 3, 12):
+        assert torch.equal(nn.alibi_slopes(heads), torch.from_numpy(alibi_slopes(heads)))
+    assert alibi_slopes(3).dtype == np.float32
+    k = np.arange(6)
+    expected = -np.abs(np.subtract.outer(k, k)) * alibi_slopes(3)[:, None, None]
+    np.testing.assert_array_equal(alibi_bias(3, 6), expected)
+    np.testing.assert_array_equal(alibi_bias(3, [4, 5], k), expected[:, 4:])
+
+
+def test_buckets_are_those_of_the_definition():
+    """At each distance below 2 · `limit`, counted as bounds that the distance has passed."""
+    for buckets, limit, both in ((32, 128, True), (32, 128, False), (64, 512, True), (6, 9, False)):
+        own = buckets // (4 if both else 2)
+        bounds = [*range(1, own), *(own * (limit / own) ** (j / own) for j in range(own))]
+        away = np.arange(2 * limit)
+        expected = (away[:, None] >= np.array(bounds) - 1e-9).sum(1)
+        named = {"n_buckets": buckets, "max_distance": limit, "bidirectional": both}
+        np.testing.assert_array_equal(t5_buckets(-away, **named), expected)
+        after = t5_buckets(away[1:], **named)
+        np.testing.assert_array_equal(after, expected[1:] + 2 * own if both else 0 * after)
+        if (buckets, limit) == (32, 128):  # the defaults
+            np.testing.assert_array_equal(t5_buckets(-away, bidirectional=both), expected)
 
 
 def random(*shape):
@@ -18,7 +123,7 @@ def test_buffer_and_dropout():
     layer = Layer(64, dropout=0.5)
     assert (list(layer.parameters()), layer.state_dict(), layer.pe.shape) == ([], {}, (5000, 64))
     assert Layer(64).dropout.p == 0.1
-    table = sinusoidal_encoding(20, 8, base=99)
+    table = posenc.sinusoidal_encoding(20, 8, base=99)
     np.testing.assert_array_equal(Layer(8, 20, base=99).pe, table)
     Layer(8, base=99).load_state_dict({"pe": torch.from_numpy(table)})
     torch.manual_seed(0)
@@ -40,7 +145,7 @@ def test_rows_are_added_to_each_text(batch_first):
 def test_a_cast_layer_keeps_its_digits_and_gives_one_answer():
     x, where = torch.zeros(1, 300, 8), torch.arange(300)
     layer = Layer(8, max_len=300, dropout=0.0, base=50)
-    exact = sinusoidal_encoding(300, 8, base=50, dtype=np.float64)
+    exact = posenc.sinusoidal_encoding(300, 8, base=50, dtype=np.float64)
     for kind in (torch.bfloat16, torch.float16, torch.float32, torch.float64):
         cast = layer.to(kind)
         np.testing.assert_array_equal(cast.pe.numpy(), exact.astype(cast.pe.numpy().dtype))
@@ -66,35 +171,35 @@ def test_devices(request):
     """The meta device, which doesn't mix with the CPU, stands in for others."""
     request.addfinalizer(nn._with_float64.cache_clear)
     x, layer = torch.zeros(2, 4, 8, device="meta"), Layer(8, dropout=0.0, device="meta")
-    omega = angular_frequencies(8)
+    omega = posenc.angular_frequencies(8)
     there = torch.arange(4, device="meta")
-    assert layer(x, there).device == rotate_pairs(x, there, frequencies=omega).device == x.device
+    assert layer(x, there).device == nn.rotate_pairs(x, there, frequencies=omega).device == x.device
     nn._with_float64.cache_clear()
     with NoFloat64():
         for positions in (None, torch.arange(4)):
             assert layer(x, positions).device == x.device
-            turned = rotate_pairs(x, positions, frequencies=omega)
+            turned = nn.rotate_pairs(x, positions, frequencies=omega)
             assert (turned.device, turned.dtype) == (x.device, torch.float32)
 
 
 @pytest.mark.parametrize("pairing", ["halves", "neighbors"])
 def test_products_in_float32_are_rounded_once(pairing):
     x = random(64, 128, 64).bfloat16()
-    exact = rotate_pairs(x.double(), pairing=pairing)
-    once = rotate_pairs(x.float(), pairing=pairing).bfloat16()
-    found = rotate_pairs(x, pairing=pairing, dtype=torch.float32)
+    exact = nn.rotate_pairs(x.double(), pairing=pairing)
+    once = nn.rotate_pairs(x.float(), pairing=pairing).bfloat16()
+    found = nn.rotate_pairs(x, pairing=pairing, dtype=torch.float32)
     off, least = ((each.double() - exact).norm() for each in (found, once))
     assert found.dtype == torch.bfloat16
-    assert off <= 1.05 * least < 1.5 * (rotate_pairs(x, pairing=pairing) - exact).norm()
+    assert off <= 1.05 * least < 1.5 * (nn.rotate_pairs(x, pairing=pairing) - exact).norm()
 
 
 @pytest.mark.parametrize("pairing", ["halves", "neighbors"])
 def test_what_is_traced_is_computed_the_same(pairing, monkeypatch):
     x, k = random(5, 8).double(), torch.arange(5) / 3
-    found = rotate_pairs(x, k, pairing=pairing)
+    found = nn.rotate_pairs(x, k, pairing=pairing)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
-    torch.testing.assert_close(rotate_pairs(x, k, pairing=pairing), found, rtol=0, atol=1e-14)
-    assert rotate_pairs(x, k / 0).isnan().any()  # values can't be looked at
+    torch.testing.assert_close(nn.rotate_pairs(x, k, pairing=pairing), found, rtol=0, atol=1e-14)
+    assert nn.rotate_pairs(x, k / 0).isnan().any()  # values can't be looked at
 
 
 def test_the_conventions_of_torch_s_modules():
@@ -103,19 +208,23 @@ def test_the_conventions_of_torch_s_modules():
     assert repr(layer).splitlines()[1].strip() == "8, max_len=10, base=10000.0, batch_first=True"
     with torch.device("meta"):
         assert Layer(8).pe.is_meta
-    assert alibi_slopes(3, device="meta").is_meta
+    assert nn.alibi_slopes(3, device="meta").is_meta
 
 
 @pytest.mark.parametrize("length", [1, 20, 70])
 @pytest.mark.parametrize("axis", [None, 0, 1])
 def test_an_old_checkpoint_loads_if_its_table_is_this_one(length, axis):
-    old = torch.from_numpy(sinusoidal_encoding(length, 8)).bfloat16()
+    old = torch.from_numpy(posenc.sinusoidal_encoding(length, 8)).bfloat16()
     old = old if axis is None else old.unsqueeze(axis)
     model = torch.nn.Sequential(Layer(8, max_len=50))
     for saved in (old.to("meta"), old):
         model.load_state_dict({"0.pe": saved})
-        np.testing.assert_array_equal(model[0].pe.numpy(), sinusoidal_encoding(50, 8))
-    others = [sinusoidal_encoding(20, 6), sinusoidal_encoding(20, 8, base=99), np.float32(1)]
+        np.testing.assert_array_equal(model[0].pe.numpy(), posenc.sinusoidal_encoding(50, 8))
+    others = [
+        posenc.sinusoidal_encoding(20, 6),
+        posenc.sinusoidal_encoding(20, 8, base=99),
+        np.float32(1),
+    ]
     for wrong in (*others, np.stack([old.float()] * 2), old.float().numpy() + np.float32(0.02)):
         saved = {"0.pe": torch.as_tensor(wrong)}
         with pytest.warns(UserWarning, match=r"0.pe .* is not the table of this layer: its width"):
@@ -124,7 +233,44 @@ def test_an_old_checkpoint_loads_if_its_table_is_this_one(length, axis):
             model.load_state_dict(saved)
 
 
-X = torch.ones(2, 4)
+X, ONE = np.ones((2, 4)), rotary_turns([7], 4)
+WRONG = [  # arguments of `rotate_pairs` beside x, in both libraries
+    ({"x": X[0]}, ValueError, r"^x must have at least 2 dimensions, got shape \(4,\)"),
+    ({"x": X[:, 1:]}, ValueError, "^d_model must be even"),
+    ({"pairing": "thirds"}, ValueError, "^pairing must be 'halves' or 'neighbors'"),
+    ({"seq_dim": -1}, ValueError, "^seq_dim must be .* not the last, got -1"),
+    ({"first": 4}, ValueError, "^first must be .* dimension of x, below 4, got"),
+    ({"first": 1}, ValueError, "^first must be even and a dim.* of x, .* got 1"),
+    ({"positions": np.array([0, np.nan])}, ValueError, "^positions must be finite, got "),
+    ({"positions": X[0] > 0}, TypeError, "^positions must .*real numbers.*"),
+    ({"x": X[None], "positions": X}, ValueError, r"\(2,\), \(1, 2\) or .* got \(2, 4\)"),
+    ({"attention_factor": 0}, ValueError, "^attention_factor must be positive"),
+    ({"attention_factor": "1"}, TypeError, "^attention_factor must be a real"),
+    ({"frequencies": X[0] > 0}, TypeError, "^frequencies must "),
+    ({"frequencies": [np.inf]}, ValueError, "^frequencies must be finite"),
+    ({"frequencies": X[0]}, ValueError, "^frequencies must have at most 2 pairs, got 4"),
+    ({"frequencies": X[0, :0]}, ValueError, "^freq.* at least 1 pair, got"),
+    ({"frequencies": np.ones((3, 1))}, ValueError, "a coordinate for each of 3 axes, got"),
+    ({"frequencies": X[0, :2], "base": 9}, ValueError, "^base .* with frequencies"),
+    ({"positions": X[0], "turns": (X, X)}, ValueError, "^positions .* which include it$"),
+    ({"base": 9, "turns": (X, X)}, ValueError, "^base must not be given with turns"),
+    ({"turns": ONE}, ValueError, r"shape \(2,\), \(1, 2\) or .* got \(1,\)"),
+    ({"turns": (X, X[0])}, ValueError, "^turns must be two of one shape"),
+    ({"turns": ([1], [2])}, TypeError, "^turns must be rotary_turns' pair of (ndarray|Tensor)"),
+    ({"turns": X}, TypeError, "^turns must be rotary_turns' pair"),
+    ({"first": 2, "turns": (X, X)}, ValueError, "at most 1 pairs .* 2 of 4, got"),
+]
+
+
+@LIBRARIES
+@pytest.mark.parametrize(("options", "error", "words"), WRONG)
+def test_wrong_arguments_are_refused(library, options, error, words):
+    with pytest.raises(error, match=words):
+        call(library, "rotate_pairs", **{"x": X} | options)
+
+
+T = torch.ones(2, 4)
+JAGGED = torch.nested.nested_tensor([T, T[:1]], layout=torch.jagged)
 BAD = [
     (lambda: Layer(8, 0), ValueError, "max_len must be at least 1, got 0"),
     (lambda: Layer(8, dropout="0"), TypeError, "^dropout must be a real number"),
@@ -132,22 +278,79 @@ BAD = [
     (lambda: Layer(8, dropout=-0.1), ValueError, r"dropout must be in \[0, 1\), got -0.1"),
     (lambda: Layer(8, batch_first=1), TypeError, "batch_first must be a bool, got 1"),
     (lambda: Layer(4)(np.zeros((1, 4, 4))), TypeError, "x must be a floating-point"),
-    (lambda: Layer(4)(X), ValueError, "x must have 3 dimensions"),
-    (lambda: Layer(6)(X[None]), ValueError, r"width d_model = 6, got shape \(1, 2, 4\)"),
-    (lambda: Layer(4)(X[None], "a"), TypeError, "^positions must be a tensor of real .* 'a'"),
-    (lambda: Layer(4)(X[None], X[0]), ValueError, r"shape \(2,\), \(1, 2\) or .*, got \(4,\)"),
-    (lambda: Layer(4, 1)(X[None]), ValueError, "at most max_len = 1 .* got 2: give .* or pass pos"),
+    (lambda: Layer(4)(T), ValueError, "x must have 3 dimensions"),
+    (lambda: Layer(6)(T[None]), ValueError, r"width d_model = 6, got shape \(1, 2, 4\)"),
+    (lambda: Layer(4)(T[None], "a"), TypeError, "^positions must be a tensor of real .* 'a'"),
+    (lambda: Layer(4)(T[None], T[0]), ValueError, r"shape \(2,\), \(1, 2\) or .*, got \(4,\)"),
+    (lambda: Layer(4, 1)(T[None]), ValueError, "at most max_len = 1 .* got 2: give .* or pass pos"),
+    (lambda: rotate_pairs([[1, 2]]), TypeError, "^x must hold floating-point numbers, got int"),
+    (
+        lambda: nn.rotate_pairs(T.long()),
+        TypeError,
+        "^x must be a floating-point tensor, got one of",
+    ),
+    (lambda: nn.rotate_pairs(X), TypeError, "^x must be a floating-point tensor, got array"),
+    (lambda: nn.rotate_pairs(JAGGED), TypeError, r"^x must be a dense .*: pass x.values\(\)"),
+    (lambda: nn.rotate_pairs(T, dtype="half"), TypeError, "^dtype must be a floating-point type"),
+    (lambda: rotary_turns([1.0]), ValueError, "^d_model or frequencies must be given$"),
+    (lambda: nn.rotary_turns(T[0]), ValueError, "^d_model or frequencies must be given$"),
+    (lambda: rotary_turns([1], 4, dtype=int), TypeError, "^dtype must be a floating-point type"),
+    (lambda: nn.alibi_slopes(0), ValueError, "^n_heads must be at least 1"),
+    (lambda: t5_buckets([0.5]), TypeError, "^offsets must hold whole numbers"),
+    (lambda: t5_buckets([1], n_buckets=6), ValueError, "^n_buckets must be a multiple of 4, got 6"),
+    (lambda: t5_buckets([1], max_distance=8), ValueError, "^max_distance must be at least 9"),
 ]
+
+
+@pytest.mark.parametrize(("wrong", "error", "words"), BAD)
+def test_bad_input_is_refused(wrong, error, words):
+    with pytest.raises(error, match=words):
+        wrong()
 
 
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
 def test_scripting_is_refused_in_a_sentence():
-    for scripted in (rotate_pairs, Layer(4), torch.nn.Sequential(Layer(4))):
+    for scripted in (nn.rotate_pairs, Layer(4), torch.nn.Sequential(Layer(4))):
         with pytest.raises(TypeError, match=r"^posenc.nn can't be scripted: use torch.compile"):
             torch.jit.script(scripted)
 
 
-@pytest.mark.parametrize(("call", "error", "words"), BAD)
-def test_bad_input_is_refused(call, error, words):
-    with pytest.raises(error, match=words):
-        call()
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
+LLAMA = {"model_type": "llama", "head_dim": 8, "rope_scaling": YARN, "rope_theta": 500.0}
+IMAGES = {"model_type": "qwen2_vl", "head_dim": 8, "rope_theta": 1e4}
+IMAGES |= {"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}}
+
+
+def test_a_layer_of_a_configuration_gives_its_turns_and_rotates():
+    """With the attention factor, the pairing and the part that turns, in numpy and in torch."""
+    (layers,), k = posenc.read_config(LLAMA).layers, np.arange(5)
+    omega, factor = posenc.rotary_frequencies(8, base=500, scaling=YARN)
+    x, named = RNG.normal(size=(2, 5, 8)), {"frequencies": omega, "attention_factor": factor}
+    found = layers.rotate(x, layers.turns(k), pairing="halves")
+    np.testing.assert_allclose(found, rotate_pairs(x, **named), rtol=1e-15)
+    turns = layers.turns(torch.arange(5))
+    other = layers.rotate(torch.from_numpy(x).float(), turns, pairing="halves")
+    np.testing.assert_allclose(other.numpy(), found, rtol=0, atol=2e-6)
+    part = replace(layers, rotated=4, first=4, frequencies=(1.0, 0.1), pairing="neighbors")
+    named = {"frequencies": [1.0, 0.1], "attention_factor": factor, "first": 4}
+    expected = rotate_pairs(x, pairing="neighbors", **named)
+    np.testing.assert_array_equal(part.rotate(x, part.turns(k)), expected)
+    with pytest.raises(ValueError, match=r"^x must have width head_dim = 8, got 4"):
+        layers.rotate(x[..., :4], layers.turns(k))
+    with pytest.raises(ValueError, match=r"^pairing must be .*, as the file doesn't say it$"):
+        replace(layers, pairing=None).rotate(x, layers.turns(k))
+
+
+def test_a_layer_has_frequencies_for_each_axis_and_for_longer_texts():
+    (layers,) = posenc.read_config(IMAGES).layers
+    places = np.array([[5, 6, 7], [1, 0, 2]])
+    cos, _ = layers.turns(places, by_axis=True)
+    np.testing.assert_allclose(cos, np.cos(places[:, layers.axes] * layers.frequencies))
+    text = layers.turns([5, 1])
+    np.testing.assert_allclose(layers.turns([[5] * 3, [1] * 3], by_axis=True), text, rtol=1e-14)
+    longer = replace(layers, axes=None, frequencies_beyond=(0.5,), attention_factor_beyond=2.0)
+    np.testing.assert_allclose(longer.turns([3], beyond=True)[0], [[2 * np.cos(1.5)]])
+    silent = replace(layers, frequencies=None)
+    for wrong, words in ((longer, "^by_axis must be False"), (silent, "how")):
+        with pytest.raises(ValueError, match=words):
+            wrong.turns(places, by_axis=True)

@@ -1,14 +1,17 @@
-"""The widgets: arguments, limits, pictures, and the fields passed to their script."""
+"""The figures: arguments, limits and script of live ones, and helpers that no picture covers."""
 
 import json
 import re
+import sys
 from contextlib import suppress
 
+import matplotlib as mpl
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
-from posenc.book import widgets
-from posenc.book.widgets import Curves, Heatmap, Kernel, Rotation, Switch
+from posenc.book import plots, widgets
+from posenc.book.widgets import Curves, Heatmap, Rotation, Switch
 
 VIEW = "application/vnd.jupyter.widget-view+json"
 
@@ -44,7 +47,6 @@ BAD = [
     (Heatmap, {"seq_len": 10, "position": 10}, ValueError, "position must be at most 9, got 10"),
     (Curves, {"d_model": 8, "pair": 4}, ValueError, "pair must be at most 3, got 4"),
     (Rotation, {"offset": -65}, ValueError, "offset must be at least -64, got -65"),
-    (Kernel, {"seq_len": 8, "offset": 8}, ValueError, "offset must be at most 7, got 8"),
     (Switch, {"variant": "b"}, ValueError, "variant must be one of halves, .*, got 'b'"),
     (Switch, {"width": 8, "color": 1}, TypeError, "Switch has no argument color, width"),
 ]
@@ -95,3 +97,37 @@ def test_variants_are_wrong_as_named():
         (tables["own exponent"][:, ::2], right[:, ::2]),
     ]:
         np.testing.assert_allclose(found, wanted, rtol=0, atol=1e-13)
+
+
+@mpl.rc_context({"backend": "agg"})
+def test_axes_are_those_given_or_new():
+    ax = plots.curves([5, 7], [[0, 1], [1, 0]], ["up", "down"])
+    assert plots.curves([0], [[0]], ["same axes"], ax) is ax
+    plots.intervals(["a"], [np.nan], [[0, 1]], ax, shift=0.2)
+    assert len(ax.containers) == 1
+    image = plots.heatmap(np.eye(2), limit=3)
+    assert image.axes is not ax
+    assert image.get_clim() == (-3, 3)
+    plt.close("all")
+
+
+@mpl.rc_context()
+def test_style_inside_and_outside_jupyter(monkeypatch):
+    calls, inline = [], "matplotlib_inline.backend_inline"
+    with monkeypatch.context() as patch:
+        formats = f"{inline}.set_matplotlib_formats"
+        patch.setattr(formats, lambda *kinds, **options: calls.append((kinds, options)))
+        plots.use_style()
+    assert calls == [(("svg",), {"metadata": {"Date": None}, "bbox_inches": None})]
+    monkeypatch.setitem(sys.modules, inline, None)
+    plots.use_style()
+    assert mpl.rcParams["image.cmap"] == plots.DIVERGING
+
+
+def test_a_table_says_the_same_as_text_and_as_html():
+    table = plots.Table(["task", "share"], [["<order>", 0.5]])
+    assert repr(table) == "task     share\n<order>    0.5"
+    assert '<th scope="row">&lt;order&gt;</th><td>0.5</td>' in table._repr_html_()
+    assert '<th scope="col">share</th>' in table._repr_html_()
+    with pytest.raises(ValueError, match="2 cells"):
+        plots.Table(["task", "share"], [["order"]])
