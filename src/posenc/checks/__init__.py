@@ -16,6 +16,7 @@ interleaved; exponent i/(d/2); base 10000; counted from 0 up (paper)
 from __future__ import annotations
 
 import inspect
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
@@ -24,7 +25,6 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.checks import modules  # noqa: F401 - it registers laws
 from posenc.checks.adapters import Layer, Rotation, Table
-from posenc.checks.arrays import loaded_torch
 from posenc.checks.biases import Bias, Expected
 from posenc.checks.conventions import KNOWN, Convention
 from posenc.checks.decoders import Decoder
@@ -212,11 +212,11 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
 def kind_of(subject: Any) -> str:
     """Guess what a subject is: "table", "module", "rotary" or "bias".
 
-    A torch module, or its class, is a "module", unless its ``forward`` can't be called without
-    positions: then it is "rotary". Functions differ in their arguments: a single one means "bias",
-    a second one with a name for positions means "rotary", and anything else is a "table".
+    A torch module, or its class, is "rotary" if its ``forward`` can't be called without positions,
+    else a "module". A function of a single argument is a "bias"; of a second one with a name for
+    positions, "rotary"; any other, a "table".
     """
-    torch = loaded_torch()
+    torch = sys.modules.get("torch")
     kind: Any = subject if isinstance(subject, type) else type(subject)
     layer = bool(torch and issubclass(kind, torch.nn.Module))
     named = inspect.signature(kind.forward if layer else subject).parameters.values()
@@ -247,9 +247,9 @@ def parametrize_with_checks(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a pytest function to run as one test per subject and law.
 
-    The function takes one argument, ``check``, and calls it. A subject is checked once, by the test
-    of its first law. Expected failures, laws with reasons or a file of them (`expected_failures`),
-    are strict xfails. The other arguments are those of `check`.
+    The function takes one argument, ``check``, and calls it. Expected failures, laws with reasons
+    or a file of them (`expected_failures`), are strict xfails. The other arguments are those of
+    `check`.
     """
     import pytest
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import inspect
 import math
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from decimal import Decimal
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from posenc._validate import check_int, check_positions, check_real
 from posenc.checks import conventions as conv
-from posenc.checks.arrays import Library, floats, guess_library, loaded_torch, same_type, unit_of
+from posenc.checks.arrays import Library, floats, guess_library, same_type, unit_of
 from posenc.checks.conventions import UNIT, Fit, Floats, Waves
 from posenc.checks.laws import Broken, Raised, Skip, WrongShape, user
 from posenc.checks.probe import POSITIONS, Turning, take
@@ -50,7 +51,7 @@ class Table(Turning):
     def floats_of(self, seq_len: int, d_model: int, half: str = "") -> Floats:
         """Return the rows in float64, without a batch axis of length 1; `table` is cached."""
         if half:
-            space = loaded_torch() if half == "bfloat16" else np
+            space = sys.modules.get("torch") if half == "bfloat16" else np
             made = user(self.subject, seq_len, d_model, dtype=getattr(space, half))
             same_type(made, half)
         else:
@@ -180,15 +181,15 @@ class Layer(Table):
         import torch  # not among what a table needs
 
         super().__init__(self.added, **options)
-        if d_model is not None:
-            check_int("d_model", d_model, minimum=2)
+        width = None if d_model is None else check_int("d_model", d_model, minimum=2)
         self.torch: Any = torch
         self.library = Library(torch)
         self.fixed: bool = isinstance(module, torch.nn.Module)
-        fixed = user(copy.deepcopy, module) if self.fixed else None
-        self.make: Callable[[int], Any] = (lambda d_model: fixed) if self.fixed else module
+        self.make: Callable[[int], Any] = module
         if self.fixed:
-            self.widths = (width_of(fixed) if d_model is None else d_model,)
+            fixed = user(copy.deepcopy, module)
+            self.make = lambda d_model: fixed
+            self.widths = (width or width_of(fixed),)
         self.layer: Callable[[int], Any] = cache(lambda d_model: user(self.make, d_model).eval())
         self.module: Any = self.layer(self.widths[0])
         first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
@@ -228,9 +229,6 @@ class Layer(Table):
         found = float((rest * x).sum() / (x * x).sum())
         return min((1.0, math.sqrt(x.shape[2])), key=lambda one: abs(one - found))
 
-    def back(self, weights: Floats, positions: Sequence[int]) -> Floats:
-        return self.multiplier * weights
-
     def halves(self) -> list[tuple[str, str, Any]]:
         half = user(copy.deepcopy(self.module).to, self.torch.bfloat16)
         return [("bfloat16", "bfloat16", half)]
@@ -238,12 +236,11 @@ class Layer(Table):
 
 def width_of(module: Any) -> int:
     """Infer the width of a layer from its attributes or its table."""
-    name = take(list(vars(module)), WIDTH)
-    if name is not None and isinstance(getattr(module, name), int):
-        return int(getattr(module, name))
-    for each in [*module.buffers(), *module.parameters()]:
-        if each.ndim > 1:
-            return int(each.shape[-1])
+    tables = [each for each in (*module.buffers(), *module.parameters()) if each.ndim > 1]
+    sizes = [getattr(module, name, None) for name in WIDTH] + [each.shape[-1] for each in tables]
+    for size in sizes:
+        if isinstance(size, int):
+            return size
     raise ValueError("the width of the layer can't be inferred: pass d_model")
 
 
@@ -272,12 +269,11 @@ class Rotation(Turning):
         self.axes: int = 0 if axes is None else check_int("axes", axes, minimum=2)
         self.omega_of_axes: Floats | None = None
         if frequencies is not None:
-            self.omega = check_positions(frequencies, "frequencies", ndim=None)
-        if self.omega is not None and self.omega.ndim == 2:
-            if len(self.omega) != self.axes:
-                got = f"{len(self.omega)}, axes={axes}"
-                raise ValueError(f"frequencies need a row per axis, got {got}")
-            self.omega, self.omega_of_axes = self.omega.sum(axis=0), self.omega
+            omega = self.omega = check_positions(frequencies, "frequencies", ndim=None)
+            if omega.ndim == 2 and len(omega) != self.axes:
+                raise ValueError(f"frequencies need a row per axis, got {len(omega)}, axes={axes}")
+            if omega.ndim == 2:
+                self.omega, self.omega_of_axes = omega.sum(axis=0), omega
         made = cache(rotate) if isinstance(rotate, type) else lambda d_model: rotate
         self.made: Callable[[int], Any] = made
         self.norm_weights: Callable[[int], Floats | None] = cache(self.find_norm)
@@ -380,10 +376,6 @@ class Rotation(Turning):
         unit = unit * max(self.attention_factor, 1)
         return np.asarray((self.tau(positions, unit) + self.tau(positions) + 2 * unit) * size)
 
-    def back(self, weights: Floats, positions: Sequence[int]) -> Floats:
-        matrices = self.measured(self.widths[0])[list(positions)]
-        return np.asarray(np.einsum("kji,...kj->...ki", matrices, weights))
-
     def halves(self) -> list[tuple[str, str, Any]]:
         names = [name for name in ("bfloat16", "float16") if hasattr(self.library.namespace, name)]
         return [(name, name, None) for name in names]
@@ -405,11 +397,11 @@ class Rotation(Turning):
             part, whole = np.arange((last - first) // 2 + 1), np.arange(d_model // 2)
             tried = [(first + part, first + part + len(part)), (whole, whole + len(whole))]
         for one, two in (pair for pair in tried if pair[1][-1] < d_model):
-            rest, cos, sin = matrices.copy(), matrices[:, one, one], matrices[:, two, one]
-            rest[:, one, one], rest[:, two, one] = 1, 0
-            rest[:, two, two] -= cos - 1
-            rest[:, one, two] += sin
-            if np.abs(rest - np.eye(d_model)).max() <= limit:
+            made = np.eye(d_model) + np.zeros_like(matrices)
+            made[:, one, one] = made[:, two, two] = matrices[:, one, one]
+            made[:, two, one] = matrices[:, two, one]
+            made[:, one, two] = -matrices[:, two, one]
+            if np.abs(matrices - made).max() <= limit:
                 return one, two
         return None
 

@@ -38,19 +38,13 @@ class Library:
         return (made.to if self.name == "torch" else made.astype)(self.namespace.bfloat16)
 
 
-def loaded_torch() -> Any:
-    """Return torch if it has been imported, or None."""
-    return sys.modules.get("torch")
-
-
 def guess_library(call: Callable[[Library], Any]) -> Library:
     """Return torch if the call takes its tensors and returns one; else numpy, if that works.
 
-    A tensor that requires a gradient can't become a numpy array, so numpy code refuses it. Tensors
-    go first: code that caches tables would otherwise cache numpy's. If the call takes neither, the
-    laws meet the error for tensors.
+    Numpy code refuses a tensor that requires a gradient. Tensors go first: code that caches tables
+    would otherwise cache numpy's. If the call takes neither, the laws meet the error for tensors.
     """
-    spaces = [each for each in (loaded_torch(), np) if each]
+    spaces = [each for each in (sys.modules.get("torch"), np) if each]
     for space in spaces:
         with contextlib.suppress(Raised):
             return Library(space if hasattr(user(call, Library(space)), "detach") else np)

@@ -85,11 +85,6 @@ class Convention:
         if self.step != AROUND and check_real("step", self.step) <= 0:
             raise ValueError(f"step must be positive, or {AROUND!r}, got {self.step!r}")
 
-    def is_round(self, digits: int) -> bool:
-        """Whether the base has that many digits at most, and step and start are usual ones."""
-        usual = self.step in USUAL_STEPS and self.first == round(self.first, 2)
-        return usual and digits_of(self.base) <= digits
-
     def pairs(self, d_model: int) -> int:
         """Return the number of pairs that turn in a head of that width."""
         return max(int(self.share * (check_d_model(d_model) // 2) + 1e-9), 1)
@@ -112,8 +107,8 @@ class Convention:
     def table(self, seq_len: int, d_model: int) -> Floats:
         """Return the whole table in float64, accurate to about 4e-16; a rotation has none."""
         if self.layout in ROTARY_LAYOUTS:
-            allowed = "; ".join(LAYOUTS)
-            raise ValueError(f"layout must be one of {allowed} for a table, got {self.layout!r}")
+            names = "; ".join(LAYOUTS)
+            raise ValueError(f"layout must be one of {names} for a table, got {self.layout!r}")
         return join(np.exp(1j * self.angles(range(seq_len), seq_len, d_model)), self.layout)
 
     def names(self) -> list[str]:
@@ -154,8 +149,8 @@ KNOWN = {
 def join(waves: Waves, layout: str) -> Floats:
     """Convert waves, cos + i·sin, to a table in one of the layouts."""
     parts = [waves.real, waves.imag] if layout in COSINE_FIRST else [waves.imag, waves.real]
-    side_by_side = layout.startswith("interleaved")
-    return np.stack(parts, axis=2 if side_by_side else 1).reshape(len(waves), 2 * waves.shape[1])
+    axis = 2 if layout.startswith("interleaved") else 1
+    return np.stack(parts, axis=axis).reshape(len(waves), 2 * waves.shape[1])
 
 
 def split(table: Floats, layout: str) -> Waves:
@@ -297,8 +292,8 @@ def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | No
     common = []
     for one, *_ in found[0]:
         same = [[two for two in each if alike(one, two.convention, math.inf)] for each in found]
+        every = [two for each in same for two in each]
         if all(same):
-            every = [two for each in same for two in each]
             together = all(alike(one, two.convention) for two in every)
             start = max(two.start for two in every) if together else math.inf
             common.append(Fit(one, max(two.frequency for two in every), start))

@@ -92,13 +92,6 @@ class Decoder(Probe):
         """Half of the digits, relative to the spread of the scores."""
         return math.sqrt(self.unit) * float(np.ptp(self.whole, axis=2).max())
 
-    def near(self, found: Floats, meant: Floats, what: str) -> Measured:
-        """Compare scores; say where they first differ."""
-        off = np.abs(found - meant).max(axis=2)
-        wrong = np.flatnonzero((off > self.bound).any(axis=0))
-        first = f"from token {wrong[0]} on" if len(wrong) else "token {1}"
-        return compared(off, 0, self.bound, f"{what}{first}, text {{0}}")
-
     @cached_property
     def padded(self) -> tuple[NDArray[Any], Floats, dict[str, NDArray[Any]]]:
         """The texts, cut to several lengths and left-padded; their scores, mask and positions."""
@@ -115,7 +108,13 @@ def same(after: str, likely: str) -> Callable[[Pairs], Pairs]:
 
     def register(pairs: Pairs) -> Pairs:
         def test(probe: Decoder) -> Measured:
-            return largest([probe.near(*each) for each in pairs(probe)])
+            found = []
+            for one, two, what in pairs(probe):
+                off = np.abs(one - two).max(axis=2)
+                wrong = np.flatnonzero((off > probe.bound).any(axis=0))
+                first = f"from token {wrong[0]} on" if len(wrong) else "token {1}"
+                found.append(compared(off, 0, probe.bound, f"{what}{first}, text {{0}}"))
+            return largest(found)
 
         test.__doc__ = f"{pairs.__doc__}\n\nBound: {BOUND}. Likely: {likely}."
         law(pairs.__name__, "decoder", after)(test)

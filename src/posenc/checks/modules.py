@@ -16,7 +16,7 @@ from posenc.checks.laws import Broken, Measured, Raised, Skip, largest, law, sig
 from posenc.checks.pairs import TORCH, TURNING
 from posenc.checks.probe import positions_near
 
-EARLY = 5000  # positions below this are tested in half precision
+EARLY = 5000, 1024  # how many positions of a rotation, and of a table, are tested in half precision
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot")  # what others are made of
 REFILLS = ("reset_parameters", "reset_buffers", "rope_init", "init_weights")
 
@@ -79,7 +79,12 @@ def gradient(probe: Any) -> Measured:
     for name, each in [] if module is None or probe.other_kind else module.named_parameters():
         if each.ndim > 1 and each.shape[-1] == x.shape[2] and each.grad is not None:
             raise Broken(f"{name} is trained", "trained table")
-    return probe.near(floats(x.grad), probe.back(weights, where), weights, where)  # type: ignore[no-any-return]
+    if probe.kind == "module":
+        meant = probe.multiplier * weights
+    else:
+        matrices = probe.measured(probe.widths[0])[list(where)]
+        meant = np.einsum("kji,...kj->...ki", matrices, weights)
+    return probe.near(floats(x.grad), meant, weights, where)  # type: ignore[no-any-return]
 
 
 @law("state", "module")
@@ -173,10 +178,11 @@ def compiles(probe: Any) -> Measured:
 
 
 def in_half(
-    probe: Any, name: str, limit: int, dtype: str = "float32", via: Any = None, mode: Any = None
+    probe: Any, name: str, dtype: str, via: Any, limits: tuple[int, int] = EARLY, mode: Any = None
 ) -> Measured:
     """Compare a call that may round to a type with a plain one: a turned x, or the rows alone."""
     rotary, unit = probe.kind == "rotary", UNITS[name]
+    limit = min(probe.limit, limits[0]) if rotary else probe.at_most(limits[1])
     positions = positions_near(limit) if rotary else range(limit)
     x = rotary * floats(probe.give(probe.draw((1,), len(positions)), dtype))
     if rotary and probe.norm_weights(x.shape[-1]) is not None:
@@ -209,15 +215,9 @@ def half(probe: Any) -> Measured:
         probe.table(probe.rows, probe.widths[0])
         if probe.unit > UNITS["float32"]:
             raise Skip("the table is in half precision: see float32")
-    limit = early(probe)
     if not (types := probe.halves()):
         raise Skip(f"{probe.library.name} has no half precision")
-    return largest([in_half(probe, name, limit, dtype, via) for name, dtype, via in types])
-
-
-def early(probe: Any) -> int:
-    """Return the number of positions to test in half precision."""
-    return min(probe.limit, EARLY) if probe.kind == "rotary" else int(probe.at_most(1024))
+    return largest([in_half(probe, *each) for each in types])
 
 
 @law("cast", "rotary", after="norm half")
@@ -231,7 +231,7 @@ def cast(probe: Any) -> Measured:
     module = a_copy(probe)
     if probe.layout is None:
         raise Skip("no pairs to read")
-    return in_half(probe, "bfloat16", early(probe), "bfloat16", module.bfloat16())
+    return in_half(probe, "bfloat16", "bfloat16", module.bfloat16())
 
 
 @law("reduced", TORCH, after="batch start half")
@@ -242,13 +242,10 @@ def reduced(probe: Any) -> Measured:
     Likely: angles come from a matrix product: multiply positions and frequencies elementwise, in
     float32, with autocast disabled.
     """
-    torch = torch_of(probe)
-    limit = min(probe.limit, 65_539) if probe.kind == "rotary" else probe.at_most(2500)
+    torch, module = torch_of(probe), probe.module  # a layer that is given doesn't use its cache
     modes = {"bfloat16": torch.autocast("cpu", dtype=torch.bfloat16), "TF32": rounded_products()}
-    # Given a module, a layer doesn't use its cache.
-    return largest(
-        [in_half(probe, name, limit, via=probe.module, mode=mode) for name, mode in modes.items()]
-    )
+    how = "float32", module, (65_539, 2500)
+    return largest([in_half(probe, name, *how, mode) for name, mode in modes.items()])
 
 
 def rounded_products() -> Any:

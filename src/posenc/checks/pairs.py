@@ -171,14 +171,9 @@ def frequencies(probe: Any) -> Measured:
         raise Broken(how, "lost setting")
     if probe.kind == "rotary" and probe.axes:
         return largest([frequencies_of_axis(probe, axis) for axis in range(probe.axes)])
-    if (most := max(turning_pairs(probe))) < PAIRS:
+    if (most := max(waves.shape[1] for waves in probe.readable[probe.layout])) < PAIRS:
         raise Skip(f"{most} pairs turn; a base takes at least {PAIRS}: pass larger widths")
     raise Broken("no known base and exponent fit all widths")
-
-
-def turning_pairs(probe: Any) -> list[int]:
-    """Return the number of pairs that turn, at each width."""
-    return [waves.shape[1] for waves in probe.readable[probe.layout]]
 
 
 def requested_frequencies(probe: Rotation) -> Measured:
@@ -219,8 +214,8 @@ def convention(probe: Any) -> Measured:
         raise Skip("none was requested")
     if (found := probe.convention) is None:
         raise Broken("none known")
-    pairs = [asked.pairs(d_model) for d_model in probe.widths]
-    if not conv.alike(found, asked) or turning_pairs(probe) != pairs:
+    turning = [waves.shape[1] for waves in probe.readable[probe.layout]]
+    if not conv.alike(found, asked) or turning != [asked.pairs(d) for d in probe.widths]:
         raise Broken(f"{found}, but {asked} was requested")
     if probe.kind == "rotary" and (order := permutation(probe)):
         raise Broken(f"permuted, but {asked} was requested", order)
@@ -321,8 +316,18 @@ def float32(probe: Any) -> Measured:
 
 
 def exact_rows(probe: Any, off: Waves, positions: list[int], note: str = PLACE) -> Measured:
-    """Compare the distance of sines and cosines from exact ones, with the bounds for these."""
-    allowed, errors = probe.exact_taus(positions), np.maximum(np.abs(off.real), np.abs(off.imag))
+    """Compare the distance of sines and cosines from exact ones, with the bounds for these.
+
+    A base, step or start that isn't round is known only as precisely as a line through the rows:
+    its slope and its start, each with the error that `measure` derives, add to τ.
+    """
+    allowed, errors = probe.taus(positions), np.maximum(np.abs(off.real), np.abs(off.imag))
+    known = None if probe.omega is not None else probe.convention
+    if known is not None and known != probe.asked:
+        usual = known.step in conv.USUAL_STEPS and known.first == round(known.first, 2)
+        if not usual or conv.digits_of(known.base) > (3 if probe.unit <= conv.UNIT else 1):
+            part = np.array(positions) / probe.rows + 1
+            allowed = allowed + np.outer(part, 4 * probe.taus([probe.rows]))
     if probe.kind == "rotary":
         allowed = allowed.max(axis=1, keepdims=True)
     probe.errors = probe.errors or dict(zip(positions, errors.max(axis=1).tolist(), strict=True))
@@ -335,8 +340,7 @@ def exact_rows(probe: Any, off: Waves, positions: list[int], note: str = PLACE) 
 @sign("table module", f"{ROWS} start steps batch token empty")
 def known_table(probe: Any) -> str | None:
     """Compare with the museum's tables, at the requested base and the usual one."""
-    d_model = probe.widths[0]
-    table = probe.main
+    table, d_model = probe.main, probe.widths[0]
     if (np.abs(table - table[0]) < 1e-6).all():
         equal = "batch for sequence" if probe.kind == "module" else "all rows are equal"
         return equal if table.any() else "sum thrown away"
@@ -352,11 +356,10 @@ def known_table(probe: Any) -> str | None:
 @sign("table module", "frequencies")
 def no_rule(probe: Any) -> str | None:
     """Look for frequencies that are equal, or whose base changes with the width."""
-    pairs = zip(probe.readable.get(probe.layout, ()), probe.widths, strict=False)
-    found = [(waves, d_model) for waves, d_model in pairs if waves.shape[1] >= PAIRS]
-    if found and all(np.ptp(conv.measure(waves)[0]) < 1e-3 for waves, _ in found):
+    found = [each for each in probe.readable.get(probe.layout, ()) if each.shape[1] >= PAIRS]
+    if found and all(np.ptp(conv.measure(waves)[0]) < 1e-3 for waves in found):
         return "all ones"
-    fits = [probe.possible(waves, probe.layout, d_model) for waves, d_model in found]
+    fits = [conv.fits(waves, probe.layout, probe.unit) for waves in found]
     from_one = [any(fit.convention.step == 1 for fit in each) for each in fits]
     return "slipped parenthesis" if len(fits) > 1 and all(from_one) else None
 

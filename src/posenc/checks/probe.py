@@ -191,20 +191,6 @@ class Turning(Probe):
         """Return τ of the fastest pair at each position, shape (positions, 1)."""
         return np.asarray(self.taus(positions, unit).max(axis=-1, keepdims=True))
 
-    def exact_taus(self, positions: Sequence[int]) -> Floats:
-        """Return the bounds for a comparison with exact values.
-
-        A base, step or start that isn't round is known only as precisely as a line through the
-        rows: its slope and its start, each with the error that `measure` derives, add to τ.
-        """
-        known, allowed = self.convention, self.taus(positions)
-        digits = 3 if self.unit <= UNIT else 1
-        exact = known is None or known == self.asked or known.is_round(digits)
-        if exact or self.omega is not None:
-            return allowed
-        part = np.abs(positions) / np.float64(self.rows) + 1
-        return allowed + np.outer(part, 4 * self.taus([self.rows]))
-
     @cached_property
     def readable(self) -> dict[str, list[Any]]:
         """Waves at all widths, under each layout that fits all of them."""
