@@ -1,16 +1,14 @@
-r"""What runs, by a model's ``config.json`` and its type: ``python -m posenc.config FILE``.
+"""What runs, by a model's ``config.json`` and its type: ``python -m posenc.config FILE``.
 
 The file says how a model's queries and keys turn, in fields whose places and spellings changed over
-the years; the code of the model's type decides the rest. `read_config` takes four steps:
-*normalize* finds the fields, *validate* checks them, *compute* has the frequencies of each kind of
-layer, and *warn* names contradictions and what wasn't read. Spellings and types of fields are data,
+the years; the code of the model's type decides the rest. Spellings and types of fields are data,
 in ``fields.json``; so is what a type's code decides, in ``models.json``, recorded from running code
 by ``tools/watch.py``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +22,10 @@ __all__ = ["Layers", "Positions", "read_config"]
 
 
 def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
-    r"""Read what a model's configuration, and the code of its type, say about positions.
+    """Read what a model's configuration, and the code of its type, say about positions.
+
+    Fields are read as in transformers 5; warnings point out where other programs, or older
+    versions, are known to differ.
 
     Parameters
     ----------
@@ -44,12 +45,6 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     ValueError
         If the file isn't JSON, or a field is missing or invalid. The message names its place.
 
-    Notes
-    -----
-    Without scaling, pair :math:`i` of a head of width :math:`d` turns by
-    :math:`\text{base}^{-2i/d}` per position. Fields are read as in transformers 5; warnings point
-    out where other programs, or older versions, are known to differ.
-
     Examples
     --------
     >>> found = read_config({"rope_theta": 500_000.0, "head_dim": 128, "num_hidden_layers": 16})
@@ -64,25 +59,23 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
         config, twice = load(config)
     if not isinstance(config, Mapping):
         raise TypeError(f"config must be a mapping or the path of one, got {told(config)}")
-    return _read(Fields(config), None, twice)
+    return _read(Fields(config), notes=twice)
 
 
-def _read(fields: Fields, kind: str | None, notes: list[str]) -> Positions:
+def _read(fields: Fields, kind: str | None = None, notes: Sequence[str] = ()) -> Positions:
     """Read one part of a file."""
     model = normalize(fields, kind)
     for each in model.kinds:
         validate(model, each)
     layers = tuple(compute(model, each) for each in model.kinds)
     found = lengths(model)
-    warnings = tuple(dict.fromkeys([*notes, *warn(model, layers)]))
+    warnings = list(dict.fromkeys([*notes, *warn(model, layers)]))
     if len(warnings) > MOST:
-        warnings = (*warnings[:MOST], f"and {len(warnings) - MOST} more warnings")
+        warnings[MOST:] = [f"and {len(warnings) - MOST} more warnings"]
     source = data("models.json")["about"]["source"]
     code = f"{source}, {model.code['file']}" if model.code else None
-    parts = {each.path[:-1]: _read(each, name, []) for each, name in model.others}
-    spoken = {
-        name: part
-        for name, part in parts.items()
-        if part.warnings or part.parts or any(each.where for each in part.layers)
-    }
-    return Positions(model.model_type, code, *found, layers, warnings, spoken)
+    parts = {part.path[:-1]: _read(part, its) for part, its in model.others}
+    for name, part in list(parts.items()):  # nothing is said of positions in some
+        if not (part.warnings or part.parts or any(each.where for each in part.layers)):
+            del parts[name]
+    return Positions(model.model_type, code, *found, layers, tuple(warnings), parts)

@@ -1,14 +1,14 @@
 """Print what a model runs, by its config.json and its type."""
 
 import argparse
+import difflib
 import json
 import sys
-from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 from posenc.config import Positions, read_config
 from posenc.config.fields import LARGEST
-from posenc.config.found import shown
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -21,8 +21,8 @@ def main(arguments: list[str] | None = None) -> int:
     read: dict[str, Positions] = {}
     names: list[str] = []
     for name in options.file:
-        inside = sorted(map(str, Path(name).rglob("*config.json"))) if name != "-" else []
-        names += inside if Path(name).is_dir() else [name]
+        folder = name != "-" and Path(name).is_dir()
+        names += sorted(map(str, Path(name).rglob("*config.json"))) if folder else [name]
     for name in names:
         try:
             read[name] = read_config(sys.stdin.buffer.read(LARGEST + 1) if name == "-" else name)
@@ -32,41 +32,17 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"--diff needs two files that can be read, got {len(read)}", file=sys.stderr)
         return 2
     if options.diff:
-        print("\n".join(differences(*read.values())) or "What runs is the same.")
+        one, other = (str(replace(each, warnings=())).splitlines() for each in read.values())
+        told = list(difflib.unified_diff(one, other, names[0], names[1], lineterm="", n=99))
+        print("\n".join(told) or "What runs is the same.")
     elif options.json:
         found = {name: each.as_dict() for name, each in read.items()}
-        one = len(options.file) == len(names) == len(found) == 1
-        print(json.dumps(found[names[0]] if one else found, indent=1))
+        single = len(options.file) == len(names) == len(found) == 1
+        print(json.dumps(found[names[0]] if single else found, indent=1))
     else:
         heads = [f"{name}\n" if len(read) > 1 else "" for name in read]
         print("\n\n".join(f"{head}{read[name]}" for head, name in zip(heads, read, strict=True)))
     return 0 if 0 < len(read) == len(names) else 2
-
-
-def differences(one: Positions, other: Positions) -> Iterator[str]:
-    """Yield what differs in what runs, layers that differ alike together."""
-    for name in ("model_type", "length_before_scaling", "intended_length", "limit"):
-        pair = getattr(one, name), getattr(other, name)
-        if pair[0] != pair[1]:
-            yield f"{name.replace('_', ' ')}: {shown(pair[0])} -> {shown(pair[1])}"
-    groups: dict[str, list[int]] = {}
-    sides = [
-        {
-            i: {"where": shown(layers.where), **dict(layers.described()), "indices": ""}
-            for layers in found.layers
-            for i in layers.indices or (-1,)
-        }
-        for found in (one, other)
-    ]
-    for i in sorted(sides[0].keys() | sides[1].keys()):
-        left, right = (side.get(i, {"where": "no such layer"}) for side in sides)
-        pairs = {name: (left.get(name), right.get(name)) for name in {**left, **right}}
-        told = [f"  {n}: {a or 'none'} -> {b or 'none'}" for n, (a, b) in pairs.items() if a != b]
-        groups.setdefault("\n".join(told), []).append(i)
-    groups.pop("", None)
-    for lines, places in groups.items():
-        named = f"layers {', '.join(map(str, places))}:" if places != [-1] else "every layer:"
-        yield f"{named}\n{lines}"
 
 
 if __name__ == "__main__":

@@ -22,18 +22,11 @@ def data(name: str) -> dict[Any, Any]:
 
 
 WORDS = data("fields.json")
-TYPES: dict[str, set[type]] = {
-    "boolean": {bool, int},
-    "string": {str},
-    "number": {int, float},
-    "integer": {int, bool},
-}
 KINDS: dict[Any, Any] = WORDS["kinds"]
 RULES = {name: KINDS.get(rule.get("is"), {}) | rule for name, rule in WORDS["rules"].items()}
-FIELD: dict[Any, str] = {}  # of each spelling, those that take precedence first
-for _field, _rule in RULES.items():
-    _others = _rule.get("or", [])
-    FIELD |= dict.fromkeys(_others if _field in _others else [_field, *_others], _field)
+FIELD: dict[Any, str] = {  # of each spelling, those that take precedence first
+    name: field for field, rule in RULES.items() for name in rule.get("spelled", [field])
+}
 RANK: dict[Any, int] = {name: rank for rank, name in enumerate(FIELD)}
 ABSENT: dict[str, Any] = dict.fromkeys(RULES)
 OUTER = {name.partition(".")[0] for name in FIELD if "." in name}  # mappings that are read as one
@@ -98,8 +91,9 @@ class Fields(dict[str, Any]):
                 raise self.wrong(field, f"be of the letters {''.join(WORDS['letters'])}", value)
             return value
         kind, items = rule["is"], value if "length" in rule else [value]
-        right = isinstance(items, list | tuple) and TYPES[rule["type"]].issuperset(map(type, items))
-        if not right or len(items) > rule.get("length", 1) or (kind == "count" and value % 1):
+        right = isinstance(items, (list, tuple)) and len(items) <= rule.get("length", 1)
+        right = right and all(kind.__name__ in rule["types"] for kind in {*map(type, items)})
+        if not right or (kind == "count" and value % 1):
             raise self.wrong(field, rule["must"], value, TypeError)
         for each in items if "most" in rule else ():
             least, most = rule["least"], rule["most"]

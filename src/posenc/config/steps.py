@@ -6,13 +6,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import lru_cache
 from typing import Any
 
 from posenc.config.fields import FIELD, WORDS, Fields, data
 from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE, Layers, shown
-from posenc.rotary import rotary_frequencies
-from posenc.scaling import ORIGINAL, SCALINGS, SHARED, find_scaling
+from posenc.scaling import ORIGINAL, SCALINGS, SHARED, Setting, find_scaling
 
 SPEAK, ALIKE = (re.compile("|".join(WORDS[name])) for name in ("speak of positions", "sound alike"))
 SIGNS = WORDS["signs of a rotation"]
@@ -52,27 +51,20 @@ class Model:
     kinds: list[Kind] = field(default_factory=list)
 
 
-@cache
-def _by_class() -> dict[str, str]:
-    """Return types by the first words of their classes' names."""
-    known = data("models.json")
-    return {name.replace("_", ""): name for name in known if "file" in known[name]}
-
-
 def normalize(top: Fields, kind: str | None = None) -> Model:
     """Return a file's fields, in one spelling and for each kind of layer."""
     text, kind, others = _parts(top, kind)
-    known = data("models.json")
-    notes: list[str] = []
+    known, notes = data("models.json"), list[str]()
     code = known.get(kind, {})
     if "parts" in code:  # the fields of the text stand beside those of other parts
         code = known.get(code["parts"].get(WORDS["parts"][0]), code)
     if "file" not in code:
-        named = (text["architectures"] or top["architectures"] or [""])[0].partition("For")[0]
-        alike = _by_class().get(named.lower())
-        code = known.get(alike, {})
-        if alike:
-            notes.append(f"type {kind!a} isn't known: read as {alike}, as architectures says")
+        classes = text["architectures"] or top["architectures"] or [""]
+        named = classes[0].partition("For")[0].lower()
+        alike = [name for name in known if name.replace("_", "") == named] if named else []
+        code = next((known[name] for name in alike if "file" in known[name]), {})
+        if code:
+            notes.append(f"type {kind!a} isn't known: read as {alike[0]}, as architectures says")
     text.fall_back(code.get("fields", {}))
     ropes = [text.inside(name) for name in ("rope_scaling", "rope_parameters") if text[name]]
     if len(ropes) > 1 and ropes[0].said != ropes[1].said:
@@ -101,7 +93,7 @@ def _parts(part: Fields, kind: str | None) -> tuple[Fields, str | None, list[Any
         kind = own
     types, depth = known.get(kind, {}).get("parts", {}), part.path.count(".")
     text = next((each for each in WORDS["parts"] if part.said.get(each)), None)
-    others: list[Any] = []
+    others = list[Any]()
     for name in part.said if depth < 4 else ():
         named = name != text and (str(name).endswith("_config") or name == "encoder")
         if named and isinstance(part.said[name], Mapping) and len(others) < 8:
@@ -123,20 +115,18 @@ def _kinds(model: Model) -> Iterator[Kind]:
     if names and number not in (0, len(names)):
         model.notes.append(f"{len(names)} kinds of layers are told for {number} layers")
     turns = code.get("rotates", True)  # or a field that says so
-    turns = text[turns] if isinstance(turns, str) else turns
+    turns = bool(text[turns] if isinstance(turns, str) else turns)
     if not turns or any(text[each] == value for each, value in WORDS["signs of none"].items()):
         text.moot.update(SIGNS)
         turns = False
     number = number or len(names)
     names = names[:number] or [ALL] * (0 if nested else number)
-    turned = _by_layer(text, WORDS["turned"], number)[: len(names)] if turns else []
-    pairs = list(zip(names, turned + [bool(turns)] * (len(names) - len(turned)), strict=True))
-    groups = sorted(set(pairs), key=lambda each: (each[0], not each[1]))
-    for name, turn in groups:
-        indices = [i for i, each in enumerate(pairs) if each == (name, turn)]
-        yield _kind(model, name, turn, indices)
-    rest = nested - {FULL, SLIDING, *names} if groups else nested
-    if not groups and not rest:
+    turned = _by_layer(text, WORDS["turned"], number) if turns else []
+    pairs = list(zip(names, turned + [turns] * number, strict=False))
+    for name, turn in sorted(set(pairs), key=lambda each: (each[0], not each[1])):
+        yield _kind(model, name, turn, [i for i, each in enumerate(pairs) if each == (name, turn)])
+    rest = nested - {FULL, SLIDING, *names} if names else nested
+    if not names and not rest:
         rest = {FULL, SLIDING} if text.has("rope_local_base_freq") else {ALL}
     for name in sorted(rest):
         yield _kind(model, name, bool(turns), None)
@@ -321,14 +311,12 @@ def compute(model: Model, kind: Kind) -> Layers:
 def _frequencies(model: Model, kind: Kind, rotated: int) -> dict[str, Any]:
     """Return frequencies and factors, within the length that a scaling starts from and beyond."""
     limit, scaling, rope = model.text["max_position_embeddings"], kind.scaling.name, kind.rope
-    fields = {**kind.fields, "rope_theta": kind.found["base"]}
-    if scaling == "proportional":
-        fields[SHARE] = kind.share
+    fields = kind.fields | ({SHARE: kind.share} if scaling == "proportional" else {})
 
-    def computed(seq_len: int | None) -> tuple[tuple[float, ...], float]:
-        lengths = {"max_position_embeddings": limit, "seq_len": seq_len}
+    def computed(length: int | None) -> tuple[tuple[float, ...], float]:
+        setting = Setting(kind.found["base"], rotated, rotated, fields, limit, length)
         try:
-            omega, factor = rotary_frequencies(rotated, scaling=fields, **lengths)
+            omega, factor = kind.scaling.rule(setting)
         except (TypeError, ValueError, OverflowError) as error:  # tell it in the file's names
             words = re.sub(r"scaling\['(\w+)'\]", rf"{rope.path}\1", str(error))
             base = (rope if rope.has("rope_theta") else model.text).name("rope_theta")
