@@ -51,7 +51,7 @@ def test_released_files_are_read_as_transformers_reads_them(name):
     ("content", "words"),
     [
         (b'{"a": 1\n "b": 2}', "line 1, column 7: a comma is missing behind this"),
-        (b'{"a": "x\ny"}', "line 1, column 9: invalid control character"),
+        (b'{"a": "x\ny"}', "line 1, column 8: invalid control character"),
         (b'{"rope_theta": 1' + b"0" * 400 + b"}", "rope_theta must be at most 1e+18"),
         (b'{"a": ' + b"9" * 5000 + b"}", "too many digits"),
         (b"[" * 100_000, "nested too deeply"),

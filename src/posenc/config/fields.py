@@ -131,14 +131,12 @@ def load(content: bytes) -> tuple[Any, list[str]]:
 
 def _broken(error: json.JSONDecodeError) -> str:
     """Say what is wrong in JSON, and where: at the end of what comes before, not after it."""
-    text, place, words = error.doc, error.pos, error.msg[0].lower() + error.msg[1:]
-    before = text[: place + ("trailing comma" in words)].rstrip()
-    slips = {
-        "the end is missing": not text[place:].strip(),
-        "a comma is missing behind this": "',' delimiter" in words,
-        "a comma too many, or a name without double quotes after it": before.endswith(","),
-    }
-    if slip := next((slip for slip, applies in slips.items() if applies), None):
-        place, words = max(len(before) - 1, 0), slip
-    line, column = text.count("\n", 0, place) + 1, place - text.rfind("\n", 0, place)
-    return f"line {line}, column {column}: {words.removesuffix(' at')}"
+    text, words = error.doc[: error.pos].rstrip(), error.msg[0].lower() + error.msg[1:]
+    if not error.doc[error.pos :].strip():
+        words = "the end is missing"
+    elif "',' delimiter" in words:
+        words = "a comma is missing behind this"
+    elif text.endswith(",") or "trailing comma" in words:
+        words = "a comma too many, or a name without double quotes after it"
+    line, column = text.count("\n") + 1, len(text) - text.rfind("\n") - 1
+    return f"line {line}, column {max(column, 1)}: {words.removesuffix(' at')}"

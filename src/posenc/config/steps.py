@@ -311,7 +311,7 @@ def compute(model: Model, kind: Kind) -> Layers:
 def _frequencies(model: Model, kind: Kind, rotated: int) -> dict[str, Any]:
     """Return frequencies and factors, within the length that a scaling starts from and beyond."""
     limit, scaling, rope = model.text["max_position_embeddings"], kind.scaling.name, kind.rope
-    fields = kind.fields | ({SHARE: kind.share} if scaling == "proportional" else {})
+    fields = kind.fields | ({SHARE: kind.share or 1.0} if scaling == "proportional" else {})
 
     def computed(length: int | None) -> tuple[tuple[float, ...], float]:
         setting = Setting(kind.found["base"], rotated, rotated, fields, limit, length)
@@ -355,12 +355,12 @@ def lengths(model: Model) -> tuple[int | None, int | None, int | None]:
 def warn(model: Model, layers: Iterable[Layers]) -> Iterator[str]:
     """Yield where a file contradicts itself, is read differently, or wasn't read."""
     yield from model.notes
-    text, rope = model.text, model.rope
+    text, title = model.text, model.rope.path[:-1]
     if text is not model.top and model.top["rope_scaling"]:
         yield f"rope_scaling beside {text.path[:-1]} is ignored: move it inside"
     for name in WORDS["ignored outside"]:
         if model.place == ROTARY and text.has(name):
-            yield f"{text.path}{name} is outside {rope.path[:-1]}, so it is ignored"
+            yield f"{text.path}{name} is outside {title}, so it is ignored"
             text.moot.add(name)
     for kind, each in zip(model.kinds, layers, strict=True):
         if kind.scaling:
@@ -369,7 +369,7 @@ def warn(model: Model, layers: Iterable[Layers]) -> Iterator[str]:
     text.moot.update(WORDS["never missed"])
     yield from _unread(text, bool(model.code))
     if not model.nested:
-        yield from _unread(rope, bool(model.code))
+        yield from _unread(model.rope, bool(model.code))
 
 
 def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
@@ -378,11 +378,11 @@ def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
     title, name, limit = rope.path[:-1], scaling.name, text["max_position_embeddings"]
     new, old = rope.said.get("rope_type"), rope.said.get("type")
     known = scaling.fields | SHARED | (SCALINGS["yarn"].fields if "alpha" in fields else set())
-    rope.moot.update(rope.spelled, rope.said)
     for each, value in rope.said.items():
         ignored = each not in known and FIELD.get(each) not in rope and "dim" not in str(each)
         if ignored and not isinstance(value, Mapping | None):
             yield f"{title}.{str(each)[:60]!a} is ignored by type {name!r}"
+    rope.moot.update(rope.spelled, rope.said)
     lacking = ORIGINAL in scaling.fields and not rope.has(ORIGINAL)
     trained, rotated, turned = fields.get(ORIGINAL), layers.rotated or 0, text["rotary_dim"]
     ratio = limit / trained if limit and trained else 0
