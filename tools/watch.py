@@ -37,16 +37,10 @@ HOME = Path(transformers.__file__).parent
 LENGTH = 13  # positions of a text; no width of a layer
 PRODUCTS = {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm, torch.baddbmm}
 SOFTMAX = {functional.softmax, torch.softmax, torch.Tensor.softmax}
-TURNS = re.compile(r"rotate_half|rotary|rotate_every_two|freqs_cis|view_as_complex|\brope|_rope")
-NORM = re.compile(r"(?:^|\.)(q|k|qk|query|key)_?(layer)?_?(layernorm|norm|ln)$")
-TABLE = re.compile(r"pos_?emb|position(al)?_(embedding|encoding)|embed_positions|pos_embed|\bwpe\b")
-OTHER = re.compile(
-    r"query|quer(y|ies)_|(layers?|blocks?|h)\.\d|rel|_ids|rot|freq|cos|sin_|class_pos|pe_k|extend"
-)
-PLACE = re.compile(r"(?:^|\.)(?:layers?|h|blocks?|resblocks|layer_stack)\.(\d+)")
 WHOLE = {"dbrx", "phi4_multimodal"}  # configurations with parts whose own fields are the text's
 SAID = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
-FIELDS, STEPS, APART, BY_HAND, CUTS, MORE = SAID.values()
+PATTERNS, FIELDS, STEPS, APART, BY_HAND, CUTS, MORE = SAID.values()
+TURNS, NORM, TABLE, OTHER, PLACE = map(re.compile, PATTERNS.values())
 
 
 class Watch(TorchFunctionMode):
@@ -262,32 +256,32 @@ def differences(kind, config, layers):
     said = json.loads(json.dumps(config, default=str)) | {"model_type": kind}
     read = {i: each for each in read_config(said).layers for i in each.indices or ()}
     for runs in (each for each in layers if each["layer"] is not None):
-        i, told = runs["layer"], read.get(runs["layer"])
+        told = read.get(runs["layer"])
         if told is None or (told.where == ROTARY) != runs["turned"]:
-            yield f"{i}: turned {runs['turned']}, read {told and told.where}"
-        elif runs["turned"]:
-            for name, seen, ours in _compared(runs, told):
-                some = isinstance(seen, float | list) and np.shape(seen) == np.shape(ours)
-                near = 1e-2 if isinstance(seen, float) else 2e-3  # soft caps
-                if not (np.allclose(ours, seen, near, 3e-7) if some else seen == ours):
-                    yield f"{i}: {name} {seen}, read {ours}"
-
-
-def _compared(runs, told):
-    """Yield what was seen and what is read."""
-    yield "width", runs["width"], told.head_dim
-    yield "first", runs["first"], told.first
-    turning = [each for each in told.frequencies or () if each]
-    yield "frequencies", runs["frequencies"] if runs["line"] else [], turning
-    yield "norm", runs.get("norm"), told.norm
-    if runs["pairing"] != "other":
-        yield "pairing", runs["pairing"], told.pairing
-    if told.score_scale and "scale" in runs:
-        yield "scale", runs["scale"], told.score_scale
-    if "sees" in runs:
-        rows = np.arange(len(runs["sees"]))
-        first = rows // told.chunk * told.chunk if told.chunk else rows + 1 - (told.window or 1e9)
-        yield "sees", runs["sees"], np.maximum(first, 0).tolist()
+            yield f"{runs['layer']}: turned {runs['turned']}, read {told and told.where}"
+            continue
+        turning = [each for each in told.frequencies or () if each]
+        pairs = {
+            "width": (runs["width"], told.head_dim),
+            "first": (runs.get("first"), told.first),
+            "frequencies": ((runs.get("line") and runs["frequencies"]) or [], turning),
+            "norm": (runs.get("norm"), told.norm),
+            "pairing": (runs.get("pairing"), told.pairing),
+        }
+        if runs.get("pairing") == "other":
+            del pairs["pairing"]
+        if told.score_scale and "scale" in runs:
+            pairs["scale"] = runs["scale"], told.score_scale
+        if "sees" in runs:
+            rows = np.arange(len(runs["sees"]))
+            after = rows + 1 - (told.window or 1e9)
+            first = rows // told.chunk * told.chunk if told.chunk else after
+            pairs["sees"] = runs["sees"], np.maximum(first, 0).tolist()
+        for name, (seen, ours) in pairs.items() if runs["turned"] else ():
+            some = isinstance(seen, float | list) and np.shape(seen) == np.shape(ours)
+            near = 1e-2 if isinstance(seen, float) else 2e-3  # soft caps
+            if not (np.allclose(ours, seen, near, 3e-7) if some else seen == ours):
+                yield f"{runs['layer']}: {name} {seen}, read {ours}"
 
 
 def watched(only=()):
@@ -359,14 +353,13 @@ def described(model):
     """Return a model's file, the defaults of its configuration, and its kinds of layers."""
     kind, kinds = model.config_class, defaultdict(dict)
     said, plain = kind().to_dict(), getattr(kind, "__dataclass_fields__", {})
-    told = {
-        name: value
-        for name, value in said.items()
-        if (FIELD.get(name) in FIELDS or (SPEAK.search(name) and not ALIKE.search(name)))
-        and isinstance(value, int | float | str)
-        and (value is not False or name == "rope_interleave")
-        and not (name in plain and plain[name].default is None)
+    told = {n: each for n, each in said.items() if isinstance(each, int | float | str)}
+    told = {n: each for n, each in told.items() if each is not False or n == "rope_interleave"}
+    told = {n: each for n, each in told.items() if n not in plain or plain[n].default is not None}
+    spoken = {
+        n for n in told if FIELD.get(n) in FIELDS or (SPEAK.search(n) and not ALIKE.search(n))
     }
+    told = {n: told[n] for n in told if n in spoken}
     one = {name: field for field, name in Fields(told).spelled.items()}
     told = {one.get(name, name): told[name] for name in told if name in one or name not in FIELD}
     found = {"file": f"models/{model.__module__.split('.', 2)[2].replace('.', '/')}.py"}
@@ -397,7 +390,7 @@ def pattern(kind):
         names = []
         with suppress(Exception):  # has no such field, or refuses the value
             names = list(kind(**{number: count}, **more).layer_types or ())
-        ones = sorted(set(names), key=lambda name: (names.count(name), name))
+        ones = sorted(dict.fromkeys(names), key=names.count)
         for one, others in (ones, ones[::-1]) if len(ones) == 2 else ():
             for step, at in product(range(2, 13), (0, -1)):
                 rule = [one if (i - at) % step == 0 else others for i in range(len(names))]
@@ -427,17 +420,20 @@ def tables(model, **changes):
     }
 
 
-def tabled(model):
+def tabled(model, turns):
     """Return what a type's code decides of tables that its input gets, and the defaults of these.
 
     Their rows are those that a field says, or an image's patches, and up to two more: so it is in
-    the default model and in one whose field is twice as large.
+    the default model and in one whose field is twice as large. A fixed table of a type that turns
+    may be that of its angles.
     """
     said, found, fields = model.config_class().to_dict(), {}, {}
     sources = {name: ((name,), int) for name, n in said.items() if type(n) is int and n > 8}
     if "image_size" in sources and type(patch := said.get("patch_size")) is int:
         sources["patches"] = ("image_size", "patch_size"), lambda side: (side // patch) ** 2
     for name, (learned, rows) in tables(model).items():
+        if turns and not learned:
+            continue
         found[name] = {"kind": "learned" if learned else "fixed"}
         for source, (asked, count) in sources.items():
             more, twice = rows - count(said[asked[0]]), 2 * said[asked[0]]
@@ -451,15 +447,10 @@ def tabled(model):
 
 
 def every_tabled(found):
-    """Yield types with tables, as `tabled` describes them; of types that turn, learned ones alone.
-
-    A fixed table of a type that turns may be that of its angles.
-    """
+    """Yield types with tables, as `tabled` describes them."""
     for kind, (model, *_) in classes(TABLE):
         with suppress(Exception):  # needs arguments, or packages
-            seen, fields = tabled(model)
-            if "rotates" in found.get(kind, {}):
-                seen = {name: each for name, each in seen.items() if each["kind"] == "learned"}
+            seen, fields = tabled(model, "rotates" in found.get(kind, {}))
             if seen:
                 yield kind, model, seen, fields
 
