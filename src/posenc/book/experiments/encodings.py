@@ -138,8 +138,7 @@ class Fixed(Encoding):
         rows = F.normalize(rows) * (WIDTH / 2) ** 0.5
         if widened:
             away = rows - rows.mean(0)
-            factor: Tensor = (WIDTH / 2) ** 0.5 / away.square().sum(1).mean().sqrt()
-            rows = away * factor
+            rows = away * ((WIDTH / 2) ** 0.5 / away.square().sum(1).mean().sqrt())
         self.table: Tensor
         self.register_buffer("table", rows)
 
@@ -158,21 +157,14 @@ class Scaled(Encoding):
         self, settings: Settings, scaling: Mapping[str, Any] | None = None, seq_len: int = 1
     ) -> None:
         super().__init__(settings)
-        self.frequencies, self.attention_factor = rotary_frequencies(
-            WIDTH // HEADS,
-            scaling={"rope_theta": settings.base, **(scaling or {})},
-            max_position_embeddings=settings.seq_len,
-            seq_len=seq_len,
-        )
+        fields = {"rope_theta": settings.base, **(scaling or {})}
+        lengths = {"max_position_embeddings": settings.seq_len, "seq_len": seq_len}
+        found = rotary_frequencies(WIDTH // HEADS, scaling=fields, **lengths)
+        self.frequencies, self.factor = found
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
-        return rotate_pairs(
-            x,
-            positions,
-            frequencies=self.frequencies,
-            attention_factor=self.attention_factor,
-            pairing="neighbors",
-        )
+        turns = rotary_turns(positions, frequencies=self.frequencies, attention_factor=self.factor)
+        return rotate_pairs(x, turns=turns, pairing="neighbors")
 
 
 class ALiBi(Encoding):

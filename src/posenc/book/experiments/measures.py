@@ -125,10 +125,7 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
 
 
 def steps_to(models: Trained, accuracy: float = 0.9, window: int = 10) -> Tensor:
-    """Return the number of training steps to reach an accuracy, one number per model.
-
-    It counts to the end of the first window of batches whose mean is at least `accuracy`, or all.
-    """
+    """Return the number of steps to the first window of batches with an accuracy, or all steps."""
     window = min(window, len(models.curve))
     means = models.curve.unfold(0, window, 1).mean(-1)  # (steps - window + 1, seeds)
     there = torch.cat((means >= accuracy, torch.ones_like(means[:1], dtype=torch.bool)))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -107,10 +108,7 @@ class Trained:
         """Return models with a copy of these weights and another encoding, without weights."""
         model = Transformer(self.settings)
         model.encoding = encoding
-        copies = {name: weight.detach().clone() for name, weight in self.weights.items()}
-        for name, weight in self.weights.items():
-            copies[name].requires_grad_(weight.requires_grad)
-        return replace(self, model=model, weights=copies)
+        return replace(self, model=model, weights=deepcopy(self.weights))
 
 
 def init_model(settings: Settings, seed: int) -> Transformer:
