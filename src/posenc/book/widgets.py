@@ -294,20 +294,14 @@ class Kernel(_Figure):
         ax.set(xlabel="offset", ylabel="product", ylim=(-self.d_model / 2, self.d_model / 1.8))
 
 
-_CONVENTIONS: dict[str, dict[str, Any]] = {
-    "halves": {"layout": "sin, cos"},
-    "cosine first": {"layout": "interleaved, cos first"},
-    "from 1": {"first": 1},
-    "minus 1": {"rule": "d/2 - 1"},
-}
-_VARIANTS = {
-    "halves": "sines first, then cosines",
-    "cosine first": "cosine before sine",
-    "from 1": "positions counted from 1",
-    "minus 1": "exponent i/(d/2 − 1)",
-    "all ones": "exponent 0",
-    "dimension for pair": "exponent 2j/d, with the dimension j",
-    "own exponent": "exponent j/d, with the dimension j",
+_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {  # what it is, and its convention if it has one
+    "halves": ("sines first, then cosines", {"layout": "sin, cos"}),
+    "cosine first": ("cosine before sine", {"layout": "interleaved, cos first"}),
+    "from 1": ("positions counted from 1", {"first": 1}),
+    "minus 1": ("exponent i/(d/2 − 1)", {"rule": "d/2 - 1"}),
+    "all ones": ("exponent 0", {}),
+    "dimension for pair": ("exponent 2j/d, with the dimension j", {}),
+    "own exponent": ("exponent j/d, with the dimension j", {}),
 }
 
 
@@ -317,11 +311,13 @@ class Switch(_Figure):
     d_model: Field = Field("width d", 16, min=4, max=64, step=2)
     base: Field = _base()
     seq_len: Field = Field("length L", 64, min=2, max=128)
-    variant: Field = Field("variant", "halves", options=_VARIANTS)
+    variant: Field = Field(
+        "variant", "halves", options={name: says for name, (says, _) in _VARIANTS.items()}
+    )
 
     def values(self) -> dict[str, Any]:
         size = self.seq_len, self.d_model
-        if given := _CONVENTIONS.get(self.variant):
+        if given := _VARIANTS[self.variant][1]:
             right, other = (Convention(base=self.base, **k).table(*size) for k in ({}, given))
         else:
             right = _encode(range(self.seq_len), self)
@@ -355,14 +351,8 @@ class Stretch(_Figure):
     rule: Field = Field("rule", "none", options=_RULES)
 
     def values(self) -> dict[str, Any]:
-        plain, now = posenc.angular_frequencies(self.d_model, base=self.base), self._stretched()
-        unfinished = plain * self.trained < 2 * np.pi
-        new = unfinished & (now * self.factor > plain * (1 + 1e-9))  # meet angles beyond training
-        lengths = {"before": 2 * np.pi / plain, "after": 2 * np.pi / now}
-        return lengths | {"unfinished": unfinished.sum(), "beyond": new.sum()}
-
-    def _stretched(self) -> Floats:
         width, factor, base = self.d_model, self.factor, self.base
+        plain = posenc.angular_frequencies(width, base=base)
         by_parts = {"factor": factor, "original_max_position_embeddings": self.trained}
         ramp = {"low_freq_factor": 1, "high_freq_factor": 4}
         scaling: dict[str, dict[str, Any]] = {
@@ -371,7 +361,11 @@ class Stretch(_Figure):
             "YaRN": {"rope_type": "yarn", **by_parts},
         }
         base *= factor ** (width / max(width - 2, 1)) if self.rule == "raised base" else 1
-        return posenc.rotary_frequencies(width, base=base, scaling=scaling.get(self.rule))[0]
+        now, _ = posenc.rotary_frequencies(width, base=base, scaling=scaling.get(self.rule))
+        unfinished = plain * self.trained < 2 * np.pi
+        new = unfinished & (now * factor > plain * (1 + 1e-9))  # meet angles beyond training
+        lengths = {"before": 2 * np.pi / plain, "after": 2 * np.pi / now}
+        return lengths | {"unfinished": unfinished.sum(), "beyond": new.sum()}
 
     def _draw(self, figure: Figure, before: Floats, after: Floats, **values: Any) -> None:
         ax = figure.subplots()
