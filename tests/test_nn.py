@@ -258,7 +258,7 @@ WRONG = [  # arguments of `rotate_pairs` beside x, in both libraries
     ({"turns": (X, X[0])}, ValueError, "^turns must be two of one shape"),
     ({"turns": ([1], [2])}, TypeError, "^turns must be rotary_turns' pair of (ndarray|Tensor)"),
     ({"turns": X}, TypeError, "^turns must be rotary_turns' pair"),
-    ({"first": 2, "turns": (X, X)}, ValueError, "at most 1 pairs .* 2 of 4, got"),
+    ({"first": 2, "turns": rotary_turns([0, 1], 4)}, ValueError, "at most 1 pairs .* 2 of 4, got"),
 ]
 
 
