@@ -23,9 +23,7 @@ def _bug(name: str) -> Encode:
     return encode
 
 
-BUGS = {name: _bug(name) for name in TABLES if name in MUSEUM}
-"""The museum's exhibits that are tables, by their names there."""
-
+BUGS = {name: _bug(name) for name in TABLES if name in MUSEUM}  # exhibits that are tables
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 
 
@@ -39,12 +37,11 @@ def two_loops(seq_len: int, d_model: int) -> Any:
     return table
 
 
-RIGHT: dict[str, Encode] = {
+RIGHT: dict[str, Encode] = {  # correct tables, written in different ways
     "the package's, in 32 bits": lambda seq_len, d_model: sinusoidal_encoding(seq_len, d_model),
     "the same in 64 bits": partial(sinusoidal_encoding, dtype=np.float64),
     "two loops": two_loops,
 }
-"""Correct tables, written in different ways."""
 
 
 def objection(test: Callable[[Encode], Any], encode: Encode) -> str:
@@ -61,11 +58,6 @@ def hunt(test: Callable[[Encode], Any]) -> str:
 
     The test gets a function `encode(seq_len, d_model)`, and raises an error, or returns False, if
     the table is wrong. It raises TypeError if the test can't be called.
-
-    Examples
-    --------
-    >>> print(hunt(lambda encode: len(encode(4, 8)) == 4).splitlines()[0])
-    It caught 0 of 7 bugs, and rejected 0 of 3 correct tables.
     """
     if not callable(test):
         raise TypeError(f"test must be a function of encode(seq_len, d_model), got {test!r}")

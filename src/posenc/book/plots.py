@@ -22,17 +22,11 @@ STYLE = mpl.rc_params_from_file(
     Path(__file__).with_name("book.mplstyle"), use_default_template=False
 )
 
-INK: str = STYLE["text.color"]
-"""Color of text and axes."""
-
-DIVERGING: str = STYLE["image.cmap"]
-"""Color map for values around 0, purple below and orange above; colorblind-safe."""
-
+INK: str = STYLE["text.color"]  #: Color of text and axes.
+COLORS: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])  #: Of lines, in order.
+DIVERGING: str = STYLE["image.cmap"]  #: Map of values around 0, purple below and orange above.
+#: CSS filter of maps; on a page that sets --dark to 1, zero is dark, and hues stay.
 DARK_MAP = "invert(var(--dark, 0)) hue-rotate(calc(var(--dark, 0) * 180deg))"
-"""CSS filter of maps; on a page that sets --dark to 1, zero is dark, and hues stay."""
-
-COLORS: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
-"""Line colors, in order of use."""
 
 
 def use_style() -> None:
@@ -57,8 +51,7 @@ def heatmap(
 ) -> AxesImage:
     """Draw a table as a heatmap, with row 0 at the top.
 
-    Colors range from -limit to limit, so that white is always 0. Without axes, it draws in a new
-    figure.
+    Colors range from -limit to limit: white is 0. Without axes, it draws in a new figure.
     """
     if ax is None:
         ax = plt.subplots()[1]
@@ -117,13 +110,6 @@ class Table:
     """A table that renders as HTML in a notebook, and as aligned text in a terminal.
 
     Each row has a label and a cell for each other column; ValueError if their number is wrong.
-
-    Examples
-    --------
-    >>> Table(["task", "accuracy"], [["order", 0.5], ["back", 1.0]])
-    task   accuracy
-    order       0.5
-    back        1.0
     """
 
     def __init__(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:

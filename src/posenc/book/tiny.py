@@ -20,14 +20,12 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Maybe = NDArray[Any] | None
 Weights = dict[str, Floats]
-Cache = list[tuple[Any, Any]]
-"""Keys and values of each layer, then positions and mask, for `Decoder.step`."""
+Cache = list[tuple[Any, Any]]  # keys and values of each layer, then positions and mask
 
 A, B, QUESTION, VOCABULARY = 8, 9, 10, 12
 WIDTH, HEADS, ANSWERS, LAYERS = 32, 4, 16, 2
 SLOPES = alibi_slopes(HEADS)[:, None, None]
-ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")
-"""Ways to encode order."""
+ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")  #: Ways to encode order.
 
 
 def order(rng: np.random.Generator, count: int, seq_len: int) -> tuple[Ints, Ints]:
@@ -63,8 +61,7 @@ def initial_weights(seed: int) -> Weights:
 class Pass:
     """A forward pass without a mask, kept for backpropagation.
 
-    `tokens` have the shape (batch, seq_len); `scores`, float32, has a score for each answer at the
-    last place, (batch, `ANSWERS`). An encoding that isn't among `ENCODINGS` raises ValueError.
+    From `tokens`, (batch, seq_len), come `scores` at the last place, (batch, `ANSWERS`), float32.
     """
 
     def __init__(self, weights: Weights, tokens: Ints, encoding: str) -> None:
@@ -229,10 +226,7 @@ def compare(
     seq_len: int = 16,
     steps: int = 240,
 ) -> Iterator[str]:
-    """Train a model for each encoding and seed; yield a header and a line per encoding.
-
-    A line has, for each length, the median share of right answers over the seeds, and the range.
-    """
+    """Yield a header and, for each encoding, medians and ranges over the seeds of right answers."""
     yield f"{'':10}" + "".join(f"  length {length:<9}" for length in lengths)
     for encoding in encodings:
         line = f"{encoding:10}"
@@ -258,8 +252,7 @@ class Decoder:
     ) -> Floats:
         """Return scores after each token, shape (batch, seq_len, `ANSWERS`).
 
-        The mask is False for padding, which no token attends to. `segments` says which of several
-        packed texts a token belongs to; there is no attention across texts.
+        The mask is False for padding, which no token attends to; nor to other packed `segments`.
         """
         return self.step(tokens, None, positions, mask, segments)[0]
 

@@ -1,10 +1,9 @@
 """Live figures, as Jupyter widgets.
 
-The same script draws them in Jupyter and on the book's website. Python defines the controls and
-their limits, computes what is shown (``values()``), and draws it for readers without JavaScript
-(``picture()``). Arguments can be read and set by name; a wrong type or a value beyond the limits
-raises TypeError or ValueError. With ``POSENC_STATIC`` set in the environment, only the picture is
-shown: a widget doesn't outlive its kernel, but a notebook does.
+A script draws them in Jupyter and on the website. Python defines the controls and their limits,
+computes what is shown (``values()``), and draws it for readers without JavaScript (``picture()``).
+Arguments can be read and set by name; wrong ones raise TypeError or ValueError. With
+``POSENC_STATIC`` set, only the picture is shown: a notebook outlives the kernel of a widget.
 """
 
 from __future__ import annotations
@@ -35,17 +34,12 @@ from posenc.book import plots
 from posenc.checks.conventions import Convention
 from posenc.checks.museum import wrong_table
 
-MIME = "application/vnd.posenc.figure+json"
-"""Type of a figure's kind and state, stored beside its picture in a notebook."""
-
+MIME = "application/vnd.posenc.figure+json"  # of kind and state, beside a picture in a notebook
 Floats = NDArray[np.float64]
 
 
 class Field(traitlets.TraitType[Any, Any]):
-    """An argument of a figure, and its control: `options`, or a number from `min` to `max`.
-
-    The limits are the script's, too. With `below`, the number is below (a part of) another field.
-    """
+    """An argument, with the control's limits: `options`, or `min` and `max`, or `below` another."""
 
     def __init__(
         self, label: str, default: Any, *, below: Field | None = None, parts: int = 1, **limits: Any
@@ -96,10 +90,7 @@ def _base(low: int = 1) -> Field:
 
 
 class _Figure(anywidget.AnyWidget):
-    """Base class of the figures: each has fields, `values` and `_draw`.
-
-    Values are what the state shows, as the script computes it, and the directions of hands.
-    """
+    """Each has fields, `values` as in the script, with directions of hands, and `_draw`."""
 
     _kind = traitlets.Unicode().tag(sync=True)
 
@@ -450,8 +441,8 @@ class Words(_Figure):
                 _number(ax, column, row, value, color="black")
 
 
+# By name; each has a script of that name in ``figures``.
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
-"""The figures by name; each has a script of that name in ``figures``."""
 
 __all__ = [*FIGURES]
 

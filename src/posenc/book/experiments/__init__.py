@@ -3,9 +3,8 @@
 """Tiny transformers that differ only in how they receive positions, and tasks to train them on.
 
 One experiment is a `Settings`; `train` trains it from several seeds at once, `examine` and
-`measure` test the result, and `read` reads the recorded results. The models are stacked: their
-weights have a leading axis for the seed. Each model has its own initial weights, data and test, so
-a seed gives the same model whether it trains alone or with others, up to rounding.
+`measure` test the result, and `read` reads the recorded results. Weights have a leading axis for
+the seed, which gives the same model, up to rounding, whether it trains alone or with others.
 """
 
 from posenc import nn  # says so if torch is missing

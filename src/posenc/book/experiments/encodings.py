@@ -20,10 +20,8 @@ from posenc.rotary import rotary_frequencies
 class Encoding(nn.Module):
     """No encoding: the base class, with three hooks that contenders override."""
 
-    ends: bool = False
-    """Whether the encoding ends at the trained length, which rules out longer input."""
-    between: bool = True
-    """Whether fractional positions are meaningful, so that positions can be interpolated."""
+    ends: bool = False  #: Whether it ends at the trained length, which rules out longer input
+    between: bool = True  #: Whether fractional positions are meaningful, and can be interpolated
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -117,9 +115,8 @@ def _narrow(seq_len: int) -> Tensor:
 class Fixed(Encoding):
     """Add rows of an untrained table, each with the norm of a sinusoidal row.
 
-    `draw` returns the rows for a length, of any norm; `shuffled` puts them in random order, which
-    then carries no information. `widened` rows are centered, and as far from their mean as random
-    ones: the root of the mean square distance is the same.
+    `draw` returns the rows for a length, of any norm; `shuffled` puts them in random order.
+    `widened` rows are centered, with the root mean square distance from their mean of random ones.
     """
 
     ends: bool = True
@@ -149,8 +146,7 @@ class Fixed(Encoding):
 class Scaled(Encoding):
     """Rotate queries and keys, with frequencies scaled as a model's configuration says.
 
-    `scaling` has fields of ``rope_parameters``, as for `posenc.rotary_frequencies`; some rules
-    depend on the length of the sequences to read, `seq_len`.
+    `scaling` is as for `posenc.rotary_frequencies`, and so is the length to read, `seq_len`.
     """
 
     def __init__(
@@ -190,6 +186,7 @@ class T5(Encoding):
 
 
 _DRAWN = {"smooth": _smooth, "directed": _directed, "arc": _arc}
+# Contenders whose table isn't trained.
 FIXED: dict[str, Callable[[Settings], Encoding]] = {
     "frozen": Fixed,
     "shuffled": partial(Fixed, draw=_sinusoidal, shuffled=True),
@@ -198,8 +195,8 @@ FIXED: dict[str, Callable[[Settings], Encoding]] = {
     "widened": partial(Fixed, draw=_sinusoidal, widened=True),
     "narrow": partial(Fixed, draw=_narrow),
 }
-"""Contenders whose table isn't trained."""
 
+# The registry: add your own contender with ENCODINGS["its name"] = ItsClass.
 ENCODINGS: dict[str, Callable[[Settings], Encoding]] = {
     "none": Encoding,
     "sinusoidal": Sinusoidal,
@@ -210,4 +207,3 @@ ENCODINGS: dict[str, Callable[[Settings], Encoding]] = {
     "concatenated": Concatenated,
     **FIXED,
 }
-"""Registry of contenders; add your own with ``ENCODINGS["its name"] = ItsClass``."""

@@ -22,13 +22,8 @@ def examine(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Test models on new sequences, different for each seed and each exam.
 
-    In sequences longer than the trained length, only the places beyond it count. Positions, of
-    shape (seq_len,), are 0, …, seq_len - 1 by default.
-
-    Returns
-    -------
-    tokens, targets, answers : Tensor, shape (seeds, number, seq_len)
-        Where nothing is asked, the target is `NO_TARGET`.
+    Return tokens, targets and answers, each (seeds, number, seq_len). In sequences longer than the
+    trained length, only the places beyond it count. Positions, (seq_len,), are 0, … by default.
     """
     settings, first = models.settings, 2_000_000 + 1000 * exam
     tokens, targets = drawn(settings.task, models.seeds, (number,), seq_len, first)
@@ -51,8 +46,7 @@ def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
     """Predict position and word from the first layer's input and each layer's output.
 
     The probe is linear: least squares onto one-hot positions, or words, fitted on half of the
-    sequences. It returns, for each depth, the shares of right positions and of right words among
-    the other half, each (seeds,).
+    sequences. For each depth, it returns the shares of right ones in the other half, (seeds,).
     """
     seq_len = models.settings.seq_len
     tokens, _, _ = examine(models, number=2 * number, seq_len=seq_len, exam=1)
@@ -135,8 +129,7 @@ def steps_to(models: Trained, accuracy: float = 0.9, window: int = 10) -> Tensor
 def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) -> Tensor:
     """Return accuracy in the order task on sequences of trained length, padded with filler.
 
-    With ``where="late"`` the filler comes first: A, B and the question are as far apart as in
-    training. With ``where="early"`` it comes before the question, which is then far away.
+    The filler comes first with ``where="late"``, and before the question with ``where="early"``.
     """
     tokens, targets, _ = examine(models, number=number, seq_len=models.settings.seq_len, exam=4)
     generator = torch.Generator().manual_seed(4_000_000)

@@ -71,10 +71,7 @@ class Transformer(nn.Module):
         self.encoding: Encoding = ENCODINGS[settings.encoding](settings)
 
     def forward(self, tokens: Tensor, positions: Tensor, states: bool = False) -> Any:
-        """Return a score for each answer, (batch, seq_len, TRAIN_LEN).
-
-        Or the hidden states: the first layer's input and each output, (batch, seq_len, WIDTH).
-        """
+        """Return scores, (batch, seq_len, TRAIN_LEN), or all layers' inputs and the last output."""
         hidden = [self.encoding.rows(self.words(tokens) * self.settings.scale, positions)]
         for layer in self.layers:
             hidden.append(layer(hidden[-1], positions, self.encoding))
@@ -145,16 +142,7 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 
 def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
-    """Train one model per seed, which determines its initial weights and data, all at once.
-
-    `settings` are for all models, or one for each, which may differ only in init_std and rate.
-
-    Examples
-    --------
-    >>> models = train(Settings("back", "rotary", steps=2), seeds=[0, 1, 2])
-    >>> models.curve.shape
-    torch.Size([2, 3])
-    """
+    """Train one model per seed, for weights and data, all at once; `settings` as for `stack`."""
     models = stack(settings, seeds)
     each = [settings] * len(seeds) if isinstance(settings, Settings) else settings
     parts = (data(each[0], seed) for seed in seeds)
@@ -170,7 +158,7 @@ def fine_tune(
     batch: int = 8,
     rate: float = 3e-3,
 ) -> Trained:
-    """Train copies of models further, at another length and with another encoding, without weights.
+    """Train copies further, at another length, with another encoding, one without weights.
 
     The rate decays linearly to zero. The result keeps the settings of `models`.
     """

@@ -12,8 +12,7 @@ from typing import Any
 
 from torch import Tensor
 
-WIDTH, HEADS, TRAIN_LEN = 32, 4, 16
-"""Width of the model, number of its heads, usual length of its training sequences."""
+WIDTH, HEADS, TRAIN_LEN = 32, 4, 16  # of the model; the usual length of its training sequences
 
 
 @dataclass(frozen=True)
@@ -36,8 +35,7 @@ class Settings:
     spread: int = 0  #: Draw each step's sorted positions from this many; 0 for 0, …, seq_len - 1
 
 
-Row = dict[str, Any]
-"""One model: its study, role, seed and settings, and what was measured."""
+Row = dict[str, Any]  # one model: its study, role, seed and settings, and what was measured
 
 
 def records(

@@ -11,12 +11,9 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import Tensor
 
-LETTERS = "abcdefghAB?^"
-"""The symbols of all tasks; a to h are filler."""
-
+LETTERS = "abcdefghAB?^"  # the symbols of all tasks; a to h are filler
 A, B, QUESTION, START = 8, 9, 10, 11
-NO_TARGET = -1
-"""Target of a place where nothing is asked."""
+NO_TARGET = -1  # of a place where nothing is asked
 
 
 def order(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
