@@ -6,10 +6,11 @@ The public bugs of chapter 19 (`recall`) are among them; correct decoders are in
 import itertools
 import math
 import sys
+from collections import namedtuple
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
 
+import array_api_strict as strict
 import numpy as np
 import torch
 from torch import nn
@@ -32,21 +33,12 @@ def judge(kind, subject, **options):
     return check(subject, kind, **laws | quick | options)
 
 
-# What specimens are made of
-
-
 def table(seq_len, d_model):
     return sinusoidal_encoding(seq_len, d_model)
 
 
 def in_torch(seq_len, d_model, dtype=torch.float32):
     return torch.tensor(table(seq_len, d_model)).to(dtype)
-
-
-def early(seq_len, d_model, dtype=torch.float32):
-    """Cast positions before the sine."""
-    where = torch.arange(seq_len).to(dtype).double().numpy()
-    return torch.from_numpy(sinusoidal_encoding(where, d_model)).to(dtype)
 
 
 def waves(seq_len, omega, start=0):
@@ -71,12 +63,13 @@ def learned(seq_len, d_model):
 
 
 class Layer(nn.Module):
-    """A right layer; with another `add`, a wrong one."""
+    """A right layer, unless it adds or is changed in another way."""
 
-    def __init__(self, d_model=16, max_len=3000, add=torch.add):
+    def __init__(self, d_model=16, max_len=3000, add=torch.add, change=id):
         super().__init__()
         self.d_model, self.add = d_model, add
         self.register_buffer("pe", in_torch(max_len, d_model), persistent=False)
+        change(self)
 
     def forward(self, x, positions=None):
         rows = self.pe[: x.size(1)] if positions is None else self.pe[positions]
@@ -88,21 +81,6 @@ class BatchForSequence(Layer):
         return x + self.pe[: x.size(0), None].to(x.dtype)
 
 
-def adding(add):
-    return partial(Layer, add=add)
-
-
-def changed(change):
-    """Return layers that are right at first."""
-
-    def make(d_model):
-        layer = Layer(d_model)
-        change(layer)
-        return layer
-
-    return make
-
-
 def in_numpy(x, positions):
     angles = np.outer(positions, rotary_frequencies(x.shape[-1])[0])
     turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angles)
@@ -112,17 +90,6 @@ def in_numpy(x, positions):
 def permuted(x, positions):
     """Take neighbors, and return halves, as DeepSeek-V3 does."""
     return rotate_pairs(x.unflatten(-1, (-1, 2)).mT.flatten(-2), positions)
-
-
-def normed(x, positions):
-    """A norm with weights follows the rotation."""
-    weights = torch.linspace(0.5, 2, x.shape[-1]).to(x)
-    return nn.functional.rms_norm(rotate_pairs(x, positions), x.shape[-1:], weights, 1e-6)
-
-
-def last_part(x, positions):
-    """Rotate the last dimensions of a head; only positions up to 99 are valid."""
-    return rotate_pairs(x, torch.arange(100, device=x.device)[positions], first=8)
 
 
 class Cached(nn.Module):
@@ -160,13 +127,7 @@ def buckets(seq_len, causal=False, shift=0):
     return values[:, t5_buckets(offsets(seq_len, shift), bidirectional=not causal)]
 
 
-class Pair(NamedTuple):
-    """Two functions of a decoder."""
-
-    full: Any = DECODER.full
-    step: Any = None
-
-
+Pair = namedtuple("Pair", "full step", defaults=(None,))
 ABSOLUTE, UNTURNED = (tiny.Decoder(DECODER.model.weights, name) for name in ("sinusoidal", "none"))
 PLAIN = Pair(lambda tokens: DECODER.full(tokens))
 
@@ -190,9 +151,7 @@ KEPT, MEMORY = {}, np.zeros(500_000, np.float32)
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
 BY_AXES = turn(frequencies=AXIAL)
 AXES, SHORT = {"axes": 2} | NARROW, {"longest": 600, "length": 600}
-OF_T5, OTHER = {"expected": "t5", "tags": ["learned"]}, OF_YARN["frequencies"] * 1.01
-HALF = Convention("halves", extent="partial", share=0.5)
-OF_XL = checks.KNOWN["Transformer-XL"].table
+OF_T5 = {"expected": "t5", "tags": ["learned"]}
 
 
 # fmt: off
@@ -208,29 +167,35 @@ RIGHT = {  # by kind: words of the report, if any, the subject, and options of t
             (np.arange(n) + 1 / 3) * 0.1234567891, d, base=500_042.25),
          {"length": 300, "longest": 50_000}),
         ("no argument `dtype`", UNSIGNED),
-        ("from 0 down", lambda n, d, dtype=np.float32: OF_XL(n, d).astype(dtype)),
+        ("from 0 down", lambda n, d, dtype=np.float32:
+         checks.KNOWN["Transformer-XL"].table(n, d).astype(dtype)),
         ("another kind: freq", lambda n, d: waves(n, np.pi * 2.0 ** np.arange(d // 2) / (n or 1))),
         ("another kind: its col", learned),
         ("another kind: a learned table", learned, {"tags": ["learned"]}),
         ("is in half precision", lambda n, d: in_torch(n, d).bfloat16()),
+        ("", lambda n, d: strict.asarray(table(n, d))),
         (", of 32", lambda n, d: table(min(n, 40), d)),
     ],
     "module": [
         ("", Layer),
-        ("", adding(lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None))),
-        ("", changed(lambda layer: layer.register_parameter("scale", nn.Parameter(LEAF[None])))),
+        ("", partial(Layer, add=lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None))),
+        ("", partial(Layer, change=lambda layer: setattr(layer, "scale", nn.Parameter(LEAF)))),
         ("", SinusoidalPositionalEncoding(32, batch_first=False)),
         ("(paper)", SinusoidalPositionalEncoding, {"laws": None}),  # compiled, too
         ("far positions are refused", Layer(16, 260)),
-        ("created on meta: ", changed(lambda layer: layer.pe.sum().item())),
-        ("takes no positions", adding(lambda x, rows: (x + rows)[:2]), {"laws": ["rows"]}),
+        ("created on meta: ", partial(Layer, change=lambda layer: layer.pe.sum().item())),
+        ("takes no positions of shape", partial(Layer, add=lambda x, rows: (x + rows)[:2]),
+         {"laws": ["rows"]}),
     ],
     "rotary": [
         ("numpy arrays", in_numpy),
+        ("(rotary, neighbors)", lambda x, p: strict.asarray(  # which supports only DLPack
+            in_numpy(np.from_dlpack(x), np.from_dlpack(p))), {"library": strict}),
         ("(rotary, halves)", rotate_pairs, {"laws": None}),
         ("(rotary, neighbors)", turn(pairing="neighbors")),
         ("turned backwards in steps of 0.25", lambda x, p: rotate_pairs(x, -p / 4)),
-        ("partial, 0.6667 of the width", last_part, {"widths": [24]}),
+        ("partial, 0.6667 of the width", lambda x, p: rotate_pairs(
+            x, torch.arange(100, device=x.device)[p], first=8), {"widths": [24]}),
         ("", BY_AXES, AXES), ("", BY_AXES, AXES | {"frequencies": AXIAL}),
         ("", part("proportional", "neighbors"),
          NARROW | {"frequencies": OMEGA * (np.arange(8) < 4)}),
@@ -241,7 +206,8 @@ RIGHT = {  # by kind: words of the report, if any, the subject, and options of t
         ("rotary, neighbors", permuted),
         ("halves; exponent", lambda x, p: rotate_pairs(x, p).unflatten(-1, (2, -1)).mT.flatten(-2)),
         ("rotary, halves", Cached), ("rotary, halves", Cached(), NARROW),
-        ("a norm follows the rotation", normed),
+        ("a norm follows the rotation", lambda x, p: nn.functional.rms_norm(
+            rotate_pairs(x, p), x.shape[-1:], torch.linspace(0.5, 2, x.shape[-1]).to(x), 1e-6)),
         ("partial, 0.5 of the width", turn(frequencies=rotary_frequencies(8)[0]), NARROW),
         ("reinitializes its", UNFILLED, {"laws": ["meta"]}),
         ("no pairs to read", STILL, {"laws": ["cast"]}),
@@ -285,7 +251,8 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("float32", lambda n, d: waves(n, (1 + 1e-6) * 10_000.0 ** (-np.arange(0, d, 2) / d))),
         ("half", lambda n, d, dtype=np.float32:
          np.tile(table(n, d).astype(dtype), 1 + (dtype != np.float32))),
-        ("half", early),
+        ("half", lambda n, d, dtype=torch.float32: torch.tensor(
+            sinusoidal_encoding(torch.arange(n).to(dtype).double().numpy(), d)).to(dtype)),
         ("odd", lambda n, d: table(n, d - d % 2)),
         ("repeat", lambda n, d: np.add(table(n, d), 0, out=MEMORY[: n * d].reshape(n, d))),
         *((bug.law, hunt.BUGS[name]) for name, bug in checks.MUSEUM.items() if name in hunt.BUGS),
@@ -294,28 +261,33 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
          + 1e-5 * np.sin(17 * np.arange(n)[:, None] + np.arange(d)).astype("f4")),
     ],
     "module": [
-        ("shape", adding(lambda x, rows: x + rows[: x.size(0)])),
-        ("norm", adding(lambda x, rows: x)),
-        ("norm", adding(lambda x, rows: x + rows / x.size(0))),
+        *((law, partial(Layer, add=add)) for law, add in [
+            ("shape", lambda x, rows: x + rows[: x.size(0)]),
+            ("norm", lambda x, rows: x),
+            ("batch", lambda x, rows: x + rows / x.size(0)),
+            ("repeat", lambda x, rows: x.add_(rows)),
+            ("masked", lambda x, rows: x + rows + x.sum() * 0),
+            ("half", lambda x, rows: (x + rows).float()),
+            ("strided", lambda x, rows: x.view(-1, x.size(-1)).view(x.shape) + rows),
+            ("gradient", lambda x, rows: x.detach() + rows + LEAF),
+            ("device", lambda x, rows: torch.zeros(x.shape) if x.is_meta else x + rows),
+            ("empty", lambda x, rows: x + rows if len(x) else x[:, :0]),
+            ("adds", lambda x, rows: x + rows + 1e-3 * x * x),
+        ]),
+        *((law, partial(Layer, change=change)) for law, change in [
+            ("far", lambda layer: layer.pe[300:].zero_()),
+            ("far", lambda layer: layer.pe[1000:].fill_(math.nan)),
+            ("gradient", lambda layer: setattr(layer, "pe", nn.Parameter(layer.pe))),
+            ("state", lambda layer: layer.register_load_state_dict_post_hook(
+                lambda module, _: setattr(module, "pe", -module.pe))),
+            ("meta", lambda layer: setattr(layer, "reset_parameters", lambda: layer.pe.zero_())),
+            ("device", lambda layer: vars(layer).update(pe=layer._buffers.pop("pe"))),
+        ]),
         ("batch", BatchForSequence),
-        ("far", changed(lambda layer: layer.pe[300:].zero_())),
-        ("far", changed(lambda layer: layer.pe[1000:].fill_(math.nan))),
-        ("repeat", adding(lambda x, rows: x.add_(rows))),
-        ("masked", adding(lambda x, rows: x + rows + x.sum() * 0)),
-        ("half", adding(lambda x, rows: (x + rows).float())),
-        ("strided", adding(lambda x, rows: x.view(-1, x.size(-1)).view(x.shape) + rows)),
+        ("batch", SinusoidalPositionalEncoding(16, batch_first=False), {"batch_first": True}),
         ("odd", lambda d_model: nn.Identity() if d_model % 2 else Layer(d_model)),
-        ("gradient", adding(lambda x, rows: x.detach() + rows + LEAF)),
-        ("gradient", changed(lambda layer: setattr(layer, "pe", nn.Parameter(layer.pe)))),
-        ("state", changed(lambda layer: layer.register_load_state_dict_post_hook(
-            lambda module, _: setattr(module, "pe", -module.pe)))),
-        ("meta", changed(lambda layer: setattr(
-            layer, "reset_parameters", lambda: layer.pe.zero_()))),
-        ("device", changed(lambda layer: vars(layer).update(pe=layer._buffers.pop("pe")))),
-        ("device", adding(lambda x, rows: torch.zeros(x.shape) if x.is_meta else x + rows)),
-        ("empty", adding(lambda x, rows: x + rows if len(x) else x[:, :0])),
-        ("compile", adding(lambda x, rows: (x + rows, print(end=""))[0]), {"laws": None}),
-        ("adds", adding(lambda x, rows: x + rows + 1e-3 * x * x)),
+        ("compile", partial(Layer, add=lambda x, rows: (x + rows, print(end=""))[0]),
+         {"laws": None}),
     ],
     "rotary": [
         ("shape", lambda x, p: rotate_pairs(x, p).flatten()),
@@ -324,11 +296,12 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("shift", lambda x, p: rotate_pairs(x, p // 2)),
         ("identity", lambda x, p: rotate_pairs(x, p + 1)),
         ("frequencies", turn(base=500_000.0), {"frequencies": OMEGA} | NARROW),
-        ("frequencies", yarn(), OF_YARN | {"frequencies": OTHER}),
+        ("frequencies", yarn(), OF_YARN | {"frequencies": 1.01 * OF_YARN["frequencies"]}),
         ("frequencies", turn(), {"frequencies": [1.0, 0.5]} | NARROW),
         ("frequencies", turn(frequencies=AXIAL * [1, 2.5, 1, 1, 1, 1, 1, 1]), AXES),
         ("convention", permuted, {"convention": "rotary, neighbors"}),
-        ("convention", turn(first=8), {"convention": HALF} | NARROW),
+        ("convention", turn(first=8), NARROW | {
+            "convention": Convention("halves", extent="partial", share=0.5)}),
         ("start", lambda x, p: rotate_pairs(x, KEPT.setdefault(len(p), p))),
         ("start", lambda x, p: rotate_pairs(x, p)[..., : 3 if x.shape[-2] == 4 else None, :]),
         ("start", lambda x, p: rotate_pairs(
@@ -382,7 +355,8 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("causal", Pair(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None])),
         ("steps", OFF_BY_ONE), ("steps", counting_up(lambda n, _: n % 16)),
         ("steps", Pair(PLAIN.full, UNTURNED.step)),
-        ("steps", Pair(step=lambda t, cache: (ABSOLUTE if cache else DECODER).step(t, cache))),
+        ("steps", Pair(
+            DECODER.full, lambda t, cache: (ABSOLUTE if cache else DECODER).step(t, cache))),
         ("chunks", counting_up(lambda n, more: n * (more == 1))),
         ("padded", Pair(lambda t, positions=None, mask=None: DECODER.full(t, positions))),
         ("moved", ABSOLUTE),

@@ -9,11 +9,11 @@ import json
 import re
 import runpy
 import sys
+from functools import partial
 from itertools import groupby
 from pathlib import Path
 from types import ModuleType
 
-import array_api_strict
 import nbformat
 import numpy as np
 import pytest
@@ -107,7 +107,7 @@ def test_nan_never_passes(kind, where):
 
     subject = {
         "table": lambda n, d, dtype=torch.float32: spoil(in_torch(n, d, dtype)),
-        "module": lambda d: Layer(d, add=lambda x, rows: spoil(x + rows)),
+        "module": partial(Layer, add=lambda x, rows: spoil(x + rows)),
         "rotary": lambda x, positions: spoil(rotate_pairs(x, positions)),
         "bias": lambda n: spoil(-0.5 * distance(n)),
     }[kind]
@@ -129,13 +129,10 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     assert "laws.py" not in report.error
     assert report["norm"].note == "follows from shape"
     assert one("unique", "rotary", crashes).measured == "RuntimeError: no such luck"
-    # Now the checks themselves
     monkeypatch.setattr("posenc.checks.pairs.nearest_rows", crashes)
     report = checks.check_table(table, laws=["shape", "unique"])
     assert (report.failed, report.internal, report.passed) == ([], ["unique"], False)
-    assert "posenc.checks failed, not your code: please report" in repr(report)
-    assert "no such luck" in report.error
-    with pytest.raises(RuntimeError, match="please report"):
+    with pytest.raises(RuntimeError, match="checks failed, not your code: please report"):
         report.raise_if_failed()
     monkeypatch.setattr("posenc.checks.conventions.agree", crashes)
     assert "no such luck" in checks.check_table(table, laws=["shape"]).error
@@ -155,34 +152,14 @@ def test_helpers_of_laws():
 # Subjects and arrays of every kind
 
 
-def test_a_layer_is_taken_as_it_is_told():
-    second = SinusoidalPositionalEncoding(16, batch_first=False)
-    assert one("unique", "module", second, batch_first=True).status == "failed"
+def test_the_kind_of_a_subject_is_guessed(monkeypatch):
     kinds = [table, rotate_pairs, lambda seq_len: 0, SinusoidalPositionalEncoding, nn.ReLU()]
     found = [checks.kind_of(each) for each in (*kinds, Cached, Cached())]
     assert found == ["table", "rotary", "bias", "module", "module", "rotary", "rotary"]
-    assert checks.check(Cached, laws=["norm"])["norm"].note.endswith("width 24")
-
-
-def test_without_torch(monkeypatch):
     monkeypatch.delitem(sys.modules, "torch")
+    assert checks.kind_of(table) == "table"
     assert one("shape", "decoder", DECODER).note.startswith("numpy, ")
     assert one("shape", "rotary", in_numpy).note.startswith("numpy, ")
-    assert checks.kind_of(table) == "table"
-
-
-def test_arrays_of_other_libraries():
-    """Here, one that supports only DLPack."""
-    xp = array_api_strict
-
-    def rotate(x, positions):
-        return xp.asarray(in_numpy(np.from_dlpack(x), np.from_dlpack(positions)))
-
-    report = judge("rotary", rotate, library=xp)
-    report.raise_if_failed()
-    assert report.convention == checks.KNOWN["rotary, neighbors"]
-    assert one("far", "rotary", lambda x, p: rotate(x, p % 512), library=xp).status == "failed"
-    assert judge("table", lambda n, d: xp.asarray(table(n, d))).passed
 
 
 def test_bfloat16_of_other_libraries():
@@ -219,7 +196,6 @@ BAD = [  # what is called with a subject and options, and the message
     (ROTARY, rotate_pairs, {"attention_factor": 0}, "attention_factor must be positive"),
     (ROTARY, rotate_pairs, {"frequencies": [[1]]}, "a row per axis, got 1, axes=None"),
     (ROTARY, rotate_pairs, {"axes": "t"}, "axes must be an int, got 't'"),
-    (ROTARY, rotate_pairs, {"library": 3}, "library must be a module"),
     (ROTARY, rotate_pairs, {"library": "json"}, "library must be a module with asarray"),
     (MODULE, nn.LayerNorm(4), {}, "pass d_model"),
     (MODULE, nn.LayerNorm(4), {"d_model": "4"}, "d_model must be an int, got '4'"),
@@ -229,6 +205,7 @@ BAD = [  # what is called with a subject and options, and the message
     (checks.check_decoder, len, {"step": 3}, "step must be callable, got 3"),
     (checks.check, table, {"kind": "sofa"}, "kind must be one of table.*'sofa'"),
     (checks.parametrize_with_checks, [table], {"expect": {"x": ""}}, "got 'x'"),
+    (checks.parametrize_with_checks, [table], {"expect": {"norm": 3}}, "reason, got norm = 3"),
     (Convention, "sofa", {}, "layout must be one of interleaved; .* got 'sofa'"),
     (Convention, "halves", {"share": 0}, "share must be above 0 and at most 1, got 0"),
     (Convention, "halves", {"step": 0}, "step must be positive, or 'one turn', got 0"),
@@ -269,14 +246,12 @@ def test_expected_failures(tmp_path):
     mended = report.expecting({"shape": "an axis too many"})
     assert mended.failed == ["shape", "norm"]
     assert mended["shape"].likely == "it was fixed, so drop the expected failure: an axis too many"
-    with pytest.raises(ValueError, match="must be among shape, norm, convention, got 'odd'"):
-        report.expecting({"odd": ""})
     # In a file, for pytest
     file = tmp_path / "expected.toml"
     file.write_text('[own_exponent]\nnorm = "halved"\n')
-    named = {"expect": file, "laws": ["shape", "norm", "convention"]}
-    decorator = checks.parametrize_with_checks([hunt.own_exponent], **named)
-    shape, norm, convention = decorator.mark.args[1]
+    shape, norm, convention = checks.parametrize_with_checks(
+        [hunt.own_exponent], expect=file, laws=["shape", "norm", "convention"]
+    ).mark.args[1]
     assert (shape.id, norm.id) == ("own_exponent-shape", "own_exponent-norm")
     assert (*shape.marks, norm.marks[0].kwargs) == ({"reason": "halved", "strict": True},)
     shape.values[0]()
@@ -284,9 +259,6 @@ def test_expected_failures(tmp_path):
         norm.values[0]()
     with pytest.raises(pytest.skip.Exception, match="none was requested"):
         convention.values[0]()
-    file.write_text("[own_exponent]\nnorm = 3\n")
-    with pytest.raises(ValueError, match="an expected failure needs a reason, got norm = 3"):
-        checks.parametrize_with_checks([hunt.own_exponent], **named)
 
 
 RIGHT_ONE, WRONG_ONE = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
@@ -312,8 +284,7 @@ def test_exit_codes(arguments, code, said, monkeypatch, capsys):
         runpy.run_module("posenc.checks", run_name="__main__")
     printed = capsys.readouterr()
     assert end.value.code == code
-    assert printed.err.startswith(said)
-    assert bool(printed.err) == bool(said)
+    assert re.match(said or "$", printed.err)
     if "--json" in arguments:
         assert json.loads(printed.out)[0]["laws"][0]["status"] == "expected"
 
@@ -330,10 +301,8 @@ def test_the_hunt_says_what_a_test_caught_missed_and_accused():
 
     little = hunt.hunt(lambda encode: np.abs(encode(50, 8)).max() <= 1)
     assert f"missed: {checks.MUSEUM['minus sign'].says} (exhibit 10)" in little
-    much, best = hunt.hunt(strict), hunt.hunt(good)
-    assert "rejected 2 of 3" in much
-    assert "caught: minus sign (not in 32 bits)" in much
-    assert "false alarm: two loops (not in 32 bits)" in much
+    assert "false alarm: two loops (not in 32 bits)" in hunt.hunt(strict)
+    best = hunt.hunt(good)
     assert "It caught 7 of 7 bugs, and rejected 0 of 3 correct tables." in best
     assert "caught: rounded positions (AssertionError)" in best
     assert "caught: own exponent (it returned False)" in best
