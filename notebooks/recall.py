@@ -4,6 +4,7 @@ Each is a short function, layer or decoder that fails in the same way, beside a
 right one. No code is copied; the report is an address on GitHub.
 """
 
+from collections import namedtuple
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -18,7 +19,8 @@ OMEGA = rotary_frequencies(16)[0]
 YARN = {"rope_type": "yarn", "factor": 16.0, "rope_theta": 1_000_000.0}
 YARN |= {"original_max_position_embeddings": 4096}
 CONFIG = {"rope_parameters": {"rope_theta": 500_000.0}}
-WEIGHTS = tiny.initial_weights(0)
+DECODER = tiny.Decoder(tiny.initial_weights(0))
+Pair = namedtuple("Pair", "full step", defaults=(None,))  # of a decoder
 
 # What right and wrong functions are made of
 
@@ -123,21 +125,10 @@ class Recomputed(Rotary):
         return super().forward(x, positions)
 
 
-class OneOffset(tiny.Decoder):
-    def step(self, tokens, cache, positions=None, mask=None):
-        if cache:
-            positions = counted(tokens, cache[0][0].shape[2])
-        return super().step(tokens, cache, positions, mask)
-
-
-class AcrossTexts(tiny.Decoder):
-    def full(self, tokens, positions=None, segments=None):
-        return super().full(tokens, positions)
-
-
-class FromZero(tiny.Decoder):
-    def step(self, tokens, cache):
-        return super().step(tokens, cache, counted(tokens, 0))
+def one_offset(tokens, cache, positions=None, mask=None):
+    if cache:
+        positions = counted(tokens, cache[0][0].shape[2])
+    return DECODER.step(tokens, cache, positions, mask)
 
 
 # All bugs
@@ -168,13 +159,13 @@ class Bug(NamedTuple):
 
 
 def check(subject, kind, **options):
-    """Check anything; a decoder is an object with `full` and `step`."""
+    """Check anything; a decoder is a pair."""
     if kind == "decoder":
         subject, options = subject.full, options | {"step": subject.step}
     return checks.check(subject, kind, **options)
 
 
-DECODER, YARNED, NARROW = tiny.Decoder(WEIGHTS), yarn(), {"widths": [16]}
+YARNED, NARROW = yarn(), {"widths": [16]}
 STRETCHED, FACTOR = rotary_frequencies(16, scaling=YARN)
 OF_YARN = {"frequencies": STRETCHED, "attention_factor": FACTOR} | NARROW
 half = partial(checks.Convention, "halves", share=0.5)
@@ -235,13 +226,17 @@ BUGS = [
         axes(SECTIONS), axes(INTERLEAVED), {"axes": INTERLEAVED} | NARROW),
     Bug("padded texts all continue from the same offset",
         "unslothai/unsloth/pull/4078",
-        "ragged", OneOffset(WEIGHTS), DECODER, kind="decoder"),
+        "ragged", Pair(DECODER.full, one_offset), DECODER, kind="decoder"),
     Bug("packed texts attend to one another",
         "axolotl-ai-cloud/axolotl/issues/3608",
-        "packed", AcrossTexts(WEIGHTS), DECODER, kind="decoder"),
+        "packed", Pair(lambda tokens, positions=None, segments=None:
+                       DECODER.full(tokens, positions), DECODER.step),
+        DECODER, kind="decoder"),
     Bug("a chunk ignores the offset of the cache",
         "Blaizzy/mlx-vlm/issues/1741",
-        "steps", FromZero(WEIGHTS), DECODER, kind="decoder"),
+        "steps", Pair(DECODER.full, lambda tokens, cache:
+                      DECODER.step(tokens, cache, counted(tokens, 0))),
+        DECODER, kind="decoder"),
     # A rotation never sees the score.
     Bug("the score's own multiplier under YaRN is missing",
         "onnxruntime/mobius/pull/548", "", YARNED, YARNED, OF_YARN),

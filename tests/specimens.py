@@ -6,7 +6,6 @@ The public bugs of chapter 19 (`recall`) are among them; correct decoders are in
 import itertools
 import math
 import sys
-from collections import namedtuple
 from functools import partial
 from pathlib import Path
 
@@ -21,7 +20,8 @@ from posenc.checks.conventions import Convention
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotary_turns, rotate_pairs
 
 sys.path.append(str(Path(__file__).parents[1] / "notebooks"))  # for `python tests/test_checks.py`
-from recall import BUGS, DECODER, NARROW, OF_YARN, OMEGA, Rotary, check, counted, part, turn, yarn
+import recall
+from recall import BUGS, DECODER, NARROW, OF_YARN, OMEGA, Pair, Rotary, counted, part, turn, yarn
 
 QUICK = {"longest": 5000, "length": 2500}  # float16 rounds from 2048 on, bfloat16 from 256 on
 
@@ -30,7 +30,7 @@ def judge(kind, subject, **options):
     """Check quickly, and without `compile`, which loads a compiler."""
     laws = {"laws": [law for law in checks.laws_of(kind) if law != "compile"]}
     quick = {} if kind in ("bias", "decoder") else QUICK
-    return check(subject, kind, **laws | quick | options)
+    return recall.check(subject, kind, **laws | quick | options)
 
 
 def table(seq_len, d_model):
@@ -127,7 +127,6 @@ def buckets(seq_len, causal=False, shift=0):
     return values[:, t5_buckets(offsets(seq_len, shift), bidirectional=not causal)]
 
 
-Pair = namedtuple("Pair", "full step", defaults=(None,))
 ABSOLUTE, UNTURNED = (tiny.Decoder(DECODER.model.weights, name) for name in ("sinusoidal", "none"))
 PLAIN = Pair(lambda tokens: DECODER.full(tokens))
 
