@@ -4,8 +4,7 @@ import re
 
 import pytest
 from sphinx_posenc import metadata, slices, svg_theme
-from sphinx_posenc.citations import labels, listing
-from sphinx_posenc.cross_references import Book
+from sphinx_posenc.cross_references import Book, labels, listing
 
 from posenc.book import widgets
 

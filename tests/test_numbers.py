@@ -16,7 +16,6 @@ from functools import cache
 from pathlib import Path
 
 import nbformat
-import pytest
 import yaml
 from sphinx_posenc.claims import asserting_cells, ledger
 from test_book import rule
@@ -126,35 +125,31 @@ def test_numbers_in_the_text_are_printed_or_asserted(chapter):
     known = ELSEWHERE.get(chapter.path.stem, {})
     stated = {number for _, title, number in said if title}
     for cell, title, number in said:
-        if number in known or is_shown(number, shown[title or "opening"]):
-            continue
-        if not title and number in stated:
-            continue
-        cure = f"print or assert it in a cell below “{title}”, or list it in tests/numbers.yml"
-        cure = cure if title else "state it in a section that shows it"
-        yield cell, f"no cell of this section shows {number}: {cure}"
+        is_known = number in known or (not title and number in stated)
+        if not is_known and not is_shown(number, shown[title or "opening"]):
+            cure = f"print or assert it in a cell below “{title}”, or list it in tests/numbers.yml"
+            cure = cure if title else "state it in a section that shows it"
+            yield cell, f"no cell of this section shows {number}: {cure}"
 
 
-PAGES = [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
-# Numbers in `references` are years and pages; those in `try` are file sizes, and counts that the
-# page itself prints.
-PAGES = [page for page in PAGES if page.stem not in ("references", "try")]
-
-
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_numbers_of_a_page_are_shown_by_the_chapters_it_links_to(page):
-    known, text = ELSEWHERE.get(page.stem, {}), page.read_text(encoding="utf-8")
-    for part in re.split(r"^(?=#|- \"|\* - )", text, flags=re.MULTILINE):
-        shown = set().union(*map(shown_by, re.findall(r"(\d\d_\w+)\.ipynb", part)))
-        missing = {n for n in numbers(part) if n not in known and not is_shown(n, shown)}
-        where = f"{page.name}, {part.partition(chr(10))[0]}"
-        assert not missing, f"{where}: link to a chapter that shows {missing}, or fix them"
-
-
-def test_numbers_of_the_ledger_are_shown_by_the_chapter_that_judges():
+def others():
+    """Other texts: where, what is said, and the chapters that must show its numbers."""
+    pages = [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
+    # Numbers in `references` are years and pages; those in `try` are file sizes, and counts that
+    # the page itself prints.
+    for page in [page for page in pages if page.stem not in ("references", "try")]:
+        for part in re.split(r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE):
+            where = f"{page.name}, {part.partition(chr(10))[0]}"
+            yield where, part, re.findall(r"(\d\d_\w+)\.ipynb", part)
     cells = asserting_cells(ROOT)
     for row in ledger(ROOT):
         judge, _ = cells[row["id"]]
-        said = numbers(f"{row['claim']} {row.get('truth', '')}")
-        missing = {n for n in said if not is_shown(n, shown_by(judge))}
-        assert not missing, f"book/claims.yml, {row['id']}: show {missing} in {judge}, or fix them"
+        yield f"claims.yml, {row['id']}", f"{row['claim']} {row.get('truth', '')}", [judge]
+
+
+def test_numbers_elsewhere_are_shown_by_the_chapters_they_are_linked_with():
+    for where, text, chapters in others():
+        known = ELSEWHERE.get(where.partition(".")[0], {})
+        shown = set().union(*map(shown_by, chapters))
+        missing = {n for n in numbers(text) if n not in known and not is_shown(n, shown)}
+        assert not missing, f"{where}: link to a chapter that shows {missing}, or fix them"

@@ -16,8 +16,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-from sphinx_posenc.citations import listing
-from sphinx_posenc.cross_references import REFERENCES, Book
+from sphinx_posenc.cross_references import REFERENCES, Book, listing
 from sphinx_posenc.myst_markup import read_notebook
 
 

@@ -22,19 +22,18 @@ def setup(app: Sphinx) -> dict[str, Any]:
         browser_files,
         cards,
         claims,
-        code_cells,
         config_page,
         cross_references,
         downloads,
         folds,
         incremental,
         live_figures,
-        math_renderer,
         metadata,
         myst_markup,
         opening,
         optimization,
         prose,
+        rendering,
         search_index,
         svg_theme,
         theme,
@@ -53,17 +52,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
             downloads.write(app)
             optimization.finish(app)
             live_figures.write_embeds(app)
-            metadata.list_pages(app)
             browser_files.copy_python(app.outdir)
 
     app.add_config_value("html_optimized", True, "html")  # False: pages as Sphinx writes them
     app.add_config_value("redirects", {}, "html")  # old page to new page
     app.add_config_value("repository", "", "html")
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
-    app.add_lexer("python", code_cells.Python)
+    app.add_lexer("python", rendering.Python)
     app.add_node(folds.Fold, html=folds.element("details"))
     app.add_node(folds.Summary, html=folds.element("summary"))
-    app.add_html_math_renderer("katex", *[(math_renderer.visit, None)] * 2)
+    app.add_html_math_renderer("katex", *[(rendering.visit, None)] * 2)
     app.add_transform(myst_markup.Anchors)
     app.add_post_transform(myst_markup.Places)
     for event, priority, handler in [

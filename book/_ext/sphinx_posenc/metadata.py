@@ -2,8 +2,8 @@
 
 The date is that of the page's last commit, omitted without the full git history. ``PAGES_URL``, set
 when publishing, is the address of the site. ``GITHUB_SERVER_URL`` and ``GITHUB_REPOSITORY`` are set
-by GitHub's runners. Elsewhere, to avoid dead links, there are no canonical links, no sitemap, and
-no buttons for the source, Binder and Colab.
+by GitHub's runners. Elsewhere, to avoid dead links, there are neither canonical links nor links to
+the source, Binder and Colab.
 """
 
 import os
@@ -82,16 +82,6 @@ def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
     """Yield a redirect page for the old address of each moved chapter."""
     for old, new in app.config.redirects.items():
         yield old, {"target": new}, "redirect.html"
-
-
-def list_pages(app: Sphinx) -> None:
-    """Write the sitemap, and a robots.txt that names it, if the base URL is known."""
-    out, url = app.outdir, app.config.html_baseurl
-    if url:
-        pages = {*map(app.builder.get_target_uri, app.env.found_docs), ""} - {"index.html"}
-        places = "".join(f"{url}{page}\n" for page in sorted(pages))
-        (out / "sitemap.txt").write_text(places, encoding="utf-8")
-        (out / "robots.txt").write_text(f"Sitemap: {url}sitemap.txt\n", encoding="utf-8")
 
 
 def from_anywhere(html: str, url: str) -> str:

@@ -88,12 +88,6 @@ def base_of(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def read_later(cell: ast.Module) -> set[str]:
-    """The names that functions of a cell read."""
-    functions = (f for f in ast.walk(cell) if isinstance(f, ast.FunctionDef | ast.Lambda))
-    return {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
-
-
 def needed(sources: list[str], source: str) -> list[int]:
     """The numbers of the cells, among those above, that a cell needs."""
     try:
@@ -105,7 +99,9 @@ def needed(sources: list[str], source: str) -> list[int]:
         imports = (node for node in ast.walk(cell) if isinstance(node, ast.Import | ast.ImportFrom))
         modules |= {each.asname or each.name for node in imports for each in node.names}
         bound, read = of_cell(cell.body)
-        facts.append((bound, read, changed_by(cell) - bound, read & read_later(cell)))
+        functions = [f for f in ast.walk(cell) if isinstance(f, ast.FunctionDef | ast.Lambda)]
+        called = {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
+        facts.append((bound, read, changed_by(cell) - bound, read & called))
     found: list[int] = []
     later: set[str] = set()  # functions read names when they are called: what binds them may follow
     while True:
