@@ -17,7 +17,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
-from sphinx_posenc.claims import asserting_cells, ledger
+from sphinx_posenc.claims import judges, ledger
 from test_book import rule
 
 ROOT = Path(__file__).parents[1]
@@ -141,10 +141,10 @@ def others():
         for part in re.split(r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE):
             where = f"{page.name}, {part.partition(chr(10))[0]}"
             yield where, part, re.findall(r"(\d\d_\w+)\.ipynb", part)
-    cells = asserting_cells(ROOT)
+    chapters = judges(ROOT)
     for row in ledger(ROOT):
-        judge, _ = cells[row["id"]]
-        yield f"claims.yml, {row['id']}", f"{row['claim']} {row.get('truth', '')}", [judge]
+        text = f"{row['claim']} {row.get('truth', '')}"
+        yield f"claims.yml, {row['id']}", text, [chapters[row["id"]]]
 
 
 def test_numbers_elsewhere_are_shown_by_the_chapters_they_are_linked_with():

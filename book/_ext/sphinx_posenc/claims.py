@@ -59,31 +59,29 @@ def ledger(root: Path) -> list[dict[str, str]]:
     return list(parse((root / "book" / "claims.yml").read_text(encoding="utf-8")))
 
 
-def asserting_cells(root: Path) -> dict[str, tuple[str, int]]:
-    """For each claim, the chapter and the number of the cell that asserts it."""
-    found = {}
-    for path in sorted((root / "notebooks").glob("*.ipynb")):
-        cells = read_notebook(path)["cells"]
-        code = [cell for cell in cells if cell["cell_type"] == "code"]
-        for number, cell in enumerate(code, 1):
-            for tag in filter(CLAIM.fullmatch, cell["metadata"].get("tags", ())):
-                found[tag] = path.stem, number
-    return found
+def judges(root: Path) -> dict[str, str]:
+    """The chapter that asserts each claim: a cell has its id as a tag."""
+    return {
+        tag: path.stem
+        for path in sorted((root / "notebooks").glob("*.ipynb"))
+        for cell in read_notebook(path)["cells"]
+        for tag in filter(CLAIM.fullmatch, cell["metadata"].get("tags", ()))
+    }
 
 
 def as_markdown(text: str, root: Path) -> str:
     """Replace each ``{ledger}`` by a table: all claims, or one document's mistakes."""
 
     def table(found: re.Match[str]) -> str:
-        cells, document = asserting_cells(root), found[1]
+        chapters, document = judges(root), found[1]
         lines = [["Verdict", "Claim", "Document", "Asserted in"], ["---"] * 4]
         if document:
             lines = [["The document says", "Right is", "Shown in"], ["---"] * 3]
         for row in ledger(root):
-            if row["id"] not in cells:
-                wrong = nearest(row["id"], cells)
+            if row["id"] not in chapters:
+                wrong = nearest(row["id"], chapters)
                 raise ExtensionError(f"book/claims.yml: no cell has the tag {wrong}")
-            chapter, _ = cells[row["id"]]
+            chapter = chapters[row["id"]]
             there = f"../notebooks/{chapter}.ipynb#claim-{row['id']}"
             place = f"[chapter {int(chapter[:2])}]({there})"  # 02_formula is chapter 2
             if not document:

@@ -38,8 +38,8 @@ def summary(doctree: nodes.document) -> str:
     """The first sentences without formulas, up to the length that a search engine shows."""
     text = ""
     for paragraph in doctree.findall(nodes.paragraph):
-        aside = "reading-time" in paragraph["classes"] or isinstance(paragraph.parent, nodes.entry)
-        if aside or next(paragraph.findall(nodes.math), None):
+        in_table = isinstance(paragraph.parent, nodes.entry)
+        if in_table or next(paragraph.findall(nodes.math), None):
             continue
         for sentence in re.split(r"(?<=[.?]) +", " ".join(paragraph.astext().split())):
             longer = f"{text} {sentence}".strip()
