@@ -23,6 +23,9 @@ def data(name: str) -> dict[Any, Any]:
 
 WORDS = data("fields.json")
 KINDS: dict[Any, Any] = WORDS["kinds"]
+TYPES = {each.__name__: each for each in (bool, int, float, str)}
+for _kind in KINDS.values():
+    _kind["types"] = {TYPES[name] for name in _kind["types"]}
 RULES = {name: KINDS.get(rule.get("is"), {}) | rule for name, rule in WORDS["rules"].items()}
 FIELD: dict[Any, str] = {  # of each spelling, those that take precedence first
     name: field for field, rule in RULES.items() for name in rule.get("spelled", [field])
@@ -79,27 +82,28 @@ class Fields(dict[str, Any]):
 
     def __missing__(self, field: str) -> Any:
         """Return what the file says, checked as ``fields.json`` says."""
-        value, rule = self.said.get(self.spelled.get(field, field)), RULES.get(field, {})
-        if value is not None and "is" in rule:
+        value, rule = self.said.get(self.spelled.get(field, field)), RULES.get(field)
+        if value is not None and rule and "is" in rule:
             value = self._checked(field, value, rule)
         self[field] = value
         return value
 
     def _checked(self, field: str, value: Any, rule: Mapping[str, Any]) -> Any:
-        if isinstance(value, str) and "letters" in rule:
+        kind, items = rule["is"], value if "length" in rule else (value,)
+        if "letters" in rule and isinstance(value, str):
             if set(value) - WORDS["letters"].keys():
                 raise self.wrong(field, f"be of the letters {''.join(WORDS['letters'])}", value)
             return value
-        kind, items = rule["is"], value if "length" in rule else [value]
         right = isinstance(items, (list, tuple)) and len(items) <= rule.get("length", 1)
-        right = right and all(kind.__name__ in rule["types"] for kind in {*map(type, items)})
-        if not right or (kind == "count" and value % 1):
+        if not right or not rule["types"].issuperset(map(type, items)):
             raise self.wrong(field, rule["must"], value, TypeError)
         for each in items if "most" in rule else ():
             least, most = rule["least"], rule["most"]
             if not least <= each <= most:
                 low = "be positive" if 0 < least < 1 else f"be at least {least:g}"
                 raise self.wrong(field, low if each < least else f"be at most {most:g}", value)
+        if kind == "count" and value % 1:
+            raise self.wrong(field, rule["must"], value, TypeError)
         return float(value) if kind == "number" else int(value) if kind == "count" else value
 
 

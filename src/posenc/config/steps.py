@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import compress
 from typing import Any
 
 from posenc.config.fields import FIELD, WORDS, Fields, data
@@ -123,8 +124,8 @@ def _kinds(model: Model) -> Iterator[Kind]:
     names = names[:number] or [ALL] * (0 if nested else number)
     turned = _by_layer(text, WORDS["turned"], number) if turns else []
     pairs = list(zip(names, turned + [turns] * number, strict=False))
-    for name, turn in sorted(set(pairs), key=lambda each: (each[0], not each[1])):
-        yield _kind(model, name, turn, [i for i, each in enumerate(pairs) if each == (name, turn)])
+    for pair in sorted(set(pairs), key=lambda each: (each[0], not each[1])):
+        yield _kind(model, *pair, tuple(compress(range(number), map(pair.__eq__, pairs))))
     rest = nested - {FULL, SLIDING, *names} if names else nested
     if not names and not rest:
         rest = {FULL, SLIDING} if text.has("rope_local_base_freq") else {ALL}
@@ -163,7 +164,7 @@ def _by_layer(text: Fields, rules: Iterable[Mapping[str, Any]], number: int) -> 
     return []
 
 
-def _kind(model: Model, name: str, turns: bool, indices: list[int] | None) -> Kind:
+def _kind(model: Model, name: str, turns: bool, indices: tuple[int, ...] | None) -> Kind:
     """Return a kind of layer with its own fields."""
     text, where, rope, flat = model.text, model.place, model.rope, not model.nested
     code = {**model.code, **model.code.get("kinds", {}).get(name, {})}
@@ -177,7 +178,7 @@ def _kind(model: Model, name: str, turns: bool, indices: list[int] | None) -> Ki
     named = "layers without rotation" if (name, where) == (ALL, NOWHERE) else name
     found: dict[str, Any] = {"name": named, "where": where}
     if indices is not None:
-        found |= {"indices": tuple(indices), "count": len(indices)}
+        found |= {"indices": indices, "count": len(indices)}
     if where in (TABLE, ROTARY) and "tables" in code:
         found["table"] = _tables(text, code["tables"])
     window = text["sliding_window"] if code.get("window", True) else None
