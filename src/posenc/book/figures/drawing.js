@@ -29,29 +29,23 @@ function paint(canvas, table, rows, columns, limit) {
   canvas.getContext("2d").putImageData(image, 0, 0);
 }
 
-function element(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+const maker = (kind) => (name, attributes = {}, ...children) => {
+  const made = document.createElementNS(`http://www.w3.org/${kind}`, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
   return made;
-}
-
-function shape(name, attributes = {}, ...children) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
+};
+const element = maker("1999/xhtml");
+const shape = maker("2000/svg");
 
 const text = (x, y, words, attributes) => shape("text", { x, y, ...attributes }, words);
 const middle = { "text-anchor": "middle" };
 const end = { "text-anchor": "end" };
 const round = (x) => Math.round(10 * x) / 10;
-const path = (points, attributes) =>
-  shape("polyline", {
-    points: points.map(([x, y]) => `${round(x)},${round(y)}`).join(" "),
-    ...attributes,
-  });
+const path = (places, attributes) => {
+  const points = places.map(([x, y]) => `${round(x)},${round(y)}`).join(" ");
+  return shape("polyline", { points, ...attributes });
+};
 const level = (from, to, y, attributes) => path([[from, y], [to, y]], attributes);
 const corner = (x0, y0, x1, y1) => path([[x0, y1], [x0, y0], [x1, y0]], { class: "thin axes" });
 

@@ -64,16 +64,12 @@ FIGURES.words = {
       const output = element("th", { scope: "col", colspan: 4 }, "output");
       table.replaceChildren(
         element("tr", {}, element("td", {}, "attends to"), ...heads, element("td"), output),
-        ...words.map((word, k) =>
-          element(
-            "tr",
-            {},
-            element("th", { scope: "row" }, word),
-            ...cells(weights.slice(3 * k, 3 * k + 3), 1.7),
-            element("td"),
-            ...cells(outputs.slice(4 * k, 4 * k + 4), 5),
-          ),
-        ),
+        ...words.map((word, k) => {
+          const head = element("th", { scope: "row" }, word);
+          const row = cells(weights.slice(3 * k, 3 * k + 3), 1.7);
+          row.push(element("td"), ...cells(outputs.slice(4 * k, 4 * k + 4), 5));
+          return element("tr", {}, head, ...row);
+        }),
       );
     };
   },
