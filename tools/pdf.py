@@ -40,7 +40,6 @@ article.bd-article { break-before: page; margin: 0; padding: 0 }
 .bd-article .picture > img, posenc-figure > img { max-width: 100%; height: auto }
 h1, h2, h3, h4 { break-after: avoid }
 pre { white-space: pre-wrap; overflow-wrap: anywhere }
-.reading-time { display: none }
 """
 
 
@@ -56,7 +55,7 @@ class Page:
         self.article = self.html.select_one("article.bd-article")
         self.name, self.slug = name, slug(name)
         self.style = self.html.select_one("link[rel=stylesheet]")["href"].removeprefix("../")
-        for part in self.article.select(".headerlink, script, .choices, .start"):
+        for part in self.article.select(".headerlink, script, .choices, .start, .reading-time"):
             part.decompose()
         self.title = " ".join(self.article.h1.text.split())
 

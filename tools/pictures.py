@@ -84,9 +84,8 @@ def unlike(old, new, rough):
         return f"{where}: {what[:80]} became {what_now[:80]}"
     is_data = "axes" in where and "matplotlib.axis" not in where
     for key, was in numbers.items():
-        now, tolerance = numbers_now[key], rough if is_data else POINTS
-        if key == "pixels":
-            tolerance = LEVELS
+        now = numbers_now[key]
+        tolerance = LEVELS if key == "pixels" else rough if is_data else POINTS
         far = np.abs(was - now).max(initial=0) if was.shape == now.shape else np.inf
         if far > tolerance and key == "d" and LINE.fullmatch(what):
             # Rounding decides which points matplotlib drops when it simplifies a curve.
@@ -100,8 +99,8 @@ def unlike(old, new, rough):
 def differences(stored, fresh, name=""):
     """Return the first differences between two SVGs of the named figure, in words."""
     old, new = [*elements(stored)], [*elements(fresh)]
-    found = [unlike(*both, ROUGH.get(name, POINTS)) for both in zip(old, new, strict=False)]
-    found = [text for text in found if text]
+    rough = ROUGH.get(name, POINTS)
+    found = [*filter(None, (unlike(*both, rough) for both in zip(old, new, strict=False)))]
     if len(old) != len(new):
         found.append(f"{len(old)} elements became {len(new)}")
     # Words, colors and shapes first: a longer word shifts many coordinates.

@@ -16,7 +16,7 @@ OUT = SITE / "slides"
 REVEAL = Path(__file__).parent / "slides" / "node_modules" / "reveal.js"
 FILES = ["dist/reveal.js", "dist/reveal.css", "plugin/notes/notes.js", "LICENSE"]
 PAGES = ["notebooks/00_in_fifteen_minutes", "notebooks/03_linearity"]
-BEYOND = "[id^=going-further], #exercises, #what-comes-next, #what-you-ll-do, .reading-time"
+BEYOND = "[id^=going-further], #exercises, #what-comes-next, #what-you-ll-do"
 MENTION = '<span class="pre">slides</span></code>'  # the command on the page for teachers
 SHOWN = "pre, img, li, td, blockquote p, .katex-display"
 SHORT = 300  # characters that fit on a slide above a figure
