@@ -26,11 +26,7 @@ from slices import absent_names, is_setting, one_by_one
 
 # Large, so imported lazily, when a cell first reads one of their names.
 LATER = ("matplotlib", "scipy", "sklearn", "sympy", "posenc.book.plots", "posenc.book.widgets")
-BESIDE = {
-    "posenc": "numpy",
-    "posenc.book.plots": "matplotlib",
-    "posenc.book.widgets": "matplotlib, traitlets",
-}
+BESIDE = {"posenc.book.plots": "matplotlib", "posenc.book.widgets": "matplotlib, traitlets"}
 FIGURE = "application/vnd.posenc.figure+json"  # posenc.book.widgets.MIME
 LONGEST = 100_000  # characters that one cell may print
 HERE = __file__
