@@ -7,13 +7,11 @@ from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
-from addresses import places
+from addresses import SITE, places
 from IPython.core.inputtransformer2 import TransformerManager
 from sample import some
 from sphinx_posenc import downloads
 
-ROOT = Path(__file__).parents[1]
-SITE = ROOT / "_build" / "html"
 pytestmark = pytest.mark.skipif(not SITE.exists(), reason="no site was built: run `make book`")
 
 

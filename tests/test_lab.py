@@ -7,7 +7,6 @@ import shutil
 import subprocess
 import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import nbformat
@@ -15,19 +14,18 @@ import pytest
 from sample import some
 
 ROOT = Path(__file__).parents[1]
-# Every page takes seconds of two processes, and what breaks one, a directive or a style, mostly
-# breaks a sixth of them.
+# What breaks a page here, a directive or a style, mostly breaks a sixth of them.
 DOCUMENTS = some(sorted([*ROOT.glob("book/*.md"), *ROOT.glob("notebooks/*.ipynb")]))
 ONE = "notebooks/09_binary_analogy.ipynb"
-OPEN = "given => jupyterapp.commands.execute('docmanager:open', given).then(() => null)"
-# A race: JupyterLab's start may bring its first page back to the front.
-IN_FRONT = f"""given => jupyterapp.shell.currentWidget?.context?.path === given.path
-    || ({OPEN})(given).then(() => false)"""
-DO = "name => jupyterapp.commands.execute(name).then(() => null)"
+DO = "([name, given]) => jupyterapp.commands.execute(name, given).then(() => null)"
 CELL = "jupyterapp.shell.currentWidget.content.activeCell"
-RENDERED = """path => {
+# JupyterLab's start may bring its first page back to the front: then it is opened again.
+RENDERED = """async (given) => {
     const widget = jupyterapp.shell.currentWidget;
-    if (widget?.context?.path !== path) return false;
+    if (widget?.context?.path !== given.path) {
+        await jupyterapp.commands.execute("docmanager:open", given);
+        return false;
+    }
     const cells = widget.content.widgets ?? [];
     return cells.length ? cells.every((cell) => cell.model.type !== "markdown"
         || cell.node.querySelector(".myst")?.textContent) : widget.node.querySelector(".myst h1");
@@ -64,8 +62,8 @@ SEEN = r"""async () => {
 def lab(tmp_path_factory):
     """Address of a JupyterLab that serves the book."""
     folder = tmp_path_factory.mktemp("lab")
+    ignored = shutil.ignore_patterns("__pycache__", "python", "_*")
     for name in ("notebooks", "book"):  # a copy, since JupyterLab saves files
-        ignored = shutil.ignore_patterns("__pycache__", "python", "_*")
         shutil.copytree(ROOT / name, folder / "root" / name, ignore=ignored)
     shutil.copy(ROOT / "index.md", folder / "root")
     own = ("_CONFIG", "_RUNTIME", "_DATA", "LAB_SETTINGS", "LAB_WORKSPACES")
@@ -84,9 +82,7 @@ def lab(tmp_path_factory):
         yield json.loads(said[0].read_text())["url"]
     finally:
         server.terminate()
-        with suppress(subprocess.TimeoutExpired):
-            server.wait(20)
-        server.kill()  # a no-op once it has ended
+        server.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +94,7 @@ def page(visit_all, lab):
     page.get_by_role("heading", name="Positional encoding, executed").wait_for()
     assert page.locator(".jp-Dialog, .Toastify__toast").count() == 0
     page.evaluate("jupyterapp.restored.then(() => null)")
-    dark = "jupyterapp.commands.execute('apputils:change-theme', { theme: 'JupyterLab Dark' })"
-    page.evaluate(f"{dark}.then(() => null)")
+    page.evaluate(DO, ["apputils:change-theme", {"theme": "JupyterLab Dark"}])
     yield page
     page.close()
     page.wrong[:] = [said for said in page.wrong if said.startswith("gets")]  # JupyterLab logs more
@@ -120,38 +115,44 @@ def expected(path):
     }
 
 
+def settles(page, read, wanted):
+    """Return what is read once it is as wanted, or after a minute."""
+    for _ in range(240):
+        if (found := read()) == wanted:
+            break
+        page.wait_for_timeout(250)
+    return found
+
+
 @pytest.mark.parametrize("path", DOCUMENTS, ids=lambda path: path.stem)
 def test_a_page_shows_what_it_holds(page, path):
     """Without a kernel: other tests run the notebooks."""
     name, wanted = path.relative_to(ROOT).as_posix(), expected(path)
     given = {"path": name, "kernelPreference": {"canStart": False}}
-    page.wait_for_function(IN_FRONT, arg=given, polling=500)
-    page.wait_for_function(RENDERED, arg=name, polling=100)
-    for _ in range(240):
-        seen = page.evaluate(SEEN)
-        found = {what: seen[what] for what in wanted}
-        if found == wanted:
-            break
-        page.wait_for_timeout(250)
-    assert found == wanted, f"{name} in JupyterLab: fix it, or tools/lab"
+    page.wait_for_function(RENDERED, arg=given, polling=100)
+
+    def seen():
+        found = page.evaluate(SEEN)
+        return {what: found[what] for what in wanted}
+
+    assert settles(page, seen, wanted) == wanted, f"{name} in JupyterLab: fix it, or tools/lab"
     page.evaluate("jupyterapp.shell.currentWidget.dispose()")
 
 
 def run_below(page, source):
     """Write a cell below the active one, run it, and return what it prints."""
-    page.evaluate(DO, "notebook:insert-cell-below")
+    page.evaluate(DO, ["notebook:insert-cell-below", {}])
     page.evaluate(f"source => {CELL}.model.sharedModel.setSource(source)", source)
-    page.evaluate(DO, "notebook:run-cell")
-    return page.evaluate(f"{CELL}.outputArea.node.innerText")
+    page.evaluate(DO, ["notebook:run-cell", {}])
+    return page.evaluate(f"{CELL}.outputArea.node.innerText").strip()
 
 
 def test_one_chapter_runs_and_moves(page):
     """All cells run; a widget and its Python object stay in sync; a link leads to its target."""
-    page.evaluate(OPEN, {"path": ONE})
-    page.wait_for_function(RENDERED, arg=ONE)
+    page.wait_for_function(RENDERED, arg={"path": ONE}, polling=100)
     page.wait_for_function(READY)
-    page.evaluate(DO, "notebook:clear-all-cell-outputs")
-    page.evaluate(DO, "notebook:run-all-cells")
+    page.evaluate(DO, ["notebook:clear-all-cell-outputs", {}])
+    page.evaluate(DO, ["notebook:run-all-cells", {}])
     ran = page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON()")
     code = [cell for cell in ran["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
@@ -159,24 +160,18 @@ def test_one_chapter_runs_and_moves(page):
 
     run_below(page, "from posenc.book import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure")
     slider = page.locator(".jp-OutputArea-output #field-d_model").last
-    slider.wait_for()
     slider.press("ArrowRight")  # from the browser to Python
-    page.wait_for_function("s => s.value === '66'", arg=slider.element_handle())
-    for _ in range(200):  # the message to the kernel takes longer beside other work
-        if "66" in run_below(page, "print(figure.d_model)"):
-            break
-        page.wait_for_timeout(250)
-    else:
-        pytest.fail("the slider is at 66, and Python didn't hear of it in 50 seconds")
+    assert settles(page, slider.input_value, "66") == "66"
+    assert settles(page, lambda: run_below(page, "print(figure.d_model)"), "66") == "66"
     run_below(page, "figure.d_model = 32")  # from Python to the browser
-    page.wait_for_function("s => s.value === '32'", arg=slider.element_handle())
+    assert settles(page, slider.input_value, "32") == "32"
 
     source = "".join("".join(cell["source"]) for cell in ran["cells"])
     there, place = re.search(r"\((\d\d_\w+\.ipynb)#([\w-]+)\)", source).groups()
     page.locator(f".jp-Document:visible .myst a[href$='#{place}']").first.click()
-    page.wait_for_function(RENDERED, arg=f"notebooks/{there}")
     page.wait_for_function(f"""() => {{
         const place = document.querySelector(".jp-Document:not(.lm-mod-hidden) [id='{place}']");
         const y = place?.getBoundingClientRect().y;
-        return y > 0 && y < innerHeight;
+        return jupyterapp.shell.currentWidget.context.path === "notebooks/{there}"
+            && y > 0 && y < innerHeight;
     }}""")

@@ -1,58 +1,62 @@
-"""The built site in a browser: controls, anchors, print, and search."""
+"""The built site in a browser: controls, anchors, print, search, and what is focused or hovered."""
 
 from pathlib import Path
 
 import pytest
 import yaml
-from addresses import SITE
+from pages import PALE, address, themes
+from playwright.sync_api import expect
 
-ROOT = Path(__file__).parents[1]
-SEARCHES = yaml.safe_load((ROOT / "tests" / "searches.yml").read_text(encoding="utf-8"))
-
-
-def address(name):
-    return (SITE / f"{name}.html").as_uri()
+pytestmark = pytest.mark.usefixtures("site")
+SEARCHES = yaml.safe_load(Path(__file__).with_name("searches.yml").read_text(encoding="utf-8"))
+CHAPTER = address("notebooks/03_linearity")
 
 
-def test_the_policy_lets_a_reader_use_the_page(site, visit):
+def test_the_policy_lets_a_reader_use_the_page(visit):
     """Theme switch, copying code, opening a solution."""
-    tab = visit(address("notebooks/03_linearity"), color_scheme="light")
-    tab.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    tab = visit(CHAPTER, permissions=["clipboard-read", "clipboard-write"], color_scheme="light")
     tab.click("button.theme")
     assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
     tab.locator(".cell_input:visible").first.scroll_into_view_if_needed()
-    copy = tab.locator(".bar:visible").get_by_role("button", name="Copy").first
-    copy.click()
+    buttons = tab.locator("div.cell .bar:visible").first.get_by_role("button")
+    expect(buttons, "from a file, there is no Python").to_have_text(["Copy"])
+    buttons.click()
     code = tab.evaluate("navigator.clipboard.readText()")
     assert code in tab.locator("article").text_content()
     tab.locator("details.solution > summary").first.click()
     assert tab.locator("details.solution[open]").count() == 1
 
 
-# Text, formulas and images that aren't rendered although they aren't folded.
+# Text, formulas and pictures that aren't shown although they aren't folded.
 LOST = """[...document.querySelectorAll("article :is(h1, h2, h3, p, li, pre, td, .katex, img)")]
-    .filter((e) => e.matches("img") ? !(e.complete && e.naturalWidth)
-        : e.textContent.trim() && !e.closest("details, button, template, dialog")
-            && !(e.checkVisibility() && e.getClientRects().length))
+    .filter((e) => (e.textContent.trim() || e.matches("img"))
+        && !e.closest("details, button, template, dialog")
+        && !(e.checkVisibility() && e.getClientRects().length && (e.naturalWidth ?? 1)))
     .map((e) => e.outerHTML.slice(0, 80))"""
 
 
-def test_without_scripts_a_chapter_shows_all_that_it_says(site, visit):
-    tab = visit(address("notebooks/03_linearity"), java_script_enabled=False)
+def test_without_scripts_a_chapter_shows_all_that_it_says_and_a_picture_for_its_figure(visit):
+    tab = visit(address("notebooks/08_heatmaps"), java_script_enabled=False)
+    assert tab.locator("posenc-figure img").is_visible()
     assert tab.evaluate(LOST) == []
 
 
-def test_a_dark_page_is_printed_light(site, visit):
+def test_a_dark_page_is_printed_light_with_a_picture_of_its_figure(visit):
     tab = visit(address("notebooks/08_heatmaps"), color_scheme="dark")
+    live, picture = tab.locator("posenc-figure .live"), tab.locator("posenc-figure > img")
+    live.wait_for()
+    assert not picture.is_visible()
     theme = "document.documentElement.dataset.theme"
     assert tab.evaluate(theme) == "dark"
     tab.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {theme} }})")
     tab.pdf()
-    assert tab.evaluate("printed") == "light"
-    assert tab.evaluate(theme) == "dark"
+    assert [tab.evaluate(each) for each in ("printed", theme)] == ["light", "dark"]
+    tab.emulate_media(media="print")
+    assert picture.is_visible()
+    assert not live.is_visible()
 
 
-def test_an_address_with_a_place_leads_there(site, visit):
+def test_an_address_with_a_place_leads_there(visit):
     """Even though the content above the anchor keeps changing while the page loads."""
     tab = visit(
         f"{address('notebooks/02_formula')}#summary", viewport={"width": 390, "height": 800}
@@ -62,9 +66,9 @@ def test_an_address_with_a_place_leads_there(site, visit):
 
 
 @pytest.fixture
-def search(site, visit):
+def search(visit):
     """A page, and the function that asks its search, opened by keys."""
-    tab = visit(address("notebooks/03_linearity"))
+    tab = visit(CHAPTER)
     tab.keyboard.press("Control+k")
     tab.locator(".search input").wait_for()
     return tab
@@ -99,14 +103,14 @@ def test_what_is_typed_is_found_said_and_marked_where_a_result_leads(search):
     assert not search.evaluate("CSS.highlights.has('sought')")
 
 
-def test_the_page_of_results_answers_a_query_in_its_address(site, visit):
+def test_the_page_of_results_answers_a_query_in_its_address(visit):
     tab = visit(f"{address('search')}?q=shift+matrix")
     tab.locator("#hits a").first.wait_for()
     assert "shift" in tab.locator("#hits a").first.text_content()
 
 
-def test_a_term_says_what_it_means_to_a_keyboard_and_at_the_first_tap(site, visit):
-    tab = visit(address("notebooks/03_linearity"), has_touch=True)
+def test_a_term_says_what_it_means_to_a_keyboard_and_at_the_first_tap(visit):
+    tab = visit(CHAPTER, has_touch=True)
     link = tab.locator("article a:has(.std-term):visible").first
     beside = "link => getComputedStyle(link, '::after').content"
     link.focus()
@@ -121,7 +125,7 @@ def test_a_term_says_what_it_means_to_a_keyboard_and_at_the_first_tap(site, visi
     tab.wait_for_url("**/glossary.html#term-pair")
 
 
-def test_the_contents_show_the_question_that_is_being_read(site, visit):
+def test_the_contents_show_the_question_that_is_being_read(visit):
     tab = visit(address("book/rope_in_production"))
     place = "#what-is-position-interpolation"
     tab.evaluate("place => document.querySelector(place).scrollIntoView()", place)
@@ -129,3 +133,44 @@ def test_the_contents_show_the_question_that_is_being_read(site, visit):
     marked.wait_for()
     assert 0 < marked.bounding_box()["y"] < 750
     assert abs(tab.locator(place).bounding_box()["y"]) < 200  # the page didn't scroll
+
+
+# The focused element, in shadow roots, too: whether focusing it draws anything.
+FOCUSED = """() => {
+    let e = document.activeElement;
+    while (e?.shadowRoot?.activeElement) e = e.shadowRoot.activeElement;
+    if (!e || e === document.body) return null;
+    const parts = [e, e.parentElement, e.nextElementSibling, e.querySelector("*")].filter(Boolean);
+    const rings = (e) => [null, "::before", "::after"].map((part) => {
+        const { outline, boxShadow, borderColor, backgroundColor } = getComputedStyle(e, part);
+        return [outline, boxShadow, borderColor, backgroundColor].join();
+    }).join();
+    const look = () => parts.map(rings).join();
+    const focused = look();
+    e.blur();
+    const plain = look();
+    e.focus({ focusVisible: true, preventScroll: true });
+    return { what: e.outerHTML.slice(0, 90), seen: focused !== plain };
+}"""
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("page", ["notebooks/03_linearity", "book/claims"])
+def test_what_has_the_focus_is_seen(visit, page, theme):
+    tab, stops = visit(address(page), color_scheme=theme), []
+    for _ in range(60):
+        tab.keyboard.press("Tab")
+        stops += filter(None, [tab.evaluate(FOCUSED)])
+    assert len(stops) > 40
+    unseen = [stop["what"] for stop in stops if not stop["seen"]]
+    assert unseen == [], "draw a focus ring: book.css, or src/posenc/book/figures/figures.css"
+
+
+def test_what_is_under_the_mouse_can_be_read(visit):
+    tab, pale = visit(CHAPTER), set()
+    tab.add_style_tag(content="* { transition: none !important }")
+    for kind in ("article p a", ".bd-toc-nav a", ".bd-links a", "summary", ".prev-next-area a"):
+        link = tab.locator(kind).locator("visible=true").first
+        link.hover()
+        pale |= {found for _ in themes(tab) for found in link.evaluate(PALE)}
+    assert pale == set(), "under the mouse, too, text needs 4.5 to 1"

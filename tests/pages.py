@@ -1,0 +1,62 @@
+"""What tests of pages in a browser share."""
+
+from addresses import SITE
+from axe_playwright_python.sync_playwright import Axe
+
+# Text with too little contrast (WCAG 2.2, 1.4.3), each pair of colors once.
+PALE = """(root) => {
+    const brush = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+    const linear = (x) => (x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4);
+    const light = (layers) => {
+        for (const layer of ["#fff", ...layers]) {
+            brush.fillStyle = layer;
+            brush.fillRect(0, 0, 1, 1);
+        }
+        const [r, g, b] = [...brush.getImageData(0, 0, 1, 1).data].map((x) => linear(x / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const layers = new Map([[null, []]]);
+    const behind = (e) => {
+        if (!layers.has(e)) {
+            const own = getComputedStyle(e).backgroundColor, below = behind(e.parentElement);
+            layers.set(e, own === "rgba(0, 0, 0, 0)" ? below : [...below, own]);
+        }
+        return layers.get(e);
+    };
+    const found = new Map();
+    const words = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    while (words.nextNode()) {
+        const e = words.currentNode.parentElement;
+        if (words.currentNode.data.trim().length < 2 || e.closest("svg, :disabled")) continue;
+        if (!e.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+        const { color, fontSize, fontWeight } = getComputedStyle(e);
+        const least = parseFloat(fontSize) >= (fontWeight >= 700 ? 18.66 : 24) ? 3 : 4.5;
+        const below = behind(e);
+        const colors = `${color} on ${below.at(-1)}`, seen = `${below}, ${color}, ${least}`;
+        if (found.has(seen)) continue;
+        const [low, high] = [light(below), light([...below, color])].sort((a, b) => a - b);
+        const contrast = (high + 0.05) / (low + 0.05);
+        found.set(seen, contrast < least
+            && `${contrast.toFixed(2)} to 1: ${e.outerHTML.slice(0, 80)}, ${colors}`);
+    }
+    return [...found.values()].filter(Boolean);
+}"""
+
+
+def address(name):
+    """A page's address, from disk."""
+    return (SITE / f"{name}.html").as_uri()
+
+
+def themes(page):
+    """Switch a page to the light theme, then to the dark one."""
+    for theme in ("light", "dark"):
+        page.emulate_media(color_scheme=theme)
+        page.locator(f"html[data-theme={theme}]").wait_for(state="attached")
+        yield theme
+
+
+def check_with_axe(page, part):
+    for _ in themes(page):
+        found = Axe().run(page, part, {"preload": False})
+        assert found.violations_count == 0, found.generate_report()
