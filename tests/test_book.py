@@ -86,8 +86,8 @@ def tags(cell):
     return cell.metadata.get("tags", [])
 
 
-def claims(cell):
-    return [*filter(CLAIM.fullmatch, tags(cell))]
+def claims(cells):
+    return Counter(tag for cell in cells for tag in tags(cell) if CLAIM.fullmatch(tag))
 
 
 def images(cell):
@@ -229,21 +229,20 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
     boxes = re.findall(box, chapter.text, re.MULTILINE | re.DOTALL)
     named = re.compile(rf"`({CLAIM.pattern})`").findall
     judged, mentioned = Counter(named("".join(boxes))), Counter(named(chapter.text))
-    asserted = Counter(tag for cell in chapter.code for tag in claims(cell))
+    asserted = claims(chapter.code)
     for claim in asserted | mentioned:
         counts = judged[claim], asserted[claim], mentioned[claim]
         if counts != (1, 1, 1):
             places = "is in {} boxes, on {} cells, and named {} times: once each, in the box"
             yield None, f"{claim} {places.format(*counts)}"
     for cell in chapter.code:
-        if claims(cell) and not re.search(r"\bassert(_|\b)", cell.source):
+        if claims([cell]) and not re.search(r"\bassert(_|\b)", cell.source):
             yield cell, "is tagged with a claim, but asserts nothing: add the assertion"
 
 
 def test_ledger_and_chapters_agree():
     rows = Counter(row["id"] for row in ledger(ROOT))
-    cells = (cell for path in NOTEBOOKS for cell in Chapter(path).code)
-    tagged = Counter(tag for cell in cells for tag in claims(cell))
+    tagged = claims(cell for path in NOTEBOOKS for cell in Chapter(path).code)
     alone = [nearest(claim, tagged) for claim in rows - tagged]
     assert alone == [], "rows of book/claims.yml without a cell, or duplicate: tag one"
     alone = [nearest(claim, rows) for claim in tagged - rows]

@@ -21,16 +21,13 @@ FORMULA, FIGURE = 1.0, 0.5  # minutes each
 SKIPPED = re.compile(r"going further|appendix|optional", re.IGNORECASE)
 
 
-def is_aside(node: nodes.Element) -> bool:
-    """Whether the main line leaves out a node."""
-    if isinstance(node, nodes.section):
-        return bool(re.search(rf"{SKIPPED.pattern}|exercises", node[0].astext(), re.IGNORECASE))
-    return "documents" in node.get("classes", ()) or "hide_mode" in node
-
-
 def minutes(node: nodes.Node, main: bool) -> float:
     """Minutes for a node, or only for its share of the main line."""
-    if not isinstance(node, nodes.Element) or (main and is_aside(node)):
+    if not isinstance(node, nodes.Element):
+        return 0
+    title = node[0].astext() if isinstance(node, nodes.section) else ""
+    aside = "documents" in node.get("classes", ()) or "hide_mode" in node
+    if main and (aside or SKIPPED.search(title) or title == "Exercises"):
         return 0
     if isinstance(node, nodes.math_block):
         return FORMULA

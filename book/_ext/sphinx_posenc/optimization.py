@@ -231,7 +231,7 @@ def finish(app: Sphinx) -> None:
     """Optimize the pages, and add a security policy to each."""
     site = app.outdir.resolve()
     paths = [path for path in sorted(site.rglob("*.html")) if not OTHERS & {*path.parts}]
-    pages = {path: theme.lean(path.read_text(encoding="utf-8")) for path in paths}
+    pages = {path: theme.UNUSED.sub("", path.read_text(encoding="utf-8")) for path in paths}
     if app.config.html_optimized:
         merge(app, pages)
     for path, html in pages.items():

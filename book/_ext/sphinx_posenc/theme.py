@@ -18,7 +18,7 @@ PICTURE = re.compile(
 )
 # Left out: a second search field, a banner of versions, a copy of the title and the contents for
 # print, a column of Read the Docs, a second viewport, and attributes of Bootstrap's script.
-REST = re.compile(
+UNUSED = re.compile(
     r"""
     <div\ class="search-button__wrapper">.*?</form></div>\s*</div>
     | <div\ class="pst-async-banner-revealer.*?</aside>\s*</div>
@@ -36,8 +36,3 @@ def boxed(body: str) -> str:
     """Put the tables and pictures of a page's body in scrolling boxes."""
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
     return PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)
-
-
-def lean(html: str) -> str:
-    """A page without the parts of the theme that the book doesn't use."""
-    return REST.sub("", html)
