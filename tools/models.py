@@ -10,6 +10,7 @@ import copy
 import importlib
 import json
 import re
+from contextlib import suppress
 from datetime import date
 from importlib.metadata import version
 from pathlib import Path
@@ -26,13 +27,10 @@ def configurations():
 
     found = {}
     for name in sorted(CONFIG_MAPPING):
-        try:
+        with suppress(Exception):  # a class that needs arguments
             said = sorted(CONFIG_MAPPING[name]().to_dict().items())
-        except Exception as error:  # a class that needs arguments
-            print(f"{name}: {type(error).__name__}")
-            continue
-        kept = {key: value for key, value in said if TELLING.search(key)}
-        found[name] = {k: v for k, v in kept.items() if not isinstance(v, list | str | None)}
+            kept = {key: value for key, value in said if TELLING.search(key)}
+            found[name] = {k: v for k, v in kept.items() if not isinstance(v, list | str | None)}
     return {name: kept for name, kept in found.items() if kept}
 
 
@@ -40,7 +38,7 @@ def rotation(config):
     """Return some frequencies and the factor that a model's code computes, by kind of layer."""
     module = importlib.import_module(type(config).__module__.replace("configuration_", "modeling_"))
     kinds = [
-        kind for name, kind in vars(module).items() if "Rotary" in name and "Vision" not in name
+        vars(module)[name] for name in vars(module) if re.search("^(?!.*Vision).*Rotary", name)
     ]
     kinds = [kind for kind in kinds if hasattr(kind, "compute_default_rope_parameters")]
     found, layer = {}, kinds[0](config=config) if kinds else None
