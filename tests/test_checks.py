@@ -299,7 +299,7 @@ def test_the_hunt_says_what_a_test_caught_missed_and_accused():
             raise AssertionError
         return bool(same.all())
 
-    little = hunt.hunt(lambda encode: np.abs(encode(50, 8)).max() <= 1)
+    little = hunt.hunt(lambda encode: len(encode(4, 8)) == 4)
     assert f"missed: {checks.MUSEUM['minus sign'].says} (exhibit 10)" in little
     assert "false alarm: two loops (not in 32 bits)" in hunt.hunt(strict)
     best = hunt.hunt(good)
