@@ -193,9 +193,9 @@ def test_hands_and_words_are_dragged(visit):
     page.figure.get_by_role("button", name="Forward").press("Enter")
     assert state_of(page) == {"query": 6, "key": 3, "method": "rotary"}
     page.figure = page.locator("posenc-figure").nth(1)
-    dog = page.figure.get_by_role("button", name="dog")
-    here, there = dog.bounding_box(), page.figure.get_by_role("button", name="man").bounding_box()
-    drag(page, (here["x"] + 9, here["y"] + 9), (there["x"] + 9, here["y"] + 9))
+    dog, man = (page.figure.get_by_role("button", name=name) for name in ("dog", "man"))
+    here, there = ((box["x"] + 9, box["y"] + 9) for box in (dog.bounding_box(), man.bounding_box()))
+    drag(page, here, there)
     assert state_of(page)["order"] == "bites man dog"
     dog.press("ArrowLeft")
     assert state_of(page)["order"] == "bites dog man"

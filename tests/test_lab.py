@@ -73,16 +73,15 @@ def lab(tmp_path_factory):
     options = ["--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"]
     options += ["--ServerApp.port=0", "--ServerApp.token=book"]
     command = [sys.executable, "-m", "jupyterlab", *options, folder / "root"]
-    with open(folder / "log", "wb") as log:
-        server = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
-    try:
-        while not (said := [*(folder / "_RUNTIME").glob("jpserver-*.json")]):
-            assert server.poll() is None, (folder / "log").read_text()
-            time.sleep(0.1)
-        yield json.loads(said[0].read_text())["url"]
-    finally:
-        server.terminate()
-        server.wait(60)
+    log = folder / "log"
+    with log.open("wb") as out, subprocess.Popen(command, env=environment, stderr=out) as server:
+        try:
+            while not (said := [*(folder / "_RUNTIME").glob("jpserver-*.json")]):
+                assert server.poll() is None, log.read_text()
+                time.sleep(0.1)
+            yield json.loads(said[0].read_text())["url"]
+        finally:
+            server.terminate()
 
 
 @pytest.fixture(scope="module")
