@@ -40,26 +40,27 @@ def script(released: Path) -> str:
 
 def types() -> str:
     """Return a table of what the code of each type decides, for the page's search field."""
-    known = {name: each for name, each in data("models.json").items() if "file" in each}
-    about = data("models.json")["about"]
+    known, about = data("models.json"), data("models.json")["about"]
+    usual: dict[str, Any] = {"fields": {}, "kinds": {}, "layers": [], "tables": {}, "norm": ""}
+    known = {name: usual | each for name, each in known.items() if "file" in each}
     heads = ["type", "layers that turn", "pairs", "base by default", "norm of q and k", "code"]
     rows = []
     for name, each in sorted(known.items()):
-        kinds, fields = each.get("kinds", {}), each.get("fields", {})
-        bases = {"": each.get("base")} | {kind: own.get("base") for kind, own in kinds.items()}
+        bases = {kind: own.get("base") for kind, own in {"": each, **each["kinds"]}.items()}
         told = [f"{n}: {base:,.0f}" if n else f"{base:,.0f}" for n, base in bases.items() if base]
-        pairs = "as rope_interleave says" if "rope_interleave" in fields else ""
-        cells = [name, _turning(each), each.get("pairing", pairs), "; ".join(sorted(told))]
-        norm = each.get("norm", "") + (f", if {each['normed']}" if "normed" in each else "")
+        pairs = "as rope_interleave says" if "rope_interleave" in each["fields"] else ""
+        why = about["not watched"].get(name, "nothing turns")
+        cells = [name, _turning(each, why), each.get("pairing", pairs), "; ".join(sorted(told))]
+        norm = each["norm"] + (f" if {each['normed']}" if "normed" in each else "")
         cells += [norm, each["file"].removeprefix("models/")]
         rows.append("".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells))
     head = "".join(f"<th scope='col'>{each}</th>" for each in heads)
     body = "".join(f"<tr>{row}</tr>" for row in rows)
-    others = {name: why for name, why in about["not watched"].items() if name not in known}
-    still = sorted(name for name, why in others.items() if "nothing turns" in why)
+    others = {name: why for name, why in sorted(about["not watched"].items()) if name not in known}
+    still = [name for name, why in others.items() if "nothing turns" in why]
     unseen = (
         f"<p>No pair was seen to turn in a circle in {', '.join(still)}. With the inputs that the"
-        f" tool makes, these couldn't be run: {', '.join(sorted(others.keys() - {*still}))}.</p>"
+        f" tool makes, these couldn't be run: {', '.join(n for n in others if n not in still)}.</p>"
     )
     return (
         "<p><label for='types-search'>Find a type:</label> <input id='types-search' type='search'>"
@@ -72,23 +73,23 @@ def types() -> str:
     )
 
 
-def _turning(each: dict[str, Any]) -> str:
+def _turning(each: dict[str, Any], why: str) -> str:
     """Say which layers of a type turn, and which tables its input gets."""
-    rotates, kinds, rules = each.get("rotates"), each.get("kinds", {}), each.get("layers", [])
-    apart = [name for name, own in kinds.items() if {"still", "recurrent"} & own.keys()]
+    kinds = each["kinds"].items()
+    apart = [name for name, own in kinds if {"still", "recurrent"} & own.keys()]
     turning = "all, along the axes of an image" if each.get("axes") == "image" else "all"
-    if not rotates:
-        turning = "none"
+    if not each.get("rotates"):
+        turning = "none" if "nothing turns" in why else "not known"
     elif apart:
         turning = f"not {', '.join(apart)}"
-    elif rotates is not True:
-        turning = f"none, or as {rotates} says"
-    elif every := each.get("fields", {}).get("no_rope_layer_interval"):
+    elif each["rotates"] is not True:
+        turning = f"none, or as {each['rotates']} says"
+    elif every := each["fields"].get("no_rope_layer_interval"):
         turning = f"not one of {every}"
-    for rule in (rule for rule in rules if "step" in rule):
+    for rule in (rule for rule in each["layers"] if "step" in rule):
         last = "" if rule["at"] else ", from the first"
         turning += f"; every {rule['step']}th is {rule['one']}{last}"
-    tables = sorted({table["kind"] for table in each.get("tables", {}).values()})
+    tables = sorted({table["kind"] for table in each["tables"].values()})
     return turning + f"; the input gets a {' and a '.join(tables)} table" * bool(tables)
 
 
