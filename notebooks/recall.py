@@ -131,9 +131,6 @@ def one_offset(tokens, cache, positions=None, mask=None):
     return DECODER.step(tokens, cache, positions, mask)
 
 
-# All bugs
-
-
 class Bug(NamedTuple):
     """What goes wrong, its report, and the law that catches it, if one can."""
 

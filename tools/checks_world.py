@@ -10,7 +10,6 @@ import importlib.util
 import json
 import math
 import os
-import platform
 import sys
 from datetime import date
 from functools import cache, partial
@@ -171,5 +170,4 @@ if __name__ == "__main__":
             rows.append(check(package, number, name, kind, subject, *(options or [{}])))
     print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
     record = {"made by": "tools/checks_world.py", "date": str(date.today())}
-    record |= {"Python": platform.python_version(), "torch": version("torch").partition("+")[0]}
-    write(record | {"implementations": rows})
+    write(record | {"torch": version("torch").partition("+")[0], "implementations": rows})
