@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import compress
+from itertools import groupby
 from typing import Any
 
 from posenc.config.fields import FIELD, WORDS, Fields, data
@@ -122,10 +122,11 @@ def _kinds(model: Model) -> Iterator[Kind]:
         turns = False
     number = number or len(names)
     names = names[:number] or [ALL] * (0 if nested else number)
-    turned = _by_layer(text, WORDS["turned"], number) if turns else []
-    pairs = list(zip(names, turned + [turns] * number, strict=False))
-    for pair in sorted(set(pairs), key=lambda each: (each[0], not each[1])):
-        yield _kind(model, *pair, tuple(compress(range(number), map(pair.__eq__, pairs))))
+    still = _by_layer(text, WORDS["without rotation"], number) if turns else []
+    pairs = list(zip(names, still + [not turns] * number, strict=False))
+    order = sorted(range(len(pairs)), key=pairs.__getitem__)
+    for (name, apart), places in groupby(order, pairs.__getitem__):
+        yield _kind(model, name, not apart, tuple(places))
     rest = nested - {FULL, SLIDING, *names} if names else nested
     if not names and not rest:
         rest = {FULL, SLIDING} if text.has("rope_local_base_freq") else {ALL}
