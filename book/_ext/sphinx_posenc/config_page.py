@@ -11,7 +11,6 @@ from sphinx.application import Sphinx
 from posenc.config import read_config
 from posenc.config.fields import data
 
-HERE = Path(__file__).parent
 CHOICE = (
     "meta-llama/Meta-Llama-3.1-8B",
     "meta-llama/Llama-4-Scout-17B-16E-Instruct",
@@ -34,7 +33,7 @@ def script(released: Path) -> str:
     configs = {name: record[name]["config"] for name in CHOICE}
     read = {name: [config, read_config(config).as_dict()] for name, config in configs.items()}
     files = json.dumps(read).replace("<", "\\u003c")
-    view = (HERE / "config_view.js").read_text(encoding="utf-8")
+    view = Path(__file__).with_name("config_view.js").read_text(encoding="utf-8")
     return jsmin(f"(() => {{\nconst RELEASED = {files};\n{view}\n}})();")
 
 
@@ -53,9 +52,9 @@ def types() -> str:
         cells = [name, _turning(each, why), each.get("pairing", pairs), "; ".join(sorted(told))]
         norm = each["norm"] + (f" if {each['normed']}" if "normed" in each else "")
         cells += [norm, each["file"].removeprefix("models/")]
-        rows.append("".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells))
+        row = "".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells)
+        rows.append(f"<tr>{row}</tr>")
     head = "".join(f"<th scope='col'>{each}</th>" for each in heads)
-    body = "".join(f"<tr>{row}</tr>" for row in rows)
     others = {name: why for name, why in sorted(about["not watched"].items()) if name not in known}
     still = [name for name, why in others.items() if "nothing turns" in why]
     unseen = (
@@ -68,15 +67,14 @@ def types() -> str:
         f" as in {about['source']}</p>"
         "<div class='pst-scrollable-table-container' tabindex='0'>"
         f"<table class='table' id='types-table'><thead><tr>{head}</tr></thead>"
-        f"<tbody>{body}</tbody></table></div>"
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
         f"<details><summary>Types that aren't in the table</summary>{unseen}</details>"
     )
 
 
 def _turning(each: dict[str, Any], why: str) -> str:
     """Say which layers of a type turn, and which tables its input gets."""
-    kinds = each["kinds"].items()
-    apart = [name for name, own in kinds if {"still", "recurrent"} & own.keys()]
+    apart = [n for n, own in each["kinds"].items() if {"still", "recurrent"} & own.keys()]
     turning = "all, along the axes of an image" if each.get("axes") == "image" else "all"
     if not each.get("rotates"):
         turning = "none" if "nothing turns" in why else "not known"
@@ -87,8 +85,8 @@ def _turning(each: dict[str, Any], why: str) -> str:
     elif every := each["fields"].get("no_rope_layer_interval"):
         turning = f"not one of {every}"
     for rule in (rule for rule in each["layers"] if "step" in rule):
-        last = "" if rule["at"] else ", from the first"
-        turning += f"; every {rule['step']}th is {rule['one']}{last}"
+        turning += f"; every {rule['step']}th is {rule['one']}"
+        turning += ", from the first" * (rule["at"] == 0)
     tables = sorted({table["kind"] for table in each["tables"].values()})
     return turning + f"; the input gets a {' and a '.join(tables)} table" * bool(tables)
 
