@@ -70,8 +70,8 @@ def sites(tmp_path_factory):
         return build("raw", html_optimized=False), changed, build("fresh", fresh=True)
 
 
-def picture(page, site, press, glyphs):
-    """A full-page screenshot, optionally after a click."""
+def picture(page, site, press, opened, glyphs):
+    """A full-page screenshot, optionally after a click that opens something."""
     page.goto((site / "index.html").as_uri())
     # No blinking or fading in the screenshot.
     still = "* { caret-color: transparent !important; transition: none !important }"
@@ -81,25 +81,28 @@ def picture(page, site, press, glyphs):
         page.add_style_tag(content=f"{reduced} {{ visibility: hidden }}")
     page.evaluate("for (const image of document.images) image.loading = 'eager'")
     page.wait_for_function("[...document.images].every((image) => image.complete)")
-    page.evaluate("document.fonts.ready")
     if press:
         page.click(press)
+        page.wait_for_selector(opened)
+    page.evaluate("document.fonts.ready")  # words in what has opened need theirs, too
+    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
     return Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
 
 
 @pytest.mark.parametrize(
-    ("scheme", "width", "press", "glyphs", "limit"),
+    ("scheme", "width", "press", "opened", "glyphs", "limit"),
     [
-        ("light", 1280, None, True, 40),  # a missing glyph, or one of another font, exceeds 100
-        ("dark", 1280, "[popovertarget]", False, 16),
-        ("light", 390, ".primary-toggle", False, 16),
-        ("dark", 390, ".seek.small", False, 16),
+        # A missing glyph, or one of another font, exceeds 100.
+        ("light", 1280, None, None, True, 40),
+        ("dark", 1280, "[popovertarget]", ":popover-open", False, 16),
+        ("light", 390, ".primary-toggle", ".bd-sidebar-primary", False, 16),
+        ("dark", 390, ".seek.small", "dialog.search input", False, 16),
     ],
 )
-def test_pages_look_the_same(visit, sites, scheme, width, press, glyphs, limit):
+def test_pages_look_the_same(visit, sites, scheme, width, press, opened, glyphs, limit):
     """Compared at a quarter of the size, since font hinting differs by fractions of a pixel."""
     page = visit(viewport={"width": width, "height": 800}, color_scheme=scheme)
-    before, after = (picture(page, site, press, glyphs) for site in sites[:2])
+    before, after = (picture(page, site, press, opened, glyphs) for site in sites[:2])
     assert before.size == after.size
     difference = ImageChops.difference(before.reduce(4), after.reduce(4))
     assert max(high for _, high in difference.getextrema()) <= limit
