@@ -13,28 +13,45 @@ from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.fields import RULES, data
+from posenc.config.fields import RULES
 
 ROOT = Path(__file__).parents[1]
 RELEASED = json.loads((ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8"))
 RECORD = ROOT / "tests" / "readings.txt"
-READINGS = [part.split("\n", 1) for part in RECORD.read_text("utf-8")[2:-1].split("\n\n# ")]
+*READINGS, SAID = [part.split("\n", 1) for part in RECORD.read_text("utf-8")[2:-1].split("\n\n# ")]
 PLAIN = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
 PLAIN |= {"rope_theta": 10_000.0, "max_position_embeddings": 4096}
 
 
+def number(value):
+    if isinstance(value, tuple):
+        some = (len(value), value[0], value[-1]) if isinstance(value[0], float) else value
+        return "/".join(map(number, some))
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
 def reading(head):
+    """Return what is read, a line for each kind of layer, and the warnings apart from it."""
     try:
         found = read_config(RELEASED[head]["config"] if head in RELEASED else head.encode())
     except (TypeError, ValueError) as error:
-        return f"{type(error).__name__}: {error}"
-    return str(found).replace(data("models.json")["about"]["source"], "transformers")
+        return f"{type(error).__name__}: {error}", set()
+    lines, words = [], set()
+    for part, each in {found.model_type: found, **found.parts}.items():
+        lengths = each.length_before_scaling, each.intended_length, each.limit
+        lines.append(f"{part} {number(lengths)}, {len(each.warnings)} warnings")
+        words |= set(each.warnings)
+        told = (vars(layers).items() for layers in each.layers)
+        lines += [" ".join(f"{n}={number(v)}" for n, v in kind if v is not None) for kind in told]
+    return "\n".join(lines), words
 
 
 @pytest.mark.parametrize(("head", "recorded"), READINGS)
 def test_readings_are_the_recorded_ones(head, recorded):
     """To record an intended difference or a new row: `.venv/bin/python tests/test_config.py`."""
-    assert reading(head) == recorded
+    found, words = reading(head)
+    assert found == recorded
+    assert words <= set(SAID[1].splitlines())
 
 
 @pytest.mark.parametrize("name", [name for name in RELEASED if "transformers" in RELEASED[name]])
@@ -146,5 +163,8 @@ def test_the_page(site, visit):
 
 
 if __name__ == "__main__":
-    told = "\n\n".join(f"# {head}\n{reading(head)}" for head, _ in READINGS)
-    RECORD.write_text(f"{told}\n", encoding="utf-8")
+    read = {head: reading(head) for head, _ in READINGS}
+    rows = [f"# {head}\n{told}" for head, (told, _) in read.items()]
+    words = sorted(set().union(*(words for _, words in read.values())))
+    rows.append("\n".join([f"# {SAID[0]}", *words]))
+    RECORD.write_text("\n\n".join(rows) + "\n", encoding="utf-8")
