@@ -19,8 +19,12 @@ from sphinx.search import IndexBuilder
 
 START = "window.bookPages="
 NAME = re.compile(r"[^\W\d]\w{2,}")
-# Python's own words, such as `for` and `print`, are in most cells and lead to none of them.
-COMMON = {*keyword.kwlist, *filter(str.islower, dir(builtins))}
+# Python's own words, such as `for`, are in most cells and lead to none; so are those that draw.
+DRAWING = (
+    "_000 Draw array axis book color fig figsize matplotlib numpy plots plt posenc pyplot shape "
+    "show size strict subplots tolist torch use_style xlabel ylabel"
+)
+COMMON = {*keyword.kwlist, *filter(str.islower, dir(builtins)), *DRAWING.split()}
 
 
 class Sections(IndexBuilder):
