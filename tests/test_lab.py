@@ -159,6 +159,7 @@ def test_one_chapter_runs_and_moves(page):
 
     run_below(page, "from posenc.book import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure")
     slider = page.locator(".jp-OutputArea-output #field-d_model").last
+    slider.wait_for()  # a press would wait for its element alone, not until it is shown
     slider.press("ArrowRight")  # from the browser to Python
     assert settles(page, slider.input_value, "66") == "66"
     assert settles(page, lambda: run_below(page, "print(figure.d_model)"), "66") == "66"
