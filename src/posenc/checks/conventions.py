@@ -13,6 +13,7 @@ import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal, localcontext
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -96,7 +97,7 @@ class Convention:
         divisor = max(whole - EXPONENTS[self.rule], 1)
         with localcontext(prec=DIGITS):
             step = TURN / max(seq_len, 1) if isinstance(self.step, str) else Decimal(self.step)
-            return [step * Decimal(self.base) ** (Decimal(-i) / divisor) for i in range(pairs)]
+            return [step * power for power in _powers(self.base, divisor, pairs)]
 
     def angles(self, rows: Sequence[int], seq_len: int, d_model: int) -> Floats:
         """Return the angles, modulo 2π, of some rows of a table of length `seq_len`."""
@@ -144,6 +145,13 @@ KNOWN = {
     "rotary, halves": Convention("halves"),
 }
 """The named conventions; the last two are rotary."""
+
+
+@lru_cache(maxsize=64)
+def _powers(base: float, divisor: int, pairs: int) -> tuple[Decimal, ...]:
+    """Return base^(-i/divisor) for each pair i, in 60 digits; each check asks dozens of times."""
+    with localcontext(prec=DIGITS):
+        return tuple(Decimal(base) ** (Decimal(-i) / divisor) for i in range(pairs))
 
 
 def join(waves: Waves, layout: str) -> Floats:
