@@ -1,7 +1,7 @@
 """Kernels for the tests, each a fork of one process that has imported what chapters need.
 
-Importing torch, matplotlib and scikit-learn takes a Python three seconds, as long as all else in
-most chapters. `make notebooks` doesn't use this: what is stored comes from a Python of its own.
+Importing torch and matplotlib takes a Python three seconds, as long as all else in most chapters.
+`make notebooks` doesn't use this: what is stored comes from a Python of its own.
 """
 
 import multiprocessing
@@ -16,7 +16,6 @@ NEEDED = [
     "ipykernel.kernelapp",
     "ipykernel.debugger",
     "matplotlib.pyplot",
-    "sklearn.manifold",
     "torch",
     "torch._dynamo",
 ]
