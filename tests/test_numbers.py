@@ -136,8 +136,9 @@ def others():
     """Other texts: where, what is said, and the chapters that must show its numbers."""
     pages = [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
     # Numbers in `references` are years and pages; those in `try` are file sizes, and counts that
-    # the page itself prints.
-    for page in [page for page in pages if page.stem not in ("references", "try")]:
+    # the page itself prints; those in `threads` are what the threads report.
+    exempt = {"references", "try"} | {page.stem for page in pages if "threads_" in page.stem}
+    for page in [page for page in pages if page.stem not in exempt]:
         for part in re.split(r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE):
             where = f"{page.name}, {part.partition(chr(10))[0]}"
             yield where, part, re.findall(r"(\d\d_\w+)\.ipynb", part)

@@ -50,6 +50,8 @@ class Sections(IndexBuilder):
             others = [entry[1] for node in indexes for entry in node["entries"]]
             code = take(part, is_code)
             text = " ".join(prose(part).split())
+            if docname.startswith("book/threads"):  # there the questions are enough
+                text = " ".join(each.astext() for each in part.findall(nodes.strong))
             words = {*NAME.findall(text), *COMMON}
             names = [name for name in dict.fromkeys(NAME.findall(code)) if name not in words]
             if text or names:

@@ -23,6 +23,8 @@
     return root;
   };
 
+  // A chapter explains, a question is as people ask, and a list of threads has many names.
+  const KINDS = { notebooks: 1.1, questions: 1.2, rope_in: 1.2, threads: 0.3 };
   const fields = ["title", "other", "page", "text", "code"];
   const storeFields = ["name", "anchor", "title", "other", "page", "text"];
   const index = new MiniSearch({ fields, storeFields, tokenize: split, processTerm });
@@ -96,7 +98,8 @@
       const named = [title, ...other.split(", ")].map(normal);
       const isExact = (each) => each === whole || (isTerm && each.startsWith(whole));
       const exact = named.some(isExact) ? 6 : named.some((each) => each.includes(whole)) ? 1.6 : 1;
-      const kind = isTerm ? 0.8 : /book\/(questions|rope_in)/.test(name) ? 1.2 : name.startsWith("notebooks/") ? 1.1 : 0.9;
+      const [place] = name.match(/notebooks|questions|rope_in|threads/) ?? [];
+      const kind = isTerm ? 0.8 : (KINDS[place] ?? 0.9);
       result.score *= share ** 2 * exact * kind;
     }
     return { said, words, results: results.sort((a, b) => b.score - a.score) };
