@@ -1,14 +1,10 @@
 """The built site in a browser: controls, anchors, print, search, and what is focused or hovered."""
 
-from pathlib import Path
-
 import pytest
-import yaml
-from pages import PALE, address, themes
+from pages import PALE, address, searches, themes
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.usefixtures("site")
-SEARCHES = yaml.safe_load(Path(__file__).with_name("searches.yml").read_text(encoding="utf-8"))
 CHAPTER = address("notebooks/03_linearity")
 
 
@@ -82,12 +78,11 @@ ASK = """queries => queries.map((query) => bookSearch(query).results.slice(0, 2)
 def test_searches_find_their_place(search):
     """If a page is wanted, any place on it counts."""
     missed = {}
-    for (query, wanted), hits in zip(
-        SEARCHES.items(), search.evaluate(ASK, [*SEARCHES]), strict=True
-    ):
-        if not {*wanted.split()} & {*hits, *(hit.partition("#")[0] for hit in hits)}:
+    rows = searches()
+    for (query, wanted), hits in zip(rows.items(), search.evaluate(ASK, [*rows]), strict=True):
+        if not wanted & {*hits, *(hit.partition("#")[0] for hit in hits)}:
             missed[query] = f"wanted {wanted}, found {hits}"
-    assert missed == {}, "use the words of tests/searches.yml on the page, best in the heading"
+    assert missed == {}, "use the words of tests/searches.txt on the page, best in the heading"
 
 
 def test_what_is_typed_is_found_said_and_marked_where_a_result_leads(search):
