@@ -4,36 +4,12 @@ import difflib
 import re
 from pathlib import Path
 
-import forked_kernels
 import near_answers
 import pictures
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
-
-
-def pytest_configure(config):
-    """Fork kernels, and report progress by file."""
-    forked_kernels.install()
-    if config.getoption("numprocesses", None):
-        config.pluginmanager.register(Progress(config))
-
-
-class Progress:
-    """Says which files the workers have begun, beside their dots."""
-
-    def __init__(self, config):
-        self.config, self.begun = config, set()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report):
-        file = report.nodeid.partition("::")[0]
-        if file not in self.begun:
-            self.begun.add(file)
-            terminal = self.config.pluginmanager.get_plugin("terminalreporter")
-            terminal.ensure_newline()
-            terminal.write(f"{file} ")
 
 
 def pytest_itemcollected(item):
