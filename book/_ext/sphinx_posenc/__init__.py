@@ -51,7 +51,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write(app)
             optimization.finish(app)
-            live_figures.write_embeds(app)
             browser_files.copy_python(app.outdir)
 
     app.add_config_value("html_optimized", True, "html")  # False: pages as Sphinx writes them
@@ -80,6 +79,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),
         ("html-collect-pages", BEFORE, metadata.redirect),
+        ("html-collect-pages", BEFORE, live_figures.embeds),
         ("html-page-context", AFTER, optimization.load_merged),
         ("html-page-context", AFTER, change_body),
         ("html-page-context", AFTER, live_figures.add_script),

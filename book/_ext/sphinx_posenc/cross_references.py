@@ -11,7 +11,6 @@ import difflib
 import json
 import posixpath
 import re
-from collections import Counter
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -49,27 +48,18 @@ GENERATED = re.compile("(term|claim|row|module)-")  # the build warns of these
 FREE = re.compile(r"[a-z`]\D*")  # the author's own wording, with no number, title or label
 
 
-def authors(entry: Entry) -> str:
-    """The names in a label: up to two, or the first and "et al."; without any, the title."""
-    people = entry.persons.get("author") or entry.persons.get("editor") or []
-    names = [" ".join([*each.prelast_names, *each.last_names]) for each in people]
-    names = names or [entry.fields["title"]]
+def label(key: str, entry: Entry) -> str:
+    """Up to two names, or the first and "et al.", and the year; a document's is its key."""
+    if re.fullmatch(r"S\d", key):
+        return key
+    names = [" ".join([*p.prelast_names, *p.last_names]) for p in entry.persons["author"]]
     shown = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
-    return str(Text.from_latex(shown))
+    return f"{Text.from_latex(shown)}, {entry.fields['year']}"
 
 
 def labels(path: Path) -> dict[str, str]:
     """The label of each reference, by key."""
-    names = {}
-    for key, entry in sorted(parse_file(path, "bibtex").entries.items()):
-        dated = f"{authors(entry)}, {entry.fields.get('year', 'n.d.')}"
-        names[key] = key if re.fullmatch(r"S\d", key) else dated
-    count, seen = Counter(names.values()), Counter[str]()
-    for key, name in names.items():
-        if count[name] > 1:  # 2017a, 2017b
-            names[key] += "abcdefgh"[seen[name]]
-            seen[name] += 1
-    return names
+    return {key: label(key, entry) for key, entry in parse_file(path, "bibtex").entries.items()}
 
 
 def listing(path: Path) -> str:
@@ -94,16 +84,14 @@ class Book:
         self.texts: dict[str, list[str]] = {}  # of a page, or of each cell of a notebook
         self.titles: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
-        self.places: dict[str, dict[str, tuple[str, str]]] = {}
-        for path in (root / f"{file}{suffix}" for file in files for suffix in (".ipynb", ".md")):
-            if path.suffix == ".md" and path.exists():
-                texts = [path.read_text(encoding="utf-8")]
-            elif path.exists():
+        self.places: dict[str, dict[str, tuple[str, str]]] = {}  # kind and number
+        for file in files:
+            if (path := root / f"{file}.ipynb").exists():
                 cells = read_notebook(path)["cells"]
                 texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
-            else:
-                continue
-            self.add(path.relative_to(root).as_posix(), texts)
+                self.add(f"{file}.ipynb", texts)
+            elif (path := root / f"{file}.md").exists():
+                self.add(f"{file}.md", [path.read_text(encoding="utf-8")])
 
     def add(self, page: str, texts: list[str]) -> None:
         title = TITLE.search("\n\n".join(texts))

@@ -8,6 +8,7 @@ a page opened from disk can't load modules.
 
 import os
 import re
+from collections.abc import Iterator
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -17,28 +18,6 @@ from rjsmin import jsmin
 from sphinx.application import Sphinx
 
 from posenc.book import widgets
-
-from .optimization import guard
-
-EMBED = """<!DOCTYPE html>
-<html lang="en">
-<meta charset="utf-8" />
-<meta name="viewport" content="width=device-width" />
-<meta name="robots" content="noindex" />
-<title>{kind}, from {book}</title>
-<style>
-:root {{ color-scheme: light dark; --pst-color-background: Canvas; }}
-body {{ font-family: system-ui, sans-serif; margin: 8px; }}
-@media (prefers-color-scheme: dark) {{ :root {{ --dark: 1; }} }}
-a {{ color: inherit; font-size: 0.75rem; }}
-</style>
-<body>
-<posenc-figure kind="{name}">This figure needs JavaScript.</posenc-figure>
-<a href="../index.html" target="_blank">{book}</a>
-<script>{script}</script>
-</body>
-</html>
-"""
 
 
 def script(*kinds: str) -> str:
@@ -80,11 +59,7 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
         app.add_js_file(None, body=script(*sorted({kind.capitalize() for kind in kinds})))
 
 
-def write_embeds(app: Sphinx) -> None:
-    """Write a standalone page for each kind of figure, for other sites' iframes."""
-    folder, book = app.outdir / "embed", escape(app.config.html_title)
-    folder.mkdir(exist_ok=True)
+def embeds(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
+    """Yield a standalone page for each kind of figure, for other sites' iframes."""
     for kind in widgets.FIGURES:
-        name = kind.lower()
-        html = EMBED.format(kind=kind, name=name, book=book, script=script(kind))
-        (folder / f"{name}.html").write_text(guard(html), encoding="utf-8")
+        yield f"embed/{kind.lower()}", {"kind": kind, "script": script(kind)}, "embed.html"

@@ -35,7 +35,7 @@ TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
-OTHERS = {"_static", "embed", "slides"}  # folders of pages that Sphinx doesn't write
+OTHERS = {"_static", "slides"}  # folders of pages that Sphinx doesn't write
 INLINE = 3000  # bytes; a smaller font isn't worth a separate request
 # Fonts of headings and of nearly every formula: inlined in the stylesheet, and for formulas loaded
 # early by `layout.html`, since a font that arrives after the text reflows it.
@@ -184,11 +184,8 @@ def store(folder: Path, name: str, suffix: str, content: bytes) -> str:
 def delete_unnamed(folder: Path, texts: Iterable[str]) -> None:
     """Delete a folder's files that no text references, except licenses."""
     named = set(FILE.findall("\n".join(texts)))
-    for path in sorted(folder.rglob("*"), reverse=True):
-        if path.is_dir():
-            if not any(path.iterdir()):
-                path.rmdir()
-        elif path.name not in named and "LICENSE" not in path.name:
+    for path in folder.rglob("*.*"):
+        if path.name not in named and "LICENSE" not in path.name and path.is_file():
             path.unlink()
 
 
