@@ -14,7 +14,6 @@ from typing import Any
 from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
-from sphinx.writers.html import HTML5Translator
 
 GUARD = re.compile(r"Checked: |For the box: ")
 
@@ -29,14 +28,10 @@ class Summary(nodes.Part, nodes.TextElement):
 
 def element(tag: str) -> tuple[Any, Any]:
     """Functions that write a node as an element."""
-
-    def visit(translator: HTML5Translator, node: nodes.Element) -> None:
-        translator.body.append(translator.starttag(node, tag, ""))
-
-    def depart(translator: HTML5Translator, node: nodes.Element) -> None:
-        translator.body.append(f"</{tag}>\n")
-
-    return visit, depart
+    return (
+        lambda self, node: self.body.append(self.starttag(node, tag, "")),
+        lambda self, node: self.body.append(f"</{tag}>\n"),
+    )
 
 
 def fold_box(box: nodes.Element) -> None:
