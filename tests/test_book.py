@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import yaml
 from sphinx_posenc.claims import CLAIM, ledger, nearest
-from sphinx_posenc.myst_markup import CAPTION, SOLUTION
+from sphinx_posenc.myst_markup import BOX, CAPTION
 from sphinx_posenc.slices import bound_and_read, needing_torch
 
 ROOT = Path(__file__).parents[1]
@@ -182,8 +182,8 @@ def test_exercises_have_solutions_that_run(chapter):
         yield None, f"has {len(exercises)} exercises with a label ex-…: write 2 to 4"
     solutions, ran = [], set()
     for cell in chapter.cells:
-        boxes = SOLUTION.finditer(cell.source)
-        solutions += [box["label"] for box in boxes if ":class: dropdown" in box["options"]]
+        boxes = [box for box in BOX.finditer(cell.source) if ":class: dropdown" in box["options"]]
+        solutions += [box["title"] for box in boxes if box["kind"] == "solution"]
         if cell.cell_type == "code":
             ran |= {*solutions[-1:]} if "solution" in tags(cell) else set()
             few = len(cell.metadata.get("wrong_answers", [])) < 2

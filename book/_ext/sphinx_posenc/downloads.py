@@ -18,13 +18,8 @@ from sphinx.application import Sphinx
 
 from .claims import as_markdown
 from .cross_references import LINK, Book, book_of
-from .myst_markup import Cell, read_notebook
+from .myst_markup import BOX, Cell, read_notebook
 
-BOX = re.compile(
-    r"^(?P<fence>`{3,}|:{3,})[ ]*\{(?P<kind>[\w-]+)\}[ ]*(?P<title>.*)\n"
-    r"(?P<options>(?::[\w-]+:.*\n|[ ]*\n)*)(?P<body>(?:.*\n)*?)(?P=fence)[ ]*(?P<end>\n|\Z)",
-    re.MULTILINE,
-)
 FIGURE = re.compile(r"^```\{figure\}.*?^:alt: (.*?)$.*?^```$", re.MULTILINE | re.DOTALL)
 # What may travel along: data that a cell names, and modules beside the chapters.
 DATA = re.compile(r'"(data/[\w.]+)"')
@@ -56,8 +51,7 @@ def resolve(text: str, here: str, site: str, book: Book) -> str:
             return found[0]
         page = book.path(here, found["path"])
         if not site:
-            is_title = found["text"] == book.titles.get(page)
-            return f"*{found['text']}*" if is_title else found["text"]
+            return found["text"]
         address = re.sub(r"\.(ipynb|md)$", ".html", page)
         anchor = f"#{found['anchor']}" if found["anchor"] else ""
         return f"[{found['text']}]({site.rstrip('/')}/{address}{anchor})"

@@ -40,10 +40,10 @@ EQUATION = re.compile(
     r"\$\$\n(?P<text>(?:(?!\$\$).)+?)\n?\\tag\{(?P<number>[\d.]*\d|\?)\}\n\$\$$",
     re.MULTILINE | re.DOTALL,
 )
-SOLUTION = re.compile(
-    r"^(?P<fence>:{3,})\{solution\} (?P<label>[\w-]+)\n(?P<options>(?::[\w-]+:[^\n]*\n)*)"
-    r"(?P<text>.*?)^(?P=fence)$",
-    re.MULTILINE | re.DOTALL,
+BOX = re.compile(
+    r"^(?P<fence>`{3,}|:{3,})[ ]*\{(?P<kind>[\w-]+)\}[ ]*(?P<title>.*)\n"
+    r"(?P<options>(?::[\w-]+:.*\n|[ ]*\n)*)(?P<body>(?:.*\n)*?)(?P=fence)[ ]*(?P<end>\n|\Z)",
+    re.MULTILINE,
 )
 ANCHOR = re.compile(r'<a id="([\w-]+)">')
 PLACES = {"figure": CAPTION, "table": TABLE, "equation": EQUATION}
@@ -74,10 +74,10 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
     end = 0
     text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
     text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
-    for box in SOLUTION.finditer(text):
+    for box in (each for each in BOX.finditer(text) if each["kind"] == "solution"):
         yield False, text[end : box.start()]
-        start = f":::{{solution-start}} {box['label']}\n{box['options']}:::\n"
-        yield True, f"{start}\n{box['text'].strip()}"
+        start = f":::{{solution-start}} {box['title']}\n{box['options'].rstrip()}\n:::\n"
+        yield True, f"{start}\n{box['body'].strip()}"
         end = box.end()
     yield False, text[end:]
 
