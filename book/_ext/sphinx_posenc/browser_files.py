@@ -1,9 +1,9 @@
 """The Python runtime for cells that a reader runs in the page.
 
 ``book/python`` has its sources; ``tools/pyodide.py`` fetches Pyodide and the packages into
-``book/python/pyodide``, without which the book has no Run buttons. All is copied to one folder of
-the site, named by a hash of its content, so that browsers can cache it forever. Pages name the
-folder; nothing is loaded from it before a reader first runs a cell.
+``book/python/pyodide``. All is copied to one folder of the site, named by a hash of its content, so
+that browsers can cache it forever. Pages name the folder; nothing is loaded from it before a reader
+first runs a cell.
 """
 
 import hashlib
@@ -52,10 +52,8 @@ def package() -> bytes:
     return out.getvalue()
 
 
-def folder() -> str | None:
-    """The folder's path from the site's root, or None if Pyodide wasn't fetched."""
-    if not (PYODIDE / "pyodide-lock.json").exists():
-        return None
+def folder() -> str:
+    """The folder's path from the site's root."""
     total = hashlib.sha256((PYODIDE / "pyodide-lock.json").read_bytes())
     for name, content in own_files().items():
         total.update(name.encode() + content)
@@ -71,8 +69,7 @@ def name_folder(app: Sphinx, page: str, template: str, context: Any, doctree: An
 def copy_python(out: Path) -> None:
     """Copy everything to the site, replacing older copies."""
     shutil.rmtree(out / "python", ignore_errors=True)
-    (out / OFFLINE).unlink(missing_ok=True)
-    if where := folder():
-        shutil.copytree(PYODIDE, out / where)
-        for name, content in own_files().items():
-            (out / (OFFLINE if name == OFFLINE else where + name)).write_bytes(content)
+    where = folder()
+    shutil.copytree(PYODIDE, out / where)
+    for name, content in own_files().items():
+        (out / (OFFLINE if name == OFFLINE else where + name)).write_bytes(content)
