@@ -98,13 +98,10 @@ def test_answers_link_to_sections_that_hold_their_words(index, search, page):
     for part in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]:
         question, _, answer = part.partition("\n")
         for sentence in re.split(r"\n\n|\n(?=\|)|(?<=[.?])\s+(?=[A-Z`[])", answer):
-            for name, anchor in LINK.findall(sentence):
+            links, query = LINK.findall(sentence), MARKUP.sub(" ", f"{question} {sentence}")
+            hits = [hit for hit in search(query) if "notebooks/" in hit[0]] if links else []
+            for name, anchor in links:
                 there = [s[0] for s in index[name][1] if default_slugify(s[1]) == anchor]
-                query = MARKUP.sub(" ", f"{question} {sentence}")
-                hits = [hit for hit in search(query) if hit[0].startswith("notebooks/")]
                 if there and anchor not in EXCUSED and [name, *there] not in hits[:30]:
-                    best = "#".join(hits[0])
-                    pytest.fail(
-                        f"{question}: link to {best}, or say what {name}#{anchor} is, in its words",
-                        pytrace=False,
-                    )
+                    cure = f"link to {'#'.join(hits[0])}, or say what {name}#{anchor} is"
+                    pytest.fail(f"{question}: {cure}, in its words", pytrace=False)
