@@ -16,8 +16,6 @@ from PIL import Image, ImageChops
 from sphinx.application import Sphinx
 from sphinx.util.docutils import docutils_namespace
 
-from posenc.book import plots
-
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # slow: builds sites; not for `make test PART=unit`
 LEFT_OUT = {"jupyter_book", "sphinx_comments"}  # they need more than these pages
@@ -45,7 +43,6 @@ def sites(tmp_path_factory):
     folder = tmp_path_factory.mktemp("small")
     shutil.copytree(ROOT / "tests" / "small_site", folder, dirs_exist_ok=True)
     index = folder / "index.md"
-    assert plots.INK in (folder / "squares.svg").read_text(encoding="utf-8")
 
     def build(name, fresh=False, **options):
         site, trees = (folder.with_name(f"{folder.name}-{each}") for each in (name, "trees"))

@@ -46,7 +46,6 @@ LOOK = """() => {
         text: text.textContent,
         ids: all("[id]", (e) => e.id),
         links: all("a[href]", (e) => e.getAttribute("href")),
-        plain: all(".cell pre .n", (e) => e.textContent),
         nameless: all("img", (e) => /\\s/.test(e.alt) ? "" : e.src).filter(Boolean),
         levels: all(":is(article, .bd-search-container) :is(h1, h2, h3, h4, h5, h6)",
             (e) => Number(e.tagName[1])),
@@ -133,14 +132,13 @@ def problems(tab, path):
     yield "more than 12 files or 110 KB: load it where it is needed", heavy(path, tab.loaded)
     yield "a picture without alt text: say what a sighted reader sees", seen["nameless"]
     yield "a duplicate id: rename one", [id for id, n in Counter(seen["ids"]).items() if n > 1]
-    yield "colorless code in elements: name its language in app.add_lexer", seen["plain"][:1]
     yield "markup: look for a missing blank or fence", MARKUP.findall(seen["text"])
     levels, meta = seen["levels"], seen["meta"]
     if levels[:1] != [1] or levels.count(1) > 1 or max(np.diff(levels), default=0) > 1:
         yield "headings that skip a level: begin with one #, go down one at a time", [levels]
     policy = re.sub(" 'sha256-[^']+'", "", meta.get("Content-Security-Policy", "none"))
     if policy != POLICY:
-        yield "another policy: make security_policy.py agree with test_site.py", [policy]
+        yield "another policy: make optimization.py agree with test_site.py", [policy]
     if not 20 <= len(meta.get("description", "")) <= 160:
         yield "no description of 20 to 160 letters: begin with what the page is for", [meta]
     if path.parent.name == "notebooks":

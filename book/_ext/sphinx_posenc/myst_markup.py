@@ -60,15 +60,6 @@ def read_notebook(path: Path) -> dict[str, Any]:
     return notebook
 
 
-def lift_figure(cell: Cell) -> None:
-    """Move a live figure's state, a MIME type unknown to myst-nb, into its cell's metadata."""
-    from posenc.book.widgets import MIME  # slow to import, and link checks don't need it
-
-    for output in cell.get("outputs", []):
-        if figure := output.get("data", {}).pop(MIME, None):
-            cell["metadata"]["figure"] = figure
-
-
 def pieces(text: str) -> Iterator[tuple[bool, str]]:
     """Split a text at solution boxes; yield whether each part is one, and the part."""
     end = 0
@@ -84,6 +75,8 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
 
 def to_myst(cells: list[Cell]) -> Iterator[Cell]:
     """Convert a chapter's cells for myst-nb and sphinx-exercise."""
+    from posenc.book.widgets import MIME  # slow to import, and link checks don't need it
+
     end = {"cell_type": "markdown", "metadata": {}, "source": ":::{solution-end}\n:::"}
     inside, figure = False, None
     for cell in cells:
@@ -91,7 +84,9 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
         if cell["cell_type"] != "markdown":
             kinds = [kind for output in cell.get("outputs", []) for kind in output.get("data", {})]
             figure = cell if any(kind.startswith("image/") for kind in kinds) else None
-            lift_figure(cell)
+            for output in cell.get("outputs", []):  # myst-nb doesn't know the type of live figures
+                if live := output.get("data", {}).pop(MIME, None):
+                    cell["metadata"]["figure"] = live
         elif figure and (caption := CAPTION.match(cell["source"])):
             options = figure["metadata"].setdefault("mystnb", {})
             options["figure"] = {"name": caption["name"], "caption": caption["text"].strip()}
