@@ -11,6 +11,28 @@ from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 
 
+def pytest_configure(config):
+    """Report progress by file where workers run the tests."""
+    if config.getoption("numprocesses", None):
+        config.pluginmanager.register(Progress(config))
+
+
+class Progress:
+    """Says which files the workers have begun, beside their dots."""
+
+    def __init__(self, config):
+        self.config, self.begun = config, set()
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logreport(self, report):
+        file = report.nodeid.partition("::")[0]
+        if file not in self.begun:
+            self.begun.add(file)
+            terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+            terminal.ensure_newline()
+            terminal.write(f"{file} ")
+
+
 def pytest_itemcollected(item):
     """Label cells as JupyterLab does after a run from the top: the first is [1]."""
     if isinstance(item, IPyNbCell):
