@@ -67,15 +67,13 @@ def _read(fields: Fields, kind: str | None = None, notes: Sequence[str] = ()) ->
     model = normalize(fields, kind)
     for each in model.kinds:
         validate(model, each)
-    layers = tuple(compute(model, each) for each in model.kinds)
-    found = lengths(model)
+    layers, found = tuple(compute(model, each) for each in model.kinds), lengths(model)
     warnings = list(dict.fromkeys([*notes, *warn(model, layers)]))
     if len(warnings) > MOST:
         warnings[MOST:] = [f"and {len(warnings) - MOST} more warnings"]
-    source = data("models.json")["about"]["source"]
-    code = f"{source}, {model.code['file']}" if model.code else None
+    code = model.code and f"{data('models.json')['about']['source']}, {model.code['file']}"
     parts = {part.path[:-1]: _read(part, its) for part, its in model.others}
     for name, part in list(parts.items()):  # nothing is said of positions in some
         if not (part.warnings or part.parts or any(each.where for each in part.layers)):
             del parts[name]
-    return Positions(model.model_type, code, *found, layers, tuple(warnings), parts)
+    return Positions(model.model_type, code or None, *found, layers, tuple(warnings), parts)

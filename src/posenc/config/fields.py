@@ -22,10 +22,7 @@ def data(name: str) -> dict[Any, Any]:
 
 
 WORDS = data("fields.json")
-KINDS: dict[Any, Any] = WORDS["kinds"]
-TYPES = {each.__name__: each for each in (bool, int, float, str)}
-for _kind in KINDS.values():
-    _kind["types"] = {TYPES[name] for name in _kind["types"]}
+KINDS, LETTERS = WORDS["kinds"], WORDS["letters"]
 RULES = {name: KINDS.get(rule.get("is"), {}) | rule for name, rule in WORDS["rules"].items()}
 FIELD: dict[Any, str] = {  # of each spelling, those that take precedence first
     name: field for field, rule in RULES.items() for name in rule.get("spelled", [field])
@@ -38,7 +35,8 @@ OUTER = {name.partition(".")[0] for name in FIELD if "." in name}  # mappings th
 class Fields(dict[str, Any]):
     """Fields of a mapping in a file, in one spelling, and checked when they are asked for.
 
-    A field that neither the file nor its type's defaults have is None.
+    A field that neither the file nor its type's defaults have is None. What was asked for, or
+    needn't be, is a key.
     """
 
     def __init__(self, said: Any, path: str = "") -> None:
@@ -54,15 +52,14 @@ class Fields(dict[str, Any]):
         super().__init__(ABSENT)  # a file has few of the known fields
         self.path = path
         self.spelled = {FIELD[name]: name for name in known}  # of two spellings, one with a value
-        self.defaults: Mapping[str, Any] = {}
-        self.moot: set[str] = set()  # fields that needn't be read
         for field in self.spelled:
             del self[field]
 
     def fall_back(self, defaults: Mapping[str, Any]) -> None:
         """Put the defaults of a type behind what the file says."""
-        self.defaults, own = defaults, self.spelled.keys() | self.said.keys()
-        self.update({name: value for name, value in defaults.items() if name not in own})
+        for name, value in defaults.items():
+            if self.said.get(self.spelled.get(name, name), value) == value:
+                self[name] = value
 
     def name(self, field: str) -> str:
         """Return the path of a field, as the file spells it."""
@@ -82,8 +79,8 @@ class Fields(dict[str, Any]):
 
     def __missing__(self, field: str) -> Any:
         """Return what the file says, checked as ``fields.json`` says."""
-        value, rule = self.said.get(self.spelled.get(field, field)), RULES.get(field)
-        if value is not None and rule and "is" in rule:
+        value, rule = self.said.get(self.spelled.get(field, field)), RULES.get(field, {})
+        if value is not None and "is" in rule:
             value = self._checked(field, value, rule)
         self[field] = value
         return value
@@ -91,19 +88,18 @@ class Fields(dict[str, Any]):
     def _checked(self, field: str, value: Any, rule: Mapping[str, Any]) -> Any:
         kind, items = rule["is"], value if "length" in rule else (value,)
         if "letters" in rule and isinstance(value, str):
-            if set(value) - WORDS["letters"].keys():
-                raise self.wrong(field, f"be of the letters {''.join(WORDS['letters'])}", value)
-            return value
+            if set(value) - LETTERS.keys():
+                raise self.wrong(field, f"be of the letters {''.join(LETTERS)}", value)
+            return [LETTERS[each] for each in value]
         right = isinstance(items, (list, tuple)) and len(items) <= rule.get("length", 1)
-        if not right or not rule["types"].issuperset(map(type, items)):
+        right = right and {type(each).__name__ for each in items}.issubset(rule["types"])
+        if not right or (kind == "count" and value % 1):
             raise self.wrong(field, rule["must"], value, TypeError)
+        least, most = rule.get("least"), rule.get("most")
         for each in items if "most" in rule else ():
-            least, most = rule["least"], rule["most"]
             if not least <= each <= most:
                 low = "be positive" if 0 < least < 1 else f"be at least {least:g}"
                 raise self.wrong(field, low if each < least else f"be at most {most:g}", value)
-        if kind == "count" and value % 1:
-            raise self.wrong(field, rule["must"], value, TypeError)
         return float(value) if kind == "number" else int(value) if kind == "count" else value
 
 
@@ -124,23 +120,18 @@ def load(content: bytes) -> tuple[Any, list[str]]:
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=pairs), twice
     except UnicodeDecodeError as error:
         words = f"isn't text in UTF-8: {error.reason}, byte {error.start}"
-    except json.JSONDecodeError as error:
-        words = f"isn't valid JSON: {_broken(error)}"
+    except json.JSONDecodeError as error:  # told at the end of what comes before, not after it
+        text, what = error.doc[: error.pos].rstrip(), error.msg[0].lower() + error.msg[1:]
+        if not error.doc[error.pos :].strip():
+            what = "the end is missing"
+        elif "',' delimiter" in what:
+            what = "a comma is missing behind this"
+        elif text.endswith(",") or "trailing comma" in what:
+            what = "a comma too many, or a name without double quotes after it"
+        line, column = text.count("\n") + 1, max(len(text) - text.rfind("\n") - 1, 1)
+        words = f"isn't valid JSON: line {line}, column {column}: {what.removesuffix(' at')}"
     except RecursionError:
         words = "is nested too deeply to be read"
     except ValueError:
         words = "isn't valid JSON: a number has too many digits"
     raise ValueError(f"the file {words}")
-
-
-def _broken(error: json.JSONDecodeError) -> str:
-    """Say what is wrong in JSON, and where: at the end of what comes before, not after it."""
-    text, words = error.doc[: error.pos].rstrip(), error.msg[0].lower() + error.msg[1:]
-    if not error.doc[error.pos :].strip():
-        words = "the end is missing"
-    elif "',' delimiter" in words:
-        words = "a comma is missing behind this"
-    elif text.endswith(",") or "trailing comma" in words:
-        words = "a comma too many, or a name without double quotes after it"
-    line, column = text.count("\n") + 1, len(text) - text.rfind("\n") - 1
-    return f"line {line}, column {max(column, 1)}: {words.removesuffix(' at')}"

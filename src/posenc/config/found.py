@@ -11,9 +11,8 @@ from posenc.attention import Rotates
 
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
-HEAD = ("name", "where", "count")  # of a description
-ALWAYS = ("head_dim", "layout", "pairing", "base", "scaling", "frequencies")  # of a rotation
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
+ASKED = {"head_dim", "layout", "pairing", "base", "scaling", "frequencies"}  # of a rotation
 
 
 @dataclass(frozen=True)
@@ -47,13 +46,16 @@ class Layers(Rotates):
     sections: tuple[int, ...] | None = None  #: Number of pairs for time, height and width.
     axes: tuple[int, ...] | None = None  #: For each pair, the axis that turns it.
 
-    def described(self) -> list[tuple[str, str]]:
-        """Return pairs of field and text, enough to write the kernel."""
-        asked = ALWAYS if self.where == ROTARY else ()
-        told = {name: value for name, value in vars(self).items() if name not in HEAD}
+    def __str__(self) -> str:
+        """Format everything for people, enough to write the kernel."""
+        told = dict(vars(self))
+        name, where, count = (told.pop(each) for each in ("name", "where", "count"))
         if self.indices == tuple(range(len(self.indices or ()))):
             del told["indices"]
-        return [(n, shown(each)) for n, each in told.items() if each is not None or n in asked]
+        asked = ASKED if where == ROTARY else set()
+        some = {n: each for n, each in told.items() if each is not None or n in asked}
+        head = f"{shown(name)}{'' if count is None else f' ({count})'}: {where or UNSAID}"
+        return "\n".join([head, *(f"  {n}: {shown(each)}" for n, each in some.items())])
 
 
 @dataclass(frozen=True)
@@ -80,13 +82,9 @@ class Positions:
         lines = [f"model type: {shown(self.model_type)}", f"what its code decides: {code}"]
         for name in ("length_before_scaling", "intended_length", "limit"):
             lines.append(f"{name.replace('_', ' ')}: {shown(getattr(self, name))}")
-        for layers in self.layers:
-            many = "" if layers.count is None else f" ({layers.count})"
-            lines += ["", f"{shown(layers.name)}{many}: {layers.where or UNSAID}"]
-            lines += [f"  {name}: {text}" for name, text in layers.described()]
+        lines += [f"\n{layers}" for layers in self.layers]
         lines += [f"\nWarning: {each}" for each in self.warnings]
-        lines += [f"\n{shown(name)}\n{part}" for name, part in self.parts.items()]
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"\n{shown(n)}\n{part}" for n, part in self.parts.items())])
 
 
 def shown(value: Any) -> str:
@@ -95,11 +93,11 @@ def shown(value: Any) -> str:
         return UNSAID
     if isinstance(value, str):
         return "".join(each if each.isprintable() else "?" for each in value[:120])
-    if isinstance(value, tuple) and isinstance(value[0], float):
-        waves = [math.tau / each for each in value if each]
-        some = ", ".join(f"{each:.6g}" for each in value[:3])
-        ends = " to ".join(shown(end(waves, default=math.inf)) for end in (min, max))
-        return f"{some} … {value[-1]:.6g} ({len(value)} pairs; wavelengths {ends})"
-    if isinstance(value, tuple):
+    if not isinstance(value, tuple):
+        return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")
+    if isinstance(value[0], int):
         return ", ".join(map(str, value))
-    return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")
+    waves = [math.tau / each for each in value if each]
+    ends = " to ".join(shown(end(waves, default=math.inf)) for end in (min, max))
+    some = ", ".join(f"{each:.6g}" for each in value[:3])
+    return f"{some} … {value[-1]:.6g} ({len(value)} pairs; wavelengths {ends})"

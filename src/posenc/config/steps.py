@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import groupby
@@ -15,12 +15,13 @@ from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE, Laye
 from posenc.scaling import ORIGINAL, SCALINGS, SHARED, Setting, find_scaling
 
 SPEAK, ALIKE = (re.compile("|".join(WORDS[name])) for name in ("speak of positions", "sound alike"))
-SIGNS = WORDS["signs of a rotation"]
+SIGNS, WARNINGS = WORDS["signs of a rotation"], WORDS["warnings"]
 FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
 WIDTHS = {SLIDING: "swa_head_dim", FULL: "global_head_dim"}
-SHARE = "partial_rotary_factor"
+PAIRINGS = {False: "halves", True: "neighbors"}  # by rope_interleave
+SHARE, LIMIT = "partial_rotary_factor", "max_position_embeddings"
 MSCALES = {"mscale", "mscale_all_dim"}
-WIDEST = 65_536  # dimensions of a head
+WIDEST, MOST = 65_536, 32  # dimensions of a head, kinds of layers
 
 
 @dataclass
@@ -28,27 +29,24 @@ class Kind:
     """One kind of layer."""
 
     rope: Fields  # the mapping that describes its rotation
-    code: Mapping[str, Any]  # what the type's code decides for it
+    code: dict[str, Any]  # what the type's code decides for it
     found: dict[str, Any]  # what is known of its `Layers`
     scaling: Any = None
     fields: dict[str, Any] = field(default_factory=dict)  # of the scaling
-    axial: bool = False  # pairs turn along the axes of an image, as the code decides
-    share: float | None = None  # of the width that turns; None for a rotated vector of its own
 
 
 @dataclass
 class Model:
     """A file and its type."""
 
-    top: Fields
     text: Fields
     rope: Fields
+    nested: set[Any]  # kinds of layers with a rotation of their own
     code: Mapping[str, Any]  # what the type's code decides; empty if it isn't known
     model_type: str | None
     place: str | None  # where positions enter
     others: list[tuple[Fields, str | None]]  # parts for images and sounds, with their types
     notes: list[str]
-    nested: set[Any]  # kinds of layers with a rotation of their own
     kinds: list[Kind] = field(default_factory=list)
 
 
@@ -60,9 +58,8 @@ def normalize(top: Fields, kind: str | None = None) -> Model:
     if "parts" in code:  # the fields of the text stand beside those of other parts
         code = known.get(code["parts"].get(WORDS["parts"][0]), code)
     if "file" not in code:
-        classes = text["architectures"] or top["architectures"] or [""]
-        named = classes[0].partition("For")[0].lower()
-        alike = [name for name in known if name.replace("_", "") == named] if named else []
+        named = (text["architectures"] or top["architectures"] or [""])[0].partition("For")[0]
+        alike = [name for name in known if named and name.replace("_", "") == named.lower()]
         code = next((known[name] for name in alike if "file" in known[name]), {})
         if code:
             notes.append(f"type {kind!a} isn't known: read as {alike[0]}, as architectures says")
@@ -70,42 +67,42 @@ def normalize(top: Fields, kind: str | None = None) -> Model:
     ropes = [text.inside(name) for name in ("rope_scaling", "rope_parameters") if text[name]]
     if len(ropes) > 1 and ropes[0].said != ropes[1].said:
         notes.append("rope_scaling and rope_parameters differ: transformers uses rope_scaling")
-    rope = ropes[0] if ropes else text.inside("rope_parameters")
-    said = text["position_embedding_type"]
-    rotates = "rotates" in code or str(said).startswith("ro")
+    if text is not top and top["rope_scaling"]:
+        notes.append(f"rope_scaling beside {text.path[:-1]} is ignored: move it inside")
+    rope, said = (ropes or [text.inside("rope_parameters")])[0], text["position_embedding_type"]
     place = TABLE if said == "absolute" or "tables" in code else None
     if text["alibi"]:
         place = BIAS
-    elif rotates or (said != "absolute" and text.has(*SIGNS)):
+    elif "rotates" in code or str(said)[:2] == "ro" or (said != "absolute" and text.has(*SIGNS)):
         place = ROTARY
     elif text["relative_attention"] or text["relative_attention_num_buckets"]:
         place = f"{BIAS}; {TABLE}" if text["position_biased_input"] else BIAS
     nested = {name for name, each in rope.said.items() if isinstance(each, Mapping)}
     kind = top["model_type"] or kind
-    model = Model(top, text, rope, code, kind, place, others, notes, nested)
+    model = Model(text, rope, nested, code, kind, place, others, notes)
     model.kinds = list(_kinds(model))
     return model
 
 
 def _parts(part: Fields, kind: str | None) -> tuple[Fields, str | None, list[Any]]:
     """Return the fields of the text, their type, and other parts with theirs."""
-    known, own = data("models.json"), part["model_type"]
-    if not kind or "parts" not in known.get(own, {"parts": 0}):  # not the type of the whole
-        kind = own
-    types, depth = known.get(kind, {}).get("parts", {}), part.path.count(".")
-    text = next((each for each in WORDS["parts"] if part.said.get(each)), None)
-    others = list[Any]()
-    for name in part.said if depth < 4 else ():
-        named = name != text and (str(name).endswith("_config") or name == "encoder")
-        if named and isinstance(part.said[name], Mapping) and len(others) < 8:
-            inner = Fields(part.said[name], f"{part.path}{name}.")
-            if inner.has("num_hidden_layers", *WORDS["parts"]):
-                part.moot.add(name)
-                others.append((inner, types.get(name)))
-    if text is None or depth > 3:
-        return part, kind, others
-    found, kind, more = _parts(part.inside(text), types.get(text))
-    return found, kind, others + more
+    known, others = data("models.json"), list[Any]()
+    while True:
+        own, depth = part["model_type"], part.path.count(".")
+        if not kind or "parts" not in known.get(own, {"parts": 0}):  # not the type of the whole
+            kind = own
+        types, inner = known.get(kind, {}).get("parts", {}), part.said
+        text = next((each for each in WORDS["parts"] if inner.get(each)), None)
+        named = [name for name in inner if str(name).endswith(("_config", "encoder"))]
+        named = [name for name in named if name != text and isinstance(inner[name], Mapping)]
+        for name in named[:8] if depth < 2 else ():
+            fields = Fields(inner[name], f"{part.path}{name}.")
+            if fields.has("num_hidden_layers", *WORDS["parts"]):
+                part[name] = fields
+                others.append((fields, types.get(name)))
+        if text is None or depth > 3:
+            return part, kind, others
+        part, kind = part.inside(text), types.get(text)
 
 
 def _kinds(model: Model) -> Iterator[Kind]:
@@ -118,12 +115,14 @@ def _kinds(model: Model) -> Iterator[Kind]:
     turns = code.get("rotates", True)  # or a field that says so
     turns = bool(text[turns] if isinstance(turns, str) else turns)
     if not turns or any(text[each] == value for each, value in WORDS["signs of none"].items()):
-        text.moot.update(SIGNS)
         turns = False
+        text.update(dict.fromkeys(SIGNS))
     number = number or len(names)
     names = names[:number] or [ALL] * (0 if nested else number)
     still = _by_layer(text, WORDS["without rotation"], number) if turns else []
     pairs = list(zip(names, still + [not turns] * number, strict=False))
+    if len(set(names)) + len(nested) > MOST:
+        raise text.wrong("layer_types", f"name at most {MOST} kinds", sorted({*names, *nested}))
     order = sorted(range(len(pairs)), key=pairs.__getitem__)
     for (name, apart), places in groupby(order, pairs.__getitem__):
         yield _kind(model, name, not apart, tuple(places))
@@ -131,7 +130,7 @@ def _kinds(model: Model) -> Iterator[Kind]:
     if not names and not rest:
         rest = {FULL, SLIDING} if text.has("rope_local_base_freq") else {ALL}
     for name in sorted(rest):
-        yield _kind(model, name, bool(turns), None)
+        yield _kind(model, name, turns, None)
 
 
 def _by_layer(text: Fields, rules: Iterable[Mapping[str, Any]], number: int) -> list[Any]:
@@ -142,18 +141,14 @@ def _by_layer(text: Fields, rules: Iterable[Mapping[str, Any]], number: int) -> 
     """
     for rule in rules:
         value = (text[rule["field"]] if "field" in rule else None) or rule.get("step")
-        if not value or isinstance(value, str) != ("letters" in rule):
+        steps, at, last = isinstance(value, int), rule.get("at"), rule.get("last")
+        if not value or ("one" not in rule and steps) or ("if" in rule and not text[rule["if"]]):
             continue
-        if "if" in rule and not text[rule["if"]]:
-            continue
-        ones, count, at = value, number, rule.get("at")
-        if isinstance(value, str):
-            whole = (value * (number // len(value) + 1))[:number] if "last" in rule else value
-            found = [WORDS["letters"][each] for each in whole]
-        elif "one" not in rule:
-            found = list(value)
+        if "one" not in rule:
+            found = (value * (number // len(value) + 1))[:number] if last else list(value)
         else:
-            if isinstance(value, int):
+            ones, count = value, number
+            if steps:
                 first = text[at] or 0 if isinstance(at, str) else at or 0
                 ones = range(value) if at is None else range(first % value, number, value)
             elif "from" in rule:
@@ -161,11 +156,11 @@ def _by_layer(text: Fields, rules: Iterable[Mapping[str, Any]], number: int) -> 
             else:
                 ones, count = {i for i, each in enumerate(value) if each}, len(value)
             found = [rule["one"] if i in ones else rule["others"] for i in range(count)]
-        return [*found[:-1], rule["last"]] if "last" in rule and found else found
+        return [*found[:-1], last] if last and found else found
     return []
 
 
-def _kind(model: Model, name: str, turns: bool, indices: tuple[int, ...] | None) -> Kind:
+def _kind(model: Model, name: str, turns: bool, places: tuple[int, ...] | None) -> Kind:
     """Return a kind of layer with its own fields."""
     text, where, rope, flat = model.text, model.place, model.rope, not model.nested
     code = {**model.code, **model.code.get("kinds", {}).get(name, {})}
@@ -177,20 +172,18 @@ def _kind(model: Model, name: str, turns: bool, indices: tuple[int, ...] | None)
     elif any(word in name for word in WORDS["perhaps without"]):
         where = None
     named = "layers without rotation" if (name, where) == (ALL, NOWHERE) else name
-    found: dict[str, Any] = {"name": named, "where": where}
-    if indices is not None:
-        found |= {"indices": indices, "count": len(indices)}
+    count = None if places is None else len(places)
+    found: dict[str, Any] = {"name": named, "where": where, "indices": places, "count": count}
     if where in (TABLE, ROTARY) and "tables" in code:
         found["table"] = _tables(text, code["tables"])
-    window = text["sliding_window"] if code.get("window", True) else None
+    window = code.get("window", True) and text["sliding_window"]
     if window and ("sliding" in name or (name == ALL and text["use_sliding_window"] is not False)):
         found["window"] = window
     if "chunk" in name:
         found["chunk"] = text["attention_chunk_size"]
     if where != ROTARY:
         return Kind(rope, code, found)
-    if not flat:
-        rope = rope.inside(name)
+    rope = rope if flat else rope.inside(name)
     inside, outside, local = rope["rope_theta"], text["rope_theta"], text["rope_local_base_freq"]
     title, local = rope.path[:-1], local if flat and "sliding" in name else None
     base = None if flat and "own_base" in code else outside if inside is None else inside
@@ -225,11 +218,12 @@ def validate(model: Model, kind: Kind) -> None:
     scaling = kind.scaling = find_scaling("default" if name in (None, "axial") else name)
     if scaling is None:
         raise rope.wrong("rope_type", f"be one of {', '.join(SCALINGS)}", name)
-    kind.axial = name == "axial" or kind.code.get("axes") == "image"
-    _widths(text, kind)
-    said = {name: rope[name] for name in sorted(scaling.fields)}
-    fields = {name: value for name, value in said.items() if value not in (None, [])}
-    limit, needed = text["max_position_embeddings"] or 0, scaling.required
+    if name == "axial":  # along the axes of an image, as the code decides
+        kind.code["axes"] = "image"
+    fields = kind.fields = {"rope_type": scaling.name, SHARE: _widths(text, kind)}
+    said = {name: rope[name] for name in sorted(scaling.fields - {SHARE})}
+    fields |= {name: value for name, value in said.items() if value not in (None, [])}
+    limit, needed = text[LIMIT] or 0, scaling.required
     if ORIGINAL in scaling.fields:
         outside = text[ORIGINAL] or text["initial_context_length"] or limit
         if outside > 1 and (text.has(ORIGINAL) or ORIGINAL not in fields):
@@ -239,14 +233,13 @@ def validate(model: Model, kind: Kind) -> None:
         fields.setdefault("factor", 1.0)
     if missing := sorted(needed - fields.keys()):
         raise ValueError(f"{rope.path}{missing[0]} is missing: type {scaling.name!r} needs it")
-    kind.fields = {"rope_type": scaling.name, **fields}
 
 
-def _widths(text: Fields, kind: Kind) -> None:
-    """Find the width of a head, and how many of its dimensions turn."""
+def _widths(text: Fields, kind: Kind) -> float:
+    """Find the width of a head, and how many of its dimensions turn; return their share."""
     rope, code, found, inner = kind.rope, kind.code, kind.found, text
     if text["per_layer_config"]:
-        layers, first = text.inside("per_layer_config"), found.get("indices", (0,))[0]
+        layers, first = text.inside("per_layer_config"), (found["indices"] or (0,))[0]
         inner = layers.inside(f"{first:02d}" if f"{first:02d}" in layers.said else f"{first}")
     names = ("qk_rope_head_dim", "qk_nope_head_dim", "num_attention_heads", "hidden_size")
     part, rest, heads, hidden = (inner[name] or text[name] for name in names)
@@ -257,20 +250,24 @@ def _widths(text: Fields, kind: Kind) -> None:
             raise text.wrong("hidden_size", f"give heads of width 1 to {WIDEST}", hidden)
     where = text if rope[SHARE] is None else rope
     share, turned = where[SHARE], text["rotary_dim"]
-    found["head_dim"], found["rotated"] = part + rest if part and rest else width, part
     if part:
-        return
+        width = part + rest if rest else width
+        first = code.get("first", width - part) if width else None
+        found |= {"head_dim": width, "rotated": part, "first": first}
+        return 1.0
     if share is None and not text.has("rotary_dim"):
         share = code.get("share")
     if share is None and turned and width:
         if turned > width:
             raise text.wrong("rotary_dim", f"be at most the head's {width}", turned)
         share = turned / width
-    kind.share, found["rotated"] = share or 1.0, width
+    share, rotated = share or 1.0, width
     if width and kind.scaling.name != "proportional":
-        found["rotated"] = int(width * kind.share)
-        if not found["rotated"]:
+        rotated = int(width * share)
+        if not rotated:
             raise where.wrong(SHARE, f"leave a dimension of {width}", share)
+    found |= {"head_dim": width, "rotated": rotated, "first": 0 if width else None}
+    return share
 
 
 def compute(model: Model, kind: Kind) -> Layers:
@@ -278,20 +275,18 @@ def compute(model: Model, kind: Kind) -> Layers:
     code, text, found, rope = kind.code, model.text, kind.found, kind.rope
     if found["where"] != ROTARY:
         return Layers(**found)
-    width, rotated, usual = found["head_dim"], found["rotated"], code.get("sections", ())
-    found |= {"scaling": kind.scaling.name, "pairing": code.get("pairing")}
-    if found["pairing"] is None and text["rope_interleave"] is not None:
-        found["pairing"] = "neighbors" if text["rope_interleave"] else "halves"
+    width, rotated, name = found["head_dim"], found["rotated"], kind.scaling.name
+    usual, pairing = code.get("sections", ()), code.get("pairing")
+    found |= {"scaling": name, "pairing": pairing or PAIRINGS.get(text["rope_interleave"])}
     if "normed" not in code or text[code["normed"]]:  # a switch of the file
         found["norm"] = code.get("norm")
     sections = rope["mrope_section"] or (usual if sum(usual) == (rotated or 0) // 2 else ())
     found["sections"] = tuple(sections) or None
     if width is None or rotated is None:
         return Layers(**found)
-    first = found["first"] = code.get("first", width - rotated) if kind.share is None else 0
-    found["layout"] = f"{rotated} of {width}, from {first} on"
-    if kind.scaling.name == "proportional":
-        found["rotated"] = 2 * int((kind.share or 1) * width // 2)
+    found["layout"] = f"{rotated} of {width}, from {found['first']} on"
+    if name == "proportional":
+        found["rotated"] = 2 * int(kind.fields[SHARE] * width // 2)
         found["layout"] = f"{found['rotated']} of {width}, at frequencies of the whole head"
     elif rotated >= width:
         found["layout"] = f"the whole head, {width}"
@@ -305,46 +300,37 @@ def compute(model: Model, kind: Kind) -> Layers:
         if rope["mrope_interleaved"] or code.get("axes") == "interleaved":  # as in Qwen3-VL
             n, pairs = len(sections), range(rotated // 2)
             found["axes"] = tuple(i % n if i < n * sections[i % n] else 0 for i in pairs)
-    if found["base"] is not None and rotated % 2 == 0 and not kind.axial:
+    if found["base"] is not None and rotated % 2 == 0 and code.get("axes") != "image":
         found |= _frequencies(model, kind, rotated)
     return Layers(**found)
 
 
 def _frequencies(model: Model, kind: Kind, rotated: int) -> dict[str, Any]:
     """Return frequencies and factors, within the length that a scaling starts from and beyond."""
-    limit, scaling, rope = model.text["max_position_embeddings"], kind.scaling.name, kind.rope
-    fields = kind.fields | ({SHARE: kind.share or 1.0} if scaling == "proportional" else {})
-
-    def computed(length: int | None) -> tuple[tuple[float, ...], float]:
+    limit, fields, name = model.text[LIMIT], kind.fields, kind.scaling.name
+    longer, found = fields[ORIGINAL] + 1 if name == "longrope" else None, dict[str, Any]()
+    if name == "dynamic" and limit and "alpha" not in fields:
+        longer = int(limit * fields["factor"])
+    for beyond, length in (("", None), ("_beyond", longer))[: 2 if longer else 1]:
         setting = Setting(kind.found["base"], rotated, rotated, fields, limit, length)
         try:
             omega, factor = kind.scaling.rule(setting)
         except (TypeError, ValueError, OverflowError) as error:  # tell it in the file's names
-            words = re.sub(r"scaling\['(\w+)'\]", rf"{rope.path}\1", str(error))
-            base = (rope if rope.has("rope_theta") else model.text).name("rope_theta")
-            words = re.sub("^base", base, re.sub("^scaling", rope.path[:-1], words))
+            words = re.sub(r"scaling\['(\w+)'\]", rf"{kind.rope.path}\1", str(error))
+            words = re.sub("^scaling", kind.rope.path[:-1], words)
             raise ValueError(words.partition(", got [")[0]) from None
-        return tuple(omega.tolist()), factor
-
-    now, factor = computed(None)
-    found: dict[str, Any] = {"frequencies": now, "attention_factor": factor}
-    longer = fields[ORIGINAL] + 1 if scaling == "longrope" else None
-    if scaling == "dynamic" and limit and "alpha" not in fields:
-        longer = int(limit * fields["factor"])
-    if longer:
-        beyond, other = computed(longer)
-        found["frequencies_beyond"] = beyond if beyond != now else None
-        found["attention_factor_beyond"] = other if other != factor else None
+        for each, value in ("frequencies", tuple(omega.tolist())), ("attention_factor", factor):
+            found[each + beyond] = None if found.get(each) == value else value
     depth, stretch = fields.get("mscale_all_dim"), fields.get("factor", 1.0)
-    if scaling == "yarn" and depth and stretch > 1 and kind.code.get("mscale", True):
+    if name == "yarn" and depth and stretch > 1 and kind.code.get("mscale", True):
         found["score_factor"] = (0.1 * depth * math.log(stretch) + 1) ** 2
     return found
 
 
 def lengths(model: Model) -> tuple[int | None, int | None, int | None]:
     """Return the length before scaling, the intended one, and the limit."""
-    limit = model.text["max_position_embeddings"]
-    before = model.text[ORIGINAL] or model.text["initial_context_length"]
+    limit, text = model.text[LIMIT], model.text
+    before = text[ORIGINAL] or text["initial_context_length"]
     for fields in (each.fields for each in model.kinds):
         before, name = fields.get(ORIGINAL, before), fields.get("rope_type")
         stretched = name in ("linear", "dynamic", "yarn", "longrope") and "alpha" not in fields
@@ -357,75 +343,69 @@ def lengths(model: Model) -> tuple[int | None, int | None, int | None]:
 def warn(model: Model, layers: Iterable[Layers]) -> Iterator[str]:
     """Yield where a file contradicts itself, is read differently, or wasn't read."""
     yield from model.notes
-    text, title = model.text, model.rope.path[:-1]
-    if text is not model.top and model.top["rope_scaling"]:
-        yield f"rope_scaling beside {text.path[:-1]} is ignored: move it inside"
-    for name in WORDS["ignored outside"]:
-        if model.place == ROTARY and text.has(name):
-            yield f"{text.path}{name} is outside {title}, so it is ignored"
-            text.moot.add(name)
+    text, rope = model.text, model.rope
+    for name in WORDS["ignored outside"] if model.place == ROTARY else ():
+        if text.has(name):
+            yield f"{text.path}{name} is outside {rope.path[:-1]}, so it is ignored"
+            text[name] = None
     for kind, each in zip(model.kinds, layers, strict=True):
         if kind.scaling:
             yield from _about(model, kind, each)
-    yield from (WORDS["warnings"][name] for name in WORDS["read by code"] if text[name])
-    text.moot.update(WORDS["never missed"])
-    yield from _unread(text, bool(model.code))
-    if not model.nested:
-        yield from _unread(model.rope, bool(model.code))
+    yield from (WARNINGS[name] for name in WORDS["read by code"] if text[name])
+    text.update(dict.fromkeys(WORDS["never missed"]))
+    for fields in (text,) if model.nested else (text, rope):
+        yield from _unread(fields.said, fields, fields.path, bool(model.code))
 
 
 def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
     """Yield what can't all be meant in one rotation, and what programs read differently."""
     text, rope, fields, scaling = model.text, kind.rope, kind.fields, kind.scaling
-    title, name, limit = rope.path[:-1], scaling.name, text["max_position_embeddings"]
-    new, old = rope.said.get("rope_type"), rope.said.get("type")
+    title, kind_of, limit = rope.path[:-1], scaling.name, text[LIMIT]
+    new, old, said = rope.said.get("rope_type"), rope.said.get("type"), rope["rope_type"]
     known = scaling.fields | SHARED | (SCALINGS["yarn"].fields if "alpha" in fields else set())
     for each, value in rope.said.items():
-        ignored = each not in known and FIELD.get(each) not in rope and "dim" not in str(each)
-        if ignored and not isinstance(value, Mapping | None):
-            yield f"{title}.{str(each)[:60]!a} is ignored by type {name!r}"
-    rope.moot.update(rope.spelled, rope.said)
+        read = FIELD.get(each, each) in rope or each in known or "dim" in str(each)
+        if not read and not isinstance(value, Mapping | None):
+            yield f"{title}.{str(each)[:60]!a} is ignored by type {kind_of!r}"
+        rope.setdefault(FIELD.get(each, each))
+    axial = kind.code.get("axes") == "image"
     lacking = ORIGINAL in scaling.fields and not rope.has(ORIGINAL)
     trained, rotated, turned = fields.get(ORIGINAL), layers.rotated or 0, text["rotary_dim"]
-    ratio = limit / trained if limit and trained else 0
+    pairs, ratio = rotated // 2, limit / trained if limit and trained else 0
     factor, sections = fields.get("factor", ratio), sum(layers.sections or ())
     applies = {
         "two types": None not in (new, old) and new != old,
         "old spelling": new is None and old is not None,
-        "old type": new in scaling.spellings or old in scaling.spellings,
-        "axial": kind.axial,
-        "no base": layers.base is None and not kind.axial,
-        "original outside": lacking and text.has(ORIGINAL) and name != "longrope",
+        "old type": said in scaling.spellings,
+        "axial": axial,
+        "no base": layers.base is None and not axial,
+        "original outside": lacking and text.has(ORIGINAL) and kind_of != "longrope",
         "no original": lacking and not text.has(ORIGINAL),
         "original exceeds": 0 < ratio < 1,
-        "factor and ratio": ratio > 1 and factor != ratio and name != "llama3",
-        "jump": name == "llama3" and fields["low_freq_factor"] == fields["high_freq_factor"],
-        "attention_factor": "attention_factor" in fields and MSCALES & fields.keys(),
+        "factor and ratio": ratio > 1 and factor != ratio and kind_of != "llama3",
+        "jump": kind_of == "llama3" and fields["low_freq_factor"] == fields["high_freq_factor"],
+        "attention_factor": "attention_factor" in fields and not MSCALES.isdisjoint(fields),
         "alpha": "alpha" in fields and not model.code,
         "odd": rotated % 2,
         "two widths": turned and layers.head_dim and turned != rotated,
-        "sections": sections and rotated and sections != rotated // 2,
+        "sections": sections and rotated and sections != pairs,
         "scores": layers.score_factor and not kind.code.get("mscale"),
     }
-    facts = {"title": title, "layers": layers, "type": name, "new": new, "old": old}
-    facts |= {"limit": limit, "trained": trained, "ratio": ratio, "factor": factor}
-    facts |= {"turned": turned, "sections": sections, "pairs": rotated // 2, "given": new or old}
-    for warning in (each for each, applied in applies.items() if applied):
-        yield WORDS["warnings"][warning].format(**facts)
+    facts = locals()  # by these names, the words speak of them
+    yield from (WARNINGS[each].format(**facts) for each, applied in applies.items() if applied)
 
 
-def _unread(fields: Fields, known: bool) -> Iterator[str]:
+def _unread(said: Mapping[Any, Any], read: Container[Any], path: str, known: bool) -> Iterator[str]:
     """Name the fields that speak of positions and weren't read."""
-    for name, value in fields.said.items():
-        field: Any = FIELD.get(name, name)
-        if field in fields or field in fields.moot or not value or not isinstance(name, str):
+    for name, value in said.items():
+        if FIELD.get(name, name) in read or not value or not isinstance(name, str):
             continue
-        usual = value in ("absolute", "rope") or fields.defaults.get(field) == value
-        if _speaks(name) and not usual and not (known and isinstance(value, str)):
-            place = fields.path if len(name) < 60 else ""
+        speaks = _speaks(name)
+        if speaks and value not in ("absolute", "rope") and not (known and isinstance(value, str)):
+            place = path if len(name) < 60 else ""
             yield f"{place}{name[:60]!a} isn't read here, and may speak of positions"
-        elif _speaks(name) is False and isinstance(value, Mapping) and fields.path.count(".") < 4:
-            yield from _unread(Fields(value, f"{fields.path}{name}."), known)
+        elif speaks is False and isinstance(value, Mapping) and path.count(".") < 4:
+            yield from _unread(value, (), f"{path}{name}.", known)
 
 
 @lru_cache(4096)
