@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 import json
 import reprlib
 from collections import Counter
@@ -23,6 +24,8 @@ def data(name: str) -> dict[Any, Any]:
 
 WORDS = data("fields.json")
 KINDS, LETTERS = WORDS["kinds"], WORDS["letters"]
+for _kind in KINDS.values():
+    _kind["types"] = {getattr(builtins, name) for name in _kind["types"]}
 RULES = {name: KINDS.get(rule.get("is"), {}) | rule for name, rule in WORDS["rules"].items()}
 FIELD: dict[Any, str] = {  # of each spelling, those that take precedence first
     name: field for field, rule in RULES.items() for name in rule.get("spelled", [field])
@@ -79,8 +82,8 @@ class Fields(dict[str, Any]):
 
     def __missing__(self, field: str) -> Any:
         """Return what the file says, checked as ``fields.json`` says."""
-        value, rule = self.said.get(self.spelled.get(field, field)), RULES.get(field, {})
-        if value is not None and "is" in rule:
+        value, rule = self.said.get(self.spelled.get(field, field)), RULES.get(field)
+        if value is not None and rule and "is" in rule:
             value = self._checked(field, value, rule)
         self[field] = value
         return value
@@ -92,11 +95,11 @@ class Fields(dict[str, Any]):
                 raise self.wrong(field, f"be of the letters {''.join(LETTERS)}", value)
             return [LETTERS[each] for each in value]
         right = isinstance(items, (list, tuple)) and len(items) <= rule.get("length", 1)
-        right = right and {type(each).__name__ for each in items}.issubset(rule["types"])
+        right = right and rule["types"].issuperset(map(type, items))
         if not right or (kind == "count" and value % 1):
             raise self.wrong(field, rule["must"], value, TypeError)
-        least, most = rule.get("least"), rule.get("most")
         for each in items if "most" in rule else ():
+            least, most = rule["least"], rule["most"]
             if not least <= each <= most:
                 low = "be positive" if 0 < least < 1 else f"be at least {least:g}"
                 raise self.wrong(field, low if each < least else f"be at most {most:g}", value)
