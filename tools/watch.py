@@ -30,7 +30,7 @@ from torch.overrides import TorchFunctionMode
 from posenc import read_config
 from posenc.config.fields import FIELD, Fields
 from posenc.config.found import ROTARY
-from posenc.config.steps import ALIKE, SPEAK
+from posenc.config.steps import alike, speaks
 
 RECORD = Path(__file__).parents[1] / "src" / "posenc" / "config" / "models.json"
 HOME = Path(transformers.__file__).parent
@@ -357,7 +357,7 @@ def described(model):
     told = {n: each for n, each in told.items() if each is not False or n == "rope_interleave"}
     told = {n: each for n, each in told.items() if n not in plain or plain[n].default is not None}
     spoken = {
-        n for n in told if FIELD.get(n) in FIELDS or (SPEAK.search(n) and not ALIKE.search(n))
+        n for n in told if FIELD.get(n) in FIELDS or (speaks(n) and not alike(n))
     }
     told = {n: told[n] for n in told if n in spoken}
     one = {name: field for field, name in Fields(told).spelled.items()}

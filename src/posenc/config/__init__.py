@@ -24,8 +24,7 @@ __all__ = ["Layers", "Positions", "read_config"]
 def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     """Read what a model's configuration, and the code of its type, say about positions.
 
-    Fields are read as in transformers 5; warnings point out where other programs, or older
-    versions, are known to differ.
+    Fields are read as in transformers 5; warnings tell where other programs are known to differ.
 
     Parameters
     ----------
@@ -35,8 +34,8 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     Returns
     -------
     Positions
-        Lengths, kinds of layers, and warnings. `print` shows them, ``as_dict`` returns them as
-        JSON types. What neither the file nor its type says is None.
+        Lengths, kinds of layers, and warnings, to print, or as JSON types by ``as_dict``. What
+        neither the file nor its type says is None.
 
     Raises
     ------

@@ -40,8 +40,8 @@ def main(arguments: list[str] | None = None) -> int:
         single = len(options.file) == len(names) == len(found) == 1
         print(json.dumps(found[names[0]] if single else found, indent=1))
     else:
-        heads = [f"{name}\n" if len(read) > 1 else "" for name in read]
-        print("\n\n".join(f"{head}{read[name]}" for head, name in zip(heads, read, strict=True)))
+        each = (f"{name}\n{found}" if len(read) > 1 else str(found) for name, found in read.items())
+        print("\n\n".join(each))
     return 0 if 0 < len(read) == len(names) else 2
 
 

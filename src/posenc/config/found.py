@@ -30,14 +30,12 @@ class Layers(Rotates):
     rotated: int | None = None  #: How many of its dimensions turn.
     first: int | None = None  #: The first dimension that turns.
     layout: str | None = None  #: Which dimensions turn, in words.
-    #: Which dimensions make a pair, "halves" (i and i + rotated/2) or "neighbors" (2i and 2i + 1).
-    pairing: str | None = None
+    pairing: str | None = None  #: Pairs, "halves" (i, i + rotated/2) or "neighbors" (2i, 2i + 1).
     base: float | None = None  #: The constant that spreads the frequencies.
     scaling: str | None = None  #: The type of scaling, "default" for none.
     #: Radians per position, in a text of at most the length before scaling.
     frequencies: tuple[float, ...] | None = None
-    #: The same in a text of the intended length, if different.
-    frequencies_beyond: tuple[float, ...] | None = None
+    frequencies_beyond: tuple[float, ...] | None = None  #: The same in longer texts, if different.
     attention_factor: float | None = None  #: Multiplier of cosine and sine.
     attention_factor_beyond: float | None = None  #: The same beyond, if different.
     score_factor: float | None = None  #: Additional multiplier of scores, for the scaling.

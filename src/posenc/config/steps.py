@@ -7,20 +7,19 @@ import re
 from collections.abc import Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import groupby
 from typing import Any
 
 from posenc.config.fields import FIELD, WORDS, Fields, data
 from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE, Layers, shown
 from posenc.scaling import ORIGINAL, SCALINGS, SHARED, Setting, find_scaling
 
-SPEAK, ALIKE = (re.compile("|".join(WORDS[name])) for name in ("speak of positions", "sound alike"))
+speaks, alike = (  # whether a field's name speaks of positions, or only sounds alike
+    lru_cache(4096)(re.compile("|".join(WORDS[name])).search)
+    for name in ("speak of positions", "sound alike")
+)
 SIGNS, WARNINGS = WORDS["signs of a rotation"], WORDS["warnings"]
 FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
-WIDTHS = {SLIDING: "swa_head_dim", FULL: "global_head_dim"}
-PAIRINGS = {False: "halves", True: "neighbors"}  # by rope_interleave
 SHARE, LIMIT = "partial_rotary_factor", "max_position_embeddings"
-MSCALES = {"mscale", "mscale_all_dim"}
 WIDEST, MOST = 65_536, 32  # dimensions of a head, kinds of layers
 
 
@@ -120,11 +119,12 @@ def _kinds(model: Model) -> Iterator[Kind]:
     number = number or len(names)
     names = names[:number] or [ALL] * (0 if nested else number)
     still = _by_layer(text, WORDS["without rotation"], number) if turns else []
-    pairs = list(zip(names, still + [not turns] * number, strict=False))
-    if len(set(names)) + len(nested) > MOST:
+    groups: dict[tuple[str, bool], list[int]] = {}
+    for i, kind in enumerate(zip(names, still + [not turns] * number, strict=False)):
+        groups.setdefault(kind, []).append(i)
+    if len(groups) + len(nested) > MOST:
         raise text.wrong("layer_types", f"name at most {MOST} kinds", sorted({*names, *nested}))
-    order = sorted(range(len(pairs)), key=pairs.__getitem__)
-    for (name, apart), places in groupby(order, pairs.__getitem__):
+    for (name, apart), places in sorted(groups.items()):
         yield _kind(model, name, not apart, tuple(places))
     rest = nested - {FULL, SLIDING, *names} if names else nested
     if not names and not rest:
@@ -141,8 +141,10 @@ def _by_layer(text: Fields, rules: Iterable[Mapping[str, Any]], number: int) -> 
     """
     for rule in rules:
         value = (text[rule["field"]] if "field" in rule else None) or rule.get("step")
+        if not value or ("if" in rule and not text[rule["if"]]):
+            continue
         steps, at, last = isinstance(value, int), rule.get("at"), rule.get("last")
-        if not value or ("one" not in rule and steps) or ("if" in rule and not text[rule["if"]]):
+        if steps and "one" not in rule:
             continue
         if "one" not in rule:
             found = (value * (number // len(value) + 1))[:number] if last else list(value)
@@ -243,7 +245,8 @@ def _widths(text: Fields, kind: Kind) -> float:
         inner = layers.inside(f"{first:02d}" if f"{first:02d}" in layers.said else f"{first}")
     names = ("qk_rope_head_dim", "qk_nope_head_dim", "num_attention_heads", "hidden_size")
     part, rest, heads, hidden = (inner[name] or text[name] for name in names)
-    width = text[WIDTHS.get(found["name"], "head_dim")] or inner["head_dim"] or text["head_dim"]
+    own = WORDS["widths"].get(found["name"], "head_dim")
+    width = text[own] or inner["head_dim"] or text["head_dim"]
     if width is None and hidden and heads:
         width = hidden // heads
         if not 1 <= width <= WIDEST:
@@ -277,7 +280,9 @@ def compute(model: Model, kind: Kind) -> Layers:
         return Layers(**found)
     width, rotated, name = found["head_dim"], found["rotated"], kind.scaling.name
     usual, pairing = code.get("sections", ()), code.get("pairing")
-    found |= {"scaling": name, "pairing": pairing or PAIRINGS.get(text["rope_interleave"])}
+    if pairing is None and text["rope_interleave"] is not None:
+        pairing = "neighbors" if text["rope_interleave"] else "halves"
+    found |= {"scaling": name, "pairing": pairing}
     if "normed" not in code or text[code["normed"]]:  # a switch of the file
         found["norm"] = code.get("norm")
     sections = rope["mrope_section"] or (usual if sum(usual) == (rotated or 0) // 2 else ())
@@ -384,7 +389,7 @@ def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
         "original exceeds": 0 < ratio < 1,
         "factor and ratio": ratio > 1 and factor != ratio and kind_of != "llama3",
         "jump": kind_of == "llama3" and fields["low_freq_factor"] == fields["high_freq_factor"],
-        "attention_factor": "attention_factor" in fields and not MSCALES.isdisjoint(fields),
+        "attention_factor": "attention_factor" in fields and any("mscale" in n for n in fields),
         "alpha": "alpha" in fields and not model.code,
         "odd": rotated % 2,
         "two widths": turned and layers.head_dim and turned != rotated,
@@ -398,17 +403,11 @@ def _about(model: Model, kind: Kind, layers: Layers) -> Iterator[str]:
 def _unread(said: Mapping[Any, Any], read: Container[Any], path: str, known: bool) -> Iterator[str]:
     """Name the fields that speak of positions and weren't read."""
     for name, value in said.items():
-        if FIELD.get(name, name) in read or not value or not isinstance(name, str):
+        if not value or FIELD.get(name, name) in read or not isinstance(name, str) or alike(name):
             continue
-        speaks = _speaks(name)
-        if speaks and value not in ("absolute", "rope") and not (known and isinstance(value, str)):
+        if not speaks(name):
+            if isinstance(value, Mapping) and path.count(".") < 4:
+                yield from _unread(value, (), f"{path}{name}.", known)
+        elif value not in ("absolute", "rope") and not (known and isinstance(value, str)):
             place = path if len(name) < 60 else ""
             yield f"{place}{name[:60]!a} isn't read here, and may speak of positions"
-        elif speaks is False and isinstance(value, Mapping) and path.count(".") < 4:
-            yield from _unread(value, (), f"{path}{name}.", known)
-
-
-@lru_cache(4096)
-def _speaks(name: str) -> bool | None:
-    """Whether a field's name speaks of positions; None if it only sounds alike."""
-    return None if ALIKE.search(name) else bool(SPEAK.search(name))
