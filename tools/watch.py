@@ -39,7 +39,7 @@ PRODUCTS = {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bm
 SOFTMAX = {functional.softmax, torch.softmax, torch.Tensor.softmax}
 WHOLE = {"dbrx", "phi4_multimodal"}  # configurations with parts whose own fields are the text's
 SAID = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
-PATTERNS, FIELDS, STEPS, APART, BY_HAND, CUTS, MORE = SAID.values()
+PATTERNS, SIZES, FIELDS, STEPS, APART, BY_HAND, CUTS, MORE = SAID.values()
 TURNS, NORM, TABLE, OTHER, PLACE = map(re.compile, PATTERNS.values())
 
 
@@ -104,20 +104,17 @@ def same_everywhere(module, args, kwargs):
 
 def tiny(kind, **more):
     """Return a class's default configuration, cut small; widths of heads stay."""
-    said, spelled = kind().to_dict(), getattr(kind, "attribute_map", {})
+    said, spelled, new = kind().to_dict(), getattr(kind, "attribute_map", {}), {}
     whole = {name: value for name, value in said.items() if type(value) is int}
-
-    def first(*names):
-        return next((name for name in (spelled.get(names[0]), *names) if name in whole), None)
-
-    hidden = first("hidden_size", "embed_dim", "d_model", "dim", "width", "hidden_dim")
-    heads = first("num_attention_heads", "num_heads", "encoder_attention_heads", "n_heads")
-    new, shared = {}, ("num_key_value_heads", "encoder_num_key_value_heads", "num_kv_heads")
+    hidden, heads = (
+        next((name for name in (spelled.get(names[0]), *names) if name in whole), None)
+        for names in (SIZES["hidden"], SIZES["heads"])
+    )
     if hidden and heads:
         width, count = said[hidden] // said[heads], min(said[heads], 4)
         new = {heads: count, hidden: max(width // 8 * 8, 8) * count}
         new |= {"out_hidden_size": new[hidden]} if "out_hidden_size" in said else {}
-        for name in whole.keys() & shared:
+        for name in whole.keys() & SIZES["key heads"]:
             new[name] = count if said[name] == said[heads] else min(said[name], 2)
     for name in whole.keys() - new.keys():
         most = [most for pattern, most in CUTS.items() if re.search(pattern, name)]
@@ -224,14 +221,12 @@ def facts(watch, place, query, key, product, scores):
 
 def before(watch, place, row, pairs):
     """Return the pairing in the order of the weights, if the code permutes dimensions."""
-    for name, out in watch.leaves.items():
-        if name.startswith(place) and out.ndim > 1:
-            source = matrix(out)[0]
-            hits = [np.flatnonzero(np.abs(source - row[d]) < 1e-10) for d in np.ravel(pairs)]
-            if all(len(each) == 1 for each in hits):
-                a, b = np.reshape(hits, (2, -1))
-                gaps = set((b - a).tolist())
-                return "neighbors" if gaps == {1} else "halves" if gaps == {len(a)} else None
+    for out in (out for name, out in watch.leaves.items() if name.startswith(place)):
+        source = matrix(out)[0] if out.ndim > 1 else np.array(())
+        hits = [np.flatnonzero(np.abs(source - row[d]) < 1e-10) for d in np.ravel(pairs)]
+        if all(len(each) == 1 for each in hits):
+            a, b = np.reshape(hits, (2, -1))
+            return {(1,): "neighbors", (len(a),): "halves"}.get(tuple(np.unique(b - a)))
     return None
 
 
@@ -356,9 +351,7 @@ def described(model):
     told = {n: each for n, each in said.items() if isinstance(each, int | float | str)}
     told = {n: each for n, each in told.items() if each is not False or n == "rope_interleave"}
     told = {n: each for n, each in told.items() if n not in plain or plain[n].default is not None}
-    spoken = {
-        n for n in told if FIELD.get(n) in FIELDS or (speaks(n) and not alike(n))
-    }
+    spoken = {n for n in told if FIELD.get(n) in FIELDS or (speaks(n) and not alike(n))}
     told = {n: told[n] for n in told if n in spoken}
     one = {name: field for field, name in Fields(told).spelled.items()}
     told = {one.get(name, name): told[name] for name in told if name in one or name not in FIELD}
@@ -403,10 +396,10 @@ def pattern(kind):
         return []
     found |= {name: value for name, value in fitted(47).items() if name == "last"}
     step = 5 if found["step"] == 3 else 3
-    for name in [name for name in STEPS if fitted(**{name: step}).get("step") == step][:1]:
-        found = {"field": name} | found
+    name = next((name for name in STEPS if fitted(**{name: step}).get("step") == step), None)
     flags = {"field": "no_rope_layers", "one": found["others"], "others": found["one"]}
-    return [*([flags] if found.get("field") == "no_rope_layer_interval" else []), found]
+    found = ({"field": name} if name else {}) | found
+    return [flags, found] if name == "no_rope_layer_interval" else [found]
 
 
 def tables(model, **changes):
@@ -428,20 +421,19 @@ def tabled(model, turns):
     may be that of its angles.
     """
     said, found, fields = model.config_class().to_dict(), {}, {}
-    sources = {name: ((name,), int) for name, n in said.items() if type(n) is int and n > 8}
-    if "image_size" in sources and type(patch := said.get("patch_size")) is int:
-        sources["patches"] = ("image_size", "patch_size"), lambda side: (side // patch) ** 2
+    patch = said.get("patch_size")
+    whole = {name: n for name, n in said.items() if type(n) is int and n > 8}
     for name, (learned, rows) in tables(model).items():
         if turns and not learned:
             continue
         found[name] = {"kind": "learned" if learned else "fixed"}
-        for source, (asked, count) in sources.items():
-            more, twice = rows - count(said[asked[0]]), 2 * said[asked[0]]
-            if 0 <= more <= 2 and tables(model, **{asked[0]: twice})[name][1] - more == count(
-                twice
-            ):
-                found[name] |= {"rows": source, "more": more}
-                fields |= {each: said[each] for each in asked}
+        for field, value in whole.items():
+            square = field == "image_size" and type(patch) is int
+            now, twice = ((n // patch) ** 2 if square else n for n in (value, 2 * value))
+            more = rows - now
+            if 0 <= more <= 2 and tables(model, **{field: 2 * value})[name][1] - more == twice:
+                found[name] |= {"rows": "patches" if square else field, "more": more}
+                fields |= {field: value} | ({"patch_size": patch} if square else {})
                 break
     return found, fields
 

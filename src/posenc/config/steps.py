@@ -77,8 +77,7 @@ def normalize(top: Fields, kind: str | None = None) -> Model:
     elif text["relative_attention"] or text["relative_attention_num_buckets"]:
         place = f"{BIAS}; {TABLE}" if text["position_biased_input"] else BIAS
     nested = {name for name, each in rope.said.items() if isinstance(each, Mapping)}
-    kind = top["model_type"] or kind
-    model = Model(text, rope, nested, code, kind, place, others, notes)
+    model = Model(text, rope, nested, code, top["model_type"] or kind, place, others, notes)
     model.kinds = list(_kinds(model))
     return model
 
