@@ -25,23 +25,19 @@ def call(library, name, **options):
 
 
 def defined(x, positions=None, base=1e4, frequencies=None, attention_factor=1.0, **options):
-    """Turn pairs as complex numbers, by angles that the slow way computes."""
-    axis, first = options.get("seq_dim", -2), options.get("first", 0)
+    """Turn pairs as complex numbers."""
+    first, axis = options.get("first", 0), options.get("seq_dim", -2)
     rows = np.moveaxis(x, axis, -2).copy()
     n, width = rows.shape[-2], rows.shape[-1] - first
-    where = np.arange(n) if positions is None else np.asarray(positions)
-    if frequencies is None:
-        frequencies = [base ** (-2 * i / width) for i in range(width // 2)]
-    omega = np.atleast_2d(frequencies)
-    pairs, where = omega.shape[1], where if len(omega) > 1 else where[..., None]
-    for index in np.ndindex(rows.shape[:-1]):
-        at = where if where.ndim == 2 else where[min(index[0], len(where) - 1)]
-        for i in range(pairs):
-            two = (2 * i, 2 * i + 1) if "pairing" in options else (i, i + pairs)
-            a, b = (first + each for each in two)
-            z = complex(rows[*index, a], rows[*index, b]) * attention_factor
-            z *= np.exp(1j * sum(k * w for k, w in zip(at[index[-1]], omega[:, i], strict=True)))
-            rows[*index, a], rows[*index, b] = z.real, z.imag
+    omega = base ** (-np.arange(0, width, 2) / width) if frequencies is None else frequencies
+    where = np.arange(n)[:, None] if positions is None else positions
+    if np.ndim(omega) == 1:
+        where, omega = np.reshape(where, (-1, n, 1)), [omega]
+    turns = attention_factor * np.exp(1j * np.expand_dims(where @ np.array(omega), -3))
+    one = first + np.arange(turns.shape[-1]) * (2 if "pairing" in options else 1)
+    two = one + (1 if "pairing" in options else len(one))
+    z = (rows[..., one] + 1j * rows[..., two]) * turns
+    rows[..., one], rows[..., two] = z.real, z.imag
     return np.moveaxis(rows, -2, axis)
 
 
@@ -86,13 +82,10 @@ def test_turns_are_made_once_in_the_dtype_asked(library):
     assert np.asarray(once[0]).dtype == (np.float64 if library is posenc else np.float32)
 
 
-def test_slopes_and_bias(request):
+def test_slopes_and_bias():
     between = [2**-0.5, 2**-1.5, 2**-2.5, 2**-3.5]
     assert alibi_slopes(12).tolist() == pytest.approx([2**-h for h in range(1, 9)] + between)
-    request.addfinalizer(lambda: torch.set_default_dtype(torch.float32))
-    torch.set_default_dtype(torch.float64)
-    for heads in (1, 3, 12):
-        assert torch.equal(nn.alibi_slopes(heads), torch.from_numpy(alibi_slopes(heads)))
+    assert torch.equal(nn.alibi_slopes(12), torch.from_numpy(alibi_slopes(12)))
     assert alibi_slopes(3).dtype == np.float32
     k = np.arange(6)
     expected = -np.abs(np.subtract.outer(k, k)) * alibi_slopes(3)[:, None, None]
@@ -115,10 +108,6 @@ def test_buckets_are_those_of_the_definition():
             np.testing.assert_array_equal(t5_buckets(-away, bidirectional=both), expected)
 
 
-def random(*shape):
-    return torch.randn(*shape, generator=torch.Generator().manual_seed(0))
-
-
 def test_buffer_and_dropout():
     layer = Layer(64, dropout=0.5)
     assert (list(layer.parameters()), layer.state_dict(), layer.pe.shape) == ([], {}, (5000, 64))
@@ -135,7 +124,7 @@ def test_buffer_and_dropout():
 @pytest.mark.parametrize("batch_first", [True, False])
 def test_rows_are_added_to_each_text(batch_first):
     layer, table = Layer(8, dropout=0.0, batch_first=batch_first), Layer(8).pe
-    x, where = random(3, 5, 8), torch.arange(15).reshape(3, 5)
+    x, where = torch.randn(3, 5, 8), torch.arange(15).reshape(3, 5)
     for positions in (None, where[1], where[:1], where):
         out = layer(x if batch_first else x.transpose(0, 1), positions)
         rows = table[where[0] if positions is None else positions]
@@ -184,7 +173,7 @@ def test_devices(request):
 
 @pytest.mark.parametrize("pairing", ["halves", "neighbors"])
 def test_products_in_float32_are_rounded_once(pairing):
-    x = random(64, 128, 64).bfloat16()
+    x = torch.from_numpy(RNG.normal(size=(64, 128, 64))).bfloat16()
     exact = nn.rotate_pairs(x.double(), pairing=pairing)
     once = nn.rotate_pairs(x.float(), pairing=pairing).bfloat16()
     found = nn.rotate_pairs(x, pairing=pairing, dtype=torch.float32)
@@ -195,7 +184,7 @@ def test_products_in_float32_are_rounded_once(pairing):
 
 @pytest.mark.parametrize("pairing", ["halves", "neighbors"])
 def test_what_is_traced_is_computed_the_same(pairing, monkeypatch):
-    x, k = random(5, 8).double(), torch.arange(5) / 3
+    x, k = torch.randn(5, 8).double(), torch.arange(5) / 3
     found = nn.rotate_pairs(x, k, pairing=pairing)
     monkeypatch.setattr(torch.compiler, "is_compiling", lambda: True)
     torch.testing.assert_close(nn.rotate_pairs(x, k, pairing=pairing), found, rtol=0, atol=1e-14)
@@ -212,25 +201,17 @@ def test_the_conventions_of_torch_s_modules():
 
 
 @pytest.mark.parametrize("length", [1, 20, 70])
-@pytest.mark.parametrize("axis", [None, 0, 1])
-def test_an_old_checkpoint_loads_if_its_table_is_this_one(length, axis):
-    old = torch.from_numpy(posenc.sinusoidal_encoding(length, 8)).bfloat16()
-    old = old if axis is None else old.unsqueeze(axis)
+def test_an_old_checkpoint_loads_if_its_table_is_this_one(length):
+    old = torch.from_numpy(posenc.sinusoidal_encoding(length, 8))
     model = torch.nn.Sequential(Layer(8, max_len=50))
-    for saved in (old.to("meta"), old):
+    for saved in (old.bfloat16(), old[None], old[:, None], old.to("meta")):
         model.load_state_dict({"0.pe": saved})
         np.testing.assert_array_equal(model[0].pe.numpy(), posenc.sinusoidal_encoding(50, 8))
-    others = [
-        posenc.sinusoidal_encoding(20, 6),
-        posenc.sinusoidal_encoding(20, 8, base=99),
-        np.float32(1),
-    ]
-    for wrong in (*others, np.stack([old.float()] * 2), old.float().numpy() + np.float32(0.02)):
+    others = [posenc.sinusoidal_encoding(20, 6), posenc.sinusoidal_encoding(20, 8, base=99)]
+    for wrong in (*others, np.float32(1), np.stack([old] * 2), old + 0.02):
         saved = {"0.pe": torch.as_tensor(wrong)}
         with pytest.warns(UserWarning, match=r"0.pe .* is not the table of this layer: its width"):
             assert model.load_state_dict(saved, strict=False).unexpected_keys == ["0.pe"]
-        with pytest.warns(), pytest.raises(RuntimeError, match=r'Unexpected .* "0.pe"'):
-            model.load_state_dict(saved)
 
 
 X, ONE = np.ones((2, 4)), rotary_turns([7], 4)
@@ -245,7 +226,6 @@ WRONG = [  # arguments of `rotate_pairs` beside x, in both libraries
     ({"positions": X[0] > 0}, TypeError, "^positions must .*real numbers.*"),
     ({"x": X[None], "positions": X}, ValueError, r"\(2,\), \(1, 2\) or .* got \(2, 4\)"),
     ({"attention_factor": 0}, ValueError, "^attention_factor must be positive"),
-    ({"attention_factor": "1"}, TypeError, "^attention_factor must be a real"),
     ({"frequencies": X[0] > 0}, TypeError, "^frequencies must "),
     ({"frequencies": [np.inf]}, ValueError, "^frequencies must be finite"),
     ({"frequencies": X[0]}, ValueError, "^frequencies must have at most 2 pairs, got 4"),
@@ -253,11 +233,9 @@ WRONG = [  # arguments of `rotate_pairs` beside x, in both libraries
     ({"frequencies": np.ones((3, 1))}, ValueError, "a coordinate for each of 3 axes, got"),
     ({"frequencies": X[0, :2], "base": 9}, ValueError, "^base .* with frequencies"),
     ({"positions": X[0], "turns": (X, X)}, ValueError, "^positions .* which include it$"),
-    ({"base": 9, "turns": (X, X)}, ValueError, "^base must not be given with turns"),
     ({"turns": ONE}, ValueError, r"shape \(2,\), \(1, 2\) or .* got \(1,\)"),
     ({"turns": (X, X[0])}, ValueError, "^turns must be two of one shape"),
     ({"turns": ([1], [2])}, TypeError, "^turns must be rotary_turns' pair of (ndarray|Tensor)"),
-    ({"turns": X}, TypeError, "^turns must be rotary_turns' pair"),
     ({"first": 2, "turns": rotary_turns([0, 1], 4)}, ValueError, "at most 1 pairs .* 2 of 4, got"),
 ]
 
@@ -273,7 +251,6 @@ T = torch.ones(2, 4)
 JAGGED = torch.nested.nested_tensor([T, T[:1]], layout=torch.jagged)
 BAD = [
     (lambda: Layer(8, 0), ValueError, "max_len must be at least 1, got 0"),
-    (lambda: Layer(8, dropout="0"), TypeError, "^dropout must be a real number"),
     (lambda: Layer(8, dropout=1.0), ValueError, r"dropout must be in \[0, 1\), got 1.0"),
     (lambda: Layer(8, dropout=-0.1), ValueError, r"dropout must be in \[0, 1\), got -0.1"),
     (lambda: Layer(8, batch_first=1), TypeError, "batch_first must be a bool, got 1"),
@@ -303,13 +280,6 @@ def test_bad_input_is_refused(wrong, error, words):
         wrong()
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-def test_scripting_is_refused_in_a_sentence():
-    for scripted in (nn.rotate_pairs, Layer(4), torch.nn.Sequential(Layer(4))):
-        with pytest.raises(TypeError, match=r"^posenc.nn can't be scripted: use torch.compile"):
-            torch.jit.script(scripted)
-
-
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 64}
 LLAMA = {"model_type": "llama", "head_dim": 8, "rope_scaling": YARN, "rope_theta": 500.0}
 IMAGES = {"model_type": "qwen2_vl", "head_dim": 8, "rope_theta": 1e4}
@@ -318,18 +288,15 @@ IMAGES |= {"rope_scaling": {"type": "mrope", "mrope_section": [1, 1, 2]}}
 
 def test_a_layer_of_a_configuration_gives_its_turns_and_rotates():
     """With the attention factor, the pairing and the part that turns, in numpy and in torch."""
-    (layers,), k = posenc.read_config(LLAMA).layers, np.arange(5)
+    (layers,), k, x = posenc.read_config(LLAMA).layers, np.arange(5), RNG.normal(size=(2, 5, 8))
     omega, factor = posenc.rotary_frequencies(8, base=500, scaling=YARN)
-    x, named = RNG.normal(size=(2, 5, 8)), {"frequencies": omega, "attention_factor": factor}
     found = layers.rotate(x, layers.turns(k), pairing="halves")
-    np.testing.assert_allclose(found, rotate_pairs(x, **named), rtol=1e-15)
-    turns = layers.turns(torch.arange(5))
-    other = layers.rotate(torch.from_numpy(x).float(), turns, pairing="halves")
-    np.testing.assert_allclose(other.numpy(), found, rtol=0, atol=2e-6)
+    expected = rotate_pairs(x, frequencies=omega, attention_factor=factor)
+    np.testing.assert_allclose(found, expected, rtol=1e-15)
     part = replace(layers, rotated=4, first=4, frequencies=(1.0, 0.1), pairing="neighbors")
-    named = {"frequencies": [1.0, 0.1], "attention_factor": factor, "first": 4}
-    expected = rotate_pairs(x, pairing="neighbors", **named)
-    np.testing.assert_array_equal(part.rotate(x, part.turns(k)), expected)
+    found = part.rotate(torch.from_numpy(x), part.turns(torch.arange(5)))
+    named = {"frequencies": [1.0, 0.1], "attention_factor": factor, "first": 4, **NEIGHBORS}
+    np.testing.assert_allclose(found, rotate_pairs(x, **named), rtol=0, atol=2e-6)
     with pytest.raises(ValueError, match=r"^x must have width head_dim = 8, got 4"):
         layers.rotate(x[..., :4], layers.turns(k))
     with pytest.raises(ValueError, match=r"^pairing must be .*, as the file doesn't say it$"):

@@ -97,11 +97,11 @@ def test_multipliers(case):
 # Width, rope_parameters, max_position_embeddings, seq_len; then the frequencies and the attention
 # factor that the functions of transformers 5.23.0 compute from them in float64.
 RECORD = json.loads(Path(__file__).with_name("rotary.json").read_text(encoding="utf-8"))
-ORIGINAL = "original_max_position_embeddings"
+ORIGINAL, MAXIMUM = "original_max_position_embeddings", "max_position_embeddings"
 YARN = {"rope_type": "yarn", "factor": 4.0, ORIGINAL: 4096}
 UNSTATED = {"rope_type": "yarn", "factor": 4.0}
 LONG = {"rope_type": "longrope", "factor": 4.0, ORIGINAL: 4096}
-LONG |= {"short_factor": [1.0, 1.5], "long_factor": [2.0, 4.0]}
+LONG |= {"short_factor": [1.0, 1.1, 1.5, 1.5], "long_factor": [2.0] * 4}
 DYNAMIC = {"rope_type": "dynamic", "factor": 2.0}
 LLAMA3 = {"rope_type": "llama3", "factor": 8.0, ORIGINAL: 8192}
 LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
@@ -117,44 +117,35 @@ def test_equals_the_record_of_transformers(recorded):
     assert factor == pytest.approx(attention, rel=1e-15)
 
 
-def test_without_scaling_they_are_the_encoding_s():
-    for scaling in (None, {}, {"rope_type": "default"}, {"type": "default", "factor": None}):
-        frequencies, factor = rotary_frequencies(64, scaling=scaling)
-        np.testing.assert_array_equal(frequencies, angular_frequencies(64))
-        assert factor == 1
-    theta = {"rope_theta": 500.0}
-    for asked in ({"base": 500}, {"scaling": theta}, {"base": 500, "scaling": theta}):
-        found, _ = rotary_frequencies(8, **asked)
-        np.testing.assert_array_equal(found, angular_frequencies(8, base=500.0))
-
-
-# Equivalent settings
+# Equivalent arguments
+THETA, LIMIT, LONG_LIMIT = ({"rope_theta": 500.0}, *({MAXIMUM: n} for n in (9, 4096)))
 SAME = [
-    ({"rope_type": "linear", "factor": 2}, {"type": "linear", "factor": 2.0}),
-    (YARN, YARN | {"truncate": True}),
-    (YARN, YARN | {"factor": None}),
-    (UNSTATED, YARN),  # the original length defaults to the limit
-    (YARN, YARN | {"mscale": 2.0}),  # no effect without mscale_all_dim
-    (YARN | {"truncate": False}, YARN | {"truncate": False, "beta_fast": 32, "beta_slow": 1}),
+    ({}, {"scaling": {}}),
+    ({}, {"scaling": {"type": "default", "factor": None}}),
+    ({"base": 500}, {"scaling": THETA}),
+    ({"base": 500}, {"base": 500, "scaling": THETA}),
+    (
+        {"scaling": {"rope_type": "linear", "factor": 2}},
+        {"scaling": {"type": "linear", "factor": 2.0}},
+    ),
+    ({}, {"scaling": DYNAMIC, "seq_len": 4096, **LONG_LIMIT}),  # no longer than the limit
+    ({}, {"scaling": DYNAMIC, **LONG_LIMIT}),
+    ({}, {"scaling": YARN | {"factor": 1.0}}),
+    ({"scaling": YARN}, {"scaling": YARN | {"truncate": True}}),
+    ({"scaling": YARN}, {"scaling": YARN | {"factor": None}, MAXIMUM: 16_384}),
+    ({"scaling": YARN}, {"scaling": UNSTATED, **LONG_LIMIT}),  # which is the original length
+    ({"scaling": YARN}, {"scaling": YARN | {"mscale": 2.0}}),  # no effect without mscale_all_dim
+    ({"scaling": YARN}, {"scaling": YARN | {"beta_fast": 32, "beta_slow": 1}}),
+    ({"scaling": LONG | {"attention_factor": 2}}, {"scaling": LONG | {"short_mscale": 2}}),
 ]
 
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_what_is_left_out_has_a_default(one, other):
-    limit = 4096 if one == UNSTATED else None
-    found, factor = rotary_frequencies(64, scaling=one, max_position_embeddings=limit)
-    same, again = rotary_frequencies(64, scaling=other, max_position_embeddings=16_384)
-    np.testing.assert_array_equal(found, same)
+    found, factor = rotary_frequencies(8, **one)
+    same, again = rotary_frequencies(8, **other)
+    np.testing.assert_allclose(found, same, rtol=1e-15)
     assert factor == again
-
-
-def test_what_is_short_or_stated_is_left_alone():
-    for seq_len in (None, 500, 1000):
-        lengths = {"max_position_embeddings": 1000, "seq_len": seq_len}
-        found, _ = rotary_frequencies(16, scaling=DYNAMIC, **lengths)
-        np.testing.assert_allclose(found, angular_frequencies(16), rtol=1e-15)
-    assert rotary_frequencies(8, scaling=YARN | {"factor": 1.0})[1] == 1
-    assert rotary_frequencies(4, scaling=LONG | {"attention_factor": 1.5})[1] == 1.5
 
 
 def test_pairs_jump_where_a_range_is_empty():
@@ -167,7 +158,7 @@ def test_pairs_jump_where_a_range_is_empty():
 
 
 LINEAR, UNSCALED = {"rope_type": "linear"}, {"rope_type": "yarn"}
-SHARE, LIMIT = {"rope_type": "proportional"}, {"max_position_embeddings": 9}
+SHARE = {"rope_type": "proportional"}
 ERRORS = [
     ({"scaling": [1]}, TypeError, r"scaling must be a mapping, got \[1\]"),
     ({"scaling": {"rope_type": "wrong"}}, ValueError, "must be one of default, linear.*'wrong'"),

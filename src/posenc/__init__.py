@@ -14,7 +14,7 @@ from posenc.encoding import (
     sinusoidal_encoding,
     wavelengths,
 )
-from posenc.rotary import rotary_frequencies
+from posenc.scaling import rotary_frequencies
 
 __all__ = [
     "__version__",

@@ -9,7 +9,7 @@ from __future__ import annotations
 import warnings
 from contextlib import suppress
 from functools import cache
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,10 +36,6 @@ __all__ = ["SinusoidalPositionalEncoding", "Turns", "alibi_slopes", "rotary_turn
 
 Turns = tuple[Tensor, Tensor]
 """Cosine and sine of each position and pair, shape (..., seq_len, pairs)."""
-
-
-def _refuse_scripting(*_: object) -> NoReturn:
-    raise TypeError("posenc.nn can't be scripted: use torch.compile or torch.export")
 
 
 class SinusoidalPositionalEncoding(nn.Module):
@@ -108,8 +104,6 @@ class SinusoidalPositionalEncoding(nn.Module):
         max_len, d_model = self.pe.shape
         return f"{d_model}, max_len={max_len}, base={self.base}, batch_first={self.batch_first}"
 
-    __prepare_scriptable__ = _refuse_scripting  # a sentence, where `torch.jit.script` has many
-
     def reset_parameters(self) -> None:
         """Rebuild the table on the buffer's device, for frameworks that replace the buffer."""
         max_len, d_model = self.pe.shape
@@ -153,13 +147,13 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
         """Drop a saved ``pe``, unless it is another table: torch reports what is left."""
-        stored, d_model = state_dict.pop(f"{prefix}pe", self.pe[:0].to("meta")), self.pe.shape[1]
-        rows, same = max((1, *stored.shape[:-1])), stored.is_meta
-        if stored.shape[-1:] == (d_model,) and stored.numel() == rows * d_model and not same:
-            table = torch.from_numpy(sinusoidal_encoding(rows, d_model, base=self.base))
+        stored, d_model = state_dict.pop(f"{prefix}pe", self.pe[:0]), self.pe.shape[1]
+        same = stored.is_meta
+        if stored.numel() % d_model == 0 and not same:
+            rows = stored.detach().cpu().float().reshape(-1, d_model)
+            table = torch.from_numpy(sinusoidal_encoding(len(rows), d_model, base=self.base))
             # One computed in float32 or stored in bfloat16 is off by 1e-3; another layout by 1.
-            off = stored.detach().cpu().float().view_as(table) - table
-            same = bool(off.abs().max() < 1e-2)
+            same = torch.allclose(rows, table, rtol=0, atol=1e-2)
         if not same:
             state_dict[f"{prefix}pe"] = stored
             why = "is not the table of this layer: its width, base or layout differs"
@@ -323,7 +317,3 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
 def alibi_slopes(n_heads: int, *, device: torch.device | str | None = None) -> Tensor:
     """`posenc.alibi_slopes` as a tensor in float32, shape (n_heads,)."""
     return torch.from_numpy(attention.alibi_slopes(n_heads)).to(device)
-
-
-for _function in (rotary_turns, rotate_pairs, alibi_slopes):
-    vars(_function)["__prepare_scriptable__"] = _refuse_scripting

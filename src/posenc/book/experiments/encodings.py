@@ -14,7 +14,7 @@ from posenc.attention import t5_buckets
 from posenc.book.experiments.settings import HEADS, WIDTH, Settings
 from posenc.encoding import sinusoidal_encoding
 from posenc.nn import alibi_slopes, rotary_turns, rotate_pairs
-from posenc.rotary import rotary_frequencies
+from posenc.scaling import rotary_frequencies
 
 
 class Encoding(nn.Module):
