@@ -132,7 +132,7 @@ def buckets(seq_len, causal=False, shift=0):
     return values[:, t5_buckets(offsets(seq_len, shift), bidirectional=not causal)]
 
 
-ABSOLUTE, UNTURNED = (tiny.Decoder(DECODER.model.weights, name) for name in ("sinusoidal", "none"))
+ABSOLUTE, UNTURNED = (tiny.Decoder(DECODER.weights, name) for name in ("sinusoidal", "none"))
 PLAIN = Pair(lambda tokens: DECODER.full(tokens))
 
 
