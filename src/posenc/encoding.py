@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
-from posenc._table import fill_directly, fill_table
+from posenc._table import Floats, fill_directly, fill_table
 from posenc._validate import (
     check_base,
     check_d_model,
@@ -31,7 +31,7 @@ __all__ = [
 ]
 
 
-def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
+def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> Floats:
     r"""Angular frequency of each sine and cosine pair (Vaswani et al., 2017, section 3.5).
 
     .. math:: \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}}, \qquad 0 \le i < d_\mathrm{model}/2
@@ -58,7 +58,7 @@ def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> NDArray[np.f
     return np.asarray(check_base(base) ** -exponents, dtype=np.float64)
 
 
-def wavelengths(d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
+def wavelengths(d_model: int, *, base: float = 10_000.0) -> Floats:
     r"""Wavelength of each pair, :math:`2\pi / \omega_i`: the positions in a full turn.
 
     Arguments, shape and dtype are those of `angular_frequencies`.
@@ -110,7 +110,7 @@ def sinusoidal_encoding(
     return table
 
 
-def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDArray[np.float64]:
+def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> Floats:
     r"""Matrix that moves an encoding by `offset` positions.
 
     .. math:: \mathrm{PE}_{k+\varphi} = M_\varphi\, \mathrm{PE}_k, \qquad
@@ -144,9 +144,7 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> NDAr
     return matrix
 
 
-def offset_kernel(
-    offsets: ArrayLike, d_model: int, *, base: float = 10_000.0
-) -> NDArray[np.float64]:
+def offset_kernel(offsets: ArrayLike, d_model: int, *, base: float = 10_000.0) -> Floats:
     r"""Dot product of two encodings that lie `offsets` positions apart.
 
     .. math:: \mathrm{PE}_k \cdot \mathrm{PE}_{k+\varphi} = \sum_i \cos(\omega_i \varphi)
@@ -205,7 +203,7 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
 
 
 @lru_cache(maxsize=8)
-def _frequencies(d_model: int, base: float) -> NDArray[np.float64]:
+def _frequencies(d_model: int, base: float) -> Floats:
     """Return `angular_frequencies`, cached: they cost as much as a small table."""
     omega = angular_frequencies(d_model, base=base)
     omega.flags.writeable = False

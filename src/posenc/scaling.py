@@ -12,14 +12,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from posenc._table import Floats
 from posenc._validate import check_base, check_d_model, check_int, check_real
 from posenc.encoding import angular_frequencies
 
 __all__ = ["SCALINGS", "Scaling", "find_scaling", "rotary_frequencies"]
-
-Floats = NDArray[np.float64]
 
 ORIGINAL = "original_max_position_embeddings"
 # Fields of such a mapping that don't depend on the type: they are read elsewhere, or by other code.
@@ -55,10 +53,9 @@ class Setting:
     def number(self, name: str, default: float | None = None, *, minimum: float = 0.0) -> float:
         """Return a field as a float, positive and at least `minimum`."""
         value = self.field(name, default)
-        found = check_real(f"scaling[{name!r}]", value)
-        if found <= 0 or found < minimum:
-            rule = f"at least {minimum:g}" if minimum else "positive"
-            raise ValueError(f"scaling[{name!r}] must be {rule}, got {value!r}")
+        found = check_real(f"scaling[{name!r}]", value, positive=not minimum)
+        if found < minimum:
+            raise ValueError(f"scaling[{name!r}] must be at least {minimum:g}, got {value!r}")
         return found
 
     def trained_len(self) -> int:
@@ -189,12 +186,11 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
     def temperature(weight: float) -> float:
         return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0
 
-    if "attention_factor" in setting.fields:
-        return frequencies, setting.number("attention_factor")
+    above, below = 1.0, 0.0
     if setting.fields.get("mscale") and setting.fields.get("mscale_all_dim"):
         above, below = setting.number("mscale"), setting.number("mscale_all_dim")
-        return frequencies, temperature(above) / temperature(below)
-    return frequencies, temperature(1.0)
+    usual = temperature(above) / temperature(below)
+    return frequencies, setting.number("attention_factor", usual)
 
 
 def _longrope(setting: Setting) -> tuple[Floats, float]:
@@ -222,10 +218,8 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
     return (1 - kept) * omega / factor + kept * omega, 1.0
 
 
-def _entry(
-    name: str, rule: Rule, required: str = "", optional: str = "", *spellings: str
-) -> Scaling:
-    return Scaling(name, rule, frozenset(required.split()), frozenset(optional.split()), spellings)
+def _entry(name: str, rule: Rule, required: str = "", optional: str = "", *more: str) -> Scaling:
+    return Scaling(name, rule, frozenset(required.split()), frozenset(optional.split()), more)
 
 
 BLENDED = f"{ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"
@@ -272,7 +266,7 @@ def rotary_frequencies(
     scaling: Mapping[str, Any] | None = None,
     max_position_embeddings: int | None = None,
     seq_len: int | None = None,
-) -> tuple[NDArray[np.float64], float]:
+) -> tuple[Floats, float]:
     r"""Angular frequencies of a rotary encoding, scaled as a model's configuration says.
 
     .. math:: \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}} / s_i
@@ -323,10 +317,9 @@ def rotary_frequencies(
         if base is not None and theta != number:
             raise ValueError(f"scaling['rope_theta'] is {theta:g}, but base is {number:g}")
         number = theta
-    if max_position_embeddings is not None:
-        check_int("max_position_embeddings", max_position_embeddings, minimum=1)
-    if seq_len is not None:
-        check_int("seq_len", seq_len, minimum=1)
+    lengths = {"max_position_embeddings": max_position_embeddings, "seq_len": seq_len}
+    for name in [name for name, value in lengths.items() if value is not None]:
+        check_int(name, lengths[name], minimum=1)
     setting = Setting(number, width, width, fields, max_position_embeddings, seq_len)
     share = setting.number("partial_rotary_factor", 1.0)
     rotated = int(width * share)

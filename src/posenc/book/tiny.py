@@ -28,7 +28,6 @@ def initial_weights(seed: int) -> Weights:
     """Return untrained weights, with torch's distributions and parameter names."""
     rng = np.random.default_rng(seed)
     weights: Weights = {"words.weight": rng.normal(size=(VOCABULARY, WIDTH)).astype(np.float32)}
-
     names = ["head.0", *(f"layers.{n}.{part}" for n in range(LAYERS) for part in ("norm", "mlp.0"))]
     for name in names:
         weights[f"{name}.weight"] = np.ones(WIDTH, np.float32)
@@ -88,8 +87,7 @@ class Decoder:
             shown = shown & (segments[:, :, None] == segments[:, None])
         x: Floats = self.weights["words.weight"][tokens]
         if self.encoding == "sinusoidal":
-            rows = sinusoidal_encoding(positions.ravel(), WIDTH)
-            x = x + rows.reshape(*positions.shape, WIDTH)
+            x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
         omega = angular_frequencies(WIDTH // HEADS) * (self.encoding == "rotary")
         turns = np.exp(1j * positions[:, None, :, None] * omega).astype(np.complex64)
         distance = np.abs(positions[:, None, :, None] - where[:, None, None]).astype(np.float32)

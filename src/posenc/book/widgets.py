@@ -15,11 +15,7 @@ from io import StringIO
 from pathlib import Path
 from typing import Any
 
-try:
-    import anywidget
-except ImportError as error:
-    needs = "posenc.book.widgets needs anywidget: pip install 'posenc[widgets]'"
-    raise ImportError(needs) from error
+import anywidget
 import matplotlib as mpl
 import numpy as np
 import traitlets
@@ -48,9 +44,7 @@ class Field(traitlets.TraitType[Any, Any]):
         self.label, self.below, self.parts = label, below, parts
         if below:
             limits = {"min": 0, "max": below.limits["max"] // parts - 1}
-        if "options" not in limits:
-            limits.setdefault("step", 1)
-        self.limits: dict[str, Any] = limits
+        self.limits: dict[str, Any] = limits if "options" in limits else {"step": 1} | limits
         self.tag(sync=True)
 
     def control(self) -> dict[str, Any]:
@@ -67,11 +61,10 @@ class Field(traitlets.TraitType[Any, Any]):
     def validate(self, obj: Any, value: Any) -> Any:
         """Return `value` if it is one of the options, or a number that isn't too low."""
         name, limits = str(self.name), self.limits
-        if "options" in limits:
-            if value not in limits["options"]:
-                known = ", ".join(limits["options"])
-                raise ValueError(f"{name} must be one of {known}, got {value!r}")
+        if value in (options := limits.get("options", ())):
             return value
+        if options:
+            raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}")
         number = check_real(name, value) if "log" in limits else check_int(name, value)
         if number < limits["min"]:
             raise ValueError(f"{name} must be at least {limits['min']}, got {value!r}")
@@ -200,7 +193,7 @@ class Clock(_Figure):
         return {"row": row, "bits": posenc.binary_encoding([self.position], 8)[0], "hands": row}
 
     def _draw(self, figure: Figure, bits: Any, hands: Floats, row: Floats) -> None:
-        ax = _plane(figure.subplots())
+        ax = figure.subplots()
         for pair, hand in enumerate(hands.reshape(-1, 2)):
             down, right = divmod(pair, 8)
             _circle(ax, (3 * right, -3.4 * down), {plots.COLORS[0]: hand}, f"{pair}")
@@ -225,15 +218,11 @@ class Clocks(_Figure):
 
     def _draw(self, figure: Figure, hands: Floats, **values: Any) -> None:
         figure.set_size_inches(7, 1.6)
-        ax, colors = _plane(figure.subplots()), mpl.colormaps[plots.DIVERGING]
+        ax = figure.subplots()
         for pair, hand in enumerate(hands.reshape(-1, 2)):
-            _circle(ax, (2.6 * pair, 0), {plots.COLORS[0]: hand}, "")
-            ax.text(2.6 * pair, 1.5, f"clock {pair}", ha="center", va="center")
-            for left, value in zip((-1, 0), hand, strict=True):
-                cell = Rectangle((2.6 * pair + left, -1.7), 1, 0.35, color=colors((value + 1) / 2))
-                ax.add_patch(cell)
-                _number(ax, 2.6 * pair + left + 0.5, -2.1, value, size="small")
-        ax.set(xlim=(-1.4, 19.6), ylim=(-2.5, 1.9))
+            label = "\n".join([f"clock {pair}", *map(_rounded, hand)])
+            _circle(ax, (2.6 * pair, 0), {plots.COLORS[0]: hand}, label)
+        ax.set(xlim=(-1.4, 19.6), ylim=(-2.7, 1.2))
 
 
 class Rotation(_Figure):
@@ -252,7 +241,7 @@ class Rotation(_Figure):
         return {"theta": theta, "from": hands[2], "to": hands[3], "hands": hands}
 
     def _draw(self, figure: Figure, theta: float, hands: Floats, **values: Any) -> None:
-        ax, both = _plane(figure.subplots()), hands.reshape(2, 2, 2)
+        ax, both = figure.subplots(), hands.reshape(2, 2, 2)
         for center, start, pair in zip((-1.6, 1.6), (0, self.position), both, strict=True):
             ends = dict(zip((plots.COLORS[1], plots.COLORS[0]), pair, strict=True))
             _circle(ax, (center, 0), ends, f"{start} to {start + self.offset}")
@@ -360,8 +349,7 @@ class Stretch(_Figure):
 
     def _draw(self, figure: Figure, before: Floats, after: Floats, **values: Any) -> None:
         ax = figure.subplots()
-        ax.plot(before, "--", color=plots.COLORS[0])
-        ax.plot(after, "-", color=plots.COLORS[0])
+        ax.plot(before, "--", after, "-", color=plots.COLORS[0])
         ax.axhline(self.trained, color=plots.INK, linewidth=1)
         ax.axhline(self.factor * self.trained, color=plots.COLORS[1], linewidth=1)
         ax.set(yscale="log", xlabel="pair", ylabel="wavelength in positions")
@@ -401,7 +389,7 @@ class Score(_Figure):
     def _draw(self, figure: Figure, scores: Floats, limit: int, hands: Any, **values: Any) -> None:
         left, right = figure.subplots(1, 2)
         label = f"query at {self.query}, key at {self.key}"
-        _circle(_plane(left), (0, 0), dict(zip(plots.COLORS, hands, strict=False)), label)
+        _circle(left, (0, 0), dict(zip(plots.COLORS, hands, strict=False)), label)
         plots.heatmap(scores, right, limit=limit, xlabel="key position", ylabel="query position")
         right.plot(self.key, self.query, "o", mfc="none", mec="black", ms=9)
 
@@ -438,7 +426,7 @@ class Words(_Figure):
             ax.set_yticks(range(3), words)
             ax.set_xticks(*((range(3), words) if name == "weights" else ([],)))
             for (row, column), value in np.ndenumerate(values[name]):
-                _number(ax, column, row, value, color="black")
+                ax.text(column, row, _rounded(value), ha="center", va="center", color="black")
 
 
 # By name; each has a script of that name in ``figures``.
@@ -451,11 +439,8 @@ def script(*names: str) -> str:
     """Return the JavaScript module that draws the named figures: limits, colors and files."""
     folder = Path(__file__).with_name("figures")
     colors = map(mpl.colors.to_hex, mpl.colormaps[plots.DIVERGING].resampled(11)(range(11)))
-    controls = {
-        name.lower(): {key: field.control() for key, field in kind._arguments().items()}
-        for name, kind in FIGURES.items()
-        if name in names
-    }
+    fields = {name.lower(): FIGURES[name]._arguments().items() for name in names}
+    controls = {kind: {key: each.control() for key, each in of} for kind, of in fields.items()}
     given: dict[str, Any] = {
         "FIELDS": controls,
         "DARK_MAP": plots.DARK_MAP,
@@ -481,21 +466,15 @@ def _encode(positions: ArrayLike, figure: Any) -> Floats:
     return posenc.sinusoidal_encoding(points, figure.d_model, base=figure.base, dtype=np.float64)
 
 
-def _plane(ax: Axes) -> Axes:
-    """Hide the axes, and use the same scale for both."""
-    ax.set_aspect("equal")
-    ax.axis("off")
-    return ax
-
-
-def _number(ax: Axes, x: float, y: float, value: float, **style: Any) -> None:
-    """Write two digits of a number."""
-    ax.text(x, y, f"{value:.2f}".replace("-", "−"), ha="center", va="center", **style)
+def _rounded(value: float) -> str:
+    return f"{value:.2f}".replace("-", "−")
 
 
 def _circle(ax: Axes, center: tuple[float, float], hands: dict[str, Any], label: str) -> None:
-    """Draw a circle with hands, each (up, right) by color."""
+    """Draw a circle with hands, each (up, right) by color, in a plane without axes."""
     x, y = center
+    ax.set_aspect("equal")
+    ax.axis("off")
     ax.add_patch(Circle(center, 1, fill=False, edgecolor=plots.INK, alpha=0.5))
     for color, (up, right) in hands.items():
         ax.plot([x, x + right], [y, y + up], color=color, linewidth=2.5)

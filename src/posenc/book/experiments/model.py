@@ -143,10 +143,9 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
 
 def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trained:
     """Train one model per seed, for weights and data, all at once; `settings` as for `stack`."""
-    models = stack(settings, seeds)
     each = [settings] * len(seeds) if isinstance(settings, Settings) else settings
-    parts = (data(each[0], seed) for seed in seeds)
-    return _fit(models, [one.rate for one in each], *stacked(parts))
+    given = stacked(data(each[0], seed) for seed in seeds)
+    return _fit(stack(each, seeds), [one.rate for one in each], *given)
 
 
 def fine_tune(
@@ -179,8 +178,7 @@ def _fit(
     curve = []
     for step in range(steps):
         asked = targets[:, step]
-        at = positions[0, step] if same else positions[:, step]
-        scores = models(tokens[:, step], at)
+        scores = models(tokens[:, step], positions[0, step] if same else positions[:, step])
         # This is a mean over all models: multiply, so each gets the gradient of its own loss.
         loss = F.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=NO_TARGET)
         gradients = torch.autograd.grad(loss * seeds, trained)
