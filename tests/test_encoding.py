@@ -1,6 +1,7 @@
 """The numpy functions: identities, accuracy, and every error; `test_checks` has the laws."""
 
 import math
+from functools import partial
 from unittest import mock
 
 import mpmath
@@ -44,9 +45,8 @@ def exact(positions, d_model, base=10_000, rounded=False):
 def test_defaults_and_types():
     assert angular_frequencies(4).tolist() == [1, 0.01]
     assert wavelengths(8, base=16).tolist() == [2 * math.pi * n for n in (1, 2, 4, 8)]
-    assert np.array_equal(shift_matrix(3, 8), shift_matrix(3, 8, base=10_000))
-    assert np.array_equal(offset_kernel([3], 8), offset_kernel([3], 8, base=10_000))
-    assert np.array_equal(wavelengths(8), wavelengths(8, base=10_000))
+    for function in (partial(shift_matrix, 3), partial(offset_kernel, [3]), wavelengths):
+        assert np.array_equal(function(8), function(8, base=10_000))
     assert np.array_equal(sinusoidal_encoding(np.int64(5), 8), sinusoidal_encoding(5, 8))
     assert angular_frequencies(8).dtype == wavelengths(8).dtype == np.float64
     assert sinusoidal_encoding([0.5], 8).dtype == sinusoidal_encoding(2000, 8).dtype == np.float32
@@ -128,7 +128,6 @@ BAD = [
     (lambda: binary_encoding(8, 64), ValueError, "n_bits must be at most 63.*64"),
     (lambda: binary_encoding(9, 3), ValueError, r"positions must be from 0 to 2\*.* = 7, got 8"),
     (lambda: binary_encoding([-1], 3), ValueError, "positions must be from 0 .*, got -1"),
-    (lambda: binary_encoding(-1, 3), ValueError, "positions must be at least 0"),
     (lambda: binary_encoding([0.5], 3), TypeError, "positions must hold whole numbers"),
 ]
 

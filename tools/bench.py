@@ -25,7 +25,7 @@ import numpy as np
 import torch
 from checks_world import ENTRIES, skip_packages, two_digits, write
 
-from posenc import nn, read_config, sinusoidal_encoding
+from posenc import nn, sinusoidal_encoding
 
 ROUNDS = 15
 SHORTEST = 0.005  # seconds per measurement; quicker calls are repeated
@@ -153,7 +153,7 @@ def rotations(first, seq_len, dtype):
 
 @torch.no_grad()
 def turning():
-    """Yield ratios of rotations, eager and compiled, and of reading a configuration."""
+    """Yield ratios of rotations, eager and compiled."""
     for dtype, (stage, shape) in product((torch.float32, torch.bfloat16), STAGES.items()):
         for what, ways in rotations(*shape, dtype):
             torch.compiler.reset()
@@ -161,12 +161,6 @@ def turning():
             yield from beside(ways, **where, mode="eager")
             compiled = {name: torch.compile(way) for name, way in ways.items()}
             yield from beside(compiled, **where, mode="compiled")
-    llama = import_module("transformers.models.llama.modeling_llama")
-    ways = {
-        OURS: partial(read_config, {"model_type": "llama", **LLAMA}),
-        "transformers": lambda: llama.LlamaRotaryEmbedding(llama.LlamaConfig(**LLAMA)),
-    }
-    yield from beside(ways, what="read_config")
 
 
 def main():
