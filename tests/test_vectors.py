@@ -120,14 +120,11 @@ def test_equals_the_record_of_transformers(recorded):
 # Equivalent arguments
 THETA, LIMIT, LONG_LIMIT = ({"rope_theta": 500.0}, *({MAXIMUM: n} for n in (9, 4096)))
 SAME = [
-    ({}, {"scaling": {}}),
+    ({}, {"base": 10_000, "scaling": {}}),
     ({}, {"scaling": {"type": "default", "factor": None}}),
     ({"base": 500}, {"scaling": THETA}),
     ({"base": 500}, {"base": 500, "scaling": THETA}),
-    (
-        {"scaling": {"rope_type": "linear", "factor": 2}},
-        {"scaling": {"type": "linear", "factor": 2.0}},
-    ),
+    ({"scaling": {"rope_type": "ntk", "factor": 2}}, {"scaling": {"type": "ntk", "factor": 2.0}}),
     ({}, {"scaling": DYNAMIC, "seq_len": 4096, **LONG_LIMIT}),  # no longer than the limit
     ({}, {"scaling": DYNAMIC, **LONG_LIMIT}),
     ({}, {"scaling": YARN | {"factor": 1.0}}),
