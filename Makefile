@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test text chapter new move remove notebooks references lab pyodide serve pdf slides addresses lint check-site bench versions mutants audit links lock clean experiments .venv
+.PHONY: always help book site test text chapter new move remove notebooks references lab pyodide serve pdf addresses lint check-site bench versions mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -123,11 +123,8 @@ serve: book ## build the site and serve it on localhost (PORT=8000)
 	@$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT) || \
 		{ echo "Can't serve the site on port $(PORT). Try another: make serve PORT=8001"; exit 1; }
 
-pdf: book ## print the book, and each page, into _build/html/pdf
+pdf: book ## print the book into _build/book.pdf
 	@$(BIN)/python tools/pdf.py
-
-slides: book tools/slides/node_modules/installed ## make slides of two pages in _build/html/slides (needs npm)
-	@$(BIN)/python tools/slides.py
 
 addresses: book ## record the addresses that a release promises to keep
 	@$(BIN)/python tests/addresses.py > tests/addresses.txt
@@ -138,7 +135,7 @@ lint: .venv ## check style, format, types and spelling
 	$(BIN)/mypy
 	$(BIN)/codespell
 
-# Only Lighthouse, reveal.js and Pyodide come from npm.
+# Only Lighthouse and Pyodide come from npm.
 tools/%/node_modules/installed: tools/%/package-lock.json
 	@command -v npm >/dev/null || { echo "This needs Node.js 20 or later: https://nodejs.org"; exit 1; }
 	npm ci --prefix tools/$* --ignore-scripts --no-audit --no-fund

@@ -24,7 +24,7 @@ from posenc.book import plots
 ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # it needs the site
 # With PAGES_URL, the links of 404.html start at the site's root, and don't work from disk.
-OTHERS = {"_static", "embed", "slides"} | ({"404.html"} if os.environ.get("PAGES_URL") else set())
+OTHERS = {"_static", "embed"} | ({"404.html"} if os.environ.get("PAGES_URL") else set())
 PAGES = sorted(
     path
     for path in SITE.rglob("*.html")

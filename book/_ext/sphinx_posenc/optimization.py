@@ -35,7 +35,7 @@ TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
-OTHERS = {"_static", "slides"}  # folders of pages that Sphinx doesn't write
+OTHERS = {"_static"}  # folders of pages that Sphinx doesn't write
 INLINE = 3000  # bytes; a smaller font isn't worth a separate request
 # Fonts of headings and of nearly every formula: inlined in the stylesheet, and for formulas loaded
 # early by `layout.html`, since a font that arrives after the text reflows it.
