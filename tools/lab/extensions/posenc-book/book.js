@@ -1,8 +1,7 @@
-/* What JupyterLab doesn't do for the book by itself. A plugin in the form in which it loads one:
-   nothing is compiled. */
+/* Links to places of other pages: JupyterLab leads to headings of notebooks only. A plugin in the
+   form in which it loads one: nothing is compiled. */
 
 {
-  const soon = (ms) => new Promise((done) => setTimeout(done, ms));
   const letters = (text) => text.toLowerCase().replace(/[^\p{L}\p{N}]/gu, "");
 
   /* The place that a link names: a figure, a table, an equation or a reference, a claim in its box,
@@ -16,40 +15,24 @@
     );
   }
 
-  /* JupyterLab leads to headings of notebooks. Lead anywhere, and stay there while the cells above
-     are still being drawn, until the reader moves. */
-  async function lead(widget, id) {
+  /* Lead there, and stay while the cells above are still being drawn, until the reader moves. */
+  async function lead({ node, context }, id) {
     let moved = false;
     for (const kind of ["wheel", "keydown", "pointerdown"]) {
-      widget.node.addEventListener(kind, () => (moved = true), { once: true, passive: true });
+      node.addEventListener(kind, () => (moved = true), { once: true, passive: true });
     }
-    await widget.context.ready;
-    for (let round = 0, still = 0, at = null; round < 300 && still < 10; round++) {
-      await soon(100);
-      if (moved || widget.isDisposed) return;
-      const place = find(widget.node, id);
-      still = place && place.getBoundingClientRect().y === at ? still + 1 : 0;
-      place?.scrollIntoView();
-      at = place?.getBoundingClientRect().y;
+    await context.ready;
+    for (let round = 0; round < 100 && !moved; round++) {
+      find(node, id)?.scrollIntoView();
+      await new Promise((done) => setTimeout(done, 100));
     }
   }
 
-  /* A kernel that starts writes its name and version into the notebook. That is no change of the
-     reader's, so there is nothing to save. */
-  function watch(model) {
-    model.metadataChanged.connect(async (_, { key }) => {
-      const edited = model.sharedModel.canUndo();
-      await null;
-      if (["kernelspec", "language_info"].includes(key) && !edited) model.dirty = false;
-    });
-  }
-
-  function activate(app) {
-    app.docRegistry.addWidgetExtension("Notebook", { createNew: (_, { model }) => watch(model) });
-    app.commands.commandExecuted.connect(async (_, { id, args, result }) => {
+  function activate({ commands, shell }) {
+    commands.commandExecuted.connect(async (_, { id, args, result }) => {
       if (id !== "rendermime:handle-local-link" || !args.id) return;
       await result;
-      for (const widget of app.shell.widgets("main")) {
+      for (const widget of shell.widgets("main")) {
         if (widget.context?.path === args.path) lead(widget, decodeURIComponent(args.id.slice(1)));
       }
     });
