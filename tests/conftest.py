@@ -6,7 +6,9 @@ import re
 import pytest
 from addresses import SITE
 from browser import chromium
+from playwright.sync_api import expect
 
+expect.set_options(timeout=60_000)  # for busy machines
 OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)[:/]")
 
 

@@ -77,8 +77,8 @@ def test_another_site_can_put_a_view_in_a_frame(browser, path):
     view = figure.evaluate("figure => figure.figure.state")
     figure.get_by_text("Share").click()
     figure.get_by_role("button", name="Copy embed code").click()
-    figure.get_by_role("button", name="Copied embed code").wait_for()
-    line = tab.evaluate("navigator.clipboard.readText()")
+    copied = "name => navigator.clipboard.readText().then((text) => text.includes(name) && text)"
+    line = tab.wait_for_function(copied, arg=path.name).json_value()
     address = f"https://book.test/book/embed/{path.name}?figure=&{urlencode(view)}"
     pages |= {"https://other.test/": f'<html style="color-scheme: dark">{line}', address: embed}
     tab.goto("https://other.test/")

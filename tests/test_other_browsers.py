@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import time
+from contextlib import suppress
 from urllib.error import URLError
 from urllib.request import Request, urlopen
 
@@ -62,14 +63,12 @@ def test_a_chapter_works(driver, site, served):  # noqa: F811
     wanted = {"timeouts": {"script": 240_000}} | BROWSERS[driver]
     with subprocess.Popen([driver, f"--port={PORT}"]) as process:
         try:
-            for _ in range(50):
-                try:
+            session = None
+            while not session:
+                assert process.poll() is None, f"{driver} doesn't start at port {PORT}"
+                with suppress(URLError):
                     session = ask("", capabilities={"alwaysMatch": wanted})["sessionId"]
-                    break
-                except URLError:
-                    time.sleep(0.2)
-            else:
-                pytest.fail(f"{driver} doesn't answer at port {PORT}")
+                time.sleep(0.2)
             ask(f"/{session}/url", url=f"{served}/notebooks/05_rotary_and_alibi.html")
             said = ask(f"/{session}/execute/async", script=TRY, args=[])
         finally:

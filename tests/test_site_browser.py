@@ -13,12 +13,13 @@ def test_the_policy_lets_a_reader_use_the_page(visit):
     tab = visit(CHAPTER, permissions=["clipboard-read", "clipboard-write"], color_scheme="light")
     tab.click("button.theme")
     assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
-    tab.locator(".cell_input:visible").first.scroll_into_view_if_needed()
-    buttons = tab.locator("div.cell .bar:visible").first.get_by_role("button")
+    cell = tab.locator(".cell_input:visible").first
+    cell.scroll_into_view_if_needed()
+    buttons = cell.locator(".bar button")
     expect(buttons, "from a file, there is no Python").to_have_text(["Copy"])
     buttons.click()
-    code = tab.evaluate("navigator.clipboard.readText()")
-    assert code in tab.locator("article").text_content()
+    copied = "code => navigator.clipboard.readText().then((text) => text === code)"
+    tab.wait_for_function(copied, arg=cell.locator("pre").text_content())
     tab.locator("details.solution > summary").first.click()
     assert tab.locator("details.solution[open]").count() == 1
 
@@ -54,11 +55,11 @@ def test_a_dark_page_is_printed_light_with_a_picture_of_its_figure(visit):
 
 def test_an_address_with_a_place_leads_there(visit):
     """Even though the content above the anchor keeps changing while the page loads."""
-    tab = visit(
-        f"{address('notebooks/02_formula')}#summary", viewport={"width": 390, "height": 800}
-    )
-    tab.wait_for_timeout(1500)
-    assert 0 <= tab.locator("#summary").bounding_box()["y"] <= 100
+    phone = {"width": 390, "height": 800}
+    tab = visit(f"{address('notebooks/02_formula')}#summary", viewport=phone)
+    tab.locator("posenc-figure .live").first.wait_for(state="attached")
+    near = "Math.abs(document.getElementById('summary').getBoundingClientRect().y - 50) <= 50"
+    tab.wait_for_function(near)
 
 
 @pytest.fixture
@@ -85,39 +86,19 @@ def test_searches_find_their_place(search):
     assert missed == {}, "use the words of tests/searches.txt on the page, best in the heading"
 
 
-def test_what_is_typed_is_found_said_and_marked_where_a_result_leads(search):
+def test_what_is_typed_is_found_and_said(search):
     search.locator(".search input").fill("wavelenght xyzzy")
     said = search.locator(".search [role=status]")
     assert "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”." in said.text_content()
     assert "wavelength" in search.locator(".search mark").first.text_content().lower()
-    search.keyboard.press("ArrowDown")
     search.keyboard.press("Enter")
     search.wait_for_url("**/glossary.html#term-wavelength")
-    assert search.evaluate("CSS.highlights.get('sought').size") > 0
-    search.reload()
-    assert not search.evaluate("CSS.highlights.has('sought')")
 
 
 def test_the_page_of_results_answers_a_query_in_its_address(visit):
     tab = visit(f"{address('search')}?q=shift+matrix")
     tab.locator("#hits a").first.wait_for()
     assert "shift" in tab.locator("#hits a").first.text_content()
-
-
-def test_a_term_says_what_it_means_to_a_keyboard_and_at_the_first_tap(visit):
-    tab = visit(CHAPTER, has_touch=True)
-    link = tab.locator("article a:has(.std-term):visible").first
-    beside = "link => getComputedStyle(link, '::after').content"
-    link.focus()
-    assert "One sine and one cosine" in link.evaluate(beside)
-    assert "One sine and one cosine" in link.get_attribute("aria-description")
-    link.blur()
-    link.tap()
-    assert "One sine and one cosine" in link.evaluate(beside)
-    link.press("Escape")
-    assert link.evaluate(beside) == "none"
-    link.tap()
-    tab.wait_for_url("**/glossary.html#term-pair")
 
 
 def test_the_contents_show_the_question_that_is_being_read(visit):

@@ -119,77 +119,23 @@ addEventListener("keydown", (event) => {
   seek();
 });
 
-// What was sought is marked where a result leads, in that section.
-const sought = sessionStorage.getItem("sought");
-sessionStorage.removeItem("sought");
-if (sought && CSS.highlights) {
-  const place = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const part = place?.closest("dl") ?? place ?? document.querySelector("article");
-  const words = document.createTreeWalker(part, NodeFilter.SHOW_TEXT);
-  const found = [];
-  const any = new RegExp(`(?<![\\p{L}\\p{N}])(?:${sought.replaceAll(" ", "|")})`, "giu");
-  while (words.nextNode()) {
-    const { currentNode: node } = words;
-    if (node.parentElement.closest(".katex")) continue;
-    for (const { index, 0: word } of node.data.matchAll(any)) {
-      found.push(new StaticRange({ startContainer: node, startOffset: index, endContainer: node, endOffset: index + word.length }));
-    }
-  }
-  CSS.highlights.set("sought", new Highlight(...found));
-}
+// ---------------------------------------------------------------- contents, scrolling
 
-// ---------------------------------------------------------------- tooltips, contents, scrolling
-
-// Tooltips of terms and citations: the first tap shows it, the second follows the link.
-let shown;
-for (const link of all("article .internal[title]:not(:has(.py))")) {
-  link.ariaDescription = link.title;
-  link.removeAttribute("title");
-  const place = () => {
-    const over = link.getBoundingClientRect().left + 360 - innerWidth;
-    link.style.setProperty("--shift", `${-Math.max(0, over)}px`);
-  };
-  link.addEventListener("pointerenter", place);
-  link.addEventListener("focus", place);
-  link.addEventListener("click", (event) => {
-    if (event.pointerType !== "touch" || shown === link) return;
-    event.preventDefault();
-    shown = link;
-    link.focus();
-  });
-  link.addEventListener("blur", () => (shown = undefined));
-  link.addEventListener("keydown", ({ key }) => {
-    if (key === "Escape") link.ariaDescription = null;
-  });
-}
-
-{
-  const links = all(".bd-toc-nav a[href^='#']");
-  const sections = links.map((link) => document.getElementById(decodeURIComponent(link.hash.slice(1))));
-  const seen = new Set();
-  let marked;
-  const mark = () => {
-    const last = links[sections.findLastIndex((section) => seen.has(section))];
-    if (last === marked) return;
-    marked = last;
+// The contents of the page mark the section in a band near the top, where readers look and links lead.
+const contents = all(".bd-toc-nav a[href^='#']");
+const section = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)));
+const seen = new Set();
+const spy = new IntersectionObserver(
+  (changes) => {
+    for (const { target, isIntersecting } of changes) seen[isIntersecting ? "add" : "delete"](target);
+    const last = contents.findLast((link) => seen.has(section(link)));
+    if (!last) return; // between two sections, the last one stays marked
+    for (const link of contents) link.classList.toggle("active", link.closest("li").contains(last));
     last.scrollIntoView({ block: "nearest" }); // contents may be taller than the viewport
-    for (const link of links) link.classList.remove("active");
-    for (let item = last.closest("li"); item; item = item.parentElement.closest("li")) {
-      item.querySelector("a").classList.add("active");
-    }
-  };
-  const observer = new IntersectionObserver(
-    (changes) => {
-      for (const { target, isIntersecting } of changes) {
-        if (isIntersecting) seen.add(target);
-        else seen.delete(target);
-      }
-      if (seen.size) mark(); // between two sections, the last one stays marked
-    },
-    { rootMargin: "-15% 0px -80%" }, // a band near the top, where readers look and links lead
-  );
-  for (const section of sections) observer.observe(section);
-}
+  },
+  { rootMargin: "-15% 0px -80%" },
+);
+for (const link of contents) spy.observe(section(link));
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop.
 const sizes = new ResizeObserver((changes) => {
@@ -251,7 +197,6 @@ const near = new IntersectionObserver(
   { rootMargin: "600px" },
 );
 
-/** A text area for code, in a box to which page.js adds colors: moved, it would lose the focus. */
 function editor(name, code) {
   const area = make("textarea", {
     rows: code.split("\n").length,
@@ -262,7 +207,7 @@ function editor(name, code) {
     wrap: "off",
   });
   area.defaultValue = code;
-  return make("div", { class: "editor highlight" }, area);
+  return area;
 }
 
 function ask(cell, check, given) {
@@ -290,26 +235,20 @@ for (const input of all("article :is(.cell_input, .highlight:not(.cell *))")) ne
 const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
 const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
 if (python && chapter in kept("typed")) runtime(); // restores edits
-let forgotten;
-function exchange(right, typed) {
-  forgotten = [kept("right"), kept("typed")];
-  localStorage.setItem("right", JSON.stringify(right));
-  localStorage.setItem("typed", JSON.stringify(typed));
-  showProgress();
-}
 function showProgress() {
   const list = document.querySelector(".bd-links");
-  const line = make("p", { class: "forget", role: "status" });
   for (const old of all(".right, .forget")) old.remove();
   for (const [name, { right, of }] of Object.entries(kept("right"))) {
     const link = all("a", list).find(({ pathname }) => pathname.endsWith(`/${name}.html`));
     link?.append(" ", make("span", { class: "right" }, `✓ ${right.length} of ${of}`));
   }
-  const forget = () => confirm("Forget all answers and edits in this book?") && exchange({}, {});
-  if (Object.keys({ ...kept("right"), ...kept("typed") }).length) {
-    line.append(button("Forget answers and edits", forget));
-  } else if (forgotten) line.append("Forgotten. ", button("Undo", () => exchange(...forgotten)));
-  if (line.firstChild) list?.append(line);
+  if (!Object.keys({ ...kept("right"), ...kept("typed") }).length) return;
+  const forget = () => {
+    if (!confirm("Forget all answers and edits in this book?")) return;
+    for (const name of ["right", "typed"]) localStorage.removeItem(name);
+    showProgress();
+  };
+  list?.append(make("p", { class: "forget" }, button("Forget answers and edits", forget)));
 }
 addEventListener("right", showProgress);
 addEventListener("storage", showProgress);

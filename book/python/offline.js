@@ -13,21 +13,6 @@ async function takeOver() {
 
 addEventListener("activate", (event) => event.waitUntil(takeOver()));
 
-/** Say that a page isn't kept, and list those that are. */
-async function missing(cache) {
-  const item = async ({ url }) => {
-    const title = /<title>(.*?)<\/title>/s.exec(await (await cache.match(url)).text())?.[1];
-    return `<li><a href="${url}">${title}</a></li>`;
-  };
-  const pages = (await cache.keys()).filter(({ url }) => /(\/|\.html)$/.test(new URL(url).pathname));
-  const list = (await Promise.all(pages.map(item))).join("");
-  const style = "color-scheme: light dark; font: 1rem/1.6 sans-serif; margin: 2rem auto; max-width: 40rem; padding: 0 1rem";
-  const text = `<!doctype html><html lang="en" style="${style}"><meta charset="utf-8">
-<meta name="viewport" content="width=device-width"><title>Not kept</title><h1>This page isn’t kept</h1>
-<p>There is no connection. Your browser keeps the pages that you opened since a cell first ran:</p><ul>${list}</ul>`;
-  return new Response(text, { status: 503, headers: { "Content-Type": "text/html" } });
-}
-
 async function answer(event) {
   const { request } = event;
   const cache = await caches.open(NAME);
@@ -40,7 +25,6 @@ async function answer(event) {
     return fresh;
   } catch (error) {
     if (kept) return kept;
-    if (request.mode === "navigate") return missing(cache);
     throw error;
   }
 }

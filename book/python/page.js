@@ -1,26 +1,23 @@
 // Cells that run in the page. Loaded when a reader first uses one, by book.js, whose functions it
 // uses.
-/* global all, make, addBar, button, chapter, editor, kept, sizes */
+/* global all, make, addBar, chapter, editor, kept, sizes */
 
 const here = new URL(".", import.meta.url).href;
 
-const address = (svg) => `data:image/svg+xml,${encodeURIComponent(svg)}`;
+const picture = (svg, alt) => make("img", { src: `data:image/svg+xml,${encodeURIComponent(svg)}`, alt });
 const mega = (bytes) => (bytes / 1e6).toFixed(1);
 const spoken = make("p", { class: "spoken", role: "status" });
 
-/** Show a status and announce it to screen readers; mere progress is only shown. */
-function say(cell, words, verdict = "") {
+/** Show how far something is. */
+function tell(cell, words, verdict = "") {
   cell.state.textContent = words;
   cell.state.dataset.verdict = verdict;
-  spoken.textContent = `${cell.name}: ${words}`;
 }
 
-/** Show how far something is; without a share, only that it goes on. */
-function tell(cell, words, share) {
-  const bar = make("progress", { "aria-label": words });
-  if (share !== undefined) bar.value = share;
-  cell.state.replaceChildren(`${words} `, bar);
-  cell.state.dataset.verdict = "";
+/** Show a status, and announce it to screen readers. */
+function say(cell, words, verdict) {
+  tell(cell, words, verdict);
+  spoken.textContent = `${cell.name}: ${words}`;
 }
 
 // ---------------------------------------------------------------- the worker
@@ -36,7 +33,7 @@ function hear({ data }) {
   if (!running) return;
   const { cell, resolve } = running;
   const { total, loaded, done, stream, text, svg, figure } = data;
-  if (total) tell(cell, `Loading Python: ${mega(loaded)} of ${mega(total)} MB`, loaded / total);
+  if (total) tell(cell, `Loading Python: ${mega(loaded)} of ${mega(total)} MB`);
   if (data.starting) tell(cell, "Starting Python …");
   if (data.running && !cell.state.textContent.includes(" of ")) tell(cell, "Running");
   if (stream) cell.print(stream, data.name);
@@ -51,13 +48,15 @@ async function keepForOffline() {
   const { serviceWorker } = navigator;
   if (!serviceWorker || serviceWorker.controller) return;
   try {
+    const known = await serviceWorker.getRegistration();
+    const controls = new Promise((go) => {
+      serviceWorker.addEventListener("controllerchange", go);
+      setTimeout(go, known ? 0 : 10_000); // after a forced reload it doesn't control the page
+    });
     const version = here.split("/").at(-2);
     await serviceWorker.register(new URL(`../../offline.js?version=${version}`, here));
     const { active } = await serviceWorker.ready;
-    // It soon controls the page, except after a forced reload.
-    for (let n = 0; n < 20 && !serviceWorker.controller; n++) {
-      await new Promise((go) => setTimeout(go, 50));
-    }
+    await controls;
     const files = performance.getEntriesByType("resource").map(({ name }) => name);
     active.postMessage([location.href.split("#")[0], ...files]);
   } catch {
@@ -95,19 +94,19 @@ async function post(cell, message) {
   return found;
 }
 
-/** Run cells in order until one fails, and return why; `asked` is the one that a reader started. */
+/** Run cells in order until one fails, and tell whether none did; a reader started `asked`. */
 async function runEach(list, asked) {
   for (const [n, cell] of list.entries()) {
-    const share = `${n + 1} of ${list.length}`;
-    if (list.length > 1) tell(asked, `Running ${cell.name}, ${share}`, n / list.length);
+    if (list.length > 1) tell(asked, `Running ${cell.name}, ${n + 1} of ${list.length}`);
     cell.box.classList.add("stale"); // the old output stays, dimmed, until there is new output
     const { stopped, error } = await post(cell, { source: cell.source, name: cell.name });
     cell.ran = stopped || error ? undefined : cell.source;
     if (!stopped) cell.finish(error);
     if (cell.ran !== undefined) continue;
     if (cell !== asked) say(asked, `It stopped at ${cell.name}: ${stopped ?? error.says}`);
-    return error?.type ?? stopped;
+    return false;
   }
+  return true;
 }
 
 /** Run a cell after the cells above that it needs (slices.py) and that haven't run yet. */
@@ -116,29 +115,24 @@ async function runOne(cell) {
     return say(cell, "Put your answer in the place of “...” first.");
   }
   const before = above(cell);
-  const waits = (other) => other.ran !== other.source;
   const sources = before.map(({ source }) => source);
   const needed = await post(cell, { sources, source: cell.source });
   if (needed.stopped) return;
-  const missed = needed.map((n) => before[n]).filter(waits);
-  const failed = await runEach([...missed, cell], cell);
-  if (failed !== "NameError" || !before.some(waits)) return;
-  say(cell, "It needs more of what stands above, which runs first.");
-  await runEach([...before.filter(waits), cell], cell);
+  const missed = needed.map((n) => before[n]).filter((other) => other.ran !== other.source);
+  await runEach([...missed, cell], cell);
 }
 
 /** Run all cells of the page, in order, except answers and solutions. */
 async function runAll(cell) {
   const list = cells.filter((each) => !each.check && !each.isSolution);
-  if (!(await runEach(list, cell))) say(cell, `All ${list.length} cells have run.`);
+  if (await runEach(list, cell)) say(cell, `All ${list.length} cells have run.`);
 }
 
 /** The cells that a cell may depend on; only solutions depend on solutions. */
 function above(cell) {
-  const follows = Node.DOCUMENT_POSITION_FOLLOWING;
-  const precedes = ({ box }) => box.compareDocumentPosition(cell.box) & follows;
+  const end = cells.indexOf(cell);
   const checks = ({ published }) => published.includes(`def ${cell.check}(`);
-  const before = cells.filter((other) => !other.check && (precedes(other) || checks(other)));
+  const before = cells.filter((other, n) => !other.check && (n < end || checks(other)));
   return before.filter((other) => cell.isSolution || !other.isSolution);
 }
 
@@ -155,18 +149,6 @@ function enqueue(cell, work) {
 }
 
 // ---------------------------------------------------------------- cells
-
-// What has a color in Python, by the names of Pygments' classes.
-const TOKENS = new RegExp(
-  [
-    /(?<c1>#.*)/,
-    /(?<s2>\b[fr]{0,2}(?:"""[^]*?"""|"(?:\\.|[^"\\\n])*"?|'(?:\\.|[^'\\\n])*'?))/,
-    /(?<mi>\b\d[\w.]*)/,
-    /(?<k>\b(?:and|as|assert|break|class|continue|def|del|elif|else|except|False|finally|for|from|if|import|in|is|lambda|None|not|or|pass|raise|return|True|try|while|with|yield)\b)/,
-    /(?<o>[-+*\/%@=<>!&|~^]+)/,
-  ].map(({ source }) => source).join("|"),
-  "g",
-);
 
 /** A cell of the chapter, or the box that book.js made for the answer to a check. */
 class Cell {
@@ -222,7 +204,7 @@ class Cell {
     const alt = edited ? `The picture that ${this.name} draws now` : this.alt;
     const label = "Figure, scrolls sideways if it is wide"; // as for the stored ones
     const scrolls = { class: "picture", role: "group", "aria-label": label };
-    this.show(make("div", scrolls, make("img", { src: address(svg), alt })));
+    this.show(make("div", scrolls, picture(svg, alt)));
   }
 
   async showFigure({ kind, state }, svg) {
@@ -233,7 +215,7 @@ class Cell {
     const ignore = () => {};
     const model = { get: (name) => shown[name], set: ignore, save_changes: ignore, on: ignore };
     figures.render({ model, el });
-    el.firstChild.append(make("img", { src: address(svg), alt: "" })); // for print
+    el.firstChild.append(picture(svg, "")); // for print
   }
 
   finish(error) {
@@ -261,35 +243,16 @@ class Cell {
     this.changed();
   }
 
-  /** Colors lie below the text area, whose own letters are transparent. */
   watch() {
-    const { area } = this;
-    this.colors = make("pre", { class: "colors", "aria-hidden": "true" });
-    area.before(this.colors);
-    area.addEventListener("scroll", () => (this.colors.scrollLeft = area.scrollLeft));
-    this.paint();
-    area.addEventListener("input", () => this.changed());
-    area.addEventListener("input", warm, { once: true });
-    area.addEventListener("keydown", (event) => this.press(event));
+    this.area.addEventListener("input", () => this.changed());
+    this.area.addEventListener("input", warm, { once: true });
+    this.area.addEventListener("keydown", (event) => this.press(event));
   }
 
   changed() {
     this.area.rows = this.source.split("\n").length;
     this.box.classList.toggle("edited", !this.check && this.source !== this.published);
-    this.paint();
     keep(this);
-  }
-
-  paint() {
-    const { source } = this;
-    const colored = [];
-    let end = 0;
-    for (const { 0: token, index, groups } of source.matchAll(TOKENS)) {
-      const kind = Object.keys(groups).find((name) => groups[name]);
-      colored.push(source.slice(end, index), make("span", { class: kind }, token));
-      end = index + token.length;
-    }
-    this.colors.replaceChildren(...colored, `${source.slice(end)}\n`);
   }
 
   /** Auto-indent: Enter keeps the line's indentation, one level deeper after a colon. */
@@ -309,7 +272,7 @@ class Cell {
     this.box.classList.remove("has-run", "stale");
     if (this.area) this.edit(this.published);
     if (!this.check) {
-      this.area?.parentElement.remove();
+      this.area?.remove();
       this.code.hidden = false;
     }
     say(this, "As it was published.");

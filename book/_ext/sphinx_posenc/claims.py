@@ -29,8 +29,8 @@ CHOICES = {
 }
 
 
-def filters(found: Counter[str]) -> str:
-    """Radio buttons that show the rows of a document or a verdict (see book.css), and a tally."""
+def filters() -> str:
+    """Radio buttons that show the rows of a document or a verdict (see book.css)."""
     html = ""
     for name, values in CHOICES.items():
         buttons = "".join(
@@ -39,11 +39,7 @@ def filters(found: Counter[str]) -> str:
             for value in ["all", *values]
         )
         html += f"<fieldset class='choices'><legend>{name}</legend>{buttons}</fieldset>"
-    shares = "".join(
-        f'<i class="{kind.replace(" ", "-")}" style="flex-grow: {found[kind]}"></i>'
-        for kind in CHOICES["verdict"]
-    )
-    return f'{html}<div class="tally" aria-hidden="true">{shares}</div>'
+    return html
 
 
 parse = cache(yaml.safe_load)
@@ -121,7 +117,7 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
             f"within limits, and {found['fails']} fail. Choose a document or a verdict to see its "
             "rows alone."
         )
-        above = [nodes.raw("", filters(found), format="html"), nodes.paragraph("", count)]
+        above = [nodes.raw("", filters(), format="html"), nodes.paragraph("", count)]
         table.parent.insert(table.parent.index(table), above)
 
 

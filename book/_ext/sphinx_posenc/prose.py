@@ -1,7 +1,7 @@
 """The text of a page: links to the glossary, tooltips, and where lines break.
 
 Each term of the glossary is linked where a chapter first uses it. A link to a term or reference has
-its definition as a title, which `book.js` shows as a tooltip. Lines don't break inside a number or
+its definition as a title, which browsers show as a tooltip. Lines don't break inside a number or
 a short equation, or between a short formula and what touches it; paths may break after a slash.
 """
 

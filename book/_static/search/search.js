@@ -123,55 +123,32 @@
     return [from ? "… " : "", ...parts, to < pieces.length ? " …" : ""];
   }
 
-  function result({ name, anchor, title, page, text }, n, roots) {
-    const link = make(
+  function result({ name, anchor, title, page, text }, roots) {
+    return make(
       "a",
-      { href: `${root}${name}.html${anchor && "#"}${anchor}`, role: "option", id: `hit-${n}` },
+      { href: `${root}${name}.html${anchor && "#"}${anchor}` },
       make("b", {}, ...excerpt(title, roots)),
       make("small", {}, page),
       make("span", {}, ...excerpt(text, roots)),
     );
-    link.addEventListener("click", () => sessionStorage.setItem("sought", [...roots].join(" ")));
-    return link;
   }
 
   /** Put a field and its results into a box. */
   window.showSearch = (box, query = "") => {
-    const field = make("input", {
-      type: "search",
-      placeholder: "Search the book",
-      "aria-label": "Search the book",
-      role: "combobox",
-      "aria-controls": "hits",
-      "aria-expanded": "true",
-      autocomplete: "off",
-      spellcheck: "false",
-    });
+    const label = "Search the book";
+    const named = { placeholder: label, "aria-label": label };
+    const field = make("input", { ...named, type: "search", autocomplete: "off", spellcheck: "false" });
     const said = make("p", { role: "status" });
-    const hits = make("div", { id: "hits", role: "listbox", "aria-label": "Results" });
-    let chosen = -1;
-    const choose = (n) => {
-      chosen = Math.max(-1, Math.min(hits.children.length - 1, n));
-      for (const [m, hit] of [...hits.children].entries()) hit.ariaSelected = m === chosen;
-      hits.children[chosen]?.scrollIntoView({ block: "nearest" });
-      field.setAttribute("aria-activedescendant", hits.children[chosen]?.id ?? "");
-    };
+    const hits = make("div", { id: "hits" });
     const show = () => {
       const { said: notes, words, results } = find(field.value);
       const roots = new Set(words.map(stem));
-      hits.replaceChildren(...results.slice(0, SHOWN).map((each, n) => result(each, n, roots)));
+      hits.replaceChildren(...results.slice(0, SHOWN).map((each) => result(each, roots)));
       const count = results.length > SHOWN ? `The best ${SHOWN} of ${results.length} sections.` : `${results.length} sections.`;
       said.textContent = words.length + notes.length ? [...notes, count].join(" ") : "A word, or a question.";
-      choose(-1);
     };
     field.addEventListener("input", show);
-    field.addEventListener("keydown", (event) => {
-      const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
-      if (step) choose(chosen + step);
-      else if (event.key === "Enter") hits.children[Math.max(0, chosen)]?.click();
-      else return;
-      event.preventDefault();
-    });
+    field.addEventListener("keydown", ({ key }) => key === "Enter" && hits.firstChild?.click());
     box.replaceChildren(field, said, hits);
     field.value = query;
     show();
