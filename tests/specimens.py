@@ -17,7 +17,7 @@ from torch import nn
 from posenc import checks, rotary_frequencies, sinusoidal_encoding, t5_buckets
 from posenc.book import hunt, tiny
 from posenc.checks import calls
-from posenc.checks.conventions import Convention
+from posenc.conventions import Convention
 from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotary_turns, rotate_pairs
 
 sys.path.append(str(Path(__file__).parents[1] / "notebooks"))  # for `python tests/test_checks.py`

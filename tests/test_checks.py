@@ -25,9 +25,9 @@ from torch import nn
 from posenc import checks
 from posenc.book import hunt
 from posenc.checks.arrays import Library, values
-from posenc.checks.conventions import Convention
 from posenc.checks.modules import rounded_products
 from posenc.checks.report import MARKS
+from posenc.conventions import Convention
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -133,7 +133,7 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     assert (report.failed, report.internal, report.passed) == ([], ["unique"], False)
     with pytest.raises(RuntimeError, match="checks failed, not your code: please report"):
         report.raise_if_failed()
-    monkeypatch.setattr("posenc.checks.conventions.agree", crashes)
+    monkeypatch.setattr("posenc.conventions.agree", crashes)
     assert "no such luck" in checks.check_table(table, laws=["shape"]).error
 
 

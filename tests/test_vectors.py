@@ -11,7 +11,7 @@ import vectors
 
 from posenc import angular_frequencies, read_config, rotary_frequencies
 from posenc.checks import KNOWN
-from posenc.checks.conventions import join
+from posenc.conventions import join
 from posenc.nn import rotate_pairs
 from posenc.scaling import SCALINGS
 

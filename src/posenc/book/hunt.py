@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.museum import MUSEUM, TABLES, wrong_table
 from posenc.encoding import sinusoidal_encoding
+from posenc.museum import MUSEUM, TABLES, wrong_table
 
 Encode = Callable[[int, int], Any]
 

@@ -27,8 +27,8 @@ from numpy.typing import ArrayLike, NDArray
 import posenc
 from posenc._validate import check_d_model, check_int, check_real
 from posenc.book import plots
-from posenc.checks.conventions import Convention
-from posenc.checks.museum import wrong_table
+from posenc.conventions import Convention
+from posenc.museum import wrong_table
 
 MIME = "application/vnd.posenc.figure+json"  # of kind and state, beside a picture in a notebook
 Floats = NDArray[np.float64]

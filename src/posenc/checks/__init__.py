@@ -26,12 +26,12 @@ from typing import TYPE_CHECKING, Any
 from posenc.checks import modules  # noqa: F401 - it registers laws
 from posenc.checks.adapters import Layer, Rotation, Table
 from posenc.checks.biases import Bias, Expected
-from posenc.checks.conventions import KNOWN, Convention
 from posenc.checks.decoders import Decoder
 from posenc.checks.laws import KINDS, LAWS, Law, Raised, choose, laws_of, run
-from posenc.checks.museum import MUSEUM, Exhibit
 from posenc.checks.probe import POSITIONS, TAGS, Probe
 from posenc.checks.report import QUIET, Report, Row, check_reasons
+from posenc.conventions import KNOWN, Convention
+from posenc.museum import MUSEUM, Exhibit
 
 if TYPE_CHECKING:
     from torch import nn

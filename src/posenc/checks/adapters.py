@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from posenc import conventions as conv
 from posenc._validate import check_int, check_positions, check_real
-from posenc.checks import conventions as conv
 from posenc.checks.arrays import Library, floats, guess_library, same_type, unit_of
-from posenc.checks.conventions import UNIT, Fit, Floats, Waves
 from posenc.checks.laws import Broken, Raised, Skip, WrongShape, user
 from posenc.checks.probe import POSITIONS, Turning, take
+from posenc.conventions import UNIT, Fit, Floats, Waves
 
 SCALES = {"1": (1.0, 0.0), "1/√d": (1.0, -0.5), "1/√(d/2)": (math.sqrt(2), -0.5), "√d": (1.0, 0.5)}
 """Usual factors of all rows: a number, and a power of the width that multiplies it."""

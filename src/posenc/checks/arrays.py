@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc.checks.conventions import UNIT, Floats
 from posenc.checks.laws import Broken, Raised, user
+from posenc.conventions import UNIT, Floats
 
 UNITS = {"float64": 2.0**-53, "float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 UNITS["TF32"] = UNITS["float16"]

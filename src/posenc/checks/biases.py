@@ -10,9 +10,9 @@ import numpy as np
 
 from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
 from posenc.checks.arrays import floats, values
-from posenc.checks.conventions import Floats
 from posenc.checks.laws import Broken, Measured, Skip, compared, law, user
 from posenc.checks.probe import Probe
+from posenc.conventions import Floats
 
 LENGTH = 24
 LONG = 300  # beyond T5's last bucket, which begins at 128

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from posenc.checks.arrays import floats, values
-from posenc.checks.conventions import AROUND, Floats
 from posenc.checks.laws import Broken, Measured, Raised, Skip, WrongShape, largest, law, sign
 from posenc.checks.pairs import NEAR, TORCH, TURNING, exact_rows
+from posenc.conventions import AROUND, Floats
 
 FAR = (300, 513, *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)), 999_999)
 """Distant positions, around the usual lengths of tables."""

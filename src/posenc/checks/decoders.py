@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 
 from posenc._validate import check_int
 from posenc.checks.arrays import Library, floats, guess_library, unit_of
-from posenc.checks.conventions import Floats
 from posenc.checks.laws import Broken, Measured, Skip, compared, largest, law, sign, user
 from posenc.checks.probe import POSITIONS, Probe, take
+from posenc.conventions import Floats
 
 NAMES: dict[str, tuple[str, ...]] = {
     "positions": POSITIONS,

@@ -27,8 +27,8 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.museum import MUSEUM
 from posenc.checks.report import Report, Row
+from posenc.museum import MUSEUM
 
 Measured = tuple[float, float, str]
 """A law's result: the measured error, the bound, and a note."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks import conventions as conv
+from posenc import conventions as conv
 from posenc.checks.adapters import MOVES, SCALES, Rotation
 from posenc.checks.arrays import name_of
-from posenc.checks.conventions import PAIRS, Convention, Floats, Waves
 from posenc.checks.laws import Broken, Measured, Skip, compared, largest, law, sign
-from posenc.checks.museum import TABLES, wrong_table
 from posenc.checks.probe import positions_near
+from posenc.conventions import PAIRS, Convention, Floats, Waves
+from posenc.museum import TABLES, wrong_table
 
 TURNING, TORCH = "table module rotary", "module rotary"
 NO_PAIRS = "no two dimensions turn together, neighbors or halves"

@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from posenc import conventions as conv
 from posenc._validate import check_base, check_int
-from posenc.checks import conventions as conv
 from posenc.checks.arrays import Library, floats, same_type
-from posenc.checks.conventions import PAIRS, UNIT, Convention, Fit, Floats, Waves
 from posenc.checks.laws import Measured, Raised, WrongShape, compared
+from posenc.conventions import PAIRS, UNIT, Convention, Fit, Floats, Waves
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""

@@ -9,8 +9,8 @@ from html import escape
 from itertools import groupby
 from typing import Any
 
-from posenc.checks.conventions import Convention
-from posenc.checks.museum import Exhibit
+from posenc.conventions import Convention
+from posenc.museum import Exhibit
 
 STATUS = ("passed", "failed", "internal", "expected", "follows", "skipped")
 MARKS = dict(zip(STATUS, "✓✗?!·–", strict=True))
