@@ -177,7 +177,6 @@ RIGHT = {  # by kind: words of the report, if any, the subject, and options of t
         ("another kind: its col", learned),
         ("another kind: a learned table", learned, {"tags": ["learned"]}),
         ("is in half precision", lambda n, d: in_torch(n, d).bfloat16()),
-        ("", lambda n, d: strict.asarray(table(n, d))),
         (", of 32", lambda n, d: table(min(n, 40), d)),
     ],
     "module": [
@@ -365,6 +364,7 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("padded", Pair(lambda t, positions=None, mask=None: DECODER.full(t, positions))),
         ("moved", ABSOLUTE),
         ("repeat", counting_up(lambda *_: next(CALLS), ABSOLUTE), {"relative": False}),
+        ("steps", Pair(DECODER.full, lambda t, cache: DECODER.full(t))),
     ],
 }
 

@@ -24,9 +24,9 @@ from torch import nn
 
 from posenc import checks
 from posenc.book import hunt
-from posenc.checks.arrays import Library, values
-from posenc.checks.modules import rounded_products
-from posenc.checks.report import MARKS
+from posenc.checks.calls import rounded_products
+from posenc.checks.laws import MARKS
+from posenc.checks.probe import Library, values
 from posenc.conventions import Convention
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
@@ -128,9 +128,9 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     assert "laws.py" not in report.error
     assert report["norm"].note == "follows from shape"
     assert one("unique", "rotary", crashes).measured == "RuntimeError: no such luck"
-    monkeypatch.setattr("posenc.checks.pairs.nearest_rows", crashes)
-    report = checks.check_table(table, laws=["shape", "unique"])
-    assert (report.failed, report.internal, report.passed) == ([], ["unique"], False)
+    monkeypatch.setattr("posenc.checks.pairs.compared", crashes)
+    report = checks.check_table(table, laws=["shape", "norm"])
+    assert (report.failed, report.internal, report.passed) == ([], ["norm"], False)
     with pytest.raises(RuntimeError, match="checks failed, not your code: please report"):
         report.raise_if_failed()
     monkeypatch.setattr("posenc.conventions.agree", crashes)
@@ -183,7 +183,6 @@ TABLE, ROTARY, MODULE = checks.check_table, checks.check_rotary, checks.check_mo
 BAD = [  # what is called with a subject and options, and the message
     (TABLE, 3, {}, "a subject must be callable, got 3"),
     (TABLE, table, {"widths": [9]}, "widths must be even"),
-    (TABLE, table, {"widths": "16"}, "widths must be an int, got '16'"),
     (TABLE, table, {"laws": "norm"}, "laws must be a list"),
     (TABLE, table, {"laws": ["norm", "peace"]}, r"got \['peace'\]"),
     (TABLE, table, {"convention": "mine"}, "must be a Convention or one of"),
@@ -196,12 +195,10 @@ BAD = [  # what is called with a subject and options, and the message
     (MODULE, nn.LayerNorm(4), {}, "pass d_model"),
     (MODULE, nn.LayerNorm(4), {"d_model": "4"}, "d_model must be an int, got '4'"),
     (MODULE, NoWidth, {}, "no width"),
-    (checks.check_bias, len, {"base": 3}, "unexpected keyword argument 'base'"),
     (checks.check_bias, len, {"expected": 3}, "expected must be 'alibi', 't5' or a"),
     (checks.check_decoder, len, {"step": 3}, "step must be callable, got 3"),
     (checks.check, table, {"kind": "sofa"}, "kind must be one of table.*'sofa'"),
-    (checks.parametrize_with_checks, [table], {"expect": {"x": ""}}, "got 'x'"),
-    (checks.parametrize_with_checks, [table], {"expect": {"norm": 3}}, "reason, got norm = 3"),
+    (checks.Report("", "", None, ()).expecting, {"x": ""}, {}, "got 'x'"),
     (Convention, "sofa", {}, "layout must be one of interleaved; .* got 'sofa'"),
     (Convention, "halves", {"share": 0}, "share must be above 0 and at most 1, got 0"),
     (Convention, "halves", {"step": 0}, "step must be positive, or 'one turn', got 0"),
@@ -221,12 +218,10 @@ def test_an_argument_that_is_wrong_is_named(call, subject, options, message):
 
 def test_a_report_says_what_is_wrong():
     report = judge("table", hunt.dimension_for_pair)
-    text, page = repr(report), report._repr_html_()
+    text = repr(report)
     assert "convention: none known" in text
     assert "most likely: The exponent counts dimensions" in text
     assert "exhibit 2, chapter 14: notebooks/14_bug_museum.html#exhibit-2" in text
-    assert page.count("<tr>") == len([*report]) + 1
-    assert 'href="../notebooks/14_bug_museum.html#' in page
     with pytest.raises(AssertionError, match="✗ norm"):
         report.raise_if_failed()
     found = json.loads(json.dumps(report.as_dict()))
@@ -249,9 +244,8 @@ def test_expected_failures(tmp_path):
         [hunt.own_exponent], expect=file, laws=["shape", "norm", "convention"]
     ).mark.args[1]
     assert (shape.id, norm.id) == ("own_exponent-shape", "own_exponent-norm")
-    assert (*shape.marks, norm.marks[0].kwargs) == ({"reason": "halved", "strict": True},)
     shape.values[0]()
-    with pytest.raises(AssertionError, match="most likely"):
+    with pytest.raises(pytest.xfail.Exception, match="expected: halved"):
         norm.values[0]()
     with pytest.raises(pytest.skip.Exception, match="none was requested"):
         convention.values[0]()
@@ -286,22 +280,17 @@ def test_exit_codes(arguments, code, said, monkeypatch, capsys):
 
 
 def test_the_hunt_says_what_a_test_caught_missed_and_accused():
-    def strict(encode):
-        assert encode(4, 8).dtype == np.float32, "not in 32 bits\nbut more"
-
     def good(encode):
-        same = np.isclose(encode(3000, 8), table(3000, 8), atol=1e-3)
-        if not same[:, 0::2].all():
+        if not np.allclose(encode(3000, 8), table(3000, 8), atol=1e-3):
             raise AssertionError
-        return bool(same.all())
 
+    blind = hunt.hunt(lambda encode: encode(4, 8).dtype == np.float32)
+    assert "false alarm: two loops (it returned False)" in blind
     little = hunt.hunt(lambda encode: len(encode(4, 8)) == 4)
     assert f"missed: {checks.MUSEUM['minus sign'].says} (exhibit 10)" in little
-    assert "false alarm: two loops (not in 32 bits)" in hunt.hunt(strict)
     best = hunt.hunt(good)
     assert "It caught 7 of 7 bugs, and rejected 0 of 3 correct tables." in best
     assert "caught: rounded positions (AssertionError)" in best
-    assert "caught: own exponent (it returned False)" in best
     assert best.endswith("Nothing is left to find: a good test.")
 
 

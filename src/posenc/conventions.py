@@ -29,8 +29,6 @@ LAYOUTS = ("interleaved", "sin, cos", "cos, sin", "interleaved, cos first")
 COSINE_FIRST = ("cos, sin", "interleaved, cos first")
 ROTARY_LAYOUTS = ("neighbors", "halves")
 EXPONENTS = {"d/2": 0, "d/2 - 1": 1}
-EXTENTS = ("whole", "partial", "proportional")
-DIRECTIONS = ("up", "down", "backwards")
 AROUND = "one turn"  # DETR's step: the rows share one turn, 2π / L each
 USUAL_STEPS: tuple[float | str, ...] = (1.0, 1000.0, AROUND)
 PAIRS = 3  # needed to tell a base: any two frequencies fit one
@@ -75,7 +73,8 @@ class Convention:
     def __post_init__(self) -> None:
         """Validate the parameters."""
         allowed = {"layout": (*LAYOUTS, *ROTARY_LAYOUTS), "rule": (*EXPONENTS,)}
-        allowed |= {"direction": DIRECTIONS, "extent": EXTENTS}
+        allowed["direction"] = ("up", "down", "backwards")
+        allowed["extent"] = ("whole", "partial", "proportional")
         for name, each in allowed.items():
             if (found := getattr(self, name)) not in each:
                 raise ValueError(f"{name} must be one of {'; '.join(each)}; got {found!r}")
@@ -118,15 +117,15 @@ class Convention:
 
     def __str__(self) -> str:
         """Describe it in one line."""
-        count = f"counted from {self.first:g} {self.direction}"
+        text = f"{self.layout}; exponent i/({self.rule}); base {self.base:.10g}; "
         if self.layout in ROTARY_LAYOUTS or self.direction == "backwards":
-            count = f"turned {'forwards' if self.direction == 'up' else self.direction}"
+            text += f"turned {'forwards' if self.direction == 'up' else self.direction}"
+        else:
+            text += f"counted from {self.first:g} {self.direction}"
         if self.step != 1:
-            step = self.step if isinstance(self.step, str) else f"{self.step:.7g}"
-            count += f" in steps of {step}"
+            text += f" in steps of {self.step if self.step == AROUND else f'{self.step:.7g}'}"
         if self.extent != "whole":
-            count += f"; {self.extent}, {self.share:.4g} of the width"
-        text = f"{self.layout}; exponent i/({self.rule}); base {self.base:.10g}; {count}"
+            text += f"; {self.extent}, {self.share:.4g} of the width"
         return f"{text} ({names})" if (names := ", ".join(self.names())) else text
 
 
@@ -300,11 +299,10 @@ def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | No
     common = []
     for one, *_ in found[0]:
         same = [[two for two in each if alike(one, two.convention, math.inf)] for each in found]
-        every = [two for each in same for two in each]
         if all(same):
-            together = all(alike(one, two.convention) for two in every)
-            start = max(two.start for two in every) if together else math.inf
-            common.append(Fit(one, max(two.frequency for two in every), start))
+            known, frequency, starts = zip(*itertools.chain(*same), strict=True)
+            together = all(alike(one, two) for two in known)
+            common.append(Fit(one, max(frequency), max(starts) if together else math.inf))
 
     def rank(fit: Fit) -> tuple[float, ...]:
         one = fit.convention
@@ -318,10 +316,9 @@ def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | No
 def alike(one: Convention, two: Convention, start: float = 1e-3) -> bool:
     """Whether two are equal up to their share, as precisely as float32 tells, or start anywhere."""
     same = replace(one, base=two.base, step=two.step, first=two.first, share=two.share) == two
-    near = one.step == two.step
-    if AROUND not in (one.step, two.step):
-        near = math.isclose(float(one.step), float(two.step), rel_tol=1e-5)
-    return same and near and same_base(one.base, two.base) and abs(one.first - two.first) <= start
+    steps = [math.inf if each == AROUND else float(each) for each in (one.step, two.step)]
+    same = same and math.isclose(*steps, rel_tol=1e-5)
+    return same and same_base(one.base, two.base) and abs(one.first - two.first) <= start
 
 
 def same_base(one: float, two: float) -> bool:

@@ -6,7 +6,8 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
+
+from posenc.conventions import Floats
 
 
 @dataclass(frozen=True)
@@ -82,17 +83,14 @@ TABLES += ["rounded positions", "rows for columns", "swapped power"]
 """The wrong tables that `wrong_table` makes; the last is another form of "minus sign"."""
 
 
-def wrong_table(
-    name: str, seq_len: int, d_model: int, base: float = 10_000.0
-) -> NDArray[np.float64]:
+def wrong_table(name: str, seq_len: int, d_model: int, base: float = 10_000.0) -> Floats:
     """Return a wrong table of the museum.
 
     The slipped parenthesis is `/ d_model // 2`: floor division turns a small negative number into
     -1. Rounded positions are stored in float16, which can't represent every integer beyond 2048.
     """
-    j, positions = np.arange(d_model), np.arange(seq_len, dtype=float)[:, None]
-    log = math.log(base)
-    pair, cosine = 2 * (j // 2) / d_model, j % 2 == 1
+    k, j = np.ogrid[:seq_len, :d_model]
+    pair, log = 2 * (j // 2) / d_model, math.log(base)
     exponents = {
         "dimension for pair": 2 * j / d_model,
         "own exponent": j / d_model,
@@ -103,8 +101,6 @@ def wrong_table(
     omega = base ** -exponents.get(name, pair)
     if name == "swapped power":
         omega = np.where(pair > 0, np.maximum(pair, 1e-300) ** (1 / base), 0.0)
-    if name == "rounded positions":
-        positions = positions.astype(np.float16).astype(float)
-    if name == "rows for columns":
-        cosine = np.broadcast_to(positions % 2 == 1, (seq_len, d_model))
-    return np.where(cosine, np.cos(positions * omega), np.sin(positions * omega))
+    angles = (k.astype(np.float16) if name == "rounded positions" else k).astype(float) * omega
+    cosine = (k if name == "rows for columns" else j) % 2 == 1
+    return np.where(cosine, np.cos(angles), np.sin(angles))

@@ -17,19 +17,18 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.checks import modules  # noqa: F401 - it registers laws
+from posenc.checks import calls  # noqa: F401 - it registers laws
 from posenc.checks.adapters import Layer, Rotation, Table
-from posenc.checks.biases import Bias, Expected
+from posenc.checks.biases import Bias
 from posenc.checks.decoders import Decoder
-from posenc.checks.laws import KINDS, LAWS, Law, Raised, choose, laws_of, run
-from posenc.checks.probe import POSITIONS, TAGS, Probe
-from posenc.checks.report import QUIET, Report, Row, check_reasons
+from posenc.checks.laws import KINDS, LAWS, QUIET, Law, Report, Row, choose, laws_of, name_of, run
+from posenc.checks.probe import POSITIONS, TAGS
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import MUSEUM, Exhibit
 
@@ -38,8 +37,7 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN", "LAWS", "MUSEUM", "TAGS", "Convention", "Exhibit", "Law", "Report"]
 __all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
-__all__ += ["check_rotary", "check_table", "expected_failures", "kind_of", "laws_of"]
-__all__ += ["parametrize_with_checks"]
+__all__ += ["check_rotary", "check_table", "kind_of", "laws_of", "parametrize_with_checks"]
 
 
 def check_table(encode: Callable[..., Any], **options: Any) -> Report:
@@ -66,16 +64,10 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
     laws : iterable of str, optional
         Names of the laws to test, from those that `laws_of` lists; all of them by default.
     """
-    return _run(Table, encode, **options)
+    return run(Table, encode, **options)
 
 
-def check_module(
-    module: nn.Module | Callable[[int], nn.Module],
-    *,
-    d_model: int | None = None,
-    batch_first: bool | None = None,
-    **options: Any,
-) -> Report:
+def check_module(module: nn.Module | Callable[[int], nn.Module], **options: Any) -> Report:
     """Check a layer that adds positions to embeddings: a copy of it in evaluation mode.
 
     Parameters
@@ -91,18 +83,10 @@ def check_module(
     **options
         As for `check_table`.
     """
-    return _run(Layer, module, d_model=d_model, batch_first=batch_first, **options)
+    return run(Layer, module, **options)
 
 
-def check_rotary(
-    rotate: Callable[..., Any],
-    *,
-    frequencies: Any = None,
-    attention_factor: float = 1.0,
-    axes: int | Sequence[int] | None = None,
-    library: Any = None,
-    **options: Any,
-) -> Report:
+def check_rotary(rotate: Callable[..., Any], **options: Any) -> Report:
     """Check a function, or a torch module, that turns queries and keys.
 
     Parameters
@@ -116,8 +100,8 @@ def check_rotary(
         Radians per position of each pair, if they aren't powers of a base: the result of
         `posenc.rotary_frequencies` for yarn, llama3 and the like; with several axes, shape
         (axes, pairs). For one width.
-    attention_factor : float
-        Multiplier of the rotated dimensions.
+    attention_factor : float, optional
+        Multiplier of the rotated dimensions, by default 1.
     axes : int or sequence of int, optional
         For positions of shape (seq_len, axes), such as time, height and width: the number of axes,
         or the axis of each pair, as in ``[0, 0, 0, 0, 1, 1, 2, 2]`` (sections) or
@@ -129,13 +113,10 @@ def check_rotary(
     **options
         As for `check_table`.
     """
-    options |= {"frequencies": frequencies, "attention_factor": attention_factor, "axes": axes}
-    return _run(Rotation, rotate, library=library, **options)
+    return run(Rotation, rotate, **options)
 
 
-def check_bias(
-    bias: Callable[[int], Any], *, causal: bool = False, expected: Expected = None, **options: Any
-) -> Report:
+def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
     A penalty may stop growing at some distance. A learned bias, such as T5's, may treat later keys
@@ -146,8 +127,8 @@ def check_bias(
     bias : callable
         ``bias(seq_len)`` returns shape (seq_len, seq_len) or (heads, seq_len, seq_len), query by
         key, of floats or integers.
-    causal : bool
-        Whether a mask hides later keys; their entries are then ignored.
+    causal : bool, optional
+        Whether a mask hides later keys; their entries are then ignored. By default False.
     expected : "alibi", "t5" or callable, optional
         What it should be: ALiBi with its authors' slopes for that number of heads; any bias that
         has one value for each of T5's buckets (32, the last from distance 128 on); or a function
@@ -155,18 +136,11 @@ def check_bias(
     **options
         `tags` and `laws`, as for `check_table`.
     """
-    return _run(Bias, bias, causal=causal, expected=expected, **options)
+    return run(Bias, bias, **options)
 
 
 def check_decoder(
-    full: Callable[..., Any],
-    step: Callable[..., Any] | None = None,
-    *,
-    vocabulary: int = 8,
-    length: int = 24,
-    relative: bool = True,
-    library: Any = None,
-    **options: Any,
+    full: Callable[..., Any], step: Callable[..., Any] | None = None, **options: Any
 ) -> Report:
     """Check a small decoder: whole texts, steps, chunks, padding, packing and shifted positions.
 
@@ -182,17 +156,17 @@ def check_decoder(
     step : callable, optional
         ``step(tokens, cache)`` continues from a cache, None at first, and returns the scores of
         these tokens and the new cache. It may have arguments for ``positions`` and ``mask``.
-    vocabulary, length : int
-        The tokens are 1, …, vocabulary - 1, at least 3; 0 is padding. The texts have `length`
-        tokens, at least 12: more than an attention window or a table has, to test beyond it.
-    relative : bool
+    vocabulary, length : int, optional
+        The tokens are 1, …, vocabulary - 1, and 0 is padding: 8 by default, at least 3. The texts
+        have `length` tokens, by default 24, at least 12: more than an attention window or a table
+        has, to test beyond it.
+    relative : bool, optional
         Whether scores depend only on offsets, as with RoPE and ALiBi, unless a norm with weights
-        follows the rotation.
+        follows the rotation. By default True.
     library, **options
         As for `check_rotary`; `tags` and `laws`, as for `check_table`.
     """
-    options |= {"step": step, "vocabulary": vocabulary, "length": length, "relative": relative}
-    return _run(Decoder, full, library=library, **options)
+    return run(Decoder, full, step=step, **options)
 
 
 _EVERY = (check_table, check_module, check_rotary, check_bias, check_decoder)
@@ -228,16 +202,6 @@ def kind_of(subject: Any) -> str:
     return "bias" if len(given) == 1 else "rotary" if places else "table"
 
 
-def expected_failures(file: str | Path) -> dict[str, dict[str, str]]:
-    """Read expected failures from a TOML file: a table per subject, a ``law = "reason"`` per line.
-
-    A subject has the name that its report gives it.
-    """
-    import tomllib  # not among what a page loads
-
-    return tomllib.loads(Path(file).read_text("utf-8"))
-
-
 def parametrize_with_checks(
     subjects: Iterable[Any],
     kind: str | None = None,
@@ -247,9 +211,9 @@ def parametrize_with_checks(
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Decorate a pytest function to run as one test per subject and law.
 
-    The function takes one argument, ``check``, and calls it. Expected failures, laws with reasons
-    or a file of them (`expected_failures`), are strict xfails. The other arguments are those of
-    `check`.
+    The function takes one argument, ``check``, and calls it. Expected failures, as for
+    `Report.expecting`, are xfails; a law that passes in spite of one fails. The other arguments are
+    those of `check`.
     """
     import pytest
 
@@ -258,36 +222,15 @@ def parametrize_with_checks(
         row = report()[law]
         if row.status in QUIET:
             pytest.skip(row.note)
+        if row.status == "expected":
+            pytest.xfail(row.note)
         replace(report(), rows=(row,)).raise_if_failed()
 
-    known = expected_failures(expect) if isinstance(expect, (str, Path)) else None
     parameters = []
     for subject in subjects:
-        laws = [law.name for law in choose(kind or kind_of(subject), options.get("laws"))]
-        reasons: Any = expect or {} if known is None else known.get(_name(subject), {})
-        check_reasons(reasons, laws)
-        report = cache(partial(check, subject, kind, **options))
-        for law in laws:
-            marks = pytest.mark.xfail(reason=reasons[law], strict=True) if law in reasons else ()
-            test, name = partial(one_law, report, law), f"{_name(subject)}-{law}"
-            parameters.append(pytest.param(test, id=name, marks=marks))
+        report = cache(lambda one=subject: check(one, kind, **options).expecting(expect or {}))
+        for law in choose(kind or kind_of(subject), options.get("laws")):
+            test, name = partial(one_law, report, law.name), f"{name_of(subject)}-{law.name}"
+            parameters.append(pytest.param(test, id=name))
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)
     return decorator
-
-
-def _run(
-    probe: type[Probe], subject: Any, laws: Iterable[str] | None = None, **options: Any
-) -> Report:
-    """Test the laws on a probe of a subject."""
-    if not callable(subject):
-        raise TypeError(f"a subject must be callable, got {subject!r}")
-    try:
-        made = probe(subject, **options)
-    except Raised as error:  # a layer can't be made
-        raise error.__cause__ or error from None
-    return run(made, _name(subject), laws)
-
-
-def _name(subject: Any) -> str:
-    """Return the name of a function, a class, or a layer's class."""
-    return str(getattr(subject, "__qualname__", type(subject).__name__))

@@ -41,9 +41,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
             step = {"step": resolve_name(given.step)} if given.step else {}
             report = checks.check(resolve_name(target), kind, **options, **step)
             for each in given.expect:
-                file, (law, _, reason) = each.endswith(".toml"), each.partition("=")
-                known = checks.expected_failures(each) if file else {report.subject: {law: reason}}
-                report = report.expecting(known.get(report.subject, {}))
+                law, _, reason = each.partition("=")
+                report = report.expecting(each if each.endswith(".toml") else {law: reason})
             trouble = f"{report.rows[0].measured}\n{report.error}" if report.raised else ""
         except (Exception, SystemExit) as error:  # an import or a layer may raise anything
             trouble = describe(error)

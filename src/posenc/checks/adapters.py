@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import inspect
 import math
 import sys
 from collections.abc import Callable, Sequence
@@ -17,9 +16,8 @@ from numpy.typing import NDArray
 
 from posenc import conventions as conv
 from posenc._validate import check_int, check_positions, check_real
-from posenc.checks.arrays import Library, floats, guess_library, same_type, unit_of
 from posenc.checks.laws import Broken, Raised, Skip, WrongShape, user
-from posenc.checks.probe import POSITIONS, Turning, take
+from posenc.checks.probe import POSITIONS, Library, Turning, argument, floats, same_type, unit_of
 from posenc.conventions import UNIT, Fit, Floats, Waves
 
 SCALES = {"1": (1.0, 0.0), "1/√d": (1.0, -0.5), "1/√(d/2)": (math.sqrt(2), -0.5), "√d": (1.0, 0.5)}
@@ -92,19 +90,11 @@ class Table(Turning):
         return np.asarray(rows + np.where(np.asarray(x) == 0, 0, sums))
 
     def halves(self) -> list[tuple[str, str, Any]]:
-        try:
-            named = "dtype" in inspect.signature(self.subject).parameters
-        except (TypeError, ValueError):  # of a builtin
-            named = False
-        if not named:
+        if not argument(self.subject, ["dtype"]):
             raise Skip("no argument `dtype`")
         tensor = hasattr(self.table_of(self.rows, self.widths[0]), "detach")
         name = "bfloat16" if tensor else "float16"
         return [(name, "float32", partial(self.floats_of, half=name))]
-
-    @cached_property
-    def main(self) -> Floats:
-        return self.table(self.rows, self.widths[0])
 
     @property
     def down(self) -> bool:  # type: ignore[override]
@@ -161,7 +151,8 @@ class Table(Turning):
             omega = conv.measure(waves[0])[0]
             doubled = np.abs(conv.wrapped(omega[1:] - 2 * omega[:-1])).max() < 1e-4 < abs(omega[0])
             return "frequencies double from pair to pair, as NeRF's do" if doubled else ""
-        columns = (self.main - self.main.mean(axis=0)) * np.hanning(self.rows)[:, None]
+        columns = self.table(self.rows, self.widths[0])
+        columns = (columns - columns.mean(axis=0)) * np.hanning(self.rows)[:, None]
         energy = np.abs(np.fft.rfft(columns, axis=0)) ** 2
         near = energy.argmax(axis=0) + np.arange(-2, 3)[:, None]
         peak = np.take_along_axis(energy, np.clip(near, 0, len(energy) - 1), axis=0).sum(axis=0)
@@ -176,40 +167,43 @@ class Layer(Table):
     kind = "module"
 
     def __init__(
-        self, module: Any, d_model: int | None, batch_first: bool | None, **options: Any
+        self, module: Any, d_model: Any = None, batch_first: Any = None, **options: Any
     ) -> None:
         import torch  # not among what a table needs
 
         super().__init__(self.added, **options)
-        width = None if d_model is None else check_int("d_model", d_model, minimum=2)
-        self.torch: Any = torch
         self.library = Library(torch)
         self.fixed: bool = isinstance(module, torch.nn.Module)
         self.make: Callable[[int], Any] = module
         if self.fixed:
             fixed = user(copy.deepcopy, module)
             self.make = lambda d_model: fixed
-            self.widths = (width or width_of(fixed),)
+            tables = [each for each in (*fixed.buffers(), *fixed.parameters()) if each.ndim > 1]
+            sizes = [getattr(fixed, name, None) for name in WIDTH]
+            sizes = [each for each in (*sizes, *(t.shape[-1] for t in tables)) if type(each) is int]
+            if d_model is None and not sizes:
+                raise ValueError("the width of the layer can't be inferred: pass d_model")
+            width = sizes[0] if d_model is None else d_model
+            self.widths = (check_int("d_model", width, minimum=2),)
         self.layer: Callable[[int], Any] = cache(lambda d_model: user(self.make, d_model).eval())
         self.module: Any = self.layer(self.widths[0])
         first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
         self.batch_first: bool = bool(first)
-        names = list(inspect.signature(self.module.forward).parameters)
-        self.positions: str | None = take(names, POSITIONS)
+        self.positions: str | None = argument(self.module.forward, POSITIONS)
         self.free: bool = self.positions is not None
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
         module = self.layer(x.shape[-1]) if via is None else via
         named = {} if positions is None else {str(self.positions): positions}
-        with self.torch.set_grad_enabled(x.requires_grad):
+        with self.library.namespace.set_grad_enabled(x.requires_grad):
             out = user(module, x if self.batch_first else x.transpose(0, 1), **named)
         out = out[0] if isinstance(out, tuple) else out
         return out if self.batch_first else out.transpose(0, 1)
 
     def added(self, seq_len: int, d_model: int) -> Any:
         """Return what the layer adds to the first of two equal sequences."""
-        made = self.raw(self.torch.zeros(2, seq_len, d_model), None)
+        made = self.raw(self.library.array(np.zeros((2, seq_len, d_model))), None)
         floats(made)  # of both sequences
         return made[0]
 
@@ -230,18 +224,7 @@ class Layer(Table):
         return min((1.0, math.sqrt(x.shape[2])), key=lambda one: abs(one - found))
 
     def halves(self) -> list[tuple[str, str, Any]]:
-        half = user(copy.deepcopy(self.module).to, self.torch.bfloat16)
-        return [("bfloat16", "bfloat16", half)]
-
-
-def width_of(module: Any) -> int:
-    """Infer the width of a layer from its attributes or its table."""
-    tables = [each for each in (*module.buffers(), *module.parameters()) if each.ndim > 1]
-    sizes = [getattr(module, name, None) for name in WIDTH] + [each.shape[-1] for each in tables]
-    for size in sizes:
-        if isinstance(size, int):
-            return size
-    raise ValueError("the width of the layer can't be inferred: pass d_model")
+        return [("bfloat16", "bfloat16", user(copy.deepcopy(self.module).bfloat16))]
 
 
 class Rotation(Turning):
@@ -274,19 +257,21 @@ class Rotation(Turning):
                 raise ValueError(f"frequencies need a row per axis, got {len(omega)}, axes={axes}")
             if omega.ndim == 2:
                 self.omega, self.omega_of_axes = omega.sum(axis=0), omega
-        made = cache(rotate) if isinstance(rotate, type) else lambda d_model: rotate
-        self.made: Callable[[int], Any] = made
+        make: Any = rotate if isinstance(rotate, type) else lambda d_model: rotate
+        self.made: Callable[[int], Any] = cache(make)
         self.norm_weights: Callable[[int], Floats | None] = cache(self.find_norm)
         self.pair_dims: Callable[[int, str], Pairs | None] = cache(self.find_pairs)
         self.measured: Callable[[int], Floats] = cache(lambda d: self.matrices(range(self.rows), d))
 
         def turned(tried: Library) -> Any:
             self.library = tried
-            x = self.give(np.ones((2, 3, self.candidate_widths[0])))
+            x = self.library.array(np.ones((2, 3, self.widths[0])))
             x = x.requires_grad_() if tried.name == "torch" else x
-            return made(x.shape[-1])(x, self.places(range(3)))
+            return self.made(x.shape[-1])(x, self.places(range(3)))
 
-        self.library = guess_library(turned) if library is None else Library(library)
+        self.library = Library.of(library, turned)
+        taken = tuple(d for d in self.widths if self.takes(range(3), d))  # a layer may have one
+        self.widths = taken or self.widths[:1]
 
     def places(self, positions: Any) -> Any:
         found = np.asarray(positions, dtype=np.int64)
@@ -331,13 +316,6 @@ class Rotation(Turning):
     def reaches(self, seq_len: int) -> bool:
         return self.takes([seq_len - 1])
 
-    @cached_property
-    def widths(self) -> tuple[int, ...]:
-        """The widths that the function takes; a layer may have just one."""
-        tried = self.candidate_widths
-        found = tuple(d for d in tried if self.takes(range(3), d))
-        return found or (len(self.matrices(range(3), tried[0])),)  # raises
-
     @property
     def module(self) -> Any:
         return self.made(self.widths[0])
@@ -358,10 +336,8 @@ class Rotation(Turning):
         return self.measured(d_model)[:, self.permutation(d_model)]
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
-        if max(positions, default=0) < self.rows:
-            matrices = self.measured(self.widths[0])[list(positions)]
-        else:
-            matrices = self.matrices(positions)
+        near = max(positions, default=0) < self.rows
+        matrices = self.measured(self.widths[0])[[*positions]] if near else self.matrices(positions)
         return np.asarray(np.einsum("kij,...kj->...ki", matrices, x))
 
     def allowed(self, x: Any, meant: Floats, positions: Sequence[int], unit: float) -> Floats:
@@ -374,7 +350,8 @@ class Rotation(Turning):
         mixed = np.abs(self.measured(self.widths[0])).max(axis=0) > 0
         size = np.abs(x) @ (mixed | mixed.T)  # a permuted output, or its gradient
         unit = unit * max(self.attention_factor, 1)
-        return np.asarray((self.tau(positions, unit) + self.tau(positions) + 2 * unit) * size)
+        once, again = (self.taus(positions, each).max(axis=1) for each in (unit, UNIT))
+        return np.asarray((once + again + 2 * unit)[:, None] * size)
 
     def halves(self) -> list[tuple[str, str, Any]]:
         names = [name for name in ("bfloat16", "float16") if hasattr(self.library.namespace, name)]
@@ -390,12 +367,10 @@ class Rotation(Turning):
         if not len(moving):
             return None
         first, last = int(moving[0]), int(moving[-1])
+        part, whole = first + np.arange((last - first) // 2 + 1), np.arange(d_model // 2)
+        tried = [(part, part + len(part)), (whole, whole + len(whole))]
         if layout == "neighbors":
-            one = np.arange(first - first % 2, last + 1, 2)
-            tried = [(one, one + 1)]
-        else:
-            part, whole = np.arange((last - first) // 2 + 1), np.arange(d_model // 2)
-            tried = [(first + part, first + part + len(part)), (whole, whole + len(whole))]
+            tried = [(even := np.arange(first - first % 2, last + 1, 2), even + 1)]
         for one, two in (pair for pair in tried if pair[1][-1] < d_model):
             made = np.eye(d_model) + np.zeros_like(matrices)
             made[:, one, one] = made[:, two, two] = matrices[:, one, one]
@@ -431,30 +406,27 @@ class Rotation(Turning):
         rotation. In neighbors, both remain possible.
         """
         one, two = self.pair_dims(d_model, layout)  # type: ignore[misc]
-        turning, half = waves.shape[1], d_model // 2
+        turning, half, found = waves.shape[1], d_model // 2, []
         extents = {"partial": len(one), "proportional": half}
         if turning == half:
             extents = {"whole": half}
         elif layout == "halves":
             del extents["partial" if two[0] - one[0] == half else "proportional"]
-        known: dict[str, Any] = {"share": turning / half}
-        known |= {"direction": "backwards"} if self.backwards else {}
-        return [
-            fit._replace(convention=replace(fit.convention, extent=extent, **known))
-            for extent, whole in extents.items()
-            for fit in conv.fits(waves, layout, self.unit, whole)
-        ]
+        for extent, whole in extents.items():
+            for fit in conv.fits(waves, layout, self.unit, whole):
+                way = "backwards" if self.backwards else fit.convention.direction
+                known = replace(fit.convention, extent=extent, share=turning / half, direction=way)
+                found.append(fit._replace(convention=known))
+        return found
 
     def off(self, positions: Sequence[int]) -> Waves | None:
         """Return how far turns are from the convention's 50-digit values, if there are any."""
-        pairs, first, known = len(self.dims[0]), 0.0, self.convention
+        pairs, first, omega = len(self.dims[0]), 0.0, []
         if self.omega is not None:
             omega = [Decimal(float(each)) for each in self.omega]
-        elif known is not None:
+        elif known := self.convention:
             omega, first = known.omega(self.widths[0]), known.first
-        else:
-            return None
-        if any(omega[pairs:]):
+        if not omega or any(omega[pairs:]):
             return None
         omega = omega[:pairs] + [Decimal(0)] * (pairs - len(omega))
         angles = conv.reduced_angles([int(k) + Decimal(first) for k in positions], omega)

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
-from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
-from posenc.checks.arrays import floats, values
+from posenc.attention import alibi_bias, t5_buckets
 from posenc.checks.laws import Broken, Measured, Skip, compared, law, user
-from posenc.checks.probe import Probe
+from posenc.checks.probe import Probe, floats, values
 from posenc.conventions import Floats
 
 LENGTH = 24
 LONG = 300  # beyond T5's last bucket, which begins at 128
-
-Expected = str | Callable[[int], Any] | None
 
 
 class Bias(Probe):
@@ -25,11 +22,14 @@ class Bias(Probe):
 
     kind = "bias"
 
-    def __init__(self, bias: Any, causal: bool, expected: Expected, **options: Any) -> None:
+    def __init__(
+        self, bias: Any, causal: bool = False, expected: Any = None, **options: Any
+    ) -> None:
         super().__init__(bias, **options)
         if not (expected in (None, "alibi", "t5") or callable(expected)):
             raise ValueError(f"expected must be 'alibi', 't5' or a function, got {expected!r}")
         self.causal, self.expected = causal, expected
+        self.tags |= {"causal"} if causal else set()
 
     def square(self, seq_len: int, make: Callable[[int], Any] | None = None) -> Floats:
         """Return the bias with a head axis, and 0 where a causal mask hides it."""
@@ -84,40 +84,35 @@ def expected_values(probe: Bias) -> Measured:
     """
     if probe.expected is None:
         raise Skip("none were requested")
-    if probe.expected == "t5":
-        return one_value_per_bucket(probe)
+    if probe.expected == "t5":  # entries of one bucket are equal, those of neighboring ones differ
+        offsets = np.subtract.outer(np.arange(LONG), np.arange(LONG)).T
+        seen = offsets <= 0 if probe.causal else offsets < LONG
+        entries, offsets = probe.square(LONG)[:, seen], offsets[seen]
+        buckets = t5_buckets(offsets, bidirectional=not probe.causal)
+        numbers, first, of = np.unique(buckets, return_index=True, return_inverse=True)
+        levels = entries[:, first]
+        if (wrong := (entries != levels[:, of]).any(axis=0)).any():
+            where = offsets[of == of[wrong.argmax()]]
+            how = f"offsets {where.min()} to {where.max()} should share a bucket, but differ"
+            cause = "a boundary is off by one, or the number of buckets or the largest distance is "
+            raise Broken(how, f"{cause}another")
+        same = (levels[:, 1:] == levels[:, :-1]).all(axis=0) & (np.diff(numbers) == 1)
+        if same.sum() > len(numbers) // 2:
+            raise Skip("most buckets have the same values: use random ones")
+        if same.any():
+            how = "buckets {} and {} have the same values".format(*numbers[same.argmax() :])
+            raise Broken(how, "a boundary is off, or two buckets are one")
+        return 0.0, 0.0, f"{len(numbers)} buckets"
     alibi, heads = probe.expected == "alibi", len(probe.main)
-    make: Any = (lambda n: alibi_bias(heads, n)) if alibi else probe.expected
-    wanted = probe.square(LENGTH, make)
+    wanted = probe.square(LENGTH, partial(alibi_bias, heads) if alibi else probe.expected)
     limit = 4 * probe.unit * float(np.abs(wanted).max())
     if alibi and (wrong := (np.abs(probe.main - wanted) > limit).any(axis=(1, 2))).any():
-        head, slopes = int(wrong.argmax()), alibi_slopes(heads)
-        how = f"head {head} has slope {-probe.main[head, 1, 0]:.6g}, not {slopes[head]:.6g}"
+        head = int(wrong.argmax())
+        one, other = (-each[head, 1, 0] for each in (probe.main, wanted))
         cause = "if the number of heads isn't a power of two, the slopes of the power below come "
-        raise Broken(how, cause + "first, then every second one of the power above")
+        cause += "first, then every second one of the power above"
+        raise Broken(f"head {head} has slope {one:.6g}, not {other:.6g}", cause)
     return compared(probe.main, wanted, limit, "head {}")
-
-
-def one_value_per_bucket(probe: Bias) -> Measured:
-    """Compare entries of one bucket, and then those of neighboring buckets: they must differ."""
-    offsets = np.subtract.outer(np.arange(LONG), np.arange(LONG)).T
-    bucket = t5_buckets(offsets, bidirectional=not probe.causal)
-    seen = offsets <= 0 if probe.causal else np.ones_like(bucket, dtype=bool)
-    numbers, first, of = np.unique(bucket[seen], return_index=True, return_inverse=True)
-    entries, offsets = probe.square(LONG)[:, seen], offsets[seen]
-    levels = entries[:, first]
-    if (wrong := (entries != levels[:, of]).any(axis=0)).any():
-        where = offsets[of == of[wrong.argmax()]]
-        how = f"offsets {where.min()} to {where.max()} should share a bucket, but differ"
-        cause = "a boundary is off by one, or the number of buckets or the largest distance is "
-        raise Broken(how, f"{cause}another")
-    same = (levels[:, 1:] == levels[:, :-1]).all(axis=0) & (np.diff(numbers) == 1)
-    if same.sum() > len(numbers) // 2:
-        raise Skip("most buckets have the same values: use random ones")
-    if same.any():
-        cause, one = "a boundary is off, or two buckets are one", numbers[same.argmax()]
-        raise Broken(f"buckets {one} and {one + 1} have the same values", cause)
-    return 0.0, 0.0, f"{len(numbers)} buckets"
 
 
 @law("mirror", "bias")
@@ -126,8 +121,6 @@ def mirror(probe: Bias) -> Measured:
 
     Likely: the distance is signed; a learned bias may do this: tags=['learned'].
     """
-    if probe.causal:
-        raise Skip("a causal mask hides the other side")
     back = probe.main.swapaxes(1, 2)
     if np.array_equal(probe.main, -back) and probe.main.any():
         raise Broken("the bias forward is minus the one backward", "signed distance")
@@ -135,7 +128,7 @@ def mirror(probe: Bias) -> Measured:
 
 
 @law("penalty", "bias", after="offset mirror")
-def penalty(probe: Bias) -> Measured:
+def penalty(probe: Bias) -> None:
     """No word gets a bonus, and no farther word a smaller penalty.
 
     Likely: the sign or the distance is wrong; a learned bias may do this: tags=['learned'].
@@ -148,4 +141,3 @@ def penalty(probe: Bias) -> Measured:
     if (flat := np.ptp(last, axis=1) == 0).any():
         how = f"head {flat.argmax()} has one penalty for all words"
         raise Broken(how, "the slope is 0, or was rounded to it")
-    return 0.0, 0.0, ""

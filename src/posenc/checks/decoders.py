@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -12,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posenc._validate import check_int
-from posenc.checks.arrays import Library, floats, guess_library, unit_of
-from posenc.checks.laws import Broken, Measured, Skip, compared, largest, law, sign, user
-from posenc.checks.probe import POSITIONS, Probe, take
+from posenc.checks.laws import Broken, Measured, Skip, compared, law, sign, user
+from posenc.checks.probe import POSITIONS, Library, Probe, argument, floats, unit_of
 from posenc.conventions import Floats
 
 NAMES: dict[str, tuple[str, ...]] = {
@@ -27,7 +25,6 @@ TEXTS = 5  # a fault may begin at four
 
 Found = Iterator[tuple[Floats, Any, str]]
 """Scores, those that they should equal, and words for the note."""
-Pairs = Callable[["Decoder"], Found]
 BOUND = "√u·s, half the digits: summing in another order costs a few u of the scores' spread s"
 
 
@@ -37,23 +34,27 @@ class Decoder(Probe):
     kind = "decoder"
 
     def __init__(
-        self, full: Any, step: Any, vocabulary: int, length: int, library: Any, **options: Any
+        self,
+        full: Any,
+        step: Any = None,
+        vocabulary: int = 8,
+        length: int = 24,
+        relative: bool = True,
+        library: Any = None,
+        **options: Any,
     ) -> None:
-        self.relative: bool = options.pop("relative")
         super().__init__(full, **options)
         if not (step is None or callable(step)):
             raise TypeError(f"step must be callable, got {step!r}")
-        self.step, self.length = step, check_int("length", length, minimum=12)
+        self.step, self.relative = step, relative
+        self.length = check_int("length", length, minimum=12)
         most = check_int("vocabulary", vocabulary, minimum=3) - 1
         drawn = np.random.default_rng(0).integers(1, most + 1, (TEXTS, length))
         drawn[:, 1] = 1 + drawn[:, 0] % most  # the first two always differ
         self.tokens: NDArray[np.int_] = drawn
         self.positions: NDArray[np.int_] = np.broadcast_to(np.arange(length), drawn.shape)
 
-        def whole(tried: Library) -> Any:
-            return full(tried.array(drawn, "int64"))
-
-        self.library = guess_library(whole) if library is None else Library(library)
+        self.library = Library.of(library, lambda tried: full(tried.array(drawn, "int64")))
 
     def read(
         self, tokens: NDArray[Any], lengths: Sequence[int] = (), needed: str = "", **given: Any
@@ -66,14 +67,15 @@ class Decoder(Probe):
         if call is None:
             raise Skip("no step")
         found, cache, mask = [], None, given.get("mask")
-        known, seq_len = [*inspect.signature(call).parameters], tokens.shape[1]
-        named = {name: given[each] for each in given if (name := take(known, NAMES[each]))}
-        if needed and not {*named} & {*NAMES[needed]}:
+        named = {name: given[each] for each in given if (name := argument(call, NAMES[each]))}
+        if needed and not argument(call, NAMES[needed]):
             raise Skip(f"no argument for {needed}")
-        for part in filter(len, np.split(np.arange(seq_len), np.cumsum(lengths or [seq_len]))):
+        for part in filter(len, np.split(np.arange(tokens.shape[1]), np.cumsum(lengths))):
             now = {name: self.library.array(x[:, part], x.dtype.name) for name, x in named.items()}
             kept = [cache] if lengths else []
             made = user(call, self.library.array(tokens[:, part], "int64"), *kept, **now)
+            if lengths and not (isinstance(made, (tuple, list)) and len(made) == 2):
+                raise Broken("no pair", "a step returns two things: its scores, and the new cache")
             made, cache = made if lengths else (made, None)
             self.unit, scores = unit_of(made), floats(made, finite=mask is None)
             if scores.ndim != 3 or scores.shape[:2] != tokens[:, part].shape:
@@ -103,18 +105,16 @@ class Decoder(Probe):
         return tokens, meant, {"mask": mask, "positions": np.maximum(mask.cumsum(axis=1) - 1, 0)}
 
 
-def same(after: str, likely: str) -> Callable[[Pairs], Pairs]:
+def same(after: str, likely: str) -> Callable[[Callable[[Decoder], Found]], Any]:
     """Register a law: scores that a function yields equal others, to half of the digits."""
 
-    def register(pairs: Pairs) -> Pairs:
-        def test(probe: Decoder) -> Measured:
-            found = []
+    def register(pairs: Callable[[Decoder], Found]) -> Any:
+        def test(probe: Decoder) -> Iterator[Measured]:
             for one, two, what in pairs(probe):
                 off = np.abs(one - two).max(axis=2)
                 wrong = np.flatnonzero((off > probe.bound).any(axis=0))
                 first = f"from token {wrong[0]} on" if len(wrong) else "token {1}"
-                found.append(compared(off, 0, probe.bound, f"{what}{first}, text {{0}}"))
-            return largest(found)
+                yield compared(off, 0, probe.bound, f"{what}{first}, text {{0}}")
 
         test.__doc__ = f"{pairs.__doc__}\n\nBound: {BOUND}. Likely: {likely}."
         law(pairs.__name__, "decoder", after)(test)
@@ -240,7 +240,7 @@ def moved(probe: Decoder) -> Found:
         raise Skip("positions are absolute")
     later = probe.positions + 100
     yield probe.read(probe.tokens, (), "positions", positions=later), probe.whole, ""
-    if probe.step is not None and {*inspect.signature(probe.step).parameters} & {*POSITIONS}:
+    if probe.step and argument(probe.step, POSITIONS):
         yield probe.read(probe.tokens, CHUNKS, positions=later), probe.whole, "in chunks, "
 
 

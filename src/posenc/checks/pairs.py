@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from posenc import conventions as conv
 from posenc.checks.adapters import MOVES, SCALES, Rotation
-from posenc.checks.arrays import name_of
 from posenc.checks.laws import Broken, Measured, Skip, compared, largest, law, sign
-from posenc.checks.probe import positions_near
-from posenc.conventions import PAIRS, Convention, Floats, Waves
+from posenc.checks.probe import positions_near, type_of
+from posenc.conventions import PAIRS, Convention, Waves
 from posenc.museum import TABLES, wrong_table
 
 TURNING, TORCH = "table module rotary", "module rotary"
@@ -28,13 +28,12 @@ def shape(probe: Any) -> Measured:
 
     Likely: an axis is missing, extra or swapped.
     """
-    d_model = probe.widths[0]
     if probe.kind == "rotary":
-        for given in ((5, d_model), (2, 5, d_model), (2, 3, 5, d_model)):
-            probe.call(np.ones(given), range(5))  # raises if the shape is another
+        for lead in ((), (2,), (2, 3)):
+            probe.call(probe.draw(lead, 5), range(5))  # raises if the shape is another
         return 0.0, 0.0, f"{probe.library.name}, widths {', '.join(map(str, probe.widths))}"
     shapes = " and ".join("{} × {}".format(*probe.table(probe.rows, d).shape) for d in probe.widths)
-    return 0.0, 0.0, f"{shapes}, {name_of(probe.table_of(probe.rows, d_model))}"
+    return 0.0, 0.0, f"{shapes}, {type_of(probe.table_of(probe.rows, probe.widths[0]))}"
 
 
 @law("norm", TURNING, after="batch")
@@ -53,8 +52,8 @@ def norm(probe: Any) -> Measured:
         note += "" if name == "1" else f", all rows times {name}"
     else:
         times = " and ".join(dict.fromkeys(f"{size:.4g}" for size in probe.factor[1].values()))
-        cause = "; if it is intended, check the table divided by it"
-        cause = f"a factor other than {', '.join(SCALES)}{cause}"
+        cause = f"a factor other than {', '.join(SCALES)}"
+        cause += "; if it is intended, check the table divided by it"
         raise Broken(f"all rows are multiplied by {times}", cause)
     for d_model in probe.widths:
         matrices, size = probe.turned(d_model), d_model / 2
@@ -138,17 +137,16 @@ def identity(probe: Any) -> Measured:
     factor, sizes = probe.attention_factor, np.ones(probe.widths[0])
     if factor != 1 and probe.layout is not None:
         sizes[np.concatenate(probe.dims)] = factor
-    order = permutation(probe)
+    order, limit = permutation(probe), 2 * probe.unit * max(factor, 1)
     note = f"dimension {{}}{order and f'; {order}, which no score notices'}"
-    limit = 2 * probe.unit * max(factor, 1)
     return compared(probe.turned(len(sizes))[0], np.diag(sizes), limit, note)
 
 
 def permutation(probe: Rotation) -> str:
     """Describe the permutation of a rotation's output, or return ""."""
     order = [*probe.permutation(probe.widths[0])]
-    listed = " ".join(map(str, order))
-    return "" if order == sorted(order) else f"the output is permuted: {listed}"
+    changed = order != sorted(order)
+    return f"the output is permuted: {' '.join(map(str, order))}" if changed else ""
 
 
 @law("frequencies", TURNING, after="start norm shift identity")
@@ -159,10 +157,19 @@ def frequencies(probe: Any) -> Measured:
     Likely: the exponent isn't a known one; if that is intended, pass `frequencies`.
     """
     if probe.layout is None:
-        circle = "no pair of columns stays on a circle"
-        raise Broken(NO_PAIRS if probe.kind == "rotary" else circle)
-    if probe.omega is not None:
-        return requested_frequencies(probe)
+        columns = probe.kind != "rotary"
+        raise Broken("no pair of columns stays on a circle" if columns else NO_PAIRS)
+    if probe.omega is not None:  # requested
+        omega, (one, two) = np.asarray(probe.omega), probe.dims
+        apart, asked = int(two[0] - one[0]) if probe.layout == "halves" else len(one), len(omega)
+        invisible = probe.layout == "neighbors" and apart < asked and not omega[apart:].any()
+        if apart != asked and not invisible:  # trailing pairs that don't turn
+            how = f"{len(one)} pairs turn, {apart} are paired, but {asked} were requested"
+            cause = "the pairs span the wrong part of the head: a partial rotation pairs within "
+            raise Broken(how, f"{cause}its part, a proportional one across the whole head")
+        found = np.pad(probe.measured_omega, (0, asked - len(probe.measured_omega)))
+        limit = conv.fitted(omega, probe.rows) / probe.rows
+        return compared(conv.wrapped(found - omega), 0, limit, "pair {}")
     if probe.fit is not None:
         found = probe.fit.convention.base
         if probe.base is None or conv.same_base(found, probe.base):
@@ -170,40 +177,23 @@ def frequencies(probe: Any) -> Measured:
         how = f"base {found:.10g}, but {probe.base:.10g} was requested"
         raise Broken(how, "lost setting")
     if probe.kind == "rotary" and probe.axes:
-        return largest([frequencies_of_axis(probe, axis) for axis in range(probe.axes)])
+        fits = []
+        for axis in range(probe.axes):  # the pairs of each by themselves, as in an axial encoding
+            omega = np.abs(probe.omegas[axis, np.abs(probe.omegas).argmax(axis=0) == axis])
+            if len(omega) < PAIRS:
+                raise Skip(f"coordinate {axis} turns {len(omega)} pairs: too few for a base")
+            waves = np.exp(1j * np.outer(np.arange(probe.rows), omega))
+            if not (best := conv.agree([[*conv.fits(waves, str(probe.layout), probe.unit)]])):
+                raise Broken(f"no known base and exponent fit the pairs of coordinate {axis}")
+            fits.append((best.frequency, 1.0, f"coordinate {axis} by itself, {IN_UNITS}"))
+        return largest(fits)
     if (most := max(waves.shape[1] for waves in probe.readable[probe.layout])) < PAIRS:
         raise Skip(f"{most} pairs turn; a base takes at least {PAIRS}: pass larger widths")
     raise Broken("no known base and exponent fit all widths")
 
 
-def requested_frequencies(probe: Rotation) -> Measured:
-    """Compare the frequencies with requested ones."""
-    omega, (one, two) = np.asarray(probe.omega), probe.dims
-    apart, asked = int(two[0] - one[0]) if probe.layout == "halves" else len(one), len(omega)
-    invisible = probe.layout == "neighbors" and apart < asked and not omega[apart:].any()
-    if apart != asked and not invisible:  # trailing pairs that don't turn
-        how = f"{len(one)} pairs turn, {apart} are paired, but {asked} were requested"
-        cause = "the pairs span the wrong part of the head: a partial rotation pairs within its "
-        raise Broken(how, f"{cause}part, a proportional one across the whole head")
-    found = np.pad(probe.measured_omega, (0, asked - len(probe.measured_omega)))
-    limit = conv.fitted(omega, probe.rows) / probe.rows
-    return compared(conv.wrapped(found - omega), 0, limit, "pair {}")
-
-
-def frequencies_of_axis(probe: Rotation, axis: int) -> Measured:
-    """Fit the pairs of an axis by themselves, as in an axial encoding."""
-    omega = np.abs(probe.omegas[axis, np.abs(probe.omegas).argmax(axis=0) == axis])
-    if len(omega) < PAIRS:
-        raise Skip(f"coordinate {axis} turns {len(omega)} pairs: too few for a base")
-    waves = np.exp(1j * np.outer(np.arange(probe.rows), omega))
-    best = conv.agree([list(conv.fits(waves, str(probe.layout), probe.unit))])
-    if best is None:
-        raise Broken(f"no known base and exponent fit the pairs of coordinate {axis}")
-    return best.frequency, 1.0, f"coordinate {axis} by itself, {IN_UNITS}"
-
-
 @law("convention", TURNING, after="start norm shift identity frequencies")
-def convention(probe: Any) -> Measured:
+def convention(probe: Any) -> None:
     """The convention is the requested one.
 
     Bound: exact, except numbers: base 1e-4, step 1e-5, start 1e-3, as precise as float32 allows.
@@ -223,7 +213,6 @@ def convention(probe: Any) -> Measured:
         how = f"dimensions {first} to {probe.dims[1][-1]} of {probe.widths[0]} turn, not the first"
         cause = "a partial rotation turns the first dimensions of a head: slices are swapped"
         raise Broken(how, cause)
-    return 0.0, 0.0, ""
 
 
 @law("unique", TURNING, after="batch start norm shift far frequencies")
@@ -236,33 +225,25 @@ def unique(probe: Any) -> Measured:
     seq_len, d_model = probe.at_most(probe.length), probe.widths[0]
     if probe.kind == "rotary":
         x = np.repeat([[1, 0.5]], d_model // 2, axis=1).repeat(seq_len, axis=0)
-        return nearest_rows(probe.call(x, range(seq_len)), probe.unit)
-    return nearest_rows(probe.table(seq_len, d_model) / probe.scale, probe.unit)
-
-
-def nearest_rows(table: Floats, unit: float) -> Measured:
-    """Measure the smallest distance between two rows.
-
-    Identical rows differ by rounding: 2u for each entry of either, so 4u√d in total.
-    """
+        table = probe.call(x, range(seq_len))
+    else:
+        table = probe.table(seq_len, d_model) / probe.scale
     squares, found = (table**2).sum(axis=1), (math.inf, 0, 0)
-    for start in range(0, len(table) - 1, 256):  # in parts, to save memory
+    for start in range(0, seq_len - 1, 256):  # in parts, to save memory
         part, later = slice(start, start + 256), table[start:]
         apart = squares[part, None] + squares[start:] - 2 * table[part] @ later.T
         np.fill_diagonal(apart, math.inf)
         one, two = sorted(int(each) for each in np.unravel_index(apart.argmin(), apart.shape))
         near = float(np.linalg.norm(later[one] - later[two]))
         found = min(found, (near, start + one, start + two))
-    nearest, one, two = found
-    limit = 4 * unit * math.sqrt(table.shape[1])
-    if nearest <= limit:
-        raise Broken(f"rows {one} and {two} are {nearest:.1e} apart")
-    note = f"nearest of {len(table)}: rows {one} and {two}, {nearest:.2g} apart"
-    return limit / nearest, 1.0, note
+    near, one, two = found
+    if near <= (limit := 4 * probe.unit * math.sqrt(d_model)):
+        raise Broken(f"rows {one} and {two} are {near:.1e} apart")
+    return limit / near, 1.0, f"nearest of {seq_len}: rows {one} and {two}, {near:.2g} apart"
 
 
 @law("axes", "rotary", after="norm")
-def axes(probe: Rotation) -> Measured:
+def axes(probe: Rotation) -> Iterator[Measured]:
     """Turning by several coordinates equals turning by each in sequence.
 
     Bound: (2n + 1)τ for n coordinates: a product of n matrices, and the one of all of them.
@@ -282,21 +263,19 @@ def axes(probe: Rotation) -> Measured:
         raise Broken(f"coordinate {int(still.argmax())} turns nothing")
     if asked is not None and [*owner] != [*asked]:
         raise Broken(f"coordinates {by_pair}, where {' '.join(map(str, asked))} are asked for")
-    found = []
     if probe.omega_of_axes is not None:
         size = min(omegas.shape[1], probe.omega_of_axes.shape[1])
         meant = probe.omega_of_axes[:, :size]
         limit = conv.fitted(meant.max(axis=0), probe.rows) / probe.rows
-        note = "coordinate {}, pair {}"
-        found.append(compared(conv.wrapped(omegas[:, :size] - meant), 0, limit, note))
+        off = conv.wrapped(omegas[:, :size] - meant)
+        yield compared(off, 0, limit, "coordinate {}, pair {}")
     mixed = np.random.default_rng(0).integers(0, probe.rows, (5, probe.axes))
     together, apart = probe.matrices_of_axes(mixed), np.eye(probe.widths[0])
     for axis in np.eye(probe.axes, dtype=np.int64):
         apart = probe.matrices_of_axes(axis * mixed) / probe.attention_factor @ apart
-    allowed = (2 * probe.axes + 1) * probe.tau(mixed.max(axis=1))[:, :, None]
-    note = f"coordinates {{}}; {by_pair}"
-    found.append(compared(together / probe.attention_factor, apart, allowed, note, mixed.tolist()))
-    return largest(found)
+    allowed = (2 * probe.axes + 1) * probe.taus(mixed.max(axis=1)).max(axis=1)[:, None, None]
+    together, note = together / probe.attention_factor, f"coordinates {{}}; {by_pair}"
+    yield compared(together, apart, allowed, note, mixed.tolist())
 
 
 @law("float32", TURNING, after="start norm shift offset identity frequencies far unique")
@@ -340,7 +319,8 @@ def exact_rows(probe: Any, off: Waves, positions: list[int], note: str = PLACE) 
 @sign("table module", f"{ROWS} start steps batch token empty")
 def known_table(probe: Any) -> str | None:
     """Compare with the museum's tables, at the requested base and the usual one."""
-    table, d_model = probe.main, probe.widths[0]
+    d_model = probe.widths[0]
+    table = probe.table(probe.rows, d_model)
     if (np.abs(table - table[0]) < 1e-6).all():
         equal = "batch for sequence" if probe.kind == "module" else "all rows are equal"
         return equal if table.any() else "sum thrown away"
@@ -367,7 +347,7 @@ def no_rule(probe: Any) -> str | None:
 @sign("table module", ROWS)
 def other_rows(probe: Any) -> str | None:
     """Look for rows of the right table in another order, or for some that were trained."""
-    table = probe.main
+    table = probe.table(probe.rows, probe.widths[0])
     if probe.layout is not None:
         right = Convention(probe.layout, base=probe.base or 10_000.0)
         rows = right.table(probe.rows, probe.widths[0])
@@ -379,31 +359,25 @@ def other_rows(probe: Any) -> str | None:
 
 @sign("rotary", "norm shift offset")
 def wrong_factor(probe: Any) -> str | None:
-    """Say what the attention factor is, if all turned dimensions have one, and not the asked."""
-    squares, asked = (probe.turned(probe.widths[0]) ** 2).sum(axis=1), probe.attention_factor
+    """Look for another attention factor than the asked, and for angles laid out for other pairs."""
+    matrices, asked = probe.turned(probe.widths[0]), probe.attention_factor
+    squares = (matrices**2).sum(axis=1)
     size = math.sqrt(squares.max() if squares.max() > 1 + 1e-3 else squares.min())
-    if abs(size - asked) < 1e-3 or np.ptp(squares, axis=0).max() > 1e-3:
-        return None
-    if asked == 1:
-        how = f"everything is multiplied by {size:.6g}: if that is an attention factor, such as "
-        return f"{how}YaRN's, pass attention_factor={size:.6g}"
-    missing = abs(size - 1) < 1e-3  # else it was applied twice, or is another
-    return f"the attention factor, {asked:.6g}, is missing" if missing else "attention factor"
-
-
-@sign("rotary", "norm shift offset")
-def mixed_angles(probe: Any) -> str | None:
-    """Look for halves that are turned by the angles of neighbors, or the other way around."""
-    matrix = probe.turned(probe.widths[0])[1]
-    cos, half = np.diag(matrix), len(matrix) // 2
-    partner = int(np.abs(matrix - np.diag(cos)).argmax(axis=0)[0])
+    if abs(size - asked) >= 1e-3 and np.ptp(squares, axis=0).max() <= 1e-3:
+        if asked == 1:
+            how = f"everything is multiplied by {size:.6g}: if that is an attention factor, such as"
+            return f"{how} YaRN's, pass attention_factor={size:.6g}"
+        missing = abs(size - 1) < 1e-3  # else it was applied twice, or is another
+        return f"the attention factor, {asked:.6g}, is missing" if missing else "attention factor"
+    cos, half = np.diag(matrices[1]), len(matrices[1]) // 2
+    partner = int(np.abs(matrices[1] - np.diag(cos)).argmax(axis=0)[0])
     apart = {half: cos[0::2] - cos[1::2], 1: cos[:half] - cos[half:]}  # 0 in the other layout
     if partner not in apart or not np.abs(apart[partner]).max() < MOVES < np.ptp(cos):
         return None
     paired, laid = ("halves", "neighbors") if partner == half else ("neighbors", "halves")
-    how = {"neighbors": "`repeat_interleave(2)`", "halves": "`cat((omega, omega))`"}
+    code = {"neighbors": "`repeat_interleave(2)`", "halves": "`cat((omega, omega))`"}
     cause = f"pairs are {paired}, but their angles are laid out for {laid}"
-    return f"{cause}: {how[laid]} is taken for {how[paired]}"
+    return f"{cause}: {code[laid]} is taken for {code[paired]}"
 
 
 @sign("table module rotary", "identity")
@@ -418,9 +392,8 @@ def wrong_frequencies(probe: Any) -> str | None:
     """Compare the measured frequencies with the requested ones, pair by pair."""
     if probe.omega is None or probe.layout is None:
         return None
-    size = min(len(probe.measured_omega), len(probe.omega))
-    asked = probe.omega[:size]
-    ratio = probe.measured_omega[:size][asked > 0] / asked[asked > 0]
+    both = zip(probe.measured_omega, probe.omega, strict=False)
+    ratio = np.array([found / asked for found, asked in both if asked > 0])
     wrong = np.flatnonzero(np.abs(ratio - 1) >= NEAR)
     if len(ratio) >= PAIRS and wrong.size and not {0, len(ratio) - 1} & {*wrong}:
         how = f"the ramp is wrong: pairs {wrong[0]} to {wrong[-1]} differ, the fastest and the "

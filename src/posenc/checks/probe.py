@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
+import inspect
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import cached_property
+from types import ModuleType
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from posenc import conventions as conv
 from posenc._validate import check_base, check_int
-from posenc.checks.arrays import Library, floats, same_type
-from posenc.checks.laws import Measured, Raised, WrongShape, compared
+from posenc.checks.laws import Broken, Measured, Raised, WrongShape, compared, user
 from posenc.conventions import PAIRS, UNIT, Convention, Fit, Floats, Waves
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
 LENGTHS = (2**17, 2**15, 2**13, 5000, 2**12, 2**11, 2**10, 512, ROWS, 128, 64, 32, 16, 8)
+
+UNITS = {"float64": 2.0**-53, "float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+UNITS["TF32"] = UNITS["float16"]
 
 _READ = ("norm", "shift", "offset", "identity", "frequencies", "convention", "float32", "far")
 _RING = ("far", "unique", "steps", "chunks", "ragged")
@@ -31,6 +38,7 @@ TAGS: dict[str, dict[str, str]] = {
     "made on meta": {},  # so that the law `meta` is asked
 }
 """What a subject can be declared as, and the laws that aren't asked of it then, with reasons."""
+OF_TORCH = ("gradient", "state", "meta", "device", "compile", "cast", "reduced")
 SINUSOIDAL = (*_READ[:5], "float32", "start", "steps", "odd")  # not asked of another kind of table
 
 
@@ -42,9 +50,87 @@ def positions_near(limit: int) -> list[int]:
     return sorted({k for k in near if 0 <= k < limit})
 
 
-def take(names: Sequence[str], allowed: Sequence[str]) -> str | None:
-    """Return the first allowed name in `names`, or None."""
-    return next((name for name in allowed if name in names), None)
+def argument(call: Callable[..., Any], names: Sequence[str]) -> str | None:
+    """Return the first of these names that an argument has, or None."""
+    try:
+        known = inspect.signature(call).parameters
+    except (TypeError, ValueError):  # of a builtin
+        return None
+    return next((name for name in names if name in known), None)
+
+
+class Library:
+    """The array library that the code under test takes: numpy, torch, or jax.numpy and the like."""
+
+    def __init__(self, namespace: Any) -> None:
+        space = importlib.import_module(namespace) if isinstance(namespace, str) else namespace
+        if not isinstance(space, ModuleType) or not hasattr(space, "asarray"):
+            raise TypeError(f"library must be a module with asarray, or its name, got {space!r}")
+        self.namespace: Any = space
+        self.name: str = space.__name__.partition(".")[0]
+
+    @classmethod
+    def of(cls, named: Any, call: Callable[[Library], Any]) -> Library:
+        """Return the named library; or torch if a call takes and returns its tensors; or numpy.
+
+        Numpy code refuses a tensor that requires a gradient. Tensors go first: code that caches
+        tables would otherwise cache numpy's. Laws meet the error of code that takes neither.
+        """
+        if named is not None:
+            return cls(named)
+        spaces = [each for each in (sys.modules.get("torch"), np) if each]
+        for space in spaces:
+            with contextlib.suppress(Raised):
+                return cls(space if hasattr(user(call, cls(space)), "detach") else np)
+        return cls(spaces[0])
+
+    def array(self, x: Any, dtype: str = "float32") -> Any:
+        """Make an array with the values of x, in the named dtype."""
+        half = dtype == "bfloat16"  # which numpy doesn't have
+        made = self.namespace.asarray(np.array(x, np.float32 if half else dtype, order="C"))
+        if not half:
+            return made
+        return (made.to if self.name == "torch" else made.astype)(self.namespace.bfloat16)
+
+
+def type_of(array: Any) -> str:
+    """Return the name of the dtype, the same for numpy and torch."""
+    return str(getattr(array, "dtype", "")).rpartition(".")[2]
+
+
+def unit_of(array: Any) -> float:
+    """Return the unit roundoff of an array's dtype, but at least float32's."""
+    return max(UNITS.get(type_of(array), UNIT), UNIT)
+
+
+def values(array: Any) -> NDArray[Any]:
+    """Convert an array of any library to numpy; bfloat16 becomes float32."""
+    half = type_of(array) == "bfloat16"
+    if hasattr(array, "detach"):
+        return np.asarray((array.float() if half else array).detach().cpu())
+    if half:
+        return np.asarray(array).astype(np.float32)
+    numpy = isinstance(array, np.ndarray) or not hasattr(array, "__dlpack__")
+    return np.asarray(array) if numpy else np.from_dlpack(array)
+
+
+def floats(array: Any, finite: bool = True) -> Floats:
+    """Return the values in float64; NaN and infinity break the law, so they can't pass it."""
+    found = values(array)
+    if found.dtype.kind != "f":
+        how = f"{found.dtype}, which isn't a floating-point type"
+        raise Broken(how, "numbers were rounded to integers, or were never anything else")
+    if finite and not np.isfinite(found).all():
+        cause = "a division by zero, an overflow, or uninitialized memory"
+        raise Broken("entries that are not finite", cause)
+    return found.astype(np.float64)
+
+
+def same_type(array: Any, dtype: str) -> None:
+    """Raise unless the result has the dtype of its input."""
+    if type_of(array) != dtype:
+        cause = "the result isn't cast back to the dtype of the input"
+        raise Broken(f"{type_of(array)} for {dtype}", cause)
 
 
 class Probe:
@@ -53,6 +139,7 @@ class Probe:
     kind = other_kind = ""  # the other: what it is, if no sinusoids
     unit: float = UNIT
     convention: Convention | None = None
+    library: Library
 
     def __init__(self, subject: Callable[..., Any], tags: Iterable[str] = ()) -> None:
         self.subject: Callable[..., Any] = subject
@@ -65,6 +152,8 @@ class Probe:
         """Return the reason for which this law isn't asked, or ""."""
         tags = [f"{tag}: {TAGS[tag][law]}" for tag in sorted(self.tags) if law in TAGS[tag]]
         other = f"another kind: {self.other_kind}" if law in SINUSOIDAL and self.other_kind else ""
+        if law in OF_TORCH and self.library.name != "torch":
+            other = f"{self.library.name} arrays"
         return (tags or [other])[0]
 
 
@@ -80,16 +169,13 @@ class Turning(Probe):
     """
 
     layouts: tuple[str, ...] = ()
-    library: Library
     omega: Floats | None = None  # requested frequencies
     attention_factor: float = 1.0
     down = False  # whether positions decrease from row to row
     free = True  # whether a call takes any positions, or only 0, 1, 2, …
     raw: Callable[..., Any]
     reaches: Callable[[int], bool]
-    meant: Callable[..., Floats]
     allowed: Callable[..., Floats]
-    halves: Callable[[], list[tuple[str, str, Any]]]
     waves: Callable[[int, str], Waves | None]
 
     def __init__(
@@ -106,7 +192,7 @@ class Turning(Probe):
         found = [check_int("widths", each, minimum=6) for each in np.atleast_1d(widths).tolist()]
         if not found or any(each % 2 for each in found):
             raise ValueError(f"widths must be even, and at least one, got {widths!r}")
-        self.candidate_widths: tuple[int, ...] = (*found,)
+        self.widths: tuple[int, ...] = (*found,)
         asked = conv.KNOWN.get(convention) if isinstance(convention, str) else convention
         if not isinstance(asked, Convention) and convention is not None:
             names = f"a Convention or one of {', '.join(conv.KNOWN)}"
@@ -116,19 +202,10 @@ class Turning(Probe):
         self.length: int = check_int("length", length, minimum=2)
         self.longest: int = check_int("longest", longest, minimum=16)
 
-    @cached_property
-    def widths(self) -> tuple[int, ...]:
-        """The widths to test."""
-        return self.candidate_widths
-
     def draw(self, lead: tuple[int, ...], seq_len: int) -> Any:
         """Draw input with these sizes before (seq_len, width)."""
         drawn = np.random.default_rng(0).normal(size=(*lead, seq_len, self.widths[0]))
         return drawn.astype(np.float32).astype(np.float64)
-
-    def give(self, x: Any, dtype: str = "float32") -> Any:
-        """Convert x to the library."""
-        return self.library.array(x, dtype)
 
     def places(self, positions: Any) -> Any:
         """Convert positions to the library."""
@@ -136,7 +213,7 @@ class Turning(Probe):
 
     def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
         """Call the code and return float64 values."""
-        made = self.raw(self.give(x, dtype), self.places(positions), via)
+        made = self.raw(self.library.array(x, dtype), self.places(positions), via)
         if dtype != "float32":
             same_type(made, dtype)
         out = floats(made, finite=bool(np.isfinite(x).all()))
@@ -166,9 +243,7 @@ class Turning(Probe):
         self, found: Floats, meant: Floats, x: Any, positions: Sequence[int], unit: float = UNIT
     ) -> Measured:
         """Compare the result of a call, in a number type of some unit, with what it should be."""
-        if found.shape != np.shape(x):
-            raise WrongShape(f"shape {found.shape} for {np.shape(x)}")
-        lead = [range(n) for n in found.shape[:-2]]
+        lead = [range(n) for n in np.shape(x)[:-2]]
         bounds, note = self.allowed(x, meant, positions, unit), f"position {{{len(lead)}}}"
         return compared(found, meant, bounds, note, *lead, positions)
 
@@ -186,10 +261,6 @@ class Turning(Probe):
         angles = np.abs(first) + np.outer(counted, np.abs(omega))
         relative = omega / max(np.abs(omega).max(), 1e-30)
         return conv.rounding(angles, relative, unit or self.unit) * max(self.attention_factor, 1)
-
-    def tau(self, positions: Any, unit: float = UNIT) -> Floats:
-        """Return τ of the fastest pair at each position, shape (positions, 1)."""
-        return np.asarray(self.taus(positions, unit).max(axis=-1, keepdims=True))
 
     @cached_property
     def readable(self) -> dict[str, list[Any]]:
