@@ -1,4 +1,4 @@
-"""Other forms of the book: Markdown twins, embeds; and stable addresses."""
+"""Other forms of the book: downloads, embeds; and stable addresses."""
 
 import os
 import re
@@ -13,20 +13,6 @@ from sample import some
 from sphinx_posenc import downloads
 
 pytestmark = pytest.mark.skipif(not SITE.exists(), reason="no site was built: run `make book`")
-
-
-def test_every_page_has_a_twin_in_markdown_that_llms_txt_lists():
-    listed = re.findall(r"^- \[.+?\]\((.+?\.md)\): \S", (SITE / "llms.txt").read_text(), re.M)
-    home = listed[0].removesuffix("index.md")
-    pages = [p for p in SITE.rglob("*.html") if 'rel="alternate"' in p.read_text("utf-8")]
-    twins = {home + p.relative_to(SITE).with_suffix(".md").as_posix() for p in pages}
-    assert {*listed} == twins
-    for twin in (SITE / page.removeprefix(home) for page in listed):
-        links = re.findall(r"\]\(([\w./-]+\.md)(?:#([\w-]+))?", twin.read_text("utf-8"))
-        for target, place in links:
-            there = (twin.parent / target).read_text("utf-8")
-            is_kept = f'id="{place}"' in there or not re.match("(claim|eq|ex|fig|tab)-", place)
-            assert is_kept, f"{twin}: dead link to {target}#{place}"
 
 
 def test_no_address_of_the_last_release_is_gone():
@@ -45,18 +31,19 @@ def test_colab_opens_what_a_page_offers_to_download_where_there_is_a_repository(
     assert opened == ([f"notebooks/{path}"] if "GITHUB_REPOSITORY" in os.environ else [])
 
 
-def test_a_download_installs_the_package_where_it_is_missing(monkeypatch):
-    home, code = "https://github.com/who/book", 'import recall\nread("data/models.json")'
-    cell = TransformerManager().transform_cell(downloads.preparation(home, "abc", code)["source"])
-    ran = []
+def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):
+    source = downloads.preparation("https://github.com/who/book", "abc")["source"]
+    cell, ran = TransformerManager().transform_cell(source), []
     shell = SimpleNamespace(run_line_magic=lambda *line: ran.append(line), system=ran.append)
     exec(cell, {"get_ipython": lambda: shell})
     assert ran == []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     exec(cell, {"get_ipython": lambda: shell})
-    assert f"posenc[chapters] @ git+{home}@abc" in ran[0][1]
-    for path, line in zip(("data/models.json", "recall.py"), ran[1:], strict=True):
-        assert f"-o {path} {home}/raw/abc/notebooks/{path}" in line
+    clone, checkout, (_, install), folder = ran
+    assert "https://github.com/who/book book" in clone
+    assert checkout.endswith(" abc")
+    assert "./book[chapters]" in install
+    assert folder == ("cd", "book/notebooks")
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,6 @@ from myst_parser.mdit_to_docutils.base import default_slugify
 from pages import searches
 from py_mini_racer import MiniRacer
 from sphinx_posenc.cross_references import Book
-from sphinx_posenc.downloads import parts
 from sphinx_posenc.myst_markup import read_notebook
 from sphinx_posenc.search_index import COMMON, NAME
 
@@ -38,14 +37,20 @@ EXCUSED = {
 MARKUP = re.compile(r"(?m)^[`:]{3,}.*$|^:\w[\w-]*:.*$|<[a-z/!][^>]*>|\]\([^)]*\)|[][`*|$]")
 
 
+def written(cell):
+    """A cell as Markdown, with what its code prints."""
+    printed = "".join("".join(output.get("text", "")) for output in cell.get("outputs", ()))
+    is_code = cell["cell_type"] == "code"
+    return f"```\n{cell['source']}\n{printed}\n```" if is_code else cell["source"]
+
+
 def sections(path):
     """Anchor, title, other titles, text and code of each section, or term of the glossary."""
     if path.suffix == ".md":
         text = path.read_text(encoding="utf-8")
         text = re.sub(r"^(\w.*)\n(?=  \w)", r"## term-\1\n", text, flags=re.MULTILINE)
     else:
-        cells = read_notebook(path)["cells"]
-        text = "\n\n".join(part for cell in cells for part in parts(cell))
+        text = "\n\n".join(map(written, read_notebook(path)["cells"]))
     first, *others = re.split(r"^#{2,4} ", text, flags=re.MULTILINE)
     for part in ["\n" + first, *others]:
         title, _, body = part.partition("\n")

@@ -17,7 +17,8 @@ from bs4 import BeautifulSoup
 ROOT = Path(__file__).parents[1]
 SITE, OUT = ROOT / "_build" / "html", ROOT / "_build" / "book.pdf"
 LEFT_OUT = {"book/try", "book/vectors"}  # lookup lists, of little use on paper
-LISTED = re.compile(r"^- \[.+?\]\((.+?)\.md\): ", re.MULTILINE)
+LISTED = re.compile(r"^(?:root:| +- file:) (\S+)$", re.MULTILINE)
+CANONICAL = re.compile(r'<link rel="canonical" href="([^"]+)"')
 TITLE = "Positional encoding, executed"
 STYLE = """
 @page { size: A4; margin: 20mm 18mm 18mm;
@@ -85,10 +86,10 @@ def document(pages, starts):
 
 def main():
     """Print twice, the first time for the numbers of the pages."""
-    listed = LISTED.findall((SITE / "llms.txt").read_text(encoding="utf-8"))
-    address = listed[0].removesuffix("index")
-    names = [name for each in listed if (name := each.removeprefix(address)) not in LEFT_OUT]
-    pages = {name: article(name, names, address) for name in names}
+    listed = LISTED.findall((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    names = [name for name in listed if name not in LEFT_OUT]
+    published = CANONICAL.search((SITE / "index.html").read_text(encoding="utf-8"))
+    pages = {name: article(name, names, published[1] if published else "") for name in names}
     source, starts = SITE / "print.html", [""] * len(pages)
     with chromium() as browser:
         tab = browser.new_page()
