@@ -42,8 +42,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     def change_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
         """Post-process a page's body; the search page and the index have none."""
         if body := context.get("body"):
-            body = prose.keep_text(theme.boxed(body))
-            context["body"] = optimization.size_images(app, body)
+            context["body"] = optimization.size_images(app, theme.boxed(body))
 
     def finish(app: Sphinx, error: Exception | None) -> None:
         """Post-process the complete site, the theme's files included."""

@@ -1,8 +1,7 @@
-"""The text of a page: links to the glossary, tooltips, and where lines break.
+"""The text of a page: links to the glossary, tooltips, and formulas that don't break.
 
 Each term of the glossary is linked where a chapter first uses it. A link to a term or reference has
-its definition as a title, which browsers show as a tooltip. Lines don't break inside a number or
-a short equation, or between a short formula and what touches it; paths may break after a slash.
+its definition as a title, which browsers show as a tooltip.
 """
 
 import posixpath
@@ -13,20 +12,6 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.nodes import make_refnode
 
-UNBROKEN = re.compile(
-    r"""
-    (?P<markup> <(pre|code|math|script|style|svg)\b.*?</\2> | <[^>]*> )
-    | (?P<hyphen> \b\w-\w+ )            # t-SNE
-    | (?<!\d)\d{1,3} \s (?=\d{3}(?!\d)) # 10 000
-    | (?<=\d) \s (?=%)                  # 45 %
-    | (?<=[\w)]) \s[=+−·×]\s (?=[\d−])  # d = 8
-    | (?<=[\w)]) \s (?=(?:[=+−·×/≤]|&lt;)\s)  # x = y breaks only after the sign
-    | \(\d+(?:,\s\d+)+\)                # (10, 3, 2)
-    | \b(?:[Cc]hapter|[Dd]ocument|[Ee]xercise|[Ee]xhibit|Figure|Table) \s (?=S?\d)
-    """,
-    re.DOTALL | re.VERBOSE,
-)
-PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
 # Characters of code and of LaTeX that fit on any line; longer ones may break.
 CODE, FORMULA = 16, 38
 
@@ -84,7 +69,7 @@ def set_tooltips(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def keep_together(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Keep short code, and short formulas with what touches them, as in "k-th", on one line.
+    """Keep short code, and a short formula and what follows it, as in "k-th", on one line.
 
     KaTeX renders inline boxes, and browsers may break lines next to any of them.
     """
@@ -93,28 +78,7 @@ def keep_together(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     for formula in [each for each in doctree.findall(nodes.math) if len(each.astext()) <= FORMULA]:
         formula["classes"].append("together")
         line, at = formula.parent, formula.parent.index(formula)
-        before, _, after = ["", *line, ""][at : at + 3]
-        opening = re.search(r"\S*\Z", before)[0] if isinstance(before, str) else ""
-        closing = re.match(r"\S*", after)[0] if isinstance(after, str) else ""
-        if opening:
-            line[at - 1] = nodes.Text(before.removesuffix(opening))
-        if closing:
-            line[at + 1] = nodes.Text(after.removeprefix(closing))
-        if opening or closing:
-            parts = nodes.Text(opening), formula, nodes.Text(closing)
-            line[at] = nodes.inline("", "", *parts, classes=["together"])
-
-
-def keep(found: re.Match[str]) -> str:
-    """Make a match unbreakable."""
-    if found["markup"]:
-        return found[0]
-    if found["hyphen"]:
-        return f'<span class="together">{found[0]}</span>'
-    return re.sub(r"\s", "&nbsp;", found[0])
-
-
-def keep_text(body: str) -> str:
-    """Allow line breaks in a page's body only where they read well."""
-    body = UNBROKEN.sub(keep, body)
-    return PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
+        after = [*line, ""][at + 1]
+        if isinstance(after, nodes.Text) and (signs := re.match(r"\S+", after)):
+            line[at + 1] = nodes.Text(after[signs.end() :])
+            line[at] = nodes.inline("", "", formula, nodes.Text(signs[0]), classes=["together"])
