@@ -23,8 +23,7 @@ help: ## list the targets
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
 # Recreate a .venv whose Python no longer starts.
 $(shell .venv/bin/python -c '' 2>/dev/null || rm -f .venv/installed)
-SOURCES := $(wildcard $(shell git rev-parse --git-path logs/HEAD 2>/dev/null)) \
-	$(shell find book notebooks src -type f -not -name '*.pyc')
+SOURCES := $(shell find book notebooks src -type f -not -name '*.pyc')
 endif
 .venv: .venv/installed
 .venv/installed: requirements.txt
@@ -54,7 +53,7 @@ _build/address: _build/pages always
 		echo '$(PAGES_URL) $(GITHUB_REPOSITORY)' > $@
 
 # A failed or interrupted build leaves neither `complete` nor index.html, so the next one starts from
-# scratch. Each page shows the date of its last commit, so commits trigger a build, too.
+# scratch.
 _build/complete: _build/address _config.yml index.md $(SOURCES)
 	@test -e $@ || rm -rf _build/html _build/.doctrees
 	@rm -f $@ _build/html/index.html

@@ -1,17 +1,14 @@
-"""Each page's description and date, and everything that depends on where the book is published.
+"""Each page's description, and everything that depends on where the book is published.
 
-The date is that of the page's last commit, omitted without the full git history. ``PAGES_URL``, set
-when publishing, is the address of the site. ``GITHUB_SERVER_URL`` and ``GITHUB_REPOSITORY`` are set
-by GitHub's runners. Elsewhere, to avoid dead links, there are neither canonical links nor links to
-the source, Binder and Colab.
+``PAGES_URL``, set when publishing, is the address of the site. ``GITHUB_SERVER_URL`` and
+``GITHUB_REPOSITORY`` are set by GitHub's runners. Elsewhere, to avoid dead links, there are neither
+canonical links nor links to the source, Binder and Colab.
 """
 
 import os
 import re
-import subprocess
+import textwrap
 from collections.abc import Iterator
-from functools import cache
-from shutil import which
 from typing import Any
 
 from docutils import nodes
@@ -34,45 +31,24 @@ def read_environment(app: Sphinx, config: Config) -> None:
     config.repository = f"{server}/{repository}" if server and repository else ""
 
 
-def summary(doctree: nodes.document) -> str:
-    """The first sentences without formulas, up to the length that a search engine shows."""
-    text = ""
-    for paragraph in doctree.findall(nodes.paragraph):
-        in_table = isinstance(paragraph.parent, nodes.entry)
-        if in_table or next(paragraph.findall(nodes.math), None):
-            continue
-        for sentence in re.split(r"(?<=[.?]) +", " ".join(paragraph.astext().split())):
-            longer = f"{text} {sentence}".strip()
-            if len(longer) > LONGEST:
-                return text or f"{longer[: LONGEST - 1].rpartition(' ')[0]}…"
-            text = longer
-    return text
-
-
 def summarize(app: Sphinx, doctree: nodes.document) -> None:
-    app.env.metadata[app.env.docname]["description"] = summary(doctree)
-
-
-@cache
-def dates(app: Sphinx) -> dict[str, str]:
-    """The date of each page's last commit; empty without git or the full history."""
-
-    def git(*arguments: str) -> str:
-        command = ["git", "-C", str(app.srcdir), *arguments]
-        return subprocess.run(command, capture_output=True, text=True).stdout.strip()
-
-    if not which("git") or git("rev-parse", "--is-shallow-repository") != "false":
-        return {}
-    sources = {page: str(app.env.doc2path(page)) for page in app.env.found_docs}
-    return {page: git("log", "-1", "--format=%cs", "--", path) for page, path in sources.items()}
+    """Describe a page by its first sentences without formulas, as many as a search engine shows."""
+    texts = [
+        paragraph.astext()
+        for paragraph in doctree.findall(nodes.paragraph)
+        if not isinstance(paragraph.parent, nodes.entry)
+        and not next(paragraph.findall(nodes.math), None)
+    ]
+    text = textwrap.shorten(" ".join(texts), LONGEST, placeholder="…")
+    whole = re.match(r".*[.?](?=[ …]|\Z)", text)
+    app.env.metadata[app.env.docname]["description"] = whole[0] if whole else text
 
 
 def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
-    """Add description, date and addresses to a page's context."""
+    """Add description and addresses to a page's context."""
     kept, url = app.env.metadata.get(page, {}), app.config.html_baseurl
     context["description"] = kept.get("description", WITHOUT_TEXT.get(page))
-    context["site_url"], context["last_updated"] = url, dates(app).get(page)
-    context["repository"] = app.config.repository
+    context["site_url"], context["repository"] = url, app.config.repository
     # The 404 page is served at any address, so it has no URL of its own.
     if page in {"404", app.config.root_doc}:
         context["pageurl"] = url if page != "404" else None
