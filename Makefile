@@ -42,21 +42,15 @@ book: .venv ## build the site from the stored notebooks
 site: _build/complete
 	@echo "The book: $(CURDIR)/_build/html/index.html"
 
-# Sphinx notices neither removed pages nor changes to the extensions, so these force a full rebuild.
-_build/pages: _toc.yml requirements.txt $(wildcard book/_ext/*/*.py book/_ext/*/*.js)
-	@rm -rf _build/html _build/.doctrees
-	@mkdir -p _build && touch $@
-
 # Every page contains the site's address, so changing it triggers a build.
-_build/address: _build/pages always
+_build/address: always
+	@mkdir -p _build
 	@test -e _build/html/index.html && echo '$(PAGES_URL) $(GITHUB_REPOSITORY)' | cmp -s - $@ || \
 		echo '$(PAGES_URL) $(GITHUB_REPOSITORY)' > $@
 
-# A failed or interrupted build leaves neither `complete` nor index.html, so the next one starts from
-# scratch.
-_build/complete: _build/address _config.yml index.md $(SOURCES)
-	@test -e $@ || rm -rf _build/html _build/.doctrees
-	@rm -f $@ _build/html/index.html
+# Each build starts from scratch: pages show titles, numbers, terms and scripts of each other.
+_build/complete: _build/address _config.yml _toc.yml requirements.txt index.md $(SOURCES)
+	@rm -rf $@ _build/html _build/.doctrees
 	@$(BIN)/jupyter-book build . -W -n --keep-going 2>&1 | tee _build/log || { \
 		rm -rf _build/html; echo "The build failed:"; \
 		{ grep -E 'WARNING:|ERROR:' _build/log || true; \
@@ -97,7 +91,7 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_lin
 	$(BIN)/codespell $(NOTEBOOK)
 	$(BIN)/python tools/execute.py $(NOTEBOOK)
 	$(BIN)/python -m pytest --quiet $(NOTEBOOK) tests/test_book.py tests/test_numbers.py \
-		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger"
+		-k "$(basename $(notdir $(NOTEBOOK))) or toc"
 
 new: .venv ## start a chapter from a template (NAME=relative_bias)
 	@$(BIN)/python tools/chapters.py new "$(NAME)"

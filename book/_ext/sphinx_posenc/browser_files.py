@@ -67,8 +67,7 @@ def name_folder(app: Sphinx, page: str, template: str, context: Any, doctree: An
 
 
 def copy_python(out: Path) -> None:
-    """Copy everything to the site, replacing older copies."""
-    shutil.rmtree(out / "python", ignore_errors=True)
+    """Copy everything to the site."""
     where = folder()
     shutil.copytree(PYODIDE, out / where)
     for name, content in own_files().items():

@@ -47,7 +47,6 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
                 path = Path(app.doctreedir) / "figures" / f"{name}.svg"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(widget.picture(), encoding="utf-8")
-                app.env.note_dependency(widgets.__file__)
                 image["uri"] = "/" + Path(os.path.relpath(path, app.srcdir)).as_posix()
                 image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
 

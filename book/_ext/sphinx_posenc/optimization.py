@@ -28,14 +28,12 @@ from sphinx.application import Sphinx
 from . import metadata, theme
 from .svg_theme import stack
 
-SITE = re.compile(r'(?<=_static/)site(?:\.\w{10})?\.(css|js)(?=")')
+SITE = re.compile(r'(?<=_static/)site\.(css|js)(?=")')
 IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
 URL = re.compile(r"""url\(\s*("[^"]*"|'[^']*'|[^)"']*?)\s*\)""")
 TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
-FILE = re.compile(r"[\w.-]+\.\w+")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
-OTHERS = {"_static"}  # folders of pages that Sphinx doesn't write
 INLINE = 3000  # bytes; a smaller font isn't worth a separate request
 # Fonts of headings and of nearly every formula: inlined in the stylesheet, and for formulas loaded
 # early by `layout.html`, since a font that arrives after the text reflows it.
@@ -181,14 +179,6 @@ def store(folder: Path, name: str, suffix: str, content: bytes) -> str:
     return path.name
 
 
-def delete_unnamed(folder: Path, texts: Iterable[str]) -> None:
-    """Delete a folder's files that no text references, except licenses."""
-    named = set(FILE.findall("\n".join(texts)))
-    for path in folder.rglob("*.*"):
-        if path.name not in named and "LICENSE" not in path.name and path.is_file():
-            path.unlink()
-
-
 def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     """Write the site's stylesheet and script, and reference them from its pages."""
     site = app.outdir.resolve()
@@ -209,14 +199,10 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     names["js"] = store(folder, "site", ".js", code.encode())
     for path, html in pages.items():
         pages[path] = SITE.sub(lambda found: names[found[1]], html)
-    for unnamed in (folder, site / "_images"):
-        delete_unnamed(unnamed, [*pages.values(), code, css])
 
 
 def guard(html: str) -> str:
-    """Add the Content-Security-Policy to a page. Idempotent."""
-    if 'http-equiv="Content-Security-Policy"' in html:
-        return html
+    """Add the Content-Security-Policy to a page."""
     digests = {hashlib.sha256(script.encode()).digest() for script in SCRIPT.findall(html)}
     scripts = " ".join(sorted(f"'sha256-{b64encode(digest).decode()}'" for digest in digests))
     policy = POLICY.format(scripts=scripts)
@@ -227,7 +213,7 @@ def guard(html: str) -> str:
 def finish(app: Sphinx) -> None:
     """Optimize the pages, and add a security policy to each."""
     site = app.outdir.resolve()
-    paths = [path for path in sorted(site.rglob("*.html")) if not OTHERS & {*path.parts}]
+    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
     pages = {path: theme.UNUSED.sub("", path.read_text(encoding="utf-8")) for path in paths}
     if app.config.html_optimized:
         merge(app, pages)

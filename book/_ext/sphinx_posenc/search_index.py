@@ -9,7 +9,6 @@ import builtins
 import json
 import keyword
 import re
-from collections.abc import Iterable
 from html import unescape
 from typing import IO, Any
 
@@ -58,15 +57,8 @@ class Sections(IndexBuilder):
                 found.append([anchor, heading, ", ".join(others), text, " ".join(names)])
         self.pages[docname] = [unescape(re.sub("<[^>]*>", "", title)), found[::-1]]
 
-    def load(self, stream: IO[str], format: object) -> None:
-        self.pages = json.loads(stream.read().removeprefix(START))
-
     def dump(self, stream: IO[str], format: object) -> None:
         stream.write(START + json.dumps(self.pages, sort_keys=True, ensure_ascii=False))
-
-    def prune(self, docnames: Iterable[str]) -> None:
-        kept = {*docnames}
-        self.pages = {name: page for name, page in self.pages.items() if name in kept}
 
 
 def take(part: nodes.Node, wanted: Any) -> str:

@@ -140,8 +140,8 @@ def follow_theme(svg: str) -> str:
 
 
 def color_pictures(folder: Path) -> None:
-    """Make the figures in a folder follow the theme. Idempotent."""
+    """Make the figures in a folder follow the theme."""
     for path in folder.glob("*.svg"):
         svg = path.read_text(encoding="utf-8")
-        if "--ink" not in svg and any(color in svg for color in (INK, *COLORS)):
+        if any(color in svg for color in (INK, *COLORS)):
             path.write_text(follow_theme(svg), encoding="utf-8")
