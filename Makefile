@@ -91,7 +91,7 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_lin
 	$(BIN)/codespell $(NOTEBOOK)
 	$(BIN)/python tools/execute.py $(NOTEBOOK)
 	$(BIN)/python -m pytest --quiet $(NOTEBOOK) tests/test_book.py tests/test_numbers.py \
-		-k "$(basename $(notdir $(NOTEBOOK))) or toc"
+		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger"
 
 new: .venv ## start a chapter from a template (NAME=relative_bias)
 	@$(BIN)/python tools/chapters.py new "$(NAME)"

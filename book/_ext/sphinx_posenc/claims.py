@@ -98,15 +98,13 @@ def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
 
 def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
     """Add link targets, filters and CSS classes to the tables of the ledger."""
-    env, root = app.env, Path(app.srcdir)
+    env = app.env
     if env.docname not in ("book/claims", "book/errata"):
         return
-    for path in (root / "book" / "claims.yml", *(root / "notebooks").glob("*.ipynb")):
-        env.note_dependency(str(path))
     for table in doctree.findall(nodes.table):
         table["classes"] = ["ledger", "mistakes"][: 1 + (env.docname == "book/errata")]
     if env.docname == "book/claims":
-        rows = ledger(root)
+        rows = ledger(Path(app.srcdir))
         for row, shown in zip(rows, list(table.findall(nodes.row))[1:], strict=True):
             verdict = row["verdict"].replace(" ", "-")
             shown["classes"] += [f"document-{row['id'][:2]}", f"verdict-{verdict}"]

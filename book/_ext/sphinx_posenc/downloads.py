@@ -24,12 +24,8 @@ def quoted(box: re.Match[str]) -> str:
         title = kind.capitalize()
     label = re.search(r"^:label: (ex-\S+)", box["options"], re.MULTILINE)
     anchor = f'<a id="{label[1]}"></a>\n\n' if label else ""
-    lines = [f"**{title}**", "", *unboxed(box["body"]).removesuffix("\n").split("\n")]
+    lines = [f"**{title}**", "", *BOX.sub(quoted, box["body"]).removesuffix("\n").split("\n")]
     return anchor + "\n".join(f"> {line}".rstrip() for line in lines) + box["end"]
-
-
-def unboxed(text: str) -> str:
-    return BOX.sub(quoted, text)
 
 
 def resolve(text: str, here: str, site: str, book: Book) -> str:
@@ -45,7 +41,7 @@ def resolve(text: str, here: str, site: str, book: Book) -> str:
         anchor = f"#{found['anchor']}" if found["anchor"] else ""
         return f"[{found['text']}]({site.rstrip('/')}/{address}{anchor})"
 
-    return LINK.sub(link, unboxed(text))
+    return LINK.sub(link, BOX.sub(quoted, text))
 
 
 def preparation(repository: str, commit: str) -> Cell:
