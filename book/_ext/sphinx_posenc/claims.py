@@ -98,17 +98,16 @@ def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
 
 def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
     """Add link targets, filters and CSS classes to the tables of the ledger."""
-    env = app.env
-    if env.docname not in ("book/claims", "book/errata"):
+    if app.env.docname not in ("book/claims", "book/errata"):
         return
     for table in doctree.findall(nodes.table):
-        table["classes"] = ["ledger", "mistakes"][: 1 + (env.docname == "book/errata")]
-    if env.docname == "book/claims":
+        table["classes"] = ["ledger", "mistakes"][: 1 + (app.env.docname == "book/errata")]
+    if app.env.docname == "book/claims":
         rows = ledger(Path(app.srcdir))
         for row, shown in zip(rows, list(table.findall(nodes.row))[1:], strict=True):
             verdict = row["verdict"].replace(" ", "-")
             shown["classes"] += [f"document-{row['id'][:2]}", f"verdict-{verdict}"]
-            place(env, shown, f"row-{row['id']}")
+            place(app.env, shown, f"row-{row['id']}")
         found = Counter(row["verdict"] for row in rows)
         count = (
             f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "

@@ -199,6 +199,10 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     names["js"] = store(folder, "site", ".js", code.encode())
     for path, html in pages.items():
         pages[path] = SITE.sub(lambda found: names[found[1]], html)
+    loaded = "".join([*pages.values(), code, css])
+    for path in folder.rglob("*.*"):  # most files of the theme go
+        if path.is_file() and path.name not in loaded and "LICENSE" not in path.name:
+            path.unlink()
 
 
 def guard(html: str) -> str:

@@ -58,8 +58,7 @@ def render(latex: str, display: bool) -> str:
         return html
     if "<su" not in text:  # it can be read as it is
         return f'<span class="katex plain">{text}</span>'
-    aloud = re.search('<span class="katex-mathml">.*?</math></span>', html, re.DOTALL)
-    said = aloud[0] if aloud else ""
+    said = html.removeprefix('<span class="katex">').partition('<span class="katex-html"')[0]
     return f'<span class="katex">{said}<span class="plain" aria-hidden="true">{text}</span></span>'
 
 

@@ -16,7 +16,6 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.search import IndexBuilder
 
-START = "window.bookPages="
 NAME = re.compile(r"[^\W\d]\w{2,}")
 # Python's own words, such as `for`, are in most cells and lead to none; so are those that draw.
 DRAWING = (
@@ -58,7 +57,8 @@ class Sections(IndexBuilder):
         self.pages[docname] = [unescape(re.sub("<[^>]*>", "", title)), found[::-1]]
 
     def dump(self, stream: IO[str], format: object) -> None:
-        stream.write(START + json.dumps(self.pages, sort_keys=True, ensure_ascii=False))
+        pages = json.dumps(self.pages, sort_keys=True, ensure_ascii=False)
+        stream.write("window.bookPages=" + pages)
 
 
 def take(part: nodes.Node, wanted: Any) -> str:
