@@ -1,17 +1,11 @@
-"""Retrain every model of the experiments, into `notebooks/data`: `make experiments`.
-
-`python tools/train.py --sample N` retrains one contender and compares it with the record.
-"""
+"""Retrain every model of the experiments, into `notebooks/data`: `make experiments`."""
 
 import csv
 import json
-import sys
-from collections import defaultdict
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
-import numpy as np
 from joblib import Parallel, delayed
 
 from posenc.book import experiments as ex
@@ -140,30 +134,5 @@ def write(parts):
             writer.writerows(rows)
 
 
-def sample(number):
-    """Retrain six recorded models of one contender; return a message if they don't match.
-
-    Processors round differently and training amplifies it, so single models may differ. Their mean
-    must lie within the 99.9 % interval for the mean of six new seeds.
-    """
-    from scipy import stats  # slow to import
-
-    contenders = defaultdict(list)
-    for row in ex.read(DATA / "experiments.csv"):
-        if (row["role"], row["seq_len"]) == ("test", 16):
-            contenders[row["study"], repr(ex.settings_of(row))].append(row)
-    chosen = sorted(contenders)[number * 37 % len(contenders)]
-    rows = contenders[chosen]
-    models = train(ex.settings_of(rows[0]), [row["seed"] for row in rows[:6]])
-    found = ex.measure(models, beyond=False)["16"].mean().item()
-    stored = np.array([row["16"] for row in rows])
-    error = stored.std(ddof=1) * (1 / 6 + 1 / len(stored)) ** 0.5
-    reach = max(0.02, stats.t.ppf(0.9995, len(stored) - 1) * error)
-    said = f"{chosen}: {found:.3f}, recorded {stored.mean():.3f} ± {reach:.3f}"
-    return None if abs(found - stored.mean()) <= reach else said
-
-
 if __name__ == "__main__":
-    if sys.argv[1:2] == ["--sample"]:
-        sys.exit(sample(int(sys.argv[2])))
     write(Parallel(2, verbose=50)(map(delayed(run), grid())))  # reports progress
