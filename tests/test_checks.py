@@ -140,9 +140,8 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
 def test_products_are_rounded_to_tf32():
     x = torch.full((1, 2), 1 + 2.0**-12)
     with rounded_products():
-        assert (x @ x.T).item() == torch.einsum("ij,kj->ik", x, x).item() == 2
+        assert (x @ x.T).item() == 2 < (x.double() @ x.double().T).item()
         assert torch.einsum("i,j->ij", x[0], x[0])[0, 1].item() > 1
-        assert (x.double() @ x.double().T).item() > 2
 
 
 # Subjects and arrays of every kind
@@ -174,11 +173,6 @@ def test_bfloat16_of_other_libraries():
 # Arguments
 
 
-class NoWidth(nn.Module):
-    def __init__(self, d_model):
-        raise ValueError("no width")
-
-
 TABLE, ROTARY, MODULE = checks.check_table, checks.check_rotary, checks.check_module
 BAD = [  # what is called with a subject and options, and the message
     (TABLE, 3, {}, "a subject must be callable, got 3"),
@@ -188,13 +182,10 @@ BAD = [  # what is called with a subject and options, and the message
     (TABLE, table, {"convention": "mine"}, "must be a Convention or one of"),
     (TABLE, table, {"tags": "mine"}, "tags must be among learned, .*'mine'"),
     (TABLE, table, {"bases": 3}, "unexpected keyword argument 'bases'"),
-    (ROTARY, rotate_pairs, {"attention_factor": 0}, "attention_factor must be positive"),
     (ROTARY, rotate_pairs, {"frequencies": [[1]]}, "a row per axis, got 1, axes=None"),
-    (ROTARY, rotate_pairs, {"axes": "t"}, "axes must be an int, got 't'"),
     (ROTARY, rotate_pairs, {"library": "json"}, "library must be a module with asarray"),
     (MODULE, nn.LayerNorm(4), {}, "pass d_model"),
-    (MODULE, nn.LayerNorm(4), {"d_model": "4"}, "d_model must be an int, got '4'"),
-    (MODULE, NoWidth, {}, "no width"),
+    (MODULE, partial(Layer, more=1), {}, "argument 'more'"),
     (checks.check_bias, len, {"expected": 3}, "expected must be 'alibi', 't5' or a"),
     (checks.check_decoder, len, {"step": 3}, "step must be callable, got 3"),
     (checks.check, table, {"kind": "sofa"}, "kind must be one of table.*'sofa'"),
@@ -224,9 +215,6 @@ def test_a_report_says_what_is_wrong():
     assert "exhibit 2, chapter 14: notebooks/14_bug_museum.html#exhibit-2" in text
     with pytest.raises(AssertionError, match="✗ norm"):
         report.raise_if_failed()
-    found = json.loads(json.dumps(report.as_dict()))
-    assert (found["passed"], found["convention"]) == (False, None)
-    assert found["laws"][1]["exhibit"]["number"] == "2"
 
 
 def test_expected_failures(tmp_path):
@@ -258,13 +246,11 @@ RIGHT_ONE, WRONG_ONE = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_expon
     ("arguments", "code", "said"),
     [
         (RIGHT_ONE, 0, ""),
-        (f"{RIGHT_ONE} --library numpy --kind rotary", 2, f"{RIGHT_ONE} could not be checked"),
         (f"{RIGHT_ONE} --expect norm", 2, f"{RIGHT_ONE} could not be checked: ValueError: an exp"),
         (WRONG_ONE, 1, ""),
         ("recall:DECODER.full --step specimens:OFF_BY_ONE.step --laws steps", 1, ""),
         (f"{WRONG_ONE} --expect norm=meant --json", 0, ""),
         (f"{RIGHT_ONE} operator:getitem", 2, "operator:getitem could not be checked: TypeError"),
-        ("mine:table", 2, "mine:table could not be checked: ModuleNotFoundError: No module"),
         ("sys:exit --kind bias --laws shape", 2, "sys:exit could not be checked: SystemExit: 24"),
     ],
 )
@@ -276,7 +262,9 @@ def test_exit_codes(arguments, code, said, monkeypatch, capsys):
     assert end.value.code == code
     assert re.match(said or "$", printed.err)
     if "--json" in arguments:
-        assert json.loads(printed.out)[0]["laws"][0]["status"] == "expected"
+        (found,) = json.loads(printed.out)
+        assert found["laws"][0]["status"] == "expected"
+        assert found["laws"][0]["exhibit"]["number"] == "9"
 
 
 def test_the_hunt_says_what_a_test_caught_missed_and_accused():
