@@ -1,7 +1,5 @@
 """What tests of pages in a browser share."""
 
-from pathlib import Path
-
 from addresses import SITE
 from axe_playwright_python.sync_playwright import Axe
 
@@ -62,10 +60,3 @@ def check_with_axe(page, part):
     for _ in themes(page):
         found = Axe().run(page, part, {"preload": False})
         assert found.violations_count == 0, found.generate_report()
-
-
-def searches():
-    """What people type, and the places of which one must be among the first two hits."""
-    lines = Path(__file__).with_name("searches.txt").read_text(encoding="utf-8").splitlines()
-    rows = (line.rpartition(": ") for line in lines if line[:1] not in ("", "#"))
-    return {query: {*wanted.split()} for query, _, wanted in rows}

@@ -1,7 +1,7 @@
 """The built site in a browser: controls, anchors, print, search, and what is focused or hovered."""
 
 import pytest
-from pages import PALE, address, searches, themes
+from pages import PALE, address, themes
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.usefixtures("site")
@@ -62,43 +62,18 @@ def test_an_address_with_a_place_leads_there(visit):
     tab.wait_for_function(near)
 
 
-@pytest.fixture
-def search(visit):
-    """A page, and the function that asks its search, opened by keys."""
+def test_what_is_typed_is_found_and_said(visit):
+    """The words of tests/searches.txt find their places in `test_searches`, by the same script."""
     tab = visit(CHAPTER)
     tab.keyboard.press("Control+k")
-    tab.locator(".search input").wait_for()
-    return tab
-
-
-# The addresses of the first hits.
-ASK = """queries => queries.map((query) => bookSearch(query).results.slice(0, 2)
-    .map(({ name, anchor }) => anchor ? `${name}#${anchor}` : name))"""
-
-
-def test_searches_find_their_place(search):
-    """If a page is wanted, any place on it counts."""
-    missed = {}
-    rows = searches()
-    for (query, wanted), hits in zip(rows.items(), search.evaluate(ASK, [*rows]), strict=True):
-        if not wanted & {*hits, *(hit.partition("#")[0] for hit in hits)}:
-            missed[query] = f"wanted {wanted}, found {hits}"
-    assert missed == {}, "use the words of tests/searches.txt on the page, best in the heading"
-
-
-def test_what_is_typed_is_found_and_said(search):
-    search.locator(".search input").fill("wavelenght xyzzy")
-    said = search.locator(".search [role=status]")
-    assert "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”." in said.text_content()
-    assert "wavelength" in search.locator(".search mark").first.text_content().lower()
-    search.keyboard.press("Enter")
-    search.wait_for_url("**/glossary.html#term-wavelength")
-
-
-def test_the_page_of_results_answers_a_query_in_its_address(visit):
-    tab = visit(f"{address('search')}?q=shift+matrix")
-    tab.locator("#hits a").first.wait_for()
-    assert "shift" in tab.locator("#hits a").first.text_content()
+    tab.locator(".search input").fill("wavelenght xyzzy")
+    said = "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”."
+    expect(tab.locator(".search [role=status]")).to_contain_text(said)
+    expect(tab.locator(".search mark").first).to_contain_text("wavelength", ignore_case=True)
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/glossary.html#term-wavelength")
+    tab.goto(f"{address('search')}?q=shift+matrix")
+    expect(tab.locator("#hits a").first).to_contain_text("shift")
 
 
 def test_the_contents_show_the_question_that_is_being_read(visit):
