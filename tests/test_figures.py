@@ -206,7 +206,7 @@ def test_hands_and_words_are_dragged(visit):
 
 
 @pytest.mark.parametrize(("motion", "steps"), [("no-preference", 12), ("reduce", 3)])
-def test_buttons_step_play_and_go_around(visit, motion, steps):
+def test_buttons_step_play_and_go_around_and_rest_is_announced(visit, motion, steps):
     page = show(visit, "clock", reduced_motion=motion)
     page.clock.install(time=0)
     page.clock.pause_at(60_000)
@@ -219,6 +219,14 @@ def test_buttons_step_play_and_go_around(visit, motion, steps):
     page.get_by_role("button", name="Pause").press("Enter")
     page.clock.run_for(3100)
     assert state_of(page)["position"] == steps, "Play or Pause doesn't respond: figures/page.js"
+    spoken, said = page.figure.locator("[aria-live=polite]"), page.figure.locator(".say")
+    before = spoken.text_content()
+    for _ in range(5):
+        press(page, "position", "ArrowRight")
+        page.clock.run_for(100)
+        assert spoken.text_content() == before != said.text_content()
+    page.clock.run_for(1000)
+    assert spoken.text_content() == said.text_content()
 
 
 def test_clocks_run_until_the_reader_takes_them_over(visit):
@@ -235,20 +243,6 @@ def test_clocks_run_until_the_reader_takes_them_over(visit):
     page.figure.scroll_into_view_if_needed()
     page.wait_for_timeout(1300)
     assert state_of(page)["position"] == 100, "a copied link doesn't restore what was seen"
-
-
-def test_a_change_is_announced_once_it_rests(visit):
-    page = show(visit, "rotation")
-    page.clock.install(time=0)
-    page.clock.pause_at(60_000)
-    spoken, said = page.figure.locator("[aria-live=polite]"), page.figure.locator(".say")
-    before = spoken.text_content()
-    for _ in range(5):
-        press(page, "position", "ArrowRight")
-        page.clock.run_for(100)
-        assert spoken.text_content() == before != said.text_content()
-    page.clock.run_for(1000)
-    assert spoken.text_content() == said.text_content()
 
 
 def test_a_link_opens_the_same_view_of_one_figure_and_a_bad_one_the_usual(visit):
