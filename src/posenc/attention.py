@@ -156,17 +156,7 @@ def rotate_pairs(
 
 
 class Rotates:
-    """What turns queries and keys: the base of `posenc.config.Layers`, whose fields it reads."""
-
-    name: str
-    head_dim: int | None
-    first: int | None
-    pairing: str | None
-    frequencies: tuple[float, ...] | None
-    frequencies_beyond: tuple[float, ...] | None
-    attention_factor: float | None
-    attention_factor_beyond: float | None
-    axes: tuple[int, ...] | None
+    """What turns queries and keys: the base of `posenc.config.Layers`, which has the fields."""
 
     @overload
     def turns(self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...) -> Turns: ...
@@ -174,7 +164,7 @@ class Rotates:
     def turns(
         self, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
     ) -> tuple[Array, Array]: ...
-    def turns(self, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
+    def turns(self: Any, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
         """Return `rotary_turns` of these layers: tensors for a tensor, else arrays.
 
         Parameters
@@ -197,7 +187,7 @@ class Rotates:
         make = _library(positions).rotary_turns
         return make(positions, frequencies=omega, attention_factor=factor)
 
-    def rotate(self, x: X, turns: tuple[X, X], **options: Any) -> X:
+    def rotate(self: Any, x: X, turns: tuple[X, X], **options: Any) -> X:
         """Turn a query or key of these layers, by what `turns` returned.
 
         `options` are those of `rotate_pairs`: `seq_dim`, and `pairing` where the file doesn't say

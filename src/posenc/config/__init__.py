@@ -8,15 +8,13 @@ by ``tools/watch.py``.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from posenc.config.fields import LARGEST, Fields, data, load, told
-from posenc.config.found import Layers, Positions
-from posenc.config.steps import compute, lengths, normalize, validate, warn
-
-MOST = 50  # warnings of a file; released ones have some ten
+from posenc.config.fields import LARGEST, Fields, data, load
+from posenc.config.found import ROTARY, Layers, Positions
+from posenc.config.steps import compute, lengths, normalize, parts, validate, warn
 
 __all__ = ["Layers", "Positions", "read_config"]
 
@@ -40,7 +38,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     Raises
     ------
     TypeError
-        If `config` is neither, or a field has the wrong type.
+        If `config`, or what must be a mapping in it, is none.
     ValueError
         If the file isn't JSON, or a field is missing or invalid. The message names its place.
 
@@ -50,29 +48,26 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     >>> found.layers[0].rotated, found.layers[0].count
     (128, 16)
     """
-    twice: list[str] = []
     if isinstance(config, str | Path):
         with Path(config).open("rb") as file:
             config = file.read(LARGEST + 1)
-    if isinstance(config, bytes):
-        config, twice = load(config)
-    if not isinstance(config, Mapping):
-        raise TypeError(f"config must be a mapping or the path of one, got {told(config)}")
-    return _read(Fields(config), notes=twice)
+    return _read(Fields(load(config) if isinstance(config, bytes) else config))
 
 
-def _read(fields: Fields, kind: str | None = None, notes: Sequence[str] = ()) -> Positions:
+def _read(fields: Fields, kind: str | None = None) -> Positions:
     """Read one part of a file."""
-    model = normalize(fields, kind)
-    for each in model.kinds:
-        validate(model, each)
-    layers, found = tuple(compute(model, each) for each in model.kinds), lengths(model)
-    warnings = list(dict.fromkeys([*notes, *warn(model, layers)]))
-    if len(warnings) > MOST:
-        warnings[MOST:] = [f"and {len(warnings) - MOST} more warnings"]
-    code = model.code and f"{data('models.json')['about']['source']}, {model.code['file']}"
-    parts = {part.path[:-1]: _read(part, its) for part, its in model.others}
-    for name, part in list(parts.items()):  # nothing is said of positions in some
+    text, kind, others = parts(fields, kind)
+    code, kinds = normalize(text, kind)
+    for each in kinds:
+        if each.found["where"] == ROTARY:
+            validate(each)
+            compute(each)
+    layers, found = tuple(Layers(**each.found) for each in kinds), lengths(text, kinds)
+    warnings = tuple(dict.fromkeys(warn(text, kinds, bool(code))))
+    about = code and f"{data('models.json')['about']['source']}, {code['file']}"
+    read = {name: _read(*part) for name, part in others.items()}
+    for name, part in list(read.items()):  # nothing is said of positions in some
         if not (part.warnings or part.parts or any(each.where for each in part.layers)):
-            del parts[name]
-    return Positions(model.model_type, code or None, *found, layers, tuple(warnings), parts)
+            del read[name]
+    kind = fields["model_type"] or kind
+    return Positions(kind, about or None, *found, layers, warnings, read)

@@ -18,27 +18,25 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.add_argument("--diff", action="store_true", help="print what differs in what two run")
     options = parser.parse_args(arguments)
-    read: dict[str, Positions] = {}
     names: list[str] = []
     for name in options.file:
-        folder = name != "-" and Path(name).is_dir()
-        names += sorted(map(str, Path(name).rglob("*config.json"))) if folder else [name]
+        folder = sorted(map(str, Path(name).rglob("*config.json")))
+        names += folder if Path(name).is_dir() else [name]
+    read: dict[str, Positions] = {}
     for name in names:
         try:
             read[name] = read_config(sys.stdin.buffer.read(LARGEST + 1) if name == "-" else name)
         except (OSError, TypeError, ValueError) as error:
             print(f"{name}: {error}", file=sys.stderr)
     if options.diff and len(read) != 2:
-        print(f"--diff needs two files that can be read, got {len(read)}", file=sys.stderr)
-        return 2
+        parser.error(f"--diff needs two files that can be read, got {len(read)}")
     if options.diff:
         one, other = (str(replace(each, warnings=())).splitlines() for each in read.values())
-        told = list(difflib.unified_diff(one, other, names[0], names[1], lineterm="", n=99))
+        told = difflib.unified_diff(one, other, names[0], names[1], lineterm="", n=99)
         print("\n".join(told) or "What runs is the same.")
     elif options.json:
         found = {name: each.as_dict() for name, each in read.items()}
-        single = len(options.file) == len(names) == len(found) == 1
-        print(json.dumps(found[names[0]] if single else found, indent=1))
+        print(json.dumps(found[names[0]] if len(found) == len(names) == 1 else found, indent=1))
     else:
         each = (f"{name}\n{found}" if len(read) > 1 else str(found) for name, found in read.items())
         print("\n\n".join(each))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -48,8 +47,6 @@ class Layers(Rotates):
         """Format everything for people, enough to write the kernel."""
         told = dict(vars(self))
         name, where, count = (told.pop(each) for each in ("name", "where", "count"))
-        if self.indices == tuple(range(len(self.indices or ()))):
-            del told["indices"]
         asked = ASKED if where == ROTARY else set()
         some = {n: each for n, each in told.items() if each is not None or n in asked}
         head = f"{shown(name)}{'' if count is None else f' ({count})'}: {where or UNSAID}"
@@ -76,26 +73,19 @@ class Positions:
 
     def __str__(self) -> str:
         """Format everything for people."""
-        code = self.code or "not known, so this is what the file says"
-        lines = [f"model type: {shown(self.model_type)}", f"what its code decides: {code}"]
-        for name in ("length_before_scaling", "intended_length", "limit"):
-            lines.append(f"{name.replace('_', ' ')}: {shown(getattr(self, name))}")
-        lines += [f"\n{layers}" for layers in self.layers]
-        lines += [f"\nWarning: {each}" for each in self.warnings]
-        return "\n".join([*lines, *(f"\n{shown(n)}\n{part}" for n, part in self.parts.items())])
+        told = vars(self) | {"code": self.code or "not known, so this is what the file says"}
+        layers, warnings, parts = (told.pop(name) for name in ("layers", "warnings", "parts"))
+        lines = [f"{name.replace('_', ' ')}: {shown(each)}" for name, each in told.items()]
+        lines += [f"\n{each}" for each in layers] + [f"\nWarning: {each}" for each in warnings]
+        return "\n".join([*lines, *(f"\n{shown(name)}\n{part}" for name, part in parts.items())])
 
 
 def shown(value: Any) -> str:
-    """Format a value for people, briefly, without control characters."""
+    """Format a value for people, without control characters."""
     if value is None:
         return UNSAID
     if isinstance(value, str):
         return "".join(each if each.isprintable() else "?" for each in value[:120])
-    if not isinstance(value, tuple):
-        return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")
-    if isinstance(value[0], int):
-        return ", ".join(map(str, value))
-    waves = [math.tau / each for each in value if each]
-    ends = " to ".join(shown(end(waves, default=math.inf)) for end in (min, max))
-    some = ", ".join(f"{each:.6g}" for each in value[:3])
-    return f"{some} … {value[-1]:.6g} ({len(value)} pairs; wavelengths {ends})"
+    if isinstance(value, tuple):
+        return ", ".join(map(shown, value))
+    return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")
