@@ -20,8 +20,7 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     names: list[str] = []
     for name in options.file:
-        folder = sorted(map(str, Path(name).rglob("*config.json")))
-        names += folder if Path(name).is_dir() else [name]
+        names += sorted(map(str, Path(name).rglob("*config.json"))) or [name]
     read: dict[str, Positions] = {}
     for name in names:
         try:

@@ -45,18 +45,13 @@ class Fields(dict[str, Any]):
         self.path, self.said = path, dict(said)
         self.spelled: dict[str, str] = {}  # of each field
         self.notes: list[str] = []  # what to warn of
+        self.defaults: Mapping[str, Any] = {}  # of the type
         for outer in OUTER & said.keys():
             inner = Fields(self.said.pop(outer) or {}, f"{path}{outer}.").said
             self.said |= {f"{outer}.{name}": inner[name] for name in inner}
         for name in [name for name in reversed(FIELD) if name in self.said]:
             if self.said[name] is not None or FIELD[name] not in self.spelled:
                 self.spelled[FIELD[name]] = name  # the first spelling with a value
-
-    def fall_back(self, defaults: Mapping[str, Any]) -> None:
-        """Put the defaults of a type behind what the file says."""
-        for name, value in defaults.items():
-            if self.said.get(self.spelled.get(name, name), value) == value:
-                self[name] = value
 
     def has(self, *fields: str) -> bool:
         """Whether the file itself has a value for one of some fields."""
@@ -73,14 +68,16 @@ class Fields(dict[str, Any]):
 
     def __missing__(self, field: str) -> Any:
         """Return what the file says, checked as ``fields.json`` says."""
-        value, rule = self.said.get(self.spelled.get(field, field)), RULES.get(field, {})
+        value = self.said.get(self.spelled.get(field, field), self.defaults.get(field))
+        rule = RULES.get(field, {})
         self[field] = value if value is None or "is" not in rule else self._checked(field, value)
         return self[field]
 
     def _checked(self, field: str, value: Any) -> Any:
         rule = RULES[field]
         kind, items, most = rule["is"], value if "length" in rule else [value], rule.get("most")
-        if "letters" in rule and isinstance(value, str) and LETTERS.keys() >= set(value):
+        letters = "letters" in rule and isinstance(value, str) and len(value) <= 100_000
+        if letters and LETTERS.keys() >= set(value):
             return [LETTERS[each] for each in value]
         right = isinstance(items, list | tuple) and len(items) <= rule.get("length", 1)
         right = right and {*map(type, rule["like"])}.issuperset(map(type, items))

@@ -60,7 +60,7 @@ def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[K
     if "parts" in code:  # the fields of the text stand beside those of other parts
         code = known.get(code["parts"].get(WORDS["parts"][0]), code)
     code = code if "file" in code else {}
-    text.fall_back(code.get("fields", {}))
+    text.defaults = code.get("fields", {})
     rope = text.inside("rope_scaling" if text["rope_scaling"] else "rope_parameters")
     said = text["position_embedding_type"]
     where = TABLE if said == "absolute" or "tables" in code else None
@@ -70,11 +70,6 @@ def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[K
         where = ROTARY
     elif text["relative_attention"] or text["relative_attention_num_buckets"]:
         where = f"{BIAS}; {TABLE}" if text["position_biased_input"] else BIAS
-    return code, list(_kinds(text, code, rope, where))
-
-
-def _kinds(text: Fields, code: dict[str, Any], rope: Fields, where: str | None) -> Iterator[Kind]:
-    """Yield kinds of layers, first those whose places are known."""
     number = text["num_hidden_layers"] or 0
     names = _by_layer(text, (*WORDS["layers"], *code.get("layers", ()), *WORDS["steps"]), number)
     if names and number not in (0, len(names)):
@@ -91,16 +86,17 @@ def _kinds(text: Fields, code: dict[str, Any], rope: Fields, where: str | None) 
     rest = nested - {FULL, SLIDING, *names} if names else nested
     if not names and not rest:
         rest = {FULL, SLIDING} if text.has("rope_local_base_freq") else {ALL}
-    kinds = sorted(set(layers)) + [(name, not turns) for name in sorted(rest)]
-    if len(kinds) > MOST:
-        raise text.wrong("layer_types", f"name at most {MOST} kinds", [name for name, _ in kinds])
-    for name, apart in kinds:
+    told = sorted(set(layers)) + [(name, not turns) for name in sorted(rest)]
+    if len(told) > MOST:
+        raise text.wrong("layer_types", f"name at most {MOST} kinds", [name for name, _ in told])
+    kinds = []  # first those whose places are known
+    for name, apart in told:
         places = tuple(i for i, each in enumerate(layers) if each == (name, apart)) or None
         found = {"name": name, "where": where, "indices": places, "count": places and len(places)}
         own = {**code, **code.get("kinds", {}).get(name, {})}
-        kind = Kind(text, rope.inside(name) if nested else rope, own, found)
-        _complete(kind, turns=not apart, flat=not nested)
-        yield kind
+        kinds.append(Kind(text, rope.inside(name) if nested else rope, own, found))
+        _complete(kinds[-1], turns=not apart, flat=not nested)
+    return code, kinds
 
 
 def _by_layer(text: Fields, rules: Iterable[Mapping[str, Any]], number: int) -> list[Any]:
@@ -217,9 +213,10 @@ def _widths(kind: Kind) -> float:
         first = code.get("first", width - part) if width else None
         found |= {"head_dim": width, "rotated": part, "first": first}
         return 1.0
-    share, turned = (text if rope[SHARE] is None else rope)[SHARE], text["rotary_dim"]
-    if share is None:
-        share = turned / width if turned and width else None if turned else code.get("share")
+    share = rope[SHARE] or text[SHARE]
+    if not share:
+        turned = text["rotary_dim"]
+        share = (turned / width if width else None) if turned else code.get("share")
     share = share or 1.0
     rotated = width and int(width * share)
     if width is not None and not 1 <= rotated <= width <= WIDEST:
@@ -304,11 +301,9 @@ def warn(text: Fields, kinds: list[Kind], known: bool) -> Iterator[str]:
         title, name, trained = rope.path[:-1], kind.scaling.name, fields.get(ORIGINAL)
         lacking = ORIGINAL in kind.scaling.fields and not rope.has(ORIGINAL)
         ratio = limit / trained if limit and trained else 1
-        factor, axial = fields.get("factor", ratio), kind.code.get("axes") == "image"
+        factor = fields.get("factor", ratio)
         applies = {
             "old spelling": "type" in rope.said and "rope_type" not in rope.said,
-            "axial": axial,
-            "no base": found["base"] is None and not axial,
             "original outside": lacking and text.has(ORIGINAL) and name != "longrope",
             "no original": lacking and not text.has(ORIGINAL),
             "factor and ratio": ratio not in (1, factor) and name != "llama3",
@@ -318,7 +313,8 @@ def warn(text: Fields, kinds: list[Kind], known: bool) -> Iterator[str]:
         for each in (each for each, applied in applies.items() if applied):
             yield WORDS["warnings"][each].format(**facts)
     for part in (text, *(each.rope for each in kinds)):
-        part.update(dict.fromkeys(WORDS["never missed"]))
+        usual = [n for n, v in part.defaults.items() if part.said.get(part.spelled.get(n, n)) == v]
+        part.update(dict.fromkeys([*WORDS["never missed"], *usual]))
         yield from _unread(part.said, part, part.path, known)
 
 
