@@ -144,14 +144,12 @@ class NoFloat64(TorchDispatchMode):
         return out
 
 
-def test_devices(request):
+def test_devices():
     """The meta device, which doesn't mix with the CPU, stands in for others."""
-    request.addfinalizer(nn._with_float64.cache_clear)
     x, layer = torch.zeros(2, 4, 8, device="meta"), Layer(8, dropout=0.0, device="meta")
     omega = posenc.angular_frequencies(8)
     there = torch.arange(4, device="meta")
     assert layer(x, there).device == nn.rotate_pairs(x, there, frequencies=omega).device == x.device
-    nn._with_float64.cache_clear()
     with NoFloat64():
         for positions in (None, torch.arange(4)):
             assert layer(x, positions).device == x.device

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
-from functools import cache
 from typing import Any
 
 import numpy as np
@@ -162,20 +161,15 @@ class SinusoidalPositionalEncoding(nn.Module):
 
 
 def _device_of_angles(device: torch.device) -> torch.device:
-    return _with_float64(device)
-
-
-# As `torch.compiler.assume_constant_result` does, but that loads the compiler: seconds, at import.
-_device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
-
-
-@cache
-def _with_float64(device: torch.device) -> torch.device:
     """Return the device to compute angles on: the CPU if this one has no float64."""
     try:
         return torch.empty((), dtype=torch.float64, device=device).device
     except (RuntimeError, TypeError):
         return torch.device("cpu")
+
+
+# As `torch.compiler.assume_constant_result` does, but that loads the compiler: seconds, at import.
+_device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _check_dtype(dtype: torch.dtype | None) -> None:

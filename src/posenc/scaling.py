@@ -32,8 +32,7 @@ class Setting:
     """The arguments of `rotary_frequencies`, validated, for one scaling."""
 
     base: float
-    rotated: int  # number of dimensions that turn, even
-    d_model: int
+    rotated: int  # number of dimensions that turn, even; of the whole head if proportional
     fields: Mapping[str, Any]
     max_position_embeddings: int | None
     seq_len: int | None
@@ -116,9 +115,8 @@ def _linear(setting: Setting) -> tuple[Floats, float]:
 
 def _proportional(setting: Setting) -> tuple[Floats, float]:
     """Turn a share of the pairs, at the frequencies of the full width, and leave the rest."""
-    omega = angular_frequencies(setting.d_model, base=setting.base)
-    share = setting.number("partial_rotary_factor", 1.0)
-    omega[int(share * setting.d_model // 2) :] = 0
+    omega, share = setting.omega, setting.number("partial_rotary_factor", 1.0)
+    omega[int(share * setting.rotated // 2) :] = 0
     return omega / setting.number("factor", 1.0, minimum=1.0), 1.0
 
 
@@ -320,7 +318,7 @@ def rotary_frequencies(
     lengths = {"max_position_embeddings": max_position_embeddings, "seq_len": seq_len}
     for name in [name for name, value in lengths.items() if value is not None]:
         check_int(name, lengths[name], minimum=1)
-    setting = Setting(number, width, width, fields, max_position_embeddings, seq_len)
+    setting = Setting(number, width, fields, max_position_embeddings, seq_len)
     share = setting.number("partial_rotary_factor", 1.0)
     rotated = int(width * share)
     if share > 1:

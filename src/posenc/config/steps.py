@@ -267,7 +267,7 @@ def _frequencies(kind: Kind, rotated: int) -> dict[str, Any]:
     if name == "dynamic" and limit and "alpha" not in fields:
         longer = int(limit * fields["factor"])
     for beyond, length in (("", None), ("_beyond", longer))[: 2 if longer else 1]:
-        setting = Setting(kind.found["base"], rotated, rotated, fields, limit, length)
+        setting = Setting(kind.found["base"], rotated, fields, limit, length)
         try:
             omega, factor = kind.scaling.rule(setting)
         except (TypeError, ValueError, OverflowError) as error:
