@@ -16,20 +16,7 @@ from posenc.encoding import (
 )
 from posenc.scaling import rotary_frequencies
 
-__all__ = [
-    "__version__",
-    "alibi_bias",
-    "alibi_slopes",
-    "angular_frequencies",
-    "binary_encoding",
-    "offset_kernel",
-    "read_config",
-    "rotary_frequencies",
-    "rotary_turns",
-    "rotate_pairs",
-    "shift_matrix",
-    "sinusoidal_encoding",
-    "t5_buckets",
-    "wavelengths",
-]
+__all__ = ["__version__", "alibi_bias", "alibi_slopes", "angular_frequencies", "binary_encoding"]
+__all__ += ["offset_kernel", "read_config", "rotary_frequencies", "rotary_turns", "rotate_pairs"]
+__all__ += ["shift_matrix", "sinusoidal_encoding", "t5_buckets", "wavelengths"]
 __version__ = "1.0.0"

@@ -38,11 +38,6 @@ def check_d_model(d_model: Any) -> int:
     return width
 
 
-def check_base(base: Any) -> float:
-    """Return `base` as a float if it is a positive, finite number."""
-    return check_real("base", base, positive=True)
-
-
 def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return `dtype` as a numpy dtype if it is one of the real floating-point types."""
     found = np.dtype(dtype)

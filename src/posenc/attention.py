@@ -233,19 +233,14 @@ def alibi_bias(
 ) -> NDArray[np.float32]:
     r"""Return what ALiBi adds to each score: minus the slope times the distance.
 
+    It is :math:`-m_h |j - k|`, shape (n_heads, queries, keys); later keys aren't masked.
+
     Parameters
     ----------
     n_heads : int
         As for `alibi_slopes`.
-    queries : int or 1-D array_like
-        Positions of the queries; an int L stands for 0, …, L - 1.
-    keys : 1-D array_like, optional
-        Positions of the keys; by default those of the queries.
-
-    Returns
-    -------
-    ndarray of float32, shape (n_heads, queries, keys)
-        :math:`-m_h |j - k|`; keys after the query aren't masked.
+    queries, keys : 1-D array_like
+        Positions; an int L of queries stands for 0, …, L - 1. Keys have the same by default.
     """
     if np.ndim(queries) == 0:
         queries = np.arange(check_int("queries", queries, minimum=0))

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc._validate import check_base, check_d_model, check_real
+from posenc._validate import check_d_model, check_real
 
 Floats = NDArray[np.float64]
 Waves = NDArray[np.complex128]
@@ -78,7 +78,7 @@ class Convention:
         for name, each in allowed.items():
             if (found := getattr(self, name)) not in each:
                 raise ValueError(f"{name} must be one of {'; '.join(each)}; got {found!r}")
-        check_base(self.base)
+        check_real("base", self.base, positive=True)
         check_real("first", self.first)
         if not 0 < check_real("share", self.share) <= 1:
             raise ValueError(f"share must be above 0 and at most 1, got {self.share!r}")

@@ -12,23 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc._table import Floats, fill_directly, fill_table
-from posenc._validate import (
-    check_base,
-    check_d_model,
-    check_dtype,
-    check_int,
-    check_positions,
-    check_real,
-)
+from posenc._validate import check_d_model, check_dtype, check_int, check_positions, check_real
 
-__all__ = [
-    "angular_frequencies",
-    "binary_encoding",
-    "offset_kernel",
-    "shift_matrix",
-    "sinusoidal_encoding",
-    "wavelengths",
-]
+__all__ = ["angular_frequencies", "binary_encoding", "offset_kernel", "shift_matrix"]
+__all__ += ["sinusoidal_encoding", "wavelengths"]
 
 
 def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> Floats:
@@ -53,9 +40,8 @@ def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> Floats:
     >>> angular_frequencies(4, base=100)
     array([1. , 0.1])
     """
-    width = check_d_model(d_model)
-    exponents = np.arange(0, width, 2) / width
-    return np.asarray(check_base(base) ** -exponents, dtype=np.float64)
+    width, number = check_d_model(d_model), check_real("base", base, positive=True)
+    return np.asarray(number ** -(np.arange(0, width, 2) / width), dtype=np.float64)
 
 
 def wavelengths(d_model: int, *, base: float = 10_000.0) -> Floats:
@@ -98,7 +84,7 @@ def sinusoidal_encoding(
            [ 0.8415,  0.5403,  0.0998,  0.995 ],
            [ 0.9093, -0.4161,  0.1987,  0.9801]], dtype=float32)
     """
-    omega = _frequencies(check_d_model(d_model), check_base(base))
+    omega = _frequencies(check_d_model(d_model), check_real("base", base, positive=True))
     if isinstance(positions, int) or np.ndim(positions) == 0:
         seq_len = check_int("positions", positions, minimum=0)
         table = np.empty((seq_len, d_model), check_dtype(dtype))
@@ -118,16 +104,8 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> Floa
         W(\theta) = \begin{bmatrix} \cos\theta & \sin\theta \\ -\sin\theta & \cos\theta
         \end{bmatrix}
 
-    Parameters
-    ----------
-    offset : float
-        Positions to move by; any finite real number.
-    d_model, base
-        As for `angular_frequencies`.
-
-    Returns
-    -------
-    ndarray of float64, shape (d_model, d_model)
+    The offset is any finite real number; `d_model` and `base` are as for `angular_frequencies`. The
+    matrix is in float64, shape (d_model, d_model).
 
     Examples
     --------
@@ -149,17 +127,8 @@ def offset_kernel(offsets: ArrayLike, d_model: int, *, base: float = 10_000.0) -
 
     .. math:: \mathrm{PE}_k \cdot \mathrm{PE}_{k+\varphi} = \sum_i \cos(\omega_i \varphi)
 
-    Parameters
-    ----------
-    offsets : 1-D array_like
-        Finite real numbers.
-    d_model, base
-        As for `angular_frequencies`.
-
-    Returns
-    -------
-    ndarray of float64, shape of `offsets`
-        At most d_model / 2, at offset 0.
+    Offsets are a 1-D array of finite real numbers; `d_model` and `base` are as for
+    `angular_frequencies`. Products are in float64, at most d_model / 2, at offset 0.
     """
     omega = angular_frequencies(d_model, base=base)
     angles = np.multiply.outer(check_positions(offsets, "offsets"), omega)

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 
 from posenc import attention
 from posenc._validate import (
-    check_base,
     check_d_model,
     check_frequencies,
     check_int,
@@ -90,7 +89,7 @@ class SinusoidalPositionalEncoding(nn.Module):
             raise TypeError(f"batch_first must be a bool, got {batch_first!r}")
         rows, width = check_int("max_len", max_len, minimum=1), check_d_model(d_model)
         _check_dtype(dtype)
-        self.base: float = check_base(base)
+        self.base: float = check_real("base", base, positive=True)
         kind = torch.float64 if dtype == torch.float64 else torch.float32
         table = torch.empty(rows, width, device=device, dtype=kind)
         self.register_buffer("pe", table, persistent=False)
@@ -225,7 +224,8 @@ def rotary_turns(
     elif d_model is None:
         raise ValueError("d_model or frequencies must be given")
     else:
-        width, number = check_d_model(d_model), check_base(10_000.0 if base is None else base)
+        number = check_real("base", 10_000.0 if base is None else base, positive=True)
+        width = check_d_model(d_model)
         if torch.compiler.is_compiling():  # constants of the graph, not computed at each step
             powers = [number ** (-i / width) for i in range(0, width, 2)]
             omega = torch.tensor(powers, dtype=torch.float64, device=device)

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from posenc._table import Floats
-from posenc._validate import check_base, check_d_model, check_int, check_real
+from posenc._validate import check_d_model, check_int, check_real
 from posenc.encoding import angular_frequencies
 
 __all__ = ["SCALINGS", "Scaling", "find_scaling", "rotary_frequencies"]
@@ -101,11 +101,6 @@ class Scaling:
     def fields(self) -> frozenset[str]:
         """Return all fields that the rule reads."""
         return self.required | self.optional
-
-
-def _default(setting: Setting) -> tuple[Floats, float]:
-    """ω_i = base^(-2i/d)."""
-    return setting.omega, 1.0
 
 
 def _linear(setting: Setting) -> tuple[Floats, float]:
@@ -223,7 +218,7 @@ def _entry(name: str, rule: Rule, required: str = "", optional: str = "", *more:
 BLENDED = f"{ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"
 LISTED = f"factor {ORIGINAL} attention_factor short_mscale long_mscale"
 _ALL = (
-    _entry("default", _default, "", "", "mrope"),
+    _entry("default", lambda setting: (setting.omega, 1.0), "", "", "mrope"),
     _entry("linear", _linear, "factor"),
     _entry("proportional", _proportional, "", "factor"),
     _entry("dynamic", _dynamic, "factor", "alpha"),
@@ -302,7 +297,7 @@ def rotary_frequencies(
     array([0.25 , 0.025])
     """
     width = check_d_model(d_model)
-    number = 10_000.0 if base is None else check_base(base)
+    number = check_real("base", 10_000.0 if base is None else base, positive=True)
     if scaling is not None and not isinstance(scaling, Mapping):
         raise TypeError(f"scaling must be a mapping, got {scaling!r}")
     fields = {name: value for name, value in (scaling or {}).items() if value is not None}
@@ -311,7 +306,7 @@ def rotary_frequencies(
     if unknown:
         raise ValueError(f"scaling has an unknown field for type {kind.name!r}: {unknown[0]!r}")
     if "rope_theta" in fields:
-        theta = check_base(fields["rope_theta"])
+        theta = check_real("base", fields["rope_theta"], positive=True)
         if base is not None and theta != number:
             raise ValueError(f"scaling['rope_theta'] is {theta:g}, but base is {number:g}")
         number = theta

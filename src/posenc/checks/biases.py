@@ -46,15 +46,6 @@ class Bias(Probe):
         return self.square(LENGTH)
 
 
-@law("shape", "bias")
-def shape(probe: Bias) -> Measured:
-    """The shape is (seq_len, seq_len), or one such for each head, and all entries are finite.
-
-    Likely: an axis is missing, extra or swapped.
-    """
-    return 0.0, 0.0, f"{len(probe.main)} heads"
-
-
 @law("offset", "bias")
 def offset(probe: Bias) -> Measured:
     """The bias depends only on the offset between query and key.

@@ -22,7 +22,6 @@ from posenc.checks.pairs import NEAR, TORCH, TURNING, exact_rows
 from posenc.checks.probe import UNITS, floats, positions_near, same_type, values
 from posenc.conventions import AROUND, Floats
 
-EARLY = 5000, 1024  # how many positions of a rotation, and of a table, are tested in half precision
 PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot")  # what others are made of
 REFILLS = ("reset_parameters", "reset_buffers", "rope_init", "init_weights")
 FAR = (300, 513, *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)), 999_999)
@@ -451,9 +450,9 @@ def compiles(probe: Any) -> Measured:
 
 
 def in_half(
-    probe: Any, name: str, dtype: str, via: Any, limits: tuple[int, int] = EARLY, mode: Any = None
+    probe: Any, name: str, dtype: str, via: Any, limits: Any = (5000, 1024), mode: Any = None
 ) -> Measured:
-    """Compare a call that may round to a type with a plain one: a turned x, or the rows alone."""
+    """Compare a call that may round with a plain one, at positions of a rotation, or of a table."""
     rotary, unit = probe.kind == "rotary", UNITS[name]
     limit = min(probe.limit, limits[0]) if rotary else probe.at_most(limits[1])
     positions = positions_near(limit) if rotary else range(limit)

@@ -123,16 +123,6 @@ def same(after: str, likely: str) -> Callable[[Callable[[Decoder], Found]], Any]
     return register
 
 
-@law("shape", "decoder")
-def shape(probe: Decoder) -> Measured:
-    """There are scores for each token, and all are finite.
-
-    Likely: an axis is missing, extra or swapped.
-    """
-    found = probe.read(probe.tokens)
-    return 0.0, 0.0, f"{probe.library.name}, {found.shape[2]} scores after each token"
-
-
 @same("", "sequences in a batch share state: an offset, or a cache")
 def batch(probe: Decoder) -> Found:
     """Each text in a batch gets the same scores as alone."""

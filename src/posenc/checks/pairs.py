@@ -10,7 +10,7 @@ import numpy as np
 
 from posenc import conventions as conv
 from posenc.checks.adapters import MOVES, SCALES, Rotation
-from posenc.checks.laws import Broken, Measured, Skip, compared, largest, law, sign
+from posenc.checks.laws import KINDS, Broken, Measured, Skip, compared, largest, law, sign
 from posenc.checks.probe import positions_near, type_of
 from posenc.conventions import PAIRS, Convention, Waves
 from posenc.museum import TABLES, wrong_table
@@ -22,12 +22,17 @@ NEAR = 1e-4  # far beyond rounding, far below the effect of a wrong position
 IN_UNITS, PLACE = "in units of the bound", "position {}, pair {}"
 
 
-@law("shape", TURNING)
+@law("shape", " ".join(KINDS))
 def shape(probe: Any) -> Measured:
     """The shape is the requested one, and all entries are finite.
 
     Likely: an axis is missing, extra or swapped.
     """
+    if probe.kind == "bias":
+        return 0.0, 0.0, f"{len(probe.main)} heads"
+    if probe.kind == "decoder":
+        count = probe.read(probe.tokens).shape[2]
+        return 0.0, 0.0, f"{probe.library.name}, {count} scores after each token"
     if probe.kind == "rotary":
         for lead in ((), (2,), (2, 3)):
             probe.call(probe.draw(lead, 5), range(5))  # raises if the shape is another

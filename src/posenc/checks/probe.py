@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from posenc import conventions as conv
-from posenc._validate import check_base, check_int
+from posenc._validate import check_int, check_real
 from posenc.checks.laws import Broken, Measured, Raised, WrongShape, compared, user
 from posenc.conventions import PAIRS, UNIT, Convention, Fit, Floats, Waves
 
@@ -198,7 +198,7 @@ class Turning(Probe):
             names = f"a Convention or one of {', '.join(conv.KNOWN)}"
             raise ValueError(f"convention must be {names}, got {convention!r}")
         self.asked: Convention | None = asked
-        self.base: float | None = None if base is None else check_base(base)
+        self.base = None if base is None else check_real("base", base, positive=True)
         self.length: int = check_int("length", length, minimum=2)
         self.longest: int = check_int("longest", longest, minimum=16)
 

@@ -76,11 +76,6 @@ class Learned(Encoding):
         return x + self.table[positions]
 
 
-def _sinusoidal(seq_len: int) -> Tensor:
-    """Return the rows of the sinusoidal encoding."""
-    return torch.from_numpy(sinusoidal_encoding(seq_len, WIDTH))
-
-
 def _smooth(seq_len: int) -> Tensor:
     """Draw a closed loop of three harmonics: neighbors are similar, no component increases."""
     angles = 2 * torch.pi * torch.arange(seq_len) / seq_len
@@ -124,12 +119,12 @@ class Fixed(Encoding):
     def __init__(
         self,
         settings: Settings,
-        draw: Callable[[int], Tensor] = lambda seq_len: torch.randn(seq_len, WIDTH),
+        draw: Callable[[int], Any] = lambda seq_len: torch.randn(seq_len, WIDTH),
         shuffled: bool = False,
         widened: bool = False,
     ) -> None:
         super().__init__(settings)
-        rows = draw(settings.seq_len)
+        rows = torch.as_tensor(draw(settings.seq_len))
         if shuffled:
             rows = rows[torch.randperm(settings.seq_len)]
         rows = F.normalize(rows) * (WIDTH / 2) ** 0.5
@@ -185,14 +180,15 @@ class T5(Encoding):
         return self.values[torch.from_numpy(t5_buckets(offsets))].permute(2, 0, 1)
 
 
+_SINUSOIDAL = partial(sinusoidal_encoding, d_model=WIDTH)
 _DRAWN = {"smooth": _smooth, "directed": _directed, "arc": _arc}
 # Contenders whose table isn't trained.
 FIXED: dict[str, Callable[[Settings], Encoding]] = {
     "frozen": Fixed,
-    "shuffled": partial(Fixed, draw=_sinusoidal, shuffled=True),
+    "shuffled": partial(Fixed, draw=_SINUSOIDAL, shuffled=True),
     **{name: partial(Fixed, draw=draw) for name, draw in _DRAWN.items()},
     **{f"shuffled {n}": partial(Fixed, draw=draw, shuffled=True) for n, draw in _DRAWN.items()},
-    "widened": partial(Fixed, draw=_sinusoidal, widened=True),
+    "widened": partial(Fixed, draw=_SINUSOIDAL, widened=True),
     "narrow": partial(Fixed, draw=_narrow),
 }
 
