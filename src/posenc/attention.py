@@ -45,19 +45,9 @@ def rotary_turns(
 ) -> tuple[Array, Array]:
     """Cosine and sine for `rotate_pairs`, to compute once for all layers of a model.
 
-    Parameters
-    ----------
-    positions, base, frequencies, attention_factor
-        As for `rotate_pairs`; positions of shape (seq_len,) or (batch, seq_len).
-    d_model : int, optional
-        Width of what turns; positive and even. Needed unless `frequencies` are given.
-    dtype : dtype
-        Floating-point type of the result.
-
-    Returns
-    -------
-    cos, sin : ndarray, shape (seq_len, pairs) or (batch, seq_len, pairs)
-        Multiplied by `attention_factor`.
+    Both have shape (seq_len, pairs) or (batch, seq_len, pairs), as positions do, and include the
+    `attention_factor`. Without `frequencies`, the width of what turns is needed: `d_model`,
+    positive and even. `dtype` is the result's; other arguments are as for `rotate_pairs`.
 
     Examples
     --------

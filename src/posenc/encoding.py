@@ -140,17 +140,8 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
 
     .. math:: b_{k,j} = \lfloor k / 2^j \rfloor \bmod 2
 
-    Parameters
-    ----------
-    positions : int or 1-D array_like of int
-        From 0 to 2**n_bits - 1; an int L stands for 0, …, L - 1.
-    n_bits : int
-        Number of digits, at most 63.
-
-    Returns
-    -------
-    ndarray of uint8, shape (L, n_bits)
-        Zeros and ones; column j flips every ``2 ** j`` positions.
+    Positions are whole numbers below ``2 ** n_bits``, at most 63 bits; an int L stands for
+    0, …, L - 1. The result is in uint8, shape (L, n_bits); column j flips every ``2 ** j`` rows.
 
     Examples
     --------

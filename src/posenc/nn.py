@@ -235,9 +235,7 @@ def rotary_turns(
     if omega.ndim == 2:  # not a matrix product, which autocast would round
         angles = angles.sum(dim=-2)
     # One tensor: compiled, it is computed once, and not in each head anew.
-    turns = torch.stack((angles.cos(), angles.sin()))
-    if factor != 1:
-        turns = turns * factor
+    turns = torch.stack((angles.cos(), angles.sin())) * factor
     cos, sin = turns.to(dtype).to(positions.device).unbind()
     return cos, sin
 
@@ -272,17 +270,10 @@ def rotate_pairs(
             given["positions"] = torch.arange(sizes[axis], device=_device_of_angles(x.device))
         turns, given = rotary_turns(d_model=sizes[-1] - first, dtype=kind, **given), {}
     shape = fit_turns(sizes, turns, Tensor, axis, first, given)
-    cos, sin = turns
-    if len(sizes) > 2 and (cos.ndim > 2 or axis != len(sizes) - 2):
-        cos, sin = cos.reshape(shape), sin.reshape(shape)
-    if cos.dtype != kind or cos.device != x.device:
-        cos, sin = cos.to(kind).to(x.device), sin.to(kind).to(x.device)
+    cos, sin = (each.reshape(shape).to(kind).to(x.device) for each in turns)
     width = 2 * shape[-1]
     turned = x if width == sizes[-1] else x.narrow(-1, first, width)
-    if kind == x.dtype:
-        turned = _turned(turned, cos, sin, pairing)
-    else:
-        turned = _turned(turned.to(kind), cos, sin, pairing).to(x.dtype)
+    turned = _turned(turned.to(kind), cos, sin, pairing).to(x.dtype)
     if width == sizes[-1]:
         return turned
     return torch.cat((x[..., :first], turned, x[..., first + width :]), dim=-1)

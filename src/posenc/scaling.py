@@ -93,14 +93,9 @@ class Scaling:
     name: str  #: The value of ``rope_type``.
     #: Maps a `Setting` to frequencies and attention factor; its docstring has the formula.
     rule: Rule
-    required: frozenset[str]  #: Fields that the rule reads, with `optional`.
-    optional: frozenset[str]
+    required: frozenset[str]
+    fields: frozenset[str]  #: All that the rule reads.
     spellings: tuple[str, ...]  #: Other names of the type in files.
-
-    @property
-    def fields(self) -> frozenset[str]:
-        """Return all fields that the rule reads."""
-        return self.required | self.optional
 
 
 def _linear(setting: Setting) -> tuple[Floats, float]:
@@ -175,14 +170,10 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
     stretched = np.clip((np.arange(width // 2) - low) / (high - low), 0, 1)
     omega = setting.omega
     frequencies = omega / factor * stretched + omega * (1 - stretched)
-
-    def temperature(weight: float) -> float:
-        return 0.1 * weight * math.log(factor) + 1 if factor > 1 else 1.0
-
     above, below = 1.0, 0.0
     if setting.fields.get("mscale") and setting.fields.get("mscale_all_dim"):
         above, below = setting.number("mscale"), setting.number("mscale_all_dim")
-    usual = temperature(above) / temperature(below)
+    usual = (0.1 * above * math.log(factor) + 1) / (0.1 * below * math.log(factor) + 1)
     return frequencies, setting.number("attention_factor", usual)
 
 
@@ -212,7 +203,8 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
 
 
 def _entry(name: str, rule: Rule, required: str = "", optional: str = "", *more: str) -> Scaling:
-    return Scaling(name, rule, frozenset(required.split()), frozenset(optional.split()), more)
+    needed = frozenset(required.split())
+    return Scaling(name, rule, needed, needed.union(optional.split()), more)
 
 
 BLENDED = f"{ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"

@@ -15,15 +15,9 @@ from posenc.museum import MUSEUM, TABLES, wrong_table
 Encode = Callable[[int, int], Any]
 
 
-def _bug(name: str) -> Encode:
-    def encode(seq_len: int, d_model: int) -> Any:
-        return wrong_table(name, seq_len, d_model)
-
-    encode.__qualname__ = encode.__name__ = name.replace(" ", "_")
-    return encode
-
-
-BUGS = {name: _bug(name) for name in TABLES if name in MUSEUM}  # exhibits that are tables
+BUGS: dict[str, Any] = {name: partial(wrong_table, name) for name in TABLES if name in MUSEUM}
+for _name, _bug in BUGS.items():
+    _bug.__qualname__ = _name.replace(" ", "_")  # what a report calls it
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 
 

@@ -531,11 +531,9 @@ def rounded_products() -> Any:
         return torch.ldexp(torch.round(fraction * 2**11), exponent - 11)
 
     class RoundedProducts(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(
-            self, func: Any, types: Any, given: Any = (), named: Any = None
-        ) -> Any:
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kw: Any = None) -> Any:
             if func.overloadpacket.__name__ in PRODUCTS:
-                given = map(rounded, given)
-            return func(*given, **(named or {}))
+                args = map(rounded, args)
+            return func(*args, **(kw or {}))
 
     return RoundedProducts()  # type: ignore[no-untyped-call]

@@ -85,9 +85,7 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
         raise Raised(error) from error
 
 
-def compared(
-    found: Any, meant: Any, bounds: Any, note: str = "", *names: Sequence[Any]
-) -> Measured:
+def compared(found: Any, meant: Any, bounds: Any, note: str = "", *names: Any) -> Measured:
     """Return the difference that is largest in units of its bound, the bound, and a note.
 
     The note may have a "{}" for the place on each axis: its name, or its number beyond the names.
