@@ -209,10 +209,12 @@ def test_an_argument_that_is_wrong_is_named(call, subject, options, message):
 
 def test_a_report_says_what_is_wrong():
     report = judge("table", hunt.dimension_for_pair)
-    text = repr(report)
+    text, page = repr(report), report._repr_html_()
     assert "convention: none known" in text
     assert "most likely: The exponent counts dimensions" in text
     assert "exhibit 2, chapter 14: notebooks/14_bug_museum.html#exhibit-2" in text
+    assert page.count("<tr>") == len([*report]) + 1
+    assert 'href="../notebooks/14_bug_museum.html#' in page
     with pytest.raises(AssertionError, match="✗ norm"):
         report.raise_if_failed()
 

@@ -21,9 +21,11 @@ from __future__ import annotations
 import contextlib
 import inspect
 import math
+import re
 import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from html import escape
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -222,6 +224,22 @@ class Report:
     def known(self) -> str:
         """Describe the convention."""
         return f"another kind: {self.other}" if self.other else str(self.convention or "none known")
+
+    def _repr_html_(self) -> str:
+        """Render the laws as a table, for Jupyter."""
+        names = "</th><th>".join(("law", "result", "measured", "at most", "remark"))
+        about = f"{escape(self.subject)}: {self.counts()}.<br>\nConvention: {escape(self.known())}"
+        lines = [f'<table class="table report"><caption>{about}</caption>']
+        lines.append(f"<thead><tr><th>{names}</th></tr></thead><tbody>")
+        for row in self.rows:
+            likely = re.sub("`(.*?)`", r"<code>\1</code>", escape(row.likely))
+            remark = [escape(row.note), likely and f"Most likely: {likely}"]
+            if at := row.exhibit:
+                remark[1] += f' (<a href="../{at.page}">exhibit {at.number}</a>)'
+            cells = [f"{MARKS[row.status]} {row.status}", escape(short(row.measured))]
+            cells += [escape(short(row.bound)), "<br>".join(filter(None, remark))]
+            lines.append(f"<tr><th>{row.law}</th><td>{'</td><td>'.join(cells)}</td></tr>")
+        return "\n".join([*lines, "</tbody></table>"])
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON types."""
