@@ -148,15 +148,23 @@ def train(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trai
     return _fit(stack(each, seeds), [one.rate for one in each], *given)
 
 
-def fine_tune(models: Trained, encoding: Encoding, seq_len: int, *, steps: int = 60) -> Trained:
+def fine_tune(
+    models: Trained,
+    encoding: Encoding,
+    seq_len: int,
+    *,
+    steps: int = 60,
+    batch: int = 8,
+    rate: float = 3e-3,
+) -> Trained:
     """Train copies further, at another length, with another encoding, one without weights.
 
-    The rate decays linearly to zero from 3e-3. The result keeps the settings of `models`.
+    The rate decays linearly to zero. The result keeps the settings of `models`.
     """
     task, count = models.settings.task, len(models.seeds)
-    tokens, targets = drawn(task, models.seeds, (steps, 8), seq_len, 3_000_000)
+    tokens, targets = drawn(task, models.seeds, (steps, batch), seq_len, 3_000_000)
     positions = torch.arange(seq_len).expand(count, steps, -1)
-    return _fit(models.with_encoding(encoding), [3e-3] * count, tokens, targets, positions)
+    return _fit(models.with_encoding(encoding), [rate] * count, tokens, targets, positions)
 
 
 def _fit(
