@@ -21,6 +21,8 @@ from numpy.typing import NDArray
 
 from posenc._validate import check_d_model, check_real
 
+__all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "Fit", "fits", "measure", "rounding"]
+
 Floats = NDArray[np.float64]
 Waves = NDArray[np.complex128]
 

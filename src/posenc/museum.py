@@ -9,6 +9,8 @@ import numpy as np
 
 from posenc.conventions import Floats
 
+__all__ = ["MUSEUM", "TABLES", "Exhibit", "wrong_table"]
+
 
 @dataclass(frozen=True)
 class Exhibit:
