@@ -10,5 +10,4 @@ c = get_config()  # noqa: F821 (JupyterLab's loader has it)
 c.LabApp.default_url = "/lab/tree/index.md"
 c.LabApp.custom_css = True
 c.ServerApp.tornado_settings = {"static_custom_path": [str(Path(__file__).parent)]}  # custom.css
-c.LabApp.extra_labextensions_path = [str(Path(__file__).parent / "extensions")]
 c.ServerApp.contents_manager_class = Pages
