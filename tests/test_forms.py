@@ -1,7 +1,5 @@
 """Other forms of the book: downloads, embeds; and stable addresses."""
 
-import os
-import re
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlencode
@@ -21,14 +19,6 @@ def test_no_address_of_the_last_release_is_gone():
     split = [address.partition("#") for address in kept]
     there = {page: places(page) for page, _, _ in split}
     assert [f"{page}#{place}" for page, _, place in split if place not in there[page]] == []
-
-
-def test_colab_opens_what_a_page_offers_to_download_where_there_is_a_repository():
-    page = (SITE / "notebooks" / "03_linearity.html").read_text("utf-8")
-    opened = re.findall(r'href="https://colab.research.google.com/[^"]+/blob/([^"]+)"', page)
-    path = "notebooks/03_linearity.ipynb"
-    assert (SITE / "_sources" / path).exists()
-    assert opened == ([f"notebooks/{path}"] if "GITHUB_REPOSITORY" in os.environ else [])
 
 
 def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):

@@ -5,7 +5,6 @@
 const here = new URL(".", import.meta.url).href;
 
 const picture = (svg, alt) => make("img", { src: `data:image/svg+xml,${encodeURIComponent(svg)}`, alt });
-const mega = (bytes) => (bytes / 1e6).toFixed(1);
 const spoken = make("p", { class: "spoken", role: "status" });
 
 /** Show how far something is. */
@@ -32,9 +31,7 @@ function hear({ data }) {
   if (data.broken) return stop(`Python couldn't be loaded (${data.broken}).`);
   if (!running) return;
   const { cell, resolve } = running;
-  const { total, loaded, done, stream, text, svg, figure } = data;
-  if (total) tell(cell, `Loading Python: ${mega(loaded)} of ${mega(total)} MB`);
-  if (data.starting) tell(cell, "Starting Python …");
+  const { done, stream, text, svg, figure } = data;
   if (data.running && !cell.state.textContent.includes(" of ")) tell(cell, "Running");
   if (stream) cell.print(stream, data.name);
   if (text) cell.show(make("pre", {}, text));

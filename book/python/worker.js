@@ -4,33 +4,17 @@ import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL(".", import.meta.url).href;
 const load = self.fetch;
-let loaded = 0;
-let total = 0; // bytes of the files requested so far
-let coming = 0;
 
-/** Wraps every download: counts the bytes received, and unpacks WebAssembly. */
+/** Wraps every download: unpacks WebAssembly. */
 self.fetch = async (address, options) => {
   const packed = String(address).endsWith(".wasm");
   const response = await load(packed ? `${address}.packed` : address, packed ? {} : options);
   if (!response.ok) throw new Error(`${address}: ${response.status}`);
   const headers = { "Content-Type": "application/wasm" };
   // Kept unpacked, it comes through offline.js, and the browser keeps what it compiled of it.
-  if (packed && response.headers.get("Content-Type") === headers["Content-Type"]) return response;
-  total += Number(response.headers.get("Content-Length"));
-  coming++;
-  const count = new TransformStream({
-    transform(chunk, through) {
-      loaded += chunk.length;
-      postMessage({ loaded, total: Math.max(loaded, total) }); // a server may compress files
-      through.enqueue(chunk);
-    },
-    flush() {
-      if (--coming === 0) postMessage({ starting: true });
-    },
-  });
-  const body = response.body.pipeThrough(count);
-  if (!packed) return new Response(body);
-  const unpacked = new Response(body.pipeThrough(new DecompressionStream("gzip")), { headers });
+  if (!packed || response.headers.get("Content-Type") === headers["Content-Type"]) return response;
+  const body = response.body.pipeThrough(new DecompressionStream("gzip"));
+  const unpacked = new Response(body, { headers });
   keep(`${address}.packed`, unpacked.clone());
   return unpacked;
 };

@@ -71,7 +71,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-read", AFTER, opening.tell),
         ("env-check-consistency", BEFORE, cross_references.check),
         ("doctree-resolved", AFTER, prose.link_terms),
-        ("doctree-resolved", AFTER, prose.set_tooltips),
         ("doctree-resolved", AFTER, prose.keep_together),
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),

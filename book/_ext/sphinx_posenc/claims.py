@@ -1,8 +1,7 @@
 """The ledger of claims: its tables, and the links between its rows and the chapters.
 
-The directive ``{ledger}`` shows ``book/claims.yml`` as a table, on the site, in its Markdown twins
-and in JupyterLab. A row, and the id in the chapter's box "In the documents" that judges the claim,
-link to each other. Where no box names it, the row links to the cell that has the id as a tag.
+The directive ``{ledger}`` shows ``book/claims.yml`` as a table, on the site and in JupyterLab.
+A row, and the id in the chapter's box "In the documents" that judges the claim, link to each other.
 """
 
 import difflib
@@ -119,7 +118,7 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:
-    """Link ids in boxes to the ledger; for other claims, make their cells the link targets."""
+    """Link ids in boxes and the ledger to each other."""
     named = set()
     boxes = [box for box in doctree.findall(nodes.admonition) if "documents" in box["classes"]]
     for code in [code for box in boxes for code in box.findall(nodes.literal)]:
@@ -132,8 +131,3 @@ def tie(app: Sphinx, doctree: nodes.document) -> None:
             options |= {"reftarget": f"row-{claim}".lower(), "refexplicit": True, "refwarn": True}
             there += addnodes.pending_xref("", nodes.inline("", "", code), **options)
             place(app.env, there, f"claim-{claim}")
-    for cell in doctree.findall(nodes.container):
-        for claim in [name.removeprefix("tag_") for name in cell["classes"]]:
-            if CLAIM.fullmatch(claim) and claim not in named:
-                named.add(claim)
-                place(app.env, cell, f"claim-{claim}")

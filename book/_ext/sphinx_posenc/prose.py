@@ -1,10 +1,8 @@
-"""The text of a page: links to the glossary, tooltips, and formulas that don't break.
+"""The text of a page: links to the glossary, and formulas that don't break.
 
-Each term of the glossary is linked where a chapter first uses it. A link to a term or reference has
-its definition as a title, which browsers show as a tooltip.
+Each term of the glossary is linked where a chapter first uses it.
 """
 
-import posixpath
 import re
 from functools import cache
 
@@ -40,32 +38,6 @@ def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
                     end = found.end()
         if end:
             text.parent.replace(text, [*parts, nodes.Text(text[end:])])
-
-
-@cache
-def said(app: Sphinx) -> dict[str, str]:
-    """Tooltips by link target: a term's first sentence, or the reference itself."""
-    found, kinds = {}, nodes.definition_list_item | nodes.list_item
-    for page in sorted({"book/glossary", "book/references"} & app.env.found_docs):
-        for item in app.env.get_doctree(page).findall(lambda node: isinstance(node, kinds)):
-            text = next(item.findall(nodes.paragraph), nodes.paragraph()).astext()
-            if isinstance(item, nodes.definition_list_item):
-                anchors = item[0]["ids"]
-                sentence = re.split(r"(?<=\.)\s", text)[0]
-                text = re.sub(r"[;,][^;,]*\\.*", ".", sentence)  # without a formula
-            else:
-                anchors = [id for target in item.findall(nodes.target) for id in target["ids"]]
-                text = text.partition(" URL: ")[0]
-            found |= {f"{page}.html#{anchor}": " ".join(text.split()) for anchor in anchors}
-    return found
-
-
-def set_tooltips(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Set the titles of links to terms and references."""
-    for link in doctree.findall(nodes.reference):
-        place = posixpath.normpath(posixpath.join(docname, "..", link.get("refuri", "")))
-        if place in said(app):
-            link["reftitle"] = said(app)[place]
 
 
 def keep_together(app: Sphinx, doctree: nodes.document, docname: str) -> None:
