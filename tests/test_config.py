@@ -56,7 +56,7 @@ def test_readings_are_the_recorded_ones(head, recorded):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b'{"a": 1\n "b": 2}', "line 1, column 7: Expecting ',' delimiter"),
+        (b'{"a": 1\n "b": 2}', "line 1, column 7: a comma is missing behind this"),
         (b'{"a": "x\ny"}', "line 1, column 8: Invalid control character"),
         (b'{"rope_theta": 1' + b"0" * 400 + b"}", "rope_theta must be a number, from 1e-09"),
         (b'{"a": ' + b"9" * 5000 + b"}", "Exceeds the limit (4300 digits)"),
@@ -73,6 +73,12 @@ def test_any_file_gives_a_sentence(content, words, tmp_path, capsys):
     said = capsys.readouterr().err
     assert words in said[:400]
     assert said.count("\n") == 1
+
+
+def test_no_more_warnings_are_collected_than_are_told():
+    found = read_config({f"rope_{i}": 1 for i in range(300_000)})
+    assert len(found.warnings) == 51
+    assert found.warnings[-1] == "and at least 950 more warnings"
 
 
 ODD = st.recursive(

@@ -112,7 +112,7 @@ def test_a_config_that_is_pasted_is_read_by_python(reader):
     for text, says in [
         (json.dumps(fields | linear), "The scaling, linear, moves 32 of 32 pairs."),
         (json.dumps({"rope_scaling": {"type": "new"}}), "rope_scaling.type must be one of"),
-        ('{"rope_theta": 1e4\n "head_dim": 64}', "line 1, column 18: Expecting ',' delimiter"),
+        ('{"rope_theta": 1e4\n "head_dim": 64}', "line 1, column 18: a comma is missing behind"),
     ]:
         reader.locator("#config-text").fill(text)
         expect(shown).to_contain_text(says, timeout=SLOW)

@@ -9,12 +9,15 @@ by ``tools/watch.py``.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from posenc.config.fields import LARGEST, Fields, data, load
 from posenc.config.found import ROTARY, Layers, Positions
 from posenc.config.steps import compute, lengths, normalize, parts, validate, warn
+
+MOST = 50  # warnings of a file; released ones have some ten
 
 __all__ = ["Layers", "Positions", "read_config"]
 
@@ -51,7 +54,10 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     if isinstance(config, str | Path):
         with Path(config).open("rb") as file:
             config = file.read(LARGEST + 1)
-    return _read(Fields(load(config) if isinstance(config, bytes) else config))
+    config, twice = load(config) if isinstance(config, bytes) else (config, [])
+    fields = Fields(config)
+    fields.notes = twice
+    return _read(fields)
 
 
 def _read(fields: Fields, kind: str | None = None) -> Positions:
@@ -63,11 +69,14 @@ def _read(fields: Fields, kind: str | None = None) -> Positions:
             validate(each)
             compute(each)
     layers, found = tuple(Layers(**each.found) for each in kinds), lengths(text, kinds)
-    warnings = tuple(dict.fromkeys(warn(text, kinds, bool(code))))
+    warnings = list(dict.fromkeys(islice(warn(text, kinds, bool(code)), 20 * MOST)))
+    if len(warnings) > MOST:
+        least = "at least " if len(warnings) == 20 * MOST else ""  # no more are looked for
+        warnings[MOST:] = [f"and {least}{len(warnings) - MOST} more warnings"]
     about = code and f"{data('models.json')['about']['source']}, {code['file']}"
     read = {name: _read(*part) for name, part in others.items()}
     for name, part in list(read.items()):  # nothing is said of positions in some
         if not (part.warnings or part.parts or any(each.where for each in part.layers)):
             del read[name]
     kind = fields["model_type"] or kind
-    return Positions(kind, about or None, *found, layers, warnings, read)
+    return Positions(kind, about or None, *found, layers, tuple(warnings), read)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import reprlib
+from collections import Counter
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -59,12 +60,15 @@ class Fields(dict[str, Any]):
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
-        return Fields(self[name] or {}, f"{self.path}{name}.")
+        return Fields(self[name] or {}, f"{self.path}{str(name)[:60]}.")
+
+    def name(self, field: str) -> str:
+        """Return the path of a field, as the file spells it."""
+        return f"{self.path}{self.spelled.get(field, field)}"
 
     def wrong(self, field: str, rule: str, value: Any) -> ValueError:
         """Return an error about a field."""
-        name = f"{self.path}{self.spelled.get(field, field)}"
-        return ValueError(f"{name} must {rule}, got {told(value)}")
+        return ValueError(f"{self.name(field)} must {rule}, got {told(value)}")
 
     def __missing__(self, field: str) -> Any:
         """Return what the file says, checked as ``fields.json`` says."""
@@ -88,16 +92,27 @@ class Fields(dict[str, Any]):
         return float(value) if kind == "number" else int(value) if kind == "count" else value
 
 
-def load(content: bytes) -> Any:
-    """Parse a file."""
+def load(content: bytes) -> tuple[Any, list[str]]:
+    """Parse a file; return its content, and warnings of names that appear twice."""
     if len(content) > LARGEST:
         raise ValueError(f"the file has over {LARGEST // 10**6} MB, so it isn't a configuration")
+    twice: list[str] = []
+
+    def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
+        if len(found := dict(items)) < len(items):
+            counts = Counter(name for name, _ in items)
+            again = [told(name) for name, count in counts.items() if count > 1]
+            twice.extend(f"{name} appears twice: the last one counts" for name in again)
+        return found
+
     try:
-        return json.loads(content.decode("utf-8-sig"))
+        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=once), twice
     except json.JSONDecodeError as error:  # told at the end of what comes before, not after it
         before = error.doc[: error.pos].rstrip()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n") - 1
-        words = f"line {line}, column {column}: {error.msg}"
+        what = "a comma is missing behind this" if "',' delimiter" in error.msg else error.msg
+        what = what if error.doc[error.pos :].strip() else "the end is missing"
+        words = f"line {line}, column {max(column, 1)}: {what}"
     except (RecursionError, ValueError) as error:
         words = str(error)
     raise ValueError(f"the file isn't JSON: {words}")

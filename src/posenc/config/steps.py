@@ -17,6 +17,7 @@ alike = re.compile("|".join(WORDS["sound alike"])).search
 SIGNS = WORDS["signs of a rotation"]
 FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
 SHARE, LIMIT = "partial_rotary_factor", "max_position_embeddings"
+MSCALES = {"mscale", "mscale_all_dim"}
 WIDEST, MOST = 65_536, 32  # dimensions of a head, kinds of layers
 
 
@@ -43,14 +44,18 @@ def parts(part: Fields, kind: str | None) -> tuple[Fields, str | None, dict[str,
         text = next((each for each in WORDS["parts"] if part.said.get(each)), None)
         for name, inner in part.said.items() if part.path.count(".") < 2 else ():
             if name != text and str(name).endswith(("_config", "encoder")) and len(others) < 8:
-                fields = Fields(inner if isinstance(inner, Mapping) else {}, f"{part.path}{name}.")
+                path = f"{part.path}{str(name)[:60]}."
+                fields = Fields(inner if isinstance(inner, Mapping) else {}, path)
                 if fields.has("num_hidden_layers", *WORDS["parts"]):
                     part[name] = others[fields.path[:-1]] = fields, types.get(name)
         if text is None:
             return part, kind, others
         outer, part, kind = part, part.inside(text), types.get(text)
+        part.notes = outer.notes
+        part.said.setdefault("architectures", outer.said.get("architectures"))
         if outer["rope_scaling"]:
-            part.notes = [f"{outer.path}rope_scaling beside {text} is ignored: move it inside"]
+            words = f"{outer.path}rope_scaling beside {text} is ignored: move it inside"
+            part.notes.append(words)
 
 
 def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[Kind]]:
@@ -59,9 +64,19 @@ def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[K
     code = known.get(kind, {})
     if "parts" in code:  # the fields of the text stand beside those of other parts
         code = known.get(code["parts"].get(WORDS["parts"][0]), code)
-    code = code if "file" in code else {}
+    if "file" not in code:
+        named = (text["architectures"] or [""])[0].partition("For")[0].lower()
+        same = (name for name in known if named and name.replace("_", "") == named)
+        name = next((name for name in same if "file" in known[name]), "")
+        code = known.get(name, {})
+        if code:
+            words = f"type {str(kind)[:60]!a} isn't known: read as {name}, as architectures says"
+            text.notes.append(words)
     text.defaults = code.get("fields", {})
-    rope = text.inside("rope_scaling" if text["rope_scaling"] else "rope_parameters")
+    rope, other = text.inside("rope_scaling"), text.inside("rope_parameters")
+    if rope.said and other.said and rope.said != other.said:
+        text.notes.append("rope_scaling and rope_parameters differ: transformers uses rope_scaling")
+    rope = rope if rope.said else other
     said = text["position_embedding_type"]
     where = TABLE if said == "absolute" or "tables" in code else None
     if text["alibi"]:
@@ -149,13 +164,16 @@ def _complete(kind: Kind, *, turns: bool, flat: bool) -> None:
         found["chunk"] = text["attention_chunk_size"]
     if where != ROTARY:
         return
-    base, local = rope["rope_theta"] or text["rope_theta"], text["rope_local_base_freq"]
-    base = None if flat and "own_base" in code else base
+    inside, outside, local = rope["rope_theta"], text["rope_theta"], text["rope_local_base_freq"]
+    base = None if flat and "own_base" in code else inside or outside
     local = local if flat and "sliding" in name else None
     if local or (flat and "unscaled" in code):
         if rope["rope_type"] not in (None, "default"):
             text.notes.append(f"{rope.path[:-1]} applies to global attention, not to {name}")
         kind.rope = Fields({SHARE: rope[SHARE]}, rope.path)
+    elif inside and base not in (None, outside) and text.has("rope_theta"):
+        words = f"{outside:g} outside {rope.path[:-1]}, {inside:g} inside, which takes precedence"
+        text.notes.append(f"{text.name('rope_theta')} is {words}")
     found["base"] = local or base or code.get("base")
 
 
@@ -208,6 +226,8 @@ def _widths(kind: Kind) -> float:
     width = text[own] or inner["head_dim"] or text["head_dim"]
     if width is None and hidden and heads:
         width = hidden // heads
+        if not 1 <= width <= WIDEST:
+            raise text.wrong("hidden_size", f"give heads of width 1 to {WIDEST}", hidden)
     if part:
         width = part + rest if rest else width
         first = code.get("first", width - part) if width else None
@@ -216,12 +236,13 @@ def _widths(kind: Kind) -> float:
     share = rope[SHARE] or text[SHARE]
     if not share:
         turned = text["rotary_dim"]
+        if turned and width and turned > width:
+            raise text.wrong("rotary_dim", f"be at most the head's {width}", turned)
         share = (turned / width if width else None) if turned else code.get("share")
     share = share or 1.0
     rotated = width and int(width * share)
-    if width is not None and not 1 <= rotated <= width <= WIDEST:
-        words = f"{text.path}hidden_size, num_attention_heads, {SHARE} and rotary_dim"
-        raise ValueError(f"{words} ask that {rotated} of a head's {width} dimensions turn")
+    if rotated == 0:
+        raise (rope if rope[SHARE] else text).wrong(SHARE, f"leave a dimension of {width}", share)
     found |= {"head_dim": width, "rotated": rotated, "first": 0 if width else None}
     return share
 
@@ -270,8 +291,13 @@ def _frequencies(kind: Kind, rotated: int) -> dict[str, Any]:
         setting = Setting(kind.found["base"], rotated, fields, limit, length)
         try:
             omega, factor = kind.scaling.rule(setting)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise ValueError(f"{kind.rope.path[:-1]}: {error!s:.200}") from None
+        except (TypeError, ValueError, OverflowError) as error:  # tell it in the file's names
+            rope, text = kind.rope, kind.text
+            names = {"scaling": rope.path[:-1], LIMIT: text.name(LIMIT)}
+            names["base"] = (rope if rope.has("rope_theta") else text).name("rope_theta")
+            names |= {f"scaling[{field!r}]": rope.name(field) for field in kind.scaling.fields}
+            head, _, rest = str(error).partition(", got [")[0].partition(" ")
+            raise ValueError(f"{names.get(head, f'{rope.path[:-1]}: {head}')} {rest}") from None
         for each, value in ("frequencies", tuple(omega.tolist())), ("attention_factor", factor):
             found[each + beyond] = None if found.get(each) == value else value
     depth, stretch = fields.get("mscale_all_dim"), fields.get("factor", 1.0)
@@ -299,14 +325,19 @@ def warn(text: Fields, kinds: list[Kind], known: bool) -> Iterator[str]:
     for kind in (each for each in kinds if each.scaling):
         rope, fields, found, limit = kind.rope, kind.fields, kind.found, text[LIMIT]
         title, name, trained = rope.path[:-1], kind.scaling.name, fields.get(ORIGINAL)
+        new, old = (rope.said.get(each) for each in ("rope_type", "type"))
         lacking = ORIGINAL in kind.scaling.fields and not rope.has(ORIGINAL)
         ratio = limit / trained if limit and trained else 1
         factor = fields.get("factor", ratio)
+        sections, pairs = sum(found.get("sections") or ()), (found["rotated"] or 0) // 2
         applies = {
-            "old spelling": "type" in rope.said and "rope_type" not in rope.said,
+            "two types": None not in (new, old) and new != old,
+            "old spelling": new is None and old is not None,
             "original outside": lacking and text.has(ORIGINAL) and name != "longrope",
             "no original": lacking and not text.has(ORIGINAL),
             "factor and ratio": ratio not in (1, factor) and name != "llama3",
+            "attention_factor": "attention_factor" in fields and fields.keys() & MSCALES,
+            "sections": sections and pairs not in (0, sections),
             "scores": found.get("score_factor") and not kind.code.get("mscale"),
         }
         facts = locals()  # by these names, the words speak of them
