@@ -43,7 +43,8 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     TypeError
         If `config`, or what must be a mapping in it, is none.
     ValueError
-        If the file isn't JSON, or a field is missing or invalid. The message names its place.
+        If the file isn't JSON, or a field is missing or invalid, be it in its type. The message
+        names its place.
 
     Examples
     --------
