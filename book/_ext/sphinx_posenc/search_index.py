@@ -5,9 +5,7 @@ titles, text, code]``. The book's own index entries count as titles. Of code and
 the names that the text lacks are kept, each once: numbers fill outputs, and excerpts show prose.
 """
 
-import builtins
 import json
-import keyword
 import re
 from html import unescape
 from typing import IO, Any
@@ -16,13 +14,8 @@ from docutils import nodes
 from sphinx import addnodes
 from sphinx.search import IndexBuilder
 
-NAME = re.compile(r"[^\W\d]\w{2,}")
-# Python's own words, such as `for`, are in most cells and lead to none; so are those that draw.
-DRAWING = (
-    "_000 Draw array axis book color fig figsize matplotlib numpy plots plt posenc pyplot shape "
-    "show size strict subplots tolist torch use_style xlabel ylabel"
-)
-COMMON = {*keyword.kwlist, *filter(str.islower, dir(builtins)), *DRAWING.split()}
+NAME = re.compile(r"(?=\w*[_A-Z])[^\W\d]\w{2,}")  # others are words, or serve one cell
+COMMON = {"Draw", "False", "None", "True", "_000", "use_style"}
 
 
 class Sections(IndexBuilder):
