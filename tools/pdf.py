@@ -25,21 +25,19 @@ LINKS = """([site, address]) => {
 }"""
 FOOT = '<p style="font: 8px sans-serif; margin: auto"><span class="title"></span>, page '
 FOOT += '<span class="pageNumber"></span></p>'
-MARGIN = {"top": "18mm", "bottom": "18mm", "left": "18mm", "right": "18mm"}
-PAPER = {"format": "A4", "margin": MARGIN, "print_background": True}
-PAPER |= {"display_header_footer": True, "header_template": "<p></p>", "footer_template": FOOT}
+MARGIN = dict.fromkeys(("top", "bottom", "left", "right"), "18mm")
+PAPER = {"format": "A4", "margin": MARGIN, "print_background": True, "footer_template": FOOT}
+PAPER |= {"display_header_footer": True, "header_template": "<p></p>"}
 
 
 def main():
     """Print each page, and join them."""
-    names = LISTED.findall((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    listed = LISTED.findall((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     published = CANONICAL.search((SITE / "index.html").read_text(encoding="utf-8"))
     links = [f"{SITE.as_uri()}/", published[1] if published else ""]
     with chromium() as browser, pikepdf.new() as book, book.open_outline() as outline:
         tab = browser.new_page()
-        for name in names:
-            if name in LEFT_OUT:
-                continue
+        for name in [name for name in listed if name not in LEFT_OUT]:
             tab.goto((SITE / f"{name}.html").as_uri(), wait_until="load")
             tab.evaluate(LINKS, links)
             with pikepdf.open(BytesIO(tab.pdf(**PAPER))) as pages:
