@@ -84,6 +84,7 @@ def test_no_more_warnings_are_collected_than_are_told():
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=9,
 )
 FIELDS = st.dictionaries(st.sampled_from([*RULES, "text_config", "vision_config"]), ODD)
 TYPES = st.sampled_from(["cohere2", "deepseek_v3", "gemma3", "llama4", "unknown"])
