@@ -40,9 +40,8 @@ class Sections(IndexBuilder):
             indexes = [node for node in part.findall(addnodes.index) if "inline" in node]
             others = [entry[1] for node in indexes for entry in node["entries"]]
             code = take(part, is_code)
-            text = " ".join(prose(part).split())
-            if docname.startswith("book/threads"):  # there the questions are enough
-                text = " ".join(each.astext() for each in part.findall(nodes.strong))
+            asked = part.findall(nodes.strong) if "book/threads" in docname else ()
+            text = " ".join(each.astext() for each in asked) or " ".join(prose(part).split())
             words = {*NAME.findall(text), *COMMON}
             names = [name for name in dict.fromkeys(NAME.findall(code)) if name not in words]
             if text or names:
