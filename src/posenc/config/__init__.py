@@ -69,7 +69,8 @@ def _read(fields: Fields, kind: str | None = None) -> Positions:
         if each.found["where"] == ROTARY:
             validate(each)
             compute(each)
-    layers, found = tuple(Layers(**each.found) for each in kinds), lengths(text, kinds)
+    layers = tuple(Layers(**each.found) for each in kinds)
+    before, intended, limit = lengths(text, kinds)
     warnings = list(dict.fromkeys(islice(warn(text, kinds, bool(code)), 20 * MOST)))
     if len(warnings) > MOST:
         least = "at least " if len(warnings) == 20 * MOST else ""  # no more are looked for
@@ -80,4 +81,4 @@ def _read(fields: Fields, kind: str | None = None) -> Positions:
         if not (part.warnings or part.parts or any(each.where for each in part.layers)):
             del read[name]
     kind = fields["model_type"] or kind
-    return Positions(kind, about or None, *found, layers, tuple(warnings), read)
+    return Positions(kind, about or None, before, intended, limit, layers, tuple(warnings), read)
