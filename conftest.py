@@ -1,11 +1,10 @@
 """Notebooks as tests: nbval runs cells and compares text; this adds pictures and wrong answers."""
 
-import multiprocessing
-import os
 import re
 import sys
 from pathlib import Path
 
+import forked_kernels
 import near_answers
 import pictures
 import pytest
@@ -13,11 +12,6 @@ from jupyter_client.provisioning import local_provisioner
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
-# Kernels of the tests are forks of one Python that has imported what chapters need, torch's
-# optimizers included, which takes longer than all else in most. `make notebooks` stores what a
-# fresh Python gives.
-FORKS = multiprocessing.get_context("forkserver")
-NEEDED = ["ipykernel.kernelapp", "ipykernel.debugger", "matplotlib.pyplot", "torch._dynamo"]
 
 
 def pytest_configure(config):
@@ -25,43 +19,7 @@ def pytest_configure(config):
     if config.getoption("numprocesses", None):
         config.pluginmanager.register(Progress(config))
     if sys.platform == "linux":  # macOS's libraries don't survive a fork
-        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        FORKS.set_forkserver_preload(NEEDED)
-        local_provisioner.launch_kernel = Kernel
-
-
-class Kernel(FORKS.Process):
-    """A fork that runs a kernel, with the names of `subprocess.Popen` that Jupyter uses."""
-
-    stdin = stdout = stderr = None
-
-    def __init__(self, cmd, cwd=None, env=None, **kwargs):
-        super().__init__(daemon=True)
-        self.start_in = cmd[cmd.index("-f") :], cwd or os.getcwd(), env
-        self.leads = FORKS.Event()
-        self.start()
-        self.leads.wait()
-
-    def run(self):
-        options, cwd, env = self.start_in
-        os.setsid()  # signals go to the group that it leads
-        self.leads.set()
-        os.chdir(cwd)
-        os.environ.clear()
-        os.environ.update(env)
-        from ipykernel.kernelapp import launch_new_instance
-
-        launch_new_instance(options)
-
-    def poll(self):
-        return self.exitcode
-
-    def wait(self):
-        self.join()
-        return self.exitcode
-
-    def send_signal(self, signum):
-        os.kill(self.pid, signum)
+        local_provisioner.launch_kernel = forked_kernels.Kernel
 
 
 class Progress:
