@@ -1,5 +1,6 @@
 """Notebooks as tests: nbval runs cells and compares text; this adds pictures and wrong answers."""
 
+import os
 import re
 import sys
 from pathlib import Path
@@ -19,7 +20,8 @@ def pytest_configure(config):
     if config.getoption("numprocesses", None):
         config.pluginmanager.register(Progress(config))
     if sys.platform == "linux":  # macOS's libraries don't survive a fork
-        local_provisioner.launch_kernel = forked_kernels.Kernel
+        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
+        local_provisioner.launch_kernel = forked_kernels.launch
 
 
 class Progress:
@@ -61,18 +63,18 @@ class WrongAnswer(pytest.Item):
             pytest.fail(
                 f"{self.nodeid}\n{self.source.removeprefix(NEAR)}\nThe check must reject this and "
                 f"say {self.says!r}; it raises {raised}\nFix the check, or `wrong_answers` in its "
-                "cell's metadata, or add it to ACCEPTED in tests/near_answers.py, with the reason.",
+                "cell's metadata, or say there, as `accepts_near`, why it may accept what is near.",
                 pytrace=False,
             )
 
 
-def wrong_answers(notebook, chapter):
+def wrong_answers(notebook):
     """Yield a name, code, and what is said of it: answers in metadata, and near the solutions."""
     for cell in notebook.cells:
         if given := cell.metadata.get("wrong_answers"):
             check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
             yield from ((f"{check}: {each.slip}", each.answer, each.says) for each in given)
-            if f"{chapter} {check}" not in near_answers.ACCEPTED:
+            if "accepts_near" not in cell.metadata:
                 calls = (c.source for c in notebook.cells if f"{check}(" in c.source)
                 solution = next(source for source in calls if source != cell.source)
                 tried = f"{NEAR}\ntry_all({check!r}, {solution!r}, globals())"
@@ -84,7 +86,7 @@ def pytest_make_collect_report(collector):
     """Collect the wrong answers after a notebook's cells."""
     report = yield
     if isinstance(collector, IPyNbFile) and report.passed:
-        for name, source, says in wrong_answers(collector.nb, collector.path.stem[:2]):
+        for name, source, says in wrong_answers(collector.nb):
             item = WrongAnswer.from_parent(collector, name=name)
             item.source, item.says = source, says
             report.result.append(item)

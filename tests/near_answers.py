@@ -5,19 +5,6 @@
 
 import numpy as np
 
-# Checks that rightly accept an answer 5 % off, or a whole number one off; or that get neither.
-ACCEPTED = {
-    "01 check_blind": "any rows that are all the same",
-    "03 check_head": "a head as sharp as that, or sharper",
-    "05 check_peak": "a key of that direction and any length",
-    "08 check_base": "bases whose wavelength rounds to the same",
-    "10 check_base": "any base that is small enough",
-    "11 check_contender": "a name, and nothing is near a name: its models would train again",
-    "11 check_noise": "what a sample of that size can tell",
-    "18 check_unit": "wavelengths between two limits",
-    "21 check_errors": "errors that were measured on drawn keys",
-}
-
 
 def near(value, size, drawn):
     """Return a value a little off; add it to `drawn` if there is one."""

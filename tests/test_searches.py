@@ -17,22 +17,11 @@ from sphinx_posenc.myst_markup import read_notebook
 from sphinx_posenc.search_index import COMMON, NAME
 
 ROOT = Path(__file__).parents[1]
+TYPED = Path(__file__).with_name("searches.txt").read_text(encoding="utf-8")
+EXCUSED = re.findall(r"^& (\S+): \S", TYPED, re.MULTILINE)
 CODE = re.compile(r"^(```+)(?!\{).*?^\1$|^\$\$.*?^\$\$", re.DOTALL | re.MULTILINE)
 ENTRY = re.compile(r"^:::\{index\} !(.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(\.\./(notebooks/\w+)\.ipynb#([\w-]+)\)")
-# Links that are right, though the section shares few words with question and sentence.
-EXCUSED = {
-    "the-layer-dropout-and-batch_first": "the layer that nn.Transformer lacks",
-    "going-further-which-base-a-model-needs-to-attend-far-away": "bases of rotary models by length",
-    "nothing-else-passes": "a proof, in its own letters",
-    "exact-distances-6-and-63-are-nearer-than-1": "the two periods at width 8",
-    "pe--peᵀ-depends-on-the-offset-alone": "the diagonal holds the lengths",
-    "what-todays-models-do": "its table compares the three, layer by layer",
-    "rope-a-score-that-knows-the-offset-alone": "the derivation behind the simple words",
-    "the-shift-matrix-each-pair-turns-by-its-own-angle": "why turns add up",
-    "going-further-a-matrix-that-keeps-lengths-is-made-of-rotations": "any norm, also of queries",
-    "batch_first-or-not-the-axes": "the axes of torchtune, too",
-}
 MARKUP = re.compile(r"(?m)^[`:]{3,}.*$|^:\w[\w-]*:.*$|<[a-z/!][^>]*>|\]\([^)]*\)|[][`*|$]")
 
 
@@ -85,8 +74,7 @@ def search(index):
 
 def test_searches_find_their_place(search):
     """One of the places that a line of searches.txt names is among the first two hits."""
-    lines = Path(__file__).with_name("searches.txt").read_text(encoding="utf-8").splitlines()
-    for line in (line for line in lines if line[:1] not in ("", "#")):
+    for line in (line for line in TYPED.splitlines() if line[:1] not in ("", "#", "&")):
         query, _, wanted = line.rpartition(": ")
         hits = search(query)[:2]
         found = {name for name, _ in hits} | {f"{name}#{anchor}" for name, anchor in hits}

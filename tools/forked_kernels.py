@@ -9,40 +9,30 @@ import os
 
 FORKS = multiprocessing.get_context("forkserver")
 # Optimizers of torch import `torch._dynamo` at their first step.
-NEEDED = ["ipykernel.kernelapp", "ipykernel.debugger", "matplotlib.pyplot", "torch._dynamo"]
+FORKS.set_forkserver_preload(
+    ["ipykernel.kernelapp", "ipykernel.debugger", "matplotlib.pyplot", "torch._dynamo"]
+)
 
 
-class Kernel(FORKS.Process):
-    """A fork that runs a kernel, with the names of `subprocess.Popen` that Jupyter uses."""
+def run(options, cwd, env, leads):
+    """Be a kernel, which leads a process group: signals go to that."""
+    os.setsid()
+    leads.set()
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(env)
+    from ipykernel.kernelapp import launch_new_instance
 
-    stdin = stdout = stderr = None
+    launch_new_instance(options)
 
-    def __init__(self, cmd, cwd=None, env=None, **kwargs):
-        super().__init__(daemon=True)
-        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        FORKS.set_forkserver_preload(NEEDED)
-        self.start_in = cmd[cmd.index("-f") :], cwd or os.getcwd(), env
-        self.leads = FORKS.Event()
-        self.start()
-        self.leads.wait()
 
-    def run(self):
-        options, cwd, env = self.start_in
-        os.setsid()  # signals go to the group that it leads
-        self.leads.set()
-        os.chdir(cwd)
-        os.environ.clear()
-        os.environ.update(env)
-        from ipykernel.kernelapp import launch_new_instance
-
-        launch_new_instance(options)
-
-    def poll(self):
-        return self.exitcode
-
-    def wait(self):
-        self.join()
-        return self.exitcode
-
-    def send_signal(self, signum):
-        os.kill(self.pid, signum)
+def launch(cmd, cwd=None, env=None, **_):
+    """Start a kernel as `cmd` would; return it with the names of `subprocess.Popen`."""
+    leads = FORKS.Event()
+    given = cmd[cmd.index("-f") :], cwd or os.getcwd(), env, leads
+    kernel = FORKS.Process(target=run, args=given, daemon=True)
+    kernel.start()
+    leads.wait()
+    kernel.poll, kernel.wait = lambda: kernel.exitcode, kernel.join
+    kernel.stdin = kernel.stdout = kernel.stderr = None
+    return kernel
