@@ -1,6 +1,7 @@
 """The page that reads a ``config.json``: its script, released files to choose from, and types."""
 
 import json
+import re
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -11,26 +12,11 @@ from sphinx.application import Sphinx
 from posenc.config import read_config
 from posenc.config.fields import data
 
-CHOICE = (
-    "meta-llama/Meta-Llama-3.1-8B",
-    "meta-llama/Llama-4-Scout-17B-16E-Instruct",
-    "Qwen/Qwen3-8B",
-    "Qwen/Qwen3.5-27B",
-    "mistralai/Mistral-7B-Instruct-v0.3",
-    "google/gemma-3-1b-it",
-    "google/gemma-4-26B-A4B",
-    "deepseek-ai/DeepSeek-V3",
-    "microsoft/Phi-4-mini-instruct",
-    "openai/gpt-oss-20b",
-    "allenai/Olmo-3.1-32B-Instruct",
-    "mosaicml/mpt-7b",
-)
 
-
-def script(released: Path) -> str:
-    """Return the script, with each released file and what `read_config` finds in it."""
+def script(released: Path, names: list[str]) -> str:
+    """Return the script, with released files and what `read_config` finds in each."""
     record = json.loads(released.read_text(encoding="utf-8"))
-    configs = {name: record[name]["config"] for name in CHOICE}
+    configs = {name: record[name]["config"] for name in names}
     read = {name: [config, read_config(config).as_dict()] for name, config in configs.items()}
     files = json.dumps(read).replace("<", "\\u003c")
     view = Path(__file__).with_name("config_view.js").read_text(encoding="utf-8")
@@ -95,5 +81,6 @@ def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any
     """Write the script into the head of the page."""
     if page == "book/config":
         released = Path(app.srcdir) / "notebooks" / "data" / "released.json"
-        app.add_js_file(None, body=script(released))
+        names = re.findall('data-files="([^"]*)"', context["body"])[0].split()
+        app.add_js_file(None, body=script(released, names))
         context["body"] = context["body"].replace('<div id="config-types"></div>', types())
