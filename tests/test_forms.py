@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 import pytest
 from addresses import SITE, places
 from IPython.core.inputtransformer2 import TransformerManager
-from sample import some
+from pages import some
 from sphinx_posenc import downloads
 
 pytestmark = pytest.mark.skipif(not SITE.exists(), reason="no site was built: run `make book`")

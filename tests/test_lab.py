@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from sample import some
+from pages import some
 
 ROOT = Path(__file__).parents[1]
 # What breaks one page here, a directive or a style, mostly breaks others.

@@ -11,9 +11,8 @@ import lxml.html
 import nbformat
 import pytest
 from addresses import SITE
-from pages import check_with_axe
+from pages import check_with_axe, some
 from playwright.sync_api import expect
-from sample import some
 
 ROOT = Path(__file__).parents[1]
 ONE = "09_binary_analogy"

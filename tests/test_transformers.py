@@ -10,14 +10,11 @@ import pytest
 
 transformers = pytest.importorskip("transformers", reason="run by `make bench`")
 
-import models  # noqa: E402
 import watch  # noqa: E402
 
 from posenc import read_config  # noqa: E402
 
-MODELS, RELEASED = (
-    json.loads((models.DATA / f"{name}.json").read_text("utf-8")) for name in ("models", "released")
-)
+RELEASED = json.loads(watch.DEFAULTS.with_name("released.json").read_text("utf-8"))
 
 
 @pytest.mark.parametrize("name", RELEASED)
@@ -64,6 +61,7 @@ def test_tables_are_those_of_the_classes():
 
 
 def test_the_record_of_defaults_is_what_the_classes_say():
-    if MODELS["transformers"] != transformers.__version__:
-        pytest.skip(f"recorded with {MODELS['transformers']}: run tools/models.py")
-    assert json.loads(json.dumps(models.configurations(), default=str)) == MODELS["models"]
+    recorded = json.loads(watch.DEFAULTS.read_text("utf-8"))
+    if recorded["transformers"] != transformers.__version__:
+        pytest.skip(f"recorded with {recorded['transformers']}: run tools/watch.py")
+    assert json.loads(json.dumps(watch.defaults(), default=str)) == recorded["models"]

@@ -13,7 +13,6 @@ from browser import chromium
 
 ROOT = Path(__file__).parents[1]
 SITE, OUT = ROOT / "_build" / "html", ROOT / "_build" / "book.pdf"
-LEFT_OUT = {"book/try", "book/vectors"}  # lookup lists, of little use on paper
 LISTED = re.compile(r"^(?:root:| +- file:) (\S+)$", re.MULTILINE)
 CANONICAL = re.compile(r'<link rel="canonical" href="([^"]+)"')
 LINKS = """([site, address]) => {
@@ -37,7 +36,7 @@ def main():
     links = [f"{SITE.as_uri()}/", published[1] if published else ""]
     with chromium() as browser, pikepdf.new() as book, book.open_outline() as outline:
         tab = browser.new_page()
-        for name in [name for name in listed if name not in LEFT_OUT]:
+        for name in listed:
             tab.goto((SITE / f"{name}.html").as_uri(), wait_until="load")
             tab.evaluate(LINKS, links)
             with pikepdf.open(BytesIO(tab.pdf(**PAPER))) as pages:

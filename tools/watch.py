@@ -5,7 +5,8 @@ its default configuration cut small, runs it on a text (an image, a sound) in fl
 each product of queries and keys. The layers' inputs are made equal at all positions, so that what
 differs between positions is the rotation. What it finds goes to ``src/posenc/config/models.json``;
 ``tests/test_transformers.py`` holds `posenc.read_config` to it. `make bench` installs transformers
-in ``.venv/bench``. `python tools/watch.py TYPE …` prints what runs in some types.
+in ``.venv/bench``. `python tools/watch.py TYPE …` prints what runs in some types. The defaults of
+all configuration classes go to ``notebooks/data/models.json``, with fields about positions alone.
 """
 
 import importlib
@@ -32,7 +33,9 @@ from posenc.config.fields import FIELD, Fields
 from posenc.config.found import ROTARY
 from posenc.config.steps import alike, speaks
 
-RECORD = Path(__file__).parents[1] / "src" / "posenc" / "config" / "models.json"
+ROOT = Path(__file__).parents[1]
+RECORD = ROOT / "src" / "posenc" / "config" / "models.json"
+DEFAULTS = ROOT / "notebooks" / "data" / "models.json"
 HOME = Path(transformers.__file__).parent
 LENGTH = 13  # positions of a text; no width of a layer
 PRODUCTS = {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm, torch.baddbmm}
@@ -40,7 +43,7 @@ SOFTMAX = {functional.softmax, torch.softmax, torch.Tensor.softmax}
 WHOLE = {"dbrx", "phi4_multimodal"}  # configurations with parts whose own fields are the text's
 SAID = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 PATTERNS, SIZES, FIELDS, STEPS, APART, BY_HAND, CUTS, MORE = SAID.values()
-TURNS, NORM, TABLE, OTHER, PLACE = map(re.compile, PATTERNS.values())
+TURNS, NORM, TABLE, OTHER, PLACE, TELLING = map(re.compile, PATTERNS.values())
 
 
 class Watch(TorchFunctionMode):
@@ -461,8 +464,24 @@ def composites():
     return found
 
 
+def defaults():
+    """Return each type's defaults of fields about positions and the width of heads."""
+    found = {}
+    for name in sorted(transformers.CONFIG_MAPPING):
+        with suppress(Exception):  # a class that needs arguments
+            said = sorted(transformers.CONFIG_MAPPING[name]().to_dict().items())
+            kept = {key: value for key, value in said if TELLING.search(key)}
+            found[name] = {k: v for k, v in kept.items() if not isinstance(v, list | str | None)}
+    return {name: kept for name, kept in found.items() if kept}
+
+
 def record():
-    """Write what each type's code decides."""
+    """Write the defaults of all types, and what each type's code decides."""
+    made = {"made by": "tools/watch.py", "transformers": transformers.__version__}
+    made |= {"date": str(date.today()), "models": defaults()}
+    text = json.dumps(made, indent=1, default=str, ensure_ascii=False)
+    text = re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text)  # flat lists
+    DEFAULTS.write_text(text + "\n", encoding="utf-8")
     about = {"source": f"transformers {transformers.__version__}, {date.today()}"}
     found, apart = {"about": about}, {}
     for kind, model, config, layers in watched():
