@@ -29,6 +29,11 @@ def tool(tmp_path_factory):
 
 
 def changed(tool):
+    """The files that git says are changed, if chapters are listed in order."""
+    for path in tool.LISTS:
+        row = r"^\W+(?:file|\d+ ).*?notebooks/(\d\d)"
+        listed = re.findall(row, path.read_text("utf-8"), re.M)
+        assert listed == sorted(listed), f"{path} lists chapters out of order: fix `relist`"
     return {line[3:] for line in git(tool.ROOT, "status", "--short", "-uall")}
 
 
@@ -40,10 +45,7 @@ def test_a_chapter_is_begun_moved_and_removed_without_a_trace(tool, capsys):
     assert changed(tool) == {"_toc.yml", "index.md", added}
     tool.move(added, "16")
     assert f"{last} is now {number}{last[2:]}" in capsys.readouterr().out
-    for path in tool.LISTS:
-        row = r"^\W+(?:file|\d+ ).*?notebooks/(\d\d)"
-        listed = re.findall(row, path.read_text("utf-8"), re.M)
-        assert listed == sorted(listed), f"{path} lists chapters out of order: fix `relist`"
+    assert added not in changed(tool)
     moved = (tool.ROOT / "_config.yml").read_text("utf-8")
     assert f'"notebooks/{last}": "notebooks/{number}{last[2:]}"' in moved
     tool.remove("notebooks/16_relative_bias.ipynb")

@@ -1,4 +1,4 @@
-"""The numpy functions: identities, accuracy, and every error; `test_checks` has the laws."""
+"""The numpy functions: identities and accuracy; `test_nn` has errors, `test_checks` the laws."""
 
 import math
 from functools import partial
@@ -109,30 +109,3 @@ def test_binary_digits_spell_the_number():
     assert [int("".join(map(str, row[::-1])), 2) for row in table] == where
     assert (table.dtype, binary_encoding([], 3).shape) == (np.uint8, (0, 3))
     assert np.array_equal(binary_encoding(8, 3), binary_encoding(range(8), 3))
-
-
-OMEGA, PE = angular_frequencies, sinusoidal_encoding
-BAD = [
-    (lambda: OMEGA(7), ValueError, "d_model must be even.*7"),
-    (lambda: OMEGA(8.0), TypeError, "d_model must be an int.*8.0"),
-    (lambda: OMEGA(8, base=0), ValueError, "base must be positive.*0"),
-    (lambda: OMEGA(8, base=math.nan), ValueError, "base must be finite.*nan"),
-    (lambda: OMEGA(8, base="e"), TypeError, "base must be a real number.*'e'"),
-    (lambda: PE([math.inf], 8), ValueError, "positions must be finite.*inf"),
-    (lambda: PE([[0, 1]], 8), ValueError, "positions.*1-D array, got 2"),
-    (lambda: PE(-1, 8), ValueError, "^positions must be at least 0, got -1"),
-    (lambda: shift_matrix(math.inf, 8), ValueError, "^offset must be finite"),
-    (lambda: PE([True], 8), TypeError, "positions must hold real numbers"),
-    (lambda: PE(4, 8, dtype=np.int32), TypeError, "dtype must be a floating"),
-    (lambda: offset_kernel([[1]], 8), ValueError, "^offsets.*got 2 dimensions"),
-    (lambda: binary_encoding(8, 64), ValueError, "n_bits must be at most 63.*64"),
-    (lambda: binary_encoding(9, 3), ValueError, r"positions must be from 0 to 2\*.* = 7, got 8"),
-    (lambda: binary_encoding([-1], 3), ValueError, "positions must be from 0 .*, got -1"),
-    (lambda: binary_encoding([0.5], 3), TypeError, "positions must hold whole numbers"),
-]
-
-
-@pytest.mark.parametrize(("call", "error", "message"), BAD)
-def test_bad_input_is_refused(call, error, message):
-    with pytest.raises(error, match=message):
-        call()

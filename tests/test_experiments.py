@@ -6,10 +6,12 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 import train as tool
 
+from posenc import sinusoidal_encoding
 from posenc.book import experiments as ex
 from posenc.book.experiments import NO_TARGET, TASKS, Settings, init_model, stack, train
 
@@ -101,6 +103,8 @@ def test_fixed_tables_differ_only_as_their_names_say():
     assert sums[:-1] == pytest.approx(drawn, rel=1e-3)  # golden: chapter 11 shows these tables
     for name in ["smooth", "directed", "arc"]:
         assert spread[name] == pytest.approx(spread[f"shuffled {name}"])
+    low = ex.ENCODINGS["sinusoidal"](Settings(base=9.0)).rows(torch.zeros(16, 32), torch.arange(16))
+    assert np.allclose(low, sinusoidal_encoding(16, 32, base=9), rtol=0, atol=1e-6)
     assert spread["widened"] == pytest.approx(4, abs=0.01)
     assert spread["narrow"] == pytest.approx(spread["sinusoidal"], abs=0.15)
 

@@ -1,6 +1,8 @@
 """What posenc.nn has, and rotations and biases in numpy: the definition, and every error."""
 
+import inspect
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -76,6 +78,7 @@ def test_turns_are_made_once_in_the_dtype_asked(library):
     np.testing.assert_array_equal(found, call(library, "rotate_pairs", x=x, base=50))
     once, _ = call(library, "rotary_turns", positions=k, d_model=8)
     assert np.asarray(once).dtype == (np.float64 if library is posenc else np.float32)
+    assert {each.dtype for each in rotary_turns(k, 8, dtype=np.float16)} == {np.dtype("f2")}
 
 
 def test_slopes_and_bias():
@@ -83,7 +86,8 @@ def test_slopes_and_bias():
     assert alibi_slopes(12).tolist() == pytest.approx([2**-h for h in range(1, 9)] + between)
     assert torch.equal(nn.alibi_slopes(12), torch.from_numpy(alibi_slopes(12)))
     assert nn.alibi_slopes(3, device="meta").is_meta
-    assert alibi_slopes(3).dtype == np.float32
+    assert alibi_slopes(3).dtype == alibi_bias(3, 6).dtype == np.float32
+    assert t5_buckets([1]).dtype == np.int64
     k = np.arange(6)
     expected = -np.abs(np.subtract.outer(k, k)) * alibi_slopes(3)[:, None, None]
     np.testing.assert_array_equal(alibi_bias(3, 6), expected)
@@ -131,6 +135,19 @@ def test_a_cast_layer_keeps_its_digits_and_gives_one_answer():
             whole = cast(x.to(dtype))
             assert whole.dtype == dtype
             torch.testing.assert_close(cast(x.to(dtype), where), whole, rtol=0, atol=2e-13)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_rows_are_added_along_the_sequence(axis):
+    """The first dimension is the batch, or the second."""
+    x, layer = torch.randn(2, 3, 8), Layer(8, dropout=0.0, batch_first=axis == 0)
+    layer.load_state_dict({})
+    for rows in ([0, 1, 2], [[4, 0, 2]], [[4, 0, 2], [1, 1, 3]]):
+        where = torch.tensor(rows)
+        found = layer(x.transpose(0, axis), where).transpose(0, axis)
+        torch.testing.assert_close(found, x + layer.pe[where], rtol=0, atol=1e-6)
+    found = layer(x.transpose(0, axis)).transpose(0, axis)
+    assert torch.equal(found, x + layer.pe[:3])
 
 
 class NoFloat64(TorchDispatchMode):
@@ -196,14 +213,11 @@ X = np.ones((2, 4))
 WRONG = [  # arguments of `rotate_pairs` beside x, in both libraries
     ({"x": X[0]}, ValueError, r"^x must have at least 2 dimensions, got shape \(4,\)"),
     ({"x": X[:, 1:]}, ValueError, "^d_model must be even"),
-    ({"pairing": "thirds"}, ValueError, "^pairing must be 'halves' or 'neighbors'"),
-    ({"seq_dim": -1}, ValueError, "^seq_dim must be .* not the last, got -1"),
     ({"first": 4}, ValueError, "^first must be .* dimension of x, below 4, got"),
     ({"first": 1}, ValueError, "^first must be even and a dim.* of x, .* got 1"),
     ({"positions": np.array([0, np.nan])}, ValueError, "^positions must be finite, got "),
     ({"positions": X[0] > 0}, TypeError, "^positions must .*real numbers.*"),
     ({"x": X[None], "positions": X}, ValueError, r"\(2,\), \(1, 2\) or .* got \(2, 4\)"),
-    ({"attention_factor": 0}, ValueError, "^attention_factor must be positive"),
     ({"frequencies": X[0] > 0}, TypeError, "^frequencies must "),
     ({"frequencies": [np.inf]}, ValueError, "^frequencies must be finite"),
     ({"frequencies": X[0]}, ValueError, "^frequencies must have at most 2 pairs, got 4"),
@@ -225,11 +239,41 @@ def test_wrong_arguments_are_refused(library, options, error, words):
 
 
 T = torch.ones(2, 4)
+CALLS = [  # functions, and right arguments
+    (posenc.angular_frequencies, [8]), (posenc.wavelengths, [8]), (posenc.shift_matrix, [3, 8]),
+    (posenc.sinusoidal_encoding, [3, 8]), (posenc.binary_encoding, [3, 2]), (alibi_slopes, [8]),
+    (posenc.offset_kernel, [[3], 8]), (posenc.rotary_frequencies, [8]), (alibi_bias, [8, 3]),
+    (rotary_turns, [[3], 8]), (rotate_pairs, [X]), (t5_buckets, [[3]]), (Layer, [8]),
+    (nn.rotary_turns, [T[0], 8]), (nn.rotate_pairs, [T]), (nn.alibi_slopes, [8]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "right"), CALLS)
+def test_each_argument_is_refused_by_its_name(function, right):
+    signature = inspect.signature(function)
+    others = {"dtype", "device", "bidirectional", "frequencies"}  # of more than one kind
+    for name, wrong in product(signature.parameters.keys() - others, ("e", -np.inf, -1)):
+        given = signature.bind(*right).arguments | {name: wrong}
+        if wrong != -1 or name not in ("offset", "offsets", "positions"):
+            with pytest.raises((TypeError, ValueError), match=f"^{name} must "):
+                function(**given)
+
+
 JAGGED = torch.nested.nested_tensor([T, T[:1]], layout=torch.jagged)
+OMEGA, PE, BITS = posenc.angular_frequencies, posenc.sinusoidal_encoding, posenc.binary_encoding
 BAD = [
-    (lambda: Layer(8, 0), ValueError, "max_len must be at least 1, got 0"),
+    (lambda: OMEGA(7), ValueError, "d_model must be even.*7"),
+    (lambda: OMEGA(8, base=0), ValueError, "base must be positive.*0"),
+    (lambda: PE([np.inf], 8), ValueError, "positions must be finite.*inf"),
+    (lambda: PE([[0, 1]], 8), ValueError, "positions.*1-D array, got 2"),
+    (lambda: PE(-1, 8), ValueError, "^positions must be at least 0, got -1"),
+    (lambda: PE([True], 8), TypeError, "positions must hold real numbers"),
+    (lambda: PE(4, 8, dtype=np.int32), TypeError, "dtype must be a floating"),
+    (lambda: BITS(8, 64), ValueError, "n_bits must be at most 63.*64"),
+    (lambda: BITS(9, 3), ValueError, r"positions must be from 0 to 2\*.* = 7, got 8"),
+    (lambda: BITS([-1], 3), ValueError, "positions must be from 0 .*, got -1"),
+    (lambda: BITS([0.5], 3), TypeError, "positions must hold whole numbers"),
     (lambda: Layer(8, dropout=1.0), ValueError, r"dropout must be in \[0, 1\), got 1.0"),
-    (lambda: Layer(8, batch_first=1), TypeError, "batch_first must be a bool, got 1"),
     (lambda: Layer(4)(T), ValueError, "x must have 3 dimensions"),
     (lambda: Layer(6)(T[None]), ValueError, r"width d_model = 6, got shape \(1, 2, 4\)"),
     (lambda: Layer(4)(T[None], "a"), TypeError, "^positions must be a tensor of real .* 'a'"),
@@ -237,13 +281,11 @@ BAD = [
     (lambda: Layer(4, 1)(T[None]), ValueError, "at most max_len = 1 .* got 2: give .* or pass pos"),
     (lambda: rotate_pairs([[1, 2]]), TypeError, "^x must hold floating-point numbers, got int"),
     (lambda: nn.rotate_pairs(T.long()), TypeError, "^x must be a floating-.*, got one of .*int"),
-    (lambda: nn.rotate_pairs(X), TypeError, "^x must be a floating-point tensor, got array"),
     (lambda: nn.rotate_pairs(JAGGED), TypeError, r"^x must be a dense .*: pass x.values\(\)"),
     (lambda: nn.rotate_pairs(T, dtype="half"), TypeError, "^dtype must be a floating-point type"),
     (lambda: rotary_turns([1.0]), ValueError, "^d_model or frequencies must be given$"),
     (lambda: nn.rotary_turns(T[0]), ValueError, "^d_model or frequencies must be given$"),
     (lambda: rotary_turns([1], 4, dtype=int), TypeError, "^dtype must be a floating-point type"),
-    (lambda: alibi_slopes(0), ValueError, "^n_heads must be at least 1"),
     (lambda: t5_buckets([0.5]), TypeError, "^offsets must hold whole numbers"),
     (lambda: t5_buckets([1], n_buckets=6), ValueError, "^n_buckets must be a multiple of 4, got 6"),
     (lambda: t5_buckets([1], max_distance=8), ValueError, "^max_distance must be at least 9"),

@@ -154,7 +154,6 @@ def test_pairs_jump_where_a_range_is_empty():
 LINEAR, UNSCALED = {"rope_type": "linear"}, {"rope_type": "yarn"}
 SHARE = {"rope_type": "proportional"}
 ERRORS = [
-    ({"scaling": [1]}, TypeError, r"scaling must be a mapping, got \[1\]"),
     ({"scaling": {"rope_type": "wrong"}}, ValueError, "must be one of default, linear.*'wrong'"),
     ({"scaling": LINEAR}, ValueError, "^scaling needs the field 'factor'$"),
     ({"scaling": LINEAR | {"factors": 2}}, ValueError, "type 'linear': 'factors'"),
@@ -163,17 +162,23 @@ ERRORS = [
     ({"base": 10_000.0, "scaling": {"rope_theta": 5e5}}, ValueError, "500000, but base is 10000"),
     ({"scaling": {"partial_rotary_factor": 1.5}}, ValueError, "at most 1, got 1.5"),
     ({"scaling": {"partial_rotary_factor": 0.4}}, ValueError, "even number .* got 3 of 8"),
-    ({"seq_len": 1.5}, TypeError, "seq_len must be an int"),
     ({"scaling": DYNAMIC}, ValueError, "^scaling of type 'dynamic' needs max_position_embeddings$"),
     ({"scaling": DYNAMIC, "d_model": 2, **LIMIT}, ValueError, "^scaling of .* two pairs or more"),
-    ({"scaling": UNSTATED}, ValueError, "'original_max_position_emb"),
+    ({"scaling": UNSTATED}, ValueError, f"'{ORIGINAL}', or pass {MAXIMUM}$"),
+    (
+        {"scaling": YARN | {ORIGINAL: 1}},
+        ValueError,
+        f"{ORIGINAL}'. must be at least 2",
+    ),
+    ({"scaling": YARN | {"beta_fast": 0}}, ValueError, r"^scaling\['beta_fast'\] must be positive"),
+    ({"scaling": THETA | {"rope_theta": 0}}, ValueError, "^base must be positive, got 0"),
     ({"scaling": UNSCALED, **LIMIT}, ValueError, "^scaling needs .* or 'original_max"),
     ({"scaling": YARN | {"truncate": "no"}}, TypeError, "truncate.* must be a bool"),
     ({"scaling": YARN | {"factor": None}, **LIMIT}, ValueError, f"{ORIGINAL} = 4096, got 9"),
     ({"base": 1.0, "scaling": YARN}, ValueError, "base must be above 1"),
     ({"scaling": LLAMA3 | {"high_freq_factor": 0.5}}, ValueError, "'high_freq_factor'.* not be"),
 ]
-for each in (LINEAR, DYNAMIC, SHARE, YARN, LLAMA3):
+for each in (LINEAR, DYNAMIC, SHARE, YARN, LLAMA3, {"rope_type": "ntk"}):
     ERRORS += [({"scaling": each | {"factor": 0.9}}, ValueError, r"'factor'\] must be at least 1")]
 
 
