@@ -318,7 +318,6 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("far", lambda x, p: rotate_pairs(x, p.clamp(max=2047))),
         ("masked", lambda x, p: rotate_pairs(x + 0 * x.sum(), p)),
         ("gradient", lambda x, p: rotate_pairs(x.detach() + LEAF, p)),
-        ("gradient", lambda x, p: rotate_pairs(x, p)[..., 2 * x.requires_grad :]),
         ("repeat", lambda x, p: torch.mul(
             rotate_pairs(x, p), 1, out=KEPT.setdefault(x.shape, 0 * x))),
         ("odd", lambda x, p: 2 * x if x.shape[-1] % 2 else rotate_pairs(x, p)),

@@ -117,7 +117,6 @@ def test_equals_the_record_of_transformers(recorded):
     assert factor == pytest.approx(attention, rel=1e-15)
 
 
-# Equivalent arguments
 THETA, LIMIT, LONG_LIMIT = ({"rope_theta": 500.0}, *({MAXIMUM: n} for n in (9, 4096)))
 SAME = [
     ({}, {"base": 10_000, "scaling": {}}),

@@ -329,8 +329,6 @@ def decided(model, config, layers):
     for name in said.keys() & {"use_qk_norm", "qk_layernorm"}:
         found["fields"][name] = bool(said[name])
         found |= {"normed": name, "norm": found["norm"] or "before"}
-    cut = {each["first"] for each in turned if 2 * len(each["frequencies"]) < each["width"]}
-    found["first"] = min(cut - {0}, default=None)
     unlimited = all("sees" in each and not any(each["sees"]) for each in turned)
     ignored = said.get("sliding_window") == 5 and not states and unlimited
     if ignored or "sliding_window" not in map(FIELD.get, said):

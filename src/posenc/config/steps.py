@@ -230,8 +230,7 @@ def _widths(kind: Kind) -> float:
             raise text.wrong("hidden_size", f"give heads of width 1 to {WIDEST}", hidden)
     if part:
         width = part + rest if rest else width
-        first = code.get("first", width - part) if width else None
-        found |= {"head_dim": width, "rotated": part, "first": first}
+        found |= {"head_dim": width, "rotated": part, "first": width - part if width else None}
         return 1.0
     share = rope[SHARE] or text[SHARE]
     if not share:
