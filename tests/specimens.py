@@ -245,6 +245,7 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("norm", learned, {"base": 10_000}),
         ("shift", lambda n, d: table(n, d)[np.arange(n) // 2]),
         ("identity", lambda n, d: waves(n, 10_000.0 ** (-np.arange(0, d, 2) / d), 0.1)),
+        ("frequencies", lambda n, d: waves(n, 10_000.0 ** (-np.arange(1, d, 2) / d))),
         ("frequencies", lambda n, d: waves(n, np.ones(d // 2), np.linspace(0, 1, d // 2))),
         ("frequencies", lambda n, d: table(n, d)[np.zeros(n, int)]),
         ("frequencies", table, {"base": 10_010}),
@@ -318,6 +319,7 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("far", lambda x, p: rotate_pairs(x, p.clamp(max=2047))),
         ("masked", lambda x, p: rotate_pairs(x + 0 * x.sum(), p)),
         ("gradient", lambda x, p: rotate_pairs(x.detach() + LEAF, p)),
+        ("gradient", lambda x, p: rotate_pairs(x, p)[..., 2 * x.requires_grad :]),
         ("repeat", lambda x, p: torch.mul(
             rotate_pairs(x, p), 1, out=KEPT.setdefault(x.shape, 0 * x))),
         ("odd", lambda x, p: 2 * x if x.shape[-1] % 2 else rotate_pairs(x, p)),
@@ -326,6 +328,7 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("meta", UNFILLED, NARROW | {"tags": ["made on meta"]}),
         ("device", lambda x, p: torch.zeros(x.shape) if x.is_meta else rotate_pairs(x, p)),
         ("axes", lambda x, p: rotate_pairs(x, p[..., 0]), AXES),
+        ("axes", lambda x, p: rotate_pairs(x, p.amax(-1)), AXES),
         ("frequencies", lambda x, p: x.clone(), AXES),
         # slightly wrong: bounds that are too loose would let them pass
         ("norm", lambda x, p: turn(pairing="neighbors")(x, p)

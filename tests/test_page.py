@@ -146,9 +146,6 @@ def test_bugs_are_hunted_in_the_page(run):
     assert caught in run(hunt)["text"]
 
 
-# ---------------------------------------------------------------- buttons, on one chapter
-
-
 @pytest.fixture
 def cell(reader):
     """The first cell that isn't folded, in a page where buttons run the cells."""
