@@ -232,14 +232,14 @@ def _widths(kind: Kind) -> float:
         width = part + rest if rest else width
         found |= {"head_dim": width, "rotated": part, "first": width - part if width else None}
         return 1.0
-    share = rope[SHARE] or text[SHARE]
+    share, turned = rope[SHARE] or text[SHARE], None
     if not share:
         turned = text["rotary_dim"]
         if turned and width and turned > width:
             raise text.wrong("rotary_dim", f"be at most the head's {width}", turned)
         share = (turned / width if width else None) if turned else code.get("share")
     share = share or 1.0
-    rotated = width and int(width * share)
+    rotated = width and (turned or int(width * share))
     if rotated == 0:
         raise (rope if rope[SHARE] else text).wrong(SHARE, f"leave a dimension of {width}", share)
     found |= {"head_dim": width, "rotated": rotated, "first": 0 if width else None}
@@ -332,6 +332,7 @@ def warn(text: Fields, kinds: list[Kind], known: bool) -> Iterator[str]:
         applies = {
             "two types": None not in (new, old) and new != old,
             "old spelling": new is None and old is not None,
+            "two originals": trained and rope.said.get(ORIGINAL) and rope[ORIGINAL] != trained,
             "original outside": lacking and text.has(ORIGINAL) and name != "longrope",
             "no original": lacking and not text.has(ORIGINAL),
             "factor and ratio": ratio not in (1, factor) and name != "llama3",
