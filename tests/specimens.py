@@ -328,7 +328,6 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("meta", UNFILLED, NARROW | {"tags": ["made on meta"]}),
         ("device", lambda x, p: torch.zeros(x.shape) if x.is_meta else rotate_pairs(x, p)),
         ("axes", lambda x, p: rotate_pairs(x, p[..., 0]), AXES),
-        ("axes", lambda x, p: rotate_pairs(x, p.amax(-1)), AXES),
         ("frequencies", lambda x, p: x.clone(), AXES),
         # slightly wrong: bounds that are too loose would let them pass
         ("norm", lambda x, p: turn(pairing="neighbors")(x, p)

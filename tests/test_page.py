@@ -247,6 +247,7 @@ def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatc
     press(cell, says="Done.")
     press(cell, "Reset")
     assert cell.locator("textarea").count() == 0
+    assert "print(6 * 7)" not in reader.evaluate("JSON.stringify(localStorage)")
 
 
 def test_the_page_states_how_much_is_loaded():
