@@ -56,29 +56,25 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
         with Path(config).open("rb") as file:
             config = file.read(LARGEST + 1)
     config, twice = load(config) if isinstance(config, bytes) else (config, [])
-    fields = Fields(config)
-    fields.notes = twice
-    return _read(fields)
+    return _read(Fields(config, notes=twice))
 
 
 def _read(fields: Fields, kind: str | None = None) -> Positions:
     """Read one part of a file."""
     text, kind, others = parts(fields, kind)
     code, kinds = normalize(text, kind)
-    for each in kinds:
-        if each.found["where"] == ROTARY:
-            validate(each)
-            compute(each)
+    for each in (each for each in kinds if each.found["where"] == ROTARY):
+        validate(each)
+        compute(each)
     layers = tuple(Layers(**each.found) for each in kinds)
-    before, intended, limit = lengths(text, kinds)
+    spans = lengths(text, kinds)
     warnings = list(dict.fromkeys(islice(warn(text, kinds, bool(code)), 20 * MOST)))
     if len(warnings) > MOST:
-        least = "at least " if len(warnings) == 20 * MOST else ""  # no more are looked for
-        warnings[MOST:] = [f"and {least}{len(warnings) - MOST} more warnings"]
-    about = code and f"{data('models.json')['about']['source']}, {code['file']}"
+        warnings[MOST:] = [f"and at least {len(warnings) - MOST} more warnings"]
+    about = f"{data('models.json')['about']['source']}, {code['file']}" if code else None
     read = {name: _read(*part) for name, part in others.items()}
-    for name, part in list(read.items()):  # nothing is said of positions in some
-        if not (part.warnings or part.parts or any(each.where for each in part.layers)):
-            del read[name]
+    read = {
+        n: p for n, p in read.items() if p.warnings or p.parts or any(e.where for e in p.layers)
+    }
     kind = fields["model_type"] or kind
-    return Positions(kind, about or None, before, intended, limit, layers, tuple(warnings), read)
+    return Positions(kind, about, *spans, layers, tuple(warnings), read)

@@ -39,13 +39,13 @@ class Fields(dict[str, Any]):
     needn't be, is a key.
     """
 
-    def __init__(self, said: Any, path: str = "") -> None:
+    def __init__(self, said: Any, path: str = "", notes: list[str] | None = None) -> None:
         if not isinstance(said, Mapping):
             raise TypeError(f"{path[:-1] or 'config'} must be a mapping, got {told(said)}")
         super().__init__()
         self.path, self.said = path, dict(said)
         self.spelled: dict[str, str] = {}  # of each field
-        self.notes: list[str] = []  # what to warn of
+        self.notes: list[str] = [] if notes is None else notes  # what to warn of
         self.defaults: Mapping[str, Any] = {}  # of the type
         for outer in OUTER & said.keys():
             inner = Fields(self.said.pop(outer) or {}, f"{path}{outer}.").said
@@ -60,7 +60,7 @@ class Fields(dict[str, Any]):
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
-        return Fields(self[name] or {}, f"{self.path}{str(name)[:60]}.")
+        return Fields(self[name] or {}, f"{self.path}{str(name)[:60]}.", self.notes)
 
     def name(self, field: str) -> str:
         """Return the path of a field, as the file spells it."""
@@ -101,7 +101,7 @@ def load(content: bytes) -> tuple[Any, list[str]]:
     def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(found := dict(items)) < len(items):
             counts = Counter(name for name, _ in items)
-            again = [told(name) for name, count in counts.items() if count > 1]
+            again = (told(name) for name, count in counts.items() if count > 1)
             twice.extend(f"{name} appears twice: the last one counts" for name in again)
         return found
 
