@@ -43,15 +43,14 @@ def parts(part: Fields, kind: str | None) -> tuple[Fields, str | None, dict[str,
         types = known.get(kind, {}).get("parts", {})
         text = next((each for each in WORDS["parts"] if part.said.get(each)), None)
         for name, inner in part.said.items() if part.path.count(".") < 2 else ():
-            if name != text and str(name).endswith(("_config", "encoder")) and len(others) < 8:
-                path = f"{part.path}{str(name)[:60]}."
-                fields = Fields(inner if isinstance(inner, Mapping) else {}, path)
+            other = name != text and str(name).endswith(("_config", "encoder"))
+            if other and isinstance(inner, Mapping) and len(others) < 8:
+                fields = Fields(inner, f"{part.path}{str(name)[:60]}.")
                 if fields.has("num_hidden_layers", *WORDS["parts"]):
                     part[name] = others[fields.path[:-1]] = fields, types.get(name)
-        if text is None:
-            return part, kind, others
+        if text is None:  # its fields may stand beside those of other parts
+            return part, types.get(WORDS["parts"][0], kind), others
         outer, part, kind = part, part.inside(text), types.get(text)
-        part.notes = outer.notes
         part.said.setdefault("architectures", outer.said.get("architectures"))
         if outer["rope_scaling"]:
             words = f"{outer.path}rope_scaling beside {text} is ignored: move it inside"
@@ -62,16 +61,13 @@ def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[K
     """Return what a type's code decides, and fields in one spelling for each kind of layer."""
     known = data("models.json")
     code = known.get(kind, {})
-    if "parts" in code:  # the fields of the text stand beside those of other parts
-        code = known.get(code["parts"].get(WORDS["parts"][0]), code)
     if "file" not in code:
         named = (text["architectures"] or [""])[0].partition("For")[0].lower()
-        same = (name for name in known if named and name.replace("_", "") == named)
-        name = next((name for name in same if "file" in known[name]), "")
-        code = known.get(name, {})
+        types = {name.replace("_", ""): name for name, each in known.items() if "file" in each}
+        code = known.get(types.get(named), {})
         if code:
-            words = f"type {str(kind)[:60]!a} isn't known: read as {name}, as architectures says"
-            text.notes.append(words)
+            words = f"isn't known: read as {types[named]}, as architectures says"
+            text.notes.append(f"type {str(kind)[:60]!a} {words}")
     text.defaults = code.get("fields", {})
     rope, other = text.inside("rope_scaling"), text.inside("rope_parameters")
     if rope.said and other.said and rope.said != other.said:
@@ -232,13 +228,11 @@ def _widths(kind: Kind) -> float:
         width = part + rest if rest else width
         found |= {"head_dim": width, "rotated": part, "first": width - part if width else None}
         return 1.0
-    share, turned = rope[SHARE] or text[SHARE], None
-    if not share:
-        turned = text["rotary_dim"]
-        if turned and width and turned > width:
-            raise text.wrong("rotary_dim", f"be at most the head's {width}", turned)
-        share = (turned / width if width else None) if turned else code.get("share")
-    share = share or 1.0
+    share = rope[SHARE] or text[SHARE]
+    turned = None if share else text["rotary_dim"]
+    if turned and width and turned > width:
+        raise text.wrong("rotary_dim", f"be at most the head's {width}", turned)
+    share = float(turned / width if turned and width else share or code.get("share", 1.0))
     rotated = width and (turned or int(width * share))
     if rotated == 0:
         raise (rope if rope[SHARE] else text).wrong(SHARE, f"leave a dimension of {width}", share)
