@@ -97,6 +97,14 @@ class Scaling:
     fields: frozenset[str]  #: All that the rule reads.
     spellings: tuple[str, ...]  #: Other names of the type in files.
 
+    def lengths(self, fields: Mapping[str, Any], limit: int | None) -> tuple[int | None, int | None]:
+        """Return the length that a scaling starts from, and the one that it is meant for."""
+        if "alpha" in fields:
+            return None, limit
+        start: int | None = limit if self.name == "dynamic" else fields.get(ORIGINAL)
+        stretched = start and "factor" in fields and self.name != "llama3"
+        return start, int(start * fields["factor"]) if stretched else limit
+
 
 def _linear(setting: Setting) -> tuple[Floats, float]:
     """ω_i / factor: positional interpolation (Chen et al., 2023, arXiv:2306.15595)."""

@@ -285,12 +285,12 @@ def _frequencies(kind: Kind, rotated: int) -> dict[str, Any]:
         try:
             omega, factor = kind.scaling.rule(setting)
         except (TypeError, ValueError, OverflowError) as error:  # tell it in the file's names
-            rope, text = kind.rope, kind.text
-            names = {"scaling": rope.path[:-1], LIMIT: text.name(LIMIT)}
-            names["base"] = (rope if rope.has("rope_theta") else text).name("rope_theta")
-            names |= {f"scaling[{field!r}]": rope.name(field) for field in kind.scaling.fields}
-            head, _, rest = str(error).partition(", got [")[0].partition(" ")
-            raise ValueError(f"{names.get(head, f'{rope.path[:-1]}: {head}')} {rest}") from None
+            words = str(error).partition(", got [")[0]
+            field = re.sub(r"^scaling\['(\w+)'\]$", r"\1", words.partition(" ")[0])
+            field = "rope_theta" if field == "base" else field
+            part = next((part for part in (kind.rope, kind.text) if part.has(field)), None)
+            named = part and f"{part.name(field)} {words.partition(' ')[2]}"
+            raise ValueError(named or f"{kind.rope.path[:-1]}: {words}") from None
         for each, value in ("frequencies", tuple(omega.tolist())), ("attention_factor", factor):
             found[each + beyond] = None if found.get(each) == value else value
     depth, stretch = fields.get("mscale_all_dim"), fields.get("factor", 1.0)
@@ -301,14 +301,10 @@ def _frequencies(kind: Kind, rotated: int) -> dict[str, Any]:
 
 def lengths(text: Fields, kinds: list[Kind]) -> tuple[int | None, int | None, int | None]:
     """Return the length before scaling, the intended one, and the limit."""
-    limit, before = text[LIMIT], text[ORIGINAL] or text["initial_context_length"]
-    for fields in (each.fields for each in kinds if each.scaling):
-        before, name = fields.get(ORIGINAL, before), fields["rope_type"]
-        stretched = name in ("linear", "dynamic", "yarn", "longrope") and "alpha" not in fields
-        if stretched and "factor" in fields:
-            start = limit if name == "dynamic" else fields.get(ORIGINAL)
-            return start, int(start * fields["factor"]) if start else limit, limit
-    return before, limit, limit
+    limit, outside = text[LIMIT], text[ORIGINAL] or text["initial_context_length"]
+    scaled = [each.scaling.lengths(each.fields, limit) for each in kinds if each.scaling]
+    start, intended = next((each for each in scaled if each[0]), (None, limit))
+    return start or outside, intended, limit
 
 
 def warn(text: Fields, kinds: list[Kind], known: bool) -> Iterator[str]:
