@@ -30,8 +30,8 @@ from torch.overrides import TorchFunctionMode
 
 from posenc import read_config
 from posenc.config.fields import FIELD, Fields
-from posenc.config.found import ROTARY
 from posenc.config.steps import alike, speaks
+from posenc.layers import ROTARY
 
 ROOT = Path(__file__).parents[1]
 RECORD = ROOT / "src" / "posenc" / "config" / "models.json"

@@ -5,9 +5,7 @@ The reference to compare a kernel with: computed in float64 and rounded once, at
 
 from __future__ import annotations
 
-import sys
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
@@ -23,15 +21,9 @@ from posenc._validate import (
 )
 from posenc.encoding import angular_frequencies
 
-if TYPE_CHECKING:
-    from torch import Tensor
-
-    from posenc.nn import Turns
-
-__all__ = ["Rotates", "alibi_bias", "alibi_slopes", "rotary_turns", "rotate_pairs", "t5_buckets"]
+__all__ = ["alibi_bias", "alibi_slopes", "rotary_turns", "rotate_pairs", "t5_buckets"]
 
 Array = NDArray[Any]
-X = TypeVar("X", Array, "Tensor")
 
 
 def rotary_turns(
@@ -143,59 +135,6 @@ def rotate_pairs(
     a, b = array[..., one], array[..., two]
     out[..., one], out[..., two] = a * cos - b * sin, a * sin + b * cos
     return out
-
-
-class Rotates:
-    """What turns queries and keys: the base of `posenc.config.Layers`, which has the fields."""
-
-    @overload
-    def turns(self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...) -> Turns: ...
-    @overload
-    def turns(
-        self, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
-    ) -> tuple[Array, Array]: ...
-    def turns(self: Any, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
-        """Return `rotary_turns` of these layers: tensors for a tensor, else arrays.
-
-        Parameters
-        ----------
-        positions : Tensor or array_like
-            As for `rotary_turns`.
-        beyond : bool
-            Whether the text is longer than the trained length, which some scalings ask.
-        by_axis : bool
-            Whether positions have a coordinate per axis, as for images. Text has one for all.
-        """
-        omega = np.array((beyond and self.frequencies_beyond) or self.frequencies or ())
-        if not omega.size:
-            raise ValueError(f"the file doesn't say how layers {self.name!r} turn, or they don't")
-        if by_axis:
-            if self.axes is None:
-                raise ValueError(f"by_axis must be False: layers {self.name!r} have one axis")
-            omega = omega * (np.array(self.axes) == np.arange(max(self.axes) + 1)[:, None])
-        factor = (beyond and self.attention_factor_beyond) or self.attention_factor
-        make = _library(positions).rotary_turns
-        return make(positions, frequencies=omega, attention_factor=factor)
-
-    def rotate(self: Any, x: X, turns: tuple[X, X], **options: Any) -> X:
-        """Turn a query or key of these layers, by what `turns` returned.
-
-        `options` are those of `rotate_pairs`: `seq_dim`, and `pairing` where the file doesn't say
-        it. The width of `x` must be `head_dim`.
-        """
-        if self.head_dim not in (None, np.shape(x)[-1]):
-            raise ValueError(f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}")
-        options = {"first": self.first or 0, "pairing": self.pairing} | options
-        if options["pairing"] is None:
-            raise ValueError("pairing must be 'halves' or 'neighbors', as the file doesn't say it")
-        turned: X = _library(x).rotate_pairs(x, turns=turns, **options)
-        return turned
-
-
-def _library(x: Any) -> Any:
-    """Return the module whose functions take `x`: this one, or `posenc.nn` for a tensor."""
-    torch = sys.modules.get("torch")
-    return import_module("posenc.nn" if torch and isinstance(x, torch.Tensor) else __name__)
 
 
 def alibi_slopes(n_heads: int) -> NDArray[np.float32]:

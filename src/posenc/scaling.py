@@ -97,7 +97,9 @@ class Scaling:
     fields: frozenset[str]  #: All that the rule reads.
     spellings: tuple[str, ...]  #: Other names of the type in files.
 
-    def lengths(self, fields: Mapping[str, Any], limit: int | None) -> tuple[int | None, int | None]:
+    def lengths(
+        self, fields: Mapping[str, Any], limit: int | None
+    ) -> tuple[int | None, int | None]:
         """Return the length that a scaling starts from, and the one that it is meant for."""
         if "alpha" in fields:
             return None, limit

@@ -10,7 +10,8 @@ from rjsmin import jsmin
 from sphinx.application import Sphinx
 
 from posenc.config import read_config
-from posenc.config.fields import data
+from posenc.config.fields import ABOUT
+from posenc.config.steps import CODE
 
 
 def script(released: Path, names: list[str]) -> str:
@@ -25,23 +26,22 @@ def script(released: Path, names: list[str]) -> str:
 
 def types() -> str:
     """Return a table of what the code of each type decides, for the page's search field."""
-    known, about = data("models.json"), data("models.json")["about"]
     usual: dict[str, Any] = {"fields": {}, "kinds": {}, "layers": [], "tables": {}, "norm": ""}
-    known = {name: usual | each for name, each in known.items() if "file" in each}
+    known = {name: usual | each for name, each in CODE.items()}
     heads = ["type", "layers that turn", "pairs", "base by default", "norm of q and k", "code"]
     rows = []
     for name, each in sorted(known.items()):
         bases = {kind: own.get("base") for kind, own in {"": each, **each["kinds"]}.items()}
         told = [f"{n}: {base:,.0f}" if n else f"{base:,.0f}" for n, base in bases.items() if base]
         pairs = "as rope_interleave says" if "rope_interleave" in each["fields"] else ""
-        why = about["not watched"].get(name, "nothing turns")
+        why = ABOUT["not watched"].get(name, "nothing turns")
         cells = [name, _turning(each, why), each.get("pairing", pairs), "; ".join(sorted(told))]
         norm = each["norm"] + (f" if {each['normed']}" if "normed" in each else "")
         cells += [norm, each["file"].removeprefix("models/")]
         row = "".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells)
         rows.append(f"<tr>{row}</tr>")
     head = "".join(f"<th scope='col'>{each}</th>" for each in heads)
-    others = {name: why for name, why in sorted(about["not watched"].items()) if name not in known}
+    others = {name: why for name, why in sorted(ABOUT["not watched"].items()) if name not in known}
     still = [name for name, why in others.items() if "nothing turns" in why]
     unseen = (
         f"<p>No pair was seen to turn in a circle in {', '.join(still)}. With the inputs that the"
@@ -50,7 +50,7 @@ def types() -> str:
     return (
         "<p><label for='types-search'>Find a type:</label> <input id='types-search' type='search'>"
         f" <span id='types-found' role='status'>{len(rows)} types</span>,"
-        f" as in {about['source']}</p>"
+        f" as in {ABOUT['source']}</p>"
         "<div class='pst-scrollable-table-container' tabindex='0'>"
         f"<table class='table' id='types-table'><thead><tr>{head}</tr></thead>"
         f"<tbody>{''.join(rows)}</tbody></table></div>"

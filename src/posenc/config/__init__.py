@@ -8,18 +8,47 @@ by ``tools/watch.py``.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from posenc.config.fields import LARGEST, Fields, data, load
-from posenc.config.found import ROTARY, Layers, Positions
-from posenc.config.steps import compute, lengths, normalize, parts, validate, warn
+from posenc.config.fields import ABOUT, LARGEST, Fields, load
+from posenc.config.steps import compute, lengths, models, normalize, validate, warn
+from posenc.layers import ROTARY, Layers, shown
 
-MOST = 50  # warnings of a file; released ones have some ten
+MOST, MOST_MODELS = 50, 9  # warnings of a model, models of a file; released ones have fewer
 
 __all__ = ["Layers", "Positions", "read_config"]
+
+
+@dataclass(frozen=True)
+class Positions:
+    """What a file and its type say about positions: lengths, kinds of layers, and warnings."""
+
+    model_type: str | None  #: The file's type.
+    code: str | None  #: Where it was read what the type's code decides; None if it isn't known.
+    length_before_scaling: int | None  #: The length that a scaling starts from.
+    intended_length: int | None  #: The length that the scaling, or the file, is meant for.
+    limit: int | None  #: The length that the file allows.
+    layers: tuple[Layers, ...]  #: The kinds of layers.
+    warnings: tuple[str, ...]  #: Contradictions, known differences, and fields not read.
+    #: Other parts, as for images, by their field.
+    parts: dict[str, Positions] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON types, as ``--json`` prints it."""
+        return dict(json.loads(json.dumps(asdict(self))))
+
+    def __str__(self) -> str:
+        """Format everything for people."""
+        told = vars(self) | {"code": self.code or "not known, so this is what the file says"}
+        layers, warnings, parts = (told.pop(name) for name in ("layers", "warnings", "parts"))
+        lines = [f"{name.replace('_', ' ')}: {shown(each)}" for name, each in told.items()]
+        lines += [f"\n{each}" for each in layers] + [f"\nWarning: {each}" for each in warnings]
+        return "\n".join([*lines, *(f"\n{shown(name)}\n{part}" for name, part in parts.items())])
 
 
 def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
@@ -53,28 +82,24 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     (128, 16)
     """
     if isinstance(config, str | Path):
-        with Path(config).open("rb") as file:
-            config = file.read(LARGEST + 1)
+        with Path(config).open("rb") as opened:
+            config = opened.read(LARGEST + 1)
     config, twice = load(config) if isinstance(config, bytes) else (config, [])
-    return _read(Fields(config, notes=twice))
+    file = Fields(config, notes=twice)
+    read = islice(models(file), MOST_MODELS)
+    (_, text), *others = ((part.path[:-1], _read(part, kind)) for part, kind in read)
+    return replace(text, model_type=file["model_type"] or text.model_type, parts=dict(others))
 
 
-def _read(fields: Fields, kind: str | None = None) -> Positions:
-    """Read one part of a file."""
-    text, kind, others = parts(fields, kind)
-    code, kinds = normalize(text, kind)
+def _read(part: Fields, kind: str | None) -> Positions:
+    """Read the fields of one model."""
+    code, kinds = normalize(part, kind)
     for each in (each for each in kinds if each.found["where"] == ROTARY):
         validate(each)
         compute(each)
-    layers = tuple(Layers(**each.found) for each in kinds)
-    spans = lengths(text, kinds)
-    warnings = list(dict.fromkeys(islice(warn(text, kinds, bool(code)), 20 * MOST)))
+    layers, spans = tuple(Layers(**each.found) for each in kinds), lengths(part, kinds)
+    warnings = list(dict.fromkeys(islice(warn(part, kinds, bool(code)), 20 * MOST)))
     if len(warnings) > MOST:
         warnings[MOST:] = [f"and at least {len(warnings) - MOST} more warnings"]
-    about = f"{data('models.json')['about']['source']}, {code['file']}" if code else None
-    read = {name: _read(*part) for name, part in others.items()}
-    read = {
-        n: p for n, p in read.items() if p.warnings or p.parts or any(e.where for e in p.layers)
-    }
-    kind = fields["model_type"] or kind
-    return Positions(kind, about, *spans, layers, tuple(warnings), read)
+    about = f"{ABOUT['source']}, {code['file']}" if code else None
+    return Positions(kind, about, *spans, layers, tuple(warnings))

@@ -18,9 +18,8 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     parser.add_argument("--diff", action="store_true", help="print what differs in what two run")
     options = parser.parse_args(arguments)
-    names: list[str] = []
-    for name in options.file:
-        names += sorted(map(str, Path(name).rglob("*config.json"))) or [name]
+    folders = ((name, sorted(map(str, Path(name).rglob("*config.json")))) for name in options.file)
+    names = [file for name, files in folders for file in files or [name]]
     read: dict[str, Positions] = {}
     for name in names:
         try:

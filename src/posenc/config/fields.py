@@ -6,7 +6,6 @@ import json
 import reprlib
 from collections import Counter
 from collections.abc import Mapping
-from functools import cache
 from importlib.resources import files
 from typing import Any
 
@@ -14,14 +13,11 @@ told = reprlib.repr  # short however large a value is
 LARGEST = 8_000_000  # bytes of a file; released ones have some thousand
 
 
-@cache
-def data(name: str) -> dict[Any, Any]:
-    """Return a data file of this package."""
-    found: dict[Any, Any] = json.loads((files(__package__) / name).read_text("utf-8"))
-    return found
-
-
-WORDS = data("fields.json")
+WORDS, MODELS = (
+    json.loads((files(__package__) / name).read_text("utf-8"))
+    for name in ("fields.json", "models.json")
+)
+ABOUT = MODELS.pop("about")  # where and when was read what the code of a type decides
 LETTERS = WORDS["letters"]
 RULES = {
     name: WORDS["kinds"].get(rule.get("is"), {}) | rule for name, rule in WORDS["rules"].items()
@@ -73,13 +69,13 @@ class Fields(dict[str, Any]):
     def __missing__(self, field: str) -> Any:
         """Return what the file says, checked as ``fields.json`` says."""
         value = self.said.get(self.spelled.get(field, field), self.defaults.get(field))
-        rule = RULES.get(field, {})
-        self[field] = value if value is None or "is" not in rule else self._checked(field, value)
+        self[field] = value if value is None else self._checked(field, value, RULES.get(field, {}))
         return self[field]
 
-    def _checked(self, field: str, value: Any) -> Any:
-        rule = RULES[field]
-        kind, items, most = rule["is"], value if "length" in rule else [value], rule.get("most")
+    def _checked(self, field: str, value: Any, rule: Mapping[str, Any]) -> Any:
+        kind, items, most = rule.get("is"), value if "length" in rule else [value], rule.get("most")
+        if kind is None:
+            return value
         letters = "letters" in rule and isinstance(value, str) and len(value) <= 100_000
         if letters and LETTERS.keys() >= set(value):
             return [LETTERS[each] for each in value]
@@ -99,11 +95,10 @@ def load(content: bytes) -> tuple[Any, list[str]]:
     twice: list[str] = []
 
     def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(found := dict(items)) < len(items):
-            counts = Counter(name for name, _ in items)
-            again = (told(name) for name, count in counts.items() if count > 1)
-            twice.extend(f"{name} appears twice: the last one counts" for name in again)
-        return found
+        counts = Counter(name for name, _ in items)
+        again = (told(name) for name, count in counts.items() if count > 1)
+        twice.extend(f"{name} appears twice: the last one counts" for name in again)
+        return dict(items)
 
     try:
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=once), twice

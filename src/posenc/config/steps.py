@@ -8,12 +8,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from posenc.config.fields import FIELD, WORDS, Fields, data
-from posenc.config.found import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE, shown
+from posenc.config.fields import FIELD, MODELS, WORDS, Fields, told
+from posenc.layers import BIAS, NO_ATTENTION, NOWHERE, ROTARY, TABLE, UNSAID
 from posenc.scaling import ORIGINAL, SCALINGS, Setting, find_scaling
 
 speaks = re.compile("|".join(WORDS["speak of positions"])).search  # a field's name
 alike = re.compile("|".join(WORDS["sound alike"])).search
+CODE = {name: each for name, each in MODELS.items() if "file" in each}  # not of parts alone
 SIGNS = WORDS["signs of a rotation"]
 FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
 SHARE, LIMIT = "partial_rotary_factor", "max_position_embeddings"
@@ -33,41 +34,36 @@ class Kind:
     fields: dict[str, Any] = field(default_factory=dict)  # of the scaling
 
 
-def parts(part: Fields, kind: str | None) -> tuple[Fields, str | None, dict[str, Any]]:
-    """Return the fields of the text, their type, and other parts with theirs."""
-    known, others = data("models.json"), dict[str, Any]()
-    while True:
-        own = part["model_type"]
-        if not kind or "parts" not in known.get(own, {"parts": 0}):  # not the type of the whole
-            kind = own
-        types = known.get(kind, {}).get("parts", {})
-        text = next((each for each in WORDS["parts"] if part.said.get(each)), None)
-        for name, inner in part.said.items() if part.path.count(".") < 2 else ():
-            other = name != text and str(name).endswith(("_config", "encoder"))
-            if other and isinstance(inner, Mapping) and len(others) < 8:
-                fields = Fields(inner, f"{part.path}{str(name)[:60]}.")
-                if fields.has("num_hidden_layers", *WORDS["parts"]):
-                    part[name] = others[fields.path[:-1]] = fields, types.get(name)
-        if text is None:  # its fields may stand beside those of other parts
-            return part, types.get(WORDS["parts"][0], kind), others
-        outer, part, kind = part, part.inside(text), types.get(text)
-        part.said.setdefault("architectures", outer.said.get("architectures"))
-        if outer["rope_scaling"]:
-            words = f"{outer.path}rope_scaling beside {text} is ignored: move it inside"
-            part.notes.append(words)
+def models(part: Fields, kind: str | None = None) -> Iterator[tuple[Fields, str | None]]:
+    """Yield the fields and the type of each model in a file, those of the text first."""
+    own = part["model_type"]
+    if not kind or "parts" not in MODELS.get(own, {"parts": 0}):  # not the type of the whole
+        kind = own
+    types = MODELS.get(kind, {}).get("parts", {})
+    text = next((each for each in WORDS["parts"] if part.said.get(each)), None)
+    if text is None:  # its fields may stand beside those of other parts
+        yield part, types.get(WORDS["parts"][0], kind)
+    else:
+        inner = part.inside(text)
+        inner.said.setdefault("architectures", part.said.get("architectures"))
+        if part["rope_scaling"]:
+            part.notes.append(f"{part.path}rope_scaling beside {text} is ignored: move it inside")
+        yield from models(inner, types.get(text))
+    for name, said in part.said.items() if part.path.count(".") < 2 else ():
+        other = name != text and str(name).endswith(("_config", "encoder"))
+        if other and isinstance(said, Mapping):
+            fields = Fields(said, f"{part.path}{str(name)[:60]}.")
+            if fields.has("num_hidden_layers", *WORDS["parts"]):
+                part[name] = said
+                yield from models(fields, types.get(name))
 
 
 def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[Kind]]:
     """Return what a type's code decides, and fields in one spelling for each kind of layer."""
-    known = data("models.json")
-    code = known.get(kind, {})
-    if "file" not in code:
-        named = (text["architectures"] or [""])[0].partition("For")[0].lower()
-        types = {name.replace("_", ""): name for name, each in known.items() if "file" in each}
-        code = known.get(types.get(named), {})
-        if code:
-            words = f"isn't known: read as {types[named]}, as architectures says"
-            text.notes.append(f"type {str(kind)[:60]!a} {words}")
+    code, named = CODE.get(kind, {}), (text["architectures"] or [""])[0].partition("For")[0]
+    for like in (each for each in CODE if not code and each.replace("_", "") == named.lower()):
+        code, words = CODE[like], f"isn't known: read as {like}, as architectures says"
+        text.notes.append(f"type {str(kind)[:60]!a} {words}")
     text.defaults = code.get("fields", {})
     rope, other = text.inside("rope_scaling"), text.inside("rope_parameters")
     if rope.said and other.said and rope.said != other.said:
@@ -93,20 +89,22 @@ def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[K
     number = number or len(names)
     names = names[:number] or [ALL] * (0 if nested else number)
     still = _by_layer(text, WORDS["without rotation"], number) if turns else []
-    layers = list(zip(names, still + [not turns] * number, strict=False))
+    apart: dict[tuple[str, bool], list[int]] = {}  # kinds of layers, and their places
+    for i, each in enumerate(zip(names, still + [not turns] * number, strict=False)):
+        apart.setdefault(each, []).append(i)
     rest = nested - {FULL, SLIDING, *names} if names else nested
     if not names and not rest:
         rest = {FULL, SLIDING} if text.has("rope_local_base_freq") else {ALL}
-    told = sorted(set(layers)) + [(name, not turns) for name in sorted(rest)]
-    if len(told) > MOST:
-        raise text.wrong("layer_types", f"name at most {MOST} kinds", [name for name, _ in told])
-    kinds = []  # first those whose places are known
-    for name, apart in told:
-        places = tuple(i for i, each in enumerate(layers) if each == (name, apart)) or None
-        found = {"name": name, "where": where, "indices": places, "count": places and len(places)}
+    apart |= {(name, not turns): [] for name in rest}
+    if len(apart) > MOST:
+        raise text.wrong("layer_types", f"name at most {MOST} kinds", [name for name, _ in apart])
+    kinds = []
+    for (name, stands), places in sorted(apart.items()):
+        indices = tuple(places) or None
+        found = {"name": name, "where": where, "indices": indices, "count": len(places) or None}
         own = {**code, **code.get("kinds", {}).get(name, {})}
         kinds.append(Kind(text, rope.inside(name) if nested else rope, own, found))
-        _complete(kinds[-1], turns=not apart, flat=not nested)
+        _complete(kinds[-1], turns=not stands, flat=not nested)
     return code, kinds
 
 
@@ -117,23 +115,21 @@ def _by_layer(text: Fields, rules: Iterable[Mapping[str, Any]], number: int) -> 
     `others`: by a flag for each, their places, the number of first ones, or a step.
     """
     for rule in rules:
-        found = (text[rule["field"]] if "field" in rule else None) or rule.get("step")
-        step, last = isinstance(found, int), rule.get("last")
-        if not found or (step and "one" not in rule) or ("if" in rule and not text[rule["if"]]):
+        said = (text[rule["field"]] if "field" in rule else None) or rule.get("step")
+        step, last, at = isinstance(said, int), rule.get("last"), rule.get("at")
+        if not said or (step and "one" not in rule) or ("if" in rule and not text[rule["if"]]):
             continue
-        if step and "at" not in rule:
-            found = [i < found for i in range(number)]
-        elif step:
-            first = text[rule["at"]] or 0 if isinstance(rule["at"], str) else rule["at"]
-            found = [(i - first) % found == 0 for i in range(number)]
+        if step:
+            first: int = (text[at] if isinstance(at, str) else at) or 0
+            said = [i < said if at is None else (i - first) % said == 0 for i in range(number)]
         elif "from" in rule:
-            places = {each - rule["from"] for each in found}
-            found = [i in places for i in range(number)]
+            places = {each - rule["from"] for each in said}
+            said = [i in places for i in range(number)]
         elif last:
-            found = (found * (number // len(found) + 1))[:number]
+            said = [said[i % len(said)] for i in range(number)]
         if "one" in rule:
-            found = [rule["one"] if each else rule["others"] for each in found]
-        return [*found[:-1], last] if last and found else [*found]
+            said = [rule["one"] if each else rule["others"] for each in said]
+        return [*said[:-1], last] if last and said else [*said]
     return []
 
 
@@ -156,8 +152,7 @@ def _complete(kind: Kind, *, turns: bool, flat: bool) -> None:
     window = code.get("window", True) and text["sliding_window"]
     if window and ("sliding" in name or (name == ALL and text["use_sliding_window"] is not False)):
         found["window"] = window
-    if "chunk" in name:
-        found["chunk"] = text["attention_chunk_size"]
+    found["chunk"] = text["attention_chunk_size"] if "chunk" in name else None
     if where != ROTARY:
         return
     inside, outside, local = rope["rope_theta"], text["rope_theta"], text["rope_local_base_freq"]
@@ -174,14 +169,12 @@ def _complete(kind: Kind, *, turns: bool, flat: bool) -> None:
 
 
 def _tables(text: Fields, tables: Mapping[str, Any]) -> str:
-    """Return what the input gets from tables, by their names in the code if there are some."""
+    """Return what the input gets from tables, by their names in the code, and their rows."""
     said = []
     for name, table in tables.items():
-        rows, size, patch = text[table.get("rows", "")], text["image_size"], text["patch_size"]
-        if table.get("rows") == "patches" and type(size) is type(patch) is int and patch > 0:
-            rows = (size // patch) ** 2
-        words = f"{name}: {table['kind']}" if len(tables) > 1 else table["kind"]
-        said.append(f"{words}, {shown(rows + table['more'])} rows" if type(rows) is int else words)
+        field, more = table.get("rows", UNSAID), table.get("more")
+        rows = field if text[field] is None else told(text[field])
+        said.append(f"{name}: {table['kind']}, rows: {rows}{f' + {more}' if more else ''}")
     return "; ".join(said)
 
 
@@ -194,8 +187,7 @@ def validate(kind: Kind) -> None:
     if name == "axial":  # along the axes of an image, as the code decides
         kind.code["axes"] = "image"
     fields = kind.fields = {"rope_type": scaling.name, SHARE: _widths(kind)}
-    said = {name: rope[name] for name in sorted(scaling.fields - {SHARE})}
-    fields |= {name: value for name, value in said.items() if value not in (None, [])}
+    fields |= {each: rope[each] for each in sorted(scaling.fields) if rope[each] not in (None, [])}
     limit, needed = text[LIMIT] or 0, scaling.required
     if ORIGINAL in scaling.fields:
         outside = text[ORIGINAL] or text["initial_context_length"] or limit
@@ -212,14 +204,9 @@ def validate(kind: Kind) -> None:
 def _widths(kind: Kind) -> float:
     """Find the width of a head, and how many of its dimensions turn; return their share."""
     text, rope, code, found = kind.text, kind.rope, kind.code, kind.found
-    inner = text
-    if text["per_layer_config"]:
-        layers, first = text.inside("per_layer_config"), (found["indices"] or (0,))[0]
-        inner = layers.inside(f"{first:02d}" if f"{first:02d}" in layers.said else f"{first}")
     names = ("qk_rope_head_dim", "qk_nope_head_dim", "num_attention_heads", "hidden_size")
-    part, rest, heads, hidden = (inner[name] or text[name] for name in names)
-    own = WORDS["widths"].get(found["name"], "head_dim")
-    width = text[own] or inner["head_dim"] or text["head_dim"]
+    part, rest, heads, hidden = (text[name] for name in names)
+    width = text[WORDS["widths"].get(found["name"], "head_dim")] or text["head_dim"]
     if width is None and hidden and heads:
         width = hidden // heads
         if not 1 <= width <= WIDEST:
@@ -277,20 +264,20 @@ def compute(kind: Kind) -> None:
 def _frequencies(kind: Kind, rotated: int) -> dict[str, Any]:
     """Return frequencies and factors, within the length that a scaling starts from and beyond."""
     limit, fields, name = kind.text[LIMIT], kind.fields, kind.scaling.name
-    longer, found = fields[ORIGINAL] + 1 if name == "longrope" else None, dict[str, Any]()
-    if name == "dynamic" and limit and "alpha" not in fields:
-        longer = int(limit * fields["factor"])
-    for beyond, length in (("", None), ("_beyond", longer))[: 2 if longer else 1]:
+    start, intended = kind.scaling.lengths(fields, limit)
+    longer = {"longrope": (start or 0) + 1, "dynamic": start and intended}.get(name)
+    found = dict[str, Any]()
+    for beyond, length in [("", None), ("_beyond", longer)][: 2 if longer else 1]:
         setting = Setting(kind.found["base"], rotated, fields, limit, length)
         try:
             omega, factor = kind.scaling.rule(setting)
         except (TypeError, ValueError, OverflowError) as error:  # tell it in the file's names
-            words = str(error).partition(", got [")[0]
-            field = re.sub(r"^scaling\['(\w+)'\]$", r"\1", words.partition(" ")[0])
-            field = "rope_theta" if field == "base" else field
+            head, _, rest = str(error).partition(", got [")[0].partition(" ")
+            named = re.fullmatch(r"scaling\['(\w+)'\]", head)
+            field = named[1] if named else {"base": "rope_theta"}.get(head, head)
             part = next((part for part in (kind.rope, kind.text) if part.has(field)), None)
-            named = part and f"{part.name(field)} {words.partition(' ')[2]}"
-            raise ValueError(named or f"{kind.rope.path[:-1]}: {words}") from None
+            place = part.name(field) if part else f"{kind.rope.path[:-1]}: {head}"
+            raise ValueError(f"{place} {rest}") from None
         for each, value in ("frequencies", tuple(omega.tolist())), ("attention_factor", factor):
             found[each + beyond] = None if found.get(each) == value else value
     depth, stretch = fields.get("mscale_all_dim"), fields.get("factor", 1.0)
@@ -326,7 +313,7 @@ def warn(text: Fields, kinds: list[Kind], known: bool) -> Iterator[str]:
             "original outside": lacking and text.has(ORIGINAL) and name != "longrope",
             "no original": lacking and not text.has(ORIGINAL),
             "factor and ratio": ratio not in (1, factor) and name != "llama3",
-            "attention_factor": "attention_factor" in fields and fields.keys() & MSCALES,
+            "attention_factor": "attention_factor" in fields and MSCALES & fields.keys(),
             "sections": sections and pairs not in (0, sections),
             "scores": found.get("score_factor") and not kind.code.get("mscale"),
         }

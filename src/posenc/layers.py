@@ -1,12 +1,27 @@
-"""What a configuration says about positions, as `posenc.read_config` returns it."""
+"""What runs in one kind of layer: where positions enter, and how queries and keys turn.
+
+`posenc.config` reads it from files; the words that are constants here are what it prints.
+"""
 
 from __future__ import annotations
 
-import json
-from dataclasses import asdict, dataclass
-from typing import Any
+import sys
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from posenc.attention import Rotates
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+    from posenc.nn import Turns
+
+__all__ = ["Layers", "shown"]
+
+Array = NDArray[Any]
+X = TypeVar("X", Array, "Tensor")
 
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
@@ -15,7 +30,7 @@ ASKED = {"head_dim", "layout", "pairing", "base", "scaling", "frequencies"}  # o
 
 
 @dataclass(frozen=True)
-class Layers(Rotates):
+class Layers:
     """What runs in one kind of layer. None means that neither the file nor its type says."""
 
     name: str = "all layers"  #: The kind, in the file's own words if it has any.
@@ -52,32 +67,48 @@ class Layers(Rotates):
         head = f"{shown(name)}{'' if count is None else f' ({count})'}: {where or UNSAID}"
         return "\n".join([head, *(f"  {n}: {shown(each)}" for n, each in some.items())])
 
+    @overload
+    def turns(self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...) -> Turns: ...
+    @overload
+    def turns(
+        self, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
+    ) -> tuple[Array, Array]: ...
+    def turns(self, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
+        """Return `rotary_turns` of these layers: tensors for a tensor, else arrays.
 
-@dataclass(frozen=True)
-class Positions:
-    """What a file and its type say about positions: lengths, kinds of layers, and warnings."""
+        Parameters
+        ----------
+        positions : Tensor or array_like
+            As for `rotary_turns`.
+        beyond : bool
+            Whether the text is longer than the trained length, which some scalings ask.
+        by_axis : bool
+            Whether positions have a coordinate per axis, as for images. Text has one for all.
+        """
+        omega = np.array((beyond and self.frequencies_beyond) or self.frequencies or ())
+        if not omega.size:
+            raise ValueError(f"the file doesn't say how layers {self.name!r} turn, or they don't")
+        if by_axis:
+            if self.axes is None:
+                raise ValueError(f"by_axis must be False: layers {self.name!r} have one axis")
+            omega = omega * (np.array(self.axes) == np.arange(max(self.axes) + 1)[:, None])
+        factor = (beyond and self.attention_factor_beyond) or self.attention_factor
+        make = _library(positions).rotary_turns
+        return make(positions, frequencies=omega, attention_factor=factor)
 
-    model_type: str | None  #: The file's type.
-    code: str | None  #: Where it was read what the type's code decides; None if it isn't known.
-    length_before_scaling: int | None  #: The length that a scaling starts from.
-    intended_length: int | None  #: The length that the scaling, or the file, is meant for.
-    limit: int | None  #: The length that the file allows.
-    layers: tuple[Layers, ...]  #: The kinds of layers.
-    warnings: tuple[str, ...]  #: Contradictions, known differences, and fields not read.
-    parts: dict[str, Positions]  #: Other parts that rotate, as for images, by their field.
+    def rotate(self, x: X, turns: tuple[X, X], **options: Any) -> X:
+        """Turn a query or key of these layers, by what `turns` returned.
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return everything as JSON types, as ``--json`` prints it."""
-        found: dict[str, Any] = json.loads(json.dumps(asdict(self)))
-        return found
-
-    def __str__(self) -> str:
-        """Format everything for people."""
-        told = vars(self) | {"code": self.code or "not known, so this is what the file says"}
-        layers, warnings, parts = (told.pop(name) for name in ("layers", "warnings", "parts"))
-        lines = [f"{name.replace('_', ' ')}: {shown(each)}" for name, each in told.items()]
-        lines += [f"\n{each}" for each in layers] + [f"\nWarning: {each}" for each in warnings]
-        return "\n".join([*lines, *(f"\n{shown(name)}\n{part}" for name, part in parts.items())])
+        `options` are those of `rotate_pairs`: `seq_dim`, and `pairing` where the file doesn't say
+        it. The width of `x` must be `head_dim`.
+        """
+        if self.head_dim not in (None, np.shape(x)[-1]):
+            raise ValueError(f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}")
+        options = {"first": self.first or 0, "pairing": self.pairing} | options
+        if options["pairing"] is None:
+            raise ValueError("pairing must be 'halves' or 'neighbors', as the file doesn't say it")
+        turned: X = _library(x).rotate_pairs(x, turns=turns, **options)
+        return turned
 
 
 def shown(value: Any) -> str:
@@ -89,3 +120,11 @@ def shown(value: Any) -> str:
     if isinstance(value, tuple):
         return ", ".join(map(shown, value))
     return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")
+
+
+def _library(x: Any) -> Any:
+    """Return the module whose functions take `x`: `posenc.nn` for a tensor."""
+    torch = sys.modules.get("torch")
+    return import_module(
+        "posenc.nn" if torch and isinstance(x, torch.Tensor) else "posenc.attention"
+    )
