@@ -3,6 +3,7 @@
 import ast
 import itertools
 import re
+import subprocess
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -36,6 +37,7 @@ FORBIDDEN = {
     r"\b(urllib|requests|httpx|socket|urlopen|wget|curl)\b|https?://": "uses a network",
     r"fetch_|load_dataset|from_pretrained|hub\.load|pip install": "downloads something",
     r"filterwarnings|simplefilter|catch_warnings|np\.seterr|PYTHONWARNINGS": "hides warnings",
+    r"assert \w+\.allclose\([^#\n]*tol=(0?\.[1-9]|[1-9]e-1\b|[1-9](?![\d.]*e-))": "is too loose",
 }
 
 
@@ -124,7 +126,7 @@ def test_code_is_short(chapter):
 
 
 @rule
-def test_runs_offline(chapter):
+def test_needs_no_network_and_hides_nothing(chapter):
     for cell in chapter.code:
         for pattern, problem in FORBIDDEN.items():
             if found := re.search(pattern, cell.source):
@@ -254,6 +256,14 @@ def test_toc_and_landing_page_list_all_in_order():
     rows = re.findall(r"^\| (\d+) \| \[.*?\]\(notebooks/(\w+)\.ipynb\): .+ \|$", text, re.MULTILINE)
     expected = [(str(number), path.stem) for number, path in enumerate(CHAPTERS, 1)]
     assert rows == expected, "the tables of index.md need a row for each chapter, in order"
+
+
+def test_make_test_runs_every_test_and_notebook():
+    command = "env -u MAKEFLAGS -u PART make -n test"  # not as this run was told
+    told = subprocess.run(command.split(), cwd=ROOT, capture_output=True)
+    *_, line = told.stdout.decode().splitlines()
+    files = [*NOTEBOOKS, *(ROOT / "tests").glob("test_*.py")]
+    assert [each.name for each in files if f"/{each.name} " not in line] == [], "Makefile: test-all"
 
 
 def test_the_book_is_cited_as_its_citation_file_says():

@@ -16,8 +16,8 @@ from posenc.book import plots, widgets
 pytestmark = pytest.mark.usefixtures("site")
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
 CHAPTER = address("notebooks/08_heatmaps")
-# Figures in some state, with the labels of their controls, the labels of their pictures, the text
-# in these, and the sentence below; for further states of a figure, only the last of these lines.
+# Figures in some state, with the labels and limits of controls, the labels and text of pictures and
+# what is dashed there, and the sentence below; for further states, only the last of these lines.
 SHOWN = Path(__file__).with_name("figures.txt").read_text(encoding="utf-8")
 # Put a figure into a state, and read what it shows.
 SEE = """({ figure, shadowRoot: root }, state) => {
@@ -25,15 +25,17 @@ SEE = """({ figure, shadowRoot: root }, state) => {
     const all = (query, read) => [...root.querySelectorAll(query)].map(read);
     const walk = document.createTreeWalker(root.querySelector(".picture"), NodeFilter.SHOW_TEXT);
     const words = [];
+    const order = (e) => [...e.parentNode.children].indexOf(e);
+    const limit = ({ control }) => (control?.max ? ` ≤ ${control.max}` : "");
     while (walk.nextNode()) words.push(walk.currentNode.data);
     const list = (value) => (typeof value === "number" ? value : [...value]);
     return JSON.stringify({
         state: figure.state,
         values: Object.fromEntries(Object.entries(figure.values).map(([k, v]) => [k, list(v)])),
         texts: [
-            all("label, legend", (e) => e.textContent).join(", "),
+            all("label, legend", (e) => `${e.textContent}${limit(e)}`).join(", "),
             all("[role=img], table", (e) => e.ariaLabel).join(", "),
-            words.join(" "),
+            [...words, ...all("[stroke-dasharray]", (e) => `┄${order(e)}`)].join(" "),
             root.querySelector(".say").textContent,
         ],
         ticks: root.querySelector(".axes") ? all(".tick", (e) => e.textContent).length : 2,

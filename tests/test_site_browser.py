@@ -20,6 +20,7 @@ def test_the_policy_lets_a_reader_use_the_page(visit):
     buttons.click()
     copied = "code => navigator.clipboard.readText().then((text) => text === code)"
     tab.wait_for_function(copied, arg=cell.locator("pre").text_content())
+    expect(tab.locator("details.below > summary").first).to_contain_text("Code: ")
     tab.locator("details.solution > summary").first.click()
     assert tab.locator("details.solution[open]").count() == 1
 
