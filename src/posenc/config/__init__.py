@@ -97,9 +97,10 @@ def _read(part: Fields, kind: str | None) -> Positions:
     for each in (each for each in kinds if each.found["where"] == ROTARY):
         validate(each)
         compute(each)
-    layers, spans = tuple(Layers(**each.found) for each in kinds), lengths(part, kinds)
+    layers = tuple(Layers(**each.found) for each in kinds)
+    before, intended, limit = lengths(part, kinds)
     warnings = list(dict.fromkeys(islice(warn(part, kinds, bool(code)), 20 * MOST)))
     if len(warnings) > MOST:
         warnings[MOST:] = [f"and at least {len(warnings) - MOST} more warnings"]
     about = f"{ABOUT['source']}, {code['file']}" if code else None
-    return Positions(kind, about, *spans, layers, tuple(warnings))
+    return Positions(kind, about, before, intended, limit, layers, tuple(warnings))

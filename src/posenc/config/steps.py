@@ -100,8 +100,8 @@ def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[K
         raise text.wrong("layer_types", f"name at most {MOST} kinds", [name for name, _ in apart])
     kinds = []
     for (name, stands), places in sorted(apart.items()):
-        indices = tuple(places) or None
-        found = {"name": name, "where": where, "indices": indices, "count": len(places) or None}
+        found = {"indices": tuple(places), "count": len(places)} if places else {}
+        found |= {"name": name, "where": where}
         own = {**code, **code.get("kinds", {}).get(name, {})}
         kinds.append(Kind(text, rope.inside(name) if nested else rope, own, found))
         _complete(kinds[-1], turns=not stands, flat=not nested)
@@ -263,10 +263,9 @@ def compute(kind: Kind) -> None:
 
 def _frequencies(kind: Kind, rotated: int) -> dict[str, Any]:
     """Return frequencies and factors, within the length that a scaling starts from and beyond."""
-    limit, fields, name = kind.text[LIMIT], kind.fields, kind.scaling.name
+    limit, fields, name, found = kind.text[LIMIT], kind.fields, kind.scaling.name, dict[str, Any]()
     start, intended = kind.scaling.lengths(fields, limit)
     longer = {"longrope": (start or 0) + 1, "dynamic": start and intended}.get(name)
-    found = dict[str, Any]()
     for beyond, length in [("", None), ("_beyond", longer)][: 2 if longer else 1]:
         setting = Setting(kind.found["base"], rotated, fields, limit, length)
         try:
