@@ -18,7 +18,6 @@ WORDS, MODELS = (
     for name in ("fields.json", "models.json")
 )
 ABOUT = MODELS.pop("about")  # where and when was read what the code of a type decides
-LETTERS = WORDS["letters"]
 RULES = {
     name: WORDS["kinds"].get(rule.get("is"), {}) | rule for name, rule in WORDS["rules"].items()
 }
@@ -77,8 +76,8 @@ class Fields(dict[str, Any]):
         if kind is None:
             return value
         letters = "letters" in rule and isinstance(value, str) and len(value) <= 100_000
-        if letters and LETTERS.keys() >= set(value):
-            return [LETTERS[each] for each in value]
+        if letters and WORDS["letters"].keys() >= set(value):
+            return [WORDS["letters"][each] for each in value]
         right = isinstance(items, list | tuple) and len(items) <= rule.get("length", 1)
         right = right and {*map(type, rule["like"])}.issuperset(map(type, items))
         right = right and (most is None or all(rule["least"] <= each <= most for each in items))

@@ -19,7 +19,7 @@ SIGNS = WORDS["signs of a rotation"]
 FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
 SHARE, LIMIT = "partial_rotary_factor", "max_position_embeddings"
 MSCALES = {"mscale", "mscale_all_dim"}
-WIDEST, MOST = 65_536, 32  # dimensions of a head, kinds of layers
+WIDEST, MOST, DEEPEST = 65_536, 32, 5  # dimensions of a head, kinds of layers, models in models
 
 
 @dataclass
@@ -40,7 +40,8 @@ def models(part: Fields, kind: str | None = None) -> Iterator[tuple[Fields, str 
     if not kind or "parts" not in MODELS.get(own, {"parts": 0}):  # not the type of the whole
         kind = own
     types = MODELS.get(kind, {}).get("parts", {})
-    text = next((each for each in WORDS["parts"] if part.said.get(each)), None)
+    inside = part.said if part.path.count(".") < DEEPEST else {}
+    text = next((each for each in WORDS["parts"] if inside.get(each)), None)
     if text is None:  # its fields may stand beside those of other parts
         yield part, types.get(WORDS["parts"][0], kind)
     else:
@@ -49,12 +50,12 @@ def models(part: Fields, kind: str | None = None) -> Iterator[tuple[Fields, str 
         if part["rope_scaling"]:
             part.notes.append(f"{part.path}rope_scaling beside {text} is ignored: move it inside")
         yield from models(inner, types.get(text))
-    for name, said in part.said.items() if part.path.count(".") < 2 else ():
+    for name, said in inside.items():
         other = name != text and str(name).endswith(("_config", "encoder"))
         if other and isinstance(said, Mapping):
             fields = Fields(said, f"{part.path}{str(name)[:60]}.")
             if fields.has("num_hidden_layers", *WORDS["parts"]):
-                part[name] = said
+                part[name] = said  # so it isn't missed
                 yield from models(fields, types.get(name))
 
 
@@ -186,7 +187,7 @@ def validate(kind: Kind) -> None:
         raise rope.wrong("rope_type", f"be one of {', '.join(SCALINGS)}", name)
     if name == "axial":  # along the axes of an image, as the code decides
         kind.code["axes"] = "image"
-    fields = kind.fields = {"rope_type": scaling.name, SHARE: _widths(kind)}
+    fields = kind.fields = {SHARE: _widths(kind)}
     fields |= {each: rope[each] for each in sorted(scaling.fields) if rope[each] not in (None, [])}
     limit, needed = text[LIMIT] or 0, scaling.required
     if ORIGINAL in scaling.fields:
@@ -219,7 +220,7 @@ def _widths(kind: Kind) -> float:
     turned = None if share else text["rotary_dim"]
     if turned and width and turned > width:
         raise text.wrong("rotary_dim", f"be at most the head's {width}", turned)
-    share = float(turned / width if turned and width else share or code.get("share", 1.0))
+    share = float(share or code.get("share", 1.0))
     rotated = width and (turned or int(width * share))
     if rotated == 0:
         raise (rope if rope[SHARE] else text).wrong(SHARE, f"leave a dimension of {width}", share)
@@ -266,7 +267,7 @@ def _frequencies(kind: Kind, rotated: int) -> dict[str, Any]:
     limit, fields, name, found = kind.text[LIMIT], kind.fields, kind.scaling.name, dict[str, Any]()
     start, intended = kind.scaling.lengths(fields, limit)
     longer = {"longrope": (start or 0) + 1, "dynamic": start and intended}.get(name)
-    for beyond, length in [("", None), ("_beyond", longer)][: 2 if longer else 1]:
+    for beyond, length in ("", None), ("_beyond", longer):
         setting = Setting(kind.found["base"], rotated, fields, limit, length)
         try:
             omega, factor = kind.scaling.rule(setting)
