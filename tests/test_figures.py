@@ -93,7 +93,7 @@ def test_all_that_is_seen_is_as_python_computes(everything, kind):
         figure = everything.locator(f"posenc-figure[kind={kind}]")
         seen = json.loads(figure.evaluate(SEE, given))
         state = KINDS[kind](**seen["state"]).state()  # raises if Python rejects it
-        where = f"fix figures/{kind}.js, widgets.py or what this test expects of {state}"
+        where = f"fix figures/{kind}.js, widgets.py or tests/figures.txt, in {state}"
         assert seen["texts"][4 - len(texts) :] == texts, where
         assert seen["ticks"] > 1, f"no ticks: {where}"
         wanted = KINDS[kind](**state).values()
