@@ -133,16 +133,16 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     file.write_text(json.dumps(PLAIN | {"rope_scaling": {"type": "linear", "factor": 2.0}}))
     other.write_text(json.dumps(PLAIN | {"rope_theta": 5e5, "max_position_embeddings": 8192}))
     assert json.loads(run(file, "--json"))["layers"][0]["rotated"] == 64
+    assert [*json.loads(run(tmp_path, "--json"))] == [str(file), str(other)]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
-    assert run("-") == run(file)
-    both = [f"{each}\n{read_config(each)}" for each in (file, other)]
-    assert run(tmp_path) == "\n\n".join(both) + "\n"
+    assert run("-") == run(file) == f"{read_config(file)}\n"
+    assert run(tmp_path)[:-1] == "\n\n".join(f"{one}\n{read_config(one)}" for one in (file, other))
     told = run("--diff", file, other)
     assert "-intended length: 4 096\n-limit: 4 096\n+intended length: 8 192\n" in told
     assert "\n-  scaling: linear\n" in told
     with pytest.raises(SystemExit, match="2"):
         main(["--diff", str(file), str(file)])
-    assert "What runs is the same." in run("--diff", file, f"{tmp_path}/./config.json")
+    assert run("--diff", file, f"{tmp_path}/./config.json") == "What runs is the same.\n"
     with pytest.raises(SystemExit), pytest.warns(RuntimeWarning, match="posenc.config.__main__"):
         runpy.run_module("posenc.config", run_name="__main__")
 
