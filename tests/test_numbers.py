@@ -24,6 +24,7 @@ ROOT = Path(__file__).parents[1]
 ELSEWHERE = yaml.safe_load((ROOT / "tests" / "numbers.yml").read_text(encoding="utf-8"))
 ANYWHERE = {"What you'll do", "Summary", "What comes next"}
 
+NAMED = {"eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20, "fifty": 50}
 NUMBER = re.compile(r"(?<![\w.,/^{-])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|,\d)")
 DROPPED = re.compile(
     r"""
@@ -33,7 +34,7 @@ DROPPED = re.compile(
     | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
     | \*\*(Figure|Table)\s[\d.]+\*\* | \(eq-[\w-]+\)
     | (Python|Llama|CC[ ]BY|\[version)\s\d+\.\d+
-    | [Cc]hapters?\s\d+(\s(and|to|or)\s\d+)?
+    | [Cc]hapters?\s\d+(\s(and|to|or)\s\d+)? | fifteen\sminutes | Twenty\squestions
     | (Figure|Table|(?i:equation|section|exhibit)|Exercise)\s\(?[\d.]+\)?
     | \\(tag|begin|end|phantom|hspace|\\)(\{[^}]*\}|\[[^]]*\])?
     """,
@@ -42,7 +43,9 @@ DROPPED = re.compile(
 
 
 def spelled(text):
-    """Convert numbers such as 10 000, 10\\,000 and 1e−3 to Python's notation."""
+    """Convert numbers such as twelve, 10 000, 10\\,000 and 1e−3 to Python's notation."""
+    for name, number in NAMED.items():
+        text = re.sub(rf"(?i)\b{name}\b(?!-)", str(number), text)
     text = text.replace("−", "-").replace("{,}", "").replace("\\,", " ").replace("\u202f", " ")
     text = re.sub(r"(\d)\s*(?:\\cdot|·|×|\\times)\s*10\^\{?(-?\d+)\}?", r"\1e\2", text)
     return re.sub(
@@ -102,8 +105,7 @@ def look_at(cells):
 @cache
 def shown_by(name):
     """All numbers that a chapter shows."""
-    _, shown = look_at(nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells)
-    return shown[None]
+    return look_at(nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells)[1][None]
 
 
 def is_shown(number, shown):
@@ -135,17 +137,15 @@ def test_numbers_in_the_text_are_printed_or_asserted(chapter):
 def others():
     """Other texts: where, what is said, and the chapters that must show its numbers."""
     pages = [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
-    # Numbers in `references` are years and pages; those in `try` are file sizes, and counts that
-    # the page itself prints; those in `threads` are what the threads report.
+    # `references` has years and pages, `try` sizes and what the page prints, `threads` reports.
     exempt = {"references", "try"} | {page.stem for page in pages if "threads_" in page.stem}
     for page in [page for page in pages if page.stem not in exempt]:
         for part in re.split(r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE):
             where = f"{page.name}, {part.partition(chr(10))[0]}"
             yield where, part, re.findall(r"(\d\d_\w+)\.ipynb", part)
-    chapters = judges(ROOT)
+    judged = judges(ROOT)
     for row in ledger(ROOT):
-        text = f"{row['claim']} {row.get('truth', '')}"
-        yield f"claims.yml, {row['id']}", text, [chapters[row["id"]]]
+        yield f"claims.yml, {row['id']}", f"{row['claim']} {row.get('truth')}", [judged[row["id"]]]
 
 
 def test_numbers_elsewhere_are_shown_by_the_chapters_they_are_linked_with():
