@@ -97,8 +97,7 @@ def move(path: str, to: str) -> None:
 
 def rename(order: list[str]) -> None:
     """Renumber the chapters to this order in every file that names one."""
-    names = {old: f"{n:02}{old[2:]}" for n, old in enumerate(order, 1)}
-    names = {old: now for old, now in names.items() if old != now}
+    names = {old: now for n, old in enumerate(order, 1) if old != (now := f"{n:02}{old[2:]}")}
     folder, published = ROOT / "notebooks", {path.stem for path in files("-c", "notebooks/*.ipynb")}
     for old in names:
         (folder / f"{old}.ipynb").rename(folder / f".{old}")
@@ -107,7 +106,7 @@ def rename(order: list[str]) -> None:
         print(f"{old} is now {now}")
     word = re.compile(rf"\b({'|'.join(names)})\b")
     row = re.compile(r"^\| \d+ (?=\| \[.*?\]\(notebooks/(\d\d))", re.MULTILINE)
-    for path in files("-co", "--exclude-standard", "*.md", "*.yml", "*.py", "*.ipynb"):
+    for path in files("-co", "*.md", "*.yml", "*.py", "*.ipynb", "tests/searches.txt"):
         if names and path.exists():
             before = path.read_text(encoding="utf-8")
             after = word.sub(lambda found: names[found[1]], before)
@@ -121,8 +120,9 @@ def rename(order: list[str]) -> None:
 
 
 def files(*which: str) -> set[Path]:
-    """Return the files that `git ls-files` lists."""
-    found = subprocess.check_output(["git", "ls-files", *which], cwd=ROOT, text=True)
+    """Return the files that `git ls-files` lists, without those that git ignores."""
+    command = ["git", "ls-files", "--exclude-standard", *which]
+    found = subprocess.check_output(command, cwd=ROOT, text=True)
     return {ROOT / name for name in found.splitlines()}
 
 
