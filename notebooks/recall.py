@@ -1,4 +1,4 @@
-"""Twenty bugs reported publicly in 2025 and 2026, rebuilt for chapter 19.
+"""Twenty bugs reported publicly in 2025 and 2026, for `19_check_your_own`.
 
 Each is a short function, layer or decoder that fails in the same way, beside a
 right one. No code is copied; the report is an address on GitHub.

@@ -1,6 +1,6 @@
 """Correct encodings, and wrong ones with the law that each is about.
 
-The public bugs of chapter 19 (`recall`) are among them; correct decoders are in `test_tiny`.
+The public bugs of `recall` are among them; correct decoders are in `test_tiny`.
 """
 
 import itertools
