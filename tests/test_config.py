@@ -17,7 +17,7 @@ from posenc.config.fields import RULES
 ROOT = Path(__file__).parents[1]
 RELEASED = json.loads((ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8"))
 RECORD = ROOT / "tests" / "readings.txt"
-*READINGS, SAID = [part.split("\n", 1) for part in RECORD.read_text("utf-8")[2:-1].split("\n\n# ")]
+*READINGS, SAID = [p.partition("\n")[::2] for p in RECORD.read_text("utf-8")[2:-1].split("\n\n# ")]
 PLAIN = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
 PLAIN |= {"rope_theta": 10_000.0, "max_position_embeddings": 4096}
 
