@@ -4,8 +4,8 @@ A section runs from one heading to the next; numbers in the introduction and the
 in a section. For a page of the book, the chapters that a part links to must show its numbers; for a
 row of the ledger, the chapter that judges it.
 
-Exempt are whole numbers below ten, years, versions, numbers of chapters, figures and sections, and
-code. The few that no cell can show are in ``numbers.yml``, each with its reason.
+Exempt are whole numbers below ten, most numbers in words, years, versions, numbers of chapters,
+figures and sections, and code. Those that no cell can show are in ``numbers.yml``, with a reason.
 """
 
 import ast

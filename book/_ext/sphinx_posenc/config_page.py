@@ -27,10 +27,9 @@ def script(released: Path, names: list[str]) -> str:
 def types() -> str:
     """Return a table of what the code of each type decides, for the page's search field."""
     usual: dict[str, Any] = {"fields": {}, "kinds": {}, "layers": [], "tables": {}, "norm": ""}
-    known = {name: usual | each for name, each in CODE.items()}
     heads = ["type", "layers that turn", "pairs", "base by default", "norm of q and k", "code"]
     rows = []
-    for name, each in sorted(known.items()):
+    for name, each in sorted({name: usual | each for name, each in CODE.items()}.items()):
         bases = {kind: own.get("base") for kind, own in {"": each, **each["kinds"]}.items()}
         told = [f"{n}: {base:,.0f}" if n else f"{base:,.0f}" for n, base in bases.items() if base]
         pairs = "as rope_interleave says" if "rope_interleave" in each["fields"] else ""
@@ -41,7 +40,7 @@ def types() -> str:
         row = "".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells)
         rows.append(f"<tr>{row}</tr>")
     head = "".join(f"<th scope='col'>{each}</th>" for each in heads)
-    others = {name: why for name, why in sorted(ABOUT["not watched"].items()) if name not in known}
+    others = {name: why for name, why in sorted(ABOUT["not watched"].items()) if name not in CODE}
     still = [name for name, why in others.items() if "nothing turns" in why]
     unseen = (
         f"<p>No pair was seen to turn in a circle in {', '.join(still)}. With the inputs that the"

@@ -61,8 +61,8 @@ def models(part: Fields, kind: str | None = None) -> Iterator[tuple[Fields, str 
 
 def normalize(text: Fields, kind: str | None) -> tuple[Mapping[str, Any], list[Kind]]:
     """Return what a type's code decides, and fields in one spelling for each kind of layer."""
-    code, named = CODE.get(kind, {}), (text["architectures"] or [""])[0].partition("For")[0]
-    for like in (each for each in CODE if not code and each.replace("_", "") == named.lower()):
+    code, named = CODE.get(kind, {}), (text["architectures"] or [""])[0].partition("For")[0].lower()
+    if like := next((one for one in CODE if not code and one.replace("_", "") == named), ""):
         code, words = CODE[like], f"isn't known: read as {like}, as architectures says"
         text.notes.append(f"type {str(kind)[:60]!a} {words}")
     text.defaults = code.get("fields", {})
