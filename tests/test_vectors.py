@@ -1,6 +1,7 @@
 """The test vectors, by tool and package; frequencies as transformers has them; their errors."""
 
 import json
+import re
 from pathlib import Path
 
 import jsonschema
@@ -82,8 +83,11 @@ def test_frequencies(case):
     near(factor, case["attention_factor"], rtol=1e-14)
 
 
-def test_every_type_of_scaling_has_a_vector():
+def test_every_type_of_scaling_has_a_vector_and_a_row_in_chapter_15():
     assert {case["scaling"]["rope_type"] for case in VECTORS["frequencies"]} == {*SCALINGS}
+    chapter = vectors.FILE.parents[1] / "notebooks" / "15_longer_context.ipynb"
+    rows = {*re.findall(r'"\| `(\w+)` \|', chapter.read_text("utf-8"))}
+    assert rows == {"rope_type", *SCALINGS}
 
 
 @each_of("multipliers")

@@ -1,11 +1,12 @@
 """Compute the test vectors, `book/vectors.json`, from their own parameters, with mpmath.
 
-Run `.venv/bin/python tools/vectors.py`. To add a vector, first write its case, without values, into
-the file. The formulas deliberately don't use the package, so that each tests the other.
-`book/vectors.md` explains the format; `book/vectors.schema.json` is its schema.
+Run `.venv/bin/python tools/vectors.py`; a scaling as an argument, in JSON, adds a vector for it.
+To add another kind, first write its case, without values, into the file. The formulas don't use the
+package, so that each tests the other. `book/vectors.md` explains the format.
 """
 
 import json
+import sys
 from pathlib import Path
 
 import mpmath
@@ -147,5 +148,9 @@ def computed(vectors):
 
 
 if __name__ == "__main__":
-    found = computed(json.loads(FILE.read_text(encoding="utf-8")))
-    FILE.write_text(json.dumps(found, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    known = json.loads(FILE.read_text(encoding="utf-8"))
+    for scaling in map(json.loads, sys.argv[1:]):
+        case = {"name": scaling["rope_type"], "d_model": 64, "base": "10000", "scaling": scaling}
+        known["frequencies"].append(case | {"max_position_embeddings": None, "seq_len": None})
+    found = json.dumps(computed(known), indent=1, ensure_ascii=False)
+    FILE.write_text(found + "\n", encoding="utf-8")
