@@ -76,8 +76,7 @@ def test_axes(case):
 
 @each_of("frequencies")
 def test_frequencies(case):
-    names = ("d_model", "scaling", "max_position_embeddings", "seq_len")
-    asked = {name: case[name] for name in names}
+    asked = {name: case[name] for name in ("d_model", "scaling", MAXIMUM, "seq_len")}
     found, factor = rotary_frequencies(base=float(case["base"]), **asked)
     near(found, case["values"], rtol=1e-13)
     near(factor, case["attention_factor"], rtol=1e-14)
@@ -86,8 +85,7 @@ def test_frequencies(case):
 def test_every_type_of_scaling_has_a_vector_and_a_row_in_chapter_15():
     assert {case["scaling"]["rope_type"] for case in VECTORS["frequencies"]} == {*SCALINGS}
     chapter = vectors.FILE.parents[1] / "notebooks" / "15_longer_context.ipynb"
-    rows = {*re.findall(r'"\| `(\w+)` \|', chapter.read_text("utf-8"))}
-    assert rows == {"rope_type", *SCALINGS}
+    assert {*re.findall(r'"\| `(\w+)` \|', chapter.read_text("utf-8"))} == {"rope_type", *SCALINGS}
 
 
 @each_of("multipliers")
@@ -168,11 +166,7 @@ ERRORS = [
     ({"scaling": DYNAMIC}, ValueError, "^scaling of type 'dynamic' needs max_position_embeddings$"),
     ({"scaling": DYNAMIC, "d_model": 2, **LIMIT}, ValueError, "^scaling of .* two pairs or more"),
     ({"scaling": UNSTATED}, ValueError, f"'{ORIGINAL}', or pass {MAXIMUM}$"),
-    (
-        {"scaling": YARN | {ORIGINAL: 1}},
-        ValueError,
-        f"{ORIGINAL}'. must be at least 2",
-    ),
+    ({"scaling": YARN | {ORIGINAL: 1}}, ValueError, f"{ORIGINAL}'. must be at least 2"),
     ({"scaling": YARN | {"beta_fast": 0}}, ValueError, r"^scaling\['beta_fast'\] must be positive"),
     ({"scaling": THETA | {"rope_theta": 0}}, ValueError, "^base must be positive, got 0"),
     ({"scaling": UNSCALED, **LIMIT}, ValueError, "^scaling needs .* or 'original_max"),

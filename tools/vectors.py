@@ -29,8 +29,7 @@ def texts(numbers):
 
 def geometric(d_model, base, minus=0):
     """Return the frequencies of all pairs."""
-    pairs = d_model // 2
-    return [mpmath.power(base, -mpf(i) / (pairs - minus)) for i in range(pairs)]
+    return [mpmath.power(base, -mpf(i) / (d_model // 2 - minus)) for i in range(d_model // 2)]
 
 
 def table(case):
@@ -93,9 +92,8 @@ def frequencies(case):
         case "proportional":
             omega = [each * (2 * i < share * d_model) for i, each in enumerate(omega)]
         case "ntk":
-            power, pairs = mpf(fields.get("mixed_b", 1)), len(omega)
-            places = [mpf(i + 1) / pairs for i in range(pairs)]
-            omega = [w / factor**place**power for w, place in zip(omega, places, strict=True)]
+            power = mpf(fields.get("mixed_b", 1))
+            omega = [w / factor ** (mpf(i + 1) / len(omega)) ** power for i, w in enumerate(omega)]
         case "dynamic":
             if "alpha" in fields:
                 stretch = mpf(fields["alpha"])
@@ -152,5 +150,4 @@ if __name__ == "__main__":
     for scaling in map(json.loads, sys.argv[1:]):
         case = {"name": scaling["rope_type"], "d_model": 64, "base": "10000", "scaling": scaling}
         known["frequencies"].append(case | {"max_position_embeddings": None, "seq_len": None})
-    found = json.dumps(computed(known), indent=1, ensure_ascii=False)
-    FILE.write_text(found + "\n", encoding="utf-8")
+    FILE.write_text(json.dumps(computed(known), indent=1, ensure_ascii=False) + "\n", "utf-8")
