@@ -60,8 +60,10 @@ def test_what_a_link_leaves_out_is_filled_in(book, given, stated):
 
 
 def test_a_link_to_an_anchor_that_does_not_exist_names_the_nearest(book):
-    book.add("notebooks/02_second.ipynb", ["[](01_first.ipynb#fig-aa)\n[](#no)"])
-    first, second = book.dead_links("notebooks/02_second.ipynb")
+    thread = "[vllm#1](https://github.com/vllm-project/vllm/pull/2)"
+    book.add("notebooks/02_second.ipynb", ["[](01_first.ipynb#fig-aa)\n[](#no)", thread])
+    other, first, second = book.dead_links("notebooks/02_second.ipynb")
+    assert other.endswith("[vllm#1] leads to vllm#2")
     assert first.endswith("notebooks/01_first.ipynb has no #fig-aa; the nearest is #fig-a")
     assert "has no #no" in second
     assert [*book.dead_links(HERE)] == []

@@ -14,9 +14,7 @@ from jupyter_server.services.contents.largefilemanager import AsyncLargeFileMana
 sys.path.append(str(Path(__file__).parents[2] / "book" / "_ext"))
 from sphinx_posenc.claims import as_markdown
 
-MODULE = re.compile(
-    r"^```\{eval-rst\}\n\.\. automodule:: ([\w.]+)\n.*?^```$", re.MULTILINE | re.DOTALL
-)
+MODULE = re.compile(r"(?ms)^```\{eval-rst\}\n\.\. automodule:: ([\w.]+)\n.*?^```$")
 TERM = re.compile(r"^(\S[^\n]*)\n  (?=\S)", re.MULTILINE)
 BOXES = re.compile(r"^:{4,}(\{container\}.*)?\n", re.MULTILINE)  # of cells, for their style
 GLOSSARY = re.compile(r"(?<=^:::\{glossary\}\n).*?(?=^:::$)", re.MULTILINE | re.DOTALL)

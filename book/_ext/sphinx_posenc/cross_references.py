@@ -45,6 +45,7 @@ TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 LABEL = re.compile(r"^(?::{3,}\{exercise\} |:label: |:name: |\()([\w-]+)", re.MULTILINE)
 GENERATED = re.compile("(term|claim|row|module)-")  # the build warns of these
+THREAD = re.compile(r"\[([\w.-]*)#(\d+)\]\(https://github\.com/[\w.-]+/([\w.-]+)/\w+/(\d+)")
 FREE = re.compile(r"[a-z`]\D*")  # the author's own wording, with no number, title or label
 
 
@@ -117,12 +118,15 @@ class Book:
         return {*ANCHOR.findall(text), *LABEL.findall(text), *map(default_slugify, headings)}
 
     def dead_links(self, here: str) -> Iterator[str]:
-        """Describe each link of a page to an anchor that doesn't exist, with the nearest."""
-        for found in LINK.finditer("\n\n".join(self.texts[here])):
+        """Describe links of a page to a missing anchor, with the nearest, or to another thread."""
+        text = "\n\n".join(self.texts[here])
+        for name, said, repository, number in THREAD.findall(text):
+            if (name or repository, said) != (repository, number):
+                yield f"{here}: [{name}#{said}] leads to {repository}#{number}"
+        for found in LINK.finditer(text):
             page, anchor = self.path(here, found["path"] or ""), found["anchor"]
-            if not anchor or page not in self.titles or GENERATED.match(anchor):
-                continue
-            if page != REFERENCES and anchor not in (known := self.anchors(page)):
+            known = self.anchors(page) if page in self.titles.keys() - {REFERENCES} else {anchor}
+            if anchor and anchor not in known and not GENERATED.match(anchor):
                 near = difflib.get_close_matches(anchor, known, 1, 0)
                 yield f"{here}: {page} has no #{anchor}; the nearest is #{''.join(near)}"
 
@@ -193,6 +197,8 @@ def check(app: Sphinx, env: BuildEnvironment) -> None:
         for line, should in zip(now, right, strict=False):
             if line != should:
                 logger.warning("%s: %r should be %r: run make references", page, line, should)
+        for problem in book.dead_links(page):
+            logger.warning(problem)
     for page, places in book.places.items():
         counted = env.toc_fignumbers.get(page.removesuffix(".ipynb"), {})
         numbers = {id: n for kind in counted.values() for id, n in kind.items()}
