@@ -18,9 +18,8 @@ def places(page):
 
 
 if __name__ == "__main__":
-    pages = [
-        path for kind in ("index", "notebooks/*", "book/*") for path in SITE.glob(f"{kind}.html")
-    ]
+    kinds = ("index", "notebooks/*", "book/*")
+    pages = [path for kind in kinds for path in SITE.glob(f"{kind}.html")]
     names = [path.relative_to(SITE).as_posix() for path in pages]
     found = [f"{name}#{place}".rstrip("#") for name in names for place in places(name)]
     print("\n".join(sorted(found)))

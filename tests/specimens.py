@@ -230,15 +230,14 @@ RIGHT = {  # by kind: words of the report, if any, the subject, and options of t
     ],
     "decoder": [
         ("torch, ", Pair(lambda t: torch.tensor(DECODER.full(t.numpy())))),
-        ("no argument for mask", PLAIN),
+        ("no argument for mask", PLAIN), ("ring cache", DECODER, {"tags": ["ring cache"]}),
     ],
 }
 WRONG = {  # by kind: the law that each is about, the subject, and options
     "table": [
         ("shape", lambda n, d: table(n, d).astype(int)),
         ("shape", lambda n, d: np.tile(table(n, d), 2)),
-        ("shape", lambda n, d: table(n, d)[:, :-1]),
-        ("shape", dict),
+        ("shape", lambda n, d: table(n, d)[:, :-1]), ("shape", dict),
         ("norm", lambda n, d: table(n, d) * (np.arange(n) != 100)[:, None]),
         ("norm", lambda n, d: table(n, d) / d),
         ("norm", lambda n, d: -(table(n, d) ** 2), {"convention": "paper"}),
@@ -355,8 +354,7 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("causal", Pair(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None])),
         ("steps", OFF_BY_ONE), ("steps", counting_up(lambda n, _: n % 16)),
         ("steps", Pair(PLAIN.full, UNTURNED.step)),
-        ("steps", Pair(
-            DECODER.full, lambda t, cache: (ABSOLUTE if cache else DECODER).step(t, cache))),
+        ("steps", Pair(DECODER.full, lambda t, kv: (ABSOLUTE if kv else DECODER).step(t, kv))),
         ("chunks", counting_up(lambda n, more: n * (more == 1))),
         ("padded", Pair(lambda t, positions=None, mask=None: DECODER.full(t, positions))),
         ("moved", ABSOLUTE),

@@ -267,6 +267,11 @@ def test_make_test_runs_every_test_and_notebook():
     assert missing == [], "Makefile: test-all"
 
 
+def test_the_package_is_published_after_its_tests():
+    flow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
+    assert {*yaml.safe_load(flow)["jobs"]["publish"]["needs"]} >= {"validate", "build"}
+
+
 def test_the_book_is_cited_as_its_citation_file_says():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     given = cited["authors"][0]["name"], cited["title"], str(cited["date-released"])[:4]

@@ -228,6 +228,11 @@ def test_a_phone_a_keyboard_and_axe_are_enough(reader, cell):
     for control in reader.locator(".bar button:visible").all():
         assert control.bounding_box()["height"] >= 24
     check_with_axe(reader, "article div.cell:has(textarea)")
+    menu = reader.locator(".primary-toggle")
+    menu.press("Enter")
+    expect(reader.locator(".bd-sidebar-primary :focus")).to_be_visible()
+    reader.keyboard.press("Escape")
+    expect(menu).to_be_focused()
 
 
 def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatch):

@@ -9,11 +9,11 @@ from io import BytesIO
 from pathlib import Path
 
 import pikepdf
+import yaml
 from browser import chromium
 
 ROOT = Path(__file__).parents[1]
 SITE, OUT = ROOT / "_build" / "html", ROOT / "_build" / "book.pdf"
-LISTED = re.compile(r"^(?:root:| +- file:) (\S+)$", re.MULTILINE)
 CANONICAL = re.compile(r'<link rel="canonical" href="([^"]+)"')
 LINKS = """([site, address]) => {
   for (const link of document.querySelectorAll('a[href]')) {
@@ -31,17 +31,19 @@ PAPER |= {"display_header_footer": True, "header_template": "<p></p>"}
 
 def main():
     """Print each page, and join them."""
-    listed = LISTED.findall((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
+    listed = [toc["root"], *(each["file"] for part in toc["parts"] for each in part["chapters"])]
     published = CANONICAL.search((SITE / "index.html").read_text(encoding="utf-8"))
     links = [f"{SITE.as_uri()}/", published[1] if published else ""]
-    with chromium() as browser, pikepdf.new() as book, book.open_outline() as outline:
+    with chromium() as browser, pikepdf.new() as book:
         tab = browser.new_page()
-        for name in listed:
-            tab.goto((SITE / f"{name}.html").as_uri(), wait_until="load")
-            tab.evaluate(LINKS, links)
-            with pikepdf.open(BytesIO(tab.pdf(**PAPER))) as pages:
-                outline.root.append(pikepdf.OutlineItem(tab.title(), len(book.pages)))
-                book.add_pages_from(pages)
+        with book.open_outline() as outline:  # written where this block ends
+            for name in listed:
+                tab.goto((SITE / f"{name}.html").as_uri(), wait_until="load")
+                tab.evaluate(LINKS, links)
+                with pikepdf.open(BytesIO(tab.pdf(**PAPER))) as pages:
+                    outline.root.append(pikepdf.OutlineItem(tab.title(), len(book.pages)))
+                    book.add_pages_from(pages)
         book.save(OUT)
     print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")
 

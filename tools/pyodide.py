@@ -33,10 +33,6 @@ NEEDS = {
 }
 
 
-def digest(data):
-    return hashlib.sha256(data).hexdigest()
-
-
 def main(folder):
     """Download wheels into a folder, and rebuild `book/python/pyodide` from them."""
     pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
@@ -58,13 +54,13 @@ def main(folder):
         else:
             with zipfile.ZipFile(shipped) as all_wheels:
                 wheel = all_wheels.read(f"open_webui/frontend/pyodide/{entry['file_name']}")
-            if digest(wheel) != entry["sha256"]:
+            if hashlib.sha256(wheel).hexdigest() != entry["sha256"]:
                 sys.exit(f"{entry['file_name']} doesn't match the checksum that Pyodide lists")
         (HERE / entry["file_name"]).write_bytes(wheel)
         kept[name] = entry
     subprocess.run(["node", CORE.parents[1] / "compile.mjs", HERE], check=True)
     for entry in kept.values():
-        entry["sha256"] = digest((HERE / entry["file_name"]).read_bytes())
+        entry["sha256"] = hashlib.sha256((HERE / entry["file_name"]).read_bytes()).hexdigest()
     text = json.dumps(lock | {"packages": kept}, indent=1, sort_keys=True) + "\n"
     (HERE / "pyodide-lock.json").write_text(text, encoding="utf-8")
     size = sum(path.stat().st_size for path in HERE.iterdir())

@@ -6,7 +6,8 @@ const { dataset } = document.documentElement;
 const root = dataset.content_root;
 
 function make(name, attributes = {}, ...children) {
-  const made = document.createElement(name);
+  const kind = ["svg", "line", "circle", "text"].includes(name) ? "2000/svg" : "1999/xhtml";
+  const made = document.createElementNS(`http://www.w3.org/${kind}`, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
   made.append(...children);
   return made;
@@ -221,13 +222,12 @@ function ask(cell, check, given) {
 }
 
 const cells = all("div.cell");
-for (const [n, cell] of cells.entries()) {
-  cell.dataset.name = `cell ${n + 1}`;
-  if (!python || cell.matches(".needs-torch")) continue;
+for (const [n, cell] of cells.entries()) cell.dataset.name = `cell ${n + 1}`;
+const runnable = cells.filter((cell) => python && !cell.matches(".needs-torch"));
+for (const cell of runnable) {
   const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
   for (const [, check, given] of checks) ask(cell, check, given);
 }
-const runnable = cells.filter((cell) => python && !cell.matches(".needs-torch"));
 runnable.find((cell) => !cell.querySelector("details"))?.classList.add("first");
 for (const input of all("article :is(.cell_input, .highlight:not(.cell *))")) near.observe(input);
 

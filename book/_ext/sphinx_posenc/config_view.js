@@ -1,16 +1,8 @@
-// The view of a configuration; `posenc.read_config` reads pasted files, in the page's Python (worker.js).
+// The view of a configuration; `posenc.read_config` reads pasted files, in the page's Python (worker.js). `make` is book.js's.
 const UNSAID = "the file doesn't say";
 const some = (x) => x !== null && x !== undefined;
 const digits = (x) => ({ maximumSignificantDigits: Number.isInteger(x) ? 21 : 4 });
 const number = (x) => x.toLocaleString("en", digits(x)).replaceAll(",", " ");
-
-function make(name, attributes = {}, ...children) {
-  const kind = ["svg", "line", "circle", "text"].includes(name) ? "2000/svg" : "1999/xhtml";
-  const made = document.createElementNS(`http://www.w3.org/${kind}`, name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  made.append(...children);
-  return made;
-}
 
 /** Fields and what the file and the code say of them, as a list; `asked` in any case. */
 function facts(said, asked = Object.keys(said)) {
