@@ -1,8 +1,8 @@
 """Every number in a text is printed or asserted by a cell of the same section.
 
 A section runs from one heading to the next; numbers in the introduction and the summary must recur
-in a section. For a page of the book, the chapters that a part links to must show its numbers; for a
-row of the ledger, the chapter that judges it.
+in a section. For a page of the book, the sections or chapters that a part links to must show its
+numbers; for a row of the ledger, the chapter that judges it.
 
 Exempt are whole numbers below ten, most numbers in words, years, versions, numbers of chapters,
 figures and sections, and code. Those that no cell can show are in ``numbers.yml``, with a reason.
@@ -17,6 +17,7 @@ from pathlib import Path
 
 import nbformat
 import yaml
+from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx_posenc.claims import judges, ledger
 from test_book import rule
 
@@ -103,9 +104,11 @@ def look_at(cells):
 
 
 @cache
-def shown_by(name):
-    """All numbers that a chapter shows."""
-    return look_at(nbformat.read(ROOT / "notebooks" / f"{name}.ipynb", as_version=4).cells)[1][None]
+def shown_by(chapter, anchor=""):
+    """All numbers that a section of a chapter shows, or without its anchor the chapter."""
+    _, shown = look_at(nbformat.read(ROOT / f"notebooks/{chapter}.ipynb", as_version=4).cells)
+    slugs = {default_slugify(re.sub(r"[`*$]|<[^>]*>", "", title or "")): title for title in shown}
+    return shown[slugs.get(anchor)]
 
 
 def is_shown(number, shown):
@@ -142,15 +145,15 @@ def others():
     for page in [page for page in pages if page.stem not in exempt]:
         for part in re.split(r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE):
             where = f"{page.name}, {part.partition(chr(10))[0]}"
-            yield where, part, re.findall(r"(\d\d_\w+)\.ipynb", part)
-    judged = judges(ROOT)
+            yield where, part, re.findall(r"(\d\d_\w+)\.ipynb(?:#([\w-]+))?", part)
+    judged = {claim: [[chapter]] for claim, chapter in judges(ROOT).items()}
     for row in ledger(ROOT):
-        yield f"claims.yml, {row['id']}", f"{row['claim']} {row.get('truth')}", [judged[row["id"]]]
+        yield f"claims.yml, {row['id']}", f"{row['claim']} {row.get('truth')}", judged[row["id"]]
 
 
 def test_numbers_elsewhere_are_shown_by_the_chapters_they_are_linked_with():
-    for where, text, chapters in others():
+    for where, text, linked in others():
         known = ELSEWHERE.get(where.partition(".")[0], {})
-        shown = set().union(*map(shown_by, chapters))
+        shown = set().union(*(shown_by(*each) for each in linked))
         missing = {n for n in numbers(text) if n not in known and not is_shown(n, shown)}
-        assert not missing, f"{where}: link to a chapter that shows {missing}, or fix them"
+        assert not missing, f"{where}: link to a section that shows {missing}, or fix them"

@@ -47,10 +47,8 @@ LOOK = """() => {
         ids: all("[id]", (e) => e.id),
         links: all("a[href]", (e) => e.getAttribute("href")),
         nameless: all("img", (e) => /\\s/.test(e.alt) ? "" : e.src).filter(Boolean),
-        levels: all(":is(article, .bd-search-container) :is(h1, h2, h3, h4, h5, h6)",
-            (e) => Number(e.tagName[1])),
-        meta: Object.fromEntries(all("meta[content]",
-            (e) => [e.name || e.httpEquiv, e.content])),
+        levels: all("main :is(h1, h2, h3, h4, h5, h6)", (e) => +e.tagName[1]),
+        meta: Object.fromEntries(all("meta[content]", (e) => [e.name || e.httpEquiv, e.content])),
         eager: all("article img[width]:not([loading])", (e) => e.src),
         folded: ["details.fold:not(.checks)", ".solution.admonition"]
             .map((query) => all(query, String).length),

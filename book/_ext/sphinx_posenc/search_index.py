@@ -80,6 +80,5 @@ def is_code(node: nodes.Node) -> bool:
 
 def is_part(node: nodes.Node) -> bool:
     """Whether a node is a section within a page, or a term of the glossary."""
-    if isinstance(node, nodes.definition_list_item):
-        return bool(node[0]["ids"])
-    return isinstance(node, nodes.section) and isinstance(node.parent, nodes.section)
+    is_term = isinstance(node, nodes.definition_list_item) and node[0]["ids"]
+    return bool(is_term or (isinstance(node, nodes.section) and node.parent.parent))
