@@ -160,9 +160,9 @@ def test_the_page(site, visit):
         assert shown.locator("li").all_inner_texts() == list(found.warnings)
         assert ("longrope" in drawn) is ("moves 0 of 48 pairs, and 47 in " in shown.inner_text())
         choice.press("ArrowDown")
-    page.locator("#types-search").fill("NEIGHBORS")
-    rows = page.locator("#types-table tbody tr:visible")
-    assert 0 < rows.count() == rows.filter(has_text="neighbors").count()
+    page.get_by_label("Find a type").fill("NEIGHBORS image")
+    rows = page.locator("table.table tbody tr:visible")
+    assert 0 < rows.count() == rows.filter(has_text="neighbors").filter(has_text="image").count()
 
 
 if __name__ == "__main__":

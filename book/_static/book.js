@@ -120,6 +120,17 @@ addEventListener("keydown", (event) => {
   seek();
 });
 
+// A field above a long table leaves the rows that have all its words.
+for (const field of all("input.finds"))
+  field.addEventListener("input", () => {
+    const words = field.value.toLowerCase().split(/\s+/);
+    const has = (row) => words.every((word) => row.textContent.toLowerCase().includes(word));
+    const rows = all("tbody tr", field.closest("p").nextElementSibling);
+    for (const row of rows) row.hidden = !has(row);
+    const status = field.parentElement.nextElementSibling;
+    status.textContent = `${rows.filter(has).length} of ${rows.length}`;
+  });
+
 // ---------------------------------------------------------------- contents, scrolling
 
 // The contents of the page mark the section in a band near the top, where readers look and links lead.

@@ -22,23 +22,7 @@ from .myst_markup import read_notebook
 
 CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
 DIRECTIVE = re.compile(r"^```\{ledger\}\n(?::document: (\w+)\n)?```$", re.MULTILINE)
-CHOICES = {
-    "document": ["S0", "S1", "S2", "S3", "S4", "S5"],
-    "verdict": ["holds", "within limits", "fails"],
-}
-
-
-def filters() -> str:
-    """Radio buttons that show the rows of a document or a verdict (see book.css)."""
-    html = ""
-    for name, values in CHOICES.items():
-        buttons = "".join(
-            f'<label><input type="radio" name="{name}" value="{value.replace(" ", "-")}"'
-            f"{' checked' * (value == 'all')}> {value}</label>"
-            for value in ["all", *values]
-        )
-        html += f"<fieldset class='choices'><legend>{name}</legend>{buttons}</fieldset>"
-    return html
+FINDER = "<p><label>Find a {}: <input type='search' class='finds'></label> <output></output></p>"
 
 
 parse = cache(yaml.safe_load)
@@ -96,7 +80,7 @@ def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
 
 
 def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
-    """Add link targets, filters and CSS classes to the tables of the ledger."""
+    """Add link targets, a search field and CSS classes to the tables of the ledger."""
     if app.env.docname not in ("book/claims", "book/errata"):
         return
     for table in doctree.findall(nodes.table):
@@ -104,16 +88,15 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
     if app.env.docname == "book/claims":
         rows = ledger(Path(app.srcdir))
         for row, shown in zip(rows, list(table.findall(nodes.row))[1:], strict=True):
-            verdict = row["verdict"].replace(" ", "-")
-            shown["classes"] += [f"document-{row['id'][:2]}", f"verdict-{verdict}"]
+            shown["classes"].append(f"verdict-{row['verdict'].replace(' ', '-')}")
             place(app.env, shown, f"row-{row['id']}")
         found = Counter(row["verdict"] for row in rows)
         count = (
             f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "
-            f"within limits, and {found['fails']} fail. Choose a document or a verdict to see its "
-            "rows alone."
+            f"within limits, and {found['fails']} fail. Type a document, a verdict or other words, "
+            "such as “S3 fails”, to see their rows alone."
         )
-        above = [nodes.raw("", filters(), format="html"), nodes.paragraph("", count)]
+        above = [nodes.paragraph("", count), nodes.raw("", FINDER.format("claim"), format="html")]
         table.parent.insert(table.parent.index(table), above)
 
 

@@ -2,16 +2,18 @@
 
 import json
 import re
-from html import escape
 from pathlib import Path
 from typing import Any
 
 from rjsmin import jsmin
 from sphinx.application import Sphinx
 
+from posenc.book.plots import Table
 from posenc.config import read_config
 from posenc.config.fields import ABOUT
 from posenc.config.steps import CODE
+
+from .claims import FINDER
 
 
 def script(released: Path, names: list[str]) -> str:
@@ -37,9 +39,7 @@ def types() -> str:
         cells = [name, _turning(each, why), each.get("pairing", pairs), "; ".join(sorted(told))]
         norm = each["norm"] + (f" if {each['normed']}" if "normed" in each else "")
         cells += [norm, each["file"].removeprefix("models/")]
-        row = "".join(f"<td>{escape(cell.replace(',', ' '))}</td>" for cell in cells)
-        rows.append(f"<tr>{row}</tr>")
-    head = "".join(f"<th scope='col'>{each}</th>" for each in heads)
+        rows.append([cell.replace(",", " ") for cell in cells])
     others = {name: why for name, why in sorted(ABOUT["not watched"].items()) if name not in CODE}
     still = [name for name, why in others.items() if "nothing turns" in why]
     unseen = (
@@ -47,12 +47,8 @@ def types() -> str:
         f" tool makes, these couldn't be run: {', '.join(n for n in others if n not in still)}.</p>"
     )
     return (
-        "<p><label for='types-search'>Find a type:</label> <input id='types-search' type='search'>"
-        f" <span id='types-found' role='status'>{len(rows)} types</span>,"
-        f" as in {ABOUT['source']}</p>"
-        "<div class='pst-scrollable-table-container' tabindex='0'>"
-        f"<table class='table' id='types-table'><thead><tr>{head}</tr></thead>"
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
+        f"<p>{len(rows)} types, as in {ABOUT['source']}</p>{FINDER.format('type')}"
+        f"{Table(heads, rows)._repr_html_()}"
         f"<details><summary>Types that aren't in the table</summary>{unseen}</details>"
     )
 

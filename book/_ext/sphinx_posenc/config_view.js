@@ -1,4 +1,5 @@
-// The view of a configuration; `posenc.read_config` reads pasted files, in the page's Python (worker.js). `make` is book.js's.
+// The view of a configuration; `posenc.read_config` reads pasted files, in the page's Python
+// (worker.js). `make` is book.js's.
 const UNSAID = "the file doesn't say";
 const some = (x) => x !== null && x !== undefined;
 const digits = (x) => ({ maximumSignificantDigits: Number.isInteger(x) ? 21 : 4 });
@@ -133,10 +134,4 @@ document.addEventListener("DOMContentLoaded", () => {
   form.append(make("label", { for: area.id }, "Or paste your own in its place"), area);
   document.getElementById("config-reader").replaceChildren(form, shown);
   pick();
-  const rows = [...document.querySelectorAll("#types-table tbody tr")];
-  document.getElementById("types-search").addEventListener("input", ({ target }) => {
-    const words = target.value.toLowerCase().split(/\s+/);
-    for (const row of rows) row.hidden = !words.every((word) => row.textContent.toLowerCase().includes(word));
-    document.getElementById("types-found").textContent = `${rows.filter((row) => !row.hidden).length} types`;
-  });
 });
