@@ -7,7 +7,6 @@ file name, it records the results that the chapter on precision and speed shows.
 
 import os
 import platform
-import re
 import timeit
 from datetime import date
 from functools import partial
@@ -15,7 +14,6 @@ from importlib import import_module
 from importlib.metadata import version
 from itertools import product
 from math import log
-from pathlib import Path
 from time import thread_time
 
 # Before torch is imported: give it huge pages, which numpy uses by default.
@@ -168,12 +166,10 @@ def main():
     skip_packages()
     torch.set_num_threads(1)
     versions = {name: version(name).split("+")[0] for name in COMPARED}
-    info = Path("/proc/cpuinfo")
-    found = re.search(r"model name\s*: (.*)", info.read_text()) if info.exists() else None
     record = {
         "made by": "tools/bench.py",
         "date": str(date.today()),
-        "processor": found[1] if found else platform.processor() or platform.machine(),
+        "processor": f"{platform.machine()}, {torch.backends.cpu.get_cpu_capability()}",
         "load": [round(load, 1) for load in os.getloadavg()],
         "versions": {"Python": platform.python_version(), **versions},
         "rounds": ROUNDS,

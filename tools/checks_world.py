@@ -5,7 +5,6 @@ isn't installed is reported and skipped. An entry calls an implementation as its
 given its module m and the arguments of its kind: n and d, d alone, or x and the positions k.
 """
 
-import importlib
 import importlib.util
 import json
 import math
