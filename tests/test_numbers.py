@@ -95,6 +95,7 @@ def look_at(cells):
             texts.append(cell.source)
             for level, name in re.findall(r"^(#+) (.+)$", cell.source, re.MULTILINE):
                 title = None if len(level) == 1 or name in ANYWHERE else name
+                shown[title] |= set()  # a section without a cell shows nothing
         else:
             found = {*constants(cell.source)}.union(*map(printed, cell.outputs))
             shown[title or "opening"] |= found
@@ -141,8 +142,7 @@ def others():
     """Other texts: where, what is said, and the chapters that must show its numbers."""
     pages = [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
     # `references` has years and pages, `try` sizes and what the page prints, `threads` reports.
-    exempt = {"references", "try"} | {page.stem for page in pages if "threads_" in page.stem}
-    for page in [page for page in pages if page.stem not in exempt]:
+    for page in [each for each in pages if not re.match("references|try|threads_", each.stem)]:
         for part in re.split(r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE):
             where = f"{page.name}, {part.partition(chr(10))[0]}"
             yield where, part, re.findall(r"(\d\d_\w+)\.ipynb(?:#([\w-]+))?", part)

@@ -80,5 +80,6 @@ def is_code(node: nodes.Node) -> bool:
 
 def is_part(node: nodes.Node) -> bool:
     """Whether a node is a section within a page, or a term of the glossary."""
-    is_term = isinstance(node, nodes.definition_list_item) and node[0]["ids"]
-    return bool(is_term or (isinstance(node, nodes.section) and node.parent.parent))
+    if isinstance(node, nodes.section):
+        return isinstance(node.parent, nodes.section)
+    return bool(isinstance(node, nodes.definition_list_item) and node[0]["ids"])
