@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test text chapter new move remove notebooks references lab pyodide serve pdf addresses lint check-site bench versions mutants audit links lock clean experiments .venv
+.PHONY: always help book site test text read chapter new move remove notebooks references lab pyodide serve pdf addresses lint check-site bench versions mutants audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -81,6 +81,9 @@ text: .venv ## check the text: rules, numbers, searches, references, spelling (s
 	$(BIN)/python tools/references.py
 	$(BIN)/codespell
 	$(BIN)/python -m pytest --quiet --numprocesses=2 $(patsubst %,tests/test_%.py,searches book numbers)
+
+read: .venv ## record that texts, figures and checks that changed were read again
+	@PYTHONPATH=book/_ext $(BIN)/python tests/test_book.py
 
 # All that `make lint` and `make test` check in one chapter, in about twenty seconds.
 chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_linearity.ipynb)

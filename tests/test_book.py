@@ -1,6 +1,7 @@
 """The book's own rules."""
 
 import ast
+import hashlib
 import itertools
 import re
 import subprocess
@@ -30,6 +31,14 @@ FRAME = {
     r"^## What you'll do$|\A[^\n]*\n((?!##).)*^picture$((?!##).)*^:::": "needs its question and a "
     "picture above a box “Before you start” of the class “dropdown opening”",
 }
+# What was read: short hashes of a file's paragraphs, rows, items, cells and docstrings.
+RECORD = ROOT / "tests" / "read.txt"
+READ = {name: marks for name, *marks in map(str.split, RECORD.read_text("utf-8").split("\n\n"))}
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "book").glob("*.md"), ROOT / "book" / "claims.yml"]
+SOURCES = sorted([*NOTEBOOKS, *PAGES, *ROOT.glob("src/**/*.py")])
+SPLIT = re.compile(r"\n\s*\n|\n(?=\||- )")
+# What `make references` and `make move` fill in, and blanks.
+FILLED = re.compile(r"\[[^]]*\d[^]]*\]\(|(Figure|Table) [\d.]+|\\tag.[\d.]+|\d\d_(?=\w+\.ip)|\s+")
 CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
 # What code must not hold: a pattern, and what is wrong with it.
 FORBIDDEN = {
@@ -278,3 +287,37 @@ def test_the_book_is_cited_as_its_citation_file_says():
     text = (ROOT / "index.md").read_text(encoding="utf-8")
     missing = [each for each in (*given, cited["version"]) if f"{{{each}}}" not in text]
     assert missing == [], "the BibTeX entry in index.md: take these from CITATION.cff"
+
+
+def parts(path):
+    """Map the hash of each part of a file to its place."""
+    name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
+    split = re.findall('(?s)"""(.*?)"""', text) if path.suffix == ".py" else SPLIT.split(text)
+    found = [(f"{name} ({each.strip()[:60]})", each) for each in split]
+    if path.suffix == ".ipynb":
+        chapter, found = Chapter(path), []
+        for cell in chapter.cells:
+            picture = f"{cell.metadata}{[output.data for output in images(cell)]}"
+            found += [(chapter.where(cell), each) for each in [*SPLIT.split(cell.source), picture]]
+    plain = ((place, FILLED.sub(" ", each).encode()) for place, each in found)
+    return {hashlib.sha256(each).hexdigest()[:5]: place for place, each in plain}
+
+
+@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
+def test_what_was_read_stands_as_it_was(path):
+    """No computation notices a sentence that says the opposite, a sign in a formula, an alt text
+    with a wrong direction, a figure in other colors, or a weaker assertion.
+
+    So a part that changed is named until somebody has read it beside its neighbors, and `make read`
+    records that. What is new passes, and is recorded with the next change.
+    """
+    known, now = {*READ.get(path.relative_to(ROOT).as_posix(), ())}, parts(path)
+    new = "\n".join(place for mark, place in now.items() if mark not in known)
+    cure = "read it beside the text, cells and figures around it, then `make read`"
+    if known - now.keys():
+        pytest.fail(f"Something changed or went since it was read: {cure}\n{new}", pytrace=False)
+
+
+if __name__ == "__main__":
+    blocks = ("\n".join([path.relative_to(ROOT).as_posix(), *parts(path)]) for path in SOURCES)
+    RECORD.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")

@@ -106,7 +106,7 @@ def rename(order: list[str]) -> None:
         print(f"{old} is now {now}")
     word = re.compile(rf"\b({'|'.join(names)})\b")
     row = re.compile(r"^\| \d+ (?=\| \[.*?\]\(notebooks/(\d\d))", re.MULTILINE)
-    for path in files("-co", "*.md", "*.yml", "*.py", "*.ipynb", "tests/searches.txt"):
+    for path in files("-co", "*.md", "*.yml", "*.py", "*.ipynb", "tests/*.txt", ":!*addresses*"):
         if names and path.exists():
             before = path.read_text(encoding="utf-8")
             after = word.sub(lambda found: names[found[1]], before)
