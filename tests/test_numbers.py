@@ -95,7 +95,7 @@ def look_at(cells):
             texts.append(cell.source)
             for level, name in re.findall(r"^(#+) (.+)$", cell.source, re.MULTILINE):
                 title = None if len(level) == 1 or name in ANYWHERE else name
-                shown[title] |= set()  # a section without a cell shows nothing
+                shown.setdefault(title, set())  # a section without a cell shows nothing
         else:
             found = {*constants(cell.source)}.union(*map(printed, cell.outputs))
             shown[title or "opening"] |= found
