@@ -199,7 +199,8 @@ RIGHT = {  # by kind: words of the report, if any, the subject, and options of t
         ("turned backwards in steps of 0.25", lambda x, p: rotate_pairs(x, -p / 4)),
         ("partial, 0.6667 of the width", lambda x, p: rotate_pairs(
             x, torch.arange(100, device=x.device)[p], first=8), {"widths": [24]}),
-        ("", BY_AXES, AXES), ("", BY_AXES, AXES | {"frequencies": AXIAL}),
+        ("", BY_AXES, AXES), ("", turn(frequencies=AXIAL, attention_factor=1.5),
+         AXES | {"frequencies": AXIAL, "attention_factor": 1.5}),
         ("", part("proportional", "neighbors"),
          NARROW | {"frequencies": OMEGA * (np.arange(8) < 4)}),
         *((f"{layout}; exponent i/(d/2); base 10000; turned forwards; {extent}, {share} of the ",
@@ -339,8 +340,7 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("offset", lambda n: -np.sqrt(np.outer(np.arange(n), np.arange(n))) / 9),
         ("offset", lambda n: -distance(n) - 1e-4 * (np.arange(n) % 2)),  # by 20 times the bound
         ("start", lambda n: -distance(n) / n),
-        ("mirror", lambda n: offsets(n) * 0.25),
-        ("penalty", lambda n: -0.0 * distance(n)),
+        ("mirror", lambda n: offsets(n) * 0.25), ("penalty", lambda n: -0.0 * distance(n)),
         ("values", partial(alibi, 8), {"expected": partial(alibi, 12)}),
         ("values", lambda n: -(2.0 ** -np.arange(1, 13))[:, None, None] * distance(n),
          {"expected": "alibi"}),
