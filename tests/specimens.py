@@ -161,8 +161,7 @@ OF_T5 = {"expected": "t5", "tags": ["learned"]}
 # fmt: off
 RIGHT = {  # by kind: words of the report, if any, the subject, and options of the check
     "table": [
-        ("", in_torch),
-        ("sin, cos; exponent i/(d/2 - 1)", tensor2tensor, {"longest": 200_000}),
+        ("", in_torch), ("sin, cos; exponent i/(d/2 - 1)", tensor2tensor, {"longest": 200_000}),
         ("", lambda n, d: table(n, d)[:, None] * np.float32(d**-0.5)),
         *(("", encode, SHORT) for encode in hunt.RIGHT.values()),
         *((f"{known}", known.table, SHORT | {"convention": name})
@@ -222,8 +221,7 @@ RIGHT = {  # by kind: words of the report, if any, the subject, and options of t
     ],
     "bias": [
         ("", lambda n: torch.from_numpy(alibi(8, n))),
-        ("", lambda n: -0.5 * np.minimum(distance(n), 8)),
-        ("", offsets, {"causal": True}),
+        ("", lambda n: -0.5 * np.minimum(distance(n), 8)), ("", offsets, {"causal": True}),
         *(("", partial(alibi, n), {"expected": "alibi"}) for n in (8, 12)),
         ("", partial(alibi, 8), {"expected": partial(alibi, 8)}),
         *(("", partial(buckets, causal=c), OF_T5 | {"causal": c}) for c in (False, True)),
@@ -248,8 +246,7 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
         ("frequencies", lambda n, d: waves(n, 10_000.0 ** (-np.arange(1, d, 2) / d))),
         ("frequencies", lambda n, d: waves(n, np.ones(d // 2), np.linspace(0, 1, d // 2))),
         ("frequencies", lambda n, d: table(n, d)[np.zeros(n, int)]),
-        ("frequencies", table, {"base": 10_010}),
-        ("convention", table, {"convention": "Marian"}),
+        ("frequencies", table, {"base": 10_010}), ("convention", table, {"convention": "Marian"}),
         ("empty", lambda n, d: table(n + (n == 1), d)),
         ("float32", lambda n, d: waves(n, (1 + 1e-6) * 10_000.0 ** (-np.arange(0, d, 2) / d))),
         ("half", lambda n, d, dtype=np.float32:
@@ -266,8 +263,7 @@ WRONG = {  # by kind: the law that each is about, the subject, and options
     "module": [
         *((law, partial(Layer, add=add)) for law, add in [
             ("shape", lambda x, rows: x + rows[: x.size(0)]),
-            ("norm", lambda x, rows: x),
-            ("batch", lambda x, rows: x + rows / x.size(0)),
+            ("norm", lambda x, rows: x), ("batch", lambda x, rows: x + rows / x.size(0)),
             ("repeat", lambda x, rows: x.add_(rows)),
             ("masked", lambda x, rows: x + rows + x.sum() * 0),
             ("half", lambda x, rows: (x + rows).float()),

@@ -31,11 +31,12 @@ FRAME = {
     r"^## What you'll do$|\A[^\n]*\n((?!##).)*^picture$((?!##).)*^:::": "needs its question and a "
     "picture above a box “Before you start” of the class “dropdown opening”",
 }
-# What was read: short hashes of a file's paragraphs, rows, items and cells; of code, what it says.
+# What no test computes or runs, so that it's read: texts, pictures, styles, what runs by hand.
+GLOBS = "*.md Makefile .github/**/*.yml notebooks/*.ipynb book/*.md book/claims.yml book/*/*.css"
+GLOBS += " book/_templates/*.html src/**/*.py src/**/*.css tools/*.py"
+SOURCES = [path for each in GLOBS.split() for path in sorted(ROOT.glob(each))]
 RECORD = ROOT / "tests" / "read.txt"
 READ = {name: marks for name, *marks in map(str.split, RECORD.read_text("utf-8").split("\n\n"))}
-PAGES = [*ROOT.glob("*.md"), *(ROOT / "book").glob("*.md"), ROOT / "book" / "claims.yml"]
-SOURCES = sorted([*NOTEBOOKS, *PAGES, *ROOT.glob("src/**/*.py")])
 SPLIT = re.compile(r"\n\s*\n|\n(?=\||- )")
 WORDS = re.compile(r'"""[\s\S]*?"""|#.*|"[^"\n]{15,}"')
 # What `make references` and `make move` fill in, and blanks.
@@ -293,7 +294,7 @@ def test_the_book_is_cited_as_its_citation_file_says():
 def parts(path):
     """Map the hash of each part of a file to its place."""
     name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
-    split = WORDS.findall(text) if path.suffix == ".py" else SPLIT.split(text)
+    split = WORDS.findall(text) if re.match("src.*py", name) else SPLIT.split(text)
     found = [(f"{name} ({each.strip()[:60]})", each) for each in split]
     if path.suffix == ".ipynb":
         chapter, found = Chapter(path), []
@@ -306,14 +307,14 @@ def parts(path):
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
 def test_what_was_read_stands_as_it_was(path):
     """No computation notices a sentence that says the opposite, a sign in a formula, an alt text
-    with a wrong direction, a figure in other colors, or a weaker assertion.
+    with a wrong direction, a figure or a page in other colors, or a weaker assertion.
 
     So a part that changed is named until somebody has read it beside its neighbors, and `make read`
     records that. What is new passes, and is recorded with the next change.
     """
     known, now = {*READ.get(path.relative_to(ROOT).as_posix(), ())}, parts(path)
     new = "\n".join(place for mark, place in now.items() if mark not in known)
-    cure = "read it beside the text, cells and figures around it, then `make read`"
+    cure = "read it beside what it belongs to, look at the page, then `make read`"
     if known - now.keys():
         pytest.fail(f"Something changed or went since it was read: {cure}\n{new}", pytrace=False)
 

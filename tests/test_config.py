@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from posenc.config import read_config
 from posenc.config.__main__ import main
 from posenc.config.fields import RULES
+from posenc.config.steps import CODE
 
 ROOT = Path(__file__).parents[1]
 RELEASED = json.loads((ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8"))
@@ -163,6 +164,7 @@ def test_the_page(site, visit):
     page.get_by_label("Find a type").fill("NEIGHBORS image")
     rows = page.locator("table.table tbody tr:visible")
     assert 0 < rows.count() == rows.filter(has_text="neighbors").filter(has_text="image").count()
+    assert page.locator("output").inner_text() == f"{rows.count()} of {len(CODE)}"
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """The built site in a browser: controls, anchors, print, search, and what is focused or hovered."""
 
 import pytest
-from pages import PALE, address, themes
+from pages import PALE, address, check_with_axe, themes
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.usefixtures("site")
@@ -118,7 +118,7 @@ def test_what_has_the_focus_is_seen(visit, page, theme):
     assert unseen == [], "draw a focus ring: book.css, or src/posenc/book/figures/figures.css"
 
 
-def test_what_is_under_the_mouse_can_be_read(visit):
+def test_what_is_under_the_mouse_can_be_read_and_axe_finds_nothing(visit):
     tab, pale = visit(CHAPTER), set()
     tab.add_style_tag(content="* { transition: none !important }")
     for kind in ("article p a", ".bd-toc-nav a", ".bd-links a", "summary", ".prev-next-area a"):
@@ -126,3 +126,4 @@ def test_what_is_under_the_mouse_can_be_read(visit):
         link.hover()
         pale |= {found for _ in themes(tab) for found in link.evaluate(PALE)}
     assert pale == set(), "under the mouse, too, text needs 4.5 to 1"
+    check_with_axe(tab, "body")
