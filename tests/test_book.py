@@ -31,9 +31,9 @@ FRAME = {
     r"^## What you'll do$|\A[^\n]*\n((?!##).)*^picture$((?!##).)*^:::": "needs its question and a "
     "picture above a box “Before you start” of the class “dropdown opening”",
 }
-# What no test computes or runs, so that it's read: texts, pictures, styles, what runs by hand.
-GLOBS = "*.md Makefile .github/**/*.yml notebooks/*.ipynb book/*.md book/claims.yml book/*/*.css"
-GLOBS += " book/_templates/*.html src/**/*.py src/**/*.css tools/*.py"
+# What no test computes, so that it's read or looked at: texts, pictures, what makes pages, tools.
+GLOBS = "*.md Makefile .github/**/*.yml notebooks/*.ipynb book/*.md book/claims.yml book/**/*.css "
+GLOBS += "book/**/*.js book/**/*.html book/**/*.py src/**/*.py src/**/*.js src/**/*.css tools/*.py"
 SOURCES = [path for each in GLOBS.split() for path in sorted(ROOT.glob(each))]
 RECORD = ROOT / "tests" / "read.txt"
 READ = {name: marks for name, *marks in map(str.split, RECORD.read_text("utf-8").split("\n\n"))}
