@@ -302,9 +302,7 @@ def parts(path):
         for cell in chapter.cells:
             picture = f"{cell.metadata}{[output.data for output in images(cell)]}"
             found += [(chapter.where(cell), each) for each in [*SPLIT.split(cell.source), picture]]
-    return {
-        f"{zlib.crc32(re.sub(SKIP, ' ', each).encode()):08x}"[:5]: place for place, each in found
-    }
+    return {f"{zlib.crc32(re.sub(SKIP, ' ', each).encode()):x}": place for place, each in found}
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
