@@ -38,7 +38,7 @@ SOURCES = [path for each in GLOBS.split() for path in sorted(ROOT.glob(each))]
 RECORD = ROOT / "tests" / "read.txt"
 READ = {name: marks for name, *marks in map(str.split, RECORD.read_text("utf-8").split("\n\n"))}
 SPLIT = re.compile(r"\n\s*\n|\n(?=\||- )")
-WORDS = re.compile(r'"""[\s\S]*?"""|#.*|"[^"\n]{15,}"')
+WORDS = re.compile(r'"""[\s\S]*?"""|#.*|"[^"\n]{15,}"')  # of tested code, what it says
 # What `make references`, `make move` and updates of actions fill in, and blanks.
 SKIP = r"\[[^]\d]*\d[^]]*\]\(|(Figure |Table |\\tag.)[\d.]+|\d\d_(?=\w+\.ip)|@\w{40}.*|\s+"
 CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
@@ -294,7 +294,6 @@ def test_the_book_is_cited_as_its_citation_file_says():
 def parts(path):
     """Map the hash of each part of a file to its place."""
     name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
-    # The package's code is tested: there, docstrings, comments and messages are read.
     split = WORDS.findall if re.match("src/posenc/(?!checks).*py$", name) else SPLIT.split
     found = [(f"{name} ({each.strip()[:60]})", each) for each in split(text)]
     if path.suffix == ".ipynb":
