@@ -295,7 +295,7 @@ def parts(path):
     """Map the hash of each part of a file to its place."""
     name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
     split = WORDS.findall if re.match("src/posenc/(?!checks).*py$", name) else SPLIT.split
-    found = [(f"{name} ({each.strip()[:60]})", each) for each in split(text)]
+    found = [(f"{name} ({each.strip()[:60]})", each) for each in split(text.strip())]
     if path.suffix == ".ipynb":
         chapter, found = Chapter(path), []
         for cell in chapter.cells:
