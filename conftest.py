@@ -57,7 +57,9 @@ class WrongAnswer(pytest.Item):
     def runtest(self):
         run = f"exec({self.source!r}, {{**globals()}})"
         client = self.parent.kernel.kc
-        reply = client.execute(run, stop_on_error=False, reply=True, timeout=300)["content"]
+        reply = client.execute(run, stop_on_error=False, reply=True, timeout=300)[
+            "content"
+        ]
         raised = f"{reply.get('ename', 'nothing')}: {reply.get('evalue', '')}"
         if not raised.startswith("AssertionError: ") or self.says not in raised:
             pytest.fail(
@@ -73,7 +75,9 @@ def wrong_answers(notebook):
     for cell in notebook.cells:
         if given := cell.metadata.get("wrong_answers"):
             check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
-            yield from ((f"{check}: {each.slip}", each.answer, each.says) for each in given)
+            yield from (
+                (f"{check}: {each.slip}", each.answer, each.says) for each in given
+            )
             if "accepts_near" not in cell.metadata:
                 calls = (c.source for c in notebook.cells if f"{check}(" in c.source)
                 solution = next(source for source in calls if source != cell.source)
@@ -105,8 +109,12 @@ def pytest_runtest_call(item):
         result = yield
     except NbCellError as error:
         cure = store if str(error) == "Cell outputs differ" else ""
-        pytest.fail(f"{where}: {error}\n{item.cell.source}\n{error.inner_traceback}\n{cure}")
+        pytest.fail(
+            f"{where}: {error}\n{item.cell.source}\n{error.inner_traceback}\n{cure}"
+        )
     name = pictures.name(item.parent.nb.cells, item.cell)
     if wrong := pictures.changed(item.cell, item.test_outputs, name):
-        pytest.fail(f"{where}: the picture differs from the stored one.\n{wrong}\n{store}")
+        pytest.fail(
+            f"{where}: the picture differs from the stored one.\n{wrong}\n{store}"
+        )
     return result

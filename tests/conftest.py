@@ -52,8 +52,13 @@ def windows(browser):
         page.wrong = wrong
         page.on("pageerror", lambda error: wrong.append(error.message))
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
-        page.on("console", lambda said: said.type == "error" and wrong.append(said.text))
-        page.on("request", lambda made: OURS.match(made.url) or wrong.append(f"gets {made.url}"))
+        page.on(
+            "console", lambda said: said.type == "error" and wrong.append(said.text)
+        )
+        page.on(
+            "request",
+            lambda made: OURS.match(made.url) or wrong.append(f"gets {made.url}"),
+        )
         opened.append(page.context)
         page.goto(address)
         return page
@@ -65,4 +70,6 @@ def windows(browser):
 
 
 visit = pytest.fixture(windows)
-visit_all = pytest.fixture(windows, scope="module")  # for pages that several tests share
+visit_all = pytest.fixture(
+    windows, scope="module"
+)  # for pages that several tests share

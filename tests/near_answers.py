@@ -30,7 +30,10 @@ def try_all(check, solution, scope):
     given, found = [], []
     lines = solution.splitlines()
     last = max(n for n, line in enumerate(lines) if f"{check}(" in line)
-    exec("\n".join(lines[: last + 1]), {**scope, check: lambda *answer: given.append(answer)})
+    exec(
+        "\n".join(lines[: last + 1]),
+        {**scope, check: lambda *answer: given.append(answer)},
+    )
     for answer in given:
         for n, right in enumerate(answer):
             for size in (0.05, -0.05):
@@ -38,8 +41,13 @@ def try_all(check, solution, scope):
                 off = near(right, size, drawn)
                 try:
                     scope[check](*answer[:n], off, *answer[n + 1 :])
-                except (AssertionError, ValueError):  # or the chapter's own code refuses it
+                except (
+                    AssertionError,
+                    ValueError,
+                ):  # or the chapter's own code refuses it
                     continue
                 if drawn:
-                    found.append(f"accepts {drawn[0]!s:.60} for the solution's {right!s:.60}")
+                    found.append(
+                        f"accepts {drawn[0]!s:.60} for the solution's {right!s:.60}"
+                    )
     raise AssertionError(found or "all rejected")

@@ -48,7 +48,9 @@ PALE = """(root) => {
 def some(of, always=(), one_in=6):
     """All of these with WHOLE=1, as CI sets weekly; otherwise a sample, and those named."""
     whole = os.environ.get("WHOLE")
-    return [each for n, each in enumerate(of) if whole or n % one_in == 0 or each in always]
+    return [
+        each for n, each in enumerate(of) if whole or n % one_in == 0 or each in always
+    ]
 
 
 def address(name):
@@ -65,7 +67,9 @@ def themes(page):
 
 
 def check_with_axe(page, part, contrast=True):
-    rules = {"color-contrast": {"enabled": contrast}}  # slow on a whole page, where PALE does it
+    rules = {
+        "color-contrast": {"enabled": contrast}
+    }  # slow on a whole page, where PALE does it
     for _ in themes(page):
         found = Axe().run(page, part, {"preload": False, "rules": rules})
         assert found.violations_count == 0, found.generate_report()

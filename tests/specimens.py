@@ -18,13 +18,35 @@ from posenc import checks, rotary_frequencies, sinusoidal_encoding, t5_buckets
 from posenc.book import hunt, tiny
 from posenc.checks import calls
 from posenc.conventions import Convention
-from posenc.nn import SinusoidalPositionalEncoding, alibi_slopes, rotary_turns, rotate_pairs
+from posenc.nn import (
+    SinusoidalPositionalEncoding,
+    alibi_slopes,
+    rotary_turns,
+    rotate_pairs,
+)
 
-sys.path.append(str(Path(__file__).parents[1] / "notebooks"))  # for `python tests/test_checks.py`
+sys.path.append(
+    str(Path(__file__).parents[1] / "notebooks")
+)  # for `python tests/test_checks.py`
 import recall
-from recall import BUGS, DECODER, NARROW, OF_YARN, OMEGA, Pair, Rotary, counted, part, turn, yarn
+from recall import (
+    BUGS,
+    DECODER,
+    NARROW,
+    OF_YARN,
+    OMEGA,
+    Pair,
+    Rotary,
+    counted,
+    part,
+    turn,
+    yarn,
+)
 
-QUICK = {"longest": 5000, "length": 2500}  # float16 rounds from 2048 on, bfloat16 from 256 on
+QUICK = {
+    "longest": 5000,
+    "length": 2500,
+}  # float16 rounds from 2048 on, bfloat16 from 256 on
 
 # Each shape costs a call per sequence and head: of those drawn, faults of batches need these.
 for drawn in (calls.DRAWN, calls.BATCHES):
@@ -49,7 +71,9 @@ def in_torch(seq_len, d_model, dtype=torch.float32):
 def waves(seq_len, omega, start=0):
     """Interleave sines and cosines of any frequencies, which begin at any angle."""
     angles = np.outer(np.arange(seq_len), omega) + start
-    return np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(seq_len, 2 * len(omega))
+    return np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(
+        seq_len, 2 * len(omega)
+    )
 
 
 def tensor2tensor(length, channels):
@@ -64,7 +88,9 @@ def tensor2tensor(length, channels):
 def learned(seq_len, d_model):
     """A learned table of 64 rows, resized."""
     rows = np.random.default_rng(d_model).normal(size=(64, d_model))
-    return np.stack([np.interp(np.linspace(0, 63, seq_len), range(64), y) for y in rows.T], axis=1)
+    return np.stack(
+        [np.interp(np.linspace(0, 63, seq_len), range(64), y) for y in rows.T], axis=1
+    )
 
 
 class Layer(nn.Module):
@@ -89,7 +115,9 @@ class BatchForSequence(Layer):
 def in_numpy(x, positions):
     angles = np.outer(positions, rotary_frequencies(x.shape[-1])[0])
     turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angles)
-    return np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape).astype(x.dtype)
+    return (
+        np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape).astype(x.dtype)
+    )
 
 
 def permuted(x, positions):
@@ -102,7 +130,9 @@ class Cached(nn.Module):
 
     def __init__(self, d_model=16):
         super().__init__()
-        self.register_buffer("turns", torch.stack(rotary_turns(torch.arange(4096), d_model)))
+        self.register_buffer(
+            "turns", torch.stack(rotary_turns(torch.arange(4096), d_model))
+        )
 
     def forward(self, x, positions):
         return rotate_pairs(x, turns=tuple(self.turns[:, positions]))
@@ -132,7 +162,9 @@ def buckets(seq_len, causal=False, shift=0):
     return values[:, t5_buckets(offsets(seq_len, shift), bidirectional=not causal)]
 
 
-ABSOLUTE, UNTURNED = (tiny.Decoder(DECODER.weights, name) for name in ("sinusoidal", "none"))
+ABSOLUTE, UNTURNED = (
+    tiny.Decoder(DECODER.weights, name) for name in ("sinusoidal", "none")
+)
 PLAIN = Pair(lambda tokens: DECODER.full(tokens))
 
 
@@ -141,7 +173,9 @@ def counting_up(place, decoder=DECODER):
 
     def step(tokens, cache):
         held = cache[0][0].shape[2] if cache else 0
-        return decoder.step(tokens, cache, counted(tokens, place(held, tokens.shape[1])))
+        return decoder.step(
+            tokens, cache, counted(tokens, place(held, tokens.shape[1]))
+        )
 
     return Pair(decoder.full, step)
 

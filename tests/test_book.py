@@ -36,11 +36,16 @@ GLOBS = "*.md Makefile .github/**/*.yml notebooks/*.ipynb book/*.md book/claims.
 GLOBS += "book/**/*.js book/**/*.html book/**/*.py src/**/*.py src/**/*.js src/**/*.css tools/*.py"
 SOURCES = [path for each in GLOBS.split() for path in sorted(ROOT.glob(each))]
 RECORD = ROOT / "tests" / "read.txt"
-READ = {name: marks for name, *marks in map(str.split, RECORD.read_text("utf-8").split("\n\n"))}
+READ = {
+    name: marks
+    for name, *marks in map(str.split, RECORD.read_text("utf-8").split("\n\n"))
+}
 SPLIT = re.compile(r"\n\s*\n|\n(?=\||- )")
 WORDS = re.compile(r'"""[\s\S]*?"""|#.*|"[^"\n]{15,}"')  # of tested code, what it says
 # What `make references`, `make move` and updates of actions fill in, and blanks.
-SKIP = r"\[[^]\d]*\d[^]]*\]\(|(Figure |Table |\\tag.)[\d.]+|\d\d_(?=\w+\.ip)|@\w{40}.*|\s+"
+SKIP = (
+    r"\[[^]\d]*\d[^]]*\]\(|(Figure |Table |\\tag.)[\d.]+|\d\d_(?=\w+\.ip)|@\w{40}.*|\s+"
+)
 CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
 # What code must not hold: a pattern, and what is wrong with it.
 FORBIDDEN = {
@@ -61,7 +66,9 @@ class Chapter:
         self.notebook = nbformat.read(path, as_version=4)
         self.cells = self.notebook.cells
         self.code = [cell for cell in self.cells if cell.cell_type == "code"]
-        self.text = "\n\n".join(c.source for c in self.cells if c.cell_type == "markdown")
+        self.text = "\n\n".join(
+            c.source for c in self.cells if c.cell_type == "markdown"
+        )
 
     def where(self, cell):
         """File and cell, by the number that JupyterLab shows after a run from the top."""
@@ -69,7 +76,11 @@ class Chapter:
             return f"notebooks/{self.path.name}"
         before = self.cells[: self.cells.index(cell)]
         number = f"[{sum(c.cell_type == 'code' for c in before) + 1}]"
-        place = f"cell {number}" if cell.cell_type == "code" else f"the text above cell {number}"
+        place = (
+            f"cell {number}"
+            if cell.cell_type == "code"
+            else f"the text above cell {number}"
+        )
         return f"notebooks/{self.path.name}, {place} ({cell.source.partition(chr(10))[0][:60]})"
 
 
@@ -98,7 +109,11 @@ def claims(cells):
 
 
 def images(cell):
-    return [o for o in cell.get("outputs", []) if any("image/" in k for k in o.get("data", {}))]
+    return [
+        o
+        for o in cell.get("outputs", [])
+        if any("image/" in k for k in o.get("data", {}))
+    ]
 
 
 @rule
@@ -108,9 +123,14 @@ def test_is_whole_and_was_run_from_the_top(chapter):
     if chapter.notebook.metadata != {"kernelspec": kernel}:
         yield None, f"has metadata of the editor that saved it: {CURE}"
     for number, cell in enumerate(chapter.code, 1):
-        failed = any(o.output_type == "error" or o.get("name") == "stderr" for o in cell.outputs)
+        failed = any(
+            o.output_type == "error" or o.get("name") == "stderr" for o in cell.outputs
+        )
         if failed or cell.execution_count != number:
-            yield cell, f"stores an error or a warning, or is of another run than the rest: {CURE}"
+            yield (
+                cell,
+                f"stores an error or a warning, or is of another run than the rest: {CURE}",
+            )
 
 
 def outline(cell):
@@ -129,12 +149,17 @@ def test_has_the_frame_of_a_chapter(chapter):
 
 @rule
 def test_code_is_short(chapter):
-    lengths = [len(re.findall(r"^(?!import |from )", c.source, re.M)) for c in chapter.code]
+    lengths = [
+        len(re.findall(r"^(?!import |from )", c.source, re.M)) for c in chapter.code
+    ]
     if np.median(lengths) > 9:
         yield None, f"its median cell has {np.median(lengths):.0f} lines: at most 9"
     for cell, length in zip(chapter.code, lengths, strict=True):
         if length > 20:
-            yield cell, f"{length} lines of code: split it into cells of at most 20, usually 3"
+            yield (
+                cell,
+                f"{length} lines of code: split it into cells of at most 20, usually 3",
+            )
 
 
 @rule
@@ -153,7 +178,10 @@ def test_no_time_is_asserted(chapter):
         for node in ast.parse(cell.source).body:
             bound, read = bound_and_read(node)
             if timed & read and isinstance(node, ast.Assert):
-                yield cell, "asserts a time, which differs from run to run: print it, or count"
+                yield (
+                    cell,
+                    "asserts a time, which differs from run to run: print it, or count",
+                )
             elif not isinstance(node, ast.Import):
                 timed = timed | bound if timed & read else timed - bound
 
@@ -161,7 +189,9 @@ def test_no_time_is_asserted(chapter):
 @chapter_rule
 def test_figures_have_caption_alt_text_and_a_mention(chapter):
     before, cells = "", chapter.cells
-    for cell, below in itertools.zip_longest(cells, cells[1:], fillvalue={"source": ""}):
+    for cell, below in itertools.zip_longest(
+        cells, cells[1:], fillvalue={"source": ""}
+    ):
         if cell.cell_type == "markdown":
             before += cell.source
         elif images(cell) or "mystnb" in cell.metadata:
@@ -169,15 +199,27 @@ def test_figures_have_caption_alt_text_and_a_mention(chapter):
             caption = CAPTION.fullmatch(below["source"])
             name, text = caption.group("name", "text") if caption else ("", "")
             if len(images(cell)) != 1:
-                yield cell, f"{len(images(cell))} pictures, but the metadata of one: draw one"
+                yield (
+                    cell,
+                    f"{len(images(cell))} pictures, but the metadata of one: draw one",
+                )
             if len(text) <= 30:
                 form = '<a id="fig-name"></a>**Figure ?.** What it shows'
-                yield cell, f"no caption of more than 30 characters in the cell below it: {form}"
+                yield (
+                    cell,
+                    f"no caption of more than 30 characters in the cell below it: {form}",
+                )
             if len(alt) <= 40 or alt == text:
                 problem = "no alt text of more than 40 characters, on what a sighted reader sees"
-                yield cell, f"{problem}: add to the cell's metadata, under mystnb, image.alt"
+                yield (
+                    cell,
+                    f"{problem}: add to the cell's metadata, under mystnb, image.alt",
+                )
             if name and f"](#{name})" not in before:
-                yield cell, f"{name} is not mentioned before it is shown: refer to it in the text"
+                yield (
+                    cell,
+                    f"{name} is not mentioned before it is shown: refer to it in the text",
+                )
 
 
 @chapter_rule
@@ -188,17 +230,30 @@ def test_exercises_have_solutions_that_run(chapter):
         yield None, f"has {len(exercises)} exercises with a label ex-…: write 2 to 4"
     solutions, ran = [], set()
     for cell in chapter.cells:
-        boxes = [box for box in BOX.finditer(cell.source) if ":class: dropdown" in box["options"]]
+        boxes = [
+            box
+            for box in BOX.finditer(cell.source)
+            if ":class: dropdown" in box["options"]
+        ]
         solutions += [box["title"] for box in boxes if box["kind"] == "solution"]
         if cell.cell_type == "code":
             ran |= {*solutions[-1:]} if "solution" in tags(cell) else set()
             few = len(cell.metadata.get("wrong_answers", [])) < 2
             if few and re.search("^def check_", cell.source, re.MULTILINE):
-                yield cell, "its metadata needs two `wrong_answers`: slip, answer, what check says"
+                yield (
+                    cell,
+                    "its metadata needs two `wrong_answers`: slip, answer, what check says",
+                )
     if solutions != exercises:
-        yield None, f"exercises {exercises}, but folded solutions {solutions}: one each, in order"
+        yield (
+            None,
+            f"exercises {exercises}, but folded solutions {solutions}: one each, in order",
+        )
     for label in set(exercises) - ran:
-        yield None, f"the solution of {label} has no code: add a cell with the tag solution"
+        yield (
+            None,
+            f"the solution of {label} has no code: add a cell with the tag solution",
+        )
 
 
 @rule
@@ -219,7 +274,10 @@ def test_folded_code_says_what_it_does(chapter):
         hidden, solves = cell.metadata.get("jupyter", {}), "solution" in tags(cell)
         collapsed = hidden.get("source_hidden", False)
         if collapsed != (solves or "hide-input" in tags(cell)):
-            yield cell, "folded in one viewer alone: hide-input or solution, and source_hidden"
+            yield (
+                cell,
+                "folded in one viewer alone: hide-input or solution, and source_hidden",
+            )
         if collapsed and not re.match(r"# \S.*\n.", cell.source):
             yield cell, "folded: begin it with a comment that says what it does"
         shown = cell.outputs and not hidden.get("outputs_hidden")
@@ -239,7 +297,9 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
     for claim in asserted | mentioned:
         counts = judged[claim], asserted[claim], mentioned[claim]
         if counts != (1, 1, 1):
-            places = "is in {} boxes, on {} cells, and named {} times: once each, in the box"
+            places = (
+                "is in {} boxes, on {} cells, and named {} times: once each, in the box"
+            )
             yield None, f"{claim} {places.format(*counts)}"
     for cell in chapter.code:
         if claims([cell]) and not re.search(r"\bassert(_|\b)", cell.source):
@@ -259,22 +319,32 @@ def test_toc_and_landing_page_list_all_in_order():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     listed = [c["file"] for part in toc["parts"] for c in part["chapters"]]
     there = [f"notebooks/{path.stem}" for path in NOTEBOOKS]
-    assert [name for name in listed if "notebooks/" in name] == there, "_toc.yml: list in order"
+    assert [name for name in listed if "notebooks/" in name] == there, (
+        "_toc.yml: list in order"
+    )
     pages = {f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")}
     assert {*listed} - {*there} == pages, "list the pages of book/ in _toc.yml"
-    odd = [name for name in there if not re.fullmatch(r"notebooks/\d\d_[a-z0-9_]+", name)]
+    odd = [
+        name for name in there if not re.fullmatch(r"notebooks/\d\d_[a-z0-9_]+", name)
+    ]
     assert odd == [], "name chapters NN_name.ipynb, in lower case"
     text = (ROOT / "index.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^\| (\d+) \| \[.*?\]\(notebooks/(\w+)\.ipynb\): .+ \|$", text, re.MULTILINE)
+    rows = re.findall(
+        r"^\| (\d+) \| \[.*?\]\(notebooks/(\w+)\.ipynb\): .+ \|$", text, re.MULTILINE
+    )
     expected = [(str(number), path.stem) for number, path in enumerate(CHAPTERS, 1)]
-    assert rows == expected, "the tables of index.md need a row for each chapter, in order"
+    assert rows == expected, (
+        "the tables of index.md need a row for each chapter, in order"
+    )
 
 
 def test_make_test_runs_every_test_and_notebook():
     command = "env -u MAKEFLAGS -u PART make -n test"  # not as this run was told
     told = subprocess.run(command.split(), cwd=ROOT, capture_output=True)
     files = [*NOTEBOOKS, *(ROOT / "tests").glob("test_*.py")]
-    missing = [each.name for each in files if f"/{each.name} " not in told.stdout.decode()]
+    missing = [
+        each.name for each in files if f"/{each.name} " not in told.stdout.decode()
+    ]
     assert missing == [], "Makefile: test-all"
 
 
@@ -294,14 +364,22 @@ def test_the_book_is_cited_as_its_citation_file_says():
 def parts(path):
     """Map the hash of each part of a file to its place."""
     name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
-    split = WORDS.findall if re.match("src/posenc/(?!checks).*py$", name) else SPLIT.split
+    split = (
+        WORDS.findall if re.match("src/posenc/(?!checks).*py$", name) else SPLIT.split
+    )
     found = [(f"{name} ({each.strip()[:60]})", each) for each in split(text.strip())]
     if path.suffix == ".ipynb":
         chapter, found = Chapter(path), []
         for cell in chapter.cells:
             picture = f"{cell.metadata}{[output.data for output in images(cell)]}"
-            found += [(chapter.where(cell), each) for each in [*SPLIT.split(cell.source), picture]]
-    return {f"{zlib.crc32(re.sub(SKIP, ' ', each).encode()):x}": place for place, each in found}
+            found += [
+                (chapter.where(cell), each)
+                for each in [*SPLIT.split(cell.source), picture]
+            ]
+    return {
+        f"{zlib.crc32(re.sub(SKIP, ' ', each).encode()):x}": place
+        for place, each in found
+    }
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
@@ -319,5 +397,7 @@ def test_what_was_read_stands_as_it_was(path):
 
 
 if __name__ == "__main__":
-    blocks = ("\n".join([path.relative_to(ROOT).as_posix(), *parts(path)]) for path in SOURCES)
+    blocks = (
+        "\n".join([path.relative_to(ROOT).as_posix(), *parts(path)]) for path in SOURCES
+    )
     RECORD.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")

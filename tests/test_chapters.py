@@ -12,7 +12,9 @@ ROOT = Path(__file__).parents[1]
 
 
 def git(folder, *command):
-    return subprocess.check_output(["git", *command], cwd=folder, text=True).splitlines()
+    return subprocess.check_output(
+        ["git", *command], cwd=folder, text=True
+    ).splitlines()
 
 
 @pytest.fixture(scope="module")
@@ -23,7 +25,11 @@ def tool(tmp_path_factory):
         if Path(name).parts[:2] != ("book", "python") and (ROOT / name).exists():
             (there / name).parent.mkdir(parents=True, exist_ok=True)
             (there / name).write_bytes((ROOT / name).read_bytes())
-    for command in ("init -q", "add -A", "-c user.name=a -c user.email=a@b.c commit -qm all"):
+    for command in (
+        "init -q",
+        "add -A",
+        "-c user.name=a -c user.email=a@b.c commit -qm all",
+    ):
         git(there, *command.split())
     return SimpleNamespace(**runpy.run_path(there / "tools" / "chapters.py"))
 
@@ -33,14 +39,18 @@ def changed(tool):
     for path in tool.LISTS:
         row = r"^\W+(?:file|\d+ ).*?notebooks/(\d\d)"
         listed = re.findall(row, path.read_text("utf-8"), re.M)
-        assert listed == sorted(listed), f"{path} lists chapters out of order: fix `relist`"
+        assert listed == sorted(listed), (
+            f"{path} lists chapters out of order: fix `relist`"
+        )
     return {line[3:] for line in git(tool.ROOT, "status", "--short", "-uall")}
 
 
 def test_a_chapter_is_begun_moved_and_removed_without_a_trace(tool, capsys):
     number = int((last := tool.stems()[-1])[:2]) + 1
     added = f"notebooks/{number}_of_a_test.ipynb"
-    (tool.ROOT / ".coverage.md").write_text("[](16_of_a_test.ipynb)")  # as a built page: ignored
+    (tool.ROOT / ".coverage.md").write_text(
+        "[](16_of_a_test.ipynb)"
+    )  # as a built page: ignored
     tool.new("of_a_test")
     assert changed(tool) == {"_toc.yml", "index.md", added}
     tool.move(added, "16")

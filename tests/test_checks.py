@@ -19,7 +19,17 @@ import numpy as np
 import pytest
 import torch
 from docutils.nodes import make_id
-from specimens import DECODER, SPECIMENS, Cached, Layer, distance, in_numpy, in_torch, judge, table
+from specimens import (
+    DECODER,
+    SPECIMENS,
+    Cached,
+    Layer,
+    distance,
+    in_numpy,
+    in_torch,
+    judge,
+    table,
+)
 from torch import nn
 
 from posenc import checks
@@ -32,7 +42,9 @@ from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
 RECORD = Path(__file__).with_name("verdicts.txt")
-RECORDED = {line.partition(" | ")[0]: line for line in RECORD.read_text("utf-8").splitlines()}
+RECORDED = {
+    line.partition(" | ")[0]: line for line in RECORD.read_text("utf-8").splitlines()
+}
 main = runpy.run_module("posenc.checks.__main__")["main"]
 
 
@@ -45,7 +57,9 @@ def line(name, report):
 
     parts = [name]
     for (mark, cause), rows in groupby(report, verdict):
-        parts.append(f"{mark} {' '.join(row.law for row in rows)}{cause and f' ({cause})'}")
+        parts.append(
+            f"{mark} {' '.join(row.law for row in rows)}{cause and f' ({cause})'}"
+        )
     return " | ".join([*parts, report.known()])
 
 
@@ -69,18 +83,30 @@ def test_the_verdict_is_the_recorded_one(name):
     broken = [row.law for row in report if row.status not in ("passed", "skipped")]
     assert line(name, report) == RECORDED[name]
     assert not report.internal
-    assert expected in broken if name.startswith(("wrong", "bug")) else expected in repr(report)
+    assert (
+        expected in broken
+        if name.startswith(("wrong", "bug"))
+        else expected in repr(report)
+    )
     assert bool(broken) == name.startswith(("wrong", "bug"))
 
 
 def test_every_law_and_exhibit_has_a_specimen():
     assert [*RECORDED] == [*SPECIMENS]
-    parts = [(each.split()[1], part) for each in RECORDED.values() for part in each.split(" | ")]
-    broken = {(kind, law) for kind, part in parts if part[0] in "✗·" for law in part.split()}
+    parts = [
+        (each.split()[1], part)
+        for each in RECORDED.values()
+        for part in each.split(" | ")
+    ]
+    broken = {
+        (kind, law) for kind, part in parts if part[0] in "✗·" for law in part.split()
+    }
     laws = {(kind, law) for kind in checks.CHECKS for law in checks.laws_of(kind)}
     assert laws - broken == {("module", "convention")}  # as of a table
     assert all(law.asks and law.source and law.likely for law in checks.LAWS)
-    said = {number for _, part in parts for number in re.findall(r"exhibit (\w+)", part)}
+    said = {
+        number for _, part in parts for number in re.findall(r"exhibit (\w+)", part)
+    }
     assert said == {exhibit.number for exhibit in checks.MUSEUM.values()}
 
 
@@ -89,13 +115,17 @@ def test_the_museum_is_the_book_s():
     for exhibit in checks.MUSEUM.values():
         page, _, anchor = exhibit.page.partition(".html#")
         notebook = nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
-        text = "\n".join(cell.source for cell in notebook.cells if cell.cell_type == "markdown")
+        text = "\n".join(
+            cell.source for cell in notebook.cells if cell.cell_type == "markdown"
+        )
         assert anchor in map(make_id, re.findall(r"^#+ (.*)$", text, re.MULTILINE))
         assert re.search(rf"\b[Ee]xhibit {exhibit.number}\b", text)
 
 
 @pytest.mark.parametrize("kind", ["table", "module", "rotary", "bias"])
-@pytest.mark.parametrize("where", [slice(None), slice(1), slice(-1, None)], ids=["all", "0", "-1"])
+@pytest.mark.parametrize(
+    "where", [slice(None), slice(1), slice(-1, None)], ids=["all", "0", "-1"]
+)
 def test_nan_never_passes(kind, where):
     """A correct subject, except for NaN in all of its results, or in one entry of each."""
 
@@ -115,7 +145,10 @@ def test_nan_never_passes(kind, where):
     options = {"laws": [law for law in checks.laws_of(kind) if law not in others]}
     if kind != "bias":
         options["convention"] = "rotary, halves" if kind == "rotary" else "paper"
-    assert {row.status for row in judge(kind, subject, **options)} <= {"failed", "follows"}
+    assert {row.status for row in judge(kind, subject, **options)} <= {
+        "failed",
+        "follows",
+    }
 
 
 def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
@@ -131,7 +164,9 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     monkeypatch.setattr("posenc.checks.pairs.compared", crashes)
     report = checks.check_table(table, laws=["shape", "norm"])
     assert (report.failed, report.internal, report.passed) == ([], ["norm"], False)
-    with pytest.raises(RuntimeError, match="checks failed, not your code: please report"):
+    with pytest.raises(
+        RuntimeError, match="checks failed, not your code: please report"
+    ):
         report.raise_if_failed()
     monkeypatch.setattr("posenc.conventions.agree", crashes)
     assert "no such luck" in checks.check_table(table, laws=["shape"]).error
@@ -148,7 +183,13 @@ def test_products_are_rounded_to_tf32():
 
 
 def test_the_kind_of_a_subject_is_guessed(monkeypatch):
-    kinds = [table, rotate_pairs, lambda seq_len: 0, SinusoidalPositionalEncoding, nn.ReLU()]
+    kinds = [
+        table,
+        rotate_pairs,
+        lambda seq_len: 0,
+        SinusoidalPositionalEncoding,
+        nn.ReLU(),
+    ]
     found = [checks.kind_of(each) for each in (*kinds, Cached, Cached())]
     assert found == ["table", "rotary", "bias", "module", "module", "rotary", "rotary"]
     monkeypatch.delitem(sys.modules, "torch")
@@ -163,7 +204,11 @@ def test_bfloat16_of_other_libraries():
     class Half(np.ndarray):
         dtype = "bfloat16"
 
-    assert values(np.ones(2).view(Half)).dtype == values(torch.ones(2).bfloat16()).dtype == "f4"
+    assert (
+        values(np.ones(2).view(Half)).dtype
+        == values(torch.ones(2).bfloat16()).dtype
+        == "f4"
+    )
     other = ModuleType("other")
     vars(other).update(asarray=np.asarray, bfloat16=np.float16)
     assert Library(other).array([1.0], "bfloat16").dtype == np.float16
@@ -183,7 +228,12 @@ BAD = [  # what is called with a subject and options, and the message
     (TABLE, table, {"tags": "mine"}, "tags must be among learned, .*'mine'"),
     (TABLE, table, {"bases": 3}, "unexpected keyword argument 'bases'"),
     (ROTARY, rotate_pairs, {"frequencies": [[1]]}, "a row per axis, got 1, axes=None"),
-    (ROTARY, rotate_pairs, {"library": "json"}, "library must be a module with asarray"),
+    (
+        ROTARY,
+        rotate_pairs,
+        {"library": "json"},
+        "library must be a module with asarray",
+    ),
     (MODULE, nn.LayerNorm(4), {}, "pass d_model"),
     (MODULE, partial(Layer, more=1), {}, "argument 'more'"),
     (checks.check_bias, len, {"expected": 3}, "expected must be 'alibi', 't5' or a"),
@@ -193,7 +243,12 @@ BAD = [  # what is called with a subject and options, and the message
     (Convention, "sofa", {}, "layout must be one of interleaved; .* got 'sofa'"),
     (Convention, "halves", {"share": 0}, "share must be above 0 and at most 1, got 0"),
     (Convention, "halves", {"step": 0}, "step must be positive, or 'one turn', got 0"),
-    (Convention("halves").table, 3, {"d_model": 8}, "layout must be .* for a table, .*'halves"),
+    (
+        Convention("halves").table,
+        3,
+        {"d_model": 8},
+        "layout must be .* for a table, .*'halves",
+    ),
     (hunt.hunt, True, {}, "test must be a function of encode"),
 ]
 
@@ -212,7 +267,9 @@ def test_a_report_says_what_is_wrong():
     text, page = repr(report), report._repr_html_()
     assert "convention: none known" in text
     assert "most likely: The exponent counts dimensions" in text
-    assert re.search(r"exhibit 2, chapter (\d+): notebooks/\1_bug_museum.html#exhibit-2", text)
+    assert re.search(
+        r"exhibit 2, chapter (\d+): notebooks/\1_bug_museum.html#exhibit-2", text
+    )
     assert page.count("<tr>") == len([*report]) + 1
     assert 'href="../notebooks/14_bug_museum.html#' in page
     with pytest.raises(AssertionError, match="✗ norm"):
@@ -221,12 +278,20 @@ def test_a_report_says_what_is_wrong():
 
 def test_expected_failures(tmp_path):
     report = checks.check_table(hunt.own_exponent, laws=["norm", "shape", "convention"])
-    expected = report.expecting({"norm": "embeddings are halved", "convention": "no matter"})
-    assert (expected.passed, expected.counts()) == (True, "1 passed, 1 expected, 1 skipped")
+    expected = report.expecting(
+        {"norm": "embeddings are halved", "convention": "no matter"}
+    )
+    assert (expected.passed, expected.counts()) == (
+        True,
+        "1 passed, 1 expected, 1 skipped",
+    )
     assert "! norm         expected: embeddings are halved" in repr(expected)
     mended = report.expecting({"shape": "an axis too many"})
     assert mended.failed == ["shape", "norm"]
-    assert mended["shape"].likely == "it was fixed, so drop the expected failure: an axis too many"
+    assert (
+        mended["shape"].likely
+        == "it was fixed, so drop the expected failure: an axis too many"
+    )
     # In a file, for pytest
     file = tmp_path / "expected.toml"
     file.write_text('[own_exponent]\nnorm = "halved"\n')
@@ -248,12 +313,24 @@ RIGHT_ONE, WRONG_ONE = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_expon
     ("arguments", "code", "said"),
     [
         (RIGHT_ONE, 0, ""),
-        (f"{RIGHT_ONE} --expect norm", 2, f"{RIGHT_ONE} could not be checked: ValueError: an exp"),
+        (
+            f"{RIGHT_ONE} --expect norm",
+            2,
+            f"{RIGHT_ONE} could not be checked: ValueError: an exp",
+        ),
         (WRONG_ONE, 1, ""),
         ("recall:DECODER.full --step specimens:OFF_BY_ONE.step --laws steps", 1, ""),
         (f"{WRONG_ONE} --expect norm=meant --json", 0, ""),
-        (f"{RIGHT_ONE} operator:getitem", 2, "operator:getitem could not be checked: TypeError"),
-        ("sys:exit --kind bias --laws shape", 2, "sys:exit could not be checked: SystemExit: 24"),
+        (
+            f"{RIGHT_ONE} operator:getitem",
+            2,
+            "operator:getitem could not be checked: TypeError",
+        ),
+        (
+            "sys:exit --kind bias --laws shape",
+            2,
+            "sys:exit could not be checked: SystemExit: 24",
+        ),
     ],
 )
 def test_exit_codes(arguments, code, said, monkeypatch, capsys):

@@ -16,16 +16,22 @@ from posenc.config.fields import RULES
 from posenc.config.steps import CODE
 
 ROOT = Path(__file__).parents[1]
-RELEASED = json.loads((ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8"))
+RELEASED = json.loads(
+    (ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8")
+)
 RECORD = ROOT / "tests" / "readings.txt"
-*READINGS, SAID = [p.partition("\n")[::2] for p in RECORD.read_text("utf-8")[2:-1].split("\n\n# ")]
+*READINGS, SAID = [
+    p.partition("\n")[::2] for p in RECORD.read_text("utf-8")[2:-1].split("\n\n# ")
+]
 PLAIN = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
 PLAIN |= {"rope_theta": 10_000.0, "max_position_embeddings": 4096}
 
 
 def number(value):
     if isinstance(value, tuple):
-        some = (len(value), value[0], value[-1]) if isinstance(value[0], float) else value
+        some = (
+            (len(value), value[0], value[-1]) if isinstance(value[0], float) else value
+        )
         return "/".join(map(number, some))
     return f"{value:.6g}" if isinstance(value, float) else str(value)
 
@@ -34,7 +40,9 @@ def reading(head):
     """Return what is read, a line for each kind of layer, and the warnings apart from it."""
     name = head.removeprefix("print ")
     try:
-        found = read_config(RELEASED[name]["config"] if name in RELEASED else name.encode())
+        found = read_config(
+            RELEASED[name]["config"] if name in RELEASED else name.encode()
+        )
     except (TypeError, ValueError) as error:
         return f"{type(error).__name__}: {error}", set()
     if name != head:
@@ -45,7 +53,10 @@ def reading(head):
         lines.append(f"{part} {number(lengths)}, {len(each.warnings)} warnings")
         words |= set(each.warnings)
         told = (vars(layers).items() for layers in each.layers)
-        lines += [" ".join(f"{n}={number(v)}" for n, v in kind if v is not None) for kind in told]
+        lines += [
+            " ".join(f"{n}={number(v)}" for n, v in kind if v is not None)
+            for kind in told
+        ]
     return "\n".join(lines), words
 
 
@@ -60,9 +71,15 @@ def test_readings_are_the_recorded_ones(head, recorded):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b'{"z": 0,\n"y": 0,\n"a": 1\n "b": 2}', "line 3, column 6: a comma is missing behind"),
+        (
+            b'{"z": 0,\n"y": 0,\n"a": 1\n "b": 2}',
+            "line 3, column 6: a comma is missing behind",
+        ),
         (b'{"a": "x\ny"}', "line 1, column 8: Invalid control character"),
-        (b'{"rope_theta": 1' + b"0" * 400 + b"}", "rope_theta must be a number, from 1e-09"),
+        (
+            b'{"rope_theta": 1' + b"0" * 400 + b"}",
+            "rope_theta must be a number, from 1e-09",
+        ),
         (b'{"a": ' + b"9" * 5000 + b"}", "Exceeds the limit (4300 digits)"),
         (b"[" * 100_000, "the file isn't JSON: "),
         (b"\xff", "can't decode byte 0xff in position 0"),
@@ -87,7 +104,9 @@ def test_no_more_warnings_are_collected_than_are_told():
 
 ODD = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner)
+    ),
     max_leaves=9,
 )
 FIELDS = st.dictionaries(st.sampled_from([*RULES, "text_config", "vision_config"]), ODD)
@@ -98,10 +117,14 @@ TYPES = st.sampled_from(["cohere2", "deepseek_v3", "gemma3", "llama4", "unknown"
 @settings(max_examples=200, deadline=None)
 def test_wrong_types_in_every_field_are_named(outside, inside, kind, asked):
     try:
-        said = str(read_config(PLAIN | {"model_type": kind} | outside | {asked: inside}))
+        said = str(
+            read_config(PLAIN | {"model_type": kind} | outside | {asked: inside})
+        )
     except (TypeError, ValueError) as error:
         said = str(error)
-    assert any(str(each) in said for each in [*outside, *inside, *PLAIN, asked, "model type"])
+    assert any(
+        str(each) in said for each in [*outside, *inside, *PLAIN, asked, "model type"]
+    )
 
 
 def test_the_table_of_families_is_what_is_read():
@@ -113,7 +136,9 @@ def test_the_table_of_families_is_what_is_read():
     for kind, name, told in rows:
         found = read_config(files[name] if name else {"model_type": kind})
         turned = [each for each in found.layers if each.rotated]
-        still = sorted(i for each in found.layers if not each.rotated for i in each.indices)
+        still = sorted(
+            i for each in found.layers if not each.rotated for i in each.indices
+        )
         pairs = [f"{each.pairing or 'not said'}, norm {each.norm}" for each in turned]
         which = "`" + ", ".join(map(str, still[:4])) + "`, …" if turned else "all"
         columns = [
@@ -122,7 +147,9 @@ def test_the_table_of_families_is_what_is_read():
             [each.removesuffix(", norm None") for each in pairs],
             [which if still else "none"],
         ]
-        assert told == " | ".join(" and ".join(dict.fromkeys(each)) or "–" for each in columns)
+        assert told == " | ".join(
+            " and ".join(dict.fromkeys(each)) or "–" for each in columns
+        )
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
@@ -131,20 +158,31 @@ def test_the_command(tmp_path, capsys, monkeypatch):
         return capsys.readouterr().out
 
     file, other = tmp_path / "config.json", tmp_path / "other_config.json"
-    file.write_text(json.dumps(PLAIN | {"rope_scaling": {"type": "linear", "factor": 2.0}}))
-    other.write_text(json.dumps(PLAIN | {"rope_theta": 5e5, "max_position_embeddings": 8192}))
+    file.write_text(
+        json.dumps(PLAIN | {"rope_scaling": {"type": "linear", "factor": 2.0}})
+    )
+    other.write_text(
+        json.dumps(PLAIN | {"rope_theta": 5e5, "max_position_embeddings": 8192})
+    )
     assert json.loads(run(file, "--json"))["layers"][0]["rotated"] == 64
     assert [*json.loads(run(tmp_path, "--json"))] == [str(file), str(other)]
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
     assert run("-") == run(file) == f"{read_config(file)}\n"
-    assert run(tmp_path)[:-1] == "\n\n".join(f"{one}\n{read_config(one)}" for one in (file, other))
+    assert run(tmp_path)[:-1] == "\n\n".join(
+        f"{one}\n{read_config(one)}" for one in (file, other)
+    )
     told = run("--diff", file, other)
     assert "-intended length: 4 096\n-limit: 4 096\n+intended length: 8 192\n" in told
     assert "\n-  scaling: linear\n" in told
     with pytest.raises(SystemExit, match="2"):
         main(["--diff", str(file), str(file)])
-    assert run("--diff", file, f"{tmp_path}/./config.json") == "What runs is the same.\n"
-    with pytest.raises(SystemExit), pytest.warns(RuntimeWarning, match="posenc.config.__main__"):
+    assert (
+        run("--diff", file, f"{tmp_path}/./config.json") == "What runs is the same.\n"
+    )
+    with (
+        pytest.raises(SystemExit),
+        pytest.warns(RuntimeWarning, match="posenc.config.__main__"),
+    ):
         runpy.run_module("posenc.config", run_name="__main__")
 
 
@@ -159,11 +197,17 @@ def test_the_page(site, visit):
         assert choice.input_value() == name
         assert shown.locator("svg").count() == len(drawn)
         assert shown.locator("li").all_inner_texts() == list(found.warnings)
-        assert ("longrope" in drawn) is ("moves 0 of 48 pairs, and 47 in " in shown.inner_text())
+        assert ("longrope" in drawn) is (
+            "moves 0 of 48 pairs, and 47 in " in shown.inner_text()
+        )
         choice.press("ArrowDown")
     page.get_by_label("Find a type").fill("NEIGHBORS image")
     rows = page.locator("table.table tbody tr:visible")
-    assert 0 < rows.count() == rows.filter(has_text="neighbors").filter(has_text="image").count()
+    assert (
+        0
+        < rows.count()
+        == rows.filter(has_text="neighbors").filter(has_text="image").count()
+    )
     assert page.locator("output").inner_text() == f"{rows.count()} of {len(CODE)}"
 
 

@@ -24,7 +24,11 @@ widths = st.integers(1, 40).map(lambda half: 2 * half)
 bases = st.floats(0.01, 1e8)
 offsets = st.floats(-500, 500)
 slowly = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-sizes = {"_SMALL": st.just(0), "_BLOCK": st.integers(1, 500), "_STRETCH": st.integers(1, 200)}
+sizes = {
+    "_SMALL": st.just(0),
+    "_BLOCK": st.integers(1, 500),
+    "_STRETCH": st.integers(1, 200),
+}
 
 
 def encode(where, d_model, base=10_000.0):
@@ -34,9 +38,14 @@ def encode(where, d_model, base=10_000.0):
 def exact(positions, d_model, base=10_000, rounded=False):
     """Rows computed in 40 digits, optionally from frequencies rounded to float64."""
     with mpmath.workdps(40):
-        powers = [mpmath.power(base, -mpmath.mpf(2 * i) / d_model) for i in range(d_model // 2)]
+        powers = [
+            mpmath.power(base, -mpmath.mpf(2 * i) / d_model)
+            for i in range(d_model // 2)
+        ]
         if rounded:
-            powers = [mpmath.mpf(float(w)) for w in angular_frequencies(d_model, base=base)]
+            powers = [
+                mpmath.mpf(float(w)) for w in angular_frequencies(d_model, base=base)
+            ]
         turns = [[int(k) * power for power in powers] for k in positions]
         rows = [[f(a) for a in row for f in (mpmath.sin, mpmath.cos)] for row in turns]
         return np.array(rows)
@@ -45,18 +54,30 @@ def exact(positions, d_model, base=10_000, rounded=False):
 def test_defaults_and_types():
     assert angular_frequencies(4).tolist() == [1, 0.01]
     assert wavelengths(8, base=16).tolist() == [2 * math.pi * n for n in (1, 2, 4, 8)]
-    for function in (partial(shift_matrix, 3), partial(offset_kernel, [3]), wavelengths):
+    for function in (
+        partial(shift_matrix, 3),
+        partial(offset_kernel, [3]),
+        wavelengths,
+    ):
         assert np.array_equal(function(8), function(8, base=10_000))
-    assert np.array_equal(sinusoidal_encoding(np.int64(5), 8), sinusoidal_encoding(5, 8))
+    assert np.array_equal(
+        sinusoidal_encoding(np.int64(5), 8), sinusoidal_encoding(5, 8)
+    )
     assert angular_frequencies(8).dtype == wavelengths(8).dtype == np.float64
-    assert sinusoidal_encoding([0.5], 8).dtype == sinusoidal_encoding(2000, 8).dtype == np.float32
+    assert (
+        sinusoidal_encoding([0.5], 8).dtype
+        == sinusoidal_encoding(2000, 8).dtype
+        == np.float32
+    )
     assert sinusoidal_encoding([], 8).shape == (0, 8)
 
 
 @slowly
 @given(st.lists(st.floats(-1e3, 1e3), min_size=1), widths, st.floats(1.5, 1e6), offsets)
 def test_a_shift_is_a_matrix_and_products_are_the_kernel(where, d_model, base, offset):
-    table, there = (encode(np.array(where) + more, d_model, base) for more in (0, offset))
+    table, there = (
+        encode(np.array(where) + more, d_model, base) for more in (0, offset)
+    )
     matrix = shift_matrix(offset, d_model, base=base)
     np.testing.assert_allclose(table @ matrix.T, there, rtol=0, atol=1e-11)
     kernel = offset_kernel(np.array(where) - where[0], d_model, base=base)
@@ -69,7 +90,10 @@ def test_digits(d_model, base):
     """Float64 is off by the rounding of its angles; float32 is the exact value, rounded."""
     where = np.array([1, 2, 63, 3999, 65_535, 999_999])[: 4 if d_model > 8 else None]
     expected = exact(where, d_model, base)
-    for table in (encode(int(where[-1]) + 1, d_model, base)[where], encode(where, d_model, base)):
+    for table in (
+        encode(int(where[-1]) + 1, d_model, base)[where],
+        encode(where, d_model, base),
+    ):
         assert abs(table - expected).max() <= 1e-10
         assert abs(table[:4] - expected[:4]).max() <= 1e-11
         assert abs(table.astype(np.float32) - expected).max() <= 3.1e-8
@@ -77,7 +101,17 @@ def test_digits(d_model, base):
 
 def test_a_long_table_costs_no_digits():
     """Turning from row to row adds almost no error to that of rounded frequencies."""
-    near = [0, 1, 8191, 8192, _table._STRETCH - 1, _table._STRETCH, 983_039, 983_040, 999_999]
+    near = [
+        0,
+        1,
+        8191,
+        8192,
+        _table._STRETCH - 1,
+        _table._STRETCH,
+        983_039,
+        983_040,
+        999_999,
+    ]
     rows = np.append(np.random.default_rng(0).integers(0, 10**6, 200), near)
     error = encode(10**6, 8)[rows] - exact(rows, 8, rounded=True)
     assert abs(error).max() <= 5e-12

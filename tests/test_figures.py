@@ -73,9 +73,13 @@ def show(visit, *kinds, **options):
     figures = "".join(map(figure.format, kinds))
     formula = '<p><span class="katex"><i>k</i><i>d</i></span></p>'
     html = f"<section>{figures}{formula}<section>{formula}</section></section>"
-    page.evaluate("html => { document.querySelector('article').innerHTML = html }", html)
+    page.evaluate(
+        "html => { document.querySelector('article').innerHTML = html }", html
+    )
     drawn = "[...document.querySelectorAll('posenc-figure')].map((e) => e.shadowRoot.firstChild)"
-    page.wait_for_function(f"{drawn}.every((e) => e.nextSibling.firstChild.textContent)")
+    page.wait_for_function(
+        f"{drawn}.every((e) => e.nextSibling.firstChild.textContent)"
+    )
     page.figure = page.locator("posenc-figure").first
     page.set_default_timeout(15_000)  # the message names what doesn't respond
     return page
@@ -102,16 +106,23 @@ def test_all_that_is_seen_is_as_python_computes(everything, kind):
         for name, value in wanted.items():
             found = np.ravel(seen["values"][name])
             message = f"{name}: {where}"
-            np.testing.assert_allclose(found, np.ravel(value), 1e-14, 1e-12, err_msg=message)
+            np.testing.assert_allclose(
+                found, np.ravel(value), 1e-14, 1e-12, err_msg=message
+            )
         if len(hands):  # all have the same length
             x1, y1, x2, y2 = np.transpose(seen["hands"])
             tips = np.stack([y1 - y2, x2 - x1], axis=1) / np.hypot(x2 - x1, y1 - y2)[0]
             hands = hands / np.hypot(*hands[0])
             np.testing.assert_allclose(tips, hands, rtol=0, atol=1e-9, err_msg=where)
         for name, pixels in zip(wanted, seen["pixels"], strict=False):
-            values, limit = np.array(seen["values"][name]), 2 if name == "difference" else 1
+            values, limit = (
+                np.array(seen["values"][name]),
+                2 if name == "difference" else 1,
+            )
             limit = wanted.get("limit", limit)
-            colors = mpl.colormaps[plots.DIVERGING]((values + limit) / (2 * limit), bytes=True)
+            colors = mpl.colormaps[plots.DIVERGING](
+                (values + limit) / (2 * limit), bytes=True
+            )
             assert pixels == colors.ravel().tolist(), f"the colors of {name}: {where}"
 
 
@@ -143,11 +154,15 @@ def test_each_control_answers_to_the_keyboard_on_a_phone_and_axe_finds_nothing(v
             assert press(page, name, "Home") == field.limits["min"], silent
             last = press(page, name, "End")
             assert last == int(field.top(figure(**state_of(page)))), silent
-            spoken = page.figure.locator(f"#field-{name}").get_attribute("aria-valuetext")
+            spoken = page.figure.locator(f"#field-{name}").get_attribute(
+                "aria-valuetext"
+            )
             assert spoken == f"{int(last):,}".replace(",", " "), silent
         assert page.figure.bounding_box()["height"] == height, f"{kind}: layout shift"
     controls = page.locator("posenc-figure :is(input, select, button)")
-    boxes = controls.evaluate_all("all => all.map((e) => e.getBoundingClientRect().toJSON())")
+    boxes = controls.evaluate_all(
+        "all => all.map((e) => e.getBoundingClientRect().toJSON())"
+    )
     for box in boxes:
         assert min(box["width"], box["height"]) >= 24
         assert box["right"] <= 320
@@ -157,12 +172,18 @@ def test_each_control_answers_to_the_keyboard_on_a_phone_and_axe_finds_nothing(v
 def test_pointer_and_sliders_agree(visit):
     page = show(visit, "heatmap")
     box = page.figure.locator("canvas").bounding_box()
-    page.mouse.move(box["x"] + box["width"] * 40.5 / 64, box["y"] + box["height"] * 20.5 / 64)
+    page.mouse.move(
+        box["x"] + box["width"] * 40.5 / 64, box["y"] + box["height"] * 20.5 / 64
+    )
     assert page.get_by_label("dimension j").input_value() == "40"
     assert page.get_by_label("position k").input_value() == "20"
     page.get_by_label("position k").focus()
-    letters = page.locator(".katex i").evaluate_all("all => all.map((e) => !!e.style.background)")
-    assert letters == [True, False, False, False], "lights up k in this section, beside the figure"
+    letters = page.locator(".katex i").evaluate_all(
+        "all => all.map((e) => !!e.style.background)"
+    )
+    assert letters == [True, False, False, False], (
+        "lights up k in this section, beside the figure"
+    )
     said = "Position 20, dimension 40: sin(20 / 10 000^(40/64)) = 0.0632"
     assert page.figure.locator(".say").text_content() == said
 
@@ -176,7 +197,9 @@ def drag(page, start, end):
 
 
 def test_hands_and_words_are_dragged(visit):
-    page = show(visit, "score", "words", "kernel", "stretch", "rotation", "curves", "clocks")
+    page = show(
+        visit, "score", "words", "kernel", "stretch", "rotation", "curves", "clocks"
+    )
 
     def pull(kind, grip, right, down):
         page.figure = page.locator(f"posenc-figure[kind={kind}]")
@@ -188,20 +211,36 @@ def test_hands_and_words_are_dragged(visit):
 
     assert pull("score", 0, 16, -87) == {"query": 6, "key": 2, "method": "rotary"}
     assert pull("score", 1, 82, -33) == {"query": 6, "key": 3, "method": "rotary"}
-    assert pull("score", 2, -27, 33) == {"query": 5, "key": 2, "method": "rotary"}  # both
-    assert pull("kernel", 0, 50, 0)["offset"] > 63 > pull("kernel", 0, -200, 0)["offset"]
-    assert pull("stretch", 0, 0, -12)["factor"] > 4 >= pull("stretch", 0, 0, 40)["factor"]
+    assert pull("score", 2, -27, 33) == {
+        "query": 5,
+        "key": 2,
+        "method": "rotary",
+    }  # both
+    assert (
+        pull("kernel", 0, 50, 0)["offset"] > 63 > pull("kernel", 0, -200, 0)["offset"]
+    )
+    assert (
+        pull("stretch", 0, 0, -12)["factor"] > 4 >= pull("stretch", 0, 0, 40)["factor"]
+    )
     assert pull("stretch", 1, 0, -12)["trained"] > 4096
     assert pull("rotation", 0, -40, -20)["offset"] > 3
     assert pull("rotation", 2, 30, 0)["position"] < 5
     assert pull("curves", 0, 60, 0)["pair"] > 0
     assert pull("curves", 1, 60, 0)["stride"] > 4
     assert pull("clocks", 4, 0, -9)["position"] > 5
-    assert page.figure.locator(".lit").count() > 8  # the position in words, slider and hands
+    assert (
+        page.figure.locator(".lit").count() > 8
+    )  # the position in words, slider and hands
     page.figure = page.locator("posenc-figure[kind=words]")
     dog, man = (page.figure.get_by_role("button", name=name) for name in ("dog", "man"))
     dog.scroll_into_view_if_needed()
-    drag(page, *((box["x"] + 9, box["y"] + 9) for box in (dog.bounding_box(), man.bounding_box())))
+    drag(
+        page,
+        *(
+            (box["x"] + 9, box["y"] + 9)
+            for box in (dog.bounding_box(), man.bounding_box())
+        ),
+    )
     assert state_of(page)["order"] == "bites man dog"
     dog.press("ArrowLeft")
     assert state_of(page)["order"] == "bites dog man"
@@ -215,13 +254,20 @@ def test_buttons_step_play_and_go_around_and_rest_is_announced(visit, motion, st
     press(page, "position", "End")
     for name, after in (("Forward", 0), ("Back", 255), ("Forward", 0)):
         page.get_by_role("button", name=name).press("Enter")
-        assert state_of(page)["position"] == after, f"{name} doesn't respond: figures/page.js"
+        assert state_of(page)["position"] == after, (
+            f"{name} doesn't respond: figures/page.js"
+        )
     page.get_by_role("button", name="Play").press("Enter")
     page.clock.run_for(3100)
     page.get_by_role("button", name="Pause").press("Enter")
     page.clock.run_for(3100)
-    assert state_of(page)["position"] == steps, "Play or Pause doesn't respond: figures/page.js"
-    spoken, said = page.figure.locator("[aria-live=polite]"), page.figure.locator(".say")
+    assert state_of(page)["position"] == steps, (
+        "Play or Pause doesn't respond: figures/page.js"
+    )
+    spoken, said = (
+        page.figure.locator("[aria-live=polite]"),
+        page.figure.locator(".say"),
+    )
     before = spoken.text_content()
     for _ in range(5):
         press(page, "position", "ArrowRight")
@@ -244,7 +290,9 @@ def test_clocks_run_until_the_reader_takes_them_over(visit):
     page.goto(f"{address('index')}?figure=fig-live&position=100")
     page.figure.scroll_into_view_if_needed()
     page.wait_for_timeout(1300)
-    assert state_of(page)["position"] == 100, "a copied link doesn't restore what was seen"
+    assert state_of(page)["position"] == 100, (
+        "a copied link doesn't restore what was seen"
+    )
 
 
 def test_a_link_opens_the_same_view_of_one_figure_and_a_bad_one_the_usual(visit):
@@ -273,14 +321,19 @@ def test_a_link_opens_the_same_view_of_one_figure_and_a_bad_one_the_usual(visit)
     assert usual == opened(CHAPTER) != state
     for value in ("", "-7.5", "1e99", "__proto__", "<img src=x onerror=alert(1)>"):
         given = {"figure": name, "kind": value, "__proto__": value}
-        assert opened(f"{CHAPTER}?{urlencode(given | dict.fromkeys(usual, value))}") == usual
+        assert (
+            opened(f"{CHAPTER}?{urlencode(given | dict.fromkeys(usual, value))}")
+            == usual
+        )
 
 
 @pytest.mark.parametrize("start", ["canvas", "input"])
 def test_a_swipe_scrolls_the_page_and_changes_nothing(visit, start):
     """Even if it begins on a figure, as a thumb's often does; a tap still picks."""
     size = {"width": 390, "height": 500}
-    page = visit(CHAPTER, viewport=size, has_touch=True, is_mobile=True, bypass_csp=True)
+    page = visit(
+        CHAPTER, viewport=size, has_touch=True, is_mobile=True, bypass_csp=True
+    )
     page.figure = page.locator("posenc-figure")
     place = page.figure.locator(start).first
     place.scroll_into_view_if_needed()

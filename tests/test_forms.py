@@ -10,7 +10,9 @@ from IPython.core.inputtransformer2 import TransformerManager
 from pages import some
 from sphinx_posenc import downloads
 
-pytestmark = pytest.mark.skipif(not SITE.exists(), reason="no site was built: run `make book`")
+pytestmark = pytest.mark.skipif(
+    not SITE.exists(), reason="no site was built: run `make book`"
+)
 
 
 def test_no_address_of_the_last_release_is_gone():
@@ -18,13 +20,17 @@ def test_no_address_of_the_last_release_is_gone():
     kept = (Path(__file__).parent / "addresses.txt").read_text().split()
     split = [address.partition("#") for address in kept]
     there = {page: places(page) for page, _, _ in split}
-    assert [f"{page}#{place}" for page, _, place in split if place not in there[page]] == []
+    assert [
+        f"{page}#{place}" for page, _, place in split if place not in there[page]
+    ] == []
 
 
 def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):
     source = downloads.preparation("https://github.com/who/book", "abc")["source"]
     cell, ran = TransformerManager().transform_cell(source), []
-    shell = SimpleNamespace(run_line_magic=lambda *line: ran.append(line), system=ran.append)
+    shell = SimpleNamespace(
+        run_line_magic=lambda *line: ran.append(line), system=ran.append
+    )
     exec(cell, {"get_ipython": lambda: shell})
     assert ran == []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
@@ -41,13 +47,20 @@ def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):
 )
 def test_another_site_can_put_a_view_in_a_frame(browser, path):
     """The copied line reproduces the view there, without requests to other hosts."""
-    tab = browser.new_page(color_scheme="dark", permissions=["clipboard-read", "clipboard-write"])
+    tab = browser.new_page(
+        color_scheme="dark", permissions=["clipboard-read", "clipboard-write"]
+    )
     asked = []
     tab.on("request", lambda request: asked.append(request.url))
     embed = path.read_text("utf-8")
-    here = embed.replace("<html", '<html data-content_root="../"').replace("<body", '<body id="a"')
+    here = embed.replace("<html", '<html data-content_root="../"').replace(
+        "<body", '<body id="a"'
+    )
     pages = {"https://book.test/book/notebooks/a.html": here}
-    tab.route("**/*", lambda to: to.fulfill(body=pages[to.request.url], content_type="text/html"))
+    tab.route(
+        "**/*",
+        lambda to: to.fulfill(body=pages[to.request.url], content_type="text/html"),
+    )
     tab.goto(*pages)
     figure = tab.locator("posenc-figure")
     figure.locator("input").first.press("ArrowLeft")
@@ -57,7 +70,10 @@ def test_another_site_can_put_a_view_in_a_frame(browser, path):
     copied = "name => navigator.clipboard.readText().then((text) => text.includes(name) && text)"
     line = tab.wait_for_function(copied, arg=path.name).json_value()
     address = f"https://book.test/book/embed/{path.name}?figure=&{urlencode(view)}"
-    pages |= {"https://other.test/": f'<html style="color-scheme: dark">{line}', address: embed}
+    pages |= {
+        "https://other.test/": f'<html style="color-scheme: dark">{line}',
+        address: embed,
+    }
     tab.goto("https://other.test/")
     figure = tab.frame_locator("iframe").locator("posenc-figure")
     figure.locator(".picture > *").first.wait_for()

@@ -61,14 +61,21 @@ def lab(tmp_path_factory):
         shutil.copytree(ROOT / name, folder / "root" / name, ignore=ignored)
     shutil.copy(ROOT / "index.md", folder / "root")
     own = ("_CONFIG", "_RUNTIME", "_DATA", "LAB_SETTINGS", "LAB_WORKSPACES")
-    environment = os.environ | {f"JUPYTER{name}_DIR": str(folder / name) for name in own}
-    environment["JUPYTER_CONFIG_PATH"] = str(ROOT / "tools" / "lab")  # as in the Makefile
+    environment = os.environ | {
+        f"JUPYTER{name}_DIR": str(folder / name) for name in own
+    }
+    environment["JUPYTER_CONFIG_PATH"] = str(
+        ROOT / "tools" / "lab"
+    )  # as in the Makefile
     environment.pop("POSENC_STATIC", None)
     options = ["--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"]
     options += ["--ServerApp.port=0", "--ServerApp.token=book"]
     command = [sys.executable, "-m", "jupyterlab", *options, folder / "root"]
     log = folder / "log"
-    with log.open("wb") as out, subprocess.Popen(command, env=environment, stderr=out) as server:
+    with (
+        log.open("wb") as out,
+        subprocess.Popen(command, env=environment, stderr=out) as server,
+    ):
         try:
             while not (said := [*(folder / "_RUNTIME").glob("jpserver-*.json")]):
                 assert server.poll() is None, log.read_text()
@@ -93,7 +100,9 @@ def page(visit_all, lab):
     page.evaluate(DO, ["apputils:change-theme", {"theme": "JupyterLab Dark"}])
     yield page
     page.close()
-    page.wrong[:] = [said for said in page.wrong if said.startswith("gets")]  # JupyterLab logs more
+    page.wrong[:] = [
+        said for said in page.wrong if said.startswith("gets")
+    ]  # JupyterLab logs more
 
 
 def settles(page, read, wanted):
@@ -107,8 +116,15 @@ def settles(page, read, wanted):
 @pytest.mark.parametrize("path", some(DOCUMENTS, one_in=12), ids=lambda path: path.stem)
 def test_a_page_shows_what_it_holds(page, path):
     """Without a kernel: other tests run the notebooks."""
-    given = {"path": path.relative_to(ROOT).as_posix(), "kernelPreference": {"canStart": False}}
-    drawn = path.read_text("utf-8").count('"image/svg+xml": [') if path.suffix != ".md" else None
+    given = {
+        "path": path.relative_to(ROOT).as_posix(),
+        "kernelPreference": {"canStart": False},
+    }
+    drawn = (
+        path.read_text("utf-8").count('"image/svg+xml": [')
+        if path.suffix != ".md"
+        else None
+    )
     settles(page, lambda: page.evaluate(WRONG, [given, drawn]), [])
     page.evaluate("jupyterapp.shell.currentWidget.dispose()")
 
@@ -123,20 +139,31 @@ def run_below(page, source):
 
 def test_one_chapter_runs_and_moves(page):
     """All cells run; a widget and its Python object stay in sync."""
-    settles(page, lambda: "isn't opened" in page.evaluate(WRONG, [{"path": ONE}, None]), False)
+    settles(
+        page,
+        lambda: "isn't opened" in page.evaluate(WRONG, [{"path": ONE}, None]),
+        False,
+    )
     page.wait_for_function(READY)
     page.evaluate(DO, ["notebook:clear-all-cell-outputs", {}])
     page.evaluate(DO, ["notebook:run-all-cells", {}])
     ran = page.evaluate("jupyterapp.shell.currentWidget.content.model.toJSON()")
     code = [cell for cell in ran["cells"] if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
-    assert not [o for cell in code for o in cell["outputs"] if o["output_type"] == "error"]
+    assert not [
+        o for cell in code for o in cell["outputs"] if o["output_type"] == "error"
+    ]
 
-    run_below(page, "from posenc.book import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure")
+    run_below(
+        page,
+        "from posenc.book import widgets\nfigure = widgets.Heatmap(d_model=64)\nfigure",
+    )
     slider = page.locator(".jp-OutputArea-output #field-d_model").last
 
     def moved():
-        slider.fill("66")  # JupyterLab may draw the figure anew, and may take the focus from a key
+        slider.fill(
+            "66"
+        )  # JupyterLab may draw the figure anew, and may take the focus from a key
         return run_below(page, "print(figure.d_model)")
 
     settles(page, moved, "66")  # from the browser to Python

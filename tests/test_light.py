@@ -56,7 +56,9 @@ def sites(tmp_path_factory):
         patch.setenv("PAGES_URL", "https://example.org/the-book")
         # sphinx_external_toc inspects all objects, and fails on dead proxies, which torch leaves.
         seen = gc.get_objects
-        patch.setattr(gc, "get_objects", lambda: [o for o in seen() if type(o) not in ProxyTypes])
+        patch.setattr(
+            gc, "get_objects", lambda: [o for o in seen() if type(o) not in ProxyTypes]
+        )
         return build("raw", False), build("light", True)
 
 
@@ -75,7 +77,9 @@ def picture(page, site, press, opened, glyphs):
         page.click(press)
         page.wait_for_selector(opened)
     page.evaluate("document.fonts.ready")  # words in what has opened need theirs, too
-    page.evaluate("new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))")
+    page.evaluate(
+        "new Promise((drawn) => requestAnimationFrame(() => setTimeout(drawn)))"
+    )
     return Image.open(io.BytesIO(page.screenshot(full_page=True))).convert("RGB")
 
 

@@ -25,7 +25,14 @@ ROOT = Path(__file__).parents[1]
 ELSEWHERE = yaml.safe_load((ROOT / "tests" / "numbers.yml").read_text(encoding="utf-8"))
 ANYWHERE = {"What you'll do", "Summary", "What comes next"}
 
-NAMED = {"eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20, "fifty": 50}
+NAMED = {
+    "eleven": 11,
+    "twelve": 12,
+    "fifteen": 15,
+    "sixteen": 16,
+    "twenty": 20,
+    "fifty": 50,
+}
 NUMBER = re.compile(r"(?<![\w.,/^{-])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|,\d)")
 DROPPED = re.compile(
     r"""
@@ -47,10 +54,17 @@ def spelled(text):
     """Convert numbers such as twelve, 10 000, 10\\,000 and 1e−3 to Python's notation."""
     for name, number in NAMED.items():
         text = re.sub(rf"(?i)\b{name}\b(?!-)", str(number), text)
-    text = text.replace("−", "-").replace("{,}", "").replace("\\,", " ").replace("\u202f", " ")
+    text = (
+        text.replace("−", "-")
+        .replace("{,}", "")
+        .replace("\\,", " ")
+        .replace("\u202f", " ")
+    )
     text = re.sub(r"(\d)\s*(?:\\cdot|·|×|\\times)\s*10\^\{?(-?\d+)\}?", r"\1e\2", text)
     return re.sub(
-        r"(?<![\d.])\d{1,3}(?:[ \xa0]\d{3})+(?!\d)", lambda n: re.sub(r"\s", "", n[0]), text
+        r"(?<![\d.])\d{1,3}(?:[ \xa0]\d{3})+(?!\d)",
+        lambda n: re.sub(r"\s", "", n[0]),
+        text,
     )
 
 
@@ -75,13 +89,21 @@ def constants(source):
             yield from map(float, NUMBER.findall(spelled(node.value)))
         elif isinstance(node, ast.BinOp):
             with contextlib.suppress(TypeError, ValueError, ArithmeticError, NameError):
-                yield float(eval(compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}))
+                yield float(
+                    eval(
+                        compile(ast.Expression(node), "", "eval"), {"__builtins__": {}}
+                    )
+                )
 
 
 def printed(output):
     """The numbers that an output shows as text."""
     data = output.get("data", {})
-    text = output.get("text", "") + data.get("text/plain", "") + data.get("text/markdown", "")
+    text = (
+        output.get("text", "")
+        + data.get("text/plain", "")
+        + data.get("text/markdown", "")
+    )
     pattern = r"(?<![\w.])\d+(?:\.\d*)?(?:e[-+]?\d+)?"
     yield from map(float, re.findall(pattern, spelled(text)))
 
@@ -107,8 +129,13 @@ def look_at(cells):
 @cache
 def shown_by(chapter, anchor=""):
     """All numbers that a section of a chapter shows, or without its anchor the chapter."""
-    _, shown = look_at(nbformat.read(ROOT / f"notebooks/{chapter}.ipynb", as_version=4).cells)
-    slugs = {default_slugify(re.sub(r"[`*$]|<[^>]*>", "", title or "")): title for title in shown}
+    _, shown = look_at(
+        nbformat.read(ROOT / f"notebooks/{chapter}.ipynb", as_version=4).cells
+    )
+    slugs = {
+        default_slugify(re.sub(r"[`*$]|<[^>]*>", "", title or "")): title
+        for title in shown
+    }
     return shown[slugs.get(anchor)]
 
 
@@ -119,7 +146,8 @@ def is_shown(number, shown):
     value, power = float(number), int(number.partition("e")[2] or 0)
     unit = 0.500001 * 10.0 ** (power - places)
     return any(
-        abs(value - scale * each) <= (unit if "." in number or "e" in number or each % 1 else 0)
+        abs(value - scale * each)
+        <= (unit if "." in number or "e" in number or each % 1 else 0)
         for each in shown
         for scale in ((1, 100) if percent and each <= 1 else (1,))
     )
@@ -140,20 +168,36 @@ def test_numbers_in_the_text_are_printed_or_asserted(chapter):
 
 def others():
     """Other texts: where, what is said, and the chapters that must show its numbers."""
-    pages = [ROOT / "index.md", ROOT / "README.md", *sorted((ROOT / "book").glob("*.md"))]
+    pages = [
+        ROOT / "index.md",
+        ROOT / "README.md",
+        *sorted((ROOT / "book").glob("*.md")),
+    ]
     # `references` has years and pages, `try` sizes and what the page prints, `threads` reports.
-    for page in [each for each in pages if not re.match("references|try|threads_", each.stem)]:
-        for part in re.split(r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE):
+    for page in [
+        each for each in pages if not re.match("references|try|threads_", each.stem)
+    ]:
+        for part in re.split(
+            r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE
+        ):
             where = f"{page.name}, {part.partition(chr(10))[0]}"
             yield where, part, re.findall(r"(\d\d_\w+)\.ipynb(?:#([\w-]+))?", part)
     judged = {claim: [[chapter]] for claim, chapter in judges(ROOT).items()}
     for row in ledger(ROOT):
-        yield f"claims.yml, {row['id']}", f"{row['claim']} {row.get('truth')}", judged[row["id"]]
+        yield (
+            f"claims.yml, {row['id']}",
+            f"{row['claim']} {row.get('truth')}",
+            judged[row["id"]],
+        )
 
 
 def test_numbers_elsewhere_are_shown_by_the_chapters_they_are_linked_with():
     for where, text, linked in others():
         known = ELSEWHERE.get(where.partition(".")[0], {})
         shown = set().union(*(shown_by(*each) for each in linked))
-        missing = {n for n in numbers(text) if n not in known and not is_shown(n, shown)}
-        assert not missing, f"{where}: link to a section that shows {missing}, or fix them"
+        missing = {
+            n for n in numbers(text) if n not in known and not is_shown(n, shown)
+        }
+        assert not missing, (
+            f"{where}: link to a section that shows {missing}, or fix them"
+        )

@@ -28,5 +28,7 @@ def read(name, address):
 
 @pytest.mark.parametrize("name", os.environ.get("BROWSERS", "").split())
 def test_a_chapter_works(name, served):  # noqa: F811
-    with ThreadPoolExecutor() as pool:  # a thread of its own: Chromium's engine has this one
+    with (
+        ThreadPoolExecutor() as pool
+    ):  # a thread of its own: Chromium's engine has this one
         pool.submit(read, name, f"{served}/notebooks/05_rotary_and_alibi.html").result()

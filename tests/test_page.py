@@ -17,7 +17,9 @@ from playwright.sync_api import expect
 ROOT = Path(__file__).parents[1]
 ONE = "09_binary_analogy"
 # nbval proves each cell; this proves what differs in the page: Pyodide's packages, stubs, printing.
-CHAPTERS = some(sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb")), [ONE])
+CHAPTERS = some(
+    sorted(path.stem for path in (ROOT / "notebooks").glob("*.ipynb")), [ONE]
+)
 SLOW = 240_000  # ms; a timeout for busy machines, not a delay
 BUSY = re.compile("^(Waiting|Starting|Loading|Running)")
 
@@ -66,18 +68,27 @@ def reader(visit_all, served):
 def code_cells(chapter):
     cells = nbformat.read(ROOT / "notebooks" / f"{chapter}.ipynb", as_version=4).cells
     code = (cell for cell in cells if cell.cell_type == "code")
-    return [cell for cell in code if "remove-input" not in cell.metadata.get("tags", [])]
+    return [
+        cell for cell in code if "remove-input" not in cell.metadata.get("tags", [])
+    ]
 
 
 def sources(page):
     """The cells of a built page; nothing for one without a button."""
-    cells = lxml.html.parse(SITE / f"{page}.html").xpath("//div[starts-with(@class, 'cell ')]")
-    return ["needs-torch" not in e.classes and e.find(".//pre").text_content() for e in cells]
+    cells = lxml.html.parse(SITE / f"{page}.html").xpath(
+        "//div[starts-with(@class, 'cell ')]"
+    )
+    return [
+        "needs-torch" not in e.classes and e.find(".//pre").text_content()
+        for e in cells
+    ]
 
 
 def stored(cell):
     """What a stored cell prints, and the number of its pictures."""
-    outputs = [each for each in cell.outputs if "image/svg+xml" not in each.get("data", {})]
+    outputs = [
+        each for each in cell.outputs if "image/svg+xml" not in each.get("data", {})
+    ]
     texts = [each.get("text") or each.data["text/plain"] + "\n" for each in outputs]
     return "".join(texts).rstrip(), len(cell.outputs) - len(texts)
 
@@ -86,9 +97,14 @@ def press(cell, name="Run", says=""):
     """Press a button of a cell, wait until it is done, and return the cell's status."""
     cell.scroll_into_view_if_needed()
     # What it said of the last run would pass for an answer.
-    cell.locator(".state").evaluate_all("all => all.forEach((e) => (e.textContent = 'Waiting'))")
+    cell.locator(".state").evaluate_all(
+        "all => all.forEach((e) => (e.textContent = 'Waiting'))"
+    )
     cell.locator(".bar").get_by_role("button", name=name, exact=True).click()
-    state, silent = cell.locator(".state"), f"{name} doesn't respond: fix book/python/page.js"
+    state, silent = (
+        cell.locator(".state"),
+        f"{name} doesn't respond: fix book/python/page.js",
+    )
     expect(state, silent).to_be_visible(timeout=60_000)
     expect(state, silent).not_to_have_text(BUSY, timeout=SLOW)
     said = state.text_content()
@@ -110,8 +126,14 @@ def test_a_config_that_is_pasted_is_read_by_python(reader):
     linear = {"rope_scaling": {"rope_type": "linear", "factor": 4.0}}
     for text, says in [
         (json.dumps(fields | linear), "The scaling, linear, moves 32 of 32 pairs."),
-        (json.dumps({"rope_scaling": {"type": "new"}}), "rope_scaling.type must be one of"),
-        ('{"rope_theta": 1e4\n "head_dim": 64}', "line 1, column 18: a comma is missing behind"),
+        (
+            json.dumps({"rope_scaling": {"type": "new"}}),
+            "rope_scaling.type must be one of",
+        ),
+        (
+            '{"rope_theta": 1e4\n "head_dim": 64}',
+            "line 1, column 18: a comma is missing behind",
+        ),
     ]:
         reader.locator("#config-text").fill(text)
         expect(shown).to_contain_text(says, timeout=SLOW)
@@ -161,7 +183,12 @@ def test_nothing_is_loaded_before_a_reader_asks(visit, served):
     first = page.locator("div.cell.first .bar button:visible")
     expect(first).to_have_text(["Run", "Edit", "Reset", "Run all", "Copy"])
     assert [url for url in asked if "/python/" in url or "offline" in url] == []
-    assert page.evaluate("navigator.serviceWorker.getRegistrations().then(all => all.length)") == 0
+    assert (
+        page.evaluate(
+            "navigator.serviceWorker.getRegistrations().then(all => all.length)"
+        )
+        == 0
+    )
     with page.expect_request("**/python/*/page.js"):
         page.locator(".answer textarea").first.focus()
 
@@ -169,7 +196,11 @@ def test_nothing_is_loaded_before_a_reader_asks(visit, served):
 def test_a_cell_is_run_edited_and_reset(cell):
     published = cell.locator(".cell_output:not(.ran) .output").first
     press(cell, says="Done")  # the cells above ran first
-    assert cell.locator(".ran").text_content().strip() == published.text_content().strip() != ""
+    assert (
+        cell.locator(".ran").text_content().strip()
+        == published.text_content().strip()
+        != ""
+    )
     assert not published.is_visible()
     press(cell, "Reset", says="As it was published.")
     assert published.is_visible()
@@ -182,7 +213,10 @@ def test_a_cell_is_run_edited_and_reset(cell):
     write(cell, "for x in (1, 2)\n    pass")
     press(cell, says="Line 1: SyntaxError: expected ':'")
     assert "ast.py" not in cell.locator(".error").text_content()
-    write(cell, "from posenc.book import widgets\nclock = widgets.Clock(position=3)\nclock")
+    write(
+        cell,
+        "from posenc.book import widgets\nclock = widgets.Clock(position=3)\nclock",
+    )
     press(cell, says="Done")
     cell.get_by_role("slider", name="position k").press("ArrowRight")
     assert "Position 4" in cell.locator(".ran .say").text_content()
@@ -216,7 +250,9 @@ def test_a_phone_a_keyboard_and_axe_are_enough(reader, cell):
     reader.set_viewport_size({"width": 390, "height": 800})
     press(cell, "Reset")
     cell.locator(".bar").get_by_role("button", name="Edit").press("Enter")
-    expect(cell.locator("textarea")).to_be_focused()  # what is typed earlier goes elsewhere
+    expect(
+        cell.locator("textarea")
+    ).to_be_focused()  # what is typed earlier goes elsewhere
     reader.keyboard.press("Control+a")
     reader.keyboard.type("for x in range(2):\nprint(x)")
     reader.keyboard.press("Control+Enter")
@@ -246,7 +282,9 @@ def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatc
         cell.get_by_role("button", name="Stop").click()
     for says in (cell.locator(".state"), reader.locator("article > [role=status]")):
         assert "variables are gone" in says.text_content()
-    monkeypatch.setattr(SimpleHTTPRequestHandler, "do_GET", lambda self: self.connection.close())
+    monkeypatch.setattr(
+        SimpleHTTPRequestHandler, "do_GET", lambda self: self.connection.close()
+    )
     reader.reload()
     write(cell, "print(6 * 7)")
     press(cell, says="Done.")
@@ -256,7 +294,10 @@ def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatc
 
 
 def test_the_page_states_how_much_is_loaded():
-    files, first = ROOT / "book" / "python" / "pyodide", ("pyodide.asm*", "python_std*", "numpy*")
+    files, first = (
+        ROOT / "book" / "python" / "pyodide",
+        ("pyodide.asm*", "python_std*", "numpy*"),
+    )
     size = sum(path.stat().st_size for name in first for path in files.glob(name))
     said = f"some {size / 1e6:.0f} MB are loaded from this site, and more where"
     assert said in " ".join((ROOT / "book" / "try.md").read_text("utf-8").split())

@@ -20,7 +20,9 @@ X = np.linspace(0, 8, 200)
 TABLE = np.outer(np.sin(X[:20]), np.cos(X[:12]))
 
 
-def draw(x=X, y=np.sin, table=TABLE, label="offset", color=plots.INK, simplify=True, **axis):
+def draw(
+    x=X, y=np.sin, table=TABLE, label="offset", color=plots.INK, simplify=True, **axis
+):
     with plt.rc_context():
         plots.use_style()
         plt.rcParams["path.simplify"] = simplify
@@ -44,23 +46,34 @@ CHANGES = [
     ({"xlim": (8, 0)}, "axes_1 "),
     ({"title": "encoding"}, "axes_2: .*became 'encoding'"),
     ({"x": X * (1 + NOISE), "table": TABLE + NOISE[:12]}, None),
-    ({"simplify": False}, None),  # rounding decides which points of a curve are left out
+    (
+        {"simplify": False},
+        None,
+    ),  # rounding decides which points of a curve are left out
 ]
 
 
-@pytest.mark.parametrize(("change", "message"), CHANGES, ids=[str([*c]) for c, _ in CHANGES])
+@pytest.mark.parametrize(
+    ("change", "message"), CHANGES, ids=[str([*c]) for c, _ in CHANGES]
+)
 def test_sees_what_a_reader_may_see(change, message):
     found = pictures.differences(STORED, draw(**change))
-    assert any(re.match(message, text) for text in found) if message else found == [], found
+    assert any(re.match(message, text) for text in found) if message else found == [], (
+        found
+    )
 
 
 def test_another_matplotlib_draws_otherwise_and_no_stored_picture_is_by_one():
     assert not pictures.is_comparable(STORED.replace("Matplotlib v", "Matplotlib v0."))
     for path in sorted(ROOT.glob("notebooks/*.ipynb")):
         cells = nbformat.read(path, as_version=4).cells
-        outputs = [o for c in cells if c.cell_type == "code" for o in c.outputs if "data" in o]
+        outputs = [
+            o for c in cells if c.cell_type == "code" for o in c.outputs if "data" in o
+        ]
         drawn = [o.data[pictures.SVG] for o in outputs if pictures.SVG in o.data]
-        assert all(map(pictures.is_comparable, drawn)), f"{path.name}: run `make notebooks`"
+        assert all(map(pictures.is_comparable, drawn)), (
+            f"{path.name}: run `make notebooks`"
+        )
 
 
 def test_a_notebook_fails_and_says_where(tmp_path):
@@ -76,14 +89,32 @@ def test_a_notebook_fails_and_says_where(tmp_path):
         outputs = [nbformat.v4.new_output("display_data", {pictures.SVG: STORED})]
         more = {"execution_count": 1, "outputs": outputs, "metadata": {"tags": tags}}
         caption = f'<a id="fig-{name}"></a>**Figure 1.** A line.'
-        cells += nbformat.v4.new_code_cell(source, **more), nbformat.v4.new_markdown_cell(caption)
+        cells += (
+            nbformat.v4.new_code_cell(source, **more),
+            nbformat.v4.new_markdown_cell(caption),
+        )
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "trial.ipynb")
     cleaned = f"--nbval-sanitize-with={ROOT}/tests/nbval.cfg"
     options = ["--nbval", "--nbval-current-env", cleaned]
-    command = [sys.executable, "-m", "pytest", *options, "-q", "-p", "conftest", "--color=no"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        *options,
+        "-q",
+        "-p",
+        "conftest",
+        "--color=no",
+    ]
     environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tools:{ROOT}/tests"}
-    run = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True)
+    run = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True
+    )
     assert "2 failed, 1 passed" in run.stdout, run.stdout
-    assert "trial.ipynb, cell [1]: the picture differs from the stored one" in run.stdout
-    assert re.search(r"fig-other axes_1 .*text_\d+: 'offset' became 'index'", run.stdout)
+    assert (
+        "trial.ipynb, cell [1]: the picture differs from the stored one" in run.stdout
+    )
+    assert re.search(
+        r"fig-other axes_1 .*text_\d+: 'offset' became 'index'", run.stdout
+    )
     assert "fig-words labels" in run.stdout

@@ -22,12 +22,16 @@ EXCUSED = re.findall(r"^& (\S+): \S", TYPED, re.MULTILINE)
 CODE = re.compile(r"^(```+)(?!\{).*?^\1$|^\$\$.*?^\$\$", re.DOTALL | re.MULTILINE)
 ENTRY = re.compile(r"^:::\{index\} !(.+)$", re.MULTILINE)
 LINK = re.compile(r"\]\(\.\./(notebooks/\w+)\.ipynb#([\w-]+)\)")
-MARKUP = re.compile(r"(?m)^[`:]{3,}.*$|^:\w[\w-]*:.*$|<[a-z/!][^>]*>|\]\([^)]*\)|[][`*|$]")
+MARKUP = re.compile(
+    r"(?m)^[`:]{3,}.*$|^:\w[\w-]*:.*$|<[a-z/!][^>]*>|\]\([^)]*\)|[][`*|$]"
+)
 
 
 def written(cell):
     """A cell as Markdown, with what its code prints."""
-    printed = "".join("".join(output.get("text", "")) for output in cell.get("outputs", ()))
+    printed = "".join(
+        "".join(output.get("text", "")) for output in cell.get("outputs", ())
+    )
     is_code = cell["cell_type"] == "code"
     return f"```\n{cell['source']}\n{printed}\n```" if is_code else cell["source"]
 
@@ -43,21 +47,36 @@ def sections(path):
     for part in ["\n" + first, *others]:
         title, _, body = part.partition("\n")
         title = MARKUP.sub("", title)
-        anchor = title.replace(" ", "-") if title.startswith("term-") else make_id(title)
+        anchor = (
+            title.replace(" ", "-") if title.startswith("term-") else make_id(title)
+        )
         code = " ".join(found[0] for found in CODE.finditer(body))
         if path.stem.startswith("threads"):  # there the questions are enough
             body = " ".join(re.findall(r"\*\*(.+?)\*\*", body, flags=re.DOTALL))
         plain = MARKUP.sub(" ", CODE.sub("", body))
-        names = " ".join(sorted({*NAME.findall(code)} - {*NAME.findall(plain)} - COMMON))
-        yield anchor, title.removeprefix("term-"), ", ".join(ENTRY.findall(body)), plain, names
+        names = " ".join(
+            sorted({*NAME.findall(code)} - {*NAME.findall(plain)} - COMMON)
+        )
+        yield (
+            anchor,
+            title.removeprefix("term-"),
+            ", ".join(ENTRY.findall(body)),
+            plain,
+            names,
+        )
 
 
 @pytest.fixture(scope="module")
 def index():
     """The sections of each page."""
-    pages = {page: title for page, title in Book(ROOT).titles.items() if page != "book/api.md"}
+    pages = {
+        page: title
+        for page, title in Book(ROOT).titles.items()
+        if page != "book/api.md"
+    }
     return {
-        page.rpartition(".")[0]: [title, [*sections(ROOT / page)]] for page, title in pages.items()
+        page.rpartition(".")[0]: [title, [*sections(ROOT / page)]]
+        for page, title in pages.items()
     }
 
 
@@ -77,8 +96,12 @@ def test_searches_find_their_place(search):
     for line in (line for line in TYPED.splitlines() if line[:1] not in ("", "#", "&")):
         query, _, wanted = line.rpartition(": ")
         hits = search(query)[:2]
-        found = {name for name, _ in hits} | {f"{name}#{anchor}" for name, anchor in hits}
-        missed = f"{query!r} finds {hits}: use its words on the page, best in the heading"
+        found = {name for name, _ in hits} | {
+            f"{name}#{anchor}" for name, anchor in hits
+        }
+        missed = (
+            f"{query!r} finds {hits}: use its words on the page, best in the heading"
+        )
         assert {*wanted.split()} & found, missed
 
 
@@ -93,10 +116,21 @@ def test_answers_link_to_sections_that_hold_their_words(index, search, page):
     for part in re.split(r"^#{2,3} ", text, flags=re.MULTILINE)[1:]:
         question, _, answer = part.partition("\n")
         for sentence in re.split(r"\n\n|\n(?=\|)|(?<=[.?])\s+(?=[A-Z`[])", answer):
-            links, query = LINK.findall(sentence), MARKUP.sub(" ", f"{question} {sentence}")
-            hits = [hit for hit in search(query) if "notebooks/" in hit[0]] if links else []
+            links, query = (
+                LINK.findall(sentence),
+                MARKUP.sub(" ", f"{question} {sentence}"),
+            )
+            hits = (
+                [hit for hit in search(query) if "notebooks/" in hit[0]]
+                if links
+                else []
+            )
             for name, anchor in links:
-                there = [s[0] for s in index[name][1] if default_slugify(s[1]) == anchor]
+                there = [
+                    s[0] for s in index[name][1] if default_slugify(s[1]) == anchor
+                ]
                 if there and anchor not in EXCUSED and [name, *there] not in hits[:30]:
-                    cure = f"link to {'#'.join(hits[0])}, or say what {name}#{anchor} is"
+                    cure = (
+                        f"link to {'#'.join(hits[0])}, or say what {name}#{anchor} is"
+                    )
                     pytest.fail(f"{question}: {cure}, in its words", pytrace=False)

@@ -28,7 +28,8 @@ OTHERS = {"_static", "embed"} | ({"404.html"} if os.environ.get("PAGES_URL") els
 PAGES = sorted(
     path
     for path in SITE.rglob("*.html")
-    if not OTHERS & {*path.parts} and 'http-equiv="refresh"' not in path.read_text("utf-8")
+    if not OTHERS & {*path.parts}
+    and 'http-equiv="refresh"' not in path.read_text("utf-8")
 )
 CHAPTERS = sorted((ROOT / "notebooks").glob("*.ipynb"))
 # Without the hashes of a page's inline scripts.
@@ -85,14 +86,22 @@ def dead(path, links):
         file = (path.parent / unquote(there.path)).resolve() if there.path else path
         if not file.is_file():
             yield link
-        elif file.suffix == ".html" and there.fragment and unquote(there.fragment) not in ids(file):
+        elif (
+            file.suffix == ".html"
+            and there.fragment
+            and unquote(there.fragment) not in ids(file)
+        ):
             yield f"{link}, no such anchor"
 
 
 def heavy(path, loaded):
     """Page weight: at most 12 requests and 110 KB before pictures, for phones."""
-    files = {Path(unquote(urlsplit(url).path)) for url in loaded if url.startswith("file:")}
-    files = {file for file in files if file.is_file()}  # a missing one is an error in the browser
+    files = {
+        Path(unquote(urlsplit(url).path)) for url in loaded if url.startswith("file:")
+    }
+    files = {
+        file for file in files if file.is_file()
+    }  # a missing one is an error in the browser
     pictures = {file for file in files if file.parent.name == "_images"}
     sizes = {
         file.name: len(file.read_bytes() if file.suffix == ".woff2" else zipped(file))
@@ -125,40 +134,76 @@ def problems(tab, path):
     tab.loaded.clear()
     tab.goto(path.as_uri())
     seen = tab.evaluate(LOOK)
-    yield "an error in the browser: ship what it loads, or remove it: no third parties", tab.wrong
-    yield "a dead link: fix it, or begin the target with <a id=…></a>", dead(path, seen["links"])
-    yield "more than 12 files or 110 KB: load it where it is needed", heavy(path, tab.loaded)
+    yield (
+        "an error in the browser: ship what it loads, or remove it: no third parties",
+        tab.wrong,
+    )
+    yield (
+        "a dead link: fix it, or begin the target with <a id=…></a>",
+        dead(path, seen["links"]),
+    )
+    yield (
+        "more than 12 files or 110 KB: load it where it is needed",
+        heavy(path, tab.loaded),
+    )
     yield "a picture without alt text: say what a sighted reader sees", seen["nameless"]
-    yield "a duplicate id: rename one", [id for id, n in Counter(seen["ids"]).items() if n > 1]
+    yield (
+        "a duplicate id: rename one",
+        [id for id, n in Counter(seen["ids"]).items() if n > 1],
+    )
     yield "markup: look for a missing blank or fence", MARKUP.findall(seen["text"])
     levels, meta = seen["levels"], seen["meta"]
     if levels[:1] != [1] or levels.count(1) > 1 or max(np.diff(levels), default=0) > 1:
-        yield "headings that skip a level: begin with one #, go down one at a time", [levels]
+        yield (
+            "headings that skip a level: begin with one #, go down one at a time",
+            [levels],
+        )
     policy = re.sub(" 'sha256-[^']+'", "", meta.get("Content-Security-Policy", "none"))
     if policy != POLICY:
         yield "another policy: make optimization.py agree with test_site.py", [policy]
     if not 20 <= len(meta.get("description", "")) <= 160:
-        yield "no description of 20 to 160 letters: begin with what the page is for", [meta]
+        yield (
+            "no description of 20 to 160 letters: begin with what the page is for",
+            [meta],
+        )
     if path.parent.name == "notebooks":
         source = (ROOT / "notebooks" / f"{path.stem}.ipynb").read_text("utf-8")
         wanted = [source.count('"hide-input"'), source.count(":::{solution}")]
         if seen["folded"] != wanted:
             counts = f"{seen['folded']}, not {wanted}"
-            yield "folds or solutions are lost: look at folds.py and myst_markup.py", [counts]
-        yield "a picture far down isn't lazy: let optimization.py mark it", seen["eager"][1:]
-        yield "cut off on a desktop: break at 80 characters, narrow the table", tab.evaluate(CUT)
+            yield (
+                "folds or solutions are lost: look at folds.py and myst_markup.py",
+                [counts],
+            )
+        yield (
+            "a picture far down isn't lazy: let optimization.py mark it",
+            seen["eager"][1:],
+        )
+        yield (
+            "cut off on a desktop: break at 80 characters, narrow the table",
+            tab.evaluate(CUT),
+        )
     tab.evaluate(UNFOLD)
     for theme in themes(tab):
         pale = tab.locator("body").evaluate(PALE)
         yield f"hard to read, {theme}: set a color of 4.5 to 1 in book.css", pale
     tab.set_viewport_size({"width": 320, "height": 844})
-    yield "wider than a phone: let it wrap, shrink or scroll in book.css", tab.evaluate(WIDE)
+    yield (
+        "wider than a phone: let it wrap, shrink or scroll in book.css",
+        tab.evaluate(WIDE),
+    )
 
 
-@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix())
+@pytest.mark.parametrize(
+    "path", PAGES, ids=lambda path: path.relative_to(SITE).as_posix()
+)
 def test_a_page_can_be_read_by_all(tab, path):
     page = path.relative_to(SITE).with_suffix("")
-    found = [f"{page}: {what}: {place}" for what, places in problems(tab, path) for place in places]
+    found = [
+        f"{page}: {what}: {place}"
+        for what, places in problems(tab, path)
+        for place in places
+    ]
     tab.wrong.clear()
     if found:
         pytest.fail("\n".join(found), pytrace=False)
@@ -177,13 +222,23 @@ def test_a_download_is_whole_by_itself(site, path):
     """No roles, directives or relative links; numbers, captions and labels are text."""
     notebook = nbformat.read(site / "_sources" / "notebooks" / path.name, as_version=4)
     text = "\n\n".join(c.source for c in notebook.cells if c.cell_type == "markdown")
-    assert re.findall(r"\{[\w:-]+\}`|^[>\s]*(?:`{3,}|:{3,}) *\{.*|^:{3,}", text, re.MULTILINE) == []
-    assert [link for link in re.findall(r"\]\(([^)]*)\)", text) if link[:1] not in "#h"] == []
+    assert (
+        re.findall(
+            r"\{[\w:-]+\}`|^[>\s]*(?:`{3,}|:{3,}) *\{.*|^:{3,}", text, re.MULTILINE
+        )
+        == []
+    )
+    assert [
+        link for link in re.findall(r"\]\(([^)]*)\)", text) if link[:1] not in "#h"
+    ] == []
     anchors = re.findall(r'<a id="([\w-]+)"></a>', text)
     assert {*re.findall(r"\]\(#([\w-]+)\)", text)} <= {*anchors}
     assert (f"**Figure {int(path.stem[:2])}.1.**" in text) == ('<a id="fig-' in text)
     stored = nbformat.read(path, as_version=4)
-    code = [[c.source for c in book.cells if c.cell_type == "code"] for book in (notebook, stored)]
+    code = [
+        [c.source for c in book.cells if c.cell_type == "code"]
+        for book in (notebook, stored)
+    ]
     prepares = "".join(code[0][:1]).startswith("# Get what this notebook needs")
     assert code[0][prepares:] == code[1]
 
@@ -195,7 +250,9 @@ def contrast(*colors):
     return (high + 0.05) / (low + 0.05)
 
 
-@pytest.mark.parametrize(("page", "ink"), [("#ffffff", plots.INK), ("#121212", svg_theme.DARK_INK)])
+@pytest.mark.parametrize(
+    ("page", "ink"), [("#ffffff", plots.INK), ("#121212", svg_theme.DARK_INK)]
+)
 def test_figures_can_be_read_in_both_themes(page, ink):
     """Lines at 3 to 1, colored text at 4.5 (WCAG 2.2); tests of pages can't look into SVG."""
     assert contrast(ink, page) >= 4.5

@@ -10,7 +10,9 @@ CHAPTER = address("notebooks/03_linearity")
 
 def test_the_policy_lets_a_reader_use_the_page(visit):
     """Theme switch, copying code, opening a solution."""
-    tab = visit(CHAPTER, permissions=["clipboard-read", "clipboard-write"], color_scheme="light")
+    tab = visit(
+        CHAPTER, permissions=["clipboard-read", "clipboard-write"], color_scheme="light"
+    )
     tab.click("button.theme")
     assert tab.evaluate("document.documentElement.dataset.theme") == "dark"
     cell = tab.locator(".cell_input:visible").first
@@ -33,7 +35,9 @@ LOST = """[...document.querySelectorAll("article :is(h1, h2, h3, p, li, pre, td,
     .map((e) => e.outerHTML.slice(0, 80))"""
 
 
-def test_without_scripts_a_chapter_shows_all_that_it_says_and_a_picture_for_its_figure(visit):
+def test_without_scripts_a_chapter_shows_all_that_it_says_and_a_picture_for_its_figure(
+    visit,
+):
     tab = visit(address("notebooks/08_heatmaps"), java_script_enabled=False)
     assert tab.locator("posenc-figure img").is_visible()
     assert tab.evaluate(LOST) == []
@@ -41,12 +45,17 @@ def test_without_scripts_a_chapter_shows_all_that_it_says_and_a_picture_for_its_
 
 def test_a_dark_page_is_printed_light_with_a_picture_of_its_figure(visit):
     tab = visit(address("notebooks/08_heatmaps"), color_scheme="dark")
-    live, picture = tab.locator("posenc-figure .live"), tab.locator("posenc-figure > img")
+    live, picture = (
+        tab.locator("posenc-figure .live"),
+        tab.locator("posenc-figure > img"),
+    )
     live.wait_for()
     assert not picture.is_visible()
     theme = "document.documentElement.dataset.theme"
     assert tab.evaluate(theme) == "dark"
-    tab.evaluate(f"addEventListener('beforeprint', () => {{ window.printed = {theme} }})")
+    tab.evaluate(
+        f"addEventListener('beforeprint', () => {{ window.printed = {theme} }})"
+    )
     tab.pdf()
     assert [tab.evaluate(each) for each in ("printed", theme)] == ["light", "dark"]
     tab.emulate_media(media="print")
@@ -70,7 +79,9 @@ def test_what_is_typed_is_found_and_said(visit):
     tab.locator(".search input").fill("wavelenght xyzzy")
     said = "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”."
     expect(tab.locator(".search [role=status]")).to_contain_text(said)
-    expect(tab.locator(".search mark").first).to_contain_text("wavelength", ignore_case=True)
+    expect(tab.locator(".search mark").first).to_contain_text(
+        "wavelength", ignore_case=True
+    )
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/glossary.html#term-wavelength")
     tab.goto(f"{address('search')}?q=shift+matrix")
@@ -115,13 +126,21 @@ def test_what_has_the_focus_is_seen(visit, page, theme):
         stops += filter(None, [tab.evaluate(FOCUSED)])
     assert len(stops) > 40
     unseen = [stop["what"] for stop in stops if not stop["seen"]]
-    assert unseen == [], "draw a focus ring: book.css, or src/posenc/book/figures/figures.css"
+    assert unseen == [], (
+        "draw a focus ring: book.css, or src/posenc/book/figures/figures.css"
+    )
 
 
 def test_what_is_under_the_mouse_can_be_read_and_axe_finds_nothing(visit):
     tab, pale = visit(CHAPTER), set()
     tab.add_style_tag(content="* { transition: none !important }")
-    for kind in ("article p a", ".bd-toc-nav a", ".bd-links a", "summary", ".prev-next-area a"):
+    for kind in (
+        "article p a",
+        ".bd-toc-nav a",
+        ".bd-links a",
+        "summary",
+        ".prev-next-area a",
+    ):
         link = tab.locator(kind).locator("visible=true").first
         link.hover()
         pale |= {found for _ in themes(tab) for found in link.evaluate(PALE)}

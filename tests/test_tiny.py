@@ -12,11 +12,15 @@ from posenc.book.experiments import Settings
 @pytest.mark.parametrize("encoding", tiny.ENCODINGS)
 def test_a_decoder_is_torchs_and_keeps_the_laws(encoding):
     model = experiments.init_model(Settings(encoding=encoding, causal=True), 3)
-    with torch.no_grad():  # avoid weights of 1 and biases of 0, and make some rows short
+    with (
+        torch.no_grad()
+    ):  # avoid weights of 1 and biases of 0, and make some rows short
         for weight in model.parameters():
             weight += 0.1 * torch.randn_like(weight)
         model.words.weight *= 0.05
-    weights = {name: weight.detach().numpy() for name, weight in model.named_parameters()}
+    weights = {
+        name: weight.detach().numpy() for name, weight in model.named_parameters()
+    }
     made = tiny.initial_weights(0)
     assert {n: w.shape for n, w in weights.items()} == {n: made[n].shape for n in made}
     decoder, tokens = tiny.Decoder(weights, encoding), np.arange(27).reshape(3, 9) % 11
@@ -27,7 +31,9 @@ def test_a_decoder_is_torchs_and_keeps_the_laws(encoding):
     np.testing.assert_allclose(last, expected[:, 4:], rtol=0, atol=2e-5)
     relative = encoding != "sinusoidal"
     decoder = tiny.Decoder(made, encoding)
-    checks.check_decoder(decoder.full, decoder.step, relative=relative).raise_if_failed()
+    checks.check_decoder(
+        decoder.full, decoder.step, relative=relative
+    ).raise_if_failed()
 
 
 def test_a_start_is_drawn_as_torch_draws_it():
@@ -36,5 +42,7 @@ def test_a_start_is_drawn_as_torch_draws_it():
         drawn = weights[f"{name}.weight"] * weights[f"{name}.weight"].shape[1] ** 0.5
         assert 0.99 < min(drawn.max(), -drawn.min()) <= np.abs(drawn).max() <= 1
     assert weights["words.weight"].std() == pytest.approx(1, abs=0.1)
-    with pytest.raises(ValueError, match="must be one of none, sinusoidal, rotary, ALiBi"):
+    with pytest.raises(
+        ValueError, match="must be one of none, sinusoidal, rotary, ALiBi"
+    ):
         tiny.Decoder(weights, "rope")

@@ -20,13 +20,19 @@ RELEASED = json.loads(watch.DEFAULTS.with_name("released.json").read_text("utf-8
 @pytest.mark.parametrize("name", RELEASED)
 def test_released_files_are_read_as_transformers_reads_them(name):
     known, config = transformers.CONFIG_MAPPING, RELEASED[name]["config"]
-    if config["model_type"] not in known or "cut down" in RELEASED[name].get("note", ""):
+    if config["model_type"] not in known or "cut down" in RELEASED[name].get(
+        "note", ""
+    ):
         pytest.skip("transformers has no class for it")
     fields = {field: value for field, value in config.items() if field != "model_type"}
     built = known[config["model_type"]](**copy.deepcopy(fields)).get_text_config()
-    module = import_module(type(built).__module__.replace("configuration_", "modeling_"))
+    module = import_module(
+        type(built).__module__.replace("configuration_", "modeling_")
+    )
     kinds = [
-        vars(module)[each] for each in vars(module) if re.search("^(?!.*Vision).*Rotary", each)
+        vars(module)[each]
+        for each in vars(module)
+        if re.search("^(?!.*Vision).*Rotary", each)
     ]
     kinds = [each for each in kinds if hasattr(each, "compute_default_rope_parameters")]
     for layers in read_config(config).layers if kinds else ():
@@ -45,7 +51,9 @@ def test_every_class_that_turns_is_read_as_it_runs():
     for kind, _, config, layers in watch.watched():
         if config is not None and watch.turning(layers):
             asked = (config.to_dict(), config.to_diff_dict())
-            found = [each for said in asked for each in watch.differences(kind, said, layers)]
+            found = [
+                each for said in asked for each in watch.differences(kind, said, layers)
+            ]
             apart |= {kind: found} if found else {}
             agree |= set() if found else {kind}
             seen += len(layers)
@@ -56,7 +64,9 @@ def test_every_class_that_turns_is_read_as_it_runs():
 
 def test_tables_are_those_of_the_classes():
     known = json.loads(watch.RECORD.read_text("utf-8"))
-    recorded = {kind: each["tables"] for kind, each in known.items() if "tables" in each}
+    recorded = {
+        kind: each["tables"] for kind, each in known.items() if "tables" in each
+    }
     assert {kind: seen for kind, _, seen, _ in watch.every_tabled(known)} == recorded
 
 

@@ -25,16 +25,22 @@ def each_of(part):
 
 
 def near(found, texts, rtol=0.0, atol=0.0):
-    np.testing.assert_allclose(found, np.array(texts, dtype=float), rtol=rtol, atol=atol)
+    np.testing.assert_allclose(
+        found, np.array(texts, dtype=float), rtol=rtol, atol=atol
+    )
 
 
 def test_the_file_is_what_the_tool_computes():
     assert vectors.computed(VECTORS) == VECTORS
-    assert {each["convention"] for each in VECTORS["tables"] + VECTORS["rotations"]} == {*KNOWN}
+    assert {
+        each["convention"] for each in VECTORS["tables"] + VECTORS["rotations"]
+    } == {*KNOWN}
 
 
 def test_the_schema_describes_the_file():
-    schema = json.loads(vectors.FILE.with_suffix(".schema.json").read_text(encoding="utf-8"))
+    schema = json.loads(
+        vectors.FILE.with_suffix(".schema.json").read_text(encoding="utf-8")
+    )
     jsonschema.validate(VECTORS, schema)
     wrong = VECTORS["tables"][0] | {"values": [["1e-3"]]}
     for broken in ({"format": 2}, {"more": 1}, {"tables": [wrong]}):
@@ -48,15 +54,22 @@ def test_tables(case):
     for name in ("layout", "direction", "first"):
         assert case[name] == getattr(known, name)
     assert case["exponent"] == f"i/({known.rule})"
-    assert case["step"] == (known.step if known.step == "one turn" else f"{known.step:g}")
+    assert case["step"] == (
+        known.step if known.step == "one turn" else f"{known.step:g}"
+    )
     angles = known.angles(case["rows"], case["seq_len"], case["d_model"])
     near(join(np.exp(1j * angles), known.layout), case["values"], atol=5e-16)
 
 
 def turned(case, **options):
     """A case's x, rotated by the package to the case's positions."""
-    positions, x = torch.tensor(case["positions"]), torch.tensor([*map(float, case["x"])])
-    return rotate_pairs(x.double().expand(len(positions), -1), positions, **options).numpy()
+    positions, x = (
+        torch.tensor(case["positions"]),
+        torch.tensor([*map(float, case["x"])]),
+    )
+    return rotate_pairs(
+        x.double().expand(len(positions), -1), positions, **options
+    ).numpy()
 
 
 @each_of("rotations")
@@ -67,7 +80,10 @@ def test_rotations(case):
 
 @each_of("axes")
 def test_axes(case):
-    powers = [over / under for over, under in (map(int, e.split("/")) for e in case["exponents"])]
+    powers = [
+        over / under
+        for over, under in (map(int, e.split("/")) for e in case["exponents"])
+    ]
     follows = np.array(case["axis"]) == np.arange(len(case["positions"][0]))[:, None]
     omega = follows * float(case["base"]) ** -np.array(powers)
     found = turned(case, frequencies=omega, pairing="neighbors")
@@ -83,9 +99,14 @@ def test_frequencies(case):
 
 
 def test_every_type_of_scaling_has_a_vector_and_a_row_in_chapter_15():
-    assert {case["scaling"]["rope_type"] for case in VECTORS["frequencies"]} == {*SCALINGS}
+    assert {case["scaling"]["rope_type"] for case in VECTORS["frequencies"]} == {
+        *SCALINGS
+    }
     chapter = vectors.FILE.parents[1] / "notebooks" / "15_longer_context.ipynb"
-    assert {*re.findall(r'"\| `(\w+)` \|', chapter.read_text("utf-8"))} == {"rope_type", *SCALINGS}
+    assert {*re.findall(r'"\| `(\w+)` \|', chapter.read_text("utf-8"))} == {
+        "rope_type",
+        *SCALINGS,
+    }
 
 
 @each_of("multipliers")
@@ -109,7 +130,9 @@ LLAMA3 = {"rope_type": "llama3", "factor": 8.0, ORIGINAL: 8192}
 LLAMA3 |= {"low_freq_factor": 1.0, "high_freq_factor": 4.0}
 
 
-@pytest.mark.parametrize("recorded", RECORD, ids=lambda recorded: recorded[1]["rope_type"])
+@pytest.mark.parametrize(
+    "recorded", RECORD, ids=lambda recorded: recorded[1]["rope_type"]
+)
 def test_equals_the_record_of_transformers(recorded):
     width, scaling, limit, seq_len, expected, attention = recorded
     found, factor = rotary_frequencies(
@@ -124,14 +147,32 @@ SAME = [
     ({}, {"base": 10_000, "scaling": {}}),
     ({}, {"scaling": {"type": "default", "factor": None}}),
     ({"base": 500}, {"scaling": THETA}),
-    ({"scaling": {"rope_type": "ntk", "factor": 2}}, {"scaling": {"type": "ntk", "factor": 2.0}}),
-    ({}, {"scaling": DYNAMIC, "seq_len": 4096, **LONG_LIMIT}),  # no longer than the limit
+    (
+        {"scaling": {"rope_type": "ntk", "factor": 2}},
+        {"scaling": {"type": "ntk", "factor": 2.0}},
+    ),
+    (
+        {},
+        {"scaling": DYNAMIC, "seq_len": 4096, **LONG_LIMIT},
+    ),  # no longer than the limit
     ({}, {"scaling": YARN | {"factor": 1.0}}),
     ({"scaling": YARN}, {"scaling": YARN | {"factor": None}, MAXIMUM: 16_384}),
-    ({"scaling": YARN}, {"scaling": UNSTATED, **LONG_LIMIT}),  # which is the original length
-    ({"scaling": YARN}, {"scaling": YARN | {"mscale": 2.0}}),  # no effect without mscale_all_dim
-    ({"scaling": YARN}, {"scaling": YARN | {"truncate": True, "beta_fast": 32, "beta_slow": 1}}),
-    ({"scaling": LONG | {"attention_factor": 2}}, {"scaling": LONG | {"short_mscale": 2}}),
+    (
+        {"scaling": YARN},
+        {"scaling": UNSTATED, **LONG_LIMIT},
+    ),  # which is the original length
+    (
+        {"scaling": YARN},
+        {"scaling": YARN | {"mscale": 2.0}},
+    ),  # no effect without mscale_all_dim
+    (
+        {"scaling": YARN},
+        {"scaling": YARN | {"truncate": True, "beta_fast": 32, "beta_slow": 1}},
+    ),
+    (
+        {"scaling": LONG | {"attention_factor": 2}},
+        {"scaling": LONG | {"short_mscale": 2}},
+    ),
 ]
 
 
@@ -145,38 +186,95 @@ def test_what_is_left_out_has_a_default(one, other):
 
 def test_pairs_jump_where_a_range_is_empty():
     """In YaRN with beta_fast = beta_slow, in llama3 with equal frequency factors."""
-    empty = {"beta_fast": 8, "beta_slow": 8, "truncate": False}, {"low_freq_factor": 4.0}
+    empty = (
+        {"beta_fast": 8, "beta_slow": 8, "truncate": False},
+        {"low_freq_factor": 4.0},
+    )
     omega = angular_frequencies(64)
     for scaling, turns in ((YARN | empty[0], 8), (LLAMA3 | empty[1], 4)):
-        stretch = np.where(scaling[ORIGINAL] * omega / (2 * np.pi) >= turns, 1, scaling["factor"])
-        np.testing.assert_allclose(omega / rotary_frequencies(64, scaling=scaling)[0], stretch)
+        stretch = np.where(
+            scaling[ORIGINAL] * omega / (2 * np.pi) >= turns, 1, scaling["factor"]
+        )
+        np.testing.assert_allclose(
+            omega / rotary_frequencies(64, scaling=scaling)[0], stretch
+        )
 
 
 LINEAR, UNSCALED = {"rope_type": "linear"}, {"rope_type": "yarn"}
 SHARE = {"rope_type": "proportional"}
 ERRORS = [
-    ({"scaling": {"rope_type": "wrong"}}, ValueError, "must be one of default, linear.*'wrong'"),
+    (
+        {"scaling": {"rope_type": "wrong"}},
+        ValueError,
+        "must be one of default, linear.*'wrong'",
+    ),
     ({"scaling": LINEAR}, ValueError, "^scaling needs the field 'factor'$"),
     ({"scaling": LINEAR | {"factors": 2}}, ValueError, "type 'linear': 'factors'"),
-    ({"scaling": UNSCALED | {"type": "linear"}}, ValueError, "differ: 'yarn', 'linear'"),
-    ({"scaling": {"full": {}, "sliding": {}}}, ValueError, "full, sliding: pass one of them$"),
-    ({"base": 10_000.0, "scaling": {"rope_theta": 5e5}}, ValueError, "500000, but base is 10000"),
+    (
+        {"scaling": UNSCALED | {"type": "linear"}},
+        ValueError,
+        "differ: 'yarn', 'linear'",
+    ),
+    (
+        {"scaling": {"full": {}, "sliding": {}}},
+        ValueError,
+        "full, sliding: pass one of them$",
+    ),
+    (
+        {"base": 10_000.0, "scaling": {"rope_theta": 5e5}},
+        ValueError,
+        "500000, but base is 10000",
+    ),
     ({"scaling": {"partial_rotary_factor": 1.5}}, ValueError, "at most 1, got 1.5"),
-    ({"scaling": {"partial_rotary_factor": 0.4}}, ValueError, "even number .* got 3 of 8"),
-    ({"scaling": DYNAMIC}, ValueError, "^scaling of type 'dynamic' needs max_position_embeddings$"),
-    ({"scaling": DYNAMIC, "d_model": 2, **LIMIT}, ValueError, "^scaling of .* two pairs or more"),
+    (
+        {"scaling": {"partial_rotary_factor": 0.4}},
+        ValueError,
+        "even number .* got 3 of 8",
+    ),
+    (
+        {"scaling": DYNAMIC},
+        ValueError,
+        "^scaling of type 'dynamic' needs max_position_embeddings$",
+    ),
+    (
+        {"scaling": DYNAMIC, "d_model": 2, **LIMIT},
+        ValueError,
+        "^scaling of .* two pairs or more",
+    ),
     ({"scaling": UNSTATED}, ValueError, f"'{ORIGINAL}', or pass {MAXIMUM}$"),
     ({"scaling": YARN | {ORIGINAL: 1}}, ValueError, f"{ORIGINAL}'. must be at least 2"),
-    ({"scaling": YARN | {"beta_fast": 0}}, ValueError, r"^scaling\['beta_fast'\] must be positive"),
-    ({"scaling": THETA | {"rope_theta": 0}}, ValueError, "^base must be positive, got 0"),
+    (
+        {"scaling": YARN | {"beta_fast": 0}},
+        ValueError,
+        r"^scaling\['beta_fast'\] must be positive",
+    ),
+    (
+        {"scaling": THETA | {"rope_theta": 0}},
+        ValueError,
+        "^base must be positive, got 0",
+    ),
     ({"scaling": UNSCALED, **LIMIT}, ValueError, "^scaling needs .* or 'original_max"),
     ({"scaling": YARN | {"truncate": "no"}}, TypeError, "truncate.* must be a bool"),
-    ({"scaling": YARN | {"factor": None}, **LIMIT}, ValueError, f"{ORIGINAL} = 4096, got 9"),
+    (
+        {"scaling": YARN | {"factor": None}, **LIMIT},
+        ValueError,
+        f"{ORIGINAL} = 4096, got 9",
+    ),
     ({"base": 1.0, "scaling": YARN}, ValueError, "base must be above 1"),
-    ({"scaling": LLAMA3 | {"high_freq_factor": 0.5}}, ValueError, "'high_freq_factor'.* not be"),
+    (
+        {"scaling": LLAMA3 | {"high_freq_factor": 0.5}},
+        ValueError,
+        "'high_freq_factor'.* not be",
+    ),
 ]
 for each in (LINEAR, DYNAMIC, SHARE, YARN, LLAMA3, {"rope_type": "ntk"}):
-    ERRORS += [({"scaling": each | {"factor": 0.9}}, ValueError, r"'factor'\] must be at least 1")]
+    ERRORS += [
+        (
+            {"scaling": each | {"factor": 0.9}},
+            ValueError,
+            r"'factor'\] must be at least 1",
+        )
+    ]
 
 
 @pytest.mark.parametrize(("arguments", "error", "message"), ERRORS)

@@ -32,7 +32,11 @@ def test_shown_live_or_as_a_picture_of_what_it_says(kind, monkeypatch):
     still, _ = kind(**given)._repr_mimebundle_()
     assert live == still
     name, field = [*kind._arguments().items()][-1]
-    last = [*field.limits["options"]][-1] if "options" in field.limits else field.top(widget)
+    last = (
+        [*field.limits["options"]][-1]
+        if "options" in field.limits
+        else field.top(widget)
+    )
     setattr(widget, name, last)
     assert widget.picture() != live["image/svg+xml"]
 
@@ -42,17 +46,34 @@ BAD = [
     (None, {"d_model": 1024}, ValueError, "d_model must be at most"),
     (None, {"base": 0.5}, ValueError, "base must be at least 10?, got 0.5"),
     (None, {"base": 2e6}, ValueError, "base must be at most 1000000, got 2000000.0"),
-    (Heatmap, {"seq_len": 10, "position": 10}, ValueError, "position must be at most 9, got 10"),
+    (
+        Heatmap,
+        {"seq_len": 10, "position": 10},
+        ValueError,
+        "position must be at most 9, got 10",
+    ),
     (Curves, {"d_model": 8, "pair": 4}, ValueError, "pair must be at most 3, got 4"),
     (Rotation, {"offset": -65}, ValueError, "offset must be at least -64, got -65"),
-    (Switch, {"variant": "b"}, ValueError, "variant must be one of halves, .*, got 'b'"),
-    (Switch, {"width": 8, "color": 1}, TypeError, "Switch has no argument color, width"),
+    (
+        Switch,
+        {"variant": "b"},
+        ValueError,
+        "variant must be one of halves, .*, got 'b'",
+    ),
+    (
+        Switch,
+        {"width": 8, "color": 1},
+        TypeError,
+        "Switch has no argument color, width",
+    ),
 ]
 
 
 @pytest.mark.parametrize(("only", "state", "error", "says"), BAD)
 def test_errors_name_argument_value_and_rule(only, state, error, says):
-    kinds = [kind for kind in widgets.FIGURES.values() if {*state} <= {*kind._arguments()}]
+    kinds = [
+        kind for kind in widgets.FIGURES.values() if {*state} <= {*kind._arguments()}
+    ]
     for kind in [only] if only else kinds:
         with pytest.raises(error, match=says):
             kind(**state)

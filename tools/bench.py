@@ -30,10 +30,24 @@ SHORTEST = 0.005  # seconds per measurement; quicker calls are repeated
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
 SLOW_LIMIT = 2**18  # entries; the loops are skipped for larger tables
 LUCID = "rotary-embedding-torch"
-COMPARED = ("numpy", "torch", "positional-encodings", "transformers", "diffusers", "x-transformers")
+COMPARED = (
+    "numpy",
+    "torch",
+    "positional-encodings",
+    "transformers",
+    "diffusers",
+    "x-transformers",
+)
 COMPARED += ("torchtune", LUCID)
-LLAMA = {"hidden_size": 4096, "num_attention_heads": 32, "max_position_embeddings": 4096}
-STAGES = {"prefill": (0, 2048), "decode": (1000, 1)}  # first position, length; of a 7B model
+LLAMA = {
+    "hidden_size": 4096,
+    "num_attention_heads": 32,
+    "max_position_embeddings": 4096,
+}
+STAGES = {
+    "prefill": (0, 2048),
+    "decode": (1000, 1),
+}  # first position, length; of a 7B model
 
 
 def loop_s0(seq_len, d_model):
@@ -62,7 +76,9 @@ def torch_s4(seq_len, d_model):
     """Assign to slices, as document S4 does."""
     table = torch.zeros(seq_len, d_model)
     position = torch.arange(0, seq_len, dtype=torch.float).unsqueeze(1)
-    div_term = torch.exp(torch.arange(0, d_model, 2).float() * (-log(10_000.0) / d_model))
+    div_term = torch.exp(
+        torch.arange(0, d_model, 2).float() * (-log(10_000.0) / d_model)
+    )
     table[:, 0::2] = torch.sin(position * div_term)
     table[:, 1::2] = torch.cos(position * div_term)
     return table
@@ -74,11 +90,18 @@ def theirs(name):
     return partial(call, import_module(module))
 
 
-OURS, NEIGHBORS, PAPER, LOOPS = "posenc", "posenc, neighbors", "neighbors", "loops of S0"
+OURS, NEIGHBORS, PAPER, LOOPS = (
+    "posenc",
+    "posenc, neighbors",
+    "neighbors",
+    "loops of S0",
+)
 GRID = theirs("get_1d_sincos_pos_embed_from_grid")  # computes in float64
 TABLES = {
     OURS: sinusoidal_encoding,
-    "allocate and fill": lambda n, d: np.ones((n, d), np.float32),  # the limit for any way
+    "allocate and fill": lambda n, d: np.ones(
+        (n, d), np.float32
+    ),  # the limit for any way
     "numpy, float64": partial(numpy_broadcast, np.float64),
     "numpy, float32": partial(numpy_broadcast, np.float32),
     LOOPS: loop_s0,
@@ -109,7 +132,11 @@ def beside(ways, **where):
 def tables():
     """Yield ratios of making a table."""
     for n, d in SIZES:
-        some = {name: way for name, way in TABLES.items() if name != LOOPS or n * d <= SLOW_LIMIT}
+        some = {
+            name: way
+            for name, way in TABLES.items()
+            if name != LOOPS or n * d <= SLOW_LIMIT
+        }
         ways = {name: partial(way, n, d) for name, way in some.items()}
         yield from beside(ways, seq_len=n, d_model=d)
 
@@ -121,13 +148,19 @@ def rotations(first, seq_len, dtype):
     tune = import_module("torchtune.modules.position_embeddings")
     lucid = import_module("rotary_embedding_torch").RotaryEmbedding(128)
     q, k = torch.randn(2, 1, 32, seq_len, 128).to(dtype)
-    rows, where = [x.transpose(1, 2).contiguous() for x in (q, k)], torch.arange(seq_len) + first
+    rows, where = (
+        [x.transpose(1, 2).contiguous() for x in (q, k)],
+        torch.arange(seq_len) + first,
+    )
     layer = llama.LlamaRotaryEmbedding(llama.LlamaConfig(**LLAMA))
     other, tuned = theirs.RotaryEmbedding(128), tune.RotaryPositionalEmbeddings(128)
     ours = partial(nn.rotary_turns, where, 128, dtype=dtype)
     ways = {  # what makes turns, and what turns with them
         OURS: (ours, lambda t: [nn.rotate_pairs(x, turns=t) for x in (q, k)]),
-        NEIGHBORS: (ours, lambda t: [nn.rotate_pairs(x, turns=t, pairing=PAPER) for x in (q, k)]),
+        NEIGHBORS: (
+            ours,
+            lambda t: [nn.rotate_pairs(x, turns=t, pairing=PAPER) for x in (q, k)],
+        ),
         "transformers": (
             lambda: layer(q, where[None]),
             lambda t: llama.apply_rotary_pos_emb(q, k, *t),
@@ -145,14 +178,18 @@ def rotations(first, seq_len, dtype):
     now[LUCID] = lambda: [lucid.rotate_queries_or_keys(x, offset=first) for x in (q, k)]
     yield "with its turns", now
     before = {name: step(*way, way[0]()) for name, way in ways.items()}
-    before["torchtune"] = lambda: [tuned(x, input_pos=where[None]) for x in rows]  # its table
+    before["torchtune"] = lambda: [
+        tuned(x, input_pos=where[None]) for x in rows
+    ]  # its table
     yield "turns made before", before
 
 
 @torch.no_grad()
 def turning():
     """Yield ratios of rotations, eager and compiled."""
-    for dtype, (stage, shape) in product((torch.float32, torch.bfloat16), STAGES.items()):
+    for dtype, (stage, shape) in product(
+        (torch.float32, torch.bfloat16), STAGES.items()
+    ):
         for what, ways in rotations(*shape, dtype):
             torch.compiler.reset()
             where = {"stage": stage, "what": what, "dtype": str(dtype)[6:]}

@@ -23,7 +23,9 @@ LISTS = [ROOT / "_toc.yml", ROOT / "index.md"]
 
 def stems() -> list[str]:
     """Return the numbered chapters in order, without chapter 0."""
-    _, *found = sorted(path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb"))
+    _, *found = sorted(
+        path.stem for path in (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")
+    )
     return found
 
 
@@ -37,15 +39,23 @@ def find(path: str) -> str:
     return stem
 
 
-def relist(stem: str, new: tuple[str, ...] = (), above: str = "", *, gone: bool = False) -> None:
+def relist(
+    stem: str, new: tuple[str, ...] = (), above: str = "", *, gone: bool = False
+) -> None:
     """Move, add (`new`) or drop (`gone`) a chapter's rows; they go above another's, or last."""
     for number, listed in enumerate(LISTS):
         lines = listed.read_text(encoding="utf-8").splitlines(keepends=True)
-        row = new[number] if new else next(line for line in lines if f"notebooks/{stem}" in line)
+        row = (
+            new[number]
+            if new
+            else next(line for line in lines if f"notebooks/{stem}" in line)
+        )
         if not new:
             lines.remove(row)
         if not gone:
-            found = re.compile(f"notebooks/{above}" if above else r"notebooks/\d\d_").search
+            found = re.compile(
+                f"notebooks/{above}" if above else r"notebooks/\d\d_"
+            ).search
             named = [n for n, line in enumerate(lines) if found(line)]
             lines.insert(named[0] if above else named[-1] + 1, row)
         listed.write_text("".join(lines), encoding="utf-8")
@@ -54,13 +64,19 @@ def relist(stem: str, new: tuple[str, ...] = (), above: str = "", *, gone: bool 
 def new(name: str) -> None:
     """Write the chapter, and list it last."""
     if not re.fullmatch("[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
-        sys.exit("NAME needs lowercase letters, digits and _, such as: make new NAME=relative_bias")
+        sys.exit(
+            "NAME needs lowercase letters, digits and _, such as: make new NAME=relative_bias"
+        )
     if taken := [stem for stem in stems() if stem[3:] == name]:
-        sys.exit(f"notebooks/{taken[0]}.ipynb has that name: choose another, or remove that one")
+        sys.exit(
+            f"notebooks/{taken[0]}.ipynb has that name: choose another, or remove that one"
+        )
     number = len(stems()) + 1
     path = f"notebooks/{number:02}_{name}.ipynb"
     template = (ROOT / "tools" / "chapter.ipynb").read_text(encoding="utf-8")
-    (ROOT / path).write_text(template.replace("NAME", name.replace("_", "-")), encoding="utf-8")
+    (ROOT / path).write_text(
+        template.replace("NAME", name.replace("_", "-")), encoding="utf-8"
+    )
     row = f"| {number} | []({path}): what it shows, in one sentence. |\n"
     relist(name, (f"      - file: {path.removesuffix('.ipynb')}\n", row))
     print(f"Created {path}, listed in _toc.yml and index.md.")
@@ -72,10 +88,16 @@ def remove(path: str) -> None:
     stem = find(path)
     link = re.compile(rf"\]\(\S*{stem}\.ipynb")
     pages = [page for page in files("-co", "*.md", "*.ipynb") if page.exists()]
-    lead = {str(page.relative_to(ROOT)) for page in pages if link.search(page.read_text("utf-8"))}
+    lead = {
+        str(page.relative_to(ROOT))
+        for page in pages
+        if link.search(page.read_text("utf-8"))
+    }
     lead -= {"index.md", f"notebooks/{stem}.ipynb"}
     if lead and not os.environ.get("FORCE"):
-        sys.exit(f"Pages link to {stem}: {', '.join(sorted(lead))}. Change them, or add FORCE=1")
+        sys.exit(
+            f"Pages link to {stem}: {', '.join(sorted(lead))}. Change them, or add FORCE=1"
+        )
     kept = ROOT / "_build" / "removed" / f"{stem}.ipynb"
     kept.parent.mkdir(parents=True, exist_ok=True)
     (ROOT / "notebooks" / kept.name).rename(kept)
@@ -88,7 +110,9 @@ def move(path: str, to: str) -> None:
     """Give a chapter another number, and shift those in between."""
     stem, order = find(path), stems()
     if not to.isdigit() or not 1 <= int(to) <= len(order):
-        sys.exit(f"To which number? From 1 to {len(order)}: make move NOTEBOOK={path} TO=16")
+        sys.exit(
+            f"To which number? From 1 to {len(order)}: make move NOTEBOOK={path} TO=16"
+        )
     order.remove(stem)
     relist(stem, above="".join(order[int(to) - 1 :][:1]))
     order.insert(int(to) - 1, stem)
@@ -97,8 +121,13 @@ def move(path: str, to: str) -> None:
 
 def rename(order: list[str]) -> None:
     """Renumber the chapters to this order in every file that names one."""
-    names = {old: now for n, old in enumerate(order, 1) if old != (now := f"{n:02}{old[2:]}")}
-    folder, published = ROOT / "notebooks", {path.stem for path in files("-c", "notebooks/*.ipynb")}
+    names = {
+        old: now for n, old in enumerate(order, 1) if old != (now := f"{n:02}{old[2:]}")
+    }
+    folder, published = (
+        ROOT / "notebooks",
+        {path.stem for path in files("-c", "notebooks/*.ipynb")},
+    )
     for old in names:
         (folder / f"{old}.ipynb").rename(folder / f".{old}")
     for old, now in names.items():
@@ -106,7 +135,9 @@ def rename(order: list[str]) -> None:
         print(f"{old} is now {now}")
     word = re.compile(rf"\b({'|'.join(names)})\b")
     row = re.compile(r"^\| \d+ (?=\| \[.*?\]\(notebooks/(\d\d))", re.MULTILINE)
-    for path in files("-co", "*.md", "*.yml", "*.py", "*.ipynb", "tests/*.txt", ":!*addresses*"):
+    for path in files(
+        "-co", "*.md", "*.yml", "*.py", "*.ipynb", "tests/*.txt", ":!*addresses*"
+    ):
         if names and path.exists():
             before = path.read_text(encoding="utf-8")
             after = word.sub(lambda found: names[found[1]], before)
@@ -133,7 +164,11 @@ def redirect(config: str, names: dict[str, str], published: set[str]) -> str:
     known = {old: names.get(now, now) for old, now in known.items()}
     known |= {f"notebooks/{old}": now for old, now in names.items() if old in published}
     there = {f"notebooks/{now}" for now in names.values()}
-    kept = {old: f"notebooks/{now}" for old, now in sorted(known.items()) if old not in there}
+    kept = {
+        old: f"notebooks/{now}"
+        for old, now in sorted(known.items())
+        if old not in there
+    }
     return config.replace(setting[0], f"    redirects: {json.dumps(kept)}")
 
 

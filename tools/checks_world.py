@@ -45,8 +45,12 @@ def llama(m, x, k):
 
 
 def gptj(m, x, k):
-    table = made(m.create_sinusoidal_positions, LONGEST, x.shape[-1])[k][None].to(x.dtype)
-    return m.apply_rotary_pos_emb(x.transpose(1, 2), *table.chunk(2, dim=-1)).transpose(1, 2)
+    table = made(m.create_sinusoidal_positions, LONGEST, x.shape[-1])[k][None].to(
+        x.dtype
+    )
+    return m.apply_rotary_pos_emb(x.transpose(1, 2), *table.chunk(2, dim=-1)).transpose(
+        1, 2
+    )
 
 
 def roformer(m, x, k):
@@ -127,7 +131,9 @@ def check(package, number, name, kind, subject, options):
 
     adapters = () if kind == "module" else ("compile", "device")  # they would test ours
     laws = [law for law in checks.laws_of(kind) if law not in adapters]
-    report = checks.check(rotate if kind == "rotary" else subject, kind, laws=laws, **options)
+    report = checks.check(
+        rotate if kind == "rotary" else subject, kind, laws=laws, **options
+    )
     print(f"\n{package} {number}, {name}\n{report!r}", flush=True)
     return {
         "package": package,
@@ -135,7 +141,9 @@ def check(package, number, name, kind, subject, options):
         "name": name,
         "convention": report.known(),
         "failed": {law: two_digits(report[law].measured) for law in report.failed},
-        "errors": {k: two_digits(report.errors[k]) for k in report.errors if k == LONGEST - 1},
+        "errors": {
+            k: two_digits(report.errors[k]) for k in report.errors if k == LONGEST - 1
+        },
     }
 
 
@@ -147,7 +155,9 @@ def skip_packages():
     """Let modules of `BARE` packages be imported without their `__init__`, for torchvision."""
     for name in BARE:
         if importlib.util.find_spec(name.partition(".")[0]):
-            sys.modules[name] = importlib.util.module_from_spec(importlib.util.find_spec(name))
+            sys.modules[name] = importlib.util.module_from_spec(
+                importlib.util.find_spec(name)
+            )
 
 
 def write(record):
@@ -162,11 +172,18 @@ if __name__ == "__main__":
     rows = []
     for package, name, kind, module, adapt, *options in ENTRIES:
         try:
-            number, subject = version(package), partial(adapt, importlib.import_module(module))
+            number, subject = (
+                version(package),
+                partial(adapt, importlib.import_module(module)),
+            )
         except (ImportError, LookupError, OSError, RuntimeError) as error:
             print(f"skipped: {package}, {name}: {error}")
         else:
             rows.append(check(package, number, name, kind, subject, *(options or [{}])))
-    print(f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages")
+    print(
+        f"\n{len(rows)} implementations of {len({row['package'] for row in rows})} packages"
+    )
     record = {"made by": "tools/checks_world.py", "date": str(date.today())}
-    write(record | {"torch": version("torch").partition("+")[0], "implementations": rows})
+    write(
+        record | {"torch": version("torch").partition("+")[0], "implementations": rows}
+    )

@@ -18,7 +18,9 @@ CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
 def output(*command, **options):
     """Return a command's output, or "" if it fails or times out."""
     try:
-        return subprocess.check_output(command, text=True, stderr=subprocess.STDOUT, **options)
+        return subprocess.check_output(
+            command, text=True, stderr=subprocess.STDOUT, **options
+        )
     except (OSError, subprocess.SubprocessError):
         return ""
 
@@ -33,7 +35,14 @@ def main(folder, *what):
     pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--retries=1"]
     output(*pip, "uv>=0.8")
     if uv := shutil.which("uv", path=f"{folder}/bin") or shutil.which("uv"):
-        command = [uv, "pip", "install", "--python", python, "--index-strategy=unsafe-best-match"]
+        command = [
+            uv,
+            "pip",
+            "install",
+            "--python",
+            python,
+            "--index-strategy=unsafe-best-match",
+        ]
         for setting in output(python, "-m", "pip", "config", "list").splitlines():
             name, values = re.fullmatch(r"[\w:]+\.([\w-]+)='(.*)'", setting).groups()
             if name == "cert":
@@ -41,7 +50,10 @@ def main(folder, *what):
             elif name in ("index-url", "extra-index-url", "find-links"):
                 values = values.replace("\\n", " ").split()
                 command += [f"--{name}={value}" for value in values]
-        quick, cpu = {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}, "--torch-backend=cpu"
+        quick, cpu = (
+            {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"},
+            "--torch-backend=cpu",
+        )
         trial = [*command, "--dry-run", "--no-deps", cpu, "torch"]
         if output(*trial, env=os.environ | quick, timeout=15):
             command.append(cpu)

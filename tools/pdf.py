@@ -22,17 +22,27 @@ LINKS = """([site, address]) => {
     else link.removeAttribute('href');
   }
 }"""
-FOOT = '<p style="font: 8px sans-serif; margin: auto"><span class="title"></span>, page '
+FOOT = (
+    '<p style="font: 8px sans-serif; margin: auto"><span class="title"></span>, page '
+)
 FOOT += '<span class="pageNumber"></span></p>'
 MARGIN = dict.fromkeys(("top", "bottom", "left", "right"), "18mm")
-PAPER = {"format": "A4", "margin": MARGIN, "print_background": True, "footer_template": FOOT}
+PAPER = {
+    "format": "A4",
+    "margin": MARGIN,
+    "print_background": True,
+    "footer_template": FOOT,
+}
 PAPER |= {"display_header_footer": True, "header_template": "<p></p>"}
 
 
 def main():
     """Print each page, and join them."""
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    listed = [toc["root"], *(each["file"] for part in toc["parts"] for each in part["chapters"])]
+    listed = [
+        toc["root"],
+        *(each["file"] for part in toc["parts"] for each in part["chapters"]),
+    ]
     published = CANONICAL.search((SITE / "index.html").read_text(encoding="utf-8"))
     links = [f"{SITE.as_uri()}/", published[1] if published else ""]
     with chromium() as browser, pikepdf.new() as book:
@@ -42,7 +52,9 @@ def main():
                 tab.goto((SITE / f"{name}.html").as_uri(), wait_until="load")
                 tab.evaluate(LINKS, links)
                 with pikepdf.open(BytesIO(tab.pdf(**PAPER))) as pages:
-                    outline.root.append(pikepdf.OutlineItem(tab.title(), len(book.pages)))
+                    outline.root.append(
+                        pikepdf.OutlineItem(tab.title(), len(book.pages))
+                    )
                     book.add_pages_from(pages)
         book.save(OUT)
     print(f"{OUT}: {OUT.stat().st_size / 1e6:.1f} MB")

@@ -51,15 +51,21 @@ def elements(svg):
             yield where, repr(node.text.strip()), {}
             continue
         if not re.search(r"text_\d+$", where):  # glyphs; the word itself is a comment
-            places[node] = " ".join([where, *filter(NAMED.match, [node.get("id", "")])]).strip()
+            places[node] = " ".join(
+                [where, *filter(NAMED.match, [node.get("id", "")])]
+            ).strip()
         what, numbers = [etree.QName(node).localname], {}
         for key, value in sorted(node.items()):
             if value.startswith(PNG):
-                picture = Image.open(io.BytesIO(base64.b64decode(value.removeprefix(PNG))))
+                picture = Image.open(
+                    io.BytesIO(base64.b64decode(value.removeprefix(PNG)))
+                )
                 numbers["pixels"] = np.asarray(picture.convert("RGBA"), dtype=int)
                 continue
             # Ids may contain a hash of coordinates: compare only which elements share one.
-            value = re.sub(r"[0-9a-f]{10}\b", lambda m: f"{ids.setdefault(m[0], len(ids))}", value)
+            value = re.sub(
+                r"[0-9a-f]{10}\b", lambda m: f"{ids.setdefault(m[0], len(ids))}", value
+            )
             if key in ("d", "transform", "x", "y", "width", "height", "viewBox"):
                 numbers[key] = np.array(NUMBER.findall(value), dtype=float)
                 value = " ".join(NUMBER.sub("_", value).split())
@@ -100,7 +106,9 @@ def differences(stored, fresh, name=""):
     """Return the first differences between two SVGs of the named figure, in words."""
     old, new = [*elements(stored)], [*elements(fresh)]
     rough = ROUGH.get(name, POINTS)
-    found = [*filter(None, (unlike(*both, rough) for both in zip(old, new, strict=False)))]
+    found = [
+        *filter(None, (unlike(*both, rough) for both in zip(old, new, strict=False)))
+    ]
     if len(old) != len(new):
         found.append(f"{len(old)} elements became {len(new)}")
     # Words, colors and shapes first: a longer word shifts many coordinates.
@@ -115,7 +123,9 @@ def labels(svg):
 
 def name(cells, cell):
     """Return the name of a cell's figure, read from the caption in the next cell."""
-    below = next((after.source for before, after in pairwise(cells) if before is cell), "")
+    below = next(
+        (after.source for before, after in pairwise(cells) if before is cell), ""
+    )
     found = re.match(r'<a id="(fig-[\w-]+)"></a>', below)
     return found[1] if found else ""
 
@@ -126,7 +136,8 @@ def changed(cell, outputs, name=""):
     Where nbval ignores the output, because of times or rounding, only labels are compared.
     """
     stored, fresh = (
-        [o.data[SVG] for o in side if SVG in o.get("data", {})] for side in (cell.outputs, outputs)
+        [o.data[SVG] for o in side if SVG in o.get("data", {})]
+        for side in (cell.outputs, outputs)
     )
     found = []
     for old, new in zip(stored, fresh, strict=True):

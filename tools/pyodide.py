@@ -35,7 +35,15 @@ NEEDS = {
 
 def main(folder):
     """Download wheels into a folder, and rebuild `book/python/pyodide` from them."""
-    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--only-binary=:all:"]
+    pip = [
+        sys.executable,
+        "-m",
+        "pip",
+        "download",
+        "--quiet",
+        "--no-deps",
+        "--only-binary=:all:",
+    ]
     wheels = ROOT / "tools" / "pyodide" / "wheels.txt"
     subprocess.run([*pip, "--require-hashes", "-r", wheels, "-d", folder], check=True)
     (shipped,), (traitlets,) = folder.glob("open_webui*"), folder.glob("traitlets*")
@@ -46,21 +54,30 @@ def main(folder):
         shutil.copy(CORE / name, HERE)
     packed = gzip.compress((CORE / WASM).read_bytes(), 9, mtime=0)
     (HERE / f"{WASM}.packed").write_bytes(packed)
-    lock, kept = json.loads((CORE / "pyodide-lock.json").read_text(encoding="utf-8")), {}
+    lock, kept = (
+        json.loads((CORE / "pyodide-lock.json").read_text(encoding="utf-8")),
+        {},
+    )
     for name in sorted({"traitlets", *NEEDS, *" ".join(NEEDS.values()).split()}):
         entry = lock["packages"][name] | {"depends": NEEDS.get(name, "").split()}
         if name == "traitlets":
             wheel, entry["unvendored_tests"] = traitlets.read_bytes(), False
         else:
             with zipfile.ZipFile(shipped) as all_wheels:
-                wheel = all_wheels.read(f"open_webui/frontend/pyodide/{entry['file_name']}")
+                wheel = all_wheels.read(
+                    f"open_webui/frontend/pyodide/{entry['file_name']}"
+                )
             if hashlib.sha256(wheel).hexdigest() != entry["sha256"]:
-                sys.exit(f"{entry['file_name']} doesn't match the checksum that Pyodide lists")
+                sys.exit(
+                    f"{entry['file_name']} doesn't match the checksum that Pyodide lists"
+                )
         (HERE / entry["file_name"]).write_bytes(wheel)
         kept[name] = entry
     subprocess.run(["node", CORE.parents[1] / "compile.mjs", HERE], check=True)
     for entry in kept.values():
-        entry["sha256"] = hashlib.sha256((HERE / entry["file_name"]).read_bytes()).hexdigest()
+        entry["sha256"] = hashlib.sha256(
+            (HERE / entry["file_name"]).read_bytes()
+        ).hexdigest()
     text = json.dumps(lock | {"packages": kept}, indent=1, sort_keys=True) + "\n"
     (HERE / "pyodide-lock.json").write_text(text, encoding="utf-8")
     size = sum(path.stat().st_size for path in HERE.iterdir())

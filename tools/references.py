@@ -28,7 +28,9 @@ def rewrite(book: Book, page: str) -> bool:
         after = book.restate(page, before)
         if page == REFERENCES:
             head, _, _ = after.partition("\n- <a id=")
-            after = f"{head.rstrip()}\n\n{listing(book.root / 'book' / 'references.bib')}\n"
+            after = (
+                f"{head.rstrip()}\n\n{listing(book.root / 'book' / 'references.bib')}\n"
+            )
     else:
         notebook = read_notebook(path)
         for cell in notebook["cells"]:
@@ -39,7 +41,9 @@ def rewrite(book: Book, page: str) -> bool:
     if after == before:
         return False
     path.write_text(after, encoding="utf-8")
-    lines = difflib.unified_diff(before.splitlines(), after.splitlines(), page, page, "", "", 0, "")
+    lines = difflib.unified_diff(
+        before.splitlines(), after.splitlines(), page, page, "", "", 0, ""
+    )
     print(*(line.strip() for line in lines if line[:2] != "@@"), sep="\n")
     return True
 
@@ -52,4 +56,8 @@ if __name__ == "__main__":
     dead = [problem for page in pages for problem in book.dead_links(page)]
     if dead:
         sys.exit("\n".join(dead))
-    print("All references are up to date." if not changed else f"Updated {len(changed)} pages.")
+    print(
+        "All references are up to date."
+        if not changed
+        else f"Updated {len(changed)} pages."
+    )

@@ -12,12 +12,25 @@ from posenc.book import experiments as ex
 from posenc.book.experiments import Scaled, Settings, examine, fine_tune, share, train
 
 DATA = Path(__file__).parents[1] / "notebooks" / "data"
-SEEDS = range(300, 320)  # unused until the design was settled; trials had those below, or from 1000
+SEEDS = range(
+    300, 320
+)  # unused until the design was settled; trials had those below, or from 1000
 FRESH = range(320, 340)  # for studies designed after the results of `SEEDS` were known
-SECOND = ("again", "little", "longer", "stretch", "stages")  # the studies that use `FRESH`
+SECOND = (
+    "again",
+    "little",
+    "longer",
+    "stretch",
+    "stages",
+)  # the studies that use `FRESH`
 CONTEXT = ("stretch", "stages")  # the studies of longer contexts
-SWEEP = range(200, 203)  # held-out seeds for choosing rate and start: other weights, data and tests
-RATES, STARTS = (1e-2, 5e-3, 2e-2), (ex.WIDTH**-0.5, 1.0)  # the best pair; ties go to the first
+SWEEP = range(
+    200, 203
+)  # held-out seeds for choosing rate and start: other weights, data and tests
+RATES, STARTS = (
+    (1e-2, 5e-3, 2e-2),
+    (ex.WIDTH**-0.5, 1.0),
+)  # the best pair; ties go to the first
 STAGES = {32: 120, 64: 120}  # length → training steps, in order, after training at 16
 # Ways to read 64 letters with models trained on 16, in the fields of a `config.json`.
 RULES = json.loads((DATA / "rules.json").read_text(encoding="utf-8"))
@@ -28,13 +41,21 @@ def each(name, *values):
     return [{name: value} for value in values]
 
 
-ORDER, BACK, MASKS = each("task", "order"), each("task", "back"), each("causal", False, True)
+ORDER, BACK, MASKS = (
+    each("task", "order"),
+    each("task", "back"),
+    each("causal", False, True),
+)
 WAVES, ROTARY = each("encoding", "sinusoidal"), each("encoding", "rotary")
 MAIN = each("encoding", "none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
 TABLES = each("encoding", "sinusoidal", "learned", *ex.FIXED)
 JOINED = each("encoding", "concatenated")
 FEW = [{"task": "order", "sequences": 64}, {"task": "back", "sequences": 16}]
-MORE = [{"task": "back"}, {"task": "order", "causal": True}, {"task": "back", "causal": True}]
+MORE = [
+    {"task": "back"},
+    {"task": "order", "causal": True},
+    {"task": "back", "causal": True},
+]
 DEEP = [{"encoding": "none", "causal": True, "layers": layers} for layers in (1, 2, 3)]
 SCALES, LENGTHS = each("scale", 1.0, ex.WIDTH**0.5), each("seq_len", 16, 32, 64)
 TURNED = [{"task": "needle", "steps": 600}, {"task": "back", "steps": 240}]
@@ -49,7 +70,14 @@ STUDIES = [
     *(("scale", (start,), BACK + ORDER, WAVES, SCALES) for start in STARTS),
     ("depth", STARTS, each("task", "marked", "place", "order", "back"), DEEP),
     ("base", STARTS, ORDER, WAVES, LENGTHS, each("base", 10.0, 100.0, 1e4, 1e6)),
-    ("residual", STARTS[:1], BACK, WAVES, each("residual", False, True), each("steps", 0)),
+    (
+        "residual",
+        STARTS[:1],
+        BACK,
+        WAVES,
+        each("residual", False, True),
+        each("steps", 0),
+    ),
     ("residual", STARTS, BACK, WAVES, each("residual", False)),
     ("spread", STARTS, ORDER, WAVES, each("spread", 128)),
     ("stretch", (1.0,), [*TURNED, {"task": "order"}], ROTARY),
@@ -71,7 +99,11 @@ def grid():
 
 def choose(settings, starts):
     """Train all rates and starts on the sweep's seeds; return the best, and data for all rows."""
-    tried = [replace(settings, init_std=start, rate=rate) for start in starts for rate in RATES]
+    tried = [
+        replace(settings, init_std=start, rate=rate)
+        for start in starts
+        for rate in RATES
+    ]
     all_tried, seeds = [one for one in tried for _ in SWEEP], [*SWEEP] * len(tried)
     _, targets, answers = examine(train(all_tried, seeds), settings.seq_len, exam=3)
     found = share(targets, answers)
@@ -93,7 +125,10 @@ def stretched(trained):
     """Yield role and measures of models under each rule, without and with fine-tuning at 64."""
     for name, rule in RULES.items():
         short, long = (Scaled(trained.settings, rule, seq_len) for seq_len in (16, 64))
-        for how, models in (("not tuned", trained), ("tuned", fine_tune(trained, long, 64))):
+        for how, models in (
+            ("not tuned", trained),
+            ("tuned", fine_tune(trained, long, 64)),
+        ):
             at_64 = found_at(models.with_encoding(long), 64)
             yield f"{name}, {how}", found_at(models.with_encoding(short), 16) | at_64
 
@@ -103,8 +138,13 @@ def in_stages(trained):
     yield "up to 16", found_at(trained, 16, False)
     models = trained
     for seq_len, steps in STAGES.items():
-        models = fine_tune(models, Scaled(trained.settings, {}, seq_len), seq_len, steps=steps)
-        yield f"up to {seq_len}", found_at(models, 16, False) | found_at(models, seq_len)
+        models = fine_tune(
+            models, Scaled(trained.settings, {}, seq_len), seq_len, steps=steps
+        )
+        yield (
+            f"up to {seq_len}",
+            found_at(models, 16, False) | found_at(models, seq_len),
+        )
 
 
 def run(job):
@@ -126,7 +166,9 @@ def run(job):
 def write(parts):
     """Write both tables."""
     for table, longer in (("experiments", False), ("context", True)):
-        rows = [row for part in parts for row in part if (row["study"] in CONTEXT) == longer]
+        rows = [
+            row for part in parts for row in part if (row["study"] in CONTEXT) == longer
+        ]
         columns = dict.fromkeys(key for row in rows for key in row)
         with (DATA / f"{table}.csv").open("w", newline="") as file:
             writer = csv.DictWriter(file, columns, lineterminator="\n")

@@ -29,21 +29,32 @@ def texts(numbers):
 
 def geometric(d_model, base, minus=0):
     """Return the frequencies of all pairs."""
-    return [mpmath.power(base, -mpf(i) / (d_model // 2 - minus)) for i in range(d_model // 2)]
+    return [
+        mpmath.power(base, -mpf(i) / (d_model // 2 - minus))
+        for i in range(d_model // 2)
+    ]
 
 
 def table(case):
     """Compute rows of a table."""
     last = case["seq_len"] - 1
-    step = 2 * mpmath.pi / (last + 1) if case["step"] == "one turn" else mpf(case["step"])
-    omega = geometric(case["d_model"], mpf(case["base"]), case["exponent"].endswith("- 1)"))
+    step = (
+        2 * mpmath.pi / (last + 1) if case["step"] == "one turn" else mpf(case["step"])
+    )
+    omega = geometric(
+        case["d_model"], mpf(case["base"]), case["exponent"].endswith("- 1)")
+    )
     values = []
     for row in case["rows"]:
         position = case["first"] + (row if case["direction"] == "up" else last - row)
         angles = [step * position * each for each in omega]
         sines, cosines = [*map(mpmath.sin, angles)], [*map(mpmath.cos, angles)]
         pairs = [entry for pair in zip(sines, cosines, strict=True) for entry in pair]
-        columns = {"sin, cos": sines + cosines, "cos, sin": cosines + sines, "interleaved": pairs}
+        columns = {
+            "sin, cos": sines + cosines,
+            "cos, sin": cosines + sines,
+            "interleaved": pairs,
+        }
         values.append(texts(columns[case["layout"]]))
     return {"values": values}
 
@@ -61,7 +72,9 @@ def turned(x, angles, layout):
 def rotation(case):
     """Rotate one vector at several positions, which may have a coordinate for each axis."""
     if axes := case.get("axis"):
-        powers = [mpf(i) / mpf(n) for i, n in (each.split("/") for each in case["exponents"])]
+        powers = [
+            mpf(i) / mpf(n) for i, n in (each.split("/") for each in case["exponents"])
+        ]
         omega = [mpmath.power(mpf(case["base"]), -power) for power in powers]
     else:
         omega = geometric(case["d_model"], mpf(case["base"]))
@@ -93,29 +106,46 @@ def frequencies(case):
             omega = [each * (2 * i < share * d_model) for i, each in enumerate(omega)]
         case "ntk":
             power = mpf(fields.get("mixed_b", 1))
-            omega = [w / factor ** (mpf(i + 1) / len(omega)) ** power for i, w in enumerate(omega)]
+            omega = [
+                w / factor ** (mpf(i + 1) / len(omega)) ** power
+                for i, w in enumerate(omega)
+            ]
         case "dynamic":
             if "alpha" in fields:
                 stretch = mpf(fields["alpha"])
             else:
-                stretch = factor * case["seq_len"] / case["max_position_embeddings"] - (factor - 1)
+                stretch = factor * case["seq_len"] / case["max_position_embeddings"] - (
+                    factor - 1
+                )
             omega = geometric(d_model, base * stretch ** (mpf(d_model) / (d_model - 2)))
         case "longrope":
             side = "long" if case["seq_len"] > trained else "short"
             stretches = fields[f"{side}_factor"]
-            omega = [each / mpf(stretch) for each, stretch in zip(omega, stretches, strict=True)]
+            omega = [
+                each / mpf(stretch)
+                for each, stretch in zip(omega, stretches, strict=True)
+            ]
             attention = mpmath.sqrt(1 + mpmath.log(factor, trained))
             attention = mpf(fields.get(f"{side}_mscale", attention))
-        case "llama3":  # blend by each pair's turns over the trained length; fast pairs stay
+        case (
+            "llama3"
+        ):  # blend by each pair's turns over the trained length; fast pairs stay
             ends = fields["low_freq_factor"], fields["high_freq_factor"]
             kept = [ramp(trained * each / (2 * mpmath.pi), *ends) for each in omega]
-            omega = [each * (k + (1 - k) / factor) for each, k in zip(omega, kept, strict=True)]
-        case "yarn":  # blend by pair index, between the pairs that make 32 turns and one
+            omega = [
+                each * (k + (1 - k) / factor)
+                for each, k in zip(omega, kept, strict=True)
+            ]
+        case (
+            "yarn"
+        ):  # blend by pair index, between the pairs that make 32 turns and one
             turns = (trained / (n * 2 * mpmath.pi) for n in (32, 1))
             first, last = (d_model * mpmath.log(each, base) / 2 for each in turns)
             ends = mpmath.floor(first), mpmath.ceil(last)
             slow = [ramp(i, *ends) for i in range(len(omega))]
-            omega = [each * (s / factor + 1 - s) for each, s in zip(omega, slow, strict=True)]
+            omega = [
+                each * (s / factor + 1 - s) for each, s in zip(omega, slow, strict=True)
+            ]
             attention = heat(factor, 1)
     return {"values": texts(omega), "attention_factor": text(attention)}
 
@@ -134,20 +164,37 @@ def multipliers(case):
     return {"attention_factor": text(given), "score_factor": text(below**2)}
 
 
-MADE = {"tables": table, "rotations": rotation, "frequencies": frequencies, "axes": rotation}
+MADE = {
+    "tables": table,
+    "rotations": rotation,
+    "frequencies": frequencies,
+    "axes": rotation,
+}
 MADE |= {"multipliers": multipliers}
 
 
 def computed(vectors):
     """Return the vectors with all values recomputed."""
     with mpmath.workdps(DIGITS + 20):
-        made = {name: [case | make(case) for case in vectors[name]] for name, make in MADE.items()}
+        made = {
+            name: [case | make(case) for case in vectors[name]]
+            for name, make in MADE.items()
+        }
     return vectors | made
 
 
 if __name__ == "__main__":
     known = json.loads(FILE.read_text(encoding="utf-8"))
     for scaling in map(json.loads, sys.argv[1:]):
-        case = {"name": scaling["rope_type"], "d_model": 64, "base": "10000", "scaling": scaling}
-        known["frequencies"].append(case | {"max_position_embeddings": None, "seq_len": None})
-    FILE.write_text(json.dumps(computed(known), indent=1, ensure_ascii=False) + "\n", "utf-8")
+        case = {
+            "name": scaling["rope_type"],
+            "d_model": 64,
+            "base": "10000",
+            "scaling": scaling,
+        }
+        known["frequencies"].append(
+            case | {"max_position_embeddings": None, "seq_len": None}
+        )
+    FILE.write_text(
+        json.dumps(computed(known), indent=1, ensure_ascii=False) + "\n", "utf-8"
+    )

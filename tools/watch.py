@@ -38,9 +38,18 @@ RECORD = ROOT / "src" / "posenc" / "config" / "models.json"
 DEFAULTS = ROOT / "notebooks" / "data" / "models.json"
 HOME = Path(transformers.__file__).parent
 LENGTH = 13  # positions of a text; no width of a layer
-PRODUCTS = {torch.matmul, torch.Tensor.matmul, torch.Tensor.__matmul__, torch.bmm, torch.baddbmm}
+PRODUCTS = {
+    torch.matmul,
+    torch.Tensor.matmul,
+    torch.Tensor.__matmul__,
+    torch.bmm,
+    torch.baddbmm,
+}
 SOFTMAX = {functional.softmax, torch.softmax, torch.Tensor.softmax}
-WHOLE = {"dbrx", "phi4_multimodal"}  # configurations with parts whose own fields are the text's
+WHOLE = {
+    "dbrx",
+    "phi4_multimodal",
+}  # configurations with parts whose own fields are the text's
 SAID = json.loads(Path(__file__).with_suffix(".json").read_text("utf-8"))
 PATTERNS, SIZES, FIELDS, STEPS, APART, BY_HAND, CUTS, MORE = SAID.values()
 TURNS, NORM, TABLE, OTHER, PLACE, TELLING = map(re.compile, PATTERNS.values())
@@ -54,12 +63,18 @@ class Watch(TorchFunctionMode):
         self.names = {module: name for name, module in model.named_modules()}
         self.stack, self.held, self.found, self.leaves, self.norms = [], {}, [], {}, {}
         self.hooks = [
-            model.get_submodule(name).register_forward_pre_hook(same_everywhere, with_kwargs=True)
+            model.get_submodule(name).register_forward_pre_hook(
+                same_everywhere, with_kwargs=True
+            )
             for name in still
         ]
         for module in self.names:  # not for those that a forward makes
-            self.hooks.append(module.register_forward_pre_hook(lambda m, _: self.stack.append(m)))
-            self.hooks.append(module.register_forward_hook(self.leave, always_call=True))
+            self.hooks.append(
+                module.register_forward_pre_hook(lambda m, _: self.stack.append(m))
+            )
+            self.hooks.append(
+                module.register_forward_hook(self.leave, always_call=True)
+            )
 
     def __exit__(self, *error):
         for hook in self.hooks:
@@ -86,7 +101,9 @@ class Watch(TorchFunctionMode):
             scores = args[0] if args else kwargs["input"]
             sinks = scores.shape[-1] - product.shape[-1]
             alike = scores.shape[-2] == product.shape[-2] and 0 <= sinks <= 1
-            if (alike or scores.numel() == product.numel()) and query.shape[-1] == key.shape[-1]:
+            if (alike or scores.numel() == product.numel()) and query.shape[
+                -1
+            ] == key.shape[-1]:
                 self.found.append((place, query, key, product, scores))
         return out
 
@@ -132,11 +149,20 @@ def tiny(kind, **more):
 def inputs(config):
     """Yield arguments by name: a text, an image, patches of one, a sound."""
     ids, rand = torch.arange(3, 3 + LENGTH).remainder(30)[None], torch.rand
-    patch, time = getattr(config, "patch_size", 14), getattr(config, "temporal_patch_size", 1)
+    patch, time = (
+        getattr(config, "patch_size", 14),
+        getattr(config, "temporal_patch_size", 1),
+    )
     patch = patch if isinstance(patch, int) else patch[0]
     size = getattr(config, "image_size", None)
-    size, channels = size if isinstance(size, int) else 56, getattr(config, "num_channels", 3)
-    mel, hidden = getattr(config, "num_mel_bins", 80), getattr(config, "hidden_size", 64)
+    size, channels = (
+        size if isinstance(size, int) else 56,
+        getattr(config, "num_channels", 3),
+    )
+    mel, hidden = (
+        getattr(config, "num_mel_bins", 80),
+        getattr(config, "hidden_size", 64),
+    )
     yield {"input_ids": ids}
     yield {"input_ids": ids, "use_cache": False}
     yield {"input_ids": ids, "decoder_input_ids": ids}
@@ -147,10 +173,21 @@ def inputs(config):
     grid = {"grid_thw": torch.tensor([[1, 4, 4]]), "merge_sizes": torch.tensor([1])}
     grid |= {"image_grid_thw": grid["grid_thw"], "pixel_position_ids": places[None]}
     square = (16, 3, patch, patch)
-    for shape in ((16, 3 * time * patch**2), (1, 16, 3 * patch**2), square, (1, *square)):
+    for shape in (
+        (16, 3 * time * patch**2),
+        (1, 16, 3 * patch**2),
+        square,
+        (1, *square),
+    ):
         patches = rand(shape).double()
         yield {"pixel_values": patches, "hidden_states": patches, **grid}
-    for shape in ((1, mel, 60), (1, 60, mel), (1, 4000), (1, 1, 4000), (1, 60, 2 * mel)):
+    for shape in (
+        (1, mel, 60),
+        (1, 60, mel),
+        (1, 4000),
+        (1, 1, 4000),
+        (1, 60, 2 * mel),
+    ):
         sound = rand(shape).double()
         yield {"input_values": sound, "input_features": sound, "decoder_input_ids": ids}
 
@@ -166,7 +203,9 @@ def run(kind, **more):
     for name, weight in trained:  # not a table of sinusoids
         if weight.ndim >= 2:
             torch.nn.init.normal_(weight, std=0.9 / weight.shape[-1] ** 0.5)
-        elif name.endswith("weight"):  # equal weights let a norm commute with the rotation
+        elif name.endswith(
+            "weight"
+        ):  # equal weights let a norm commute with the rotation
             torch.nn.init.normal_(weight, 1, 0 if NORM.search(name[:-7]) else 0.2)
     for pool in inputs(config):
         given = {name: value for name, value in pool.items() if name in wanted}
@@ -200,7 +239,9 @@ def facts(watch, place, query, key, product, scores):
         options = {"halves": (moved[:half], moved[half : 2 * half])}
         options["neighbors"] = (moved[0 : 2 * half : 2], moved[1 : 2 * half : 2])
         circles = {name: x[:, a] + 1j * x[:, b] for name, (a, b) in options.items()}
-        errors = {n: np.abs(np.abs(z) / np.abs(z[0]) - 1).max() for n, z in circles.items()}
+        errors = {
+            n: np.abs(np.abs(z) / np.abs(z[0]) - 1).max() for n, z in circles.items()
+        }
         pairing = min(errors, key=errors.get)
         angles = np.angle(circles[pairing] / circles[pairing][0])
         straight = np.exp(1j * np.outer(np.arange(len(x)), angles[1]))
@@ -212,8 +253,13 @@ def facts(watch, place, query, key, product, scores):
     for name, each in watch.norms.items():
         axis = next((axis for axis, n in enumerate(each.shape) if n == len(x)), None)
         if name.startswith(place):
-            later = axis is not None and np.ptp(each.double().numpy(), axis=axis).max() > 1e-6
-            found["norm"] = "after" if later or found.get("norm") == "after" else "before"
+            later = (
+                axis is not None
+                and np.ptp(each.double().numpy(), axis=axis).max() > 1e-6
+            )
+            found["norm"] = (
+                "after" if later or found.get("norm") == "after" else "before"
+            )
     if scores.shape[-2] == product.shape[-2]:
         plain, asked = matrix(product), matrix(scores)[:, : product.shape[-1]]
         found["scale"] = float(asked[0, 0] / plain[0, 0])
@@ -226,7 +272,9 @@ def before(watch, place, row, pairs):
     """Return the pairing in the order of the weights, if the code permutes dimensions."""
     for out in (out for name, out in watch.leaves.items() if name.startswith(place)):
         source = matrix(out)[0] if out.ndim > 1 else np.array(())
-        hits = [np.flatnonzero(np.abs(source - row[d]) < 1e-10) for d in np.ravel(pairs)]
+        hits = [
+            np.flatnonzero(np.abs(source - row[d]) < 1e-10) for d in np.ravel(pairs)
+        ]
         if all(len(each) == 1 for each in hits):
             a, b = np.reshape(hits, (2, -1))
             return {(1,): "neighbors", (len(a),): "halves"}.get(tuple(np.unique(b - a)))
@@ -236,17 +284,31 @@ def before(watch, place, row, pairs):
 def classes(words=TURNS):
     """Yield a type and model classes of it, for each modeling file that has some words."""
     for file in sorted((HOME / "models").glob("*/modeling_*.py")):
-        name, found = f"transformers.models.{file.parent.name}.{file.stem}", defaultdict(list)
+        name, found = (
+            f"transformers.models.{file.parent.name}.{file.stem}",
+            defaultdict(list),
+        )
         spoken = words.search(file.read_text(encoding="utf-8"))
         for kind in vars(importlib.import_module(name)).values() if spoken else ():
             ours = inspect.isclass(kind) and kind.__module__ == name
-            if ours and issubclass(kind, transformers.PreTrainedModel) and kind.config_class:
+            if (
+                ours
+                and issubclass(kind, transformers.PreTrainedModel)
+                and kind.config_class
+            ):
                 found[kind.config_class].append(kind)
         for config, kinds in found.items():
-            plain = [k for k in kinds if not re.search("For[A-Z]|PreTrained|Head", k.__name__)]
+            plain = [
+                k
+                for k in kinds
+                if not re.search("For[A-Z]|PreTrained|Head", k.__name__)
+            ]
             single = inspect.isclass(config) and config.model_type
             if single and (not config.sub_configs or config.model_type in WHOLE):
-                yield config.model_type, sorted(plain or kinds, key=lambda k: len(k.__name__))[:2]
+                yield (
+                    config.model_type,
+                    sorted(plain or kinds, key=lambda k: len(k.__name__))[:2],
+                )
 
 
 def differences(kind, config, layers):
@@ -284,7 +346,9 @@ def differences(kind, config, layers):
 
 def watched(only=()):
     """Yield each type with its model's class, configuration and facts, or with an error."""
-    signal.signal(signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError("too slow")))
+    signal.signal(
+        signal.SIGALRM, lambda *_: (_ for _ in ()).throw(TimeoutError("too slow"))
+    )
     warnings.simplefilter("ignore")
     for kind, models in classes():
         for model in models if not only or kind in only else ():
@@ -308,7 +372,9 @@ def decided(model, config, layers):
     turned, said, found = turning(layers), config.to_dict(), described(model)
     source = (HOME / found["file"]).read_text(encoding="utf-8")
     if "rope_interleave" not in said:
-        found["pairing"] = Counter(each["pairing"] for each in turned).most_common(1)[0][0]
+        found["pairing"] = Counter(each["pairing"] for each in turned).most_common(1)[
+            0
+        ][0]
     sections = re.search(r'"mrope_section", (\[[\d, ]+\])', source)
     if not all(each["line"] for each in turned):
         found["axes"] = "image"
@@ -317,8 +383,12 @@ def decided(model, config, layers):
     if sections and found.get("axes") != "image":
         found["sections"] = json.loads(sections[1])
     states = defaultdict(set)
-    for i, name in enumerate(said.get("layer_types") or said.get("layers_block_type") or ()):
-        states[name] |= {each["turned"] for each in layers if each["layer"] == i} or {None}
+    for i, name in enumerate(
+        said.get("layer_types") or said.get("layers_block_type") or ()
+    ):
+        states[name] |= {each["turned"] for each in layers if each["layer"] == i} or {
+            None
+        }
     for name, state in states.items():
         if True not in state and len(state) == 1:
             found["kinds"][name]["still" if False in state else "recurrent"] = True
@@ -338,7 +408,9 @@ def decided(model, config, layers):
     near = {name: value for name, value in near.items() if name in source}
     near |= {"head_dim": turned[0]["width"] ** -0.5, 1.0: 1.0}
     scale = next((each["scale"] for each in turned if each.get("scale")), 0)
-    found["scale"] = next((n for n, v in near.items() if abs(scale - v) < 5e-3 * v), None)
+    found["scale"] = next(
+        (n for n, v in near.items() if abs(scale - v) < 5e-3 * v), None
+    )
     based = "base" in found or any("base" in own for own in found["kinds"].values())
     if not based and len(rows := turned[0]["frequencies"]) > 2 and 0 < rows[1] < 1:
         found["base"] = float(f"{rows[1] ** -len(rows):.1g}")
@@ -350,12 +422,24 @@ def described(model):
     kind, kinds = model.config_class, defaultdict(dict)
     said, plain = kind().to_dict(), getattr(kind, "__dataclass_fields__", {})
     told = {n: each for n, each in said.items() if isinstance(each, int | float | str)}
-    told = {n: each for n, each in told.items() if each is not False or n == "rope_interleave"}
-    told = {n: each for n, each in told.items() if n not in plain or plain[n].default is not None}
+    told = {
+        n: each
+        for n, each in told.items()
+        if each is not False or n == "rope_interleave"
+    }
+    told = {
+        n: each
+        for n, each in told.items()
+        if n not in plain or plain[n].default is not None
+    }
     spoken = {n for n in told if FIELD.get(n) in FIELDS or (speaks(n) and not alike(n))}
     told = {n: told[n] for n in told if n in spoken}
     one = {name: field for field, name in Fields(told).spelled.items()}
-    told = {one.get(name, name): told[name] for name in told if name in one or name not in FIELD}
+    told = {
+        one.get(name, name): told[name]
+        for name in told
+        if name in one or name not in FIELD
+    }
     found = {"file": f"models/{model.__module__.split('.', 2)[2].replace('.', '/')}.py"}
     found |= {"fields": told, "layers": pattern(kind), "kinds": kinds}
     rope = said.get("rope_parameters") or {}
@@ -378,7 +462,9 @@ def described(model):
 
 def pattern(kind):
     """Return rules of a class's `layer_types`: every so many layers, one differs."""
-    number = getattr(kind, "attribute_map", {}).get("num_hidden_layers", "num_hidden_layers")
+    number = getattr(kind, "attribute_map", {}).get(
+        "num_hidden_layers", "num_hidden_layers"
+    )
 
     def fitted(count=48, **more):
         names = []
@@ -387,7 +473,9 @@ def pattern(kind):
         ones = sorted(dict.fromkeys(names), key=names.count)
         for one, others in (ones, ones[::-1]) if len(ones) == 2 else ():
             for step, at in product(range(2, 13), (0, -1)):
-                rule = [one if (i - at) % step == 0 else others for i in range(len(names))]
+                rule = [
+                    one if (i - at) % step == 0 else others for i in range(len(names))
+                ]
                 if rule[:-1] == names[:-1]:
                     last = {} if rule == names else {"last": names[-1]}
                     return {"step": step, "one": one, "others": others, "at": at} | last
@@ -397,7 +485,9 @@ def pattern(kind):
         return []
     found |= {name: value for name, value in fitted(47).items() if name == "last"}
     step = 5 if found["step"] == 3 else 3
-    name = next((name for name in STEPS if fitted(**{name: step}).get("step") == step), None)
+    name = next(
+        (name for name in STEPS if fitted(**{name: step}).get("step") == step), None
+    )
     flags = {"field": "no_rope_layers", "one": found["others"], "others": found["one"]}
     found = ({"field": name} if name else {}) | found
     return [flags, found] if name == "no_rope_layer_interval" else [found]
@@ -430,9 +520,14 @@ def tabled(model, turns):
         found[name] = {"kind": "learned" if learned else "fixed"}
         for field, value in whole.items():
             square = field == "image_size" and type(patch) is int
-            now, twice = ((n // patch) ** 2 if square else n for n in (value, 2 * value))
+            now, twice = (
+                (n // patch) ** 2 if square else n for n in (value, 2 * value)
+            )
             more = rows - now
-            if 0 <= more <= 2 and tables(model, **{field: 2 * value})[name][1] - more == twice:
+            if (
+                0 <= more <= 2
+                and tables(model, **{field: 2 * value})[name][1] - more == twice
+            ):
                 found[name] |= {"rows": "patches" if square else field, "more": more}
                 fields |= {field: value} | ({"patch_size": patch} if square else {})
                 break
@@ -456,7 +551,10 @@ def composites():
         with suppress(Exception):  # a class that needs arguments
             default = model()
         for name, each in getattr(model, "sub_configs", {}).items():
-            types = (getattr(x, "model_type", None) for x in (getattr(default, name, None), each))
+            types = (
+                getattr(x, "model_type", None)
+                for x in (getattr(default, name, None), each)
+            )
             if part := next(filter(None, types), None):
                 found[kind][name] = part
     return found
@@ -469,7 +567,9 @@ def defaults():
         with suppress(Exception):  # a class that needs arguments
             said = sorted(transformers.CONFIG_MAPPING[name]().to_dict().items())
             kept = {key: value for key, value in said if TELLING.search(key)}
-            found[name] = {k: v for k, v in kept.items() if not isinstance(v, list | str | None)}
+            found[name] = {
+                k: v for k, v in kept.items() if not isinstance(v, list | str | None)
+            }
     return {name: kept for name, kept in found.items() if kept}
 
 
@@ -478,16 +578,22 @@ def record():
     made = {"made by": "tools/watch.py", "transformers": transformers.__version__}
     made |= {"date": str(date.today()), "models": defaults()}
     text = json.dumps(made, indent=1, default=str, ensure_ascii=False)
-    text = re.sub(r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text)  # flat lists
+    text = re.sub(
+        r"\[[^\[\]{}]*\]", lambda found: " ".join(found[0].split()), text
+    )  # flat lists
     DEFAULTS.write_text(text + "\n", encoding="utf-8")
     about = {"source": f"transformers {transformers.__version__}, {date.today()}"}
     found, apart = {"about": about}, {}
     for kind, model, config, layers in watched():
-        print(kind, model.__name__, layers if config is None else len(layers), flush=True)
+        print(
+            kind, model.__name__, layers if config is None else len(layers), flush=True
+        )
         if config is None:
             apart.setdefault(kind, layers)
         elif turning(layers):
-            found.setdefault(kind, decided(model, config, layers) | BY_HAND.get(kind, {}))
+            found.setdefault(
+                kind, decided(model, config, layers) | BY_HAND.get(kind, {})
+            )
         else:
             apart[kind] = "nothing turns in circles"
             if kind in BY_HAND:
@@ -504,7 +610,9 @@ def record():
     about["not watched"] = {n: each for n, each in apart.items() if n in unseen}
     lines = []
     for kind, each in sorted(found.items()):
-        told = {name: value for name, value in each.items() if value not in ({}, [], None)}
+        told = {
+            name: value for name, value in each.items() if value not in ({}, [], None)
+        }
         lines.append(f" {json.dumps(kind)}: {json.dumps(told)}")
     RECORD.write_text("{\n" + ",\n".join(lines) + "\n}\n", encoding="utf-8")
 

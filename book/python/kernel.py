@@ -25,8 +25,18 @@ from page import send  # registered by worker.js
 from slices import absent_names, is_setting, one_by_one
 
 # Large, so imported lazily, when a cell first reads one of their names.
-LATER = ("matplotlib", "scipy", "sklearn", "sympy", "posenc.book.plots", "posenc.book.widgets")
-BESIDE = {"posenc.book.plots": "matplotlib", "posenc.book.widgets": "matplotlib, traitlets"}
+LATER = (
+    "matplotlib",
+    "scipy",
+    "sklearn",
+    "sympy",
+    "posenc.book.plots",
+    "posenc.book.widgets",
+)
+BESIDE = {
+    "posenc.book.plots": "matplotlib",
+    "posenc.book.widgets": "matplotlib, traitlets",
+}
 FIGURE = "application/vnd.posenc.figure+json"  # posenc.book.widgets.MIME
 LONGEST = 100_000  # characters that one cell may print
 HERE = __file__
@@ -34,7 +44,9 @@ HERE = __file__
 main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
 space = main.__dict__
-later: dict[str, list[ast.stmt]] = {}  # statements to execute once a cell reads the name
+later: dict[
+    str, list[ast.stmt]
+] = {}  # statements to execute once a cell reads the name
 made: dict[str, set[str]] = {}  # the names that a name's definition uses
 
 
@@ -46,7 +58,8 @@ class Absent:
 
     def __getattr__(self, name: str) -> Any:
         raise ModuleNotFoundError(
-            f"{self._name} isn't in the page: this cell runs in the notebook", name=self._name
+            f"{self._name} isn't in the page: this cell runs in the notebook",
+            name=self._name,
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -139,7 +152,9 @@ def due(body: list[ast.stmt]) -> list[str]:
     found = names_in(*body)
     while new := set().union(*(made.get(name, ()) for name in found)) - found:
         found |= new
-    if any("matplotlib" in ast.unparse(later[name][0]) for name in found & later.keys()):
+    if any(
+        "matplotlib" in ast.unparse(later[name][0]) for name in found & later.keys()
+    ):
         found.add("plots")  # all drawing needs the book's style
     return sorted(found & later.keys())
 
@@ -150,9 +165,15 @@ def wanted(source: str) -> str:
         body = can_run(ast.parse(source).body)
     except SyntaxError:
         return ""
-    code = ast.Module([*(node for name in due(body) for node in later[name]), *body], [])
-    modules = [m for m in BESIDE if any(absent_names(node, (m,)) for node in ast.walk(code))]
-    return "\n".join([ast.unparse(code), *(f"import {BESIDE[module]}" for module in modules)])
+    code = ast.Module(
+        [*(node for name in due(body) for node in later[name]), *body], []
+    )
+    modules = [
+        m for m in BESIDE if any(absent_names(node, (m,)) for node in ast.walk(code))
+    ]
+    return "\n".join(
+        [ast.unparse(code), *(f"import {BESIDE[module]}" for module in modules)]
+    )
 
 
 def execute(source: str, file: str) -> None:
@@ -162,7 +183,11 @@ def execute(source: str, file: str) -> None:
     exec(compile(ast.Module(waited, []), HERE, "exec"), space)
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.show = show
-    last = body.pop() if body and body[-1] is cell[-1] and isinstance(cell[-1], ast.Expr) else None
+    last = (
+        body.pop()
+        if body and body[-1] is cell[-1] and isinstance(cell[-1], ast.Expr)
+        else None
+    )
     exec(compile(ast.Module(body, []), file, "exec"), space)
     if isinstance(last, ast.Expr):
         value = eval(compile(ast.Expression(last.value), file, "eval"), space)
@@ -189,7 +214,9 @@ def run(source: str, name: str) -> str:
                 summary.stack.clear()  # the parser's own frames
             done["error"] = {
                 "type": type(error).__name__,
-                "says": "".join(summary.format_exception_only()).strip().splitlines()[-1],
+                "says": "".join(summary.format_exception_only())
+                .strip()
+                .splitlines()[-1],
                 "text": "".join(summary.format()),
                 "line": lines[-1] if lines else None,
             }

@@ -4,7 +4,13 @@
 tests an implementation. `posenc.book` is for the book alone, and changes with it.
 """
 
-from posenc.attention import alibi_bias, alibi_slopes, rotary_turns, rotate_pairs, t5_buckets
+from posenc.attention import (
+    alibi_bias,
+    alibi_slopes,
+    rotary_turns,
+    rotate_pairs,
+    t5_buckets,
+)
 from posenc.config import read_config
 from posenc.encoding import (
     angular_frequencies,
@@ -16,7 +22,19 @@ from posenc.encoding import (
 )
 from posenc.scaling import rotary_frequencies
 
-__all__ = ["__version__", "alibi_bias", "alibi_slopes", "angular_frequencies", "binary_encoding"]
-__all__ += ["offset_kernel", "read_config", "rotary_frequencies", "rotary_turns", "rotate_pairs"]
+__all__ = [
+    "__version__",
+    "alibi_bias",
+    "alibi_slopes",
+    "angular_frequencies",
+    "binary_encoding",
+]
+__all__ += [
+    "offset_kernel",
+    "read_config",
+    "rotary_frequencies",
+    "rotary_turns",
+    "rotate_pairs",
+]
 __all__ += ["shift_matrix", "sinusoidal_encoding", "t5_buckets", "wavelengths"]
 __version__ = "1.0.0"

@@ -21,7 +21,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_SMALL = 2**10  # pairs in a table; up to here, computing every sine and cosine is as fast
+_SMALL = (
+    2**10
+)  # pairs in a table; up to here, computing every sine and cosine is as fast
 _BLOCK = 2**14  # pairs in a block: 256 KiB, and as much again for its rotations
 _STRETCH = 2**15  # rows between restarts
 
@@ -46,7 +48,9 @@ def fill_directly(table: NDArray[Any], omega: Floats, positions: Floats) -> None
 def _fill_stretch(table: NDArray[Any], omega: Floats, start: int) -> None:
     """Fill `table` with the encoding of start, …, start + len(table) - 1."""
     rows = np.empty((_BLOCK // len(omega), len(omega)), np.complex128)
-    head = (omega.view(np.int64) & -(2**27)).view(np.float64)  # few bits, so start * head is exact
+    head = (omega.view(np.int64) & -(2**27)).view(
+        np.float64
+    )  # few bits, so start * head is exact
     rows[0] = 1j * np.exp(-1j * start * head) * np.exp(-1j * start * (omega - head))
     turn, n = np.exp(-1j * omega), 1
     while n < len(table) and 2 * n <= len(rows):

@@ -21,7 +21,9 @@ def check_int(name: str, value: Any, *, minimum: int | None = None) -> int:
 
 def check_real(name: str, value: Any, *, positive: bool = False) -> float:
     """Return `value` as a float if it is a finite (and positive) real number and not a bool."""
-    if isinstance(value, bool) or not isinstance(value, (float, int, np.integer, np.floating)):
+    if isinstance(value, bool) or not isinstance(
+        value, (float, int, np.integer, np.floating)
+    ):
         raise TypeError(f"{name} must be a real number, got {value!r}")
     if not -math.inf < value < math.inf:  # torch.compile can trace this; NaN fails it
         raise ValueError(f"{name} must be finite, got {value!r}")
@@ -34,7 +36,9 @@ def check_d_model(d_model: Any) -> int:
     """Return `d_model` as an int if it is positive and even."""
     width = check_int("d_model", d_model, minimum=2)
     if width % 2:
-        raise ValueError(f"d_model must be even (sines and cosines come in pairs), got {d_model!r}")
+        raise ValueError(
+            f"d_model must be even (sines and cosines come in pairs), got {d_model!r}"
+        )
     return width
 
 
@@ -54,7 +58,9 @@ def check_positions(
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must hold real numbers, got {positions!r}")
     if ndim is not None and array.ndim != ndim:
-        raise ValueError(f"{name} must be an int or a 1-D array, got {array.ndim} dimensions")
+        raise ValueError(
+            f"{name} must be an int or a 1-D array, got {array.ndim} dimensions"
+        )
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got {positions!r}")
@@ -70,16 +76,23 @@ def check_rotation(x: Sequence[int], seq_dim: int, pairing: str, first: int) -> 
     if x[-1] % 2:
         check_d_model(x[-1])
     if first != 0 and check_int("first", first) not in range(0, x[-1], 2):
-        raise ValueError(f"first must be even and a dimension of x, below {x[-1]}, got {first!r}")
+        raise ValueError(
+            f"first must be even and a dimension of x, below {x[-1]}, got {first!r}"
+        )
     axis = check_int("seq_dim", seq_dim)
     axis += len(x) if axis < 0 else 0
     if not 0 <= axis < len(x) - 1:
-        raise ValueError(f"seq_dim must be a dimension of x, but not the last, got {seq_dim!r}")
+        raise ValueError(
+            f"seq_dim must be a dimension of x, but not the last, got {seq_dim!r}"
+        )
     return axis
 
 
 def check_frequencies(
-    omega: Sequence[int], positions: Sequence[int], d_model: int | None, base: float | None
+    omega: Sequence[int],
+    positions: Sequence[int],
+    d_model: int | None,
+    base: float | None,
 ) -> None:
     """Raise unless frequencies of shape `omega` fit the width, and `positions` their axes."""
     if base is not None:
@@ -88,14 +101,21 @@ def check_frequencies(
         rule = "shape (pairs,) or (axes, pairs), with at least 1 pair"
         raise ValueError(f"frequencies must have {rule}, got {tuple(omega)}")
     if d_model is not None and 2 * omega[-1] > d_model:
-        raise ValueError(f"frequencies must have at most {d_model // 2} pairs, got {omega[-1]}")
+        raise ValueError(
+            f"frequencies must have at most {d_model // 2} pairs, got {omega[-1]}"
+        )
     if len(omega) == 2 and tuple(positions[-1:]) != tuple(omega[:1]):
         rule = f"a coordinate for each of {omega[0]} axes"
         raise ValueError(f"positions must have {rule}, got shape {tuple(positions)}")
 
 
 def fit_turns(
-    x: Sequence[int], turns: Any, kind: type[Any], axis: int, first: int, given: Mapping[str, Any]
+    x: Sequence[int],
+    turns: Any,
+    kind: type[Any],
+    axis: int,
+    first: int,
+    given: Mapping[str, Any],
 ) -> list[int]:
     """Return the shape that cosines need to turn an x of shape `x`, if they fit it.
 
@@ -106,10 +126,14 @@ def fit_turns(
             raise ValueError(f"{name} must not be given with turns, which include it")
     pair: bool = isinstance(turns, (tuple, list)) and len(turns) == 2
     if not (pair and isinstance(turns[0], kind) and isinstance(turns[1], kind)):
-        raise TypeError(f"turns must be rotary_turns' pair of {kind.__name__}, got {turns!r}")
+        raise TypeError(
+            f"turns must be rotary_turns' pair of {kind.__name__}, got {turns!r}"
+        )
     cos, sin = turns[0].shape, turns[1].shape
     if cos != sin or not cos:
-        raise ValueError(f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}")
+        raise ValueError(
+            f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}"
+        )
     n, pairs, most = x[axis], cos[-1], (x[-1] - first) // 2
     if pairs > most:
         rule = f"{most} pairs from dimension first = {first!r} of {x[-1]}"

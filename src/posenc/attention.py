@@ -59,7 +59,9 @@ def rotary_turns(
     else:
         omega = angular_frequencies(d_model, base=10_000.0 if base is None else base)
     angles = where @ omega if omega.ndim == 2 else where[..., None] * omega
-    return (np.cos(angles) * factor).astype(kind), (np.sin(angles) * factor).astype(kind)
+    return (np.cos(angles) * factor).astype(kind), (np.sin(angles) * factor).astype(
+        kind
+    )
 
 
 def rotate_pairs(
@@ -120,7 +122,11 @@ def rotate_pairs(
     if array.dtype.kind != "f":
         raise TypeError(f"x must hold floating-point numbers, got {array.dtype}")
     axis = check_rotation(array.shape, seq_dim, pairing, first)
-    given: dict[str, Any] = {"positions": positions, "base": base, "frequencies": frequencies}
+    given: dict[str, Any] = {
+        "positions": positions,
+        "base": base,
+        "frequencies": frequencies,
+    }
     given["attention_factor"] = attention_factor
     if turns is None:
         where = np.arange(array.shape[axis]) if positions is None else positions
@@ -174,12 +180,20 @@ def alibi_bias(
     if np.ndim(queries) == 0:
         queries = np.arange(check_int("queries", queries, minimum=0))
     where = check_positions(queries, "queries")
-    distance = np.abs(where[:, None] - (where if keys is None else check_positions(keys, "keys")))
-    return np.asarray(0 - alibi_slopes(n_heads)[:, None, None] * distance, dtype=np.float32)
+    distance = np.abs(
+        where[:, None] - (where if keys is None else check_positions(keys, "keys"))
+    )
+    return np.asarray(
+        0 - alibi_slopes(n_heads)[:, None, None] * distance, dtype=np.float32
+    )
 
 
 def t5_buckets(
-    offsets: ArrayLike, *, n_buckets: int = 32, max_distance: int = 128, bidirectional: bool = True
+    offsets: ArrayLike,
+    *,
+    n_buckets: int = 32,
+    max_distance: int = 128,
+    bidirectional: bool = True,
 ) -> NDArray[np.int64]:
     """Bucket of each offset in T5 (Raffel et al., 2020, section 2.1).
 
@@ -211,11 +225,15 @@ def t5_buckets(
     if where.dtype.kind not in "iu":
         raise TypeError(f"offsets must hold whole numbers, got {offsets!r}")
     if check_int("n_buckets", n_buckets, minimum=2) % several:
-        raise ValueError(f"n_buckets must be a multiple of {several}, got {n_buckets!r}")
+        raise ValueError(
+            f"n_buckets must be a multiple of {several}, got {n_buckets!r}"
+        )
     own = n_buckets // several  # distances that have a bucket of their own
     limit = check_int("max_distance", max_distance, minimum=own + 1)
     where = where.astype(np.int64)
     distance = np.abs(where) if bidirectional else np.maximum(-where, 0)
     far = own + np.log(np.maximum(distance, own) / own) / np.log(limit / own) * own
-    bucket = np.where(distance < own, distance, np.minimum(far.astype(np.int64), 2 * own - 1))
+    bucket = np.where(
+        distance < own, distance, np.minimum(far.astype(np.int64), 2 * own - 1)
+    )
     return np.asarray(bucket + 2 * own * (bidirectional & (where > 0)), dtype=np.int64)

@@ -21,7 +21,16 @@ from numpy.typing import NDArray
 
 from posenc._validate import check_d_model, check_real
 
-__all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "Fit", "fits", "measure", "rounding"]
+__all__ = [
+    "KNOWN",
+    "LAYOUTS",
+    "ROTARY_LAYOUTS",
+    "Convention",
+    "Fit",
+    "fits",
+    "measure",
+    "rounding",
+]
 
 Floats = NDArray[np.float64]
 Waves = NDArray[np.complex128]
@@ -36,7 +45,9 @@ USUAL_STEPS: tuple[float | str, ...] = (1.0, 1000.0, AROUND)
 PAIRS = 3  # needed to tell a base: any two frequencies fit one
 LARGEST = 1e12  # a larger base is noise from pairs that don't turn
 DIGITS = 60
-TURN = Decimal("6.283185307179586476925286766559005768394338798750211641949889184615632812572")
+TURN = Decimal(
+    "6.283185307179586476925286766559005768394338798750211641949889184615632812572"
+)
 
 
 @dataclass(frozen=True)
@@ -79,7 +90,9 @@ class Convention:
         allowed["extent"] = ("whole", "partial", "proportional")
         for name, each in allowed.items():
             if (found := getattr(self, name)) not in each:
-                raise ValueError(f"{name} must be one of {'; '.join(each)}; got {found!r}")
+                raise ValueError(
+                    f"{name} must be one of {'; '.join(each)}; got {found!r}"
+                )
         check_real("base", self.base, positive=True)
         check_real("first", self.first)
         if not 0 < check_real("share", self.share) <= 1:
@@ -97,7 +110,11 @@ class Convention:
         whole = pairs if self.extent == "partial" else d_model // 2
         divisor = max(whole - EXPONENTS[self.rule], 1)
         with localcontext(prec=DIGITS):
-            step = TURN / max(seq_len, 1) if isinstance(self.step, str) else Decimal(self.step)
+            step = (
+                TURN / max(seq_len, 1)
+                if isinstance(self.step, str)
+                else Decimal(self.step)
+            )
             return [step * power for power in _powers(self.base, divisor, pairs)]
 
     def angles(self, rows: Sequence[int], seq_len: int, d_model: int) -> Floats:
@@ -110,8 +127,12 @@ class Convention:
         """Return the whole table in float64, accurate to about 4e-16; a rotation has none."""
         if self.layout in ROTARY_LAYOUTS:
             names = "; ".join(LAYOUTS)
-            raise ValueError(f"layout must be one of {names} for a table, got {self.layout!r}")
-        return join(np.exp(1j * self.angles(range(seq_len), seq_len, d_model)), self.layout)
+            raise ValueError(
+                f"layout must be one of {names} for a table, got {self.layout!r}"
+            )
+        return join(
+            np.exp(1j * self.angles(range(seq_len), seq_len, d_model)), self.layout
+        )
 
     def names(self) -> list[str]:
         """Names of this convention in `KNOWN`."""
@@ -157,7 +178,9 @@ def _powers(base: float, divisor: int, pairs: int) -> tuple[Decimal, ...]:
 
 def join(waves: Waves, layout: str) -> Floats:
     """Convert waves, cos + i·sin, to a table in one of the layouts."""
-    parts = [waves.real, waves.imag] if layout in COSINE_FIRST else [waves.imag, waves.real]
+    parts = (
+        [waves.real, waves.imag] if layout in COSINE_FIRST else [waves.imag, waves.real]
+    )
     axis = 2 if layout.startswith("interleaved") else 1
     return np.stack(parts, axis=axis).reshape(len(waves), 2 * waves.shape[1])
 
@@ -237,7 +260,9 @@ class Fit(NamedTuple):
     start: float
 
 
-def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None) -> Iterator[Fit]:
+def fits(
+    waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
+) -> Iterator[Fit]:
     """Yield the conventions that these waves may follow, within the bounds of `measure`.
 
     The waves are the first of `whole` pairs, by default all of them; `PAIRS` at least.
@@ -247,15 +272,22 @@ def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
     # A table that counts down is one that counts up, read from its last row.
     for direction in ("up", "down"):
         omega, phase = measure(waves if direction == "up" else waves[::-1])
-        if (seq_len * np.abs(omega) <= fitted(np.ones(1), 1, unit)).all():  # no pair turns
+        if (
+            seq_len * np.abs(omega) <= fitted(np.ones(1), 1, unit)
+        ).all():  # no pair turns
             return
         # `measure` gives each frequency modulo a turn. The slowest is the true one, since no known
         # convention turns it by half a turn per row; it has to be positive to count this way. The
         # first is the step: a short decimal, if that is within the fit's error.
-        found, allowed = abs(float(omega[0])), fitted(omega[:1], seq_len, unit)[0] / seq_len
+        found, allowed = (
+            abs(float(omega[0])),
+            fitted(omega[:1], seq_len, unit)[0] / seq_len,
+        )
         short = [float(f"{found:.{digits}g}") for digits in (1, 2, 3, 4)]
         near = next((each for each in short if abs(each - found) <= allowed), found)
-        for step, (rule, minus) in itertools.product((*USUAL_STEPS, near), EXPONENTS.items()):
+        for step, (rule, minus) in itertools.product(
+            (*USUAL_STEPS, near), EXPONENTS.items()
+        ):
             size = 2 * math.pi / seq_len if isinstance(step, str) else step
             if not 0 < omega[-1] < size:  # else the slowest pair would be the fastest
                 continue
@@ -269,7 +301,10 @@ def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
             made = size * np.array(bases)[:, None] ** -powers
             off = seq_len * np.abs(wrapped(omega - made)) / fitted(made, seq_len, unit)
             errors = off.max(axis=1).tolist()
-            n = min(range(8), key=lambda n: (n if n < 3 and errors[n] <= 1 else 3, errors[n]))
+            n = min(
+                range(8),
+                key=lambda n: (n if n < 3 and errors[n] <= 1 else 3, errors[n]),
+            )
             if rough < LARGEST and errors[n] <= 1:
                 # With the frequencies known, the phases tell where the positions begin.
                 first, start = fit_start(phase, made[n], seq_len, unit)
@@ -277,7 +312,9 @@ def fits(waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
                 yield Fit(known, errors[n], start)
 
 
-def fit_start(phase: Floats, omega: Floats, seq_len: int, unit: float) -> tuple[float, float]:
+def fit_start(
+    phase: Floats, omega: Floats, seq_len: int, unit: float
+) -> tuple[float, float]:
     """Return the position where the angles begin, and the error in units of the bound.
 
     The slowest pair gives a rough estimate, since it hasn't made a whole turn; each faster one
@@ -300,27 +337,45 @@ def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | No
     """
     common = []
     for one, *_ in found[0]:
-        same = [[two for two in each if alike(one, two.convention, math.inf)] for each in found]
+        same = [
+            [two for two in each if alike(one, two.convention, math.inf)]
+            for each in found
+        ]
         if all(same):
             known, frequency, starts = zip(*itertools.chain(*same), strict=True)
             together = all(alike(one, two) for two in known)
-            common.append(Fit(one, max(frequency), max(starts) if together else math.inf))
+            common.append(
+                Fit(one, max(frequency), max(starts) if together else math.inf)
+            )
 
     def rank(fit: Fit) -> tuple[float, ...]:
         one = fit.convention
         other = base is not None and not same_base(one.base, base)
         step = {1.0: 0, 1000.0: 1, AROUND: 1}.get(one.step, 2)
-        return fit.start > 1, other, step, digits_of(one.base), abs(math.log10(one.base) - 4)
+        return (
+            fit.start > 1,
+            other,
+            step,
+            digits_of(one.base),
+            abs(math.log10(one.base) - 4),
+        )
 
     return min(common, key=rank, default=None)
 
 
 def alike(one: Convention, two: Convention, start: float = 1e-3) -> bool:
     """Whether two are equal up to their share, as precisely as float32 tells, or start anywhere."""
-    same = replace(one, base=two.base, step=two.step, first=two.first, share=two.share) == two
-    steps = [math.inf if each == AROUND else float(each) for each in (one.step, two.step)]
+    same = (
+        replace(one, base=two.base, step=two.step, first=two.first, share=two.share)
+        == two
+    )
+    steps = [
+        math.inf if each == AROUND else float(each) for each in (one.step, two.step)
+    ]
     same = same and math.isclose(*steps, rel_tol=1e-5)
-    return same and same_base(one.base, two.base) and abs(one.first - two.first) <= start
+    return (
+        same and same_base(one.base, two.base) and abs(one.first - two.first) <= start
+    )
 
 
 def same_base(one: float, two: float) -> bool:

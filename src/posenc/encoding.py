@@ -12,7 +12,13 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc._table import Floats, fill_directly, fill_table
-from posenc._validate import check_d_model, check_dtype, check_int, check_positions, check_real
+from posenc._validate import (
+    check_d_model,
+    check_dtype,
+    check_int,
+    check_positions,
+    check_real,
+)
 
 __all__ = ["angular_frequencies", "binary_encoding", "offset_kernel", "shift_matrix"]
 __all__ += ["sinusoidal_encoding", "wavelengths"]
@@ -84,7 +90,9 @@ def sinusoidal_encoding(
            [ 0.8415,  0.5403,  0.0998,  0.995 ],
            [ 0.9093, -0.4161,  0.1987,  0.9801]], dtype=float32)
     """
-    omega = _frequencies(check_d_model(d_model), check_real("base", base, positive=True))
+    omega = _frequencies(
+        check_d_model(d_model), check_real("base", base, positive=True)
+    )
     if isinstance(positions, int) or np.ndim(positions) == 0:
         seq_len = check_int("positions", positions, minimum=0)
         table = np.empty((seq_len, d_model), check_dtype(dtype))
@@ -122,7 +130,9 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> Floa
     return matrix
 
 
-def offset_kernel(offsets: ArrayLike, d_model: int, *, base: float = 10_000.0) -> Floats:
+def offset_kernel(
+    offsets: ArrayLike, d_model: int, *, base: float = 10_000.0
+) -> Floats:
     r"""Dot product of two encodings that lie `offsets` positions apart.
 
     .. math:: \mathrm{PE}_k \cdot \mathrm{PE}_{k+\varphi} = \sum_i \cos(\omega_i \varphi)
@@ -158,7 +168,9 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     if check_positions(positions).size and where.dtype.kind == "f":
         raise TypeError(f"positions must hold whole numbers, got {positions!r}")
     for each in where[(where < 0) | (where > highest)][:1]:
-        raise ValueError(f"positions must be from 0 to 2**n_bits - 1 = {highest}, got {each}")
+        raise ValueError(
+            f"positions must be from 0 to 2**n_bits - 1 = {highest}, got {each}"
+        )
     return (where.astype(np.int64)[:, None] >> np.arange(width) & 1).astype(np.uint8)
 
 

@@ -26,7 +26,14 @@ X = TypeVar("X", Array, "Tensor")
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
-ASKED = {"head_dim", "layout", "pairing", "base", "scaling", "frequencies"}  # of a rotation
+ASKED = {
+    "head_dim",
+    "layout",
+    "pairing",
+    "base",
+    "scaling",
+    "frequencies",
+}  # of a rotation
 
 
 @dataclass(frozen=True)
@@ -39,23 +46,35 @@ class Layers:
     indices: tuple[int, ...] | None = None  #: These layers, counted from 0.
     window: int | None = None  #: Number of keys that a query sees, if limited.
     chunk: int | None = None  #: Number of keys after which attention begins anew.
-    table: str | None = None  #: Tables that the input gets, learned or fixed, and their rows.
+    table: str | None = (
+        None  #: Tables that the input gets, learned or fixed, and their rows.
+    )
     head_dim: int | None = None  #: Width of a query or key.
     rotated: int | None = None  #: How many of its dimensions turn.
     first: int | None = None  #: The first dimension that turns.
     layout: str | None = None  #: Which dimensions turn, in words.
-    pairing: str | None = None  #: Pairs, "halves" (i, i + rotated/2) or "neighbors" (2i, 2i + 1).
+    pairing: str | None = (
+        None  #: Pairs, "halves" (i, i + rotated/2) or "neighbors" (2i, 2i + 1).
+    )
     base: float | None = None  #: The constant that spreads the frequencies.
     scaling: str | None = None  #: The type of scaling, "default" for none.
     #: Radians per position, in a text of at most the length before scaling.
     frequencies: tuple[float, ...] | None = None
-    frequencies_beyond: tuple[float, ...] | None = None  #: The same in longer texts, if different.
+    frequencies_beyond: tuple[float, ...] | None = (
+        None  #: The same in longer texts, if different.
+    )
     attention_factor: float | None = None  #: Multiplier of cosine and sine.
     attention_factor_beyond: float | None = None  #: The same beyond, if different.
-    score_factor: float | None = None  #: Additional multiplier of scores, for the scaling.
-    score_scale: float | None = None  #: Multiplier of every score; usually head_dim^(-1/2).
+    score_factor: float | None = (
+        None  #: Additional multiplier of scores, for the scaling.
+    )
+    score_scale: float | None = (
+        None  #: Multiplier of every score; usually head_dim^(-1/2).
+    )
     norm: str | None = None  #: "before" or "after" the rotation, if there is a norm.
-    sections: tuple[int, ...] | None = None  #: Number of pairs for time, height and width.
+    sections: tuple[int, ...] | None = (
+        None  #: Number of pairs for time, height and width.
+    )
     axes: tuple[int, ...] | None = None  #: For each pair, the axis that turns it.
 
     def __str__(self) -> str:
@@ -64,16 +83,22 @@ class Layers:
         name, where, count = (told.pop(each) for each in ("name", "where", "count"))
         asked = ASKED if where == ROTARY else set()
         some = {n: each for n, each in told.items() if each is not None or n in asked}
-        head = f"{shown(name)}{'' if count is None else f' ({count})'}: {where or UNSAID}"
+        head = (
+            f"{shown(name)}{'' if count is None else f' ({count})'}: {where or UNSAID}"
+        )
         return "\n".join([head, *(f"  {n}: {shown(each)}" for n, each in some.items())])
 
     @overload
-    def turns(self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...) -> Turns: ...
+    def turns(
+        self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...
+    ) -> Turns: ...
     @overload
     def turns(
         self, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
     ) -> tuple[Array, Array]: ...
-    def turns(self, positions: Any, *, beyond: bool = False, by_axis: bool = False) -> Any:
+    def turns(
+        self, positions: Any, *, beyond: bool = False, by_axis: bool = False
+    ) -> Any:
         """Return `rotary_turns` of these layers: tensors for a tensor, else arrays.
 
         Parameters
@@ -87,11 +112,17 @@ class Layers:
         """
         omega = np.array((beyond and self.frequencies_beyond) or self.frequencies or ())
         if not omega.size:
-            raise ValueError(f"the file doesn't say how layers {self.name!r} turn, or they don't")
+            raise ValueError(
+                f"the file doesn't say how layers {self.name!r} turn, or they don't"
+            )
         if by_axis:
             if self.axes is None:
-                raise ValueError(f"by_axis must be False: layers {self.name!r} have one axis")
-            omega = omega * (np.array(self.axes) == np.arange(max(self.axes) + 1)[:, None])
+                raise ValueError(
+                    f"by_axis must be False: layers {self.name!r} have one axis"
+                )
+            omega = omega * (
+                np.array(self.axes) == np.arange(max(self.axes) + 1)[:, None]
+            )
         factor = (beyond and self.attention_factor_beyond) or self.attention_factor
         make = _library(positions).rotary_turns
         return make(positions, frequencies=omega, attention_factor=factor)
@@ -103,10 +134,14 @@ class Layers:
         it. The width of `x` must be `head_dim`.
         """
         if self.head_dim not in (None, np.shape(x)[-1]):
-            raise ValueError(f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}")
+            raise ValueError(
+                f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}"
+            )
         options = {"first": self.first or 0, "pairing": self.pairing} | options
         if options["pairing"] is None:
-            raise ValueError("pairing must be 'halves' or 'neighbors', as the file doesn't say it")
+            raise ValueError(
+                "pairing must be 'halves' or 'neighbors', as the file doesn't say it"
+            )
         turned: X = _library(x).rotate_pairs(x, turns=turns, **options)
         return turned
 

@@ -72,20 +72,36 @@ _ROWS = {  # number, first law that it breaks, anchor of a section of its own, w
 # fmt: on
 
 
-_PAGES = "notebooks/14_bug_museum.html#exhibit-", "notebooks/16_batches_and_caches.html#exhibit-"
+_PAGES = (
+    "notebooks/14_bug_museum.html#exhibit-",
+    "notebooks/16_batches_and_caches.html#exhibit-",
+)
 _OTHERS = "notebooks/16_batches_and_caches.html#going-further-six-more-exhibits"
 MUSEUM = {
-    name: Exhibit(n, law, f"{_PAGES[n.isalpha()]}{n.lower()}-{anchor}" if anchor else _OTHERS, says)
+    name: Exhibit(
+        n,
+        law,
+        f"{_PAGES[n.isalpha()]}{n.lower()}-{anchor}" if anchor else _OTHERS,
+        says,
+    )
     for name, (n, law, anchor, says) in _ROWS.items()
 }
 """The exhibits by name, each with the first law that it breaks."""
 
-TABLES = ["dimension for pair", "own exponent", "all ones", "minus sign", "slipped parenthesis"]
+TABLES = [
+    "dimension for pair",
+    "own exponent",
+    "all ones",
+    "minus sign",
+    "slipped parenthesis",
+]
 TABLES += ["rounded positions", "rows for columns", "swapped power"]
 """The wrong tables that `wrong_table` makes; the last is another form of "minus sign"."""
 
 
-def wrong_table(name: str, seq_len: int, d_model: int, base: float = 10_000.0) -> Floats:
+def wrong_table(
+    name: str, seq_len: int, d_model: int, base: float = 10_000.0
+) -> Floats:
     """Return a wrong table of the museum.
 
     The slipped parenthesis is `/ d_model // 2`: floor division turns a small negative number into
@@ -103,6 +119,8 @@ def wrong_table(name: str, seq_len: int, d_model: int, base: float = 10_000.0) -
     omega = base ** -exponents.get(name, pair)
     if name == "swapped power":
         omega = np.where(pair > 0, np.maximum(pair, 1e-300) ** (1 / base), 0.0)
-    angles = (k.astype(np.float16) if name == "rounded positions" else k).astype(float) * omega
+    angles = (k.astype(np.float16) if name == "rounded positions" else k).astype(
+        float
+    ) * omega
     cosine = (k if name == "rows for columns" else j) % 2 == 1
     return np.where(cosine, np.cos(angles), np.sin(angles))

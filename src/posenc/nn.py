@@ -30,7 +30,13 @@ try:
 except ImportError as error:
     raise ImportError("posenc.nn needs torch: pip install 'posenc[torch]'") from error
 
-__all__ = ["SinusoidalPositionalEncoding", "Turns", "alibi_slopes", "rotary_turns", "rotate_pairs"]
+__all__ = [
+    "SinusoidalPositionalEncoding",
+    "Turns",
+    "alibi_slopes",
+    "rotary_turns",
+    "rotate_pairs",
+]
 
 Turns = tuple[Tensor, Tensor]
 """Cosine and sine of each position and pair, shape (..., seq_len, pairs)."""
@@ -130,12 +136,16 @@ class SinusoidalPositionalEncoding(nn.Module):
             raise ValueError(f"x must have {rule}, got shape {tuple(x.shape)}")
         batch, seq_len = x.shape[:2] if self.batch_first else (x.shape[1], x.shape[0])
         if positions is not None:
-            cos, sin = rotary_turns(positions, d_model, base=self.base, dtype=self.pe.dtype)
+            cos, sin = rotary_turns(
+                positions, d_model, base=self.base, dtype=self.pe.dtype
+            )
             fit_turns((batch, seq_len, d_model), (cos, sin), Tensor, 1, 0, {})
             rows = torch.stack((sin, cos), dim=-1).flatten(-2).to(x.device)
         elif seq_len > max_len:
             rule = f"must have at most max_len = {max_len} positions, got {seq_len}"
-            raise ValueError(f"x {rule}: give the layer a larger max_len, or pass positions")
+            raise ValueError(
+                f"x {rule}: give the layer a larger max_len, or pass positions"
+            )
         else:
             rows = self.pe[:seq_len]
         if not self.batch_first:
@@ -143,13 +153,17 @@ class SinusoidalPositionalEncoding(nn.Module):
         out: Tensor = self.dropout(x + rows.to(x.dtype))
         return out
 
-    def _load_from_state_dict(self, state_dict: dict[str, Any], prefix: str, *rest: Any) -> None:
+    def _load_from_state_dict(
+        self, state_dict: dict[str, Any], prefix: str, *rest: Any
+    ) -> None:
         """Drop a saved ``pe``, unless it is another table: torch reports what is left."""
         stored, d_model = state_dict.pop(f"{prefix}pe", self.pe[:0]), self.pe.shape[1]
         same = stored.is_meta
         if stored.numel() % d_model == 0 and not same:
             rows = stored.detach().cpu().float().reshape(-1, d_model)
-            table = torch.from_numpy(sinusoidal_encoding(len(rows), d_model, base=self.base))
+            table = torch.from_numpy(
+                sinusoidal_encoding(len(rows), d_model, base=self.base)
+            )
             # One computed in float32 or stored in bfloat16 is off by 1e-3; another layout by 1.
             same = torch.allclose(rows, table, rtol=0, atol=1e-2)
         if not same:
@@ -172,18 +186,26 @@ _device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _check_dtype(dtype: torch.dtype | None) -> None:
-    if dtype is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+    if dtype is not None and not (
+        isinstance(dtype, torch.dtype) and dtype.is_floating_point
+    ):
         raise TypeError(f"dtype must be a floating-point type, got {dtype!r}")
 
 
-def _check_tensor(name: str, x: Any, *, floating: bool = True, finite: bool = False) -> None:
+def _check_tensor(
+    name: str, x: Any, *, floating: bool = True, finite: bool = False
+) -> None:
     """Raise unless `x` is a dense tensor of floating-point (or any real) numbers."""
     kind = "floating-point tensor" if floating else "tensor of real numbers"
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a {kind}, got {x!r}")
     if x.is_nested:
-        raise TypeError(f"{name} must be a dense {kind}: pass x.values(), and their positions")
-    if not x.is_floating_point() and (floating or x.dtype == torch.bool or x.is_complex()):
+        raise TypeError(
+            f"{name} must be a dense {kind}: pass x.values(), and their positions"
+        )
+    if not x.is_floating_point() and (
+        floating or x.dtype == torch.bool or x.is_complex()
+    ):
         raise TypeError(f"{name} must be a {kind}, got one of {x.dtype}")
     if finite and x.is_floating_point() and not torch.compiler.is_compiling():
         with suppress(RuntimeError):  # traced, batched by vmap, or on the meta device
@@ -215,8 +237,12 @@ def rotary_turns(
     check_real("attention_factor", factor, positive=True)
     device = _device_of_angles(positions.device)
     if frequencies is not None:
-        exact = isinstance(frequencies, (Tensor, np.ndarray))  # a list would become float32
-        omega = torch.as_tensor(frequencies, dtype=None if exact else torch.float64, device=device)
+        exact = isinstance(
+            frequencies, (Tensor, np.ndarray)
+        )  # a list would become float32
+        omega = torch.as_tensor(
+            frequencies, dtype=None if exact else torch.float64, device=device
+        )
         # A tensor may be a parameter, on any device: its values aren't read.
         _check_tensor("frequencies", omega, finite=not isinstance(frequencies, Tensor))
         check_frequencies(omega.shape, positions.shape, d_model, base)
@@ -226,7 +252,9 @@ def rotary_turns(
     else:
         number = check_real("base", 10_000.0 if base is None else base, positive=True)
         width = check_d_model(d_model)
-        if torch.compiler.is_compiling():  # constants of the graph, not computed at each step
+        if (
+            torch.compiler.is_compiling()
+        ):  # constants of the graph, not computed at each step
             powers = [number ** (-i / width) for i in range(0, width, 2)]
             omega = torch.tensor(powers, dtype=torch.float64, device=device)
         else:
@@ -263,11 +291,17 @@ def rotate_pairs(
     _check_dtype(dtype)
     sizes, kind = x.shape, dtype or x.dtype
     axis = check_rotation(sizes, seq_dim, pairing, first)
-    given: dict[str, Any] = {"positions": positions, "base": base, "frequencies": frequencies}
+    given: dict[str, Any] = {
+        "positions": positions,
+        "base": base,
+        "frequencies": frequencies,
+    }
     given["attention_factor"] = attention_factor
     if turns is None:
         if positions is None:
-            given["positions"] = torch.arange(sizes[axis], device=_device_of_angles(x.device))
+            given["positions"] = torch.arange(
+                sizes[axis], device=_device_of_angles(x.device)
+            )
         turns, given = rotary_turns(d_model=sizes[-1] - first, dtype=kind, **given), {}
     shape = fit_turns(sizes, turns, Tensor, axis, first, given)
     cos, sin = (each.reshape(shape).to(kind).to(x.device) for each in turns)
@@ -288,15 +322,23 @@ def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
         if not torch.compiler.is_compiling():
             if x.dtype.itemsize < 4:  # there are no complex numbers of such
                 return _turned(x.float(), cos.float(), sin.float(), pairing).to(x.dtype)
-            with suppress(RuntimeError, TypeError):  # odd strides; no complex numbers there
-                turned = torch.view_as_complex(pairs) * torch.complex(cos, sin)  # in one pass
+            with suppress(
+                RuntimeError, TypeError
+            ):  # odd strides; no complex numbers there
+                turned = torch.view_as_complex(pairs) * torch.complex(
+                    cos, sin
+                )  # in one pass
                 return torch.view_as_real(turned).flatten(-2)
         one, two = pairs.unbind(-1)
     if torch.compiler.is_compiling():  # the compiler fuses these, and not addcmul
         both = one * cos - two * sin, two * cos + one * sin
     else:
         both = (one * cos).addcmul_(two, sin, value=-1), (two * cos).addcmul_(one, sin)
-    return torch.cat(both, -1) if pairing == "halves" else torch.stack(both, -1).flatten(-2)
+    return (
+        torch.cat(both, -1)
+        if pairing == "halves"
+        else torch.stack(both, -1).flatten(-2)
+    )
 
 
 def alibi_slopes(n_heads: int, *, device: torch.device | str | None = None) -> Tensor:

@@ -22,7 +22,13 @@ __all__ = ["SCALINGS", "Scaling", "find_scaling", "rotary_frequencies"]
 ORIGINAL = "original_max_position_embeddings"
 # Fields of such a mapping that don't depend on the type: they are read elsewhere, or by other code.
 SHARED = frozenset(
-    {"rope_type", "type", "rope_theta", "partial_rotary_factor", "max_position_embeddings"}
+    {
+        "rope_type",
+        "type",
+        "rope_theta",
+        "partial_rotary_factor",
+        "max_position_embeddings",
+    }
     | {"mrope_section", "mrope_interleaved", "llama_4_scaling_beta"}
 )
 
@@ -32,7 +38,9 @@ class Setting:
     """The arguments of `rotary_frequencies`, validated, for one scaling."""
 
     base: float
-    rotated: int  # number of dimensions that turn, even; of the whole head if proportional
+    rotated: (
+        int  # number of dimensions that turn, even; of the whole head if proportional
+    )
     fields: Mapping[str, Any]
     max_position_embeddings: int | None
     seq_len: int | None
@@ -49,12 +57,16 @@ class Setting:
             raise ValueError(f"scaling needs the field {name!r}{rule}")
         return value
 
-    def number(self, name: str, default: float | None = None, *, minimum: float = 0.0) -> float:
+    def number(
+        self, name: str, default: float | None = None, *, minimum: float = 0.0
+    ) -> float:
         """Return a field as a float, positive and at least `minimum`."""
         value = self.field(name, default)
         found = check_real(f"scaling[{name!r}]", value, positive=not minimum)
         if found < minimum:
-            raise ValueError(f"scaling[{name!r}] must be at least {minimum:g}, got {value!r}")
+            raise ValueError(
+                f"scaling[{name!r}] must be at least {minimum:g}, got {value!r}"
+            )
         return found
 
     def trained_len(self) -> int:
@@ -79,7 +91,9 @@ class Setting:
             raise ValueError(f"scaling[{name!r}] must be {rule}, got {value!r}")
         found = np.array([check_real(f"scaling[{name!r}]", each) for each in value])
         if (found <= 0).any():
-            raise ValueError(f"scaling[{name!r}] must hold positive numbers, got {value!r}")
+            raise ValueError(
+                f"scaling[{name!r}] must hold positive numbers, got {value!r}"
+            )
         return found
 
 
@@ -135,7 +149,9 @@ def _dynamic(setting: Setting) -> tuple[Floats, float]:
         raise ValueError("scaling of type 'dynamic' needs max_position_embeddings")
     else:
         stretch = factor * max(setting.seq_len or limit, limit) / limit - (factor - 1)
-    return angular_frequencies(width, base=setting.base * stretch ** (width / (width - 2))), 1.0
+    return angular_frequencies(
+        width, base=setting.base * stretch ** (width / (width - 2))
+    ), 1.0
 
 
 def _ntk(setting: Setting) -> tuple[Floats, float]:
@@ -158,7 +174,9 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
         rule = f"at least {ORIGINAL} = {trained}, got {setting.max_position_embeddings}"
         raise ValueError(f"max_position_embeddings must be {rule}")
     if setting.base <= 1:
-        raise ValueError(f"base must be above 1 for scaling of type 'yarn', got {setting.base!r}")
+        raise ValueError(
+            f"base must be above 1 for scaling of type 'yarn', got {setting.base!r}"
+        )
     fast, slow = setting.number("beta_fast", 32.0), setting.number("beta_slow", 1.0)
     if fast < slow:
         rule = f"must not be below beta_slow = {slow:g}, got {fast:g}"
@@ -166,7 +184,11 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
 
     def pair_with(turns: float) -> float:
         """Return the fractional index of the pair that makes `turns` over the trained length."""
-        return width * math.log(trained / (turns * 2 * math.pi)) / (2 * math.log(setting.base))
+        return (
+            width
+            * math.log(trained / (turns * 2 * math.pi))
+            / (2 * math.log(setting.base))
+        )
 
     low, high = pair_with(fast), pair_with(slow)
     truncate = setting.fields.get("truncate", True)
@@ -194,7 +216,9 @@ def _longrope(setting: Setting) -> tuple[Floats, float]:
     beyond = (setting.seq_len or 0) > trained
     chosen, mscale = (long, "long_mscale") if beyond else (short, "short_mscale")
     usual = math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 else 1.0
-    name = mscale if mscale in setting.fields else "attention_factor"  # Phi-3.5-MoE has mscale
+    name = (
+        mscale if mscale in setting.fields else "attention_factor"
+    )  # Phi-3.5-MoE has mscale
     return setting.omega / chosen, setting.number(name, usual)
 
 
@@ -212,12 +236,16 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
     return (1 - kept) * omega / factor + kept * omega, 1.0
 
 
-def _entry(name: str, rule: Rule, required: str = "", optional: str = "", *more: str) -> Scaling:
+def _entry(
+    name: str, rule: Rule, required: str = "", optional: str = "", *more: str
+) -> Scaling:
     needed = frozenset(required.split())
     return Scaling(name, rule, needed, needed.union(optional.split()), more)
 
 
-BLENDED = f"{ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"
+BLENDED = (
+    f"{ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"
+)
 LISTED = f"factor {ORIGINAL} attention_factor short_mscale long_mscale"
 _ALL = (
     _entry("default", lambda setting: (setting.omega, 1.0), "", "", "mrope"),
@@ -250,7 +278,9 @@ def _scaling(fields: Mapping[str, Any]) -> Scaling:
             raise ValueError(f"scaling['rope_type'] and scaling['type'] differ: {both}")
     if not kind and any(isinstance(value, Mapping) for value in fields.values()):
         kinds = ", ".join(sorted(fields))
-        raise ValueError(f"scaling has a mapping for each kind of layer, {kinds}: pass one of them")
+        raise ValueError(
+            f"scaling has a mapping for each kind of layer, {kinds}: pass one of them"
+        )
     return kind or SCALINGS["default"]
 
 
@@ -302,15 +332,21 @@ def rotary_frequencies(
     number = check_real("base", 10_000.0 if base is None else base, positive=True)
     if scaling is not None and not isinstance(scaling, Mapping):
         raise TypeError(f"scaling must be a mapping, got {scaling!r}")
-    fields = {name: value for name, value in (scaling or {}).items() if value is not None}
+    fields = {
+        name: value for name, value in (scaling or {}).items() if value is not None
+    }
     kind = _scaling(fields)
     unknown = sorted(map(str, set(fields) - kind.fields - SHARED))
     if unknown:
-        raise ValueError(f"scaling has an unknown field for type {kind.name!r}: {unknown[0]!r}")
+        raise ValueError(
+            f"scaling has an unknown field for type {kind.name!r}: {unknown[0]!r}"
+        )
     if "rope_theta" in fields:
         theta = check_real("base", fields["rope_theta"], positive=True)
         if base is not None and theta != number:
-            raise ValueError(f"scaling['rope_theta'] is {theta:g}, but base is {number:g}")
+            raise ValueError(
+                f"scaling['rope_theta'] is {theta:g}, but base is {number:g}"
+            )
         number = theta
     lengths = {"max_position_embeddings": max_position_embeddings, "seq_len": seq_len}
     for name in [name for name, value in lengths.items() if value is not None]:
@@ -319,7 +355,9 @@ def rotary_frequencies(
     share = setting.number("partial_rotary_factor", 1.0)
     rotated = int(width * share)
     if share > 1:
-        raise ValueError(f"scaling['partial_rotary_factor'] must be at most 1, got {share:g}")
+        raise ValueError(
+            f"scaling['partial_rotary_factor'] must be at most 1, got {share:g}"
+        )
     if kind.name == "proportional":
         return kind.rule(setting)
     if rotated % 2 or not rotated:

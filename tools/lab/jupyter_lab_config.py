@@ -9,5 +9,7 @@ from pages import Pages
 c = get_config()  # noqa: F821 (JupyterLab's loader has it)
 c.LabApp.default_url = "/lab/tree/index.md"
 c.LabApp.custom_css = True
-c.ServerApp.tornado_settings = {"static_custom_path": [str(Path(__file__).parent)]}  # custom.css
+c.ServerApp.tornado_settings = {
+    "static_custom_path": [str(Path(__file__).parent)]
+}  # custom.css
 c.ServerApp.contents_manager_class = Pages

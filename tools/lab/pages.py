@@ -16,7 +16,9 @@ from sphinx_posenc.claims import as_markdown
 
 MODULE = re.compile(r"(?ms)^```\{eval-rst\}\n\.\. automodule:: ([\w.]+)\n.*?^```$")
 TERM = re.compile(r"^(\S[^\n]*)\n  (?=\S)", re.MULTILINE)
-BOXES = re.compile(r"^:{4,}(\{container\}.*)?\n", re.MULTILINE)  # of cells, for their style
+BOXES = re.compile(
+    r"^:{4,}(\{container\}.*)?\n", re.MULTILINE
+)  # of cells, for their style
 GLOSSARY = re.compile(r"(?<=^:::\{glossary\}\n).*?(?=^:::$)", re.MULTILINE | re.DOTALL)
 
 

@@ -38,19 +38,28 @@ def shrink(path, modules):
         files = {name: archive.read(name) for name in sorted(archive.namelist())}
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
-            if name.endswith("/") or any(fnmatch(name, each) for each in LEFT_OUT.split()):
+            if name.endswith("/") or any(
+                fnmatch(name, each) for each in LEFT_OUT.split()
+            ):
                 continue
-            module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            module = (
+                name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            )
             if name.endswith(".py") and module in modules:
                 level = 0 if name == DOCUMENTED else 2
                 code = compile(content, name, "exec", dont_inherit=True, optimize=level)
-                name, content = f"{name}c", bytes(_code_to_hash_pyc(code, bytes(8), False))
+                name, content = (
+                    f"{name}c",
+                    bytes(_code_to_hash_pyc(code, bytes(8), False)),
+                )
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content, compresslevel=9)
 
 
-archives = [path for path in Path("/files").iterdir() if path.suffix in (".whl", ".zip")]
+archives = [
+    path for path in Path("/files").iterdir() if path.suffix in (".whl", ".zip")
+]
 for path in archives:
     with zipfile.ZipFile(path) as archive:
         if path.suffix == ".whl":

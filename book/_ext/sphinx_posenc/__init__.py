@@ -38,7 +38,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
         theme,
     )
 
-    def change_body(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+    def change_body(
+        app: Sphinx, page: str, template: str, context: Any, doctree: Any
+    ) -> None:
         """Post-process a page's body; the search page and the index have none."""
         if body := context.get("body"):
             context["body"] = optimization.size_images(app, theme.boxed(body))
@@ -51,7 +53,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
             optimization.finish(app)
             browser_files.copy_python(app.outdir)
 
-    app.add_config_value("html_optimized", True, "html")  # False: pages as Sphinx writes them
+    app.add_config_value(
+        "html_optimized", True, "html"
+    )  # False: pages as Sphinx writes them
     app.add_config_value("redirects", {}, "html")  # old page to new page
     app.add_config_value("repository", "", "html")
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
@@ -64,7 +68,11 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for event, priority, handler in [
         ("config-inited", BEFORE, metadata.read_environment),
         ("source-read", BEFORE, cross_references.write_myst),
-        ("doctree-read", BEFORE, live_figures.replace_outputs),  # before Sphinx collects images
+        (
+            "doctree-read",
+            BEFORE,
+            live_figures.replace_outputs,
+        ),  # before Sphinx collects images
         ("doctree-read", AFTER, claims.finish_tables),
         ("doctree-read", AFTER, claims.tie),
         ("doctree-read", AFTER, metadata.summarize),

@@ -23,16 +23,23 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[2]
 OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
-OFFLINE = "offline.js"  # at the root, since a service worker controls only pages below it
+OFFLINE = (
+    "offline.js"  # at the root, since a service worker controls only pages below it
+)
 OWN_PAGES = ("book/config", "book/try")
-SHARED = HERE / "slices.py", HERE / "svg_theme.py"  # the page's kernel imports these, too
+SHARED = (
+    HERE / "slices.py",
+    HERE / "svg_theme.py",
+)  # the page's kernel imports these, too
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
 @cache
 def own_files() -> dict[str, bytes]:
     """The files that the book adds to Pyodide: scripts, a stylesheet, and `package`."""
-    scripts = {p.name: jsmin(p.read_text("utf-8")).encode() for p in sorted(OWN.glob("*.js"))}
+    scripts = {
+        p.name: jsmin(p.read_text("utf-8")).encode() for p in sorted(OWN.glob("*.js"))
+    }
     figures = jsmin(widgets.script(*widgets.FIGURES)).encode()
     others = {"page.css": (OWN / "page.css").read_bytes(), "figures.js": figures}
     return {**scripts, **others, "posenc.zip": package()}
@@ -40,7 +47,9 @@ def own_files() -> dict[str, bytes]:
 
 def package() -> bytes:
     """A reproducible zip of posenc, the chapters' data and the kernel."""
-    packed = {p: p.relative_to(ROOT / "src") for p in (ROOT / "src" / "posenc").rglob("*.*")}
+    packed = {
+        p: p.relative_to(ROOT / "src") for p in (ROOT / "src" / "posenc").rglob("*.*")
+    }
     packed |= {p: p.relative_to(ROOT) for p in (ROOT / "notebooks" / "data").iterdir()}
     packed |= {p: Path(p.name) for p in (*OWN.glob("*.py"), *SHARED)}
     out = BytesIO()
@@ -60,7 +69,9 @@ def folder() -> str:
     return f"python/{total.hexdigest()[:10]}/"
 
 
-def name_folder(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+def name_folder(
+    app: Sphinx, page: str, template: str, context: Any, doctree: Any
+) -> None:
     """Pass the folder to pages that run Python (see _templates/layout.html)."""
     if doctree and (page.startswith("notebooks/") or page in OWN_PAGES):
         context["python"] = folder()

@@ -22,9 +22,13 @@ def card(app: Sphinx, row: nodes.Element) -> nodes.Element:
 
 def deal(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Replace the tables of chapters on the first page by cards."""
-    for table in [*doctree.findall(nodes.table)] if docname == app.config.root_doc else []:
+    for table in (
+        [*doctree.findall(nodes.table)] if docname == app.config.root_doc else []
+    ):
         head, *rows = table.findall(nodes.row)
         if head[0].astext() == "No.":
             part = nodes.paragraph("", head[1].astext(), classes=["part"])
             cards = [card(app, row) for row in rows]
-            table.parent.replace(table, [part, nodes.container("", *cards, classes=["cards"])])
+            table.parent.replace(
+                table, [part, nodes.container("", *cards, classes=["cards"])]
+            )

@@ -67,7 +67,9 @@ def as_markdown(text: str, root: Path) -> str:
                 lines.append([row["verdict"], row["claim"], row["id"][:2], place])
             elif row["id"].startswith(document) and row["verdict"] != "holds":
                 lines.append([row["claim"], row["truth"], place])
-        escaped = (" | ".join(cell.replace("|", r"\|") for cell in line) for line in lines)
+        escaped = (
+            " | ".join(cell.replace("|", r"\|") for cell in line) for line in lines
+        )
         return "\n".join(f"| {line} |" for line in escaped)
 
     return DIRECTIVE.sub(table, text)
@@ -84,7 +86,9 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
     if app.env.docname not in ("book/claims", "book/errata"):
         return
     for table in doctree.findall(nodes.table):
-        table["classes"] = ["ledger", "mistakes"][: 1 + (app.env.docname == "book/errata")]
+        table["classes"] = ["ledger", "mistakes"][
+            : 1 + (app.env.docname == "book/errata")
+        ]
     if app.env.docname == "book/claims":
         rows = ledger(Path(app.srcdir))
         for row, shown in zip(rows, list(table.findall(nodes.row))[1:], strict=True):
@@ -96,14 +100,21 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
             f"within limits, and {found['fails']} fail. Type a document, a verdict or other words, "
             "such as “S3 fails”, to see their rows alone."
         )
-        above = [nodes.paragraph("", count), nodes.raw("", FINDER.format("claim"), format="html")]
+        above = [
+            nodes.paragraph("", count),
+            nodes.raw("", FINDER.format("claim"), format="html"),
+        ]
         table.parent.insert(table.parent.index(table), above)
 
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:
     """Link ids in boxes and the ledger to each other."""
     named = set()
-    boxes = [box for box in doctree.findall(nodes.admonition) if "documents" in box["classes"]]
+    boxes = [
+        box
+        for box in doctree.findall(nodes.admonition)
+        if "documents" in box["classes"]
+    ]
     for code in [code for box in boxes for code in box.findall(nodes.literal)]:
         claim = code.astext()
         if CLAIM.fullmatch(claim) and claim not in named:
@@ -111,6 +122,10 @@ def tie(app: Sphinx, doctree: nodes.document) -> None:
             there = nodes.inline(classes=["claim"])
             code.replace_self(there)
             options = {"refdomain": "std", "reftype": "ref", "refdoc": app.env.docname}
-            options |= {"reftarget": f"row-{claim}".lower(), "refexplicit": True, "refwarn": True}
+            options |= {
+                "reftarget": f"row-{claim}".lower(),
+                "refexplicit": True,
+                "refwarn": True,
+            }
             there += addnodes.pending_xref("", nodes.inline("", "", code), **options)
             place(app.env, there, f"claim-{claim}")

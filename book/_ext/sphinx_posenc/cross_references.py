@@ -45,31 +45,46 @@ TITLE = re.compile(r"^# (.+)$", re.MULTILINE)
 HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 LABEL = re.compile(r"^(?::{3,}\{exercise\} |:label: |:name: |\()([\w-]+)", re.MULTILINE)
 GENERATED = re.compile("(term|claim|row|module)-")  # the build warns of these
-THREAD = re.compile(r"\[([\w.-]*)#(\d+)\]\(https://github\.com/[\w.-]+/([\w.-]+)/\w+/(\d+)")
-FREE = re.compile(r"[a-z`]\D*")  # the author's own wording, with no number, title or label
+THREAD = re.compile(
+    r"\[([\w.-]*)#(\d+)\]\(https://github\.com/[\w.-]+/([\w.-]+)/\w+/(\d+)"
+)
+FREE = re.compile(
+    r"[a-z`]\D*"
+)  # the author's own wording, with no number, title or label
 
 
 def label(key: str, entry: Entry) -> str:
     """Up to two names, or the first and "et al.", and the year; a document's is its key."""
     if re.fullmatch(r"S\d", key):
         return key
-    names = [" ".join([*p.prelast_names, *p.last_names]) for p in entry.persons["author"]]
+    names = [
+        " ".join([*p.prelast_names, *p.last_names]) for p in entry.persons["author"]
+    ]
     shown = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
     return f"{Text.from_latex(shown)}, {entry.fields['year']}"
 
 
 def labels(path: Path) -> dict[str, str]:
     """The label of each reference, by key."""
-    return {key: label(key, entry) for key, entry in parse_file(path, "bibtex").entries.items()}
+    return {
+        key: label(key, entry)
+        for key, entry in parse_file(path, "bibtex").entries.items()
+    }
 
 
 def listing(path: Path) -> str:
     """The list of references in Markdown, with an anchor for each."""
     names, backend = labels(path), Backend()
-    entries = Style().format_bibliography(parse_file(path, "bibtex"))  # ordered by author
+    entries = Style().format_bibliography(
+        parse_file(path, "bibtex")
+    )  # ordered by author
     lines = []
-    for entry in sorted(entries, key=lambda e: e.key if names[e.key] == e.key else "later"):
-        text = re.sub(r"\\([.()+-])", r"\1", " ".join(entry.text.render(backend).split()))
+    for entry in sorted(
+        entries, key=lambda e: e.key if names[e.key] == e.key else "later"
+    ):
+        text = re.sub(
+            r"\\([.()+-])", r"\1", " ".join(entry.text.render(backend).split())
+        )
         lines.append(f'- <a id="{entry.key}"></a>**{names[entry.key]}.** {text}')
     return "\n".join(lines)
 
@@ -79,17 +94,23 @@ class Book:
 
     def __init__(self, root: Path) -> None:
         toc = yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))
-        files = [toc["root"]] + [c["file"] for p in toc.get("parts", ()) for c in p["chapters"]]
+        files = [toc["root"]] + [
+            c["file"] for p in toc.get("parts", ()) for c in p["chapters"]
+        ]
         bib = root / "book" / "references.bib"
         self.root, self.labels = root, labels(bib) if bib.exists() else {}
-        self.texts: dict[str, list[str]] = {}  # of a page, or of each cell of a notebook
+        self.texts: dict[
+            str, list[str]
+        ] = {}  # of a page, or of each cell of a notebook
         self.titles: dict[str, str] = {}
         self.numbers: dict[str, int] = {}
         self.places: dict[str, dict[str, tuple[str, str]]] = {}  # kind and number
         for file in files:
             if (path := root / f"{file}.ipynb").exists():
                 cells = read_notebook(path)["cells"]
-                texts = [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+                texts = [
+                    cell["source"] for cell in cells if cell["cell_type"] == "markdown"
+                ]
                 self.add(f"{file}.ipynb", texts)
             elif (path := root / f"{file}.md").exists():
                 self.add(f"{file}.md", [path.read_text(encoding="utf-8")])
@@ -103,19 +124,33 @@ class Book:
                 return  # the page before chapter 1 and its figures are unnumbered
             self.numbers[page] = number = len(self.numbers) + 1
             for kind, form in PLACES.items():
-                names = [found["name"] for text in texts for found in form.finditer(text)]
-                places |= {name: (kind, f"{number}.{n}") for n, name in enumerate(names, 1)}
+                names = [
+                    found["name"] for text in texts for found in form.finditer(text)
+                ]
+                places |= {
+                    name: (kind, f"{number}.{n}") for n, name in enumerate(names, 1)
+                }
 
     def path(self, here: str, link: str) -> str:
         """The target page of a link on page `here`, relative to the book's root."""
-        return posixpath.normpath(posixpath.join(posixpath.dirname(here), link)) if link else here
+        return (
+            posixpath.normpath(posixpath.join(posixpath.dirname(here), link))
+            if link
+            else here
+        )
 
     @cache  # noqa: B019 - a book lives as long as the process
     def anchors(self, page: str) -> set[str]:
         """The anchors that a page's text defines: headings, labels, ``<a id="…">``."""
         text = "\n\n".join(self.texts[page])
-        headings = (re.sub(r"[`*$]|<[^>]*>", "", title) for title in HEADING.findall(text))
-        return {*ANCHOR.findall(text), *LABEL.findall(text), *map(default_slugify, headings)}
+        headings = (
+            re.sub(r"[`*$]|<[^>]*>", "", title) for title in HEADING.findall(text)
+        )
+        return {
+            *ANCHOR.findall(text),
+            *LABEL.findall(text),
+            *map(default_slugify, headings),
+        }
 
     def dead_links(self, here: str) -> Iterator[str]:
         """Describe links of a page to a missing anchor, with the nearest, or to another thread."""
@@ -125,7 +160,11 @@ class Book:
                 yield f"{here}: [{name}#{said}] leads to {repository}#{number}"
         for found in LINK.finditer(text):
             page, anchor = self.path(here, found["path"] or ""), found["anchor"]
-            known = self.anchors(page) if page in self.titles.keys() - {REFERENCES} else {anchor}
+            known = (
+                self.anchors(page)
+                if page in self.titles.keys() - {REFERENCES}
+                else {anchor}
+            )
             if anchor and anchor not in known and not GENERATED.match(anchor):
                 near = difflib.get_close_matches(anchor, known, 1, 0)
                 yield f"{here}: {page} has no #{anchor}; the nearest is #{''.join(near)}"
@@ -141,7 +180,9 @@ class Book:
             return text if text == told else label
         if anchor in self.places.get(page, ()):
             kind, number = self.places[page][anchor]
-            name = f"({number})" if kind == "equation" else f"{kind.capitalize()} {number}"
+            name = (
+                f"({number})" if kind == "equation" else f"{kind.capitalize()} {number}"
+            )
             return NUMBER.sub(number, text) if NUMBER.search(text) else name
         if page in self.numbers and CHAPTER.search(text):
             return CHAPTER.sub(rf"\g<1>{self.numbers[page]}", text)
@@ -193,10 +234,14 @@ def check(app: Sphinx, env: BuildEnvironment) -> None:
     book = book_of(app)
     for page, texts in book.texts.items():
         now = [line for text in texts for line in text.split("\n")]
-        right = [line for text in texts for line in book.restate(page, text).split("\n")]
+        right = [
+            line for text in texts for line in book.restate(page, text).split("\n")
+        ]
         for line, should in zip(now, right, strict=False):
             if line != should:
-                logger.warning("%s: %r should be %r: run make references", page, line, should)
+                logger.warning(
+                    "%s: %r should be %r: run make references", page, line, should
+                )
         for problem in book.dead_links(page):
             logger.warning(problem)
     for page, places in book.places.items():
@@ -205,4 +250,6 @@ def check(app: Sphinx, env: BuildEnvironment) -> None:
         for name, (kind, number) in places.items():
             shown = numbers.get(f"equation-{name}" if kind == "equation" else name, ())
             if ".".join(map(str, shown)) != number:
-                logger.warning("%s: %s is %s here, but %s in Sphinx", page, name, number, shown)
+                logger.warning(
+                    "%s: %s is %s here, but %s in Sphinx", page, name, number, shown
+                )

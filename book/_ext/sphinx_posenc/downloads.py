@@ -24,7 +24,11 @@ def quoted(box: re.Match[str]) -> str:
         title = kind.capitalize()
     label = re.search(r"^:label: (ex-\S+)", box["options"], re.MULTILINE)
     anchor = f'<a id="{label[1]}"></a>\n\n' if label else ""
-    lines = [f"**{title}**", "", *BOX.sub(quoted, box["body"]).removesuffix("\n").split("\n")]
+    lines = [
+        f"**{title}**",
+        "",
+        *BOX.sub(quoted, box["body"]).removesuffix("\n").split("\n"),
+    ]
     return anchor + "\n".join(f"> {line}".rstrip() for line in lines) + box["end"]
 
 
@@ -56,13 +60,22 @@ def preparation(repository: str, commit: str) -> Cell:
         "--extra-index-url https://download.pytorch.org/whl/cpu",
         "    %cd book/notebooks",
     ]
-    cell = {"cell_type": "code", "execution_count": None, "id": "install", "metadata": {}}
+    cell = {
+        "cell_type": "code",
+        "execution_count": None,
+        "id": "install",
+        "metadata": {},
+    }
     return cell | {"outputs": [], "source": "\n".join(lines)}
 
 
 def write(app: Sphinx) -> None:
     """Overwrite Sphinx's copies of the notebooks."""
-    book, site, commit = book_of(app), app.config.html_baseurl, os.environ.get("GITHUB_SHA")
+    book, site, commit = (
+        book_of(app),
+        app.config.html_baseurl,
+        os.environ.get("GITHUB_SHA"),
+    )
     repository = app.config.repository
     for page in book.places:
         notebook = read_notebook(book.root / page)
@@ -75,4 +88,6 @@ def write(app: Sphinx) -> None:
             first = [cell["cell_type"] for cell in cells].index("code")
             cells.insert(first, preparation(repository, commit))
         path = app.outdir / "_sources" / page
-        path.write_text(json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8")
+        path.write_text(
+            json.dumps(notebook, indent=1, ensure_ascii=False) + "\n", "utf-8"
+        )

@@ -46,14 +46,18 @@ def fold_box(box: nodes.Element) -> None:
 
 def comment_of(cell: nodes.Node) -> str:
     """The first line of a cell's code, without the sign of a comment."""
-    return next(cell.findall(nodes.literal_block)).astext().partition("\n")[0].lstrip("# ")
+    return (
+        next(cell.findall(nodes.literal_block)).astext().partition("\n")[0].lstrip("# ")
+    )
 
 
 def fold_code(folded: nodes.Element) -> None:
     """Make a cell's code a fold, below the picture if it draws one and prints nothing else."""
     cell, line, classes = folded.parent, comment_of(folded), ["fold"]
     cell.remove(folded)
-    draws = len(cell) and len(cell[-1]) == 1 and next(cell[-1].findall(nodes.image), None)
+    draws = (
+        len(cell) and len(cell[-1]) == 1 and next(cell[-1].findall(nodes.image), None)
+    )
     if draws:
         line, classes = f"Code: {line[0].lower()}{line[1:]}", ["fold", "below"]
     fold = Fold("", Summary("", line), *folded.children, classes=classes)
@@ -62,16 +66,22 @@ def fold_code(folded: nodes.Element) -> None:
 
 def is_guard(node: nodes.Node) -> bool:
     """Whether a node is a folded cell that only guards."""
-    is_cell = isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
+    is_cell = (
+        isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
+    )
     return is_cell and isinstance(node[0], Fold) and bool(GUARD.match(comment_of(node)))
 
 
 def join_guards(section: nodes.Element) -> None:
     """Put each run of guards of a section, or of a solution, into one fold."""
-    for guards, run in [(key, [*run]) for key, run in groupby(section.children, is_guard)]:
+    for guards, run in [
+        (key, [*run]) for key, run in groupby(section.children, is_guard)
+    ]:
         if guards and len(run) > 1:
             summary = Summary("", f"{len(run)} checks")
-            section.replace(run[0], both := Fold("", summary, classes=["fold", "checks"]))
+            section.replace(
+                run[0], both := Fold("", summary, classes=["fold", "checks"])
+            )
             for cell in run[1:]:
                 section.remove(cell)
             both += run
@@ -97,7 +107,9 @@ def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
             fold_box(box)
     for code in [*doctree.findall(HideCodeCellNode)]:
         fold_code(code)
-    for opening in [each for each in doctree.findall(Fold) if "opening" in each["classes"]]:
+    for opening in [
+        each for each in doctree.findall(Fold) if "opening" in each["classes"]
+    ]:
         take_in(opening)
     for part in [*doctree.findall(nodes.section), *doctree.findall(Fold)]:
         join_guards(part)

@@ -29,7 +29,9 @@ def script(*kinds: str) -> str:
 def live(kind: str, state: dict[str, Any], image: nodes.image) -> list[nodes.Node]:
     """The element, with its picture inside."""
     attributes = {"kind": kind.lower(), **state}
-    pairs = (f'{name.replace("_", "-")}="{escape(str(v))}"' for name, v in attributes.items())
+    pairs = (
+        f'{name.replace("_", "-")}="{escape(str(v))}"' for name, v in attributes.items()
+    )
     start = nodes.raw("", f"<posenc-figure {' '.join(pairs)}>", format="html")
     return [start, image, nodes.raw("", "</posenc-figure>", format="html")]
 
@@ -39,7 +41,9 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
     for cell in list(doctree.findall(nodes.container)):
         if figure := cell.get("cell_metadata", {}).get("figure"):  # set by `to_myst`
             image = next(cell.findall(nodes.image))
-            image.parent.parent.replace_self(live(figure["kind"], figure["state"], image))
+            image.parent.parent.replace_self(
+                live(figure["kind"], figure["state"], image)
+            )
     for image in list(doctree.findall(nodes.image)):  # on other pages
         for kind, figure in widgets.FIGURES.items():
             if f"live-{kind.lower()}" in image.get("classes", ()):
@@ -48,17 +52,27 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(widget.picture(), encoding="utf-8")
                 image["uri"] = "/" + Path(os.path.relpath(path, app.srcdir)).as_posix()
-                image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
+                image.parent.replace(
+                    image, live(kind, widget.state(), image.deepcopy())
+                )
 
 
-def add_script(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+def add_script(
+    app: Sphinx, page: str, template: str, context: Any, doctree: Any
+) -> None:
     """Inline the scripts of a page's figures into its head."""
     kinds = re.findall(r'<posenc-figure kind="(\w+)', context.get("body") or "")
     if kinds:
-        app.add_js_file(None, body=script(*sorted({kind.capitalize() for kind in kinds})))
+        app.add_js_file(
+            None, body=script(*sorted({kind.capitalize() for kind in kinds}))
+        )
 
 
 def embeds(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
     """Yield a standalone page for each kind of figure, for other sites' iframes."""
     for kind in widgets.FIGURES:
-        yield f"embed/{kind.lower()}", {"kind": kind, "script": script(kind)}, "embed.html"
+        yield (
+            f"embed/{kind.lower()}",
+            {"kind": kind, "script": script(kind)},
+            "embed.html",
+        )

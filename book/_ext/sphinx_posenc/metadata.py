@@ -44,7 +44,9 @@ def summarize(app: Sphinx, doctree: nodes.document) -> None:
     app.env.metadata[app.env.docname]["description"] = whole[0] if whole else text
 
 
-def describe(app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any) -> None:
+def describe(
+    app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
+) -> None:
     """Add description and addresses to a page's context."""
     kept, url = app.env.metadata.get(page, {}), app.config.html_baseurl
     context["description"] = kept.get("description", WITHOUT_TEXT.get(page))
@@ -64,4 +66,6 @@ def from_anywhere(html: str, url: str) -> str:
     """Make a page's links root-relative: the 404 page is served at any address."""
     root = re.sub(r"^\w+://[^/]*", "", url)
     html = html.replace('data-content_root="./"', f'data-content_root="{root}"')
-    return re.sub(r'( (?:href|src|action)=")(?![#/]|\w+:)(?:\./)?', rf"\g<1>{root}", html)
+    return re.sub(
+        r'( (?:href|src|action)=")(?![#/]|\w+:)(?:\./)?', rf"\g<1>{root}", html
+    )

@@ -54,7 +54,9 @@ def read_notebook(path: Path) -> dict[str, Any]:
     try:
         notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(f"{path} isn't valid JSON ({error}): restore it from git") from error
+        raise ValueError(
+            f"{path} isn't valid JSON ({error}): restore it from git"
+        ) from error
     for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
     return notebook
@@ -67,7 +69,9 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
     text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
     for box in (each for each in BOX.finditer(text) if each["kind"] == "solution"):
         yield False, text[end : box.start()]
-        start = f":::{{solution-start}} {box['title']}\n{box['options'].rstrip()}\n:::\n"
+        start = (
+            f":::{{solution-start}} {box['title']}\n{box['options'].rstrip()}\n:::\n"
+        )
         yield True, f"{start}\n{box['body'].strip()}"
         end = box.end()
     yield False, text[end:]
@@ -75,21 +79,32 @@ def pieces(text: str) -> Iterator[tuple[bool, str]]:
 
 def to_myst(cells: list[Cell]) -> Iterator[Cell]:
     """Convert a chapter's cells for myst-nb and sphinx-exercise."""
-    from posenc.book.widgets import MIME  # slow to import, and link checks don't need it
+    from posenc.book.widgets import (
+        MIME,
+    )  # slow to import, and link checks don't need it
 
     end = {"cell_type": "markdown", "metadata": {}, "source": ":::{solution-end}\n:::"}
     inside, figure = False, None
     for cell in cells:
         parts = [(False, cell["source"])]
         if cell["cell_type"] != "markdown":
-            kinds = [kind for output in cell.get("outputs", []) for kind in output.get("data", {})]
+            kinds = [
+                kind
+                for output in cell.get("outputs", [])
+                for kind in output.get("data", {})
+            ]
             figure = cell if any(kind.startswith("image/") for kind in kinds) else None
-            for output in cell.get("outputs", []):  # myst-nb doesn't know the type of live figures
+            for output in cell.get(
+                "outputs", []
+            ):  # myst-nb doesn't know the type of live figures
                 if live := output.get("data", {}).pop(MIME, None):
                     cell["metadata"]["figure"] = live
         elif figure and (caption := CAPTION.match(cell["source"])):
             options = figure["metadata"].setdefault("mystnb", {})
-            options["figure"] = {"name": caption["name"], "caption": caption["text"].strip()}
+            options["figure"] = {
+                "name": caption["name"],
+                "caption": caption["text"].strip(),
+            }
             continue
         else:
             parts = [part for part in pieces(cell["source"]) if part[1].strip()]
@@ -137,4 +152,6 @@ class Places(SphinxPostTransform):
                 place = anchors.get(name.lower())
             if place:
                 text = link[0].deepcopy()
-                link.replace_self(make_refnode(self.app.builder, link["refdoc"], *place, text))
+                link.replace_self(
+                    make_refnode(self.app.builder, link["refdoc"], *place, text)
+                )

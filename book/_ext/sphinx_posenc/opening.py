@@ -33,7 +33,10 @@ def minutes(node: nodes.Node, main: bool) -> float:
         return FORMULA
     if isinstance(node, nodes.literal_block):
         code = [line for line in node.astext().split("\n") if line.strip()]
-        return sum(not line.startswith(("import ", "from ")) for line in code) / LINES_PER_MINUTE
+        return (
+            sum(not line.startswith(("import ", "from ")) for line in code)
+            / LINES_PER_MINUTE
+        )
     if isinstance(node, nodes.TextElement):
         return len(node.astext().split()) / WORDS_PER_MINUTE
     if node.get("nb_element") == "cell_code_output" or isinstance(node, nodes.raw):
@@ -44,16 +47,30 @@ def minutes(node: nodes.Node, main: bool) -> float:
 
 def runs(doctree: nodes.document) -> str:
     """Mark the cells that need torch, and say how many run in the page."""
-    cells = [c for c in doctree.findall(nodes.container) if c.get("nb_element") == "cell_code"]
-    for alone in [c for c in cells if "tag_remove-input" in c["classes"]]:  # a picture without code
+    cells = [
+        c
+        for c in doctree.findall(nodes.container)
+        if c.get("nb_element") == "cell_code"
+    ]
+    for alone in [
+        c for c in cells if "tag_remove-input" in c["classes"]
+    ]:  # a picture without code
         cells.remove(alone)
         alone["classes"].remove("cell")
     sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
     tagged = [n for n, cell in enumerate(cells) if "tag_needs-torch" in cell["classes"]]
-    needy = [c for c, needs in zip(cells, needing_torch(sources, tagged), strict=True) if needs]
+    needy = [
+        c
+        for c, needs in zip(cells, needing_torch(sources, tagged), strict=True)
+        if needs
+    ]
     for cell in needy:
         cell["classes"].append("needs-torch")
-    count = f"{len(cells) - len(needy)} of {len(cells)} cells run" if needy else "all cells run"
+    count = (
+        f"{len(cells) - len(needy)} of {len(cells)} cells run"
+        if needy
+        else "all cells run"
+    )
     return f" · {count} in the page" if cells else ""
 
 
@@ -64,13 +81,19 @@ def tell(app: Sphinx, doctree: nodes.document) -> None:
     if not app.env.doc2path(app.env.docname).endswith(".ipynb"):
         return
     main, whole = (max(1, round(minutes(doctree, which))) for which in (True, False))
-    text = f"{main} minutes, {whole} with everything folded" if whole > main else f"{main} minutes"
+    text = (
+        f"{main} minutes, {whole} with everything folded"
+        if whole > main
+        else f"{main} minutes"
+    )
     text += runs(doctree)
     for part in doctree.findall(nodes.section):
         if SKIPPED.search(part[0].astext()):
             part["classes"].append("skippable")
     title = next(doctree.findall(nodes.title))
-    boxes = [box for box in doctree.findall(nodes.admonition) if "opening" in box["classes"]]
+    boxes = [
+        box for box in doctree.findall(nodes.admonition) if "opening" in box["classes"]
+    ]
     if boxes:
         boxes[0][0].insert(1, nodes.Text(f" · {text}"))
     else:

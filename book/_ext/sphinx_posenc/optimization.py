@@ -51,7 +51,9 @@ CLEAN = {"skip_comments": True, "skip_whitespace": True}
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 
-def load_merged(app: Sphinx, page: str, template: str, context: Any, doctree: Any) -> None:
+def load_merged(
+    app: Sphinx, page: str, template: str, context: Any, doctree: Any
+) -> None:
     """Make a page load the merged files (see webpack-macros.html), and no script but the book's."""
     context["styles"], context["last_script"] = theme.STYLES, "book.js"
     context["script_files"].clear()
@@ -69,7 +71,9 @@ def size_images(app: Sphinx, body: str) -> str:
         path = app.srcdir / paths[Path(unquote(found[1])).name]
         width, height = map(round, imagesize.get(path))
         lazy = ' loading="lazy"' if next(before) else ""
-        stacked = stack(path.read_text(encoding="utf-8")) if path.suffix == ".svg" else None
+        stacked = (
+            stack(path.read_text(encoding="utf-8")) if path.suffix == ".svg" else None
+        )
         ratio = f' style="--stacked: {stacked[1]:.3f}"' if stacked else ""
         return f'<img width="{width}" height="{height}" decoding="async"{lazy}{ratio}'
 
@@ -86,7 +90,9 @@ def read_style(path: Path, folder: Path) -> str:
         file = os.path.relpath(path.parent / target.partition("?")[0], folder)
         return f'url("{Path(file).as_posix()}")'
 
-    css = re.sub(r"@charset [^;]*;|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S)
+    css = re.sub(
+        r"@charset [^;]*;|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S
+    )
     return URL.sub(address, css)
 
 
@@ -111,16 +117,23 @@ def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
         if rule.type == "qualified-rule":
             parts = groupby(rule.prelude, lambda token: token == ",")
             selectors = [[*tokens] for comma, tokens in parts if not comma]
-            kept = [text(selector) for selector in selectors if names(selector) <= words]
+            kept = [
+                text(selector) for selector in selectors if names(selector) <= words
+            ]
             inside = [
                 text([each])
-                for each in tinycss2.parse_blocks_contents(rule.content, **CLEAN) * bool(kept)
-                if each.type != "declaration" or each.name in read or each.name[:2] != "--"
+                for each in tinycss2.parse_blocks_contents(rule.content, **CLEAN)
+                * bool(kept)
+                if each.type != "declaration"
+                or each.name in read
+                or each.name[:2] != "--"
             ]
             if inside:
                 css.append(f"{','.join(kept)}{{{''.join(inside)}}}")
         elif rule.at_keyword in {"media", "supports"}:
-            if within := purge(tinycss2.parse_rule_list(rule.content, **CLEAN), words, read):
+            if within := purge(
+                tinycss2.parse_rule_list(rule.content, **CLEAN), words, read
+            ):
                 css.append(f"@{rule.at_keyword} {text(rule.prelude)}{{{within}}}")
         elif "keyframes" not in rule.at_keyword or text(rule.prelude) in read:
             css.append(text([rule]))
@@ -129,7 +142,9 @@ def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
 
 def used_rules(rules: list[Any], words: set[str]) -> str:
     """The rules that can match, by the words in tags and scripts, and the properties they read."""
-    css = purge(rules, words, words | {*re.findall(r"--[\w-]+", tinycss2.serialize(rules))})
+    css = purge(
+        rules, words, words | {*re.findall(r"--[\w-]+", tinycss2.serialize(rules))}
+    )
     values = " ".join(re.findall(r"var\(\s*--[\w-]+|animation[\w-]*:[^;}]*", css))
     return purge(rules, words, words | {*re.findall(r"[\w-]+", values)})
 
@@ -148,7 +163,11 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
 
 def faces(fonts: list[Any], css: str, pages: Iterable[str], folder: Path) -> str:
     """The fonts that rules use, subset to the characters of formulas, icons and headings."""
-    drawn = {"KaTe": "", "Font": "".join(re.findall("[\ue000-\uf8ff]", css)), "Spec": ""}
+    drawn = {
+        "KaTe": "",
+        "Font": "".join(re.findall("[\ue000-\uf8ff]", css)),
+        "Spec": "",
+    }
     for page in map(lxml.html.fromstring, pages):
         # MathML is for screen readers: its characters aren't drawn.
         formulas = [*page.find_class("katex-html"), *page.find_class("plain")]
@@ -193,7 +212,9 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     others = [rule for rule in rules if rule not in fonts]
     tags = {tag for page in pages.values() for tag in TAG.findall(page)}
     css = used_rules(others, {*WORD.findall(" ".join([code, *search, *tags]))})
-    notices = "".join(n for path in paths for n in NOTICE.findall(path.read_text("utf-8")))
+    notices = "".join(
+        n for path in paths for n in NOTICE.findall(path.read_text("utf-8"))
+    )
     css = f'@charset "utf-8";{notices}{faces(fonts, css, pages.values(), folder)}{css}'
     names = {"css": store(folder, "site", ".css", css.encode())}
     names["js"] = store(folder, "site", ".js", code.encode())
@@ -207,8 +228,12 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
 
 def guard(html: str) -> str:
     """Add the Content-Security-Policy to a page."""
-    digests = {hashlib.sha256(script.encode()).digest() for script in SCRIPT.findall(html)}
-    scripts = " ".join(sorted(f"'sha256-{b64encode(digest).decode()}'" for digest in digests))
+    digests = {
+        hashlib.sha256(script.encode()).digest() for script in SCRIPT.findall(html)
+    }
+    scripts = " ".join(
+        sorted(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
+    )
     policy = POLICY.format(scripts=scripts)
     tag = f'{CHARSET}\n    <meta http-equiv="Content-Security-Policy" content="{policy}" />'
     return html.replace(CHARSET, tag, 1)
@@ -217,8 +242,12 @@ def guard(html: str) -> str:
 def finish(app: Sphinx) -> None:
     """Optimize the pages, and add a security policy to each."""
     site = app.outdir.resolve()
-    paths = [path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts]
-    pages = {path: theme.UNUSED.sub("", path.read_text(encoding="utf-8")) for path in paths}
+    paths = [
+        path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
+    ]
+    pages = {
+        path: theme.UNUSED.sub("", path.read_text(encoding="utf-8")) for path in paths
+    }
     if app.config.html_optimized:
         merge(app, pages)
     for path, html in pages.items():

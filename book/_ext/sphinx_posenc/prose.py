@@ -18,7 +18,9 @@ CODE, FORMULA = 16, 38
 def terms(app: Sphinx) -> tuple[re.Pattern[str], dict[str, tuple[str, str]]]:
     """A pattern of all terms, longer ones first, and their pages and anchors."""
     objects = app.env.get_domain("std").get_objects()
-    places = {each[0].lower(): (each[3], each[4]) for each in objects if each[2] == "term"}
+    places = {
+        each[0].lower(): (each[3], each[4]) for each in objects if each[2] == "term"
+    }
     words = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
     return re.compile(rf"\b({words})(?:s|es)?\b", re.IGNORECASE), places
 
@@ -32,7 +34,9 @@ def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
         if prose and not isinstance(text.parent.parent, nodes.entry):
             for found in pattern.finditer(text):
                 if place := left.pop(found[1].lower(), None):
-                    word = nodes.inline("", found[0], classes=["xref", "std", "std-term"])
+                    word = nodes.inline(
+                        "", found[0], classes=["xref", "std", "std-term"]
+                    )
                     link = make_refnode(app.builder, docname, *place, word)
                     parts += [nodes.Text(text[end : found.start()]), link]
                     end = found.end()
@@ -47,10 +51,14 @@ def keep_together(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """
     for code in doctree.findall(nodes.literal):
         code["classes"] += ["together"] * (len(code.astext()) <= CODE)
-    for formula in [each for each in doctree.findall(nodes.math) if len(each.astext()) <= FORMULA]:
+    for formula in [
+        each for each in doctree.findall(nodes.math) if len(each.astext()) <= FORMULA
+    ]:
         formula["classes"].append("together")
         line, at = formula.parent, formula.parent.index(formula)
         after = [*line, ""][at + 1]
         if isinstance(after, nodes.Text) and (signs := re.match(r"\S+", after)):
             line[at + 1] = nodes.Text(after[signs.end() :])
-            line[at] = nodes.inline("", "", formula, nodes.Text(signs[0]), classes=["together"])
+            line[at] = nodes.inline(
+                "", "", formula, nodes.Text(signs[0]), classes=["together"]
+            )

@@ -25,8 +25,28 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
 # Classes of KaTeX that need nothing but their letters.
-SIMPLE = {"base", "enclosing", "mbin", "mclose", "minner", "mop", "mopen", "mord", "mpunct", "mrel"}
-SIMPLE |= {"mathnormal", "mathrm", "mtight", "reset-size6", "size3", "sizing", "text", "textrm"}
+SIMPLE = {
+    "base",
+    "enclosing",
+    "mbin",
+    "mclose",
+    "minner",
+    "mop",
+    "mopen",
+    "mord",
+    "mpunct",
+    "mrel",
+}
+SIMPLE |= {
+    "mathnormal",
+    "mathrm",
+    "mtight",
+    "reset-size6",
+    "size3",
+    "sizing",
+    "text",
+    "textrm",
+}
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}  # tokens without a color
 
 logger = logging.getLogger(__name__)
@@ -35,7 +55,9 @@ logger = logging.getLogger(__name__)
 @cache
 def engine() -> MiniRacer:
     """A JavaScript engine with KaTeX loaded."""
-    script = next(f for f in files("sphinxcontrib-katex") or [] if f.name == "katex.min.js")
+    script = next(
+        f for f in files("sphinxcontrib-katex") or [] if f.name == "katex.min.js"
+    )
     context = MiniRacer()
     atexit.register(context.close)  # otherwise Python 3.13 hangs on its thread
     context.eval(script.read_text(encoding="utf-8"))
@@ -58,7 +80,9 @@ def render(latex: str, display: bool) -> str:
         return html
     if "<su" not in text:  # it can be read as it is
         return f'<span class="katex plain">{text}</span>'
-    said = html.removeprefix('<span class="katex">').partition('<span class="katex-html"')[0]
+    said = html.removeprefix('<span class="katex">').partition(
+        '<span class="katex-html"'
+    )[0]
     return f'<span class="katex">{said}<span class="plain" aria-hidden="true">{text}</span></span>'
 
 

@@ -27,7 +27,9 @@ class Sections(IndexBuilder):
         super().__init__(*given)
         self.pages = {}
 
-    def feed(self, docname: str, filename: str, title: str, doctree: nodes.document) -> None:
+    def feed(
+        self, docname: str, filename: str, title: str, doctree: nodes.document
+    ) -> None:
         page, found = doctree.deepcopy(), []
         take(page, nodes.field_list)  # each function's parameters
         for part in [*reversed([*page.findall(is_part)]), page]:  # inner ones first
@@ -37,15 +39,23 @@ class Sections(IndexBuilder):
                 part.parent.remove(part)
                 part.remove(part[0])
             # The book's own entries; autodoc's aren't marked as inline or not.
-            indexes = [node for node in part.findall(addnodes.index) if "inline" in node]
+            indexes = [
+                node for node in part.findall(addnodes.index) if "inline" in node
+            ]
             others = [entry[1] for node in indexes for entry in node["entries"]]
             code = take(part, is_code)
             asked = part.findall(nodes.strong) if "book/threads" in docname else ()
-            text = " ".join(each.astext() for each in asked) or " ".join(prose(part).split())
+            text = " ".join(each.astext() for each in asked) or " ".join(
+                prose(part).split()
+            )
             words = {*NAME.findall(text), *COMMON}
-            names = [name for name in dict.fromkeys(NAME.findall(code)) if name not in words]
+            names = [
+                name for name in dict.fromkeys(NAME.findall(code)) if name not in words
+            ]
             if text or names:
-                found.append([anchor, heading, ", ".join(others), text, " ".join(names)])
+                found.append(
+                    [anchor, heading, ", ".join(others), text, " ".join(names)]
+                )
         self.pages[docname] = [unescape(re.sub("<[^>]*>", "", title)), found[::-1]]
 
     def dump(self, stream: IO[str], format: object) -> None:
@@ -65,10 +75,14 @@ def prose(part: nodes.Node) -> str:
     """The prose of a part, with short formulas as their letters, without longer ones."""
     for formula in [*part.findall(nodes.math)]:
         letters = re.sub(r"\\(?:mathrm|text|mathbf|,|;)|[{}\\$]", "", formula.astext())
-        formula.parent.replace(formula, nodes.Text(letters if len(letters) < 13 else "…"))
+        formula.parent.replace(
+            formula, nodes.Text(letters if len(letters) < 13 else "…")
+        )
     texts = part.findall(lambda node: isinstance(node, nodes.TextElement))
     outer = [each for each in texts if not isinstance(each.parent, nodes.TextElement)]
-    return " ".join(each.astext() for each in outer if not isinstance(each, nodes.Inline))
+    return " ".join(
+        each.astext() for each in outer if not isinstance(each, nodes.Inline)
+    )
 
 
 def is_code(node: nodes.Node) -> bool:

@@ -34,7 +34,9 @@ def absent_names(node: ast.AST, modules: tuple[str, ...] = ABSENT) -> dict[str, 
     elif isinstance(node, ast.ImportFrom):
         found = {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
     parts = tuple(f"{module}." for module in modules)
-    return {name: module for name, module in found.items() if f"{module}.".startswith(parts)}
+    return {
+        name: module for name, module in found.items() if f"{module}.".startswith(parts)
+    }
 
 
 def is_setting(node: ast.stmt) -> bool:
@@ -45,7 +47,9 @@ def is_setting(node: ast.stmt) -> bool:
 def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
     """Names that a statement binds, and free names that it reads, nested scopes included."""
     top = symtable.symtable(ast.unparse(node), "a statement", "exec")
-    bound = {s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()}
+    bound = {
+        s.get_name() for s in top.get_symbols() if s.is_assigned() or s.is_imported()
+    }
     read = {s.get_name() for s in top.get_symbols() if s.is_referenced()}
     inner = top.get_children()
     while inner:
@@ -71,7 +75,9 @@ def changed_by(cell: ast.AST) -> set[str]:
     """Names whose objects a cell may change in place, nested scopes included."""
     found = set()
     for part in ast.walk(cell):
-        if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(part.ctx, ast.Store):
+        if isinstance(part, ast.Attribute | ast.Subscript) and isinstance(
+            part.ctx, ast.Store
+        ):
             found.add(base_of(part))
         call = part.value if isinstance(part, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute):
@@ -94,16 +100,29 @@ def needed(sources: list[str], source: str) -> list[int]:
         cells = [ast.parse(each) for each in [*sources, source]]
     except SyntaxError:
         return []
-    facts, modules = [], set[str]()  # what a module's functions set counts only where it's imported
+    facts, modules = (
+        [],
+        set[str](),
+    )  # what a module's functions set counts only where it's imported
     for cell in cells:
-        imports = (node for node in ast.walk(cell) if isinstance(node, ast.Import | ast.ImportFrom))
+        imports = (
+            node
+            for node in ast.walk(cell)
+            if isinstance(node, ast.Import | ast.ImportFrom)
+        )
         modules |= {each.asname or each.name for node in imports for each in node.names}
         bound, read = of_cell(cell.body)
-        functions = [f for f in ast.walk(cell) if isinstance(f, ast.FunctionDef | ast.Lambda)]
-        called = {n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)}
+        functions = [
+            f for f in ast.walk(cell) if isinstance(f, ast.FunctionDef | ast.Lambda)
+        ]
+        called = {
+            n.id for f in functions for n in ast.walk(f) if isinstance(n, ast.Name)
+        }
         facts.append((bound, read, changed_by(cell) - bound, read & called))
     found: list[int] = []
-    later: set[str] = set()  # functions read names when they are called: what binds them may follow
+    later: set[str] = (
+        set()
+    )  # functions read names when they are called: what binds them may follow
     while True:
         wanted, before, found = facts[-1][1] | later, found, []
         for number in reversed(range(len(sources))):
@@ -116,7 +135,9 @@ def needed(sources: list[str], source: str) -> list[int]:
             return found[::-1]
 
 
-def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterator[bool]:
+def needing_torch(
+    sources: Iterable[str], tagged: Container[int] = ()
+) -> Iterator[bool]:
     """Whether each cell of a chapter needs torch, directly or through another cell.
 
     A cell that merely imports torch along with other modules doesn't: ``kernel.py`` drops that
@@ -127,7 +148,9 @@ def needing_torch(sources: Iterable[str], tagged: Container[int] = ()) -> Iterat
     for number, source in enumerate(sources):
         body = [*one_by_one(ast.parse(source).body)]
         absent = absent.union(*map(absent_names, body))
-        left = [node for node in body if not absent_names(node) and not is_setting(node)]
+        left = [
+            node for node in body if not absent_names(node) and not is_setting(node)
+        ]
         bound, read = of_cell(left)
         inner = any(absent_names(part) for node in left for part in ast.walk(node))
         executes = "exec" in read and re.search(r"\btorch\.", source)

@@ -65,16 +65,22 @@ def set_words(svg: str) -> str:
     outlines = {found[1]: found[0] for found in GLYPH.finditer(svg)}
     svg = WORDS.sub(set_word, svg)
     missing = {*re.findall(r'href="#(DejaVu[^"]+)"', svg)} - {*GLYPH.findall(svg)}
-    return svg.replace("<defs>", "<defs>" + "".join(outlines[name] for name in sorted(missing)), 1)
+    return svg.replace(
+        "<defs>", "<defs>" + "".join(outlines[name] for name in sorted(missing)), 1
+    )
 
 
 def mark_map(found: re.Match[str]) -> str:
     """Mark an image that has the colors of the map for values around zero, and no others."""
     image = Image.open(BytesIO(base64.b64decode(found[1]))).convert("RGB")
-    colors = np.array([color for _, color in image.getcolors(image.width * image.height) or []])
+    colors = np.array(
+        [color for _, color in image.getcolors(image.width * image.height) or []]
+    )
     steps = mpl.colormaps[DIVERGING](range(256), bytes=True)[:, :3].astype(int)
     distances = abs(colors[:, None] - steps).max(axis=2).min(axis=1)
-    return '<image class="map" ' if distances.max() <= 8 else found[0]  # color bars are blurred
+    return (
+        '<image class="map" ' if distances.max() <= 8 else found[0]
+    )  # color bars are blurred
 
 
 def stack(svg: str) -> tuple[str, float] | None:
@@ -97,7 +103,10 @@ def stack(svg: str) -> tuple[str, float] | None:
     parts = [svg.partition(f'id="{axis[0]}"')[2].split('id="axes_')[0] for axis in wide]
     ticks = [part.count("ytick_") for part in parts]
     # Panels that have no labels of their own.
-    shared = [gap < margin / 2 and n == ticks[0] for gap, n in zip(gaps, ticks[1:], strict=True)]
+    shared = [
+        gap < margin / 2 and n == ticks[0]
+        for gap, n in zip(gaps, ticks[1:], strict=True)
+    ]
     starts = [0.0]
     for (left, right), same in zip(pairwise(wide), shared, strict=True):
         starts.append(right[1] - margin if same else left[3])
@@ -135,7 +144,10 @@ def follow_theme(svg: str) -> str:
     for color, name in ((INK, "ink"), ("#000000", "black"), ("#ffffff", "white")):
         body = body.replace(color, f"var(--{name})")
     if stacked := stack(svg):
-        head = head.replace("<svg ", '<svg preserveAspectRatio="xMinYMin" ', 1) + stacked[0]
+        head = (
+            head.replace("<svg ", '<svg preserveAspectRatio="xMinYMin" ', 1)
+            + stacked[0]
+        )
     return head + THEME + "<defs>" + body
 
 

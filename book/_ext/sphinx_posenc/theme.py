@@ -16,7 +16,9 @@ TABLE = '<div class="pst-scrollable-table-container">'
 PICTURE = re.compile(
     r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
 )
-PATH = re.compile(r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)')
+PATH = re.compile(
+    r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)'
+)
 # Left out: a second search field, a banner of versions, a copy of the title and the contents for
 # print, a column of Read the Docs, a second viewport, and attributes of Bootstrap's script.
 UNUSED = re.compile(
@@ -35,6 +37,8 @@ UNUSED = re.compile(
 
 def boxed(body: str) -> str:
     """Put a page's tables and pictures in scrolling boxes, and let paths break after a slash."""
-    body = PATH.sub(lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body)
+    body = PATH.sub(
+        lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body
+    )
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
     return PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)

@@ -15,7 +15,9 @@ from posenc.museum import MUSEUM, TABLES, wrong_table
 Encode = Callable[[int, int], Any]
 
 
-BUGS: dict[str, Any] = {name: partial(wrong_table, name) for name in TABLES if name in MUSEUM}
+BUGS: dict[str, Any] = {
+    name: partial(wrong_table, name) for name in TABLES if name in MUSEUM
+}
 for _name, _bug in BUGS.items():
     _bug.__qualname__ = _name.replace(" ", "_")  # what a report calls it
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
@@ -32,7 +34,9 @@ def two_loops(seq_len: int, d_model: int) -> Any:
 
 
 RIGHT: dict[str, Encode] = {  # correct tables, written in different ways
-    "the package's, in 32 bits": lambda seq_len, d_model: sinusoidal_encoding(seq_len, d_model),
+    "the package's, in 32 bits": lambda seq_len, d_model: sinusoidal_encoding(
+        seq_len, d_model
+    ),
     "the same in 64 bits": partial(sinusoidal_encoding, dtype=np.float64),
     "two loops": two_loops,
 }
@@ -54,7 +58,9 @@ def hunt(test: Callable[[Encode], Any]) -> str:
     the table is wrong. It raises TypeError if the test can't be called.
     """
     if not callable(test):
-        raise TypeError(f"test must be a function of encode(seq_len, d_model), got {test!r}")
+        raise TypeError(
+            f"test must be a function of encode(seq_len, d_model), got {test!r}"
+        )
     found = {name: objection(test, bug) for name, bug in BUGS.items()}
     wrongly = {name: objection(test, encode) for name, encode in RIGHT.items()}
     caught = [f"caught: {name} ({why})" for name, why in found.items() if why]

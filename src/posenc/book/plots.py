@@ -19,8 +19,12 @@ STYLE = mpl.rc_params_from_file(
 )
 
 INK: str = STYLE["text.color"]  #: Color of text and axes.
-COLORS: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])  #: Of lines, in order.
-DIVERGING: str = STYLE["image.cmap"]  #: Map of values around 0, purple below and orange above.
+COLORS: tuple[str, ...] = tuple(
+    STYLE["axes.prop_cycle"].by_key()["color"]
+)  #: Of lines, in order.
+DIVERGING: str = STYLE[
+    "image.cmap"
+]  #: Map of values around 0, purple below and orange above.
 #: CSS filter of maps; on a page that sets --dark to 1, zero is dark, and hues stay.
 DARK_MAP = "invert(var(--dark, 0)) hue-rotate(calc(var(--dark, 0) * 180deg))"
 
@@ -97,7 +101,9 @@ def intervals(
     middle, ends = np.asarray(centers, float), np.asarray(bounds, float)
     rows = np.arange(len(labels)) + shift
     reach = np.abs(ends.T - middle)
-    ax.errorbar(middle, rows, xerr=reach, fmt="o", markersize=4.5, color=color, label=name)
+    ax.errorbar(
+        middle, rows, xerr=reach, fmt="o", markersize=4.5, color=color, label=name
+    )
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
 
@@ -114,15 +120,23 @@ class Table:
 
     def __repr__(self) -> str:
         """Return the cells as aligned text."""
-        widths = [max(map(len, column)) for column in zip(self.header, *self.rows, strict=True)]
+        widths = [
+            max(map(len, column))
+            for column in zip(self.header, *self.rows, strict=True)
+        ]
         lines = []
         for first, *others in [self.header, *self.rows]:
-            cells = [cell.rjust(width) for cell, width in zip(others, widths[1:], strict=True)]
+            cells = [
+                cell.rjust(width)
+                for cell, width in zip(others, widths[1:], strict=True)
+            ]
             lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in self.header)
+        head = "".join(
+            f'<th scope="col">{html.escape(name)}</th>' for name in self.header
+        )
         body = ""
         for first, *others in self.rows:
             cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in others)

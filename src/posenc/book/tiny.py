@@ -27,13 +27,27 @@ ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")  #: Ways to encode order.
 def initial_weights(seed: int) -> Weights:
     """Return untrained weights, with torch's distributions and parameter names."""
     rng = np.random.default_rng(seed)
-    weights: Weights = {"words.weight": rng.normal(size=(VOCABULARY, WIDTH)).astype(np.float32)}
-    names = ["head.0", *(f"layers.{n}.{part}" for n in range(LAYERS) for part in ("norm", "mlp.0"))]
+    weights: Weights = {
+        "words.weight": rng.normal(size=(VOCABULARY, WIDTH)).astype(np.float32)
+    }
+    names = [
+        "head.0",
+        *(f"layers.{n}.{part}" for n in range(LAYERS) for part in ("norm", "mlp.0")),
+    ]
     for name in names:
         weights[f"{name}.weight"] = np.ones(WIDTH, np.float32)
         weights[f"{name}.bias"] = np.zeros(WIDTH, np.float32)
-    sizes = {"attention.to_qkv": (3, 1), "attention.out": (1, 1), "mlp.1": (2, 1), "mlp.3": (1, 2)}
-    linear = [(f"layers.{n}.{part}", *size) for n in range(LAYERS) for part, size in sizes.items()]
+    sizes = {
+        "attention.to_qkv": (3, 1),
+        "attention.out": (1, 1),
+        "mlp.1": (2, 1),
+        "mlp.3": (1, 2),
+    }
+    linear = [
+        (f"layers.{n}.{part}", *size)
+        for n in range(LAYERS)
+        for part, size in sizes.items()
+    ]
     for name, outputs, inputs in [*linear, ("head.1", ANSWERS / WIDTH, 1)]:
         shape = int(outputs * WIDTH), inputs * WIDTH
         for part, drawn in (("weight", shape), ("bias", shape[:1])):
@@ -51,12 +65,18 @@ class Decoder:
 
     def __init__(self, weights: Weights, encoding: str = "rotary") -> None:
         if encoding not in ENCODINGS:
-            raise ValueError(f"encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}")
+            raise ValueError(
+                f"encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}"
+            )
         self.weights: Weights = weights
         self.encoding: str = encoding
 
     def full(
-        self, tokens: Ints, positions: Maybe = None, mask: Maybe = None, segments: Maybe = None
+        self,
+        tokens: Ints,
+        positions: Maybe = None,
+        mask: Maybe = None,
+        segments: Maybe = None,
     ) -> Floats:
         """Return scores after each token, shape (batch, seq_len, `ANSWERS`).
 
@@ -77,7 +97,10 @@ class Decoder:
         if positions is None:
             begin = cache[-1][0][:, -1:] + 1 if cache else 0
             positions = np.broadcast_to(begin + np.arange(new), tokens.shape)
-        where, seen = positions, np.ones(tokens.shape, np.bool_) if mask is None else mask
+        where, seen = (
+            positions,
+            np.ones(tokens.shape, np.bool_) if mask is None else mask,
+        )
         if cache:
             before, seen_before = cache[-1]
             where, seen = np.hstack((before, where)), np.hstack((seen_before, seen))
@@ -90,8 +113,12 @@ class Decoder:
             x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
         omega = angular_frequencies(WIDTH // HEADS) * (self.encoding == "rotary")
         turns = np.exp(1j * positions[:, None, :, None] * omega).astype(np.complex64)
-        distance = np.abs(positions[:, None, :, None] - where[:, None, None]).astype(np.float32)
-        slopes = alibi_slopes(HEADS)[:, None, None] * np.float32(self.encoding == "ALiBi")
+        distance = np.abs(positions[:, None, :, None] - where[:, None, None]).astype(
+            np.float32
+        )
+        slopes = alibi_slopes(HEADS)[:, None, None] * np.float32(
+            self.encoding == "ALiBi"
+        )
         bias = np.where(shown[:, None], -slopes * distance, np.float32(-1e9))
         grown: Cache = []
         for n in range(LAYERS):
@@ -107,10 +134,14 @@ class Decoder:
     ) -> tuple[Floats, tuple[Floats, Floats]]:
         qkv = self._linear(f"{name}attention.to_qkv", self._norm(f"{name}norm", x))
         q, k, v = qkv.reshape(*x.shape[:2], 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
-        both = (np.ascontiguousarray(each).view(np.complex64) * turns for each in (q, k))
+        both = (
+            np.ascontiguousarray(each).view(np.complex64) * turns for each in (q, k)
+        )
         q, k = (each.view(np.float32) for each in both)
         if before:
-            k, v = (np.concatenate(both, 2) for both in zip(before, (k, v), strict=True))
+            k, v = (
+                np.concatenate(both, 2) for both in zip(before, (k, v), strict=True)
+            )
         scores = q @ k.mT / np.float32(q.shape[-1] ** 0.5) + bias
         shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights = shares / shares.sum(axis=-1, keepdims=True)
@@ -118,10 +149,16 @@ class Decoder:
         return self._linear(f"{name}attention.out", gathered), (k, v)
 
     def _linear(self, name: str, x: Floats) -> Floats:
-        out: Floats = x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        out: Floats = (
+            x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
+        )
         return out
 
     def _norm(self, name: str, x: Floats) -> Floats:
-        unit = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
-        out: Floats = unit * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        unit = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(
+            x.var(axis=-1, keepdims=True) + 1e-5
+        )
+        out: Floats = (
+            unit * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
+        )
         return out

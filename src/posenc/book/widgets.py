@@ -38,19 +38,29 @@ class Field(traitlets.TraitType[Any, Any]):
     """An argument, with the control's limits: `options`, or `min` and `max`, or `below` another."""
 
     def __init__(
-        self, label: str, default: Any, *, below: Field | None = None, parts: int = 1, **limits: Any
+        self,
+        label: str,
+        default: Any,
+        *,
+        below: Field | None = None,
+        parts: int = 1,
+        **limits: Any,
     ) -> None:
         super().__init__(default)
         self.label, self.below, self.parts = label, below, parts
         if below:
             limits = {"min": 0, "max": below.limits["max"] // parts - 1}
-        self.limits: dict[str, Any] = limits if "options" in limits else {"step": 1} | limits
+        self.limits: dict[str, Any] = (
+            limits if "options" in limits else {"step": 1} | limits
+        )
         self.tag(sync=True)
 
     def control(self) -> dict[str, Any]:
         """Return what the script needs to know."""
         known = {"label": self.label, "initial": self.default_value, **self.limits}
-        return known | ({"below": self.below.name, "parts": self.parts} if self.below else {})
+        return known | (
+            {"below": self.below.name, "parts": self.parts} if self.below else {}
+        )
 
     def top(self, figure: Any) -> int:
         """Return the upper limit in a figure's state."""
@@ -64,7 +74,9 @@ class Field(traitlets.TraitType[Any, Any]):
         if value in (options := limits.get("options", ())):
             return value
         if options:
-            raise ValueError(f"{name} must be one of {', '.join(options)}, got {value!r}")
+            raise ValueError(
+                f"{name} must be one of {', '.join(options)}, got {value!r}"
+            )
         number = check_real(name, value) if "log" in limits else check_int(name, value)
         if number < limits["min"]:
             raise ValueError(f"{name} must be at least {limits['min']}, got {value!r}")
@@ -89,7 +101,9 @@ class _Figure(anywidget.AnyWidget):
 
     def __init__(self, **state: Any) -> None:
         if unknown := state.keys() - self._arguments().keys():
-            raise TypeError(f"{type(self).__name__} has no argument {', '.join(sorted(unknown))}")
+            raise TypeError(
+                f"{type(self).__name__} has no argument {', '.join(sorted(unknown))}"
+            )
         super().__init__(_kind=type(self).__name__.lower(), **state)
 
     def open(self) -> None:
@@ -122,7 +136,9 @@ class _Figure(anywidget.AnyWidget):
         return svg.getvalue()
 
     def __repr__(self) -> str:
-        arguments = ", ".join(f"{name}={value!r}" for name, value in self.state().items())
+        arguments = ", ".join(
+            f"{name}={value!r}" for name, value in self.state().items()
+        )
         return f"{type(self).__name__}({arguments})"
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
@@ -150,7 +166,11 @@ class Heatmap(_Figure):
         ax = plots.heatmap(table, figure.subplots()).axes
         corner = (self.dimension - 0.5, self.position - 0.5)
         for color, linewidth in (("black", 4), ("white", 1.5)):
-            ax.add_patch(Rectangle(corner, 1, 1, fill=False, edgecolor=color, linewidth=linewidth))
+            ax.add_patch(
+                Rectangle(
+                    corner, 1, 1, fill=False, edgecolor=color, linewidth=linewidth
+                )
+            )
 
 
 class Curves(_Figure):
@@ -167,7 +187,9 @@ class Curves(_Figure):
         lengths = posenc.wavelengths(self.d_model, base=self.base)[pairs]
         parts = 2 if self.seq_len > 64 else 4
         points = np.arange(parts * (self.seq_len - 1) + 1) / parts
-        sines, cosines = _encode(points, self).T.reshape(-1, 2, len(points))[pairs].swapaxes(0, 1)
+        sines, cosines = (
+            _encode(points, self).T.reshape(-1, 2, len(points))[pairs].swapaxes(0, 1)
+        )
         waves = {"sines": sines, "cosines": cosines}
         return {"pairs": pairs, "wavelengths": lengths, "points": points, **waves}
 
@@ -190,7 +212,11 @@ class Clock(_Figure):
 
     def values(self) -> dict[str, Any]:
         row = _encode([self.position], self)[0]
-        return {"row": row, "bits": posenc.binary_encoding([self.position], 8)[0], "hands": row}
+        return {
+            "row": row,
+            "bits": posenc.binary_encoding([self.position], 8)[0],
+            "hands": row,
+        }
 
     def _draw(self, figure: Figure, bits: Any, hands: Floats, row: Floats) -> None:
         ax = figure.subplots()
@@ -200,7 +226,9 @@ class Clock(_Figure):
         bottom = -3.4 * (down + 1) + 0.4
         for bit, digit in enumerate(bits):
             ax.text(3 * bit, bottom, f"{digit}", ha="center", va="center", size="large")
-            ax.text(3 * bit, bottom - 1.2, f"{2**bit}", ha="center", va="center", alpha=0.7)
+            ax.text(
+                3 * bit, bottom - 1.2, f"{2**bit}", ha="center", va="center", alpha=0.7
+            )
         ax.set(xlim=(-1.5, 22.5), ylim=(bottom - 2, 1.2))
 
 
@@ -237,12 +265,17 @@ class Rotation(_Figure):
     def values(self) -> dict[str, Any]:
         ends = [0, self.offset, self.position, self.position + self.offset]
         hands = _encode(ends, self)[:, 2 * self.pair : 2 * self.pair + 2]
-        theta = self.offset * posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
+        theta = (
+            self.offset
+            * posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
+        )
         return {"theta": theta, "from": hands[2], "to": hands[3], "hands": hands}
 
     def _draw(self, figure: Figure, theta: float, hands: Floats, **values: Any) -> None:
         ax, both = figure.subplots(), hands.reshape(2, 2, 2)
-        for center, start, pair in zip((-1.6, 1.6), (0, self.position), both, strict=True):
+        for center, start, pair in zip(
+            (-1.6, 1.6), (0, self.position), both, strict=True
+        ):
             ends = dict(zip((plots.COLORS[1], plots.COLORS[0]), pair, strict=True))
             _circle(ax, (center, 0), ends, f"{start} to {start + self.offset}")
             share = np.linspace(0, 1, 201)
@@ -260,7 +293,9 @@ class Kernel(_Figure):
     offset: Field = Field("offset φ", 63, below=seq_len)
 
     def values(self) -> dict[str, Any]:
-        products = posenc.offset_kernel(np.arange(self.seq_len), self.d_model, base=self.base)
+        products = posenc.offset_kernel(
+            np.arange(self.seq_len), self.d_model, base=self.base
+        )
         order = np.argsort(-products)
         nearer = order[(order > 1) & (products[order] > products[1])]
         return {"products": products, "nearer": nearer}
@@ -270,11 +305,19 @@ class Kernel(_Figure):
         ax.axhline(products[1], color=plots.INK, linestyle="--", linewidth=1)
         ax.plot(products)
         ax.plot(nearer, products[nearer], "o", color=plots.COLORS[1])
-        ax.plot(self.offset, products[self.offset], "o", mfc="none", mec=plots.INK, ms=11)
-        ax.set(xlabel="offset", ylabel="product", ylim=(-self.d_model / 2, self.d_model / 1.8))
+        ax.plot(
+            self.offset, products[self.offset], "o", mfc="none", mec=plots.INK, ms=11
+        )
+        ax.set(
+            xlabel="offset",
+            ylabel="product",
+            ylim=(-self.d_model / 2, self.d_model / 1.8),
+        )
 
 
-_VARIANTS: dict[str, tuple[str, dict[str, Any]]] = {  # what it is, and its convention if it has one
+_VARIANTS: dict[
+    str, tuple[str, dict[str, Any]]
+] = {  # what it is, and its convention if it has one
     "halves": ("sines first, then cosines", {"layout": "sin, cos"}),
     "cosine first": ("cosine before sine", {"layout": "interleaved, cos first"}),
     "from 1": ("positions counted from 1", {"first": 1}),
@@ -292,13 +335,17 @@ class Switch(_Figure):
     base: Field = _base()
     seq_len: Field = Field("length L", 64, min=2, max=128)
     variant: Field = Field(
-        "variant", "halves", options={name: says for name, (says, _) in _VARIANTS.items()}
+        "variant",
+        "halves",
+        options={name: says for name, (says, _) in _VARIANTS.items()},
     )
 
     def values(self) -> dict[str, Any]:
         size = self.seq_len, self.d_model
         if given := _VARIANTS[self.variant][1]:
-            right, other = (Convention(base=self.base, **k).table(*size) for k in ({}, given))
+            right, other = (
+                Convention(base=self.base, **k).table(*size) for k in ({}, given)
+            )
         else:
             right = _encode(range(self.seq_len), self)
             other = wrong_table(self.variant, *size, self.base)
@@ -306,10 +353,14 @@ class Switch(_Figure):
 
     def _draw(self, figure: Figure, **values: Any) -> None:
         titles = ("the paper's", "the variant", "difference")
-        for ax, title, table in zip(figure.subplots(1, 3), titles, values.values(), strict=True):
+        for ax, title, table in zip(
+            figure.subplots(1, 3), titles, values.values(), strict=True
+        ):
             limit = 2 if title == "difference" else 1
             ylabel = "position" if ax.get_subplotspec().is_first_col() else ""
-            plots.heatmap(table, ax, limit=limit, title=title, ylabel=ylabel, colorbar=False)
+            plots.heatmap(
+                table, ax, limit=limit, title=title, ylabel=ylabel, colorbar=False
+            )
 
 
 _RULES = {
@@ -340,14 +391,22 @@ class Stretch(_Figure):
             "llama3": {"rope_type": "llama3", **ramp, **by_parts},
             "YaRN": {"rope_type": "yarn", **by_parts},
         }
-        base *= factor ** (width / max(width - 2, 1)) if self.rule == "raised base" else 1
-        now, _ = posenc.rotary_frequencies(width, base=base, scaling=scaling.get(self.rule))
+        base *= (
+            factor ** (width / max(width - 2, 1)) if self.rule == "raised base" else 1
+        )
+        now, _ = posenc.rotary_frequencies(
+            width, base=base, scaling=scaling.get(self.rule)
+        )
         unfinished = plain * self.trained < 2 * np.pi
-        new = unfinished & (now * factor > plain * (1 + 1e-9))  # meet angles beyond training
+        new = unfinished & (
+            now * factor > plain * (1 + 1e-9)
+        )  # meet angles beyond training
         lengths = {"before": 2 * np.pi / plain, "after": 2 * np.pi / now}
         return lengths | {"unfinished": unfinished.sum(), "beyond": new.sum()}
 
-    def _draw(self, figure: Figure, before: Floats, after: Floats, **values: Any) -> None:
+    def _draw(
+        self, figure: Figure, before: Floats, after: Floats, **values: Any
+    ) -> None:
         ax = figure.subplots()
         ax.plot(before, "--", after, "-", color=plots.COLORS[0])
         ax.axhline(self.trained, color=plots.INK, linewidth=1)
@@ -386,11 +445,15 @@ class Score(_Figure):
             "hands": [[z.imag, z.real] for z in (queries[k], keys[m])],
         }
 
-    def _draw(self, figure: Figure, scores: Floats, limit: int, hands: Any, **values: Any) -> None:
+    def _draw(
+        self, figure: Figure, scores: Floats, limit: int, hands: Any, **values: Any
+    ) -> None:
         left, right = figure.subplots(1, 2)
         label = f"query at {self.query}, key at {self.key}"
         _circle(left, (0, 0), dict(zip(plots.COLORS, hands, strict=False)), label)
-        plots.heatmap(scores, right, limit=limit, xlabel="key position", ylabel="query position")
+        plots.heatmap(
+            scores, right, limit=limit, xlabel="key position", ylabel="query position"
+        )
         right.plot(self.key, self.query, "o", mfc="none", mec="black", ms=9)
 
 
@@ -408,7 +471,11 @@ class Words(_Figure):
         words = self.order.split()
         (weights, outputs), (_, before) = self._attend(words), self._attend([*_WORDS])
         moved = outputs[[words.index(word) for word in _WORDS]]
-        return {"weights": weights, "outputs": outputs, "changes": abs(moved - before).max(axis=1)}
+        return {
+            "weights": weights,
+            "outputs": outputs,
+            "changes": abs(moved - before).max(axis=1),
+        }
 
     def _attend(self, words: list[str]) -> tuple[Floats, Floats]:
         x = np.array([_WORDS[word] for word in words], dtype=float)
@@ -420,13 +487,22 @@ class Words(_Figure):
 
     def _draw(self, figure: Figure, **values: Any) -> None:
         words = self.order.split()
-        for ax, name, limit in zip(figure.subplots(1, 2), values, (1.7, 5), strict=False):
+        for ax, name, limit in zip(
+            figure.subplots(1, 2), values, (1.7, 5), strict=False
+        ):
             labels = {"title": name, "xlabel": "", "ylabel": ""}
             plots.heatmap(values[name], ax, limit=limit, colorbar=False, **labels)
             ax.set_yticks(range(3), words)
             ax.set_xticks(*((range(3), words) if name == "weights" else ([],)))
             for (row, column), value in np.ndenumerate(values[name]):
-                ax.text(column, row, _rounded(value), ha="center", va="center", color="black")
+                ax.text(
+                    column,
+                    row,
+                    _rounded(value),
+                    ha="center",
+                    va="center",
+                    color="black",
+                )
 
 
 # By name; each has a script of that name in ``figures``.
@@ -438,9 +514,13 @@ __all__ = [*FIGURES]
 def script(*names: str) -> str:
     """Return the JavaScript module that draws the named figures: limits, colors and files."""
     folder = Path(__file__).with_name("figures")
-    colors = map(mpl.colors.to_hex, mpl.colormaps[plots.DIVERGING].resampled(11)(range(11)))
+    colors = map(
+        mpl.colors.to_hex, mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
+    )
     fields = {name.lower(): FIGURES[name]._arguments().items() for name in names}
-    controls = {kind: {key: each.control() for key, each in of} for kind, of in fields.items()}
+    controls = {
+        kind: {key: each.control() for key, each in of} for kind, of in fields.items()
+    }
     given: dict[str, Any] = {
         "FIELDS": controls,
         "DARK_MAP": plots.DARK_MAP,
@@ -463,14 +543,18 @@ for _name, _kind in FIGURES.items():
 def _encode(positions: ArrayLike, figure: Any) -> Floats:
     """Return the rows of positions, by a figure's width and base."""
     points = np.asarray(positions, float)
-    return posenc.sinusoidal_encoding(points, figure.d_model, base=figure.base, dtype=np.float64)
+    return posenc.sinusoidal_encoding(
+        points, figure.d_model, base=figure.base, dtype=np.float64
+    )
 
 
 def _rounded(value: float) -> str:
     return f"{value:.2f}".replace("-", "−")
 
 
-def _circle(ax: Axes, center: tuple[float, float], hands: dict[str, Any], label: str) -> None:
+def _circle(
+    ax: Axes, center: tuple[float, float], hands: dict[str, Any], label: str
+) -> None:
     """Draw a circle with hands, each (up, right) by color, in a plane without axes."""
     x, y = center
     ax.set_aspect("equal")

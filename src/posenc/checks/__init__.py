@@ -27,7 +27,18 @@ from posenc.checks import calls  # noqa: F401 - it registers laws
 from posenc.checks.adapters import Layer, Rotation, Table
 from posenc.checks.biases import Bias
 from posenc.checks.decoders import Decoder
-from posenc.checks.laws import KINDS, LAWS, QUIET, Law, Report, Row, choose, laws_of, name_of, run
+from posenc.checks.laws import (
+    KINDS,
+    LAWS,
+    QUIET,
+    Law,
+    Report,
+    Row,
+    choose,
+    laws_of,
+    name_of,
+    run,
+)
 from posenc.checks.probe import POSITIONS, TAGS
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import MUSEUM, Exhibit
@@ -37,7 +48,13 @@ if TYPE_CHECKING:
 
 __all__ = ["KNOWN", "LAWS", "MUSEUM", "TAGS", "Convention", "Exhibit", "Law", "Report"]
 __all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
-__all__ += ["check_rotary", "check_table", "kind_of", "laws_of", "parametrize_with_checks"]
+__all__ += [
+    "check_rotary",
+    "check_table",
+    "kind_of",
+    "laws_of",
+    "parametrize_with_checks",
+]
 
 
 def check_table(encode: Callable[..., Any], **options: Any) -> Report:
@@ -67,7 +84,9 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
     return run(Table, encode, **options)
 
 
-def check_module(module: nn.Module | Callable[[int], nn.Module], **options: Any) -> Report:
+def check_module(
+    module: nn.Module | Callable[[int], nn.Module], **options: Any
+) -> Report:
     """Check a layer that adds positions to embeddings: a copy of it in evaluation mode.
 
     Parameters
@@ -228,9 +247,14 @@ def parametrize_with_checks(
 
     parameters = []
     for subject in subjects:
-        report = cache(lambda one=subject: check(one, kind, **options).expecting(expect or {}))
+        report = cache(
+            lambda one=subject: check(one, kind, **options).expecting(expect or {})
+        )
         for law in choose(kind or kind_of(subject), options.get("laws")):
-            test, name = partial(one_law, report, law.name), f"{name_of(subject)}-{law.name}"
+            test, name = (
+                partial(one_law, report, law.name),
+                f"{name_of(subject)}-{law.name}",
+            )
             parameters.append(pytest.param(test, id=name))
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)
     return decorator

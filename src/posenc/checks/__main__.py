@@ -19,7 +19,9 @@ from posenc.checks.laws import describe
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the reports, and return the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m posenc.checks", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m posenc.checks", description=__doc__
+    )
     add = parser.add_argument
     add("targets", nargs="+", metavar="package.module:name")
     add("--kind", choices=checks.CHECKS, help="what it is; guessed by default")
@@ -34,7 +36,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     add("--json", action="store_true", help="print JSON, a list of reports")
     given = parser.parse_args(arguments)
     names = ("base", "expected", "laws", "tags", "library")
-    options = {name: getattr(given, name) for name in names if getattr(given, name) is not None}
+    options = {
+        name: getattr(given, name) for name in names if getattr(given, name) is not None
+    }
     kind, reports = given.kind or ("decoder" if given.step else None), []
     for target in given.targets:
         try:
@@ -42,16 +46,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
             report = checks.check(resolve_name(target), kind, **options, **step)
             for each in given.expect:
                 law, _, reason = each.partition("=")
-                report = report.expecting(each if each.endswith(".toml") else {law: reason})
-            trouble = f"{report.rows[0].measured}\n{report.error}" if report.raised else ""
-        except (Exception, SystemExit) as error:  # an import or a layer may raise anything
+                report = report.expecting(
+                    each if each.endswith(".toml") else {law: reason}
+                )
+            trouble = (
+                f"{report.rows[0].measured}\n{report.error}" if report.raised else ""
+            )
+        except (
+            Exception,
+            SystemExit,
+        ) as error:  # an import or a layer may raise anything
             trouble = describe(error)
         if trouble:
             print(f"{target} could not be checked: {trouble}", file=sys.stderr)
         else:
             reports.append(report)
     if given.json:
-        print(json.dumps([each.as_dict() for each in reports], indent=1, ensure_ascii=False))
+        print(
+            json.dumps(
+                [each.as_dict() for each in reports], indent=1, ensure_ascii=False
+            )
+        )
     elif reports:
         print(*reports, sep="\n\n")
     if len(reports) < len(given.targets) or any(each.internal for each in reports):

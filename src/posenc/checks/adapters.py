@@ -17,12 +17,33 @@ from numpy.typing import NDArray
 from posenc import conventions as conv
 from posenc._validate import check_int, check_positions, check_real
 from posenc.checks.laws import Broken, Raised, Skip, WrongShape, user
-from posenc.checks.probe import POSITIONS, Library, Turning, argument, floats, same_type, unit_of
+from posenc.checks.probe import (
+    POSITIONS,
+    Library,
+    Turning,
+    argument,
+    floats,
+    same_type,
+    unit_of,
+)
 from posenc.conventions import UNIT, Fit, Floats, Waves
 
-SCALES = {"1": (1.0, 0.0), "1/√d": (1.0, -0.5), "1/√(d/2)": (math.sqrt(2), -0.5), "√d": (1.0, 0.5)}
+SCALES = {
+    "1": (1.0, 0.0),
+    "1/√d": (1.0, -0.5),
+    "1/√(d/2)": (math.sqrt(2), -0.5),
+    "√d": (1.0, 0.5),
+}
 """Usual factors of all rows: a number, and a power of the width that multiplies it."""
-WIDTH = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels", "d_hid")
+WIDTH = (
+    "d_model",
+    "embedding_dim",
+    "embed_dim",
+    "hidden_size",
+    "dim",
+    "channels",
+    "d_hid",
+)
 MOVES = 2.0**-20  # 16u: a dimension that moves less doesn't count as turning
 LOUD = 1024.0  # x times this, in front of a norm, makes the norm's ε negligible
 
@@ -76,13 +97,19 @@ class Table(Turning):
         if known is not None and known.step == conv.AROUND:
             rows = known.table(count, self.widths[0]) * self.scale
         else:
-            table = self.table(max([self.rows, *(k + 1 for k in positions)]), self.widths[0])
+            table = self.table(
+                max([self.rows, *(k + 1 for k in positions)]), self.widths[0]
+            )
             rows = table[len(table) - count :] if self.down else table[list(positions)]
         return np.asarray(self.multiplier * np.asarray(x) + rows)
 
-    def allowed(self, x: Any, meant: Floats, positions: Sequence[int], unit: float) -> Floats:
+    def allowed(
+        self, x: Any, meant: Floats, positions: Sequence[int], unit: float
+    ) -> Floats:
         """Return τ twice, for two entries, and 4u(|y| + |p|) for two sums and products with x."""
-        each = self.scale * (self.taus(positions, max(unit, self.unit)) + self.taus(positions))
+        each = self.scale * (
+            self.taus(positions, max(unit, self.unit)) + self.taus(positions)
+        )
         rows = each.max(axis=1, keepdims=True)
         if self.layout is not None:
             rows = conv.join(each + 1j * each, self.layout)
@@ -104,17 +131,27 @@ class Table(Turning):
     @cached_property
     def factor(self) -> tuple[str, dict[int, float]]:
         """The factor of all rows: its name in `SCALES`, or "", and its value by width."""
-        norms = {d: np.sqrt(2 * (self.table(self.rows, d) ** 2).mean(axis=1)) for d in self.widths}
+        norms = {
+            d: np.sqrt(2 * (self.table(self.rows, d) ** 2).mean(axis=1))
+            for d in self.widths
+        }
         size = {d: float(norm.mean()) for d, norm in norms.items()}
         known = {name: {d: a * d**b for d in size} for name, (a, b) in SCALES.items()}
-        off = {name: max(abs(size[d] / each[d] - 1) for d in size) for name, each in known.items()}
+        off = {
+            name: max(abs(size[d] / each[d] - 1) for d in size)
+            for name, each in known.items()
+        }
         name = min(off, key=lambda each: off[each])
-        same = all(np.ptp(norm) <= 12 * self.unit * norm.mean() for norm in norms.values())
+        same = all(
+            np.ptp(norm) <= 12 * self.unit * norm.mean() for norm in norms.values()
+        )
         other = same and off[name] > 6 * self.unit and min(size.values()) > 0
         return ("", size) if other else (name, known[name])
 
     def waves(self, d_model: int, layout: str) -> Waves | None:
-        waves = conv.split(self.table(self.rows, d_model) / self.factor[1][d_model], layout)
+        waves = conv.split(
+            self.table(self.rows, d_model) / self.factor[1][d_model], layout
+        )
         return waves if np.abs(np.abs(waves) ** 2 - 1).max() <= 6 * self.unit else None
 
     def turned(self, d_model: int) -> Floats:
@@ -125,8 +162,14 @@ class Table(Turning):
         """Return how far rows of the longest table are from exact values; or given rows."""
         if (known := self.convention) is None:
             return None
-        seq_len = self.limit if rows is None else 1  # counts where positions go down, or around
-        rows = self.floats_of(seq_len, self.widths[0])[list(positions)] if rows is None else rows
+        seq_len = (
+            self.limit if rows is None else 1
+        )  # counts where positions go down, or around
+        rows = (
+            self.floats_of(seq_len, self.widths[0])[list(positions)]
+            if rows is None
+            else rows
+        )
         exact = np.exp(1j * known.angles(positions, seq_len, self.widths[0]))
         return np.asarray(conv.split(rows / self.scale, known.layout) - exact)
 
@@ -149,13 +192,21 @@ class Table(Turning):
             return ""
         for waves in self.readable.values():
             omega = conv.measure(waves[0])[0]
-            doubled = np.abs(conv.wrapped(omega[1:] - 2 * omega[:-1])).max() < 1e-4 < abs(omega[0])
-            return "frequencies double from pair to pair, as NeRF's do" if doubled else ""
+            doubled = (
+                np.abs(conv.wrapped(omega[1:] - 2 * omega[:-1])).max()
+                < 1e-4
+                < abs(omega[0])
+            )
+            return (
+                "frequencies double from pair to pair, as NeRF's do" if doubled else ""
+            )
         columns = self.table(self.rows, self.widths[0])
         columns = (columns - columns.mean(axis=0)) * np.hanning(self.rows)[:, None]
         energy = np.abs(np.fft.rfft(columns, axis=0)) ** 2
         near = energy.argmax(axis=0) + np.arange(-2, 3)[:, None]
-        peak = np.take_along_axis(energy, np.clip(near, 0, len(energy) - 1), axis=0).sum(axis=0)
+        peak = np.take_along_axis(
+            energy, np.clip(near, 0, len(energy) - 1), axis=0
+        ).sum(axis=0)
         spread = np.median(peak / np.maximum(energy.sum(axis=0), 1e-300)) < 0.5
         learned = spread and self.rows >= 64 and energy.any(axis=0).all()
         return "its columns aren't sinusoids: a learned table?" if learned else ""
@@ -178,16 +229,32 @@ class Layer(Table):
         if self.fixed:
             fixed = user(copy.deepcopy, module)
             self.make = lambda d_model: fixed
-            tables = [each for each in (*fixed.buffers(), *fixed.parameters()) if each.ndim > 1]
+            tables = [
+                each
+                for each in (*fixed.buffers(), *fixed.parameters())
+                if each.ndim > 1
+            ]
             sizes = [getattr(fixed, name, None) for name in WIDTH]
-            sizes = [each for each in (*sizes, *(t.shape[-1] for t in tables)) if type(each) is int]
+            sizes = [
+                each
+                for each in (*sizes, *(t.shape[-1] for t in tables))
+                if type(each) is int
+            ]
             if d_model is None and not sizes:
-                raise ValueError("the width of the layer can't be inferred: pass d_model")
+                raise ValueError(
+                    "the width of the layer can't be inferred: pass d_model"
+                )
             width = sizes[0] if d_model is None else d_model
             self.widths = (check_int("d_model", width, minimum=2),)
-        self.layer: Callable[[int], Any] = cache(lambda d_model: user(self.make, d_model).eval())
+        self.layer: Callable[[int], Any] = cache(
+            lambda d_model: user(self.make, d_model).eval()
+        )
         self.module: Any = self.layer(self.widths[0])
-        first = getattr(self.module, "batch_first", True) if batch_first is None else batch_first
+        first = (
+            getattr(self.module, "batch_first", True)
+            if batch_first is None
+            else batch_first
+        )
         self.batch_first: bool = bool(first)
         self.positions: str | None = argument(self.module.forward, POSITIONS)
         self.free: bool = self.positions is not None
@@ -212,7 +279,9 @@ class Layer(Table):
         return super().draw((lead or (0,))[:1], seq_len)
 
     def places(self, positions: Any) -> Any:
-        counted = np.array_equal(positions, np.arange(len(positions)))  # by the layer itself
+        counted = np.array_equal(
+            positions, np.arange(len(positions))
+        )  # by the layer itself
         return None if counted else self.library.array(positions, "int64")
 
     @cached_property
@@ -244,7 +313,9 @@ class Rotation(Turning):
         **options: Any,
     ) -> None:
         super().__init__(rotate, **options)
-        self.attention_factor = check_real("attention_factor", attention_factor, positive=True)
+        self.attention_factor = check_real(
+            "attention_factor", attention_factor, positive=True
+        )
         self.axis_of_pair: list[int] | None = None
         if isinstance(axes, Sequence):
             self.axis_of_pair = [check_int("axes", each, minimum=0) for each in axes]
@@ -254,14 +325,18 @@ class Rotation(Turning):
         if frequencies is not None:
             omega = self.omega = check_positions(frequencies, "frequencies", ndim=None)
             if omega.ndim == 2 and len(omega) != self.axes:
-                raise ValueError(f"frequencies need a row per axis, got {len(omega)}, axes={axes}")
+                raise ValueError(
+                    f"frequencies need a row per axis, got {len(omega)}, axes={axes}"
+                )
             if omega.ndim == 2:
                 self.omega, self.omega_of_axes = omega.sum(axis=0), omega
         make: Any = rotate if isinstance(rotate, type) else lambda d_model: rotate
         self.made: Callable[[int], Any] = cache(make)
         self.norm_weights: Callable[[int], Floats | None] = cache(self.find_norm)
         self.pair_dims: Callable[[int, str], Pairs | None] = cache(self.find_pairs)
-        self.measured: Callable[[int], Floats] = cache(lambda d: self.matrices(range(self.rows), d))
+        self.measured: Callable[[int], Floats] = cache(
+            lambda d: self.matrices(range(self.rows), d)
+        )
 
         def turned(tried: Library) -> Any:
             self.library = tried
@@ -270,17 +345,23 @@ class Rotation(Turning):
             return self.made(x.shape[-1])(x, self.places(range(3)))
 
         self.library = Library.of(library, turned)
-        taken = tuple(d for d in self.widths if self.takes(range(3), d))  # a layer may have one
+        taken = tuple(
+            d for d in self.widths if self.takes(range(3), d)
+        )  # a layer may have one
         self.widths = taken or self.widths[:1]
 
     def places(self, positions: Any) -> Any:
         found = np.asarray(positions, dtype=np.int64)
-        return super().places(np.repeat(found[..., None], self.axes, -1) if self.axes else found)
+        return super().places(
+            np.repeat(found[..., None], self.axes, -1) if self.axes else found
+        )
 
     def raw(self, x: Any, positions: Any, via: Any = None) -> Any:
         return user(via or user(self.made, x.shape[-1]), x, positions)
 
-    def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
+    def call(
+        self, x: Any, positions: Any, dtype: str = "float32", via: Any = None
+    ) -> Floats:
         """Call the function and return float64 values, with a norm after it undone."""
         x = np.asarray(x)
         weights = self.norm_weights(x.shape[-1]) if x.size else None
@@ -296,14 +377,18 @@ class Rotation(Turning):
         After one, twice the input gives the same; at position 0, ones give the weights.
         """
         x, ones = LOUD * np.linspace(1, 2, d_model)[None], np.full((1, d_model), LOUD)
-        one, two, weights = (super(Rotation, self).call(y, [0]) for y in (x, 2 * x, ones))
+        one, two, weights = (
+            super(Rotation, self).call(y, [0]) for y in (x, 2 * x, ones)
+        )
         normed = one.any() and np.abs(one - two).max() <= 1e-4 * np.abs(one).max()
         return np.asarray(weights[0]) if normed else None
 
     def matrices(self, positions: Any, d_model: int | None = None, *how: Any) -> Floats:
         """Return the matrix that the function applies at each position."""
         unit = np.eye(self.widths[0] if d_model is None else d_model)[:, None]
-        return self.call(unit.repeat(len(positions), 1), positions, *how).transpose(1, 2, 0)
+        return self.call(unit.repeat(len(positions), 1), positions, *how).transpose(
+            1, 2, 0
+        )
 
     def takes(self, positions: Sequence[int], d_model: int | None = None) -> bool:
         """Whether a call raises nothing; what is wrong with its result, a law will report."""
@@ -337,10 +422,16 @@ class Rotation(Turning):
 
     def meant(self, x: Any, positions: Sequence[int]) -> Floats:
         near = max(positions, default=0) < self.rows
-        matrices = self.measured(self.widths[0])[[*positions]] if near else self.matrices(positions)
+        matrices = (
+            self.measured(self.widths[0])[[*positions]]
+            if near
+            else self.matrices(positions)
+        )
         return np.asarray(np.einsum("kij,...kj->...ki", matrices, x))
 
-    def allowed(self, x: Any, meant: Floats, positions: Sequence[int], unit: float) -> Floats:
+    def allowed(
+        self, x: Any, meant: Floats, positions: Sequence[int], unit: float
+    ) -> Floats:
         """Return the bound for a product of the matrices and x, and a turned x.
 
         An entry is x₁·cos - x₂·sin. Sine and cosine are off by τ, once as computed and once as
@@ -354,7 +445,11 @@ class Rotation(Turning):
         return np.asarray((once + again + 2 * unit)[:, None] * size)
 
     def halves(self) -> list[tuple[str, str, Any]]:
-        names = [name for name in ("bfloat16", "float16") if hasattr(self.library.namespace, name)]
+        names = [
+            name
+            for name in ("bfloat16", "float16")
+            if hasattr(self.library.namespace, name)
+        ]
         return [(name, name, None) for name in names]
 
     def find_pairs(self, d_model: int, layout: str) -> Pairs | None:
@@ -362,12 +457,20 @@ class Rotation(Turning):
 
         The four entries of a pair, each rounded twice, form a rotation: two of them differ by 4u.
         """
-        matrices, limit = self.turned(d_model), 4 * self.unit * max(self.attention_factor, 1)
-        moving = np.flatnonzero(np.abs(matrices - np.eye(d_model)).max(axis=(0, 2)) > MOVES)
+        matrices, limit = (
+            self.turned(d_model),
+            4 * self.unit * max(self.attention_factor, 1),
+        )
+        moving = np.flatnonzero(
+            np.abs(matrices - np.eye(d_model)).max(axis=(0, 2)) > MOVES
+        )
         if not len(moving):
             return None
         first, last = int(moving[0]), int(moving[-1])
-        part, whole = first + np.arange((last - first) // 2 + 1), np.arange(d_model // 2)
+        part, whole = (
+            first + np.arange((last - first) // 2 + 1),
+            np.arange(d_model // 2),
+        )
         tried = [(part, part + len(part)), (whole, whole + len(whole))]
         if layout == "neighbors":
             tried = [(even := np.arange(first - first % 2, last + 1, 2), even + 1)]
@@ -415,7 +518,9 @@ class Rotation(Turning):
         for extent, whole in extents.items():
             for fit in conv.fits(waves, layout, self.unit, whole):
                 way = "backwards" if self.backwards else fit.convention.direction
-                known = replace(fit.convention, extent=extent, share=turning / half, direction=way)
+                known = replace(
+                    fit.convention, extent=extent, share=turning / half, direction=way
+                )
                 found.append(fit._replace(convention=known))
         return found
 
@@ -429,7 +534,9 @@ class Rotation(Turning):
         if not omega or any(omega[pairs:]):
             return None
         omega = omega[:pairs] + [Decimal(0)] * (pairs - len(omega))
-        angles = conv.reduced_angles([int(k) + Decimal(first) for k in positions], omega)
+        angles = conv.reduced_angles(
+            [int(k) + Decimal(first) for k in positions], omega
+        )
         exact = np.exp((-1j if self.backwards else 1j) * angles) * self.attention_factor
         matrices = self.matrices(positions)[:, self.permutation(self.widths[0])]
         return np.asarray(turns_in(matrices, self.dims) - exact)
@@ -443,7 +550,9 @@ class Rotation(Turning):
     @cached_property
     def omegas(self) -> Floats:
         """Radians per step along each axis alone, shape (axes, pairs)."""
-        alone = np.arange(self.rows)[:, None] * np.eye(self.axes, dtype=np.int64)[:, None]
+        alone = (
+            np.arange(self.rows)[:, None] * np.eye(self.axes, dtype=np.int64)[:, None]
+        )
         found = [turns_in(self.matrices_of_axes(where), self.dims) for where in alone]
         sign = -1 if self.backwards else 1
         return sign * np.array([conv.measure(waves)[0] for waves in found])

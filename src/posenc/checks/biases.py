@@ -27,14 +27,18 @@ class Bias(Probe):
     ) -> None:
         super().__init__(bias, **options)
         if not (expected in (None, "alibi", "t5") or callable(expected)):
-            raise ValueError(f"expected must be 'alibi', 't5' or a function, got {expected!r}")
+            raise ValueError(
+                f"expected must be 'alibi', 't5' or a function, got {expected!r}"
+            )
         self.causal, self.expected = causal, expected
         self.tags |= {"causal"} if causal else set()
 
     def square(self, seq_len: int, make: Callable[[int], Any] | None = None) -> Floats:
         """Return the bias with a head axis, and 0 where a causal mask hides it."""
         made = values(user(make or self.subject, seq_len))
-        found = floats(made.astype(np.float64) if made.dtype.kind in "iu" else made, finite=False)
+        found = floats(
+            made.astype(np.float64) if made.dtype.kind in "iu" else made, finite=False
+        )
         if found.ndim not in (2, 3) or found.shape[-2:] != (seq_len, seq_len):
             raise Broken(f"shape {found.shape} for {(seq_len, seq_len)}")
         found = found.reshape(-1, seq_len, seq_len)
@@ -75,7 +79,9 @@ def expected_values(probe: Bias) -> Measured:
     """
     if probe.expected is None:
         raise Skip("none were requested")
-    if probe.expected == "t5":  # entries of one bucket are equal, those of neighboring ones differ
+    if (
+        probe.expected == "t5"
+    ):  # entries of one bucket are equal, those of neighboring ones differ
         offsets = np.subtract.outer(np.arange(LONG), np.arange(LONG)).T
         seen = offsets <= 0 if probe.causal else offsets < LONG
         entries, offsets = probe.square(LONG)[:, seen], offsets[seen]
@@ -91,13 +97,20 @@ def expected_values(probe: Bias) -> Measured:
         if same.sum() > len(numbers) // 2:
             raise Skip("most buckets have the same values: use random ones")
         if same.any():
-            how = "buckets {} and {} have the same values".format(*numbers[same.argmax() :])
+            how = "buckets {} and {} have the same values".format(
+                *numbers[same.argmax() :]
+            )
             raise Broken(how, "a boundary is off, or two buckets are one")
         return 0.0, 0.0, f"{len(numbers)} buckets"
     alibi, heads = probe.expected == "alibi", len(probe.main)
-    wanted = probe.square(LENGTH, partial(alibi_bias, heads) if alibi else probe.expected)
+    wanted = probe.square(
+        LENGTH, partial(alibi_bias, heads) if alibi else probe.expected
+    )
     limit = 4 * probe.unit * float(np.abs(wanted).max())
-    if alibi and (wrong := (np.abs(probe.main - wanted) > limit).any(axis=(1, 2))).any():
+    if (
+        alibi
+        and (wrong := (np.abs(probe.main - wanted) > limit).any(axis=(1, 2))).any()
+    ):
         head = int(wrong.argmax())
         one, other = (-each[head, 1, 0] for each in (probe.main, wanted))
         cause = "if the number of heads isn't a power of two, the slopes of the power below come "

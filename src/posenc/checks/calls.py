@@ -17,18 +17,45 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.laws import Broken, Measured, Raised, Skip, WrongShape, largest, law, sign, user
+from posenc.checks.laws import (
+    Broken,
+    Measured,
+    Raised,
+    Skip,
+    WrongShape,
+    largest,
+    law,
+    sign,
+    user,
+)
 from posenc.checks.pairs import NEAR, TORCH, TURNING, exact_rows
 from posenc.checks.probe import UNITS, floats, positions_near, same_type, values
 from posenc.conventions import AROUND, Floats
 
-PRODUCTS = ("mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot")  # what others are made of
+PRODUCTS = (
+    "mm",
+    "bmm",
+    "addmm",
+    "baddbmm",
+    "mv",
+    "addmv",
+    "dot",
+)  # what others are made of
 REFILLS = ("reset_parameters", "reset_buffers", "rope_init", "init_weights")
-FAR = (300, 513, *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)), 999_999)
+FAR = (
+    300,
+    513,
+    *(2**n + more for n in (10, 11, 12, 13, 15, 17) for more in (-1, 0, 1)),
+    999_999,
+)
 """Distant positions, around the usual lengths of tables."""
 
 LARGEST, SEED = (9, 12, 33), int(os.environ.get("POSENC_SEED", "0"))
-DRAWN = np.random.default_rng(SEED).integers((1, 1, 2), LARGEST, (10, 3), endpoint=True).tolist()
+DRAWN = (
+    np.random.default_rng(SEED)
+    .integers((1, 1, 2), LARGEST, (10, 3), endpoint=True)
+    .tolist()
+)
 DRAWN.append([*LARGEST])
 """Batch, heads and seq_len of calls, drawn: faults may begin at eight heads or an odd length.
 
@@ -45,12 +72,22 @@ RAGGED = ([0, 1, 2, 3, 4], [7, 8, 9, 10, 2], [40, 3, 5, 1, 0])
 
 
 def calls(
-    name: str, kinds: str, after: str, asks: str, cause: str, made: Any, meant: Any = None
+    name: str,
+    kinds: str,
+    after: str,
+    asks: str,
+    cause: str,
+    made: Any,
+    meant: Any = None,
 ) -> None:
     """Define a law on calls; what each must give is known from the whole sequence, by default."""
 
     def test(probe: Any) -> Measured:
-        around = probe.kind == "table" and probe.convention and probe.convention.step == AROUND
+        around = (
+            probe.kind == "table"
+            and probe.convention
+            and probe.convention.step == AROUND
+        )
         if around and name != "empty":
             raise Skip("the rows share one turn, so that all depend on the length")
         if found := run_calls(probe, made(probe), meant or type(probe).meant):
@@ -73,7 +110,11 @@ def run_calls(probe: Any, made: Calls, meant: Callable[..., Floats]) -> list[Mea
             if positions.ndim == 1:
                 raise
             continue
-        rows = zip(out, x, positions, strict=True) if positions.ndim > 1 else [(out, x, positions)]
+        rows = (
+            zip(out, x, positions, strict=True)
+            if positions.ndim > 1
+            else [(out, x, positions)]
+        )
         for y, each, where in rows:
             error, bound, note = probe.near(y, meant(probe, each, where), each, where)
             found.append((error, bound, f"{note}, shape {x.shape}".removeprefix(", ")))
@@ -137,10 +178,14 @@ def far(probe: Any) -> Iterator[Measured]:
     if not (where := [k for k in FAR if k < probe.limit]):
         raise Skip(f"no position beyond {probe.limit}")
     x, matrices = probe.draw((), len(where)), probe.matrices(where)
-    sizes = (matrices**2).sum(axis=1) / (probe.measured(probe.widths[0])[1] ** 2).sum(axis=0)
+    sizes = (matrices**2).sum(axis=1) / (probe.measured(probe.widths[0])[1] ** 2).sum(
+        axis=0
+    )
     if (wrong := np.abs(sizes - 1).max(axis=1) > 1e-3).any():
         how = f"position {where[int(wrong.argmax())]} has another norm than position 1"
-        raise Broken(how, "positions reach past the end of a table, which is read out of bounds")
+        raise Broken(
+            how, "positions reach past the end of a table, which is read out of bounds"
+        )
     if cause := wrap_of(probe):
         raise Broken(cause.partition(" (")[0], cause)
     meant = np.einsum("kij,kj->ki", matrices, x)
@@ -157,7 +202,9 @@ def wrap_of(probe: Any) -> str | None:
     """Look for the length at which positions begin again, or stay: 2048 is turned as 0 or 2047."""
     same = partial(np.allclose, rtol=0, atol=1e-6)
     for length in (2**n for n in range(6, 18) if 2**n + 2 < probe.limit):
-        one, two, last, late, later = probe.matrices([1, 2, length - 1, length + 1, length + 2])
+        one, two, last, late, later = probe.matrices(
+            [1, 2, length - 1, length + 1, length + 2]
+        )
         if same(one, two):  # nothing turns
             return None
         if same(one, late) and same(two, later):
@@ -207,11 +254,16 @@ def odd(probe: Any) -> Measured:
         _ = rotary or probe.table_of(8, width + 1)
         return 0.0, 0.0, f"refused: {str(error).partition(':')[0]}"
     if rotary:
-        right: Any = np.abs((out**2).sum(axis=-1) / (x**2).sum(axis=-1) - 1).max() < 1e-4
+        right: Any = (
+            np.abs((out**2).sum(axis=-1) / (x**2).sum(axis=-1) - 1).max() < 1e-4
+        )
         note = "the last dimension passes"
     else:
         right = out.shape[-1] == width and not out[..., -1].any() and probe.convention
-        right, note = right and right.rule == "d/2 - 1", "a column of zeros, as in tensor2tensor"
+        right, note = (
+            right and right.rule == "d/2 - 1",
+            "a column of zeros, as in tensor2tensor",
+        )
     if not right:
         how = f"shape {out.shape} for width {width}, and no error"
         raise Broken(how, None if rotary else "odd")
@@ -227,14 +279,18 @@ def strided(probe: Any) -> Iterator[Measured]:
     if probe.library.name not in ("numpy", "torch"):
         raise Skip(f"{probe.library.name} doesn't expose strides")
     where = range(min(6, probe.rows))
-    wide = probe.library.array(probe.draw((12,), 12).repeat(2, axis=-1))[..., : probe.widths[0]]
+    wide = probe.library.array(probe.draw((12,), 12).repeat(2, axis=-1))[
+        ..., : probe.widths[0]
+    ]
     views = {"every second row": wide[:4, ::2], "transposed": wide.swapaxes(0, 1)[:5]}
     if probe.library.name == "torch":
         views["expanded"] = wide[:1].expand(3, -1, -1)
     for name, view in views.items():
         rows, places = view[:, : len(where)], probe.places(where)
         x = values(rows).copy()
-        out, plain = (floats(probe.raw(each, places)) for each in (rows, probe.library.array(x)))
+        out, plain = (
+            floats(probe.raw(each, places)) for each in (rows, probe.library.array(x))
+        )
         yield *probe.near(out, plain, x, where)[:2], name
 
 
@@ -280,8 +336,14 @@ def single_row(probe: Any) -> str | None:
     if off[nearest] < NEAR or np.array_equal(out, probe.call(x, [k + 1])[0]):
         return "offset that sticks"
     order = np.argsort(np.arange(d_model) % 2, kind="stable")
-    turned = [matrices[k][np.ix_(turn, turn)] @ x[0] for turn in (order, np.argsort(order))]
-    return "mixed layouts" if min(np.abs(each - out).max() for each in turned) < NEAR else None
+    turned = [
+        matrices[k][np.ix_(turn, turn)] @ x[0] for turn in (order, np.argsort(order))
+    ]
+    return (
+        "mixed layouts"
+        if min(np.abs(each - out).max() for each in turned) < NEAR
+        else None
+    )
 
 
 @sign("rotary", "start")
@@ -349,7 +411,9 @@ def gradient(probe: Any) -> Measured:
     user((out * probe.library.array(weights)).sum().backward)
     if x.grad is None:
         raise Broken("no gradient reaches x")
-    for name, each in [] if module is None or probe.other_kind else module.named_parameters():
+    for name, each in (
+        [] if module is None or probe.other_kind else module.named_parameters()
+    ):
         if each.ndim > 1 and each.shape[-1] == x.shape[2] and each.grad is not None:
             raise Broken(f"{name} is trained", "trained table")
     if probe.kind == "module":
@@ -410,7 +474,9 @@ def meta(probe: Any) -> Measured:
         if off <= 4 * probe.unit * max(probe.attention_factor, np.abs(expected).max()):
             return 0.0, 0.0, ", ".join(way.__name__ for way in ways)
     if not ways and "made on meta" not in probe.tags:
-        raise Skip("nothing reinitializes its buffers; to test anyway, pass tags=['made on meta']")
+        raise Skip(
+            "nothing reinitializes its buffers; to test anyway, pass tags=['made on meta']"
+        )
     raise Broken("a different result once created on meta and filled")
 
 
@@ -450,7 +516,12 @@ def compiles(probe: Any) -> Measured:
 
 
 def in_half(
-    probe: Any, name: str, dtype: str, via: Any, limits: Any = (5000, 1024), mode: Any = None
+    probe: Any,
+    name: str,
+    dtype: str,
+    via: Any,
+    limits: Any = (5000, 1024),
+    mode: Any = None,
 ) -> Measured:
     """Compare a call that may round with a plain one, at positions of a rotation, or of a table."""
     rotary, unit = probe.kind == "rotary", UNITS[name]
@@ -468,7 +539,9 @@ def in_half(
 @sign("table module rotary", "half")
 def rounded_positions(probe: Any) -> str | None:
     """Look for two positions that became one, where a half type has no number for the second."""
-    if probe.kind == "rotary":  # right in float32, so that the cast of something made the error
+    if (
+        probe.kind == "rotary"
+    ):  # right in float32, so that the cast of something made the error
         return "dtype of the query"
     _, dtype, via = probe.halves()[0]
     rows = probe.call(np.zeros((1, 258, probe.widths[0])), range(258), dtype, via)[0]
@@ -515,7 +588,10 @@ def reduced(probe: Any) -> Measured:
     float32, with autocast disabled.
     """
     torch, how = probe.library.namespace, ("float32", probe.module, (65_539, 2500))
-    modes = {"bfloat16": torch.autocast("cpu", dtype=torch.bfloat16), "TF32": rounded_products()}
+    modes = {
+        "bfloat16": torch.autocast("cpu", dtype=torch.bfloat16),
+        "TF32": rounded_products(),
+    }
     return largest(in_half(probe, name, *how, mode) for name, mode in modes.items())
 
 
@@ -531,7 +607,9 @@ def rounded_products() -> Any:
         return torch.ldexp(torch.round(fraction * 2**11), exponent - 11)
 
     class RoundedProducts(TorchDispatchMode):  # type: ignore[no-untyped-call]
-        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kw: Any = None) -> Any:
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kw: Any = None
+        ) -> Any:
             if func.overloadpacket.__name__ in PRODUCTS:
                 args = map(rounded, args)
             return func(*args, **(kw or {}))

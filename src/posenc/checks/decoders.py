@@ -52,12 +52,20 @@ class Decoder(Probe):
         drawn = np.random.default_rng(0).integers(1, most + 1, (TEXTS, length))
         drawn[:, 1] = 1 + drawn[:, 0] % most  # the first two always differ
         self.tokens: NDArray[np.int_] = drawn
-        self.positions: NDArray[np.int_] = np.broadcast_to(np.arange(length), drawn.shape)
+        self.positions: NDArray[np.int_] = np.broadcast_to(
+            np.arange(length), drawn.shape
+        )
 
-        self.library = Library.of(library, lambda tried: full(tried.array(drawn, "int64")))
+        self.library = Library.of(
+            library, lambda tried: full(tried.array(drawn, "int64"))
+        )
 
     def read(
-        self, tokens: NDArray[Any], lengths: Sequence[int] = (), needed: str = "", **given: Any
+        self,
+        tokens: NDArray[Any],
+        lengths: Sequence[int] = (),
+        needed: str = "",
+        **given: Any,
     ) -> Floats:
         """Read texts whole, or in chunks of these lengths with a cache; the last takes the rest.
 
@@ -67,19 +75,33 @@ class Decoder(Probe):
         if call is None:
             raise Skip("no step")
         found, cache, mask = [], None, given.get("mask")
-        named = {name: given[each] for each in given if (name := argument(call, NAMES[each]))}
+        named = {
+            name: given[each] for each in given if (name := argument(call, NAMES[each]))
+        }
         if needed and not argument(call, NAMES[needed]):
             raise Skip(f"no argument for {needed}")
-        for part in filter(len, np.split(np.arange(tokens.shape[1]), np.cumsum(lengths))):
-            now = {name: self.library.array(x[:, part], x.dtype.name) for name, x in named.items()}
+        for part in filter(
+            len, np.split(np.arange(tokens.shape[1]), np.cumsum(lengths))
+        ):
+            now = {
+                name: self.library.array(x[:, part], x.dtype.name)
+                for name, x in named.items()
+            }
             kept = [cache] if lengths else []
-            made = user(call, self.library.array(tokens[:, part], "int64"), *kept, **now)
+            made = user(
+                call, self.library.array(tokens[:, part], "int64"), *kept, **now
+            )
             if lengths and not (isinstance(made, (tuple, list)) and len(made) == 2):
-                raise Broken("no pair", "a step returns two things: its scores, and the new cache")
+                raise Broken(
+                    "no pair",
+                    "a step returns two things: its scores, and the new cache",
+                )
             made, cache = made if lengths else (made, None)
             self.unit, scores = unit_of(made), floats(made, finite=mask is None)
             if scores.ndim != 3 or scores.shape[:2] != tokens[:, part].shape:
-                raise Broken(f"shape {scores.shape} for tokens of shape {tokens[:, part].shape}")
+                raise Broken(
+                    f"shape {scores.shape} for tokens of shape {tokens[:, part].shape}"
+                )
             found.append(scores)
         scores = np.concatenate(found, axis=1)
         return scores if mask is None else np.where(mask[..., None], scores, 0)
@@ -102,7 +124,11 @@ class Decoder(Probe):
             tokens[row, cut:] = self.tokens[row, : self.length - cut]
             meant[row, cut:] = self.whole[row, : self.length - cut]
         mask = tokens > 0
-        return tokens, meant, {"mask": mask, "positions": np.maximum(mask.cumsum(axis=1) - 1, 0)}
+        return (
+            tokens,
+            meant,
+            {"mask": mask, "positions": np.maximum(mask.cumsum(axis=1) - 1, 0)},
+        )
 
 
 def same(after: str, likely: str) -> Callable[[Callable[[Decoder], Found]], Any]:
@@ -141,7 +167,11 @@ def order(probe: Decoder) -> Measured:
     apart = np.abs(probe.read(tokens) - probe.whole)[:, 2:].max()
     if apart <= probe.bound:
         raise Broken(f"{apart:.1e} when two tokens are swapped")
-    return probe.bound / float(apart), 1.0, "the bound, relative to the change by a swap"
+    return (
+        probe.bound / float(apart),
+        1.0,
+        "the bound, relative to the change by a swap",
+    )
 
 
 @same("batch", "the causal mask is missing, or off by one")
@@ -170,7 +200,9 @@ def why_steps(probe: Decoder) -> str | None:
     loop, whole, _ = next(steps(probe))
     wrong = np.flatnonzero((np.abs(loop - whole).max(axis=2) > probe.bound).any(axis=0))
     if len(wrong) and wrong[0] > 1:
-        return f"the cache is truncated, or positions wrap or are clamped, at {wrong[0]}"
+        return (
+            f"the cache is truncated, or positions wrap or are clamped, at {wrong[0]}"
+        )
     unequal = "a step differs from the whole: another scale, layout or mask"
     ignored = f"{FROM_0}: the offset of the cache is ignored"
     for place, cause in ((0, ignored), (2, "positions are off by one (+1) in a step")):
@@ -184,13 +216,19 @@ def why_steps(probe: Decoder) -> str | None:
     return unequal
 
 
-@same("steps", "in a chunk, the mask or the positions aren't shifted by the length of the cache")
+@same(
+    "steps",
+    "in a chunk, the mask or the positions aren't shifted by the length of the cache",
+)
 def chunks(probe: Decoder) -> Found:
     """A text read in chunks with a cache gives the same scores as whole."""
     yield probe.read(probe.tokens, CHUNKS, positions=probe.positions), probe.whole, ""
 
 
-@same("batch", "padding is attended to, or counted as a position where positions are absolute")
+@same(
+    "batch",
+    "padding is attended to, or counted as a position where positions are absolute",
+)
 def padded(probe: Decoder) -> Found:
     """In a left-padded batch, each text gives the same scores as alone."""
     tokens, meant, given = probe.padded
@@ -198,7 +236,8 @@ def padded(probe: Decoder) -> Found:
 
 
 @same(
-    "steps chunks padded", "all rows share one offset, or the padding in the cache is attended to"
+    "steps chunks padded",
+    "all rows share one offset, or the padding in the cache is attended to",
 )
 def ragged(probe: Decoder) -> Found:
     """Left-padded texts of several lengths continue from a cache as they do alone."""
@@ -209,14 +248,23 @@ def ragged(probe: Decoder) -> Found:
     yield made[:, late:], meant[:, late:], "after the prompt, "
 
 
-@same("batch", "a text attends to the one before it, or its positions continue from that one")
+@same(
+    "batch",
+    "a text attends to the one before it, or its positions continue from that one",
+)
 def packed(probe: Decoder) -> Found:
     """Texts packed into one row give the same scores as alone."""
     cut = probe.length // 2 - 1
     late, given = (probe.positions >= cut).astype(np.int64), (probe.tokens, probe.whole)
-    both = [np.hstack([each[:, :cut], each[::-1, : probe.length - cut]]) for each in given]
+    both = [
+        np.hstack([each[:, :cut], each[::-1, : probe.length - cut]]) for each in given
+    ]
     where = probe.positions - cut * late
-    yield probe.read(both[0], (), "segments", segments=late, positions=where), both[1], ""
+    yield (
+        probe.read(both[0], (), "segments", segments=late, positions=where),
+        both[1],
+        "",
+    )
 
 
 @same(
@@ -231,13 +279,23 @@ def moved(probe: Decoder) -> Found:
     later = probe.positions + 100
     yield probe.read(probe.tokens, (), "positions", positions=later), probe.whole, ""
     if probe.step and argument(probe.step, POSITIONS):
-        yield probe.read(probe.tokens, CHUNKS, positions=later), probe.whole, "in chunks, "
+        yield (
+            probe.read(probe.tokens, CHUNKS, positions=later),
+            probe.whole,
+            "in chunks, ",
+        )
 
 
 @same("", "state is kept from an earlier text: an offset, or a cache that isn't new")
 def repeat(probe: Decoder) -> Found:
     """A second call gives the same scores."""
-    yield np.concatenate([probe.read(row[None]) for row in probe.tokens]), probe.whole, ""
+    yield (
+        np.concatenate([probe.read(row[None]) for row in probe.tokens]),
+        probe.whole,
+        "",
+    )
     if probe.step is not None:
-        first, _, second = (probe.read(probe.tokens[[row]], [probe.length]) for row in (0, 1, 0))
+        first, _, second = (
+            probe.read(probe.tokens[[row]], [probe.length]) for row in (0, 1, 0)
+        )
         yield second, first, "a new cache, "

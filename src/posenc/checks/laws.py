@@ -69,7 +69,9 @@ class Raised(Exception):  # noqa: N818
     def __init__(self, error: BaseException) -> None:
         super().__init__(describe(error))
         inside = error.__traceback__ and error.__traceback__.tb_next
-        self.traceback: str = "".join(traceback.format_exception(type(error), error, inside))
+        self.traceback: str = "".join(
+            traceback.format_exception(type(error), error, inside)
+        )
 
 
 def describe(error: BaseException) -> str:
@@ -87,7 +89,9 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
         raise Raised(error) from error
 
 
-def compared(found: Any, meant: Any, bounds: Any, note: str = "", *names: Any) -> Measured:
+def compared(
+    found: Any, meant: Any, bounds: Any, note: str = "", *names: Any
+) -> Measured:
     """Return the difference that is largest in units of its bound, the bound, and a note.
 
     The note may have a "{}" for the place on each axis: its name, or its number beyond the names.
@@ -99,7 +103,9 @@ def compared(found: Any, meant: Any, bounds: Any, note: str = "", *names: Any) -
         return 0.0, float(np.max(bounds, initial=0.0)), ""
     limits = np.broadcast_to(bounds, errors.shape)
     ratio = np.where(np.isnan(errors), np.inf, errors) / np.maximum(limits, 1e-300)
-    place = tuple(int(each) for each in np.unravel_index(int(ratio.argmax()), errors.shape))
+    place = tuple(
+        int(each) for each in np.unravel_index(int(ratio.argmax()), errors.shape)
+    )
     named = [name[k] for name, k in zip(names, place, strict=False)]
     note = note.format(*named, *place[len(names) :])
     return float(errors[place]), float(limits[place]), note
@@ -107,7 +113,9 @@ def compared(found: Any, meant: Any, bounds: Any, note: str = "", *names: Any) -
 
 def largest(found: Iterable[Measured]) -> Measured:
     """Return the measurement with the largest ratio to its bound; NaN counts as infinite."""
-    return max(found, key=lambda one: (math.isnan(one[0]), one[0] / max(one[1], 1e-300)))
+    return max(
+        found, key=lambda one: (math.isnan(one[0]), one[0] / max(one[1], 1e-300))
+    )
 
 
 @dataclass(frozen=True)
@@ -134,10 +142,16 @@ class Row:
         line = f"{MARKS[self.status]} {self.law:12} "
         if self.status in (*QUIET, "expected"):
             return line + self.note
-        line += short(self.measured) + (f" (at most {short(self.bound)})" if self.bound else "")
+        line += short(self.measured) + (
+            f" (at most {short(self.bound)})" if self.bound else ""
+        )
         line += f", {self.note}" if self.note else ""
         cause, lead = self.exhibit or self.likely, f"\n  {'':12} "
-        return f"{line}{lead}required: {self.asks}{lead}most likely: {cause}" if cause else line
+        return (
+            f"{line}{lead}required: {self.asks}{lead}most likely: {cause}"
+            if cause
+            else line
+        )
 
 
 @dataclass(frozen=True)
@@ -193,37 +207,58 @@ class Report:
         if isinstance(reasons, (str, Path)):
             import tomllib  # not among what a page loads
 
-            reasons = dict(tomllib.loads(Path(reasons).read_text("utf-8")).get(self.subject, {}))
+            reasons = dict(
+                tomllib.loads(Path(reasons).read_text("utf-8")).get(self.subject, {})
+            )
         for law, reason in reasons.items():
             if law not in rows:
-                raise ValueError(f"expected failures must be among {', '.join(rows)}, got {law!r}")
+                raise ValueError(
+                    f"expected failures must be among {', '.join(rows)}, got {law!r}"
+                )
             if not isinstance(reason, str) or not reason:
-                raise ValueError(f"an expected failure needs a reason, got {law} = {reason!r}")
+                raise ValueError(
+                    f"an expected failure needs a reason, got {law} = {reason!r}"
+                )
             row, how = rows[law], "it passed, but a failure was expected"
             fixed = f"it was fixed, so drop the expected failure: {reason}"
             if row.status in ("failed", "follows"):
                 rows[law] = replace(row, status="expected", note=f"expected: {reason}")
             elif row.status == "passed":
-                rows[law] = replace(row, status="failed", measured=how, bound="", likely=fixed)
+                rows[law] = replace(
+                    row, status="failed", measured=how, bound="", likely=fixed
+                )
         return replace(self, rows=tuple(rows.values()))
 
     def counts(self) -> str:
         """Summarize how many laws passed, failed and were skipped."""
         found = [row.status for row in self.rows]
-        return ", ".join(f"{found.count(status)} {status}" for status in MARKS if status in found)
+        return ", ".join(
+            f"{found.count(status)} {status}" for status in MARKS if status in found
+        )
 
     def __repr__(self) -> str:
         """List the laws, for a terminal; those skipped for the same reason share a line."""
-        lines = [f"{self.subject} ({self.kind}): {self.counts()}", f"convention: {self.known()}"]
-        alike = groupby(self.rows, lambda row: (row.status in QUIET and row.note) or row.law)
+        lines = [
+            f"{self.subject} ({self.kind}): {self.counts()}",
+            f"convention: {self.known()}",
+        ]
+        alike = groupby(
+            self.rows, lambda row: (row.status in QUIET and row.note) or row.law
+        )
         for _, (first, *more) in alike:
             names = ", ".join(row.law for row in (first, *more))
-            lines.append(f"{MARKS[first.status]} {names}: {first.note}" if more else str(first))
+            lines.append(
+                f"{MARKS[first.status]} {names}: {first.note}" if more else str(first)
+            )
         return "\n".join([*lines, *(["", self.error.rstrip()] if self.error else [])])
 
     def known(self) -> str:
         """Describe the convention."""
-        return f"another kind: {self.other}" if self.other else str(self.convention or "none known")
+        return (
+            f"another kind: {self.other}"
+            if self.other
+            else str(self.convention or "none known")
+        )
 
     def _repr_html_(self) -> str:
         """Render the laws as a table, for Jupyter."""
@@ -238,13 +273,17 @@ class Report:
                 remark[1] += f' (<a href="../{at.page}">exhibit {at.number}</a>)'
             cells = [f"{MARKS[row.status]} {row.status}", escape(short(row.measured))]
             cells += [escape(short(row.bound)), "<br>".join(filter(None, remark))]
-            lines.append(f"<tr><th>{row.law}</th><td>{'</td><td>'.join(cells)}</td></tr>")
+            lines.append(
+                f"<tr><th>{row.law}</th><td>{'</td><td>'.join(cells)}</td></tr>"
+            )
         return "\n".join([*lines, "</tbody></table>"])
 
     def as_dict(self) -> dict[str, Any]:
         """Return JSON types."""
         found = self.convention
-        laws = [vars(row) | {"exhibit": row.exhibit and vars(row.exhibit)} for row in self]
+        laws = [
+            vars(row) | {"exhibit": row.exhibit and vars(row.exhibit)} for row in self
+        ]
         known = found and {**vars(found), "names": found.names()}
         kept = {name: value for name, value in vars(self).items() if name != "rows"}
         return kept | {"passed": self.passed, "convention": known, "laws": laws}
@@ -255,7 +294,9 @@ class Report:
         It is an AssertionError if a law failed, and a RuntimeError if posenc itself failed.
         """
         if not self.passed:
-            wrong = [str(row) for row in self.rows if row.status in ("failed", "internal")]
+            wrong = [
+                str(row) for row in self.rows if row.status in ("failed", "internal")
+            ]
             parts = [f"{self.subject}: {self.counts()}", *wrong, self.error]
             kind = RuntimeError if self.internal else AssertionError
             raise kind("\n".join(filter(None, parts)))
@@ -289,7 +330,10 @@ SIGNS: list[tuple[list[str], list[str], Sign]] = []
 """Kinds, laws and function of each sign, in the order in which they are looked for."""
 
 KINDS = ("table", "module", "rotary", "bias", "decoder")
-ROOTS = ("shape", "repeat")  # nothing can be measured in a result that is wrong, or changes
+ROOTS = (
+    "shape",
+    "repeat",
+)  # nothing can be measured in a result that is wrong, or changes
 RAISES = "your code raises an error, whose traceback is the report's `error`"
 INTERNAL = "posenc.checks failed, not your code: please report this traceback, and what was checked"
 CALL = "2τ; 4u(|y| + |p|) more for x + p; 2(τ + u)(|x₁| + |x₂|) for a turned x"
@@ -300,8 +344,13 @@ def law(name: str, kinds: str, after: str = "") -> Callable[[Test], Test]:
 
     def register(test: Test) -> Test:
         asks, more, *_ = [*inspect.cleandoc(test.__doc__ or "").split("\n\n"), ""]
-        bound, _, likely = " ".join(more.split()).removesuffix(".").partition("Likely: ")
-        bound = bound.removeprefix("Bound: ").removesuffix(". ").replace("CALL", CALL) or "exact"
+        bound, _, likely = (
+            " ".join(more.split()).removesuffix(".").partition("Likely: ")
+        )
+        bound = (
+            bound.removeprefix("Bound: ").removesuffix(". ").replace("CALL", CALL)
+            or "exact"
+        )
         roots = () if name == "shape" else (*ROOTS, *after.split())
         asks = asks[0].lower() + asks[1:].removesuffix(".")
         LAWS.append(Law(name, tuple(kinds.split()), asks, bound, likely, roots, test))
@@ -336,7 +385,9 @@ def choose(kind: str, only: Iterable[str] | None = None) -> list[Law]:
     wanted = names if only is None else [*only]
     unknown = [name for name in wanted if name not in names]
     if unknown or not wanted:
-        raise ValueError(f"laws must be among those of a {kind}: {', '.join(names)}; got {unknown}")
+        raise ValueError(
+            f"laws must be among those of a {kind}: {', '.join(names)}; got {unknown}"
+        )
     return [law for law in laws if law.name in wanted]
 
 
@@ -345,7 +396,9 @@ def name_of(subject: Any) -> str:
     return str(getattr(subject, "__qualname__", type(subject).__name__))
 
 
-def run(make: Any, subject: Any, laws: Iterable[str] | None = None, **options: Any) -> Report:
+def run(
+    make: Any, subject: Any, laws: Iterable[str] | None = None, **options: Any
+) -> Report:
     """Test all laws, or only some, on the probe that is made of a subject."""
     if not callable(subject):
         raise TypeError(f"a subject must be callable, got {subject!r}")
@@ -356,9 +409,15 @@ def run(make: Any, subject: Any, laws: Iterable[str] | None = None, **options: A
     chosen = choose(probe.kind, laws)
     judged = [judge(probe, each) for each in chosen]
     rows = silence(chosen, [row for row, _ in judged])
-    heard = [trace for row, (_, trace) in zip(rows, judged, strict=True) if row.status != "follows"]
+    heard = [
+        trace
+        for row, (_, trace) in zip(rows, judged, strict=True)
+        if row.status != "follows"
+    ]
     error = next(filter(None, heard), "")
-    raised = bool(error) and judge(probe, choose(probe.kind)[0])[0].likely.startswith(RAISES)
+    raised = bool(error) and judge(probe, choose(probe.kind)[0])[0].likely.startswith(
+        RAISES
+    )
     name = name_of(subject)
     report = Report(name, probe.kind, None, rows, probe.errors, error, raised=raised)
     try:
@@ -371,13 +430,18 @@ def run(make: Any, subject: Any, laws: Iterable[str] | None = None, **options: A
 
 def judge(probe: Any, law: Law) -> tuple[Row, str]:
     """Test one law; the second result is a traceback, if something raised."""
-    row, cause = Row(law.name, law.asks, "failed", source=law.source, likely=law.likely), None
+    row, cause = (
+        Row(law.name, law.asks, "failed", source=law.source, likely=law.likely),
+        None,
+    )
     try:
         try:
             if reason := probe.excused(law.name):
                 raise Skip(reason)
             found = law.test(probe) or (0.0, 0.0, "")
-            measured, bound, note = found if isinstance(found, tuple) else largest(found)
+            measured, bound, note = (
+                found if isinstance(found, tuple) else largest(found)
+            )
             row = replace(row, measured=measured, bound=bound, note=note)
             if measured <= bound:  # NaN is not
                 return replace(row, status="passed", likely=""), ""
@@ -385,14 +449,22 @@ def judge(probe: Any, law: Law) -> tuple[Row, str]:
             row, cause = replace(row, measured=str(how)), how.cause
         for kinds, laws, sign in SIGNS:  # code that raises gives no sign
             with contextlib.suppress(Broken, Raised, Skip):
-                cause = cause or (probe.kind in kinds and law.name in laws and sign(probe)) or None
+                cause = (
+                    cause
+                    or (probe.kind in kinds and law.name in laws and sign(probe))
+                    or None
+                )
         cause = cause or law.likely
         exhibit = MUSEUM.get(cause)
-        return replace(row, exhibit=exhibit, likely=exhibit.says if exhibit else cause), ""
+        return replace(
+            row, exhibit=exhibit, likely=exhibit.says if exhibit else cause
+        ), ""
     except Skip as reason:
         return replace(row, status="skipped", likely="", note=str(reason)), ""
     except Raised as error:
-        return replace(row, measured=str(error), likely=f"{RAISES} ({error})"), error.traceback
+        return replace(
+            row, measured=str(error), likely=f"{RAISES} ({error})"
+        ), error.traceback
     except Exception as error:
         row = replace(row, status="internal", measured=describe(error), likely=INTERNAL)
         return row, traceback.format_exc()
@@ -401,7 +473,9 @@ def judge(probe: Any, law: Law) -> tuple[Row, str]:
 def silence(laws: Sequence[Law], rows: Sequence[Row]) -> tuple[Row, ...]:
     """Mark failures that follow from the failure of a root, or have the same cause as another."""
     failed = {row.law for row in rows if row.status == "failed"}
-    causes: dict[str, str] = {law.likely: "" for law in laws}  # of which law each is the cause
+    causes: dict[str, str] = {
+        law.likely: "" for law in laws
+    }  # of which law each is the cause
     found = []
     for law, row in zip(laws, rows, strict=True):
         roots = [name for name in law.after if name in failed and name != law.name]

@@ -10,7 +10,16 @@ import numpy as np
 
 from posenc import conventions as conv
 from posenc.checks.adapters import MOVES, SCALES, Rotation
-from posenc.checks.laws import KINDS, Broken, Measured, Skip, compared, largest, law, sign
+from posenc.checks.laws import (
+    KINDS,
+    Broken,
+    Measured,
+    Skip,
+    compared,
+    largest,
+    law,
+    sign,
+)
 from posenc.checks.probe import positions_near, type_of
 from posenc.conventions import PAIRS, Convention, Waves
 from posenc.museum import TABLES, wrong_table
@@ -36,8 +45,14 @@ def shape(probe: Any) -> Measured:
     if probe.kind == "rotary":
         for lead in ((), (2,), (2, 3)):
             probe.call(probe.draw(lead, 5), range(5))  # raises if the shape is another
-        return 0.0, 0.0, f"{probe.library.name}, widths {', '.join(map(str, probe.widths))}"
-    shapes = " and ".join("{} × {}".format(*probe.table(probe.rows, d).shape) for d in probe.widths)
+        return (
+            0.0,
+            0.0,
+            f"{probe.library.name}, widths {', '.join(map(str, probe.widths))}",
+        )
+    shapes = " and ".join(
+        "{} × {}".format(*probe.table(probe.rows, d).shape) for d in probe.widths
+    )
     return 0.0, 0.0, f"{shapes}, {type_of(probe.table_of(probe.rows, probe.widths[0]))}"
 
 
@@ -56,7 +71,9 @@ def norm(probe: Any) -> Measured:
     elif name := probe.factor[0]:
         note += "" if name == "1" else f", all rows times {name}"
     else:
-        times = " and ".join(dict.fromkeys(f"{size:.4g}" for size in probe.factor[1].values()))
+        times = " and ".join(
+            dict.fromkeys(f"{size:.4g}" for size in probe.factor[1].values())
+        )
         cause = f"a factor other than {', '.join(SCALES)}"
         cause += "; if it is intended, check the table divided by it"
         raise Broken(f"all rows are multiplied by {times}", cause)
@@ -87,7 +104,9 @@ def shift(probe: Any) -> Measured:
     if probe.layout is not None:
         waves = probe.readable[probe.layout][0]
         meant = waves[:-1] * np.exp(1j * conv.measure(waves)[0])
-        return compared(waves[1:], meant, 2 * (allowed[1:] + allowed[:-1]), PLACE, later)
+        return compared(
+            waves[1:], meant, 2 * (allowed[1:] + allowed[:-1]), PLACE, later
+        )
     if probe.kind == "rotary":
         matrices = probe.turned(probe.widths[0])
         meant = matrices[1] @ np.linalg.pinv(matrices[0]) @ matrices[:-1]
@@ -96,7 +115,9 @@ def shift(probe: Any) -> Measured:
     table = probe.turned(probe.widths[0])[..., 0]
     off = table[:-1] @ np.linalg.lstsq(table[:-1], table[1:], rcond=None)[0] - table[1:]
     limit = (1 + math.sqrt(2)) * float(np.linalg.norm(allowed[1:]))
-    return compared(np.linalg.norm(off, axis=0), 0, limit, "column {}; the best-fitting matrix")
+    return compared(
+        np.linalg.norm(off, axis=0), 0, limit, "column {}; the best-fitting matrix"
+    )
 
 
 @law("offset", TURNING, after="start norm shift")
@@ -166,12 +187,21 @@ def frequencies(probe: Any) -> Measured:
         raise Broken("no pair of columns stays on a circle" if columns else NO_PAIRS)
     if probe.omega is not None:  # requested
         omega, (one, two) = np.asarray(probe.omega), probe.dims
-        apart, asked = int(two[0] - one[0]) if probe.layout == "halves" else len(one), len(omega)
-        invisible = probe.layout == "neighbors" and apart < asked and not omega[apart:].any()
+        apart, asked = (
+            int(two[0] - one[0]) if probe.layout == "halves" else len(one),
+            len(omega),
+        )
+        invisible = (
+            probe.layout == "neighbors" and apart < asked and not omega[apart:].any()
+        )
         if apart != asked and not invisible:  # trailing pairs that don't turn
-            how = f"{len(one)} pairs turn, {apart} are paired, but {asked} were requested"
+            how = (
+                f"{len(one)} pairs turn, {apart} are paired, but {asked} were requested"
+            )
             cause = "the pairs span the wrong part of the head: a partial rotation pairs within "
-            raise Broken(how, f"{cause}its part, a proportional one across the whole head")
+            raise Broken(
+                how, f"{cause}its part, a proportional one across the whole head"
+            )
         found = np.pad(probe.measured_omega, (0, asked - len(probe.measured_omega)))
         limit = conv.fitted(omega, probe.rows) / probe.rows
         return compared(conv.wrapped(found - omega), 0, limit, "pair {}")
@@ -183,17 +213,31 @@ def frequencies(probe: Any) -> Measured:
         raise Broken(how, "lost setting")
     if probe.kind == "rotary" and probe.axes:
         fits = []
-        for axis in range(probe.axes):  # the pairs of each by themselves, as in an axial encoding
-            omega = np.abs(probe.omegas[axis, np.abs(probe.omegas).argmax(axis=0) == axis])
+        for axis in range(
+            probe.axes
+        ):  # the pairs of each by themselves, as in an axial encoding
+            omega = np.abs(
+                probe.omegas[axis, np.abs(probe.omegas).argmax(axis=0) == axis]
+            )
             if len(omega) < PAIRS:
-                raise Skip(f"coordinate {axis} turns {len(omega)} pairs: too few for a base")
+                raise Skip(
+                    f"coordinate {axis} turns {len(omega)} pairs: too few for a base"
+                )
             waves = np.exp(1j * np.outer(np.arange(probe.rows), omega))
-            if not (best := conv.agree([[*conv.fits(waves, str(probe.layout), probe.unit)]])):
-                raise Broken(f"no known base and exponent fit the pairs of coordinate {axis}")
-            fits.append((best.frequency, 1.0, f"coordinate {axis} by itself, {IN_UNITS}"))
+            if not (
+                best := conv.agree([[*conv.fits(waves, str(probe.layout), probe.unit)]])
+            ):
+                raise Broken(
+                    f"no known base and exponent fit the pairs of coordinate {axis}"
+                )
+            fits.append(
+                (best.frequency, 1.0, f"coordinate {axis} by itself, {IN_UNITS}")
+            )
         return largest(fits)
     if (most := max(waves.shape[1] for waves in probe.readable[probe.layout])) < PAIRS:
-        raise Skip(f"{most} pairs turn; a base takes at least {PAIRS}: pass larger widths")
+        raise Skip(
+            f"{most} pairs turn; a base takes at least {PAIRS}: pass larger widths"
+        )
     raise Broken("no known base and exponent fit all widths")
 
 
@@ -210,7 +254,9 @@ def convention(probe: Any) -> None:
     if (found := probe.convention) is None:
         raise Broken("none known")
     turning = [waves.shape[1] for waves in probe.readable[probe.layout]]
-    if not conv.alike(found, asked) or turning != [asked.pairs(d) for d in probe.widths]:
+    if not conv.alike(found, asked) or turning != [
+        asked.pairs(d) for d in probe.widths
+    ]:
         raise Broken(f"{found}, but {asked} was requested")
     if probe.kind == "rotary" and (order := permutation(probe)):
         raise Broken(f"permuted, but {asked} was requested", order)
@@ -238,13 +284,19 @@ def unique(probe: Any) -> Measured:
         part, later = slice(start, start + 256), table[start:]
         apart = squares[part, None] + squares[start:] - 2 * table[part] @ later.T
         np.fill_diagonal(apart, math.inf)
-        one, two = sorted(int(each) for each in np.unravel_index(apart.argmin(), apart.shape))
+        one, two = sorted(
+            int(each) for each in np.unravel_index(apart.argmin(), apart.shape)
+        )
         near = float(np.linalg.norm(later[one] - later[two]))
         found = min(found, (near, start + one, start + two))
     near, one, two = found
     if near <= (limit := 4 * probe.unit * math.sqrt(d_model)):
         raise Broken(f"rows {one} and {two} are {near:.1e} apart")
-    return limit / near, 1.0, f"nearest of {seq_len}: rows {one} and {two}, {near:.2g} apart"
+    return (
+        limit / near,
+        1.0,
+        f"nearest of {seq_len}: rows {one} and {two}, {near:.2g} apart",
+    )
 
 
 @law("axes", "rotary", after="norm")
@@ -262,12 +314,17 @@ def axes(probe: Rotation) -> Iterator[Measured]:
     if probe.layout is None:
         raise Broken(NO_PAIRS)
     omegas, asked = probe.omegas, probe.axis_of_pair
-    owner, still = np.abs(omegas).argmax(axis=0), np.abs(omegas).max(axis=1) * probe.rows <= MOVES
+    owner, still = (
+        np.abs(omegas).argmax(axis=0),
+        np.abs(omegas).max(axis=1) * probe.rows <= MOVES,
+    )
     by_pair = f"by pair {' '.join(map(str, owner))}"
     if still.any():
         raise Broken(f"coordinate {int(still.argmax())} turns nothing")
     if asked is not None and [*owner] != [*asked]:
-        raise Broken(f"coordinates {by_pair}, where {' '.join(map(str, asked))} are asked for")
+        raise Broken(
+            f"coordinates {by_pair}, where {' '.join(map(str, asked))} are asked for"
+        )
     if probe.omega_of_axes is not None:
         size = min(omegas.shape[1], probe.omega_of_axes.shape[1])
         meant = probe.omega_of_axes[:, :size]
@@ -278,12 +335,16 @@ def axes(probe: Rotation) -> Iterator[Measured]:
     together, apart = probe.matrices_of_axes(mixed), np.eye(probe.widths[0])
     for axis in np.eye(probe.axes, dtype=np.int64):
         apart = probe.matrices_of_axes(axis * mixed) / probe.attention_factor @ apart
-    allowed = (2 * probe.axes + 1) * probe.taus(mixed.max(axis=1)).max(axis=1)[:, None, None]
+    allowed = (2 * probe.axes + 1) * probe.taus(mixed.max(axis=1)).max(axis=1)[
+        :, None, None
+    ]
     together, note = together / probe.attention_factor, f"coordinates {{}}; {by_pair}"
     yield compared(together, apart, allowed, note, mixed.tolist())
 
 
-@law("float32", TURNING, after="start norm shift offset identity frequencies far unique")
+@law(
+    "float32", TURNING, after="start norm shift offset identity frequencies far unique"
+)
 def float32(probe: Any) -> Measured:
     """Entries match the convention's 50-digit values up to position 1 million.
 
@@ -299,22 +360,31 @@ def float32(probe: Any) -> Measured:
     return exact_rows(probe, off, positions, note)
 
 
-def exact_rows(probe: Any, off: Waves, positions: list[int], note: str = PLACE) -> Measured:
+def exact_rows(
+    probe: Any, off: Waves, positions: list[int], note: str = PLACE
+) -> Measured:
     """Compare the distance of sines and cosines from exact ones, with the bounds for these.
 
     A base, step or start that isn't round is known only as precisely as a line through the rows:
     its slope and its start, each with the error that `measure` derives, add to τ.
     """
-    allowed, errors = probe.taus(positions), np.maximum(np.abs(off.real), np.abs(off.imag))
+    allowed, errors = (
+        probe.taus(positions),
+        np.maximum(np.abs(off.real), np.abs(off.imag)),
+    )
     known = None if probe.omega is not None else probe.convention
     if known is not None and known != probe.asked:
         usual = known.step in conv.USUAL_STEPS and known.first == round(known.first, 2)
-        if not usual or conv.digits_of(known.base) > (3 if probe.unit <= conv.UNIT else 1):
+        if not usual or conv.digits_of(known.base) > (
+            3 if probe.unit <= conv.UNIT else 1
+        ):
             part = np.array(positions) / probe.rows + 1
             allowed = allowed + np.outer(part, 4 * probe.taus([probe.rows]))
     if probe.kind == "rotary":
         allowed = allowed.max(axis=1, keepdims=True)
-    probe.errors = probe.errors or dict(zip(positions, errors.max(axis=1).tolist(), strict=True))
+    probe.errors = probe.errors or dict(
+        zip(positions, errors.max(axis=1).tolist(), strict=True)
+    )
     return compared(errors, 0, allowed, note, positions)
 
 
@@ -334,14 +404,18 @@ def known_table(probe: Any) -> str | None:
             off = np.abs(table - wrong_table(name, probe.rows, d_model, base)).max()
             if name != "rounded positions" and off < 0.02:
                 return {"swapped power": "minus sign"}.get(name, name)
-    steps = np.abs(np.diff(probe.table(probe.at_most(probe.length), d_model), axis=0)).max(axis=1)
+    steps = np.abs(
+        np.diff(probe.table(probe.at_most(probe.length), d_model), axis=0)
+    ).max(axis=1)
     return "rounded positions" if int((steps < 1e-6).argmax()) in (256, 2048) else None
 
 
 @sign("table module", "frequencies")
 def no_rule(probe: Any) -> str | None:
     """Look for frequencies that are equal, or whose base changes with the width."""
-    found = [each for each in probe.readable.get(probe.layout, ()) if each.shape[1] >= PAIRS]
+    found = [
+        each for each in probe.readable.get(probe.layout, ()) if each.shape[1] >= PAIRS
+    ]
     if found and all(np.ptp(conv.measure(waves)[0]) < 1e-3 for waves in found):
         return "all ones"
     fits = [conv.fits(waves, probe.layout, probe.unit) for waves in found]
@@ -373,13 +447,22 @@ def wrong_factor(probe: Any) -> str | None:
             how = f"everything is multiplied by {size:.6g}: if that is an attention factor, such as"
             return f"{how} YaRN's, pass attention_factor={size:.6g}"
         missing = abs(size - 1) < 1e-3  # else it was applied twice, or is another
-        return f"the attention factor, {asked:.6g}, is missing" if missing else "attention factor"
+        return (
+            f"the attention factor, {asked:.6g}, is missing"
+            if missing
+            else "attention factor"
+        )
     cos, half = np.diag(matrices[1]), len(matrices[1]) // 2
     partner = int(np.abs(matrices[1] - np.diag(cos)).argmax(axis=0)[0])
-    apart = {half: cos[0::2] - cos[1::2], 1: cos[:half] - cos[half:]}  # 0 in the other layout
+    apart = {
+        half: cos[0::2] - cos[1::2],
+        1: cos[:half] - cos[half:],
+    }  # 0 in the other layout
     if partner not in apart or not np.abs(apart[partner]).max() < MOVES < np.ptp(cos):
         return None
-    paired, laid = ("halves", "neighbors") if partner == half else ("neighbors", "halves")
+    paired, laid = (
+        ("halves", "neighbors") if partner == half else ("neighbors", "halves")
+    )
     code = {"neighbors": "`repeat_interleave(2)`", "halves": "`cat((omega, omega))`"}
     cause = f"pairs are {paired}, but their angles are laid out for {laid}"
     return f"{cause}: {code[laid]} is taken for {code[paired]}"
@@ -389,7 +472,11 @@ def wrong_factor(probe: Any) -> str | None:
 def off_by_one(probe: Any) -> str | None:
     """Look for positions that begin at another number."""
     first = probe.convention.first if probe.convention else 0
-    return f"positions are counted from {first:g}, not from 0: start + {first:g}" if first else None
+    return (
+        f"positions are counted from {first:g}, not from 0: start + {first:g}"
+        if first
+        else None
+    )
 
 
 @sign("rotary", "frequencies")
@@ -402,7 +489,9 @@ def wrong_frequencies(probe: Any) -> str | None:
     wrong = np.flatnonzero(np.abs(ratio - 1) >= NEAR)
     if len(ratio) >= PAIRS and wrong.size and not {0, len(ratio) - 1} & {*wrong}:
         how = f"the ramp is wrong: pairs {wrong[0]} to {wrong[-1]} differ, the fastest and the "
-        return f"{how}slowest agree; its base, its betas or the original length is another"
+        return (
+            f"{how}slowest agree; its base, its betas or the original length is another"
+        )
     if np.ptp(ratio) < NEAR and len(ratio) > 1:
         return f"all frequencies are {ratio[0]:.6g} times the requested ones"
     return "lost setting"
@@ -412,4 +501,8 @@ def wrong_frequencies(probe: Any) -> str | None:
 def lost_shift(probe: Any) -> str | None:
     """Look for two positions in a row with the same turn."""
     waves = probe.readable.get(probe.layout, [np.arange(2.0)[:, None]])[0]
-    return "forgotten shift" if (np.abs(np.diff(waves, axis=0)).max(1) < 1e-6).any() else None
+    return (
+        "forgotten shift"
+        if (np.abs(np.diff(waves, axis=0)).max(1) < 1e-6).any()
+        else None
+    )

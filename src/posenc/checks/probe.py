@@ -23,12 +23,36 @@ from posenc.conventions import PAIRS, UNIT, Convention, Fit, Floats, Waves
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
-LENGTHS = (2**17, 2**15, 2**13, 5000, 2**12, 2**11, 2**10, 512, ROWS, 128, 64, 32, 16, 8)
+LENGTHS = (
+    2**17,
+    2**15,
+    2**13,
+    5000,
+    2**12,
+    2**11,
+    2**10,
+    512,
+    ROWS,
+    128,
+    64,
+    32,
+    16,
+    8,
+)
 
 UNITS = {"float64": 2.0**-53, "float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 UNITS["TF32"] = UNITS["float16"]
 
-_READ = ("norm", "shift", "offset", "identity", "frequencies", "convention", "float32", "far")
+_READ = (
+    "norm",
+    "shift",
+    "offset",
+    "identity",
+    "frequencies",
+    "convention",
+    "float32",
+    "far",
+)
 _RING = ("far", "unique", "steps", "chunks", "ragged")
 TAGS: dict[str, dict[str, str]] = {
     "learned": dict.fromkeys(_READ, "it follows no formula")
@@ -39,7 +63,13 @@ TAGS: dict[str, dict[str, str]] = {
 }
 """What a subject can be declared as, and the laws that aren't asked of it then, with reasons."""
 OF_TORCH = ("gradient", "state", "meta", "device", "compile", "cast", "reduced")
-SINUSOIDAL = (*_READ[:5], "float32", "start", "steps", "odd")  # not asked of another kind of table
+SINUSOIDAL = (
+    *_READ[:5],
+    "float32",
+    "start",
+    "steps",
+    "odd",
+)  # not asked of another kind of table
 
 
 def positions_near(limit: int) -> list[int]:
@@ -63,9 +93,15 @@ class Library:
     """The array library that the code under test takes: numpy, torch, or jax.numpy and the like."""
 
     def __init__(self, namespace: Any) -> None:
-        space = importlib.import_module(namespace) if isinstance(namespace, str) else namespace
+        space = (
+            importlib.import_module(namespace)
+            if isinstance(namespace, str)
+            else namespace
+        )
         if not isinstance(space, ModuleType) or not hasattr(space, "asarray"):
-            raise TypeError(f"library must be a module with asarray, or its name, got {space!r}")
+            raise TypeError(
+                f"library must be a module with asarray, or its name, got {space!r}"
+            )
         self.namespace: Any = space
         self.name: str = space.__name__.partition(".")[0]
 
@@ -87,10 +123,14 @@ class Library:
     def array(self, x: Any, dtype: str = "float32") -> Any:
         """Make an array with the values of x, in the named dtype."""
         half = dtype == "bfloat16"  # which numpy doesn't have
-        made = self.namespace.asarray(np.array(x, np.float32 if half else dtype, order="C"))
+        made = self.namespace.asarray(
+            np.array(x, np.float32 if half else dtype, order="C")
+        )
         if not half:
             return made
-        return (made.to if self.name == "torch" else made.astype)(self.namespace.bfloat16)
+        return (made.to if self.name == "torch" else made.astype)(
+            self.namespace.bfloat16
+        )
 
 
 def type_of(array: Any) -> str:
@@ -119,7 +159,9 @@ def floats(array: Any, finite: bool = True) -> Floats:
     found = values(array)
     if found.dtype.kind != "f":
         how = f"{found.dtype}, which isn't a floating-point type"
-        raise Broken(how, "numbers were rounded to integers, or were never anything else")
+        raise Broken(
+            how, "numbers were rounded to integers, or were never anything else"
+        )
     if finite and not np.isfinite(found).all():
         cause = "a division by zero, an overflow, or uninitialized memory"
         raise Broken("entries that are not finite", cause)
@@ -150,8 +192,14 @@ class Probe:
 
     def excused(self, law: str) -> str:
         """Return the reason for which this law isn't asked, or ""."""
-        tags = [f"{tag}: {TAGS[tag][law]}" for tag in sorted(self.tags) if law in TAGS[tag]]
-        other = f"another kind: {self.other_kind}" if law in SINUSOIDAL and self.other_kind else ""
+        tags = [
+            f"{tag}: {TAGS[tag][law]}" for tag in sorted(self.tags) if law in TAGS[tag]
+        ]
+        other = (
+            f"another kind: {self.other_kind}"
+            if law in SINUSOIDAL and self.other_kind
+            else ""
+        )
         if law in OF_TORCH and self.library.name != "torch":
             other = f"{self.library.name} arrays"
         return (tags or [other])[0]
@@ -189,11 +237,16 @@ class Turning(Probe):
         **options: Any,
     ) -> None:
         super().__init__(subject, **options)
-        found = [check_int("widths", each, minimum=6) for each in np.atleast_1d(widths).tolist()]
+        found = [
+            check_int("widths", each, minimum=6)
+            for each in np.atleast_1d(widths).tolist()
+        ]
         if not found or any(each % 2 for each in found):
             raise ValueError(f"widths must be even, and at least one, got {widths!r}")
         self.widths: tuple[int, ...] = (*found,)
-        asked = conv.KNOWN.get(convention) if isinstance(convention, str) else convention
+        asked = (
+            conv.KNOWN.get(convention) if isinstance(convention, str) else convention
+        )
         if not isinstance(asked, Convention) and convention is not None:
             names = f"a Convention or one of {', '.join(conv.KNOWN)}"
             raise ValueError(f"convention must be {names}, got {convention!r}")
@@ -211,7 +264,9 @@ class Turning(Probe):
         """Convert positions to the library."""
         return self.library.array(positions, "int64")
 
-    def call(self, x: Any, positions: Any, dtype: str = "float32", via: Any = None) -> Floats:
+    def call(
+        self, x: Any, positions: Any, dtype: str = "float32", via: Any = None
+    ) -> Floats:
         """Call the code and return float64 values."""
         made = self.raw(self.library.array(x, dtype), self.places(positions), via)
         if dtype != "float32":
@@ -240,11 +295,19 @@ class Turning(Probe):
         return self.at_most(ROWS)
 
     def near(
-        self, found: Floats, meant: Floats, x: Any, positions: Sequence[int], unit: float = UNIT
+        self,
+        found: Floats,
+        meant: Floats,
+        x: Any,
+        positions: Sequence[int],
+        unit: float = UNIT,
     ) -> Measured:
         """Compare the result of a call, in a number type of some unit, with what it should be."""
         lead = [range(n) for n in np.shape(x)[:-2]]
-        bounds, note = self.allowed(x, meant, positions, unit), f"position {{{len(lead)}}}"
+        bounds, note = (
+            self.allowed(x, meant, positions, unit),
+            f"position {{{len(lead)}}}",
+        )
         return compared(found, meant, bounds, note, *lead, positions)
 
     def taus(self, positions: Any, unit: float | None = None) -> Floats:
@@ -254,31 +317,50 @@ class Turning(Probe):
         counted = last - counted if self.down else counted
         omega, first = np.ones(1), np.zeros(1)
         if known := self.convention:
-            omega = np.array(known.omega(self.widths[0], int(last) + 1), dtype=np.float64)
+            omega = np.array(
+                known.omega(self.widths[0], int(last) + 1), dtype=np.float64
+            )
             first = known.first * omega
         elif self.layout is not None:
             omega, first = conv.measure(self.readable[self.layout][0])
         angles = np.abs(first) + np.outer(counted, np.abs(omega))
         relative = omega / max(np.abs(omega).max(), 1e-30)
-        return conv.rounding(angles, relative, unit or self.unit) * max(self.attention_factor, 1)
+        return conv.rounding(angles, relative, unit or self.unit) * max(
+            self.attention_factor, 1
+        )
 
     @cached_property
     def readable(self) -> dict[str, list[Any]]:
         """Waves at all widths, under each layout that fits all of them."""
-        found = {name: [self.waves(d, name) for d in self.widths] for name in self.layouts}
-        return {name: each for name, each in found.items() if all(w is not None for w in each)}
+        found = {
+            name: [self.waves(d, name) for d in self.widths] for name in self.layouts
+        }
+        return {
+            name: each
+            for name, each in found.items()
+            if all(w is not None for w in each)
+        }
 
     @cached_property
     def fit(self) -> Fit | None:
         """The convention and how well it fits, or None."""
         found = []
         for layout, waves in self.readable.items():
-            sizes = [(d, w) for d, w in zip(self.widths, waves, strict=True) if w.shape[1] >= PAIRS]
+            sizes = [
+                (d, w)
+                for d, w in zip(self.widths, waves, strict=True)
+                if w.shape[1] >= PAIRS
+            ]
             possible = [self.possible(each, layout, d) for d, each in sizes]
-            found += [best] if sizes and (best := conv.agree(possible, self.base)) else []
+            found += (
+                [best] if sizes and (best := conv.agree(possible, self.base)) else []
+            )
         if not found:
             return None
-        best, asked = min(found, key=lambda one: (one.start > 1, one.frequency)), self.asked
+        best, asked = (
+            min(found, key=lambda one: (one.start > 1, one.frequency)),
+            self.asked,
+        )
         known = best.convention  # the requested numbers are exact, where they match
         if asked and conv.alike(known, asked):
             known = replace(asked, share=known.share)
@@ -298,7 +380,11 @@ class Turning(Probe):
     @cached_property
     def layout(self) -> str | None:
         """The layout whose pairs stay on a circle, if there is one."""
-        return self.convention.layout if self.convention else next(iter(self.readable), None)
+        return (
+            self.convention.layout
+            if self.convention
+            else next(iter(self.readable), None)
+        )
 
     @property
     def measured_omega(self) -> Floats:

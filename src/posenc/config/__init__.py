@@ -19,7 +19,10 @@ from posenc.config.fields import ABOUT, LARGEST, Fields, load
 from posenc.config.steps import compute, lengths, models, normalize, validate, warn
 from posenc.layers import ROTARY, Layers, shown
 
-MOST, MOST_MODELS = 50, 9  # warnings of a model, models of a file; released ones have fewer
+MOST, MOST_MODELS = (
+    50,
+    9,
+)  # warnings of a model, models of a file; released ones have fewer
 
 __all__ = ["Layers", "Positions", "read_config"]
 
@@ -29,12 +32,18 @@ class Positions:
     """What a file and its type say about positions: lengths, kinds of layers, and warnings."""
 
     model_type: str | None  #: The file's type.
-    code: str | None  #: Where it was read what the type's code decides; None if it isn't known.
+    code: (
+        str | None
+    )  #: Where it was read what the type's code decides; None if it isn't known.
     length_before_scaling: int | None  #: The length that a scaling starts from.
-    intended_length: int | None  #: The length that the scaling, or the file, is meant for.
+    intended_length: (
+        int | None
+    )  #: The length that the scaling, or the file, is meant for.
     limit: int | None  #: The length that the file allows.
     layers: tuple[Layers, ...]  #: The kinds of layers.
-    warnings: tuple[str, ...]  #: Contradictions, known differences, and fields not read.
+    warnings: tuple[
+        str, ...
+    ]  #: Contradictions, known differences, and fields not read.
     #: Other parts, as for images, by their field.
     parts: dict[str, Positions] = field(default_factory=dict)
 
@@ -44,11 +53,21 @@ class Positions:
 
     def __str__(self) -> str:
         """Format everything for people."""
-        told = vars(self) | {"code": self.code or "not known, so this is what the file says"}
-        layers, warnings, parts = (told.pop(name) for name in ("layers", "warnings", "parts"))
-        lines = [f"{name.replace('_', ' ')}: {shown(each)}" for name, each in told.items()]
-        lines += [f"\n{each}" for each in layers] + [f"\nWarning: {each}" for each in warnings]
-        return "\n".join([*lines, *(f"\n{shown(name)}\n{part}" for name, part in parts.items())])
+        told = vars(self) | {
+            "code": self.code or "not known, so this is what the file says"
+        }
+        layers, warnings, parts = (
+            told.pop(name) for name in ("layers", "warnings", "parts")
+        )
+        lines = [
+            f"{name.replace('_', ' ')}: {shown(each)}" for name, each in told.items()
+        ]
+        lines += [f"\n{each}" for each in layers] + [
+            f"\nWarning: {each}" for each in warnings
+        ]
+        return "\n".join(
+            [*lines, *(f"\n{shown(name)}\n{part}" for name, part in parts.items())]
+        )
 
 
 def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
@@ -88,7 +107,9 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     file = Fields(config, notes=twice)
     read = islice(models(file), MOST_MODELS)
     (_, text), *others = ((part.path[:-1], _read(part, kind)) for part, kind in read)
-    return replace(text, model_type=file["model_type"] or text.model_type, parts=dict(others))
+    return replace(
+        text, model_type=file["model_type"] or text.model_type, parts=dict(others)
+    )
 
 
 def _read(part: Fields, kind: str | None) -> Positions:

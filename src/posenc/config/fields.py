@@ -19,12 +19,17 @@ WORDS, MODELS = (
 )
 ABOUT = MODELS.pop("about")  # where and when was read what the code of a type decides
 RULES = {
-    name: WORDS["kinds"].get(rule.get("is"), {}) | rule for name, rule in WORDS["rules"].items()
+    name: WORDS["kinds"].get(rule.get("is"), {}) | rule
+    for name, rule in WORDS["rules"].items()
 }
 FIELD: dict[Any, str] = {  # of each spelling, those that take precedence first
-    name: field for field, rule in RULES.items() for name in rule.get("spelled", [field])
+    name: field
+    for field, rule in RULES.items()
+    for name in rule.get("spelled", [field])
 }
-OUTER = {name.partition(".")[0] for name in FIELD if "." in name}  # mappings that are read as one
+OUTER = {
+    name.partition(".")[0] for name in FIELD if "." in name
+}  # mappings that are read as one
 
 
 class Fields(dict[str, Any]):
@@ -34,9 +39,13 @@ class Fields(dict[str, Any]):
     needn't be, is a key.
     """
 
-    def __init__(self, said: Any, path: str = "", notes: list[str] | None = None) -> None:
+    def __init__(
+        self, said: Any, path: str = "", notes: list[str] | None = None
+    ) -> None:
         if not isinstance(said, Mapping):
-            raise TypeError(f"{path[:-1] or 'config'} must be a mapping, got {told(said)}")
+            raise TypeError(
+                f"{path[:-1] or 'config'} must be a mapping, got {told(said)}"
+            )
         super().__init__()
         self.path, self.said = path, dict(said)
         self.spelled: dict[str, str] = {}  # of each field
@@ -51,7 +60,9 @@ class Fields(dict[str, Any]):
 
     def has(self, *fields: str) -> bool:
         """Whether the file itself has a value for one of some fields."""
-        return any(self.said.get(self.spelled.get(each, each)) is not None for each in fields)
+        return any(
+            self.said.get(self.spelled.get(each, each)) is not None for each in fields
+        )
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
@@ -68,11 +79,19 @@ class Fields(dict[str, Any]):
     def __missing__(self, field: str) -> Any:
         """Return what the file says, checked as ``fields.json`` says."""
         value = self.said.get(self.spelled.get(field, field), self.defaults.get(field))
-        self[field] = value if value is None else self._checked(field, value, RULES.get(field, {}))
+        self[field] = (
+            value
+            if value is None
+            else self._checked(field, value, RULES.get(field, {}))
+        )
         return self[field]
 
     def _checked(self, field: str, value: Any, rule: Mapping[str, Any]) -> Any:
-        kind, items, most = rule.get("is"), value if "length" in rule else [value], rule.get("most")
+        kind, items, most = (
+            rule.get("is"),
+            value if "length" in rule else [value],
+            rule.get("most"),
+        )
         if kind is None:
             return value
         letters = "letters" in rule and isinstance(value, str) and len(value) <= 100_000
@@ -80,17 +99,27 @@ class Fields(dict[str, Any]):
             return [WORDS["letters"][each] for each in value]
         right = isinstance(items, list | tuple) and len(items) <= rule.get("length", 1)
         right = right and {*map(type, rule["like"])}.issuperset(map(type, items))
-        right = right and (most is None or all(rule["least"] <= each <= most for each in items))
+        right = right and (
+            most is None or all(rule["least"] <= each <= most for each in items)
+        )
         if not right or (kind == "count" and value % 1):
             limits = "" if most is None else f", from {rule['least']:g} to {most:g}"
             raise self.wrong(field, f"be {rule['must']}{limits}", value)
-        return float(value) if kind == "number" else int(value) if kind == "count" else value
+        return (
+            float(value)
+            if kind == "number"
+            else int(value)
+            if kind == "count"
+            else value
+        )
 
 
 def load(content: bytes) -> tuple[Any, list[str]]:
     """Parse a file; return its content, and warnings of names that appear twice."""
     if len(content) > LARGEST:
-        raise ValueError(f"the file has over {LARGEST // 10**6} MB, so it isn't a configuration")
+        raise ValueError(
+            f"the file has over {LARGEST // 10**6} MB, so it isn't a configuration"
+        )
     twice: list[str] = []
 
     def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -101,10 +130,16 @@ def load(content: bytes) -> tuple[Any, list[str]]:
 
     try:
         return json.loads(content.decode("utf-8-sig"), object_pairs_hook=once), twice
-    except json.JSONDecodeError as error:  # told at the end of what comes before, not after it
+    except (
+        json.JSONDecodeError
+    ) as error:  # told at the end of what comes before, not after it
         before = error.doc[: error.pos].rstrip()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n") - 1
-        what = "a comma is missing behind this" if "',' delimiter" in error.msg else error.msg
+        what = (
+            "a comma is missing behind this"
+            if "',' delimiter" in error.msg
+            else error.msg
+        )
         what = what if error.doc[error.pos :].strip() else "the end is missing"
         words = f"line {line}, column {max(column, 1)}: {what}"
     except (RecursionError, ValueError) as error:

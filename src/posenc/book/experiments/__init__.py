@@ -9,7 +9,28 @@ the seed, which gives the same model, up to rounding, whether it trains alone or
 
 from posenc import nn  # says so if torch is missing
 from posenc.book.experiments.encodings import ENCODINGS, FIXED, Encoding, Scaled
-from posenc.book.experiments.measures import by_depth, examine, measure, padded, probe, steps_to
-from posenc.book.experiments.model import Trained, data, fine_tune, init_model, stack, train
-from posenc.book.experiments.settings import TRAIN_LEN, WIDTH, Settings, read, records, settings_of
+from posenc.book.experiments.measures import (
+    by_depth,
+    examine,
+    measure,
+    padded,
+    probe,
+    steps_to,
+)
+from posenc.book.experiments.model import (
+    Trained,
+    data,
+    fine_tune,
+    init_model,
+    stack,
+    train,
+)
+from posenc.book.experiments.settings import (
+    TRAIN_LEN,
+    WIDTH,
+    Settings,
+    read,
+    records,
+    settings_of,
+)
 from posenc.book.experiments.tasks import LETTERS, NO_TARGET, TASKS, A, B, order, share

@@ -20,8 +20,12 @@ from posenc.scaling import rotary_frequencies
 class Encoding(nn.Module):
     """No encoding: the base class, with three hooks that contenders override."""
 
-    ends: bool = False  #: Whether it ends at the trained length, which rules out longer input
-    between: bool = True  #: Whether fractional positions are meaningful, and can be interpolated
+    ends: bool = (
+        False  #: Whether it ends at the trained length, which rules out longer input
+    )
+    between: bool = (
+        True  #: Whether fractional positions are meaningful, and can be interpolated
+    )
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
@@ -79,7 +83,9 @@ class Learned(Encoding):
 def _smooth(seq_len: int) -> Tensor:
     """Draw a closed loop of three harmonics: neighbors are similar, no component increases."""
     angles = 2 * torch.pi * torch.arange(seq_len) / seq_len
-    waves = torch.stack([f(h * angles) for h in (1, 2, 3) for f in (torch.sin, torch.cos)])
+    waves = torch.stack(
+        [f(h * angles) for h in (1, 2, 3) for f in (torch.sin, torch.cos)]
+    )
     directions: Tensor = torch.linalg.qr(torch.randn(WIDTH, 6))[0]
     return (directions @ waves).mT
 
@@ -103,7 +109,10 @@ def _arc(seq_len: int) -> Tensor:
 
 def _narrow(seq_len: int) -> Tensor:
     """Draw rows close to a common one: as far from their mean as the sinusoidal rows."""
-    common, noise = F.normalize(torch.randn(1, WIDTH)), F.normalize(torch.randn(seq_len, WIDTH))
+    common, noise = (
+        F.normalize(torch.randn(1, WIDTH)),
+        F.normalize(torch.randn(seq_len, WIDTH)),
+    )
     return common + 0.55 * noise
 
 
@@ -145,7 +154,10 @@ class Scaled(Encoding):
     """
 
     def __init__(
-        self, settings: Settings, scaling: Mapping[str, Any] | None = None, seq_len: int = 1
+        self,
+        settings: Settings,
+        scaling: Mapping[str, Any] | None = None,
+        seq_len: int = 1,
     ) -> None:
         super().__init__(settings)
         fields = {"rope_theta": settings.base, **(scaling or {})}
@@ -154,7 +166,9 @@ class Scaled(Encoding):
         self.frequencies, self.factor = found
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
-        turns = rotary_turns(positions, frequencies=self.frequencies, attention_factor=self.factor)
+        turns = rotary_turns(
+            positions, frequencies=self.frequencies, attention_factor=self.factor
+        )
         return rotate_pairs(x, turns=turns, pairing="neighbors")
 
 
@@ -173,7 +187,9 @@ class T5(Encoding):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.values: nn.Parameter = nn.Parameter(torch.randn(32, HEADS) * settings.init_std)
+        self.values: nn.Parameter = nn.Parameter(
+            torch.randn(32, HEADS) * settings.init_std
+        )
 
     def bias(self, positions: Tensor) -> Tensor:
         offsets = (positions - positions[:, None]).numpy()
@@ -187,7 +203,10 @@ FIXED: dict[str, Callable[[Settings], Encoding]] = {
     "frozen": Fixed,
     "shuffled": partial(Fixed, draw=_SINUSOIDAL, shuffled=True),
     **{name: partial(Fixed, draw=draw) for name, draw in _DRAWN.items()},
-    **{f"shuffled {n}": partial(Fixed, draw=draw, shuffled=True) for n, draw in _DRAWN.items()},
+    **{
+        f"shuffled {n}": partial(Fixed, draw=draw, shuffled=True)
+        for n, draw in _DRAWN.items()
+    },
     "widened": partial(Fixed, draw=_SINUSOIDAL, widened=True),
     "narrow": partial(Fixed, draw=_narrow),
 }

@@ -32,7 +32,9 @@ def examine(
     return tokens, targets, _answers(models, tokens, positions)
 
 
-def _answers(models: Trained, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
+def _answers(
+    models: Trained, tokens: Tensor, positions: Tensor | None = None
+) -> Tensor:
     """Return the models' answers, in the shape of `tokens`."""
     seq_len = tokens.shape[-1]
     at = torch.arange(seq_len) if positions is None else positions
@@ -55,7 +57,10 @@ def probe(models: Trained, number: int = 128) -> list[tuple[Tensor, Tensor]]:
     for state in models(tokens, positions, states=True):
         known = F.layer_norm(state.double(), state.shape[-1:])
         known = torch.cat((known, torch.ones_like(known[..., :1])), -1)
-        fitted, tested = known[:, :number].flatten(1, 2), known[:, number:].flatten(1, 2)
+        fitted, tested = (
+            known[:, :number].flatten(1, 2),
+            known[:, number:].flatten(1, 2),
+        )
         gram = fitted.mT @ fitted + 1e-3 * torch.eye(known.shape[-1])
         both = []
         for truth in (positions.expand_as(tokens), tokens):
@@ -97,12 +102,19 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
             continue
         ask(f"{seq_len}", seq_len, None, number)
         if stretching and seq_len > trained:
-            ask(f"x{seq_len}", seq_len, torch.arange(seq_len) * trained / seq_len, number)
+            ask(
+                f"x{seq_len}",
+                seq_len,
+                torch.arange(seq_len) * trained / seq_len,
+                number,
+            )
     if stretching:
         ask("moved", trained, torch.arange(trained) + 16, 128)
         ask("stretched", trained, torch.arange(trained) * 2, 128)
     if settings.sequences:
-        tokens, targets = drawn(task, models.seeds, (settings.sequences,), trained, 1_000_000)
+        tokens, targets = drawn(
+            task, models.seeds, (settings.sequences,), trained, 1_000_000
+        )
         found["known"] = share(targets, _answers(models, tokens))
     if short and not settings.spread and task != "count":
         for depth, (position, word) in enumerate(probe(models)):
@@ -111,7 +123,9 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
         found["to90"] = steps_to(models)
     if short and task == "order" and beyond and not ends:
         tokens, targets, answers = examine(models, 64, number=192, exam=2)
-        distance = ((tokens == A).int().argmax(-1) - (tokens == B).int().argmax(-1)).abs()
+        distance = (
+            (tokens == A).int().argmax(-1) - (tokens == B).int().argmax(-1)
+        ).abs()
         gaps = _by_part(targets, answers, distance // 16, 4)
         found |= {f"gap{16 * part}": gap for part, gap in enumerate(gaps)}
         found |= {where: padded(models, where) for where in ("early", "late")}
@@ -131,17 +145,25 @@ def padded(models: Trained, where: str, seq_len: int = 64, number: int = 128) ->
 
     The filler comes first with ``where="late"``, and before the question with ``where="early"``.
     """
-    tokens, targets, _ = examine(models, number=number, seq_len=models.settings.seq_len, exam=4)
+    tokens, targets, _ = examine(
+        models, number=number, seq_len=models.settings.seq_len, exam=4
+    )
     generator = torch.Generator().manual_seed(4_000_000)
     more = seq_len - tokens.shape[-1]
     filler = torch.randint(8, (*tokens.shape[:2], more), generator=generator)
-    parts = (filler, tokens) if where == "late" else (tokens[..., :-1], filler, tokens[..., -1:])
+    parts = (
+        (filler, tokens)
+        if where == "late"
+        else (tokens[..., :-1], filler, tokens[..., -1:])
+    )
     longer = torch.cat(parts, -1)
     asked = F.pad(targets[..., -1:], (seq_len - 1, 0), value=NO_TARGET)
     return share(asked, _answers(models, longer))
 
 
-def by_depth(models: Trained, seq_len: int, parts: int = 4, number: int = 192) -> Tensor:
+def by_depth(
+    models: Trained, seq_len: int, parts: int = 4, number: int = 192
+) -> Tensor:
     """Return accuracy in the needle task by the needle's part of the text, (parts, seeds)."""
     tokens, targets, answers = examine(models, seq_len, number=number, exam=5)
     part = (tokens == A).int().argmax(-1) * parts // (seq_len - 1)
@@ -151,4 +173,6 @@ def by_depth(models: Trained, seq_len: int, parts: int = 4, number: int = 192) -
 def _by_part(targets: Tensor, answers: Tensor, part: Tensor, parts: int) -> Tensor:
     """Return accuracy at the last place by a sequence's part, (parts, seeds)."""
     right = (answers == targets)[..., -1]
-    return torch.stack([(right & (part == p)).sum(1) / (part == p).sum(1) for p in range(parts)])
+    return torch.stack(
+        [(right & (part == p)).sum(1) / (part == p).sum(1) for p in range(parts)]
+    )

@@ -14,7 +14,14 @@ from torch.func import functional_call, stack_module_state, vmap
 
 from posenc.book.experiments.encodings import ENCODINGS, Encoding
 from posenc.book.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
-from posenc.book.experiments.tasks import LETTERS, NO_TARGET, TASKS, drawn, share, stacked
+from posenc.book.experiments.tasks import (
+    LETTERS,
+    NO_TARGET,
+    TASKS,
+    drawn,
+    share,
+    stacked,
+)
 
 
 class Attention(nn.Module):
@@ -27,7 +34,9 @@ class Attention(nn.Module):
         self.out: nn.Linear = nn.Linear(WIDTH, WIDTH)
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
-        qkv = self.to_qkv(x).unflatten(-1, (3, HEADS, -1))  # (batch, seq_len, 3, HEADS, head_width)
+        qkv = self.to_qkv(x).unflatten(
+            -1, (3, HEADS, -1)
+        )  # (batch, seq_len, 3, HEADS, head_width)
         q, k, v = qkv.permute(2, 0, 3, 1, 4)  # each (batch, HEADS, seq_len, head_width)
         q, k = encoding.turn(q, positions), encoding.turn(k, positions)
         scores = q @ k.mT / q.shape[-1] ** 0.5 + encoding.bias(positions)
@@ -48,7 +57,9 @@ class Layer(nn.Module):
         self.norm: nn.LayerNorm = nn.LayerNorm(WIDTH)
         self.attention: Attention = Attention(causal)
         inner, outer = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
-        self.mlp: nn.Sequential = nn.Sequential(nn.LayerNorm(WIDTH), inner, nn.ReLU(), outer)
+        self.mlp: nn.Sequential = nn.Sequential(
+            nn.LayerNorm(WIDTH), inner, nn.ReLU(), outer
+        )
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
         keep = float(self.residual)
@@ -65,14 +76,20 @@ class Transformer(nn.Module):
         self.settings: Settings = settings
         self.words: nn.Embedding = nn.Embedding(len(LETTERS), WIDTH)
         nn.init.normal_(self.words.weight, std=settings.init_std)
-        layers = [Layer(settings.causal, settings.residual) for _ in range(settings.layers)]
+        layers = [
+            Layer(settings.causal, settings.residual) for _ in range(settings.layers)
+        ]
         self.layers: nn.ModuleList = nn.ModuleList(layers)
-        self.head: nn.Sequential = nn.Sequential(nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TRAIN_LEN))
+        self.head: nn.Sequential = nn.Sequential(
+            nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TRAIN_LEN)
+        )
         self.encoding: Encoding = ENCODINGS[settings.encoding](settings)
 
     def forward(self, tokens: Tensor, positions: Tensor, states: bool = False) -> Any:
         """Return scores, (batch, seq_len, TRAIN_LEN), or all layers' inputs and the last output."""
-        hidden = [self.encoding.rows(self.words(tokens) * self.settings.scale, positions)]
+        hidden = [
+            self.encoding.rows(self.words(tokens) * self.settings.scale, positions)
+        ]
         for layer in self.layers:
             hidden.append(layer(hidden[-1], positions, self.encoding))
         return hidden if states else self.head(hidden[-1])
@@ -122,7 +139,9 @@ def stack(settings: Settings | Sequence[Settings], seeds: Sequence[int]) -> Trai
     each = [settings] * len(seeds) if isinstance(settings, Settings) else settings
     models = [init_model(one, seed) for one, seed in zip(each, seeds, strict=True)]
     weights, fixed = stack_module_state(models)
-    return Trained(each[0], seeds, models[0], {**weights, **fixed}, torch.zeros(0, len(seeds)))
+    return Trained(
+        each[0], seeds, models[0], {**weights, **fixed}, torch.zeros(0, len(seeds))
+    )
 
 
 def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
@@ -136,8 +155,14 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     else:
         tokens, targets = task(shape, settings.seq_len, generator)
     if not settings.spread:
-        return tokens, targets, torch.arange(settings.seq_len).expand(settings.steps, -1)
-    places = torch.rand(settings.steps, settings.spread, generator=generator).argsort(-1)
+        return (
+            tokens,
+            targets,
+            torch.arange(settings.seq_len).expand(settings.steps, -1),
+        )
+    places = torch.rand(settings.steps, settings.spread, generator=generator).argsort(
+        -1
+    )
     return tokens, targets, places[:, : settings.seq_len].sort(-1).values
 
 
@@ -164,23 +189,35 @@ def fine_tune(
     task, count = models.settings.task, len(models.seeds)
     tokens, targets = drawn(task, models.seeds, (steps, batch), seq_len, 3_000_000)
     positions = torch.arange(seq_len).expand(count, steps, -1)
-    return _fit(models.with_encoding(encoding), [rate] * count, tokens, targets, positions)
+    return _fit(
+        models.with_encoding(encoding), [rate] * count, tokens, targets, positions
+    )
 
 
 def _fit(
-    models: Trained, rates: Sequence[float], tokens: Tensor, targets: Tensor, positions: Tensor
+    models: Trained,
+    rates: Sequence[float],
+    tokens: Tensor,
+    targets: Tensor,
+    positions: Tensor,
 ) -> Trained:
     """Train models in place on (seeds, steps, ...), by Adam, each at its own initial rate."""
     trained = [weight for weight in models.weights.values() if weight.requires_grad]
-    means, squares = ([torch.zeros_like(weight) for weight in trained] for _ in range(2))
+    means, squares = (
+        [torch.zeros_like(weight) for weight in trained] for _ in range(2)
+    )
     seeds, steps = tokens.shape[:2]
     same = bool((positions == positions[:1]).all())
     curve = []
     for step in range(steps):
         asked = targets[:, step]
-        scores = models(tokens[:, step], positions[0, step] if same else positions[:, step])
+        scores = models(
+            tokens[:, step], positions[0, step] if same else positions[:, step]
+        )
         # This is a mean over all models: multiply, so each gets the gradient of its own loss.
-        loss = F.cross_entropy(scores.flatten(0, 2), asked.flatten(), ignore_index=NO_TARGET)
+        loss = F.cross_entropy(
+            scores.flatten(0, 2), asked.flatten(), ignore_index=NO_TARGET
+        )
         gradients = torch.autograd.grad(loss * seeds, trained)
         decayed = torch.tensor(rates) * (1 - step / steps)
         with torch.no_grad():

@@ -12,7 +12,11 @@ from typing import Any
 
 from torch import Tensor
 
-WIDTH, HEADS, TRAIN_LEN = 32, 4, 16  # of the model; the usual length of its training sequences
+WIDTH, HEADS, TRAIN_LEN = (
+    32,
+    4,
+    16,
+)  # of the model; the usual length of its training sequences
 
 
 @dataclass(frozen=True)
@@ -26,16 +30,22 @@ class Settings:
     layers: int = 2
     residual: bool = True  #: Whether the layers have residual connections
     scale: float = 1.0  #: Factor on the embeddings, before positions are added
-    init_std: float = 1.0  #: Standard deviation of embeddings and learned tables before training
+    init_std: float = (
+        1.0  #: Standard deviation of embeddings and learned tables before training
+    )
     rate: float = 3e-3  #: Initial learning rate; it decays linearly to zero
     seq_len: int = TRAIN_LEN  #: Length of the training sequences
     batch: int = 16  #: Sequences per step
     steps: int = 240
     sequences: int = 0  #: Number of training sequences; 0 for fresh ones at every step
-    spread: int = 0  #: Draw each step's sorted positions from this many; 0 for 0, …, seq_len - 1
+    spread: int = (
+        0  #: Draw each step's sorted positions from this many; 0 for 0, …, seq_len - 1
+    )
 
 
-Row = dict[str, Any]  # one model: its study, role, seed and settings, and what was measured
+Row = dict[
+    str, Any
+]  # one model: its study, role, seed and settings, and what was measured
 
 
 def records(
@@ -55,7 +65,9 @@ def read(path: str | Path) -> list[Row]:
     """Read a table of models; rows lack the keys that weren't measured."""
     with Path(path).open() as file:
         rows = csv.DictReader(file)
-        return [{key: _value(text) for key, text in row.items() if text} for row in rows]
+        return [
+            {key: _value(text) for key, text in row.items() if text} for row in rows
+        ]
 
 
 def settings_of(row: Row) -> Settings:

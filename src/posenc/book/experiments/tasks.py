@@ -16,7 +16,9 @@ A, B, QUESTION, START = 8, 9, 10, 11
 NO_TARGET = -1  # of a place where nothing is asked
 
 
-def order(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def order(
+    shape: Sequence[int], seq_len: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Ask at the end whether the A comes before the B."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
     places = torch.rand(*shape, seq_len - 1, generator=generator).argsort(-1)
@@ -26,7 +28,9 @@ def order(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tup
     return _asked(tokens, -1, places[..., :1] < places[..., 1:2])
 
 
-def count(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def count(
+    shape: Sequence[int], seq_len: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Ask at the end whether A's outnumber B's among three capitals."""
     tokens, _ = order(shape, seq_len, generator)
     free = torch.where(tokens < A, torch.rand(tokens.shape, generator=generator), -1.0)
@@ -35,19 +39,25 @@ def count(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tup
     return _asked(tokens, -1, answers)
 
 
-def back(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def back(
+    shape: Sequence[int], seq_len: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Ask, from the fourth place on, for the letter three places back."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
     return _asked(tokens, 3, tokens[..., :-3])
 
 
-def local(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def local(
+    shape: Sequence[int], seq_len: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Ask, from the fifth place on, whether A's outnumber B's in the last five letters."""
     tokens = torch.randint(A, B + 1, (*shape, seq_len), generator=generator)
     return _asked(tokens, 4, (tokens.unfold(-1, 5, 1) == A).sum(-1) > 2)
 
 
-def needle(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def needle(
+    shape: Sequence[int], seq_len: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Ask at every place which letter follows the A, wherever the A is."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
     at = torch.randint(seq_len - 1, (*shape, 1), generator=generator)
@@ -55,13 +65,17 @@ def needle(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tu
     return _asked(tokens.scatter_(-1, at, A), 0, answers)
 
 
-def place(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def place(
+    shape: Sequence[int], seq_len: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Ask everywhere for the index of the place, from 0."""
     tokens = torch.randint(8, (*shape, seq_len), generator=generator)
     return _asked(tokens, 0, torch.arange(seq_len))
 
 
-def marked(shape: Sequence[int], seq_len: int, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def marked(
+    shape: Sequence[int], seq_len: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """Ask as `place` does, with a start mark at the first place."""
     tokens, targets = place(shape, seq_len, generator)
     tokens[..., 0] = START
