@@ -51,8 +51,6 @@ def sections(path):
             title.replace(" ", "-") if title.startswith("term-") else make_id(title)
         )
         code = " ".join(found[0] for found in CODE.finditer(body))
-        if path.stem.startswith("threads"):  # there the questions are enough
-            body = " ".join(re.findall(r"\*\*(.+?)\*\*", body, flags=re.DOTALL))
         plain = MARKUP.sub(" ", CODE.sub("", body))
         names = " ".join(
             sorted({*NAME.findall(code)} - {*NAME.findall(plain)} - COMMON)

@@ -44,10 +44,7 @@ class Sections(IndexBuilder):
             ]
             others = [entry[1] for node in indexes for entry in node["entries"]]
             code = take(part, is_code)
-            asked = part.findall(nodes.strong) if "book/threads" in docname else ()
-            text = " ".join(each.astext() for each in asked) or " ".join(
-                prose(part).split()
-            )
+            text = " ".join(prose(part).split())
             words = {*NAME.findall(text), *COMMON}
             names = [
                 name for name in dict.fromkeys(NAME.findall(code)) if name not in words

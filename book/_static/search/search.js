@@ -23,8 +23,8 @@
     return root;
   };
 
-  // A chapter explains, a question is as people ask, and a list of threads has many names.
-  const KINDS = { notebooks: 1.1, questions: 1.2, rope_in: 1.2, threads: 0.3 };
+  // A chapter explains, and a question is as people ask.
+  const KINDS = { notebooks: 1.1, questions: 1.2, rope_in: 1.2 };
   const fields = ["title", "other", "page", "text", "code"];
   const storeFields = ["name", "anchor", "title", "other", "page", "text"];
   const index = new MiniSearch({ fields, storeFields, tokenize: split, processTerm });
@@ -98,7 +98,7 @@
       const named = [title, ...other.split(", ")].map(normal);
       const isExact = (each) => each === whole || (isTerm && each.startsWith(whole));
       const exact = named.some(isExact) ? 6 : named.some((each) => each.includes(whole)) ? 1.6 : 1;
-      const [place] = name.match(/notebooks|questions|rope_in|threads/) ?? [];
+      const [place] = name.match(/notebooks|questions|rope_in/) ?? [];
       const kind = isTerm ? 0.8 : (KINDS[place] ?? 0.9);
       result.score *= share ** 2 * exact * kind;
     }
