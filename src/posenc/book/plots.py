@@ -22,6 +22,17 @@ INK: str = STYLE["text.color"]  #: Color of text and axes.
 COLORS: tuple[str, ...] = tuple(
     STYLE["axes.prop_cycle"].by_key()["color"]
 )  #: Of lines, in order.
+#: Of pairs, from the fastest to the slowest: teal to blue, as legible on light and dark pages.
+PAIRS = (
+    "#36a27b",
+    "#009d88",
+    "#009795",
+    "#0090a2",
+    "#0086ad",
+    "#007bb5",
+    "#006fba",
+    "#3361bb",
+)
 DIVERGING: str = STYLE[
     "image.cmap"
 ]  #: Map of values around 0, purple below and orange above.

@@ -77,7 +77,8 @@ class Field(traitlets.TraitType[Any, Any]):
             raise ValueError(
                 f"{name} must be one of {', '.join(options)}, got {value!r}"
             )
-        number = check_real(name, value) if "log" in limits else check_int(name, value)
+        is_real = limits["step"] != int(limits["step"])
+        number = check_real(name, value) if is_real else check_int(name, value)
         if number < limits["min"]:
             raise ValueError(f"{name} must be at least {limits['min']}, got {value!r}")
         return check_d_model(number) if limits["step"] == 2 else number
@@ -364,12 +365,32 @@ class Switch(_Figure):
 
 
 _RULES = {
-    "none": "As trained",
+    "as trained": "The frequencies of training",
     "interpolation": "Interpolation: every frequency divided by s",
-    "raised base": "NTK-aware: the base times s^(d/(d − 2))",
+    "NTK-aware": "the base times s^(d/(d − 2))",
     "llama3": "llama3: by parts, over the turns of a pair",
     "YaRN": "YaRN: by parts, over the number of a pair",
 }
+
+
+def _stretched(
+    rule: str, d_model: int, base: float, *, trained: int, factor: int
+) -> tuple[Floats, float]:
+    """Return the frequencies by a rule of `_RULES`, and the attention factor."""
+    by_parts = {"factor": factor, "original_max_position_embeddings": trained}
+    scaling: dict[str, dict[str, Any]] = {
+        "interpolation": {"rope_type": "linear", "factor": factor},
+        "llama3": {
+            "rope_type": "llama3",
+            "low_freq_factor": 1,
+            "high_freq_factor": 4,
+            **by_parts,
+        },
+        "YaRN": {"rope_type": "yarn", **by_parts},
+    }
+    if rule == "NTK-aware":
+        base *= factor ** (d_model / (d_model - 2))
+    return posenc.rotary_frequencies(d_model, base=base, scaling=scaling.get(rule))
 
 
 class Stretch(_Figure):
@@ -379,24 +400,12 @@ class Stretch(_Figure):
     base: Field = _base(10)
     trained: Field = Field("trained length", 4096, min=64, max=16_384)
     factor: Field = Field("factor s", 4, min=1, max=32)
-    rule: Field = Field("rule", "none", options=_RULES)
+    rule: Field = Field("rule", "as trained", options=_RULES)
 
     def values(self) -> dict[str, Any]:
-        width, factor, base = self.d_model, self.factor, self.base
-        plain = posenc.angular_frequencies(width, base=base)
-        by_parts = {"factor": factor, "original_max_position_embeddings": self.trained}
-        ramp = {"low_freq_factor": 1, "high_freq_factor": 4}
-        scaling: dict[str, dict[str, Any]] = {
-            "interpolation": {"rope_type": "linear", "factor": factor},
-            "llama3": {"rope_type": "llama3", **ramp, **by_parts},
-            "YaRN": {"rope_type": "yarn", **by_parts},
-        }
-        base *= (
-            factor ** (width / max(width - 2, 1)) if self.rule == "raised base" else 1
-        )
-        now, _ = posenc.rotary_frequencies(
-            width, base=base, scaling=scaling.get(self.rule)
-        )
+        factor, size = self.factor, {"trained": self.trained, "factor": self.factor}
+        plain = posenc.angular_frequencies(self.d_model, base=self.base)
+        now, _ = _stretched(self.rule, self.d_model, self.base, **size)
         unfinished = plain * self.trained < 2 * np.pi
         new = unfinished & (
             now * factor > plain * (1 + 1e-9)
@@ -457,6 +466,66 @@ class Score(_Figure):
         right.plot(self.key, self.query, "o", mfc="none", mec="black", ms=9)
 
 
+class Turning(_Figure):
+    """A query and a key in a sentence: their hands, and the score between them."""
+
+    query: Field = Field("query k", 6, min=0, max=15, step=0.25)
+    key: Field = Field("key m", 1, min=0, max=15, step=0.25)
+    method: Field = Field(
+        "positions",
+        "turned",
+        options=dict.fromkeys(("turned", "added", "ALiBi", "none"), ""),
+    )
+    rule: Field = Field(
+        "longer texts",
+        "as trained",
+        options={
+            name: _RULES[name]
+            for name in ("as trained", "interpolation", "NTK-aware", "YaRN")
+        },
+    )
+    base: Field = Field("base n", 100.0, min=10, max=1_000_000, step=0.25, log=True)
+
+    def values(self) -> dict[str, Any]:
+        distances = np.arange(-60, 61) / 4
+        places = [self.query, self.key, *(self.query + distances)]
+        vectors = self._vectors(places)
+        scores = vectors @ vectors[0]
+        scores -= (self.method == "ALiBi") * abs(np.subtract(places, self.query)) / 2
+        shares = (vectors[0] * vectors[1]).reshape(8, 2).sum(axis=1)
+        return {
+            "shares": shares,
+            "score": scores[1],
+            "curve": scores[2:],
+            "hands": vectors[:2].reshape(2, 8, 2).swapaxes(0, 1)[..., ::-1],
+        }
+
+    def _vectors(self, places: list[float]) -> Floats:
+        """Return a word at each place, its pairs as (right, up): shape (places, 16)."""
+        words = np.tile([1.0, 0.0], (len(places), 8))
+        if self.method == "turned":
+            omega, factor = _stretched(self.rule, 16, self.base, trained=8, factor=2)
+            scaled = {"frequencies": omega, "attention_factor": factor}
+            return posenc.rotate_pairs(words, places, pairing="neighbors", **scaled)
+        if self.method == "added":
+            clocks = posenc.sinusoidal_encoding(places, 16, base=self.base, dtype=float)
+            return (words + clocks.reshape(-1, 8, 2)[..., ::-1].reshape(-1, 16)) / 2
+        return words
+
+    def _draw(
+        self, figure: Figure, curve: Floats, hands: Floats, **values: Any
+    ) -> None:
+        dials, ax = figure.subplots(2, 1)
+        for pair, both in enumerate(hands):
+            _circle(
+                dials, (2.6 * pair, 0), dict(zip(plots.COLORS, both, strict=False)), ""
+            )
+        ax.plot(np.arange(-60, 61) / 4, curve, color=plots.INK)
+        distance = self.key - self.query
+        ax.plot(distance, values["score"], "o", color=plots.INK)
+        ax.set(xlabel="key position minus query position", ylabel="score")
+
+
 _WORDS = {"dog": (2, 0, 0, 1), "bites": (0, 1, 1, 0), "man": (1, 1, 0, 0)}
 _ORDERS = [" ".join(words) for words in itertools.permutations(_WORDS)]
 
@@ -511,6 +580,15 @@ FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
 __all__ = [*FIGURES]
 
 
+# Files that a figure's script needs, besides its own.
+_SHARED = {
+    "Heatmap": ("map",),
+    "Score": ("map",),
+    "Stretch": ("scaling",),
+    "Turning": ("motion", "scaling"),
+}
+
+
 def script(*names: str) -> str:
     """Return the JavaScript module that draws the named figures: limits, colors and files."""
     folder = Path(__file__).with_name("figures")
@@ -525,12 +603,13 @@ def script(*names: str) -> str:
         "FIELDS": controls,
         "DARK_MAP": plots.DARK_MAP,
         "LINES": plots.COLORS,
+        "PAIRS": plots.PAIRS,
         "MAP": [int(color[1:], 16) for color in colors],
         "STYLE": (folder / "figures.css").read_text(encoding="utf-8"),
     }
     consts = (f"const {k} = {json.dumps(v)};\n" for k, v in given.items())
-    maps = ["map"] if {"Heatmap", "Score"} & {*names} else []
-    files = ("encoding", "drawing", *maps, *controls, "page")
+    shared = {file for name in names for file in _SHARED.get(name, ())}
+    files = ("encoding", "drawing", *sorted(shared), *controls, "page")
     parts = ((folder / f"{name}.js").read_text(encoding="utf-8") for name in files)
     return "\n".join([*consts, *parts])
 

@@ -191,18 +191,20 @@ const GLOW = "color-mix(in srgb, var(--pst-color-primary) 25%, transparent)";
 /** Draw a figure into the shadow root of `host`; report each state set by the reader to `onchange`. */
 function mount(host, kind, given, onchange = () => {}, id = "") {
   const fields = FIELDS[kind];
-  const { play, runs, compute, build, say } = FIGURES[kind];
+  const { play, runs, grips = [], compute, build, say } = FIGURES[kind];
   const picture = element("div", { class: "picture" });
   const said = element("p", { class: "say", "aria-hidden": "true" });
   const spoken = element("output", { class: "hidden", "aria-live": "polite" });
   const buttons = element("div", { class: "buttons" });
   const figure = { state: complete(kind, given), update };
-  const set = (change) => {
+  let rested; // the state and values before the current change
+  /** Change fields; `passing` if more will follow, as in a drag. */
+  const set = (change, passing = false) => {
     for (const [name, value] of Object.entries(change)) {
       const { min, max } = fields[name];
       if (max) change[name] = Math.min(max, Math.max(min, value));
     }
-    update({ ...figure.state, ...change });
+    update({ ...figure.state, ...change }, passing);
     onchange(figure.state);
   };
   const between = (share) => {
@@ -212,16 +214,18 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   };
   const motion = play && player(play, fields, () => figure.state, set, runs && between);
   const running = () => runs && motion.timer;
-  const controls = Object.entries(fields).map(([name, field]) => control(name, field, set));
-  const draw = build(picture, set);
+  const controls = Object.entries(fields)
+    .filter(([name]) => !grips.includes(name))
+    .map(([name, field]) => control(name, field, set));
+  const draw = build(picture, set, () => figure.state);
   const live = element("div", { class: "live" });
   let calm;
   let lit;
   let width = 0;
 
   // What needs no width is drawn at once: later, it would move what stands below.
-  function redraw() {
-    if (width || draw.length < 3) draw(figure.state, figure.values, width);
+  function redraw(passing) {
+    if (width || draw.length < 3) draw(figure.state, figure.values, width, passing);
     light();
   }
 
@@ -237,14 +241,16 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
       each.classList.toggle("lit", each.dataset.field === lit);
   }
 
-  function update(given) {
-    figure.state = complete(kind, given);
-    figure.values = compute(figure.state);
-    for (const [, refresh] of controls) refresh(figure.state);
-    said.replaceChildren(...phrase(say(figure.state, figure.values), figure.state));
-    redraw();
+  function update(given, passing = false) {
+    const state = complete(kind, given);
+    const values = compute(state);
+    Object.assign(figure, { state, values });
+    for (const [, refresh] of controls) refresh(state);
+    said.replaceChildren(...phrase(say(state, values, rested), state));
+    redraw(passing);
+    if (!passing) rested = { state, values };
     clearTimeout(calm);
-    if (running()) return; // don't announce automatic steps
+    if (passing || running()) return; // don't announce what is passing
     calm = setTimeout(() => {
       if (spoken.value !== said.textContent) spoken.value = said.textContent;
     }, 500);
@@ -264,8 +270,8 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   const rows = controls.map(([row]) => row);
   const choices = rows.filter((row) => row.matches("fieldset"));
   const sliders = element("div", { class: "fields" }, ...rows.filter((row) => !choices.includes(row)));
-  live.append(...choices, picture, said, spoken, sliders, buttons);
-  const style = element("style", {}, `:host { --line: ${LINES[0]}; --map: ${DARK_MAP} } ${STYLE}`);
+  live.append(picture, said, spoken, ...choices, sliders, buttons);
+  const style = element("style", {}, `:host { --line: ${LINES[0]}; --query: ${LINES[0]}; --key: ${LINES[1]}; --map: ${DARK_MAP} } ${STYLE}`);
   host.attachShadow({ mode: "open" }).append(style, live, element("slot"));
   update(figure.state);
   clearTimeout(calm);

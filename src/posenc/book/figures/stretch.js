@@ -1,36 +1,9 @@
-/** Rules that map the trained frequencies to scaled ones; `rotary_frequencies` in Python. */
-const STRETCHES = {
-  none: (plain) => plain,
-  interpolation: (plain, { factor }) => plain.map((frequency) => frequency / factor),
-  "raised base": (plain, { d_model, base, factor }) =>
-    omegas(d_model, base * factor ** (d_model / (d_model - 2))),
-  llama3: (plain, { trained, factor }) =>
-    plain.map((frequency) => {
-      const turns = (trained * frequency) / (2 * Math.PI);
-      return mix(frequency, factor, (4 - turns) / 3);
-    }),
-  YaRN(plain, { d_model, base, trained, factor }) {
-    const pairWith = (turns) =>
-      (d_model * Math.log(trained / (turns * 2 * Math.PI))) / (2 * Math.log(base));
-    const low = Math.max(Math.floor(pairWith(32)), 0);
-    const high = Math.min(Math.ceil(pairWith(1)), d_model - 1);
-    const width = high === low ? 0.001 : high - low;
-    return plain.map((frequency, pair) => mix(frequency, factor, (pair - low) / width));
-  },
-};
-
-/** A frequency, with a share of it, clamped to 0…1, divided by the factor. */
-function mix(frequency, factor, share) {
-  const part = Math.min(1, Math.max(0, share));
-  return (frequency / factor) * part + frequency * (1 - part);
-}
-
 FIGURES.stretch = {
   /** Wavelengths, and how many pairs never finished a turn, and how many meet new angles. */
   compute(state) {
     const { d_model, base, trained, factor, rule } = state;
     const plain = omegas(d_model, base);
-    const stretched = STRETCHES[rule](plain, state);
+    const stretched = SCALINGS[rule](plain, state);
     const unfinished = plain.map((frequency) => frequency * trained < 2 * Math.PI);
     const beyond = stretched.filter(
       (frequency, pair) => unfinished[pair] && frequency * factor > plain[pair] * (1 + 1e-9),

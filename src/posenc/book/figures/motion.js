@@ -1,0 +1,75 @@
+// What moves: eased changes, and grips that follow a pointer or the arrow keys.
+
+const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+const eased = (share) => share * share * (3 - 2 * share);
+
+/** Call `frame` with shares that rise from 0 to 1, eased; once with 1 for readers who want calm. */
+function glide(milliseconds, frame, done = () => {}) {
+  const start = performance.now();
+  let request;
+  const step = () => {
+    const share = isCalm() ? 1 : Math.min(1, (performance.now() - start) / milliseconds);
+    frame(eased(share));
+    if (share < 1) request = requestAnimationFrame(step);
+    else done();
+  };
+  step();
+  return () => cancelAnimationFrame(request);
+}
+
+/** Objects of numbers, each number a share of the way from one to the other. */
+function between(from, to, share) {
+  const mixed = (a, b) => a + share * (b - a);
+  const entries = Object.entries(to).map(([name, numbers]) => [
+    name,
+    numbers.map((number, n) => mixed(from[name][n], number)),
+  ]);
+  return Object.fromEntries(entries);
+}
+
+/** A painter that eases what it shows toward new numbers, or shows them at once. */
+function easing(paint) {
+  let shown;
+  let stop = () => {};
+  return (numbers, atOnce) => {
+    stop();
+    const from = shown;
+    const show = (now) => paint((shown = now));
+    if (atOnce || !from) show(numbers);
+    else stop = glide(300, (share) => show(between(from, numbers, share)));
+  };
+}
+
+/**
+ * Let a pointer drag an element. `take` gets the place where it is taken, and returns what follows
+ * the pointer; `drop` is called at the end. Places are in the units of the `svg`.
+ */
+function draggable(element, svg, take, drop) {
+  const place = ({ clientX, clientY }) => {
+    const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+    return [x, y];
+  };
+  let follow;
+  element.addEventListener("pointerdown", (event) => {
+    if (event.button) return;
+    element.setPointerCapture(event.pointerId);
+    follow = take(...place(event));
+  });
+  element.addEventListener("pointermove", (event) => follow?.(...place(event)));
+  element.addEventListener("lostpointercapture", () => {
+    follow = undefined;
+    drop();
+  });
+}
+
+const KEY_STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -4, PageUp: 4 };
+
+/** Let the arrow keys move an element by whole steps. */
+function steppable(element, step) {
+  element.addEventListener("keydown", (event) => {
+    const by = KEY_STEPS[event.key] ?? { Home: -Infinity, End: Infinity }[event.key];
+    if (by === undefined) return;
+    event.preventDefault();
+    step(by);
+  });
+}
