@@ -1,7 +1,7 @@
 # The only command interface of the book. `make` alone lists the targets.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book site test text read chapter new move remove notebooks references lab pyodide serve pdf addresses lint check-site bench versions mutants audit links lock clean experiments .venv
+.PHONY: always help book site test text chapter new notebooks references lab pyodide serve pdf lint check-site bench versions audit links lock clean experiments .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -60,17 +60,17 @@ _build/complete: _build/address _config.yml _toc.yml requirements.txt index.md $
 	@touch $@
 
 # Longest first, to keep both cores busy; one thread per worker avoids contention. CI runs the parts
-# in parallel; only `unit` measures coverage. Files are listed: beside a folder that has them, too,
+# in parallel. Files are listed: beside a folder that has them, too,
 # pytest would take them in the folder's order.
 PART := all
 PYTEST := $(BIN)/python -m pytest --numprocesses=2 --dist=loadscope --no-loadscope-reorder
 LONG := $(patsubst %,tests/test_%.py,page lab site figures light)
 OTHERS := $(filter-out $(LONG),$(wildcard tests/test_*.py))
-test experiments mutants: export OMP_NUM_THREADS := 1
+test experiments: export OMP_NUM_THREADS := 1
 test: $(if $(filter all browser,$(PART)),book,.venv) ## run every test, and every notebook once against its stored outputs (PART=unit)
 	$(PYTEST) $(test-$(PART))
 test-all = $(LONG) $(NOTEBOOKS) $(OTHERS) src
-test-unit = --cov=posenc -m "not browser" tests src
+test-unit = -m "not browser" tests src
 test-notebooks = notebooks
 test-browser = -m browser $(LONG) $(OTHERS)
 
@@ -81,9 +81,6 @@ text: .venv ## check the text: rules, numbers, searches, references, spelling (s
 	$(BIN)/python tools/references.py
 	$(BIN)/codespell
 	$(BIN)/python -m pytest --quiet --numprocesses=2 $(patsubst %,tests/test_%.py,searches book numbers)
-
-read: .venv ## record that texts, figures and checks that changed were read again
-	@PYTHONPATH=book/_ext $(BIN)/python tests/test_book.py
 
 # All that `make lint` and `make test` check in one chapter, in about twenty seconds.
 chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_linearity.ipynb)
@@ -97,13 +94,7 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_lin
 		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger"
 
 new: .venv ## start a chapter from a template (NAME=relative_bias)
-	@$(BIN)/python tools/chapters.py new "$(NAME)"
-
-move: .venv ## renumber a chapter (NOTEBOOK=notebooks/21_relative_bias.ipynb TO=16)
-	@$(BIN)/python tools/chapters.py move "$(NOTEBOOK)" "$(TO)"
-
-remove: .venv ## delete a chapter and its entry in every list (NOTEBOOK=notebooks/21_relative_bias.ipynb)
-	@$(BIN)/python tools/chapters.py remove "$(NOTEBOOK)"
+	@$(BIN)/python tools/chapters.py "$(NAME)"
 
 references: .venv ## update the numbers, titles and labels in the text
 	@$(BIN)/python tools/references.py
@@ -121,9 +112,6 @@ serve: book ## build the site and serve it on localhost (PORT=8000)
 
 pdf: book ## print the book into _build/book.pdf
 	@$(BIN)/python tools/pdf.py
-
-addresses: book ## record the addresses that a release promises to keep
-	@$(BIN)/python tests/addresses.py > tests/addresses.txt
 
 lint: .venv ## check style, format, types and spelling
 	$(BIN)/ruff check
@@ -164,18 +152,6 @@ versions: .venv ## test with the lowest versions instead of the pinned ones, or 
 		--resolution $(RESOLUTION) --prerelease disallow --requirement pyproject.toml
 	PYTHONPATH=src .venv/$(RESOLUTION)/bin/python -m pytest $(versions-$(RESOLUTION))
 
-# mutmut forks the tests, so it gets a small separate environment, with .venv's packages on its path.
-mutants: .venv/mutants/installed ## mutation-test the package (15 minutes)
-	rm -rf mutants
-	PYTHONPATH=$$(echo $(CURDIR)/.venv/lib/python*/site-packages) .venv/mutants/bin/mutmut run --max-children 2
-	@.venv/mutants/bin/mutmut results | awk '/survived|no tests|suspicious/ { sub(":", ""); print $$1 }' | \
-		LC_ALL=C sort > mutants/survivors
-	@awk '!/^#/ { print $$1 }' tests/survivors.txt | LC_ALL=C sort > mutants/listed
-	@echo "In tests/survivors.txt, but noticed now: drop them."; LC_ALL=C comm -13 mutants/survivors mutants/listed
-	@LC_ALL=C comm -23 mutants/survivors mutants/listed > mutants/new; [ ! -s mutants/new ] || { cat mutants/new; \
-		echo "These mutants survive: show one with .venv/mutants/bin/mutmut show NAME, and add a test that kills"; \
-		echo "it, or, if it is harmless, list it in tests/survivors.txt with the reason."; exit 1; }
-
 # Strict: a package unknown to the service must not pass as safe.
 audit: .venv/audit/installed ## check the pinned packages for known vulnerabilities (needs a network)
 	.venv/audit/bin/pip-audit --strict --no-deps --disable-pip --requirement requirements.txt
@@ -189,4 +165,4 @@ lock: .venv ## compile requirements.txt from pyproject.toml
 		--python-version 3.11 --fork-strategy fewest --output-file requirements.txt --quiet
 
 clean: ## remove everything that was built or installed
-	rm -rf _build .venv mutants tools/*/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage
+	rm -rf _build .venv tools/*/node_modules .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -4,8 +4,8 @@ import os
 import re
 
 import pytest
-from addresses import SITE
 from browser import chromium
+from pages import SITE
 from playwright.sync_api import expect
 
 expect.set_options(timeout=60_000)  # for busy machines

@@ -1,9 +1,11 @@
 """What tests of pages in a browser share."""
 
 import os
+from pathlib import Path
 
-from addresses import SITE
 from axe_playwright_python.sync_playwright import Axe
+
+SITE = Path(__file__).parents[1] / "_build" / "html"
 
 # Text with too little contrast (WCAG 2.2, 1.4.3), each pair of colors once.
 PALE = """(root) => {

@@ -1,28 +1,16 @@
-"""Other forms of the book: downloads, embeds; and stable addresses."""
+"""Other forms of the book: downloads and embeds."""
 
-from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
 import pytest
-from addresses import SITE, places
 from IPython.core.inputtransformer2 import TransformerManager
-from pages import some
+from pages import SITE, some
 from sphinx_posenc import downloads
 
 pytestmark = pytest.mark.skipif(
     not SITE.exists(), reason="no site was built: run `make book`"
 )
-
-
-def test_no_address_of_the_last_release_is_gone():
-    """`make move` writes redirects; `make addresses` records the next release."""
-    kept = (Path(__file__).parent / "addresses.txt").read_text().split()
-    split = [address.partition("#") for address in kept]
-    there = {page: places(page) for page, _, _ in split}
-    assert [
-        f"{page}#{place}" for page, _, place in split if place not in there[page]
-    ] == []
 
 
 def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):

@@ -10,8 +10,7 @@ from pathlib import Path
 import lxml.html
 import nbformat
 import pytest
-from addresses import SITE
-from pages import check_with_axe, some
+from pages import SITE, check_with_axe, some
 from playwright.sync_api import expect
 
 ROOT = Path(__file__).parents[1]

@@ -56,7 +56,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_config_value(
         "html_optimized", True, "html"
     )  # False: pages as Sphinx writes them
-    app.add_config_value("redirects", {}, "html")  # old page to new page
     app.add_config_value("repository", "", "html")
     search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
     app.add_lexer("python", rendering.Python)
@@ -82,7 +81,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, prose.keep_together),
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),
-        ("html-collect-pages", BEFORE, metadata.redirect),
         ("html-collect-pages", BEFORE, live_figures.embeds),
         ("html-page-context", AFTER, optimization.load_merged),
         ("html-page-context", AFTER, change_body),

@@ -8,7 +8,6 @@ canonical links nor links to the source, Binder and Colab.
 import os
 import re
 import textwrap
-from collections.abc import Iterator
 from typing import Any
 
 from docutils import nodes
@@ -54,12 +53,6 @@ def describe(
     # The 404 page is served at any address, so it has no URL of its own.
     if page in {"404", app.config.root_doc}:
         context["pageurl"] = url if page != "404" else None
-
-
-def redirect(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
-    """Yield a redirect page for the old address of each moved chapter."""
-    for old, new in app.config.redirects.items():
-        yield old, {"target": new}, "redirect.html"
 
 
 def from_anywhere(html: str, url: str) -> str:
