@@ -4,7 +4,6 @@ import ast
 import itertools
 import re
 import subprocess
-import zlib
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -31,21 +30,6 @@ FRAME = {
     r"^## What you'll do$|\A[^\n]*\n((?!##).)*^picture$((?!##).)*^:::": "needs its question and a "
     "picture above a box “Before you start” of the class “dropdown opening”",
 }
-# What no test computes, so that it's read or looked at: texts, pictures, what makes pages, tools.
-GLOBS = "*.md Makefile .github/**/*.yml notebooks/*.ipynb book/*.md book/claims.yml book/**/*.css "
-GLOBS += "book/**/*.js book/**/*.html book/**/*.py src/**/*.py src/**/*.js src/**/*.css tools/*.py"
-SOURCES = [path for each in GLOBS.split() for path in sorted(ROOT.glob(each))]
-RECORD = ROOT / "tests" / "read.txt"
-READ = {
-    name: marks
-    for name, *marks in map(str.split, RECORD.read_text("utf-8").split("\n\n"))
-}
-SPLIT = re.compile(r"\n\s*\n|\n(?=\||- )")
-WORDS = re.compile(r'"""[\s\S]*?"""|#.*|"[^"\n]{15,}"')  # of tested code, what it says
-# What `make references`, `make move` and updates of actions fill in, and blanks.
-SKIP = (
-    r"\[[^]\d]*\d[^]]*\]\(|(Figure |Table |\\tag.)[\d.]+|\d\d_(?=\w+\.ip)|@\w{40}.*|\s+"
-)
 CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
 # What code must not hold: a pattern, and what is wrong with it.
 FORBIDDEN = {
@@ -359,45 +343,3 @@ def test_the_book_is_cited_as_its_citation_file_says():
     text = (ROOT / "index.md").read_text(encoding="utf-8")
     missing = [each for each in (*given, cited["version"]) if f"{{{each}}}" not in text]
     assert missing == [], "the BibTeX entry in index.md: take these from CITATION.cff"
-
-
-def parts(path):
-    """Map the hash of each part of a file to its place."""
-    name, text = path.relative_to(ROOT).as_posix(), path.read_text(encoding="utf-8")
-    split = (
-        WORDS.findall if re.match("src/posenc/(?!checks).*py$", name) else SPLIT.split
-    )
-    found = [(f"{name} ({each.strip()[:60]})", each) for each in split(text.strip())]
-    if path.suffix == ".ipynb":
-        chapter, found = Chapter(path), []
-        for cell in chapter.cells:
-            picture = f"{cell.metadata}{[output.data for output in images(cell)]}"
-            found += [
-                (chapter.where(cell), each)
-                for each in [*SPLIT.split(cell.source), picture]
-            ]
-    return {
-        f"{zlib.crc32(re.sub(SKIP, ' ', each).encode()):x}": place
-        for place, each in found
-    }
-
-
-@pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_what_was_read_stands_as_it_was(path):
-    """No computation notices a sentence that says the opposite, a sign in a formula, an alt text
-    with a wrong direction, a figure or a page in other colors, or a weaker assertion. So what
-    changed is named until somebody has read it where it stands, and `make read` records that.
-    What is new passes; the next `make read` records it, too.
-    """
-    known, now = {*READ.get(path.relative_to(ROOT).as_posix(), ())}, parts(path)
-    new = [place for mark, place in now.items() if mark not in known]
-    cure = "Changed since it was read: read it where it stands, look at the page, then `make read`"
-    if known - now.keys():
-        pytest.fail("\n".join([cure, *new]), pytrace=False)
-
-
-if __name__ == "__main__":
-    blocks = (
-        "\n".join([path.relative_to(ROOT).as_posix(), *parts(path)]) for path in SOURCES
-    )
-    RECORD.write_text("\n\n".join(blocks) + "\n", encoding="utf-8")

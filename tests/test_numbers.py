@@ -174,9 +174,7 @@ def others():
         *sorted((ROOT / "book").glob("*.md")),
     ]
     # `references` has years and pages, `try` sizes and what the page prints.
-    for page in [
-        each for each in pages if not re.match("references|try", each.stem)
-    ]:
+    for page in [each for each in pages if not re.match("references|try", each.stem)]:
         for part in re.split(
             r"^(?=#|- \"|\* - )", page.read_text("utf-8"), flags=re.MULTILINE
         ):
