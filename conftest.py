@@ -1,27 +1,20 @@
 """Notebooks as tests: nbval runs cells and compares text; this adds pictures and wrong answers."""
 
-import os
 import re
-import sys
 from pathlib import Path
 
-import forked_kernels
 import near_answers
 import pictures
 import pytest
-from jupyter_client.provisioning import local_provisioner
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 
 
 def pytest_configure(config):
-    """Report progress by file where workers run the tests, and let their kernels be forks."""
+    """Report progress by file where workers run the tests."""
     if config.getoption("numprocesses", None):
         config.pluginmanager.register(Progress(config))
-    if sys.platform == "linux":  # macOS's libraries don't survive a fork
-        os.environ["MPLBACKEND"] = "module://matplotlib_inline.backend_inline"
-        local_provisioner.launch_kernel = forked_kernels.launch
 
 
 class Progress:

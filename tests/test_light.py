@@ -3,17 +3,15 @@
 The site under test has two pages, with everything that the book has, and the book's own settings.
 """
 
-import gc
 import io
-import warnings
+import os
+import subprocess
+import sys
 from pathlib import Path
-from weakref import ProxyTypes
 
 import pytest
 import yaml
 from PIL import Image, ImageChops
-from sphinx.application import Sphinx
-from sphinx.util.docutils import docutils_namespace
 
 ROOT = Path(__file__).parents[1]
 SMALL = ROOT / "tests" / "small_site"
@@ -24,42 +22,39 @@ LEFT_OUT = {"jupyter_book", "sphinx_comments"}  # they need more than these page
 def settings():
     """The settings that conf.py would have."""
     book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    own = book["sphinx"]["config"]
-    own |= {
+    config = book["sphinx"]["config"]
+    config |= {
         "html_title": "A small site",
         "html_theme": "sphinx_book_theme",
-        "extensions": [name for name in own["extensions"] if name not in LEFT_OUT],
+        "extensions": [name for name in config["extensions"] if name not in LEFT_OUT],
         "myst_enable_extensions": book["parse"]["myst_enable_extensions"],
         "nb_execution_mode": "off",
     }
     for name in ("html_static_path", "templates_path"):
-        own[name] = [str(ROOT / path) for path in own[name]]
-    return own
+        config[name] = [str(ROOT / path) for path in config[name]]
+    return config
 
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory):
     """The raw site, and the optimized one."""
     folder = tmp_path_factory.mktemp("small")
+    path = {"PYTHONPATH": f"{ROOT / 'book' / '_ext'}{os.pathsep}{ROOT / 'src'}"}
+    published = {"PAGES_URL": "https://example.org/the-book"}
 
     def build(name, optimized):
+        config = folder / f"{name}-config"
+        config.mkdir()
         given = settings() | {"html_optimized": optimized}
-        with docutils_namespace(), warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            trees = folder / f"{name}-trees"
-            app = Sphinx(SMALL, None, folder / name, trees, "html", given, None)
-            app.warningiserror = True  # not before: reloaded extensions warn
-            app.build()
+        code = f"globals().update({given!r})"
+        (config / "conf.py").write_text(code, encoding="utf-8")
+        command = [sys.executable, "-m", "sphinx", "-W", "-q", "-c", config, SMALL]
+        subprocess.run(
+            [*command, folder / name], check=True, env=os.environ | path | published
+        )
         return folder / name
 
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PAGES_URL", "https://example.org/the-book")
-        # sphinx_external_toc inspects all objects, and fails on dead proxies, which torch leaves.
-        seen = gc.get_objects
-        patch.setattr(
-            gc, "get_objects", lambda: [o for o in seen() if type(o) not in ProxyTypes]
-        )
-        return build("raw", False), build("light", True)
+    return build("raw", False), build("light", True)
 
 
 def picture(page, site, press, opened, glyphs):
