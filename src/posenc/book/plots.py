@@ -22,7 +22,7 @@ INK: str = STYLE["text.color"]  #: Color of text and axes.
 COLORS: tuple[str, ...] = tuple(
     STYLE["axes.prop_cycle"].by_key()["color"]
 )  #: Of lines, in order.
-#: Of pairs, from the fastest to the slowest: teal to blue, as legible on light and dark pages.
+#: Of pairs from the fastest (teal) to the slowest (blue), legible on light and dark pages.
 PAIRS = (
     "#36a27b",
     "#009d88",
