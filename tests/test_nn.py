@@ -363,7 +363,7 @@ BAD = [
     (lambda: OMEGA(0), ValueError, "^d_model must be at least 2, got 0"),
     (lambda: OMEGA(8, base=0), ValueError, "base must be positive.*0"),
     (lambda: PE([np.inf], 8), ValueError, "positions must be finite.*inf"),
-    (lambda: PE([[0, 1]], 8), ValueError, "positions.*1-D array, got 2"),
+    (lambda: PE([[0, 1]], 8), ValueError, "positions.*1-D array, got shape"),
     (lambda: PE(-1, 8), ValueError, "^positions must be at least 0, got -1"),
     (lambda: PE([True], 8), TypeError, "positions must hold real numbers"),
     (lambda: PE(4, 8, dtype=np.int32), TypeError, "dtype must be a floating"),
@@ -385,7 +385,7 @@ BAD = [
     (
         lambda: Layer(4)(T[None], "a"),
         TypeError,
-        "^positions must be a tensor of real .* 'a'",
+        "^positions must be a tensor, got 'a'",
     ),
     (
         lambda: Layer(4)(T[None], T[0]),
@@ -405,7 +405,7 @@ BAD = [
     (
         lambda: nn.rotate_pairs(T.long()),
         TypeError,
-        "^x must be a floating-.*, got one of .*int",
+        "^x must be floating-point, .*, got torch.int64",
     ),
     (
         lambda: nn.rotate_pairs(JAGGED),
@@ -415,7 +415,7 @@ BAD = [
     (
         lambda: nn.rotate_pairs(T, dtype="half"),
         TypeError,
-        "^dtype must be a floating-point type",
+        "^dtype must be .*floating-point",
     ),
     (lambda: rotary_turns([1.0]), ValueError, "^d_model or frequencies must be given$"),
     (
@@ -426,7 +426,7 @@ BAD = [
     (
         lambda: rotary_turns([1], 4, dtype=int),
         TypeError,
-        "^dtype must be a floating-point type",
+        "^dtype must be .*floating-point",
     ),
     (lambda: t5_buckets([0.5]), TypeError, "^offsets must hold whole numbers"),
     (

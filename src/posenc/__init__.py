@@ -28,13 +28,14 @@ __all__ = [
     "alibi_slopes",
     "angular_frequencies",
     "binary_encoding",
-]
-__all__ += [
     "offset_kernel",
     "read_config",
     "rotary_frequencies",
     "rotary_turns",
     "rotate_pairs",
+    "shift_matrix",
+    "sinusoidal_encoding",
+    "t5_buckets",
+    "wavelengths",
 ]
-__all__ += ["shift_matrix", "sinusoidal_encoding", "t5_buckets", "wavelengths"]
 __version__ = "1.0.0"

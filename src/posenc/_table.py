@@ -21,21 +21,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
-_SMALL = (
-    2**10
-)  # pairs in a table; up to here, computing every sine and cosine is as fast
-_BLOCK = 2**14  # pairs in a block: 256 KiB, and as much again for its rotations
-_STRETCH = 2**15  # rows between restarts
+# Pairs in a table; up to here, computing every sine and cosine is as fast.
+_SMALL = 2**10
+# Pairs in a block: 256 KiB, and as much again for its rotations.
+_BLOCK = 2**14
+# Rows between restarts.
+_STRETCH = 2**15
 
 
 def fill_table(table: NDArray[Any], omega: Floats) -> None:
     """Fill `table`, shape (L, 2·len(omega)), with the encoding of positions 0, …, L - 1."""
-    if len(table) * len(omega) <= _SMALL:
-        return fill_directly(table, omega, np.arange(len(table), dtype=float))
-    for row in range(0, len(table), _STRETCH):
+    n_rows = len(table)
+    if n_rows * len(omega) <= _SMALL:
+        return fill_directly(table, omega, np.arange(n_rows, dtype=float))
+    for row in range(0, n_rows, _STRETCH):
+        rows = slice(row, row + _STRETCH)
+        # A row that is wider than a block is filled in parts.
         for pair in range(0, len(omega), _BLOCK):
-            stretch = table[row : row + _STRETCH, 2 * pair : 2 * (pair + _BLOCK)]
-            _fill_stretch(stretch, omega[pair : pair + _BLOCK], row)
+            columns = slice(2 * pair, 2 * (pair + _BLOCK))
+            _fill_stretch(table[rows, columns], omega[pair : pair + _BLOCK], row)
 
 
 def fill_directly(table: NDArray[Any], omega: Floats, positions: Floats) -> None:
@@ -47,19 +51,36 @@ def fill_directly(table: NDArray[Any], omega: Floats, positions: Floats) -> None
 
 def _fill_stretch(table: NDArray[Any], omega: Floats, start: int) -> None:
     """Fill `table` with the encoding of start, …, start + len(table) - 1."""
-    rows = np.empty((_BLOCK // len(omega), len(omega)), np.complex128)
-    head = (omega.view(np.int64) & -(2**27)).view(
-        np.float64
-    )  # few bits, so start * head is exact
-    rows[0] = 1j * np.exp(-1j * start * head) * np.exp(-1j * start * (omega - head))
-    turn, n = np.exp(-1j * omega), 1
-    while n < len(table) and 2 * n <= len(rows):
-        np.multiply(rows[:n], turn, out=rows[n : 2 * n])
-        turn, n = turn * turn, 2 * n
-    block, values = rows[:n], rows[:n].view(np.float64)
-    turns = np.empty_like(block)  # not broadcast: equal shapes multiply twice as fast
+    n_rows, pairs = len(table), len(omega)
+    block = np.empty((_BLOCK // pairs, pairs), np.complex128)
+    block[0] = _first_row(omega, start)
+
+    # Double: rows n, …, 2n - 1 are rows 0, …, n - 1, rotated by n.
+    n = 1
+    turn = np.exp(-1j * omega)  # by n positions, (pairs,)
+    while n < n_rows and 2 * n <= len(block):
+        np.multiply(block[:n], turn, out=block[n : 2 * n])
+        turn = turn * turn
+        n *= 2
+    block = block[:n]
+
+    # Not broadcast: numpy multiplies arrays of equal shapes twice as fast.
+    turns = np.empty_like(block)
     turns[:] = turn
-    for row in range(0, len(table), n):
+    sines_and_cosines = block.view(np.float64)  # (n, 2·pairs), a view of the block
+    for row in range(0, n_rows, n):
         if row:
             np.multiply(block, turns, out=block)
-        table[row : row + n] = values[: len(table) - row]
+        table[row : row + n] = sines_and_cosines[: n_rows - row]
+
+
+def _first_row(omega: Floats, position: int) -> NDArray[np.complex128]:
+    """Return z at one position, without the error of a rounded angle."""
+    # Clear the last 27 of 52 bits of each frequency: a product with a position below 2^27 is then
+    # exact. What was cleared turns by a small angle, whose rounding is smaller still.
+    bits = omega.view(np.int64)
+    head = (bits & -(2**27)).view(np.float64)
+    tail = omega - head
+    return np.asarray(
+        1j * np.exp(-1j * position * head) * np.exp(-1j * position * tail)
+    )

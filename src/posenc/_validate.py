@@ -10,20 +10,23 @@ import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
 
-def check_int(name: str, value: Any, *, minimum: int | None = None) -> int:
-    """Return `value` as an int if it is a whole number and not a bool."""
+def check_int(
+    name: str, value: Any, *, minimum: int | None = None, maximum: int | None = None
+) -> int:
+    """Return `value` as an int if it is a whole number, not a bool, and within the limits."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
         raise TypeError(f"{name} must be an int, got {value!r}")
     if minimum is not None and value < minimum:
         raise ValueError(f"{name} must be at least {minimum}, got {value!r}")
+    if maximum is not None and value > maximum:
+        raise ValueError(f"{name} must be at most {maximum}, got {value!r}")
     return int(value)
 
 
 def check_real(name: str, value: Any, *, positive: bool = False) -> float:
     """Return `value` as a float if it is a finite (and positive) real number and not a bool."""
-    if isinstance(value, bool) or not isinstance(
-        value, (float, int, np.integer, np.floating)
-    ):
+    real = isinstance(value, (float, int, np.integer, np.floating))
+    if isinstance(value, bool) or not real:
         raise TypeError(f"{name} must be a real number, got {value!r}")
     if not -math.inf < value < math.inf:  # torch.compile can trace this; NaN fails it
         raise ValueError(f"{name} must be finite, got {value!r}")
@@ -36,113 +39,171 @@ def check_d_model(d_model: Any) -> int:
     """Return `d_model` as an int if it is positive and even."""
     width = check_int("d_model", d_model, minimum=2)
     if width % 2:
-        raise ValueError(
-            f"d_model must be even (sines and cosines come in pairs), got {d_model!r}"
-        )
+        rule = "even (sines and cosines come in pairs)"
+        raise ValueError(f"d_model must be {rule}, got {d_model!r}")
     return width
 
 
 def check_dtype(dtype: DTypeLike) -> np.dtype[Any]:
     """Return `dtype` as a numpy dtype if it is one of the real floating-point types."""
-    found = np.dtype(dtype)
-    if found.kind != "f":
-        raise TypeError(f"dtype must be a floating-point type, got {found!r}")
-    return found
+    try:
+        kind = np.dtype(dtype)
+    except TypeError:
+        kind = np.dtype(object)
+    if kind.kind != "f":
+        raise TypeError(f"dtype must be a floating-point type of numpy, got {dtype!r}")
+    return kind
+
+
+def check_array(name: str, value: Any) -> NDArray[Any]:
+    """Return `value` as an array, if numpy can make one of it."""
+    try:
+        return np.asarray(value)
+    except (TypeError, ValueError, RuntimeError) as error:
+        # A ragged list; or a tensor in bfloat16, on a GPU, or with a gradient.
+        tensor = type(value).__module__ == "torch"
+        hint = " (posenc.nn has functions for tensors)" if tensor else ""
+        message = f"{name} must be an array or a list of numbers: {error}{hint}"
+        raise TypeError(message) from error
 
 
 def check_positions(
     positions: Any, name: str = "positions", *, ndim: int | None = 1
 ) -> NDArray[np.float64]:
     """Return `positions` as a float64 array, 1-D by default, if they are finite real numbers."""
-    array = np.asarray(positions)
+    array = check_array(name, positions)
     if array.dtype.kind not in "iuf":
         raise TypeError(f"{name} must hold real numbers, got {positions!r}")
+    if array.dtype == np.float16:
+        raise TypeError(f"{name} {not_rounded(array.dtype)}")
     if ndim is not None and array.ndim != ndim:
-        raise ValueError(
-            f"{name} must be an int or a 1-D array, got {array.ndim} dimensions"
-        )
+        raise ValueError(f"{name} must be a {ndim}-D array, got shape {array.shape}")
     array = array.astype(np.float64)
     if not np.isfinite(array).all():
         raise ValueError(f"{name} must be finite, got {positions!r}")
     return array
 
 
-def check_rotation(x: Sequence[int], seq_dim: int, pairing: str, first: int) -> int:
-    """Return which dimension of an x of shape `x` holds positions, if the arguments agree."""
+def not_rounded(dtype: Any) -> str:
+    """Return the rule that positions in half precision break, where 2049 is 2048."""
+    return f"must be integers, float32 or float64: {dtype} has rounded them already"
+
+
+def check_rotation(
+    x_shape: Sequence[int], seq_dim: int, pairing: str, first: int
+) -> int:
+    """Return which dimension of x holds positions, if the arguments agree."""
     if pairing != "halves" and pairing != "neighbors":
         raise ValueError(f"pairing must be 'halves' or 'neighbors', got {pairing!r}")
-    if len(x) < 2:
-        raise ValueError(f"x must have at least 2 dimensions, got shape {tuple(x)}")
-    if x[-1] % 2:
-        check_d_model(x[-1])
-    if first != 0 and check_int("first", first) not in range(0, x[-1], 2):
-        raise ValueError(
-            f"first must be even and a dimension of x, below {x[-1]}, got {first!r}"
-        )
+    if len(x_shape) < 2:
+        shape = tuple(x_shape)
+        raise ValueError(f"x must have at least 2 dimensions, got shape {shape}")
+    width = x_shape[-1]
+    if width % 2:
+        check_d_model(width)
+    start = check_int("first", first)
+    # Not `in range(…)`: torch.compile can't trace that for a width that varies.
+    if start % 2 or start < 0 or start >= max(width, 1):
+        rule = f"even and a dimension of x, below {width}"
+        raise ValueError(f"first must be {rule}, got {first!r}")
     axis = check_int("seq_dim", seq_dim)
-    axis += len(x) if axis < 0 else 0
-    if not 0 <= axis < len(x) - 1:
-        raise ValueError(
-            f"seq_dim must be a dimension of x, but not the last, got {seq_dim!r}"
-        )
+    if axis < 0:
+        axis += len(x_shape)
+    if not 0 <= axis < len(x_shape) - 1:
+        rule = "a dimension of x, but not the last"
+        raise ValueError(f"seq_dim must be {rule}, got {seq_dim!r}")
     return axis
 
 
+def refuse_pair(frequencies: Any) -> None:
+    """Raise if `frequencies` are all that `posenc.rotary_frequencies` returns."""
+    if not isinstance(frequencies, tuple) or len(frequencies) != 2:
+        return
+    if np.ndim(frequencies[0]) and isinstance(frequencies[1], float):
+        usage = "frequencies, attention_factor = rotary_frequencies(…), and pass both"
+        raise TypeError(f"frequencies must be an array, got a pair: unpack it, {usage}")
+
+
 def check_frequencies(
-    omega: Sequence[int],
-    positions: Sequence[int],
+    frequencies_shape: Sequence[int],
+    positions_shape: Sequence[int],
     d_model: int | None,
     base: float | None,
 ) -> None:
-    """Raise unless frequencies of shape `omega` fit the width, and `positions` their axes."""
+    """Raise unless frequencies fit the width, and positions the frequencies' axes."""
+    shape = tuple(frequencies_shape)
     if base is not None:
         raise ValueError("base must not be given with frequencies, which include it")
-    if len(omega) not in (1, 2) or not omega[-1]:
+    if len(shape) not in (1, 2) or not shape[-1]:
         rule = "shape (pairs,) or (axes, pairs), with at least 1 pair"
-        raise ValueError(f"frequencies must have {rule}, got {tuple(omega)}")
-    if d_model is not None and 2 * omega[-1] > d_model:
-        raise ValueError(
-            f"frequencies must have at most {d_model // 2} pairs, got {omega[-1]}"
-        )
-    if len(omega) == 2 and tuple(positions[-1:]) != tuple(omega[:1]):
-        rule = f"a coordinate for each of {omega[0]} axes"
-        raise ValueError(f"positions must have {rule}, got shape {tuple(positions)}")
+        raise ValueError(f"frequencies must have {rule}, got {shape}")
+    if d_model is not None and 2 * shape[-1] > d_model:
+        most = d_model // 2
+        raise ValueError(f"frequencies must have at most {most} pairs, got {shape[-1]}")
+    if len(shape) == 2 and tuple(positions_shape[-1:]) != shape[:1]:
+        rule = f"a coordinate for each of {shape[0]} axes"
+        got = tuple(positions_shape)
+        raise ValueError(f"positions must have {rule}, got shape {got}")
+
+
+def check_turns(turns: Any, kind: type[Any], included: Mapping[str, Any]) -> None:
+    """Raise unless `turns` are a pair of `kind` of one shape.
+
+    `included` are arguments that the turns were computed from, so they must be None.
+    """
+    for name, value in included.items():
+        if value is not None:
+            raise ValueError(f"{name} must not be given with turns, which include it")
+    pair = isinstance(turns, (tuple, list)) and len(turns) == 2
+    if not (pair and isinstance(turns[0], kind) and isinstance(turns[1], kind)):
+        rule = f"rotary_turns' pair of {kind.__name__}"
+        raise TypeError(f"turns must be {rule}, got {turns!r}")
+    cos, sin = turns[0].shape, turns[1].shape
+    if cos != sin or not cos:
+        got = f"{tuple(cos)} and {tuple(sin)}"
+        raise ValueError(f"turns must be two of one shape, got {got}")
 
 
 def fit_turns(
-    x: Sequence[int],
-    turns: Any,
-    kind: type[Any],
-    axis: int,
-    first: int,
-    given: Mapping[str, Any],
+    x_shape: Sequence[int], turns_shape: Sequence[int], axis: int, first: int
 ) -> list[int]:
-    """Return the shape that cosines need to turn an x of shape `x`, if they fit it.
+    """Return the shape in which cosines broadcast against x, if they fit it.
 
-    `turns` are a pair of `kind`; `given` are arguments that they include, and must be None.
+    Parameters
+    ----------
+    x_shape : sequence of int
+        Such as (batch, heads, seq_len, d_model).
+    turns_shape : sequence of int
+        (seq_len, pairs), (1, seq_len, pairs) or (batch, seq_len, pairs).
+    axis : int
+        The dimension of x that holds positions.
+    first : int
+        The first dimension of a head that turns.
     """
-    for name, value in given.items():
-        if value is not None:
-            raise ValueError(f"{name} must not be given with turns, which include it")
-    pair: bool = isinstance(turns, (tuple, list)) and len(turns) == 2
-    if not (pair and isinstance(turns[0], kind) and isinstance(turns[1], kind)):
-        raise TypeError(
-            f"turns must be rotary_turns' pair of {kind.__name__}, got {turns!r}"
-        )
-    cos, sin = turns[0].shape, turns[1].shape
-    if cos != sin or not cos:
-        raise ValueError(
-            f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}"
-        )
-    n, pairs, most = x[axis], cos[-1], (x[-1] - first) // 2
+    seq_len, pairs = x_shape[axis], turns_shape[-1]
+    most = (x_shape[-1] - first) // 2
     if pairs > most:
-        rule = f"{most} pairs from dimension first = {first!r} of {x[-1]}"
+        rule = f"{most} pairs from dimension first = {first!r} of {x_shape[-1]}"
         raise ValueError(f"turns must have at most {rule}, got {pairs}")
-    batch = len(cos) == 3 and axis > 0 and (cos[0] == 1 or cos[0] == x[0])
-    if not (len(cos) == 2 or batch) or cos[-2] != n:
-        rule = f"({n},), (1, {n}) or (batch, {n}) for x of shape {tuple(x)} and seq_dim {axis}"
-        raise ValueError(f"positions must have shape {rule}, got {tuple(cos[:-1])}")
-    shape = [1] * len(x)
-    shape[0] = cos[0] if batch else 1
-    shape[axis], shape[-1] = n, pairs
+    batch = turns_shape[0] if len(turns_shape) == 3 else None
+    by_batch = batch is not None and axis > 0 and (batch == 1 or batch == x_shape[0])
+    if not (len(turns_shape) == 2 or by_batch) or turns_shape[-2] != seq_len:
+        raise ValueError(_misfit(x_shape, tuple(turns_shape[:-1]), axis))
+    shape = [1] * len(x_shape)
+    if by_batch:
+        shape[0] = turns_shape[0]
+    shape[axis] = seq_len
+    shape[-1] = pairs
     return shape
+
+
+def _misfit(x_shape: Sequence[int], rows: tuple[int, ...], axis: int) -> str:
+    """Return what is wrong with positions of shape `rows`."""
+    seq_len = x_shape[axis]
+    shapes = f"({seq_len},), (1, {seq_len}) or (batch, {seq_len})"
+    rule = f"{shapes} for x of shape {tuple(x_shape)} and seq_dim {axis}"
+    message = f"positions must have shape {rule}, got {rows}"
+    # The likeliest reason: heads behind the positions, where they come first by default.
+    if len(x_shape) == 4 and axis == 2 and rows[-1:] == tuple(x_shape[1:2]):
+        message += "; is x (batch, seq_len, heads, d_model)? Pass seq_dim=1"
+    return message

@@ -11,13 +11,16 @@ import numpy as np
 from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc._validate import (
+    check_array,
     check_dtype,
     check_frequencies,
     check_int,
     check_positions,
     check_real,
     check_rotation,
+    check_turns,
     fit_turns,
+    refuse_pair,
 )
 from posenc.encoding import angular_frequencies
 
@@ -48,20 +51,22 @@ def rotary_turns(
     array([[1.    , 1.    ],
            [0.5403, 0.995 ]])
     """
-    where, kind = check_positions(positions, ndim=None), check_dtype(dtype)
+    places = check_positions(positions, ndim=None)
+    kind = check_dtype(dtype)
     factor = 1.0 if attention_factor is None else attention_factor
     check_real("attention_factor", factor, positive=True)
     if frequencies is not None:
+        refuse_pair(frequencies)
         omega = check_positions(frequencies, "frequencies", ndim=None)
-        check_frequencies(omega.shape, where.shape, d_model, base)
+        check_frequencies(omega.shape, places.shape, d_model, base)
     elif d_model is None:
         raise ValueError("d_model or frequencies must be given")
     else:
         omega = angular_frequencies(d_model, base=10_000.0 if base is None else base)
-    angles = where @ omega if omega.ndim == 2 else where[..., None] * omega
-    return (np.cos(angles) * factor).astype(kind), (np.sin(angles) * factor).astype(
-        kind
-    )
+    # (..., seq_len, pairs); with axes, from (..., seq_len, axes) and (axes, pairs).
+    angles = places @ omega if omega.ndim == 2 else places[..., None] * omega
+    cos, sin = factor * np.cos(angles), factor * np.sin(angles)
+    return cos.astype(kind), sin.astype(kind)
 
 
 def rotate_pairs(
@@ -88,8 +93,9 @@ def rotate_pairs(
     x : array_like, shape (..., seq_len, d_model)
         Queries or keys; the width of a head is positive and even.
     positions : array_like, shape (seq_len,), (1, seq_len) or (batch, seq_len), optional
-        Position of each row, finite; 0, …, seq_len - 1 by default; batch is the first dimension
-        of `x`. With frequencies for several axes, one more dimension has a coordinate for each.
+        Position of each row, finite, not in half precision; 0, …, seq_len - 1 by default; batch is
+        the first dimension of `x`. With frequencies for several axes, one more dimension has a
+        coordinate for each.
     base : float, optional
         The constant that spreads the frequencies; positive, 10 000 by default.
     frequencies : array_like, shape (pairs,) or (axes, pairs), optional
@@ -118,28 +124,36 @@ def rotate_pairs(
     array([[1.    , 0.    ],
            [0.5403, 0.8415]])
     """
-    array = np.asarray(x)
+    array = check_array("x", x)
     if array.dtype.kind != "f":
         raise TypeError(f"x must hold floating-point numbers, got {array.dtype}")
     axis = check_rotation(array.shape, seq_dim, pairing, first)
-    given: dict[str, Any] = {
+    included: dict[str, Any] = {
         "positions": positions,
         "base": base,
         "frequencies": frequencies,
+        "attention_factor": attention_factor,
     }
-    given["attention_factor"] = attention_factor
     if turns is None:
-        where = np.arange(array.shape[axis]) if positions is None else positions
-        given |= {"positions": where, "d_model": array.shape[-1] - first}
-        turns, given = rotary_turns(**given), {}
-    shape = fit_turns(array.shape, turns, np.ndarray, axis, first, given)
-    cos, sin = (np.reshape(each, shape).astype(np.float64) for each in turns)
-    out, pairs = array.copy(), shape[-1]
-    step, apart = (2, 1) if pairing == "neighbors" else (1, pairs)
-    one = slice(first, first + step * pairs, step)
-    two = slice(first + apart, first + apart + step * pairs, step)
+        if positions is None:
+            included["positions"] = np.arange(array.shape[axis])
+        turns = rotary_turns(d_model=array.shape[-1] - first, **included)
+    else:
+        check_turns(turns, np.ndarray, included)
+    shape = fit_turns(array.shape, turns[0].shape, axis, first)
+    cos = turns[0].reshape(shape).astype(np.float64)
+    sin = turns[1].reshape(shape).astype(np.float64)
+
+    pairs = shape[-1]
+    end = first + 2 * pairs
+    if pairing == "neighbors":
+        one, two = slice(first, end, 2), slice(first + 1, end, 2)
+    else:
+        one, two = slice(first, first + pairs), slice(first + pairs, end)
     a, b = array[..., one], array[..., two]
-    out[..., one], out[..., two] = a * cos - b * sin, a * sin + b * cos
+    out = array.copy()
+    out[..., one] = a * cos - b * sin
+    out[..., two] = a * sin + b * cos
     return out
 
 
@@ -160,7 +174,8 @@ def alibi_slopes(n_heads: int) -> NDArray[np.float32]:
     below = 1 << (n.bit_length() - 1)
     exponents = [8 * h / below for h in range(1, below + 1)]
     exponents += [4 * h / below for h in range(1, 2 * below, 2)]
-    return np.array([2.0**-each for each in exponents[:n]], dtype=np.float32)
+    slopes = [2.0**-exponent for exponent in exponents[:n]]
+    return np.array(slopes, dtype=np.float32)
 
 
 def alibi_bias(
@@ -177,15 +192,21 @@ def alibi_bias(
     queries, keys : 1-D array_like
         Positions; an int L of queries stands for 0, …, L - 1. Keys have the same by default.
     """
-    if np.ndim(queries) == 0:
+    if check_array("queries", queries).ndim == 0:
         queries = np.arange(check_int("queries", queries, minimum=0))
-    where = check_positions(queries, "queries")
-    distance = np.abs(
-        where[:, None] - (where if keys is None else check_positions(keys, "keys"))
-    )
-    return np.asarray(
-        0 - alibi_slopes(n_heads)[:, None, None] * distance, dtype=np.float32
-    )
+    at_queries = check_positions(queries, "queries")
+    if keys is None:
+        at_keys = at_queries
+    elif check_array("keys", keys).ndim == 0:
+        # As a length, it wouldn't say which of these positions are the queries'.
+        rule = "a 1-D array of positions, such as range(5)"
+        raise TypeError(f"keys must be {rule}, got {keys!r}")
+    else:
+        at_keys = check_positions(keys, "keys")
+    distance = np.abs(at_queries[:, None] - at_keys)  # (queries, keys)
+    # Subtracted from 0, so that a distance of 0 gives 0 and not -0.
+    bias = 0 - alibi_slopes(n_heads)[:, None, None] * distance
+    return np.asarray(bias, dtype=np.float32)
 
 
 def t5_buckets(
@@ -221,19 +242,29 @@ def t5_buckets(
     >>> t5_buckets([-100, -8, -1, 0, 1, 8])
     array([15,  8,  1,  0, 17, 24])
     """
-    where, several = np.asarray(offsets), 4 if bidirectional else 2
-    if where.dtype.kind not in "iu":
+    array = check_array("offsets", offsets)
+    if array.size == 0:
+        array = array.astype(np.int64)
+    if array.dtype.kind not in "iu":
         raise TypeError(f"offsets must hold whole numbers, got {offsets!r}")
-    if check_int("n_buckets", n_buckets, minimum=2) % several:
-        raise ValueError(
-            f"n_buckets must be a multiple of {several}, got {n_buckets!r}"
-        )
-    own = n_buckets // several  # distances that have a bucket of their own
-    limit = check_int("max_distance", max_distance, minimum=own + 1)
-    where = where.astype(np.int64)
-    distance = np.abs(where) if bidirectional else np.maximum(-where, 0)
-    far = own + np.log(np.maximum(distance, own) / own) / np.log(limit / own) * own
-    bucket = np.where(
-        distance < own, distance, np.minimum(far.astype(np.int64), 2 * own - 1)
-    )
-    return np.asarray(bucket + 2 * own * (bidirectional & (where > 0)), dtype=np.int64)
+    multiple = 4 if bidirectional else 2
+    if check_int("n_buckets", n_buckets, minimum=2) % multiple:
+        rule = f"a multiple of {multiple}"
+        raise ValueError(f"n_buckets must be {rule}, got {n_buckets!r}")
+    exact = n_buckets // multiple  # distances that have a bucket of their own
+    limit = check_int("max_distance", max_distance, minimum=exact + 1)
+
+    # All distances from `limit` on share a bucket. Clipped, the least int64 has a magnitude, and a
+    # uint64 fits into int64.
+    bounds = np.iinfo(array.dtype)
+    array = np.clip(array, max(-limit, bounds.min), min(limit, bounds.max))
+    offset = array.astype(np.int64)
+    distance = np.abs(offset) if bidirectional else np.maximum(-offset, 0)
+
+    # Beyond the exact ones, bucket exact + j begins at exact · (limit / exact)^(j / exact).
+    share = np.log(np.maximum(distance, exact) / exact) / np.log(limit / exact)
+    wide = np.minimum(exact + (share * exact).astype(np.int64), 2 * exact - 1)
+    bucket = np.where(distance < exact, distance, wide)
+    if bidirectional:
+        bucket = bucket + 2 * exact * (offset > 0)
+    return np.asarray(bucket, dtype=np.int64)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike, DTypeLike, NDArray
 
 from posenc._table import Floats, fill_directly, fill_table
 from posenc._validate import (
+    check_array,
     check_d_model,
     check_dtype,
     check_int,
@@ -46,8 +47,10 @@ def angular_frequencies(d_model: int, *, base: float = 10_000.0) -> Floats:
     >>> angular_frequencies(4, base=100)
     array([1. , 0.1])
     """
-    width, number = check_d_model(d_model), check_real("base", base, positive=True)
-    return np.asarray(number ** -(np.arange(0, width, 2) / width), dtype=np.float64)
+    width = check_d_model(d_model)
+    number = check_real("base", base, positive=True)
+    exponents = np.arange(0, width, 2) / width  # 2i/d
+    return np.asarray(number**-exponents, dtype=np.float64)
 
 
 def wavelengths(d_model: int, *, base: float = 10_000.0) -> Floats:
@@ -73,7 +76,8 @@ def sinusoidal_encoding(
     Parameters
     ----------
     positions : int or 1-D array_like
-        Finite real numbers, or an int L for 0, …, L - 1, which is filled by rotating rows: fast.
+        Finite real numbers, not in half precision, or an int L for 0, …, L - 1, which is filled by
+        rotating rows: fast.
     d_model, base
         As for `angular_frequencies`, which gives :math:`\omega` and the source.
     dtype : dtype
@@ -90,17 +94,17 @@ def sinusoidal_encoding(
            [ 0.8415,  0.5403,  0.0998,  0.995 ],
            [ 0.9093, -0.4161,  0.1987,  0.9801]], dtype=float32)
     """
-    omega = _frequencies(
-        check_d_model(d_model), check_real("base", base, positive=True)
-    )
-    if isinstance(positions, int) or np.ndim(positions) == 0:
+    width = check_d_model(d_model)
+    omega = _frequencies(width, check_real("base", base, positive=True))
+    kind = check_dtype(dtype)
+    if _is_length(positions):
         seq_len = check_int("positions", positions, minimum=0)
-        table = np.empty((seq_len, d_model), check_dtype(dtype))
+        table = np.empty((seq_len, width), kind)
         fill_table(table, omega)
     else:
-        where = check_positions(positions)
-        table = np.empty((len(where), d_model), check_dtype(dtype))
-        fill_directly(table, omega, where)
+        rows = check_positions(positions)
+        table = np.empty((len(rows), width), kind)
+        fill_directly(table, omega, rows)
     return table
 
 
@@ -123,10 +127,13 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> Floa
     """
     theta = check_real("offset", offset) * angular_frequencies(d_model, base=base)
     matrix = np.zeros((d_model, d_model))
-    even = np.arange(0, d_model, 2)
-    matrix[even, even] = matrix[even + 1, even + 1] = np.cos(theta)
-    matrix[even, even + 1] = np.sin(theta)
-    matrix[even + 1, even] = -np.sin(theta)
+    # Rows and columns of the pairs' sines and cosines: the blocks W lie on the diagonal.
+    sine = np.arange(0, d_model, 2)
+    cosine = sine + 1
+    matrix[sine, sine] = np.cos(theta)
+    matrix[cosine, cosine] = np.cos(theta)
+    matrix[sine, cosine] = np.sin(theta)
+    matrix[cosine, sine] = -np.sin(theta)
     return matrix
 
 
@@ -159,19 +166,29 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     array([[0, 0, 1],
            [0, 1, 1]], dtype=uint8)
     """
-    width = check_int("n_bits", n_bits, minimum=1)
-    if width > 63:
-        raise ValueError(f"n_bits must be at most 63, got {n_bits!r}")
-    if np.ndim(positions) == 0:
+    width = check_int("n_bits", n_bits, minimum=1, maximum=63)
+    if _is_length(positions):
         positions = np.arange(check_int("positions", positions, minimum=0))
-    where, highest = np.asarray(positions), 2**width - 1
-    if check_positions(positions).size and where.dtype.kind == "f":
+    check_positions(positions)
+    numbers = np.asarray(positions)
+    if numbers.size == 0:
+        return np.empty((0, width), np.uint8)
+    if numbers.dtype.kind == "f":
         raise TypeError(f"positions must hold whole numbers, got {positions!r}")
-    for each in where[(where < 0) | (where > highest)][:1]:
-        raise ValueError(
-            f"positions must be from 0 to 2**n_bits - 1 = {highest}, got {each}"
-        )
-    return (where.astype(np.int64)[:, None] >> np.arange(width) & 1).astype(np.uint8)
+    highest = 2**width - 1
+    for extreme in (numbers.min(), numbers.max()):
+        if not 0 <= extreme <= highest:
+            rule = f"from 0 to 2**n_bits - 1 = {highest}"
+            raise ValueError(f"positions must be {rule}, got {extreme}")
+    # Shift digit j to the end of the number, and keep the last digit: (L, n_bits).
+    shifted = numbers.astype(np.int64)[:, None] >> np.arange(width)
+    return (shifted & 1).astype(np.uint8)
+
+
+def _is_length(positions: Any) -> bool:
+    """Return whether `positions` are one number, which stands for 0, …, L - 1."""
+    # The first test spares a small table the time of the second.
+    return isinstance(positions, int) or check_array("positions", positions).ndim == 0
 
 
 @lru_cache(maxsize=8)

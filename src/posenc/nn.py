@@ -18,9 +18,13 @@ from posenc._validate import (
     check_d_model,
     check_frequencies,
     check_int,
+    check_positions,
     check_real,
     check_rotation,
+    check_turns,
     fit_turns,
+    not_rounded,
+    refuse_pair,
 )
 from posenc.encoding import _frequencies, sinusoidal_encoding
 
@@ -93,8 +97,10 @@ class SinusoidalPositionalEncoding(nn.Module):
             raise ValueError(f"dropout must be in [0, 1), got {dropout!r}")
         if not isinstance(batch_first, bool):
             raise TypeError(f"batch_first must be a bool, got {batch_first!r}")
-        rows, width = check_int("max_len", max_len, minimum=1), check_d_model(d_model)
-        _check_dtype(dtype)
+        rows = check_int("max_len", max_len, minimum=1)
+        width = check_d_model(d_model)
+        if dtype is not None:
+            _check_floating("dtype", dtype)
         self.base: float = check_real("base", base, positive=True)
         kind = torch.float64 if dtype == torch.float64 else torch.float32
         table = torch.empty(rows, width, device=device, dtype=kind)
@@ -127,9 +133,11 @@ class SinusoidalPositionalEncoding(nn.Module):
         """Return dropout(x + PE), in the shape and dtype of `x`, which are embeddings.
 
         For decoding, left padding and packed sequences, pass the position of each row, in shape
-        (seq_len,), (1, seq_len) or (batch, seq_len): finite real numbers, even beyond max_len.
+        (seq_len,), (1, seq_len) or (batch, seq_len): finite real numbers, not in half precision,
+        even beyond max_len.
         """
         _check_tensor("x", x)
+        _check_floating("x", x.dtype)
         max_len, d_model = self.pe.shape
         if x.ndim != 3 or x.shape[2] != d_model:
             rule = f"3 dimensions, the last of width d_model = {d_model}"
@@ -139,8 +147,9 @@ class SinusoidalPositionalEncoding(nn.Module):
             cos, sin = rotary_turns(
                 positions, d_model, base=self.base, dtype=self.pe.dtype
             )
-            fit_turns((batch, seq_len, d_model), (cos, sin), Tensor, 1, 0, {})
-            rows = torch.stack((sin, cos), dim=-1).flatten(-2).to(x.device)
+            fit_turns((batch, seq_len, d_model), cos.shape, axis=1, first=0)
+            # (..., seq_len, pairs) twice -> (..., seq_len, d_model), interleaved
+            rows = _on(x.device, torch.stack((sin, cos), dim=-1).flatten(-2))
         elif seq_len > max_len:
             rule = f"must have at most max_len = {max_len} positions, got {seq_len}"
             raise ValueError(
@@ -157,20 +166,25 @@ class SinusoidalPositionalEncoding(nn.Module):
         self, state_dict: dict[str, Any], prefix: str, *rest: Any
     ) -> None:
         """Drop a saved ``pe``, unless it is another table: torch reports what is left."""
-        stored, d_model = state_dict.pop(f"{prefix}pe", self.pe[:0]), self.pe.shape[1]
-        same = stored.is_meta
-        if stored.numel() % d_model == 0 and not same:
-            rows = stored.detach().cpu().float().reshape(-1, d_model)
-            table = torch.from_numpy(
-                sinusoidal_encoding(len(rows), d_model, base=self.base)
-            )
-            # One computed in float32 or stored in bfloat16 is off by 1e-3; another layout by 1.
-            same = torch.allclose(rows, table, rtol=0, atol=1e-2)
-        if not same:
-            state_dict[f"{prefix}pe"] = stored
+        name = f"{prefix}pe"
+        if name in state_dict and self._is_mine(state_dict[name]):
+            del state_dict[name]
+        elif name in state_dict:
             why = "is not the table of this layer: its width, base or layout differs"
-            warnings.warn(f"{prefix}pe in the checkpoint {why}", stacklevel=2)
+            warnings.warn(f"{name} in the checkpoint {why}", stacklevel=2)
         super()._load_from_state_dict(state_dict, prefix, *rest)
+
+    def _is_mine(self, stored: Tensor) -> bool:
+        """Return whether a saved table, of any length and shape, is that of this layer."""
+        d_model = self.pe.shape[1]
+        if stored.is_meta:  # it has no values to compare
+            return True
+        if stored.numel() % d_model:
+            return False
+        rows = stored.detach().cpu().float().reshape(-1, d_model)
+        table = sinusoidal_encoding(len(rows), d_model, base=self.base)
+        # One computed in float32 or stored in bfloat16 is off by 1e-3; another layout by 1.
+        return torch.allclose(rows, torch.from_numpy(table), rtol=0, atol=1e-2)
 
 
 def _device_of_angles(device: torch.device) -> torch.device:
@@ -181,34 +195,53 @@ def _device_of_angles(device: torch.device) -> torch.device:
         return torch.device("cpu")
 
 
+def _on(device: torch.device, part: Tensor) -> Tensor:
+    """Move positions, frequencies, or turns to a device."""
+    if part.is_meta and device.type != "meta":
+        rule = f"have values for x on the device {device}, got the meta device"
+        raise ValueError(f"positions, frequencies, and turns must {rule}")
+    return part.to(device)
+
+
 # As `torch.compiler.assume_constant_result` does, but that loads the compiler: seconds, at import.
 _device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
-def _check_dtype(dtype: torch.dtype | None) -> None:
-    if dtype is not None and not (
-        isinstance(dtype, torch.dtype) and dtype.is_floating_point
-    ):
-        raise TypeError(f"dtype must be a floating-point type, got {dtype!r}")
+def _check_floating(name: str, dtype: Any) -> None:
+    """Raise unless torch can add and multiply in a floating-point type: not in float8."""
+    floating = isinstance(dtype, torch.dtype) and dtype.is_floating_point
+    if not floating or dtype.itemsize < 2:
+        rule = "floating-point, with 16 bits or more"
+        raise TypeError(f"{name} must be {rule}, got {dtype!r}")
 
 
-def _check_tensor(
-    name: str, x: Any, *, floating: bool = True, finite: bool = False
-) -> None:
-    """Raise unless `x` is a dense tensor of floating-point (or any real) numbers."""
-    kind = "floating-point tensor" if floating else "tensor of real numbers"
+def _check_tensor(name: str, x: Any) -> None:
+    """Raise unless `x` is a dense tensor."""
+    if torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
+        # It passes sizes as tensors, and would keep those of the example for all others.
+        raise RuntimeError("posenc.nn doesn't run in torch.jit.trace: use torch.export")
     if not isinstance(x, Tensor):
-        raise TypeError(f"{name} must be a {kind}, got {x!r}")
+        raise TypeError(f"{name} must be a tensor, got {x!r}")
     if x.is_nested:
+        rule = "a dense tensor: pass x.values(), and their positions"
+        raise TypeError(f"{name} must be {rule}")
+    if x.layout != torch.strided:
+        rule = "a dense tensor: pass x.to_dense()"
+        raise TypeError(f"{name} must be {rule}")
+
+
+def _check_numbers(name: str, x: Any, *, finite: bool) -> None:
+    """Raise unless `x` is a dense tensor of real (and finite) numbers, exact enough for angles."""
+    _check_tensor(name, x)
+    if x.dtype == torch.bool or x.is_complex():
         raise TypeError(
-            f"{name} must be a dense {kind}: pass x.values(), and their positions"
+            f"{name} must be a tensor of real numbers, got one of {x.dtype}"
         )
-    if not x.is_floating_point() and (
-        floating or x.dtype == torch.bool or x.is_complex()
-    ):
-        raise TypeError(f"{name} must be a {kind}, got one of {x.dtype}")
+    if x.is_floating_point() and x.dtype.itemsize < 4:
+        raise TypeError(f"{name} {not_rounded(x.dtype)}")
     if finite and x.is_floating_point() and not torch.compiler.is_compiling():
-        with suppress(RuntimeError):  # traced, batched by vmap, or on the meta device
+        # Values can't be read where they are traced, batched by vmap, or on the meta device.
+        with suppress(RuntimeError):
             if not x.isfinite().all():
                 raise ValueError(f"{name} must be finite, got {x!r}")
 
@@ -231,34 +264,19 @@ def rotary_turns(
     >>> bool((rotate_pairs(x, turns=turns) == rotate_pairs(x)).all())
     True
     """
-    _check_tensor("positions", positions, floating=False, finite=True)
-    _check_dtype(dtype)
+    _check_numbers("positions", positions, finite=True)
+    _check_floating("dtype", dtype)
     factor = 1.0 if attention_factor is None else attention_factor
     check_real("attention_factor", factor, positive=True)
     device = _device_of_angles(positions.device)
     if frequencies is not None:
-        exact = isinstance(
-            frequencies, (Tensor, np.ndarray)
-        )  # a list would become float32
-        omega = torch.as_tensor(
-            frequencies, dtype=None if exact else torch.float64, device=device
-        )
-        # A tensor may be a parameter, on any device: its values aren't read.
-        _check_tensor("frequencies", omega, finite=not isinstance(frequencies, Tensor))
+        omega = _given_frequencies(frequencies, device)
         check_frequencies(omega.shape, positions.shape, d_model, base)
         omega = omega.double()
     elif d_model is None:
         raise ValueError("d_model or frequencies must be given")
     else:
-        number = check_real("base", 10_000.0 if base is None else base, positive=True)
-        width = check_d_model(d_model)
-        if (
-            torch.compiler.is_compiling()
-        ):  # constants of the graph, not computed at each step
-            powers = [number ** (-i / width) for i in range(0, width, 2)]
-            omega = torch.tensor(powers, dtype=torch.float64, device=device)
-        else:
-            omega = torch.tensor(_frequencies(width, number), device=device)
+        omega = _geometric_frequencies(d_model, base, device)
     angles = positions.to(device, torch.float64).unsqueeze(-1) * omega
     if omega.ndim == 2:  # not a matrix product, which autocast would round
         angles = angles.sum(dim=-2)
@@ -266,6 +284,31 @@ def rotary_turns(
     turns = torch.stack((angles.cos(), angles.sin())) * factor
     cos, sin = turns.to(dtype).to(positions.device).unbind()
     return cos, sin
+
+
+def _given_frequencies(frequencies: Tensor | ArrayLike, device: torch.device) -> Tensor:
+    """Return frequencies that a caller has given as a tensor."""
+    refuse_pair(frequencies)
+    if isinstance(frequencies, Tensor):
+        # It may be a parameter, on any device: its values aren't read.
+        _check_numbers("frequencies", frequencies, finite=False)
+        return _on(device, frequencies)
+    if not torch.compiler.is_compiling():
+        frequencies = check_positions(frequencies, "frequencies", ndim=None)
+    return torch.as_tensor(frequencies, dtype=torch.float64, device=device)
+
+
+def _geometric_frequencies(
+    d_model: int, base: float | None, device: torch.device
+) -> Tensor:
+    """Return the frequencies of a width and a base."""
+    number = check_real("base", 10_000.0 if base is None else base, positive=True)
+    width = check_d_model(d_model)
+    if torch.compiler.is_compiling():
+        # Constants of the graph, not computed at each step.
+        powers = [number ** (-i / width) for i in range(0, width, 2)]
+        return torch.tensor(powers, dtype=torch.float64, device=device)
+    return torch.tensor(_frequencies(width, number), device=device)
 
 
 def rotate_pairs(
@@ -288,57 +331,62 @@ def rotate_pairs(
     is rounded once, at the end. The result has the shape and dtype of `x`.
     """
     _check_tensor("x", x)
-    _check_dtype(dtype)
-    sizes, kind = x.shape, dtype or x.dtype
+    _check_floating("x", x.dtype)
+    kind = x.dtype if dtype is None else dtype
+    _check_floating("dtype", kind)
+    sizes = x.shape
     axis = check_rotation(sizes, seq_dim, pairing, first)
-    given: dict[str, Any] = {
+    included: dict[str, Any] = {
         "positions": positions,
         "base": base,
         "frequencies": frequencies,
+        "attention_factor": attention_factor,
     }
-    given["attention_factor"] = attention_factor
+    d_model = sizes[-1]
     if turns is None:
         if positions is None:
-            given["positions"] = torch.arange(
-                sizes[axis], device=_device_of_angles(x.device)
-            )
-        turns, given = rotary_turns(d_model=sizes[-1] - first, dtype=kind, **given), {}
-    shape = fit_turns(sizes, turns, Tensor, axis, first, given)
-    cos, sin = (each.reshape(shape).to(kind).to(x.device) for each in turns)
+            device = _device_of_angles(x.device)
+            included["positions"] = torch.arange(sizes[axis], device=device)
+        turns = rotary_turns(d_model=d_model - first, dtype=kind, **included)
+    else:
+        check_turns(turns, Tensor, included)
+    shape = fit_turns(sizes, turns[0].shape, axis, first)
+    cos = _on(x.device, turns[0].reshape(shape).to(kind))
+    sin = _on(x.device, turns[1].reshape(shape).to(kind))
+
     width = 2 * shape[-1]
-    turned = x if width == sizes[-1] else x.narrow(-1, first, width)
-    turned = _turned(turned.to(kind), cos, sin, pairing).to(x.dtype)
-    if width == sizes[-1]:
+    part = x if width == d_model else x.narrow(-1, first, width)
+    turned = _turned(part.to(kind), cos, sin, pairing).to(x.dtype)
+    if width == d_model:
         return turned
     return torch.cat((x[..., :first], turned, x[..., first + width :]), dim=-1)
 
 
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
-    """Return `x` turned, of which each dimension turns."""
+    """Return `x`, of which all dimensions turn; cos and sin are (..., pairs)."""
     if pairing == "halves":
         one, two = x.chunk(2, -1)
-    else:
-        pairs = torch.unflatten(x, -1, (cos.shape[-1], 2))
-        if not torch.compiler.is_compiling():
-            if x.dtype.itemsize < 4:  # there are no complex numbers of such
-                return _turned(x.float(), cos.float(), sin.float(), pairing).to(x.dtype)
-            with suppress(
-                RuntimeError, TypeError
-            ):  # odd strides; no complex numbers there
-                turned = torch.view_as_complex(pairs) * torch.complex(
-                    cos, sin
-                )  # in one pass
-                return torch.view_as_real(turned).flatten(-2)
-        one, two = pairs.unbind(-1)
+        return torch.cat(_rotated(one, two, cos, sin), -1)
+    pairs = torch.unflatten(x, -1, (cos.shape[-1], 2))  # (..., pairs, 2)
+    if not torch.compiler.is_compiling():
+        if x.dtype.itemsize < 4:  # there are no complex numbers of such
+            return _turned(x.float(), cos.float(), sin.float(), pairing).to(x.dtype)
+        # In one pass, unless strides are odd, or the device has no complex numbers.
+        with suppress(RuntimeError, TypeError):
+            turned = torch.view_as_complex(pairs) * torch.complex(cos, sin)
+            return torch.view_as_real(turned).flatten(-2)
+    one, two = pairs.unbind(-1)
+    return torch.stack(_rotated(one, two, cos, sin), -1).flatten(-2)
+
+
+def _rotated(
+    one: Tensor, two: Tensor, cos: Tensor, sin: Tensor
+) -> tuple[Tensor, Tensor]:
+    """Return the first and the second dimension of each pair, turned."""
     if torch.compiler.is_compiling():  # the compiler fuses these, and not addcmul
-        both = one * cos - two * sin, two * cos + one * sin
-    else:
-        both = (one * cos).addcmul_(two, sin, value=-1), (two * cos).addcmul_(one, sin)
-    return (
-        torch.cat(both, -1)
-        if pairing == "halves"
-        else torch.stack(both, -1).flatten(-2)
-    )
+        return one * cos - two * sin, two * cos + one * sin
+    first = (one * cos).addcmul_(two, sin, value=-1)
+    return first, (two * cos).addcmul_(one, sin)
 
 
 def alibi_slopes(n_heads: int, *, device: torch.device | str | None = None) -> Tensor:

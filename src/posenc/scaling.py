@@ -28,8 +28,10 @@ SHARED = frozenset(
         "rope_theta",
         "partial_rotary_factor",
         "max_position_embeddings",
+        "mrope_section",
+        "mrope_interleaved",
+        "llama_4_scaling_beta",
     }
-    | {"mrope_section", "mrope_interleaved", "llama_4_scaling_beta"}
 )
 
 
@@ -38,9 +40,8 @@ class Setting:
     """The arguments of `rotary_frequencies`, validated, for one scaling."""
 
     base: float
-    rotated: (
-        int  # number of dimensions that turn, even; of the whole head if proportional
-    )
+    #: Number of dimensions that turn, even; of the whole head if proportional.
+    rotated: int
     fields: Mapping[str, Any]
     max_position_embeddings: int | None
     seq_len: int | None
@@ -62,12 +63,11 @@ class Setting:
     ) -> float:
         """Return a field as a float, positive and at least `minimum`."""
         value = self.field(name, default)
-        found = check_real(f"scaling[{name!r}]", value, positive=not minimum)
-        if found < minimum:
-            raise ValueError(
-                f"scaling[{name!r}] must be at least {minimum:g}, got {value!r}"
-            )
-        return found
+        key = f"scaling[{name!r}]"
+        number = check_real(key, value, positive=not minimum)
+        if number < minimum:
+            raise ValueError(f"{key} must be at least {minimum:g}, got {value!r}")
+        return number
 
     def trained_len(self) -> int:
         """Return the length before stretching."""
@@ -85,16 +85,16 @@ class Setting:
 
     def factors(self, name: str) -> Floats:
         """Return a field as an array with a positive number for each pair."""
-        value, pairs = self.field(name), self.rotated // 2
+        value = self.field(name)
+        pairs = self.rotated // 2
+        key = f"scaling[{name!r}]"
         if not isinstance(value, (list, tuple)) or len(value) != pairs:
             rule = f"a list with a number for each of the {pairs} pairs"
-            raise ValueError(f"scaling[{name!r}] must be {rule}, got {value!r}")
-        found = np.array([check_real(f"scaling[{name!r}]", each) for each in value])
-        if (found <= 0).any():
-            raise ValueError(
-                f"scaling[{name!r}] must hold positive numbers, got {value!r}"
-            )
-        return found
+            raise ValueError(f"{key} must be {rule}, got {value!r}")
+        numbers = np.array([check_real(key, number) for number in value])
+        if (numbers <= 0).any():
+            raise ValueError(f"{key} must hold positive numbers, got {value!r}")
+        return numbers
 
 
 Rule = Callable[[Setting], tuple[Floats, float]]
@@ -107,9 +107,14 @@ class Scaling:
     name: str  #: The value of ``rope_type``.
     #: Maps a `Setting` to frequencies and attention factor; its docstring has the formula.
     rule: Rule
-    required: frozenset[str]
-    fields: frozenset[str]  #: All that the rule reads.
-    spellings: tuple[str, ...]  #: Other names of the type in files.
+    required: tuple[str, ...] = ()  #: Fields that the rule needs.
+    optional: tuple[str, ...] = ()  #: Other fields that it reads.
+    spellings: tuple[str, ...] = ()  #: Other names of the type in files.
+
+    @property
+    def fields(self) -> frozenset[str]:
+        """Return all fields that the rule reads."""
+        return frozenset(self.required + self.optional)
 
     def lengths(
         self, fields: Mapping[str, Any], limit: int | None
@@ -118,8 +123,15 @@ class Scaling:
         if "alpha" in fields:
             return None, limit
         start: int | None = limit if self.name == "dynamic" else fields.get(ORIGINAL)
-        stretched = start and "factor" in fields and self.name != "llama3"
-        return start, int(start * fields["factor"]) if stretched else limit
+        # llama3's factor doesn't say how much longer texts may be.
+        if start and "factor" in fields and self.name != "llama3":
+            return start, int(start * fields["factor"])
+        return start, limit
+
+
+def _default(setting: Setting) -> tuple[Floats, float]:
+    """ω_i, unchanged."""
+    return setting.omega, 1.0
 
 
 def _linear(setting: Setting) -> tuple[Floats, float]:
@@ -139,7 +151,8 @@ def _dynamic(setting: Setting) -> tuple[Floats, float]:
 
     With the field ``alpha`` (Hunyuan), the base is always raised, by alpha^(d/(d-2)).
     """
-    factor, width = setting.number("factor", minimum=1.0), setting.rotated
+    factor = setting.number("factor", minimum=1.0)
+    width = setting.rotated
     limit = setting.max_position_embeddings
     if width == 2:
         raise ValueError("scaling of type 'dynamic' needs two pairs or more, got one")
@@ -148,10 +161,11 @@ def _dynamic(setting: Setting) -> tuple[Floats, float]:
     elif limit is None:
         raise ValueError("scaling of type 'dynamic' needs max_position_embeddings")
     else:
-        stretch = factor * max(setting.seq_len or limit, limit) / limit - (factor - 1)
-    return angular_frequencies(
-        width, base=setting.base * stretch ** (width / (width - 2))
-    ), 1.0
+        length = max(setting.seq_len or limit, limit)
+        stretch = factor * length / limit - (factor - 1)
+    # The power makes the slowest pair turn `stretch` times slower.
+    base = setting.base * stretch ** (width / (width - 2))
+    return angular_frequencies(width, base=base), 1.0
 
 
 def _ntk(setting: Setting) -> tuple[Floats, float]:
@@ -160,8 +174,10 @@ def _ntk(setting: Setting) -> tuple[Floats, float]:
     transformers doesn't know this type; vLLM does (`NTKScalingRotaryEmbedding`).
     """
     power = setting.number("mixed_b", 1.0)
-    place = np.arange(1, setting.rotated // 2 + 1) / (setting.rotated // 2)
-    return setting.omega / setting.number("factor", minimum=1.0) ** place**power, 1.0
+    pairs = setting.rotated // 2
+    share = np.arange(1, pairs + 1) / pairs  # 2(i+1)/d, up to 1 at the slowest pair
+    stretch = setting.number("factor", minimum=1.0) ** share**power
+    return setting.omega / stretch, 1.0
 
 
 def _yarn(setting: Setting) -> tuple[Floats, float]:
@@ -169,13 +185,26 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
 
     The ends are the pairs that make beta_fast and beta_slow turns over the trained length.
     """
-    width, factor, trained = setting.rotated, setting.stretch(), setting.trained_len()
+    factor = setting.stretch()
     if factor < 1:
-        rule = f"at least {ORIGINAL} = {trained}, got {setting.max_position_embeddings}"
+        least = f"{ORIGINAL} = {setting.trained_len()}"
+        rule = f"at least {least}, got {setting.max_position_embeddings}"
         raise ValueError(f"max_position_embeddings must be {rule}")
-    if setting.base <= 1:
+    low, high = _ends_of_blend(setting)
+    # 0 for pairs up to `low`, which keep their frequencies, and 1 from `high` on.
+    stretched = np.clip((np.arange(setting.rotated // 2) - low) / (high - low), 0, 1)
+    omega = setting.omega
+    frequencies = omega / factor * stretched + omega * (1 - stretched)
+    usual = _yarn_attention(setting, factor)
+    return frequencies, setting.number("attention_factor", usual)
+
+
+def _ends_of_blend(setting: Setting) -> tuple[float, float]:
+    """Return the indices of the pairs between which YaRN blends."""
+    width, base, trained = setting.rotated, setting.base, setting.trained_len()
+    if base <= 1:
         raise ValueError(
-            f"base must be above 1 for scaling of type 'yarn', got {setting.base!r}"
+            f"base must be above 1 for scaling of type 'yarn', got {base!r}"
         )
     fast, slow = setting.number("beta_fast", 32.0), setting.number("beta_slow", 1.0)
     if fast < slow:
@@ -183,12 +212,9 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
         raise ValueError(f"scaling['beta_fast'] {rule}")
 
     def pair_with(turns: float) -> float:
-        """Return the fractional index of the pair that makes `turns` over the trained length."""
-        return (
-            width
-            * math.log(trained / (turns * 2 * math.pi))
-            / (2 * math.log(setting.base))
-        )
+        # Solve trained · base^(-2i/d) = 2π · turns for i, which needn't be whole.
+        ratio = trained / (turns * 2 * math.pi)
+        return width * math.log(ratio) / (2 * math.log(base))
 
     low, high = pair_with(fast), pair_with(slow)
     truncate = setting.fields.get("truncate", True)
@@ -196,30 +222,38 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
         raise TypeError(f"scaling['truncate'] must be a bool, got {truncate!r}")
     if truncate:
         low, high = math.floor(low), math.ceil(high)
+    # As in YaRN's own code: the limit is width - 1, though the last pair is width / 2 - 1.
     low, high = max(low, 0), min(high, width - 1)
     if low == high:
         high += 0.001
-    stretched = np.clip((np.arange(width // 2) - low) / (high - low), 0, 1)
-    omega = setting.omega
-    frequencies = omega / factor * stretched + omega * (1 - stretched)
-    above, below = 1.0, 0.0
+    return low, high
+
+
+def _yarn_attention(setting: Setting, factor: float) -> float:
+    """Return YaRN's attention factor, 0.1·ln(factor) + 1, or the ratio that DeepSeek asks for."""
+
+    def heat(mscale: float) -> float:
+        return 0.1 * mscale * math.log(factor) + 1
+
     if setting.fields.get("mscale") and setting.fields.get("mscale_all_dim"):
-        above, below = setting.number("mscale"), setting.number("mscale_all_dim")
-    usual = (0.1 * above * math.log(factor) + 1) / (0.1 * below * math.log(factor) + 1)
-    return frequencies, setting.number("attention_factor", usual)
+        return heat(setting.number("mscale")) / heat(setting.number("mscale_all_dim"))
+    return heat(1.0)
 
 
 def _longrope(setting: Setting) -> tuple[Floats, float]:
     """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (arXiv:2402.13753)."""
     short, long = setting.factors("short_factor"), setting.factors("long_factor")
     factor, trained = setting.stretch(), setting.trained_len()
-    beyond = (setting.seq_len or 0) > trained
-    chosen, mscale = (long, "long_mscale") if beyond else (short, "short_mscale")
-    usual = math.sqrt(1 + math.log(factor) / math.log(trained)) if factor > 1 else 1.0
-    name = (
-        mscale if mscale in setting.fields else "attention_factor"
-    )  # Phi-3.5-MoE has mscale
-    return setting.omega / chosen, setting.number(name, usual)
+    usual = 1.0
+    if factor > 1:
+        usual = math.sqrt(1 + math.log(factor) / math.log(trained))
+    if (setting.seq_len or 0) > trained:
+        stretches, mscale = long, "long_mscale"
+    else:
+        stretches, mscale = short, "short_mscale"
+    # Phi-3.5-MoE has an mscale for each length; other files have one factor, or none.
+    name = mscale if mscale in setting.fields else "attention_factor"
+    return setting.omega / stretches, setting.number(name, usual)
 
 
 def _llama3(setting: Setting) -> tuple[Floats, float]:
@@ -236,52 +270,87 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
     return (1 - kept) * omega / factor + kept * omega, 1.0
 
 
-def _entry(
-    name: str, rule: Rule, required: str = "", optional: str = "", *more: str
-) -> Scaling:
-    needed = frozenset(required.split())
-    return Scaling(name, rule, needed, needed.union(optional.split()), more)
-
-
-BLENDED = (
-    f"{ORIGINAL} attention_factor beta_fast beta_slow mscale mscale_all_dim truncate"
+_YARN_FIELDS = (
+    "factor",
+    ORIGINAL,
+    "attention_factor",
+    "beta_fast",
+    "beta_slow",
+    "mscale",
+    "mscale_all_dim",
+    "truncate",
 )
-LISTED = f"factor {ORIGINAL} attention_factor short_mscale long_mscale"
+_LONGROPE_FIELDS = (
+    "factor",
+    ORIGINAL,
+    "attention_factor",
+    "short_mscale",
+    "long_mscale",
+)
 _ALL = (
-    _entry("default", lambda setting: (setting.omega, 1.0), "", "", "mrope"),
-    _entry("linear", _linear, "factor"),
-    _entry("proportional", _proportional, "", "factor"),
-    _entry("dynamic", _dynamic, "factor", "alpha"),
-    _entry("ntk", _ntk, "factor", "mixed_b"),
-    _entry("yarn", _yarn, "", f"factor {BLENDED}"),
-    _entry("longrope", _longrope, "short_factor long_factor", LISTED, "su"),
-    _entry("llama3", _llama3, "factor low_freq_factor high_freq_factor", ORIGINAL),
+    Scaling("default", _default, spellings=("mrope",)),
+    Scaling("linear", _linear, ("factor",)),
+    Scaling("proportional", _proportional, optional=("factor",)),
+    Scaling("dynamic", _dynamic, ("factor",), optional=("alpha",)),
+    Scaling("ntk", _ntk, ("factor",), optional=("mixed_b",)),
+    Scaling("yarn", _yarn, optional=_YARN_FIELDS),
+    Scaling(
+        "longrope",
+        _longrope,
+        ("short_factor", "long_factor"),
+        optional=_LONGROPE_FIELDS,
+        spellings=("su",),
+    ),
+    Scaling(
+        "llama3",
+        _llama3,
+        ("factor", "low_freq_factor", "high_freq_factor"),
+        optional=(ORIGINAL,),
+    ),
 )
-SCALINGS: dict[str, Scaling] = {each.name: each for each in _ALL}
+SCALINGS: dict[str, Scaling] = {scaling.name: scaling for scaling in _ALL}
 
 
 def find_scaling(name: Any) -> Scaling | None:
     """Return the type of scaling that a file names, in any spelling."""
-    return next((each for each in _ALL if name in (each.name, *each.spellings)), None)
+    for scaling in _ALL:
+        if name in (scaling.name, *scaling.spellings):
+            return scaling
+    return None
 
 
 def _scaling(fields: Mapping[str, Any]) -> Scaling:
     """Return the type of scaling that a mapping names, or "default"."""
-    kind = None
-    for key in [key for key in ("rope_type", "type") if key in fields]:
-        found = find_scaling(fields[key])
-        if found is None:
+    scaling = None
+    for key in ("rope_type", "type"):
+        if key not in fields:
+            continue
+        named = find_scaling(fields[key])
+        if named is None:
             rule = f"one of {', '.join(SCALINGS)}, got {fields[key]!r:.80}"
             raise ValueError(f"scaling[{key!r}] must be {rule}")
-        if found != (kind := kind or found):
+        if scaling is not None and scaling != named:
             both = f"{fields['rope_type']!r}, {fields['type']!r}"
             raise ValueError(f"scaling['rope_type'] and scaling['type'] differ: {both}")
-    if not kind and any(isinstance(value, Mapping) for value in fields.values()):
+        scaling = named
+    if scaling is not None:
+        return scaling
+    if any(isinstance(value, Mapping) for value in fields.values()):
         kinds = ", ".join(sorted(fields))
-        raise ValueError(
-            f"scaling has a mapping for each kind of layer, {kinds}: pass one of them"
-        )
-    return kind or SCALINGS["default"]
+        rule = f"has a mapping for each kind of layer, {kinds}: pass one of them"
+        raise ValueError(f"scaling {rule}")
+    return SCALINGS["default"]
+
+
+def _base(fields: Mapping[str, Any], base: float | None) -> float:
+    """Return the base: the argument, or the mapping's, which must not differ."""
+    number = check_real("base", 10_000.0 if base is None else base, positive=True)
+    if "rope_theta" not in fields:
+        return number
+    theta = check_real("base", fields["rope_theta"], positive=True)
+    if base is not None and theta != number:
+        raise ValueError(f"scaling['rope_theta'] is {theta:g}, but base is {number:g}")
+    return theta
 
 
 def rotary_frequencies(
@@ -329,37 +398,30 @@ def rotary_frequencies(
     array([0.25 , 0.025])
     """
     width = check_d_model(d_model)
-    number = check_real("base", 10_000.0 if base is None else base, positive=True)
     if scaling is not None and not isinstance(scaling, Mapping):
         raise TypeError(f"scaling must be a mapping, got {scaling!r}")
     fields = {
         name: value for name, value in (scaling or {}).items() if value is not None
     }
+    number = _base(fields, base)
     kind = _scaling(fields)
     unknown = sorted(map(str, set(fields) - kind.fields - SHARED))
     if unknown:
-        raise ValueError(
-            f"scaling has an unknown field for type {kind.name!r}: {unknown[0]!r}"
-        )
-    if "rope_theta" in fields:
-        theta = check_real("base", fields["rope_theta"], positive=True)
-        if base is not None and theta != number:
-            raise ValueError(
-                f"scaling['rope_theta'] is {theta:g}, but base is {number:g}"
-            )
-        number = theta
+        rule = f"unknown field for type {kind.name!r}: {unknown[0]!r}"
+        raise ValueError(f"scaling has an {rule}")
     lengths = {"max_position_embeddings": max_position_embeddings, "seq_len": seq_len}
-    for name in [name for name, value in lengths.items() if value is not None]:
-        check_int(name, lengths[name], minimum=1)
+    for name, length in lengths.items():
+        if length is not None:
+            check_int(name, length, minimum=1)
+
     setting = Setting(number, width, fields, max_position_embeddings, seq_len)
     share = setting.number("partial_rotary_factor", 1.0)
-    rotated = int(width * share)
     if share > 1:
-        raise ValueError(
-            f"scaling['partial_rotary_factor'] must be at most 1, got {share:g}"
-        )
-    if kind.name == "proportional":
+        rule = f"must be at most 1, got {share:g}"
+        raise ValueError(f"scaling['partial_rotary_factor'] {rule}")
+    if kind.name == "proportional":  # it keeps the frequencies of the full width
         return kind.rule(setting)
+    rotated = int(width * share)
     if rotated % 2 or not rotated:
         rule = f"leave an even number of dimensions, got {rotated} of {width}"
         raise ValueError(f"scaling['partial_rotary_factor'] must {rule}")

@@ -243,7 +243,7 @@ def validate(kind: Kind) -> None:
         for each in sorted(scaling.fields)
         if rope[each] not in (None, [])
     }
-    limit, needed = text[LIMIT] or 0, scaling.required
+    limit, needed = text[LIMIT] or 0, set(scaling.required)
     if ORIGINAL in scaling.fields:
         outside = text[ORIGINAL] or text["initial_context_length"] or limit
         if outside > 1 and (text.has(ORIGINAL) or ORIGINAL not in fields):
