@@ -72,8 +72,12 @@ def wrong_answers(notebook):
                 (f"{check}: {each.slip}", each.answer, each.says) for each in given
             )
             if "accepts_near" not in cell.metadata:
-                calls = (c.source for c in notebook.cells if f"{check}(" in c.source)
-                solution = next(source for source in calls if source != cell.source)
+                solution = next(
+                    solved.source
+                    for solved in notebook.cells
+                    if "solution" in solved.metadata.get("tags", [])
+                    and f"{check}(" in solved.source
+                )
                 tried = f"{NEAR}\ntry_all({check!r}, {solution!r}, globals())"
                 yield f"{check}: near the solution", tried, "all rejected"
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 import yaml
 from sphinx_posenc.claims import CLAIM, ledger, nearest
-from sphinx_posenc.myst_markup import BOX, CAPTION
+from sphinx_posenc.myst_markup import CAPTION, EXERCISE
 from sphinx_posenc.slices import bound_and_read, needing_torch
 
 ROOT = Path(__file__).parents[1]
@@ -27,8 +27,8 @@ FRAME = {
     r"\A# [^\n]*\n(?!.*^# )": "needs one heading of the first level, its title, at the top",
     "^## Summary$.*^## Exercises$.*^## What comes next$": "needs the sections Summary, Exercises, "
     "and What comes next, in this order",
-    r"^## What you'll do$|\A[^\n]*\n((?!##).)*^picture$((?!##).)*^:::": "needs its question and a "
-    "picture above a box “Before you start” of the class “dropdown opening”",
+    r"^## What you'll do$|\A[^\n]*\n((?!##).)*^picture$((?!##).)*^<details": "needs its question "
+    "and a picture above “Before you start”, of the class “opening”",
 }
 CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
 # What code must not hold: a pattern, and what is wrong with it.
@@ -118,7 +118,7 @@ def test_is_whole_and_was_run_from_the_top(chapter):
 
 
 def outline(cell):
-    opening = r"^:{3}\{admonition\} Before you start\n:class: dropdown opening$"
+    opening = r'^<details class="opening"><summary>Before you start</summary>$'
     parts = re.findall(rf"^#+ .+$|{opening}", cell.source, re.MULTILINE)
     return parts if cell.cell_type == "markdown" else ["picture"] * bool(images(cell))
 
@@ -208,35 +208,29 @@ def test_figures_have_caption_alt_text_and_a_mention(chapter):
 
 @chapter_rule
 def test_exercises_have_solutions_that_run(chapter):
-    form = r"^:{3,}\{exercise\}.*\n:label: (ex-[a-z0-9-]+)"
-    exercises = re.findall(form, chapter.text, re.MULTILINE)
-    if not 2 <= len(exercises) <= 4:
-        yield None, f"has {len(exercises)} exercises with a label ex-…: write 2 to 4"
-    solutions, ran = [], set()
+    """Each exercise has a cell for the answer, a folded solution, and code that runs, in order."""
+    parts = []
     for cell in chapter.cells:
-        boxes = [
-            box
-            for box in BOX.finditer(cell.source)
-            if ":class: dropdown" in box["options"]
-        ]
-        solutions += [box["title"] for box in boxes if box["kind"] == "solution"]
-        if cell.cell_type == "code":
-            ran |= {*solutions[-1:]} if "solution" in tags(cell) else set()
+        if cell.cell_type == "markdown":
+            form = rf'{EXERCISE.pattern}|^<details class="solution">'
+            for part in re.finditer(form, cell.source, re.MULTILINE):
+                parts.append("exercise" if part["name"] else "solution")
+        else:
+            parts += [
+                {"answer": "answer", "solution": "code"}.get(tag) for tag in tags(cell)
+            ]
             few = len(cell.metadata.get("wrong_answers", [])) < 2
             if few and re.search("^def check_", cell.source, re.MULTILINE):
                 yield (
                     cell,
                     "its metadata needs two `wrong_answers`: slip, answer, what check says",
                 )
-    if solutions != exercises:
+    order = " ".join(filter(None, parts))
+    if not re.fullmatch(r"(exercise answer solution( code)+ ?)+", order):
         yield (
             None,
-            f"exercises {exercises}, but folded solutions {solutions}: one each, in order",
-        )
-    for label in set(exercises) - ran:
-        yield (
-            None,
-            f"the solution of {label} has no code: add a cell with the tag solution",
+            f"{order}: after each exercise, in this order, a cell tagged `answer`, "
+            '<details class="solution">, and its code, tagged `solution`',
         )
 
 
@@ -262,6 +256,8 @@ def test_folded_code_says_what_it_does(chapter):
                 cell,
                 "folded in one viewer alone: hide-input or solution, and source_hidden",
             )
+        if solves and cell.metadata.get("cellView") != "form":
+            yield cell, 'Colab shows the solution: add "cellView": "form"'
         if collapsed and not re.match(r"# \S.*\n.", cell.source):
             yield cell, "folded: begin it with a comment that says what it does"
         shown = cell.outputs and not hidden.get("outputs_hidden")
@@ -273,7 +269,7 @@ def test_folded_code_says_what_it_does(chapter):
 @rule
 def test_boxes_judge_what_the_chapter_asserts(chapter):
     """Each claim's id is in one box and on one cell of the same chapter, and nowhere else."""
-    box = r"^:::\{admonition\} In the documents\n:class: documents dropdown\n(.*?)^:::$"
+    box = r'^<details class="documents"><summary>.*?</summary>\n(.*?)^</details>$'
     boxes = re.findall(box, chapter.text, re.MULTILINE | re.DOTALL)
     named = re.compile(rf"`({CLAIM.pattern})`").findall
     judged, mentioned = Counter(named("".join(boxes))), Counter(named(chapter.text))

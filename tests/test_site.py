@@ -162,7 +162,10 @@ def problems(tab, path):
         )
     if path.parent.name == "notebooks":
         source = (ROOT / "notebooks" / f"{path.stem}.ipynb").read_text("utf-8")
-        wanted = [source.count('"hide-input"'), source.count(":::{solution}")]
+        wanted = [
+            source.count('"hide-input"'),
+            source.count(r"<details class=\"solution\">"),
+        ]
         if seen["folded"] != wanted:
             counts = f"{seen['folded']}, not {wanted}"
             yield (

@@ -63,6 +63,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_node(folds.Summary, html=folds.element("summary"))
     app.add_html_math_renderer("katex", *[(rendering.visit, None)] * 2)
     app.add_transform(myst_markup.Anchors)
+    app.add_transform(folds.Details)
     app.add_post_transform(myst_markup.Places)
     for event, priority, handler in [
         ("config-inited", BEFORE, metadata.read_environment),

@@ -18,6 +18,7 @@ from sphinx.application import Sphinx
 from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
+from .folds import Fold
 from .myst_markup import read_notebook
 
 CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
@@ -110,11 +111,7 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
 def tie(app: Sphinx, doctree: nodes.document) -> None:
     """Link ids in boxes and the ledger to each other."""
     named = set()
-    boxes = [
-        box
-        for box in doctree.findall(nodes.admonition)
-        if "documents" in box["classes"]
-    ]
+    boxes = [box for box in doctree.findall(Fold) if "documents" in box["classes"]]
     for code in [code for box in boxes for code in box.findall(nodes.literal)]:
         claim = code.astext()
         if CLAIM.fullmatch(claim) and claim not in named:

@@ -1,6 +1,6 @@
 """Notebooks to download, which stand alone.
 
-Boxes are block quotes; links to other pages lead to the published site or, if there is none, become
+Links to other pages lead to the published site or, if there is none, become
 plain text. If GitHub builds the site, the first code cell installs the package from that commit,
 unless it is installed.
 """
@@ -12,28 +12,11 @@ import re
 from sphinx.application import Sphinx
 
 from .cross_references import LINK, Book, book_of
-from .myst_markup import BOX, Cell, read_notebook
-
-
-def quoted(box: re.Match[str]) -> str:
-    """A box as a block quote, under its title."""
-    kind, title = box["kind"], box["title"]
-    if kind == "index":
-        return ""
-    if kind in {"exercise", "solution"} or not title:
-        title = kind.capitalize()
-    label = re.search(r"^:label: (ex-\S+)", box["options"], re.MULTILINE)
-    anchor = f'<a id="{label[1]}"></a>\n\n' if label else ""
-    lines = [
-        f"**{title}**",
-        "",
-        *BOX.sub(quoted, box["body"]).removesuffix("\n").split("\n"),
-    ]
-    return anchor + "\n".join(f"> {line}".rstrip() for line in lines) + box["end"]
+from .myst_markup import Cell, read_notebook
 
 
 def resolve(text: str, here: str, site: str, book: Book) -> str:
-    """Make a cell's Markdown portable: no MyST, no relative links."""
+    """Make a cell's Markdown portable: no relative links."""
 
     def link(found: re.Match[str]) -> str:
         if found["code"] or not found["path"]:
@@ -45,7 +28,7 @@ def resolve(text: str, here: str, site: str, book: Book) -> str:
         anchor = f"#{found['anchor']}" if found["anchor"] else ""
         return f"[{found['text']}]({site.rstrip('/')}/{address}{anchor})"
 
-    return LINK.sub(link, BOX.sub(quoted, text))
+    return LINK.sub(link, text)
 
 
 def preparation(repository: str, commit: str) -> Cell:

@@ -1,7 +1,9 @@
 """What opens on a click: boxes, code, and runs of checks. All are ``<details>``, without a script.
 
-- A box with the class ``dropdown``, as a solution, opens from its title; "Before you start" is one
-  line without a frame, and holds the imports below it and the cells that ready the figure above.
+- Chapters write ``<details class="…"><summary>Title</summary>``, a blank line, Markdown, a blank
+  line, ``</details>``, which all viewers of notebooks fold. A solution takes in the cells tagged
+  ``solution`` below it; "Before you start" is one line without a frame, and holds the imports below
+  it and the cells that ready the figure above.
 - A cell tagged ``hide-input`` begins with a comment (a test requires it), which is its line;
   myst-nb would say "Show" and "Hide". Below a figure, it follows the picture.
 - Folded cells that only guard what was said, one after the other, share one mark: "5 checks".
@@ -12,9 +14,11 @@ from itertools import groupby
 from typing import Any
 
 from docutils import nodes
+from docutils.transforms import Transform
 from myst_nb.sphinx_ import HideCodeCellNode
 from sphinx.application import Sphinx
 
+OPENING = re.compile(r'<details class="(\w+)"><summary>(.+)</summary>')
 GUARD = re.compile(r"Checked: |For the box: ")
 
 
@@ -34,14 +38,45 @@ def element(tag: str) -> tuple[Any, Any]:
     )
 
 
-def fold_box(box: nodes.Element) -> None:
-    """Make a box a fold that opens from its title."""
-    title = Summary("", "", *box[0].children)
-    classes = [name for name in box["classes"] if name != "dropdown"]
-    if "opening" not in classes:
-        title["classes"].append("admonition-title")
+class Details(Transform):
+    """Turn ``<details>``, which a page's Markdown writes as HTML, into a `Fold`."""
+
+    default_priority = 800  # before labels are collected, and pages are described
+
+    def apply(self) -> None:
+        for tag in list(self.document.findall(nodes.raw)):
+            if opening := OPENING.fullmatch(tag.astext().strip()):
+                fold_from(tag, *opening.groups())
+
+
+def fold_from(opening: nodes.raw, kind: str, title: str) -> None:
+    """Move what stands between two tags into a fold; into a solution also its cells."""
+    parent = opening.parent
+    start = parent.index(opening)
+    end = start + 1
+    while not is_closing(parent[end]):
+        end += 1
+    inside = parent[start + 1 : end]
+    end += 1
+    while kind == "solution" and end < len(parent) and is_solution(parent[end]):
+        inside.append(parent[end])
+        end += 1
+    summary = Summary("", title)
+    classes = [kind]
+    if kind != "opening":
+        summary["classes"].append("admonition-title")
         classes.append("admonition")
-    box.replace_self(Fold("", title, *box[1:], ids=box["ids"], classes=classes))
+    parent[start:end] = [Fold("", summary, *inside, classes=classes)]
+
+
+def is_closing(node: nodes.Node) -> bool:
+    """Whether a node is ``</details>``."""
+    return isinstance(node, nodes.raw) and node.astext().strip() == "</details>"
+
+
+def is_solution(node: nodes.Node) -> bool:
+    """Whether a node is a cell that belongs to a solution."""
+    return isinstance(node, nodes.Element) and "tag_solution" in node["classes"]
 
 
 def comment_of(cell: nodes.Node) -> str:
@@ -98,13 +133,7 @@ def take_in(box: Fold) -> None:
 
 
 def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Fold a page's boxes and code, and unwrap sphinx-exercise's sections, whose ids repeat."""
-    for section in [*doctree.findall(nodes.section)]:
-        if {*section["ids"]} & {"exercise-content", "solution-content"}:
-            section.parent.replace(section, section.children)
-    for box in [*doctree.findall(nodes.Admonition)]:
-        if isinstance(box, nodes.Element) and "dropdown" in box["classes"]:
-            fold_box(box)
+    """Fold a page's code."""
     for code in [*doctree.findall(HideCodeCellNode)]:
         fold_code(code)
     for opening in [

@@ -6,9 +6,10 @@ metadata. So chapters write in plain Markdown what MyST has markup for:
 - a figure's caption is the cell below it, ``<a id="fig-x"></a>**Figure 7.1.** What it shows.``;
 - a table's is the paragraph above it, ``<a id="tab-x"></a>**Table 7.1.** What it holds.``;
 - an equation has its number as a tag, ``\tag{7.2}``, and ``<a id="eq-x"></a>`` on a line above;
-- a solution is one box, ``:::{solution} ex-x``, and the cells tagged ``solution`` below it.
+- an exercise begins a paragraph, ``<a id="ex-x"></a>**Exercise 7.1. By hand.** What to do.``;
+- what opens on a click is ``<details>`` (see ``folds.py``).
 
-`to_myst` converts these for myst-nb and sphinx-exercise. Links resolve by themselves, except to
+`to_myst` converts the first three for myst-nb. Links resolve by themselves, except to
 targets on other pages, which `Anchors` and `Places` handle.
 """
 
@@ -40,13 +41,17 @@ EQUATION = re.compile(
     r"\$\$\n(?P<text>(?:(?!\$\$).)+?)\n?\\tag\{(?P<number>[\d.]*\d|\?)\}\n\$\$$",
     re.MULTILINE | re.DOTALL,
 )
-BOX = re.compile(
-    r"^(?P<fence>`{3,}|:{3,})[ ]*\{(?P<kind>[\w-]+)\}[ ]*(?P<title>.*)\n"
-    r"(?P<options>(?::[\w-]+:.*\n|[ ]*\n)*)(?P<body>(?:.*\n)*?)(?P=fence)[ ]*(?P<end>\n|\Z)",
+EXERCISE = re.compile(
+    r'^<a id="(?P<name>ex-[\w-]+)"></a>\*\*Exercise (?P<number>[\d.]*\d|\?)\.',
     re.MULTILINE,
 )
 ANCHOR = re.compile(r'<a id="([\w-]+)">')
-PLACES = {"figure": CAPTION, "table": TABLE, "equation": EQUATION}
+PLACES = {
+    "figure": CAPTION,
+    "table": TABLE,
+    "equation": EQUATION,
+    "exercise": EXERCISE,
+}
 
 
 def read_notebook(path: Path) -> dict[str, Any]:
@@ -62,61 +67,47 @@ def read_notebook(path: Path) -> dict[str, Any]:
     return notebook
 
 
-def pieces(text: str) -> Iterator[tuple[bool, str]]:
-    """Split a text at solution boxes; yield whether each part is one, and the part."""
-    end = 0
+def with_directives(text: str) -> str:
+    """Mark equations and tables as MyST does."""
     text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
-    text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
-    for box in (each for each in BOX.finditer(text) if each["kind"] == "solution"):
-        yield False, text[end : box.start()]
-        start = (
-            f":::{{solution-start}} {box['title']}\n{box['options'].rstrip()}\n:::\n"
-        )
-        yield True, f"{start}\n{box['body'].strip()}"
-        end = box.end()
-    yield False, text[end:]
+    return TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
+
+
+def draws(cell: Cell) -> bool:
+    """Whether a cell's output is a picture."""
+    return any(
+        kind.startswith("image/")
+        for output in cell.get("outputs", [])
+        for kind in output.get("data", {})
+    )
+
+
+def keep_live_figure(cell: Cell) -> None:
+    """Move a live figure from the outputs, whose types myst-nb must know, to the metadata."""
+    from posenc.book.widgets import MIME  # slow to import; link checks don't need it
+
+    for output in cell["outputs"]:
+        if live := output.get("data", {}).pop(MIME, None):
+            cell["metadata"]["figure"] = live
 
 
 def to_myst(cells: list[Cell]) -> Iterator[Cell]:
-    """Convert a chapter's cells for myst-nb and sphinx-exercise."""
-    from posenc.book.widgets import (
-        MIME,
-    )  # slow to import, and link checks don't need it
-
-    end = {"cell_type": "markdown", "metadata": {}, "source": ":::{solution-end}\n:::"}
-    inside, figure = False, None
+    """Convert a chapter's cells for myst-nb."""
+    figure: Cell | None = None  # the cell above, if it draws
     for cell in cells:
-        parts = [(False, cell["source"])]
+        if "answer" in cell["metadata"].get("tags", []):
+            continue  # on the site, the page has a field for it
         if cell["cell_type"] != "markdown":
-            kinds = [
-                kind
-                for output in cell.get("outputs", [])
-                for kind in output.get("data", {})
-            ]
-            figure = cell if any(kind.startswith("image/") for kind in kinds) else None
-            for output in cell.get(
-                "outputs", []
-            ):  # myst-nb doesn't know the type of live figures
-                if live := output.get("data", {}).pop(MIME, None):
-                    cell["metadata"]["figure"] = live
+            figure = cell if draws(cell) else None
+            keep_live_figure(cell)
         elif figure and (caption := CAPTION.match(cell["source"])):
             options = figure["metadata"].setdefault("mystnb", {})
-            options["figure"] = {
-                "name": caption["name"],
-                "caption": caption["text"].strip(),
-            }
+            text = caption["text"].strip()
+            options["figure"] = {"name": caption["name"], "caption": text}
             continue
         else:
-            parts = [part for part in pieces(cell["source"]) if part[1].strip()]
-        # A solution is a box and the tagged cells below it; another box or text ends it.
-        goes_on = "solution" in cell["metadata"].get("tags", [])
-        for is_box, text in parts:
-            if inside and (is_box or not goes_on):
-                yield end
-            inside, goes_on = is_box or (inside and goes_on), False
-            yield cell | {"source": text}
-    if inside:
-        yield end
+            cell["source"] = with_directives(cell["source"])
+        yield cell
 
 
 class Anchors(Transform):

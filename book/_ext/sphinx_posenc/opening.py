@@ -12,6 +12,7 @@ import re
 from docutils import nodes
 from sphinx.application import Sphinx
 
+from .folds import Fold
 from .slices import needing_torch
 
 WORDS_PER_MINUTE = 120
@@ -91,9 +92,7 @@ def tell(app: Sphinx, doctree: nodes.document) -> None:
         if SKIPPED.search(part[0].astext()):
             part["classes"].append("skippable")
     title = next(doctree.findall(nodes.title))
-    boxes = [
-        box for box in doctree.findall(nodes.admonition) if "opening" in box["classes"]
-    ]
+    boxes = [box for box in doctree.findall(Fold) if "opening" in box["classes"]]
     if boxes:
         boxes[0][0].insert(1, nodes.Text(f" · {text}"))
     else:
