@@ -101,7 +101,8 @@ const seek = async () => {
   if (!loaded) box.replaceChildren("Loading the index …");
   loaded ??= load("_static/search/minisearch.js")
     .then(() => load("searchindex.js"))
-    .then(() => load("_static/search/search.js"));
+    .then(() => load("_static/search/ranking.js"))
+    .then(() => load("_static/search/dialog.js"));
   try {
     await loaded;
     showSearch(box, new URLSearchParams(location.search).get("q") ?? "");

@@ -16,8 +16,6 @@ BEFORE, AFTER = 400, 900
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register everything; handlers of equal priority run in the order listed."""
     # Imported here so that a tool that needs one module doesn't load them all.
-    from sphinx import search
-
     from . import (
         browser_files,
         cards,
@@ -45,11 +43,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
         if body := context.get("body"):
             context["body"] = optimization.size_images(app, theme.boxed(body))
 
+    def search_by_itself(app: Sphinx) -> None:
+        """Sphinx's own search isn't written."""
+        app.builder.search = False
+
     def finish(app: Sphinx, error: Exception | None) -> None:
         """Post-process the complete site, the theme's files included."""
         if error is None and app.builder.name == "html":
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write(app)
+            search_index.write(app)
             optimization.finish(app)
             browser_files.copy_python(app.outdir)
 
@@ -57,7 +60,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         "html_optimized", True, "html"
     )  # False: pages as Sphinx writes them
     app.add_config_value("repository", "", "html")
-    search.IndexBuilder = search_index.Sections  # type: ignore[misc]  # no setting for it
     app.add_lexer("python", rendering.Python)
     app.add_node(folds.Fold, html=folds.element("details"))
     app.add_node(folds.Summary, html=folds.element("summary"))
@@ -67,6 +69,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_post_transform(myst_markup.Places)
     for event, priority, handler in [
         ("config-inited", BEFORE, metadata.read_environment),
+        ("builder-inited", BEFORE, search_by_itself),
         ("source-read", BEFORE, cross_references.write_myst),
         (
             "doctree-read",
@@ -80,6 +83,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("env-check-consistency", BEFORE, cross_references.check),
         ("doctree-resolved", AFTER, prose.link_terms),
         ("doctree-resolved", AFTER, prose.keep_together),
+        ("doctree-resolved", AFTER, search_index.collect),
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),
         ("html-collect-pages", BEFORE, live_figures.embeds),
@@ -92,4 +96,4 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("build-finished", AFTER, finish),
     ]:
         app.connect(event, handler, priority)
-    return {"parallel_read_safe": True, "parallel_write_safe": True}
+    return {"parallel_read_safe": True, "parallel_write_safe": False}

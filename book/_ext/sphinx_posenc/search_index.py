@@ -1,66 +1,75 @@
-"""What the search (``book/_static/search/search.js``) reads: each section's title, text and code.
+"""What the search reads (``book/_static/search``): each section's title, text and code.
 
-A page is ``[title, sections]``; a section, or a term of the glossary, is ``[anchor, title, other
-titles, text, code]``. The book's own index entries count as titles. Of code and of its output only
-the names that the text lacks are kept, each once: numbers fill outputs, and excerpts show prose.
+A page is ``[title, sections]``; a section is ``[anchor, title, other titles, text, code]``. Sections
+are those of the page, terms of the glossary, and symptoms of `RoPE in production`. The book's own
+index entries count as other titles. Of code and its output only the names are kept that the text
+lacks, each once: numbers fill outputs, and excerpts show prose.
 """
 
 import json
 import re
-from html import unescape
-from typing import IO, Any
+from collections.abc import Callable
+from typing import Any
 
+import lxml.html
 from docutils import nodes
 from sphinx import addnodes
-from sphinx.search import IndexBuilder
+from sphinx.application import Sphinx
+
+from .rendering import render
 
 NAME = re.compile(r"(?=\w*[_A-Z])[^\W\d]\w{2,}")  # others are words, or serve one cell
 COMMON = {"Draw", "False", "None", "True", "_000", "use_style"}
+SYMPTOMS = "what-you-see"  # a section whose table has one symptom a row
+LONGEST_FORMULA = 12  # letters; of a longer one an excerpt shows "…"
+
+Pages = dict[str, list[Any]]
+pages: Pages = {}  # by name; pages are written in one process
 
 
-class Sections(IndexBuilder):
-    """In the place of Sphinx's index, for its builder: the same calls, other contents."""
-
-    pages: dict[str, Any]
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given)
-        self.pages = {}
-
-    def feed(
-        self, docname: str, filename: str, title: str, doctree: nodes.document
-    ) -> None:
-        page, found = doctree.deepcopy(), []
-        take(page, nodes.field_list)  # each function's parameters
-        for part in [*reversed([*page.findall(is_part)]), page]:  # inner ones first
-            heading = anchor = ""
-            if part is not page:
-                heading, anchor = part[0].astext(), (part[0]["ids"] or part["ids"])[0]
-                part.parent.remove(part)
-                part.remove(part[0])
-            # The book's own entries; autodoc's aren't marked as inline or not.
-            indexes = [
-                node for node in part.findall(addnodes.index) if "inline" in node
-            ]
-            others = [entry[1] for node in indexes for entry in node["entries"]]
-            code = take(part, is_code)
-            text = " ".join(prose(part).split())
-            words = {*NAME.findall(text), *COMMON}
-            names = [
-                name for name in dict.fromkeys(NAME.findall(code)) if name not in words
-            ]
-            if text or names:
-                found.append(
-                    [anchor, heading, ", ".join(others), text, " ".join(names)]
-                )
-        self.pages[docname] = [unescape(re.sub("<[^>]*>", "", title)), found[::-1]]
-
-    def dump(self, stream: IO[str], format: object) -> None:
-        pages = json.dumps(self.pages, sort_keys=True, ensure_ascii=False)
-        stream.write("window.bookPages=" + pages)
+def collect(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Remember the sections of a page that is about to be written."""
+    page = doctree.deepcopy()
+    remove(page, nodes.field_list)  # each function's parameters
+    inner_first = [*reversed([*page.findall(is_part)]), page]
+    found = [section_of(part) for part in inner_first]
+    title = app.env.titles[docname].astext()
+    pages[docname] = [title, [each for each in reversed(found) if any(each[2:])]]
 
 
-def take(part: nodes.Node, wanted: Any) -> str:
+def write(app: Sphinx) -> None:
+    """Write the index, as a script, since a page on disk can load no other file."""
+    text = json.dumps(pages, sort_keys=True, ensure_ascii=False)
+    path = app.outdir / "searchindex.js"
+    path.write_text(f"window.bookPages={text}", encoding="utf-8")
+
+
+def section_of(part: nodes.Element) -> list[str]:
+    """Take a part out of its page, as the index has it."""
+    anchor, title = "", ""
+    if part.parent is not None:
+        part.parent.remove(part)
+        anchor, title = anchor_of(part), part[0].astext()
+        part.remove(part[0])
+    # The book's own entries; autodoc's aren't marked as inline or not.
+    indexes = [node for node in part.findall(addnodes.index) if "inline" in node]
+    entries = [entry[1] for node in indexes for entry in node["entries"]]
+    code = remove(part, is_code)
+    text = prose(part)
+    names = dict.fromkeys(NAME.findall(code))
+    known = {*NAME.findall(text), *COMMON}
+    missing = [name for name in names if name not in known]
+    return [anchor, title, ", ".join(entries), text, " ".join(missing)]
+
+
+def anchor_of(part: nodes.Element) -> str:
+    """The place of a part on its page."""
+    if isinstance(part, nodes.row):
+        return SYMPTOMS
+    return str((part[0]["ids"] or part["ids"])[0])
+
+
+def remove(part: nodes.Element, wanted: type | Callable[[nodes.Node], bool]) -> str:
     """Remove nodes from a part, and return their text."""
     found = [*part.findall(wanted)]
     for node in found:
@@ -68,18 +77,28 @@ def take(part: nodes.Node, wanted: Any) -> str:
     return " ".join(node.astext() for node in found)
 
 
-def prose(part: nodes.Node) -> str:
-    """The prose of a part, with short formulas as their letters, without longer ones."""
+def prose(part: nodes.Element) -> str:
+    """The prose of a part, with short formulas as they are read, without longer ones."""
     for formula in [*part.findall(nodes.math)]:
-        letters = re.sub(r"\\(?:mathrm|text|mathbf|,|;)|[{}\\$]", "", formula.astext())
-        formula.parent.replace(
-            formula, nodes.Text(letters if len(letters) < 13 else "…")
-        )
+        formula.parent.replace(formula, nodes.Text(letters(formula.astext())))
     texts = part.findall(lambda node: isinstance(node, nodes.TextElement))
-    outer = [each for each in texts if not isinstance(each.parent, nodes.TextElement)]
-    return " ".join(
-        each.astext() for each in outer if not isinstance(each, nodes.Inline)
-    )
+    outer = [
+        text
+        for text in texts
+        if not isinstance(text, nodes.Inline)
+        and not isinstance(text.parent, nodes.TextElement)
+    ]
+    return " ".join(" ".join(text.astext() for text in outer).split())
+
+
+def letters(latex: str) -> str:
+    """A short formula without its markup: φ for ``\\varphi``."""
+    # MathML has numerators before denominators; what is drawn hasn't.
+    formula = lxml.html.fromstring(render(latex, False))
+    said = [*formula.iter("math")] or [formula]
+    text = "".join(said[0].itertext())
+    is_long = len(text) > LONGEST_FORMULA or "frac" in latex
+    return "…" if is_long else text
 
 
 def is_code(node: nodes.Node) -> bool:
@@ -90,7 +109,14 @@ def is_code(node: nodes.Node) -> bool:
 
 
 def is_part(node: nodes.Node) -> bool:
-    """Whether a node is a section within a page, or a term of the glossary."""
+    """Whether a node is found by itself: a section within a page, a term, a symptom."""
     if isinstance(node, nodes.section):
         return isinstance(node.parent, nodes.section)
-    return bool(isinstance(node, nodes.definition_list_item) and node[0]["ids"])
+    if isinstance(node, nodes.definition_list_item):
+        return bool(node[0]["ids"])
+    return isinstance(node, nodes.row) and is_symptom(node)
+
+
+def is_symptom(row: nodes.row) -> bool:
+    table = row.parent.parent.parent
+    return isinstance(row.parent, nodes.tbody) and SYMPTOMS in table.parent["ids"]

@@ -1,0 +1,53 @@
+/* The field of the search and its results, while one types; `bookSearch` is in ranking.js, `make`
+   and `root` in book.js. */
+/* global make, root, bookSearch, bookWords */
+{
+  const MOST = 12; // results
+  const BEFORE = 14; // pieces of text before the first word that was looked for; every second is a word
+  const AFTER = 40;
+
+  /** A text around the first of the words that were looked for, with all of them marked. */
+  function excerpt(text, stems) {
+    const pieces = text.split(/([\p{L}\p{N}_]+)/u);
+    const isMatch = (piece) => bookWords.split(piece).some((word) => stems.has(bookWords.stem(word)));
+    const isShort = text.length < 90;
+    const first = Math.max(0, pieces.findIndex(isMatch));
+    const start = isShort ? 0 : Math.max(0, first - BEFORE);
+    const end = isShort ? pieces.length : first + AFTER;
+    const marked = pieces.slice(start, end).map((piece) => (isMatch(piece) ? make("mark", {}, piece) : piece));
+    return [start > 0 ? "… " : "", ...marked, end < pieces.length ? " …" : ""];
+  }
+
+  function resultLink({ name, anchor, title, page, text }, stems) {
+    const address = `${root}${name}.html${anchor && "#"}${anchor}`;
+    const heading = make("b", {}, ...excerpt(title, stems));
+    return make("a", { href: address }, heading, make("small", {}, page), make("span", {}, ...excerpt(text, stems)));
+  }
+
+  function summary({ words, notes, results }) {
+    if (words.length + notes.length === 0) return "A word, or a question.";
+    const count = results.length > MOST ? `The best ${MOST} of ${results.length}` : results.length;
+    return [...notes, `${count} sections.`].join(" ");
+  }
+
+  /** Put a field and its results into a box. */
+  window.showSearch = (box, query = "") => {
+    const label = "Search the book";
+    const asSearch = { type: "search", autocomplete: "off", spellcheck: "false" };
+    const field = make("input", { ...asSearch, placeholder: label, "aria-label": label });
+    const status = make("p", { role: "status" });
+    const list = make("div", { id: "hits" });
+    const show = () => {
+      const answer = bookSearch(field.value);
+      const stems = new Set(answer.words.map(bookWords.stem));
+      list.replaceChildren(...answer.results.slice(0, MOST).map((result) => resultLink(result, stems)));
+      status.textContent = summary(answer);
+    };
+    field.addEventListener("input", show);
+    field.addEventListener("keydown", ({ key }) => key === "Enter" && list.firstChild?.click());
+    box.replaceChildren(field, status, list);
+    field.value = query;
+    show();
+    field.focus();
+  };
+}

@@ -1,0 +1,198 @@
+/* Which sections answer a query, best first. `window.bookPages` has the sections (search_index.py),
+   and MiniSearch counts words. What is ours: words as people type them, one nearest spelling for
+   an unknown word, and an order of the sections. Nothing here touches the page. */
+{
+  // ---------------------------------------------------------------- words
+
+  const NUMBER_BREAK = /(?<=\d)[\s,](?=\d{3}(?!\d))/g; // 10 000 and 10,000 are 10000
+  const PIECE = /[\p{L}\p{N}]+/gu;
+  // Names, code and hyphenated words: max_len, i // 2, non-integer.
+  const COMPOUND = /[\p{L}\p{N}]+(?:(?:_+|-|\s*\/\/\s*)[\p{L}\p{N}]+)*/gu;
+  const LETTER = /^[a-z]$/i;
+
+  /** The words of a text. A compound is one word, and its parts are words, too. */
+  function split(text) {
+    const compounds = text.replace(NUMBER_BREAK, "").match(COMPOUND) ?? [];
+    const words = compounds.flatMap((compound) => {
+      const parts = compound.match(PIECE);
+      return parts.length > 1 ? [parts.join(""), ...parts] : parts;
+    });
+    return words.filter((word) => !LETTER.test(word));
+  }
+
+  const ENDING = /(?:ations?|ate[ds]?|ating|ings?|ions?|ed|ies|e?s|[ey])$/;
+  const SHORT = { dim: "dimension", emb: "embedding", freq: "frequency", len: "length", pos: "position" };
+
+  /** What a word shares with its other forms: position, positions, positional differ by endings. */
+  function stem(word) {
+    const lower = word.toLowerCase();
+    const long = Object.hasOwn(SHORT, lower) ? SHORT[lower] : lower;
+    if (long.length < 4 || !/^[a-z]+$/.test(long)) return long;
+    return long.replace(ENDING, "").replace(/(.)\1$/, "$1"); // embedding and embed, rotted or not
+  }
+
+  // Who asks for one may find the others.
+  const ALIKE = [
+    ["rope", "rotary", "rotate"],
+    ["sin", "sine"],
+    ["cos", "cosine"],
+    ["compare", "difference"],
+  ];
+  const alike = new Map(ALIKE.flatMap((group) => group.map((word) => [stem(word), group.map(stem)])));
+  const meanings = (word) => alike.get(stem(word)) ?? [stem(word)];
+
+  // They hold a question together, and say nothing of what it is about.
+  const FILLERS = new Set(
+    ("a about am an and any applied apply are as at be between but by can compare compared could did difference do does for from " +
+      "get has have how i if in into is it its itself me my not of on or our please should so than that the their there " +
+      "this to versus vs was we were what when where which while why will with would you your").split(" "),
+  );
+  const COMPARES = /\b(?:difference|compared?|vs|versus|better)\b/i;
+
+  const asPhrase = (words) => ` ${words.map(stem).join(" ")} `;
+  const withoutFillers = (words) => words.filter((word) => !FILLERS.has(word.toLowerCase()));
+  const phrase = (text) => asPhrase(withoutFillers(split(text)));
+
+  // ---------------------------------------------------------------- the index
+
+  const occurrences = new Map(); // of stems
+  const spellings = new Map(); // and the stem of each
+
+  function countAndStem(word) {
+    const root = stem(word);
+    occurrences.set(root, (occurrences.get(root) ?? 0) + 1);
+    spellings.set(word.toLowerCase(), root);
+    return root;
+  }
+
+  const index = new MiniSearch({
+    fields: ["title", "other", "page", "text", "code"],
+    storeFields: ["name", "anchor", "title", "other", "page", "text"],
+    tokenize: split,
+    processTerm: countAndStem,
+  });
+  for (const [name, [page, sections]] of Object.entries(window.bookPages)) {
+    for (const [anchor, title, other, text, code] of sections) {
+      const titles = title ? { title, page } : { title: page, page: "" };
+      index.add({ id: index.documentCount, name, anchor, other, text, code, ...titles });
+    }
+  }
+
+  // ---------------------------------------------------------------- spelling
+
+  /** Edits between two words, where two letters swapped are one. */
+  function edits(a, b) {
+    let beforeLast = [];
+    let last = Array.from({ length: b.length + 1 }, (_, column) => column);
+    for (let i = 1; i <= a.length; i++) {
+      const row = [i];
+      for (let j = 1; j <= b.length; j++) {
+        const isSame = a[i - 1] === b[j - 1];
+        const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
+        row[j] = Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (isSame ? 0 : 1));
+        if (isSwap) row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
+      }
+      beforeLast = last;
+      last = row;
+    }
+    return last[b.length];
+  }
+
+  /** The book's word nearest to an unknown one, if it is near. */
+  function nearest(word) {
+    if (word.length < 4 || /\d/.test(word)) return undefined;
+    const most = word.length > 7 ? 2 : 1;
+    let best;
+    let least = most + 1;
+    for (const [spelling, root] of spellings) {
+      if (Math.abs(spelling.length - word.length) > most) continue;
+      const frequent = occurrences.get(root) / 1e6; // of two as near, the more frequent
+      const distance = edits(word, spelling) - frequent;
+      if (distance < least) [best, least] = [spelling, distance];
+    }
+    return least <= most ? best : undefined;
+  }
+
+  const isBeginning = (word) => [...occurrences.keys()].some((root) => root.startsWith(word));
+
+  /** The words to look for, and notes on those that the book doesn't have. */
+  function understand(query) {
+    const typed = split(query);
+    const meaningful = withoutFillers(typed);
+    const asked = (meaningful.length ? meaningful : typed).map((word) => word.toLowerCase());
+    const compounds = new Set((query.match(COMPOUND) ?? []).map((each) => split(each)[0]?.toLowerCase()));
+    const words = new Set();
+    const notes = [];
+    for (const [n, word] of asked.entries()) {
+      const isLast = n === asked.length - 1; // perhaps not typed to its end
+      if (occurrences.has(stem(word)) || (isLast && isBeginning(word))) words.add(word);
+      else {
+        const isCompound = compounds.has(word) && asked[n + 1] && word.startsWith(asked[n + 1]);
+        if (isCompound) continue; // its parts are looked for
+        const other = nearest(word);
+        notes.push(other ? `“${other}” instead of “${word}”.` : `Nothing has “${word}”.`);
+        if (other) words.add(other);
+      }
+    }
+    return { words: [...words], notes };
+  }
+
+  // ---------------------------------------------------------------- the order
+
+  // A chapter explains, and a question is as people ask.
+  const LIKENESS = 0.8; // of a word that means about the same
+  const WEIGHTS = { notebooks: 1.1, questions: 1.2, rope_in_production: 1.2, glossary: 0.8 };
+
+  const rarity = (word) => Math.log(1 + index.documentCount / (occurrences.get(stem(word)) ?? 1));
+
+  /** How well titles fit: the whole query is one, is in one, or its words are. */
+  function titleFit({ anchor, title, other }, words) {
+    const whole = asPhrase(words);
+    const isTerm = anchor.startsWith("term-");
+    const phrases = [title, ...other.split(", ")].map(phrase);
+    const isWhole = (each) => each === whole || (isTerm && each.startsWith(whole));
+    if (phrases.some(isWhole)) return 6;
+    return phrases.some((each) => each.includes(whole)) ? 1.6 : 1;
+  }
+
+  /** Whether a title speaks of both things that a query compares. */
+  function comparesInTitle({ title, page }, words) {
+    const titled = phrase(`${title} ${page}`);
+    const isIn = (root) => titled.includes(` ${root} `);
+    return words.length > 1 && words.every((word) => meanings(word).some(isIn));
+  }
+
+  /** How much of a query a section has; a word that is only like one of its words counts less. */
+  function share(words, { queryTerms }) {
+    const fit = (word) => {
+      if (queryTerms.includes(stem(word))) return 1;
+      return meanings(word).some((root) => queryTerms.includes(root)) ? LIKENESS : 0;
+    };
+    const met = words.reduce((sum, word) => sum + fit(word) * rarity(word), 0);
+    return met / words.reduce((sum, word) => sum + rarity(word), 0);
+  }
+
+  /** Sections for a query, best first, with its words and notes on unknown ones. */
+  window.bookSearch = (query) => {
+    const { words, notes } = understand(query);
+    const asked = new Set(words.map(stem));
+    const lastStem = words.length && stem(words.at(-1));
+    const isTyped = words.at(-1)?.length <= 2 && occurrences.has(lastStem);
+    const hits = index.search(words.flatMap(meanings).join(" "), {
+      tokenize: (stems) => stems.split(" "),
+      processTerm: (root) => root,
+      boost: { title: 5, other: 5, page: 2.2, text: 1, code: 0.4 },
+      boostTerm: (root) => (asked.has(root) ? 1 : 0.3),
+      prefix: (root) => root === lastStem && !isTyped, // the last word may be half typed
+      weights: { prefix: 0.35, fuzzy: 0 },
+    });
+    const compares = COMPARES.test(query);
+    for (const hit of hits) {
+      const place = hit.name.startsWith("notebooks/") ? "notebooks" : hit.name.split("/").at(-1);
+      hit.score *= share(words, hit) ** 2 * titleFit(hit, words) * (WEIGHTS[place] ?? 0.9);
+      if (compares && comparesInTitle(hit, words)) hit.score *= 3;
+    }
+    return { notes, words, results: hits.sort((a, b) => b.score - a.score) };
+  };
+  window.bookWords = { split, stem };
+}
