@@ -77,10 +77,10 @@ test-browser = -m browser $(LONG) $(OTHERS)
 notebooks: .venv ## execute the notebooks and update their outputs in place
 	@printf '%s\0' $(NOTEBOOKS) | xargs -0 -n 1 -P 2 $(BIN)/python tools/execute.py
 
-text: .venv ## check the text: rules, numbers, searches, references, spelling (seconds)
+text: .venv ## check the text: rules, numbers, references, spelling (seconds)
 	$(BIN)/python tools/references.py
 	$(BIN)/codespell
-	$(BIN)/python -m pytest --quiet --numprocesses=2 $(patsubst %,tests/test_%.py,searches book numbers)
+	$(BIN)/python -m pytest --quiet --numprocesses=2 $(patsubst %,tests/test_%.py,book numbers)
 
 # All that `make lint` and `make test` check in one chapter, in about twenty seconds.
 chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_linearity.ipynb)

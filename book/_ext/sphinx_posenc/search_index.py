@@ -1,7 +1,7 @@
 """What the search reads (``book/_static/search``): each section's title, text and code.
 
-A page is ``[title, sections]``; a section is ``[anchor, title, other titles, text, code]``. Sections
-are those of the page, terms of the glossary, and symptoms of `RoPE in production`. The book's own
+A page is ``[title, sections]``, and a section ``[anchor, title, other titles, text, code]``: one of
+the page's sections, a term of the glossary, or a symptom of `RoPE in production`. The book's own
 index entries count as other titles. Of code and its output only the names are kept that the text
 lacks, each once: numbers fill outputs, and excerpts show prose.
 """
@@ -92,7 +92,7 @@ def prose(part: nodes.Element) -> str:
 
 
 def letters(latex: str) -> str:
-    """A short formula without its markup: φ for ``\\varphi``."""
+    """A short formula without its markup, as φ."""
     # MathML has numerators before denominators; what is drawn hasn't.
     formula = lxml.html.fromstring(render(latex, False))
     said = [*formula.iter("math")] or [formula]

@@ -182,7 +182,7 @@
       tokenize: (stems) => stems.split(" "),
       processTerm: (root) => root,
       boost: { title: 5, other: 5, page: 2.2, text: 1, code: 0.4 },
-      boostTerm: (root) => (asked.has(root) ? 1 : 0.3),
+      boostTerm: (root) => (asked.has(root) ? 1 : 0.15),
       prefix: (root) => root === lastStem && !isTyped, // the last word may be half typed
       weights: { prefix: 0.35, fuzzy: 0 },
     });
