@@ -45,7 +45,7 @@ LOOK = """() => {
         levels: all("main :is(h1, h2, h3, h4, h5, h6)", (e) => +e.tagName[1]),
         meta: Object.fromEntries(all("meta[content]", (e) => [e.name || e.httpEquiv, e.content])),
         eager: all("article img[width]:not([loading])", (e) => e.src),
-        folded: ["details.fold:not(.checks)", ".solution.admonition"]
+        folded: ["details.fold", "details.solution"]
             .map((query) => all(query, String).length),
     };
 }"""

@@ -72,12 +72,72 @@ addEventListener("load", () =>
 
 const DOES = {
   print: () => print(),
+  printAll() {
+    const shown = classList.contains("evidence");
+    showEvidence(true);
+    print();
+    showEvidence(shown);
+  },
   async link({ target }) {
     await navigator.clipboard.writeText(location.href);
     flash(target, "Copied.");
   },
 };
 for (const item of all("[data-does]")) item.addEventListener("click", DOES[item.dataset.does]);
+
+// ---------------------------------------------------------------- evidence
+
+// Checks, code of drawings and boxes on the documents stand behind a switch (folds.py). Where a link
+// or the reader's last choice asks for them, layout.html shows them before the first paint. A
+// browser's search finds what is hidden until found, and opens it.
+const { classList } = document.documentElement;
+const evidence = all("div.evidence");
+const switches = all("button.switch");
+
+function showEvidence(shown) {
+  classList.toggle("evidence", shown);
+  for (const button of switches) button.ariaPressed = shown;
+  for (const box of evidence) box.hidden = shown ? false : "until-found";
+  for (const box of all(":is(.documents, .opening)", document)) box.open = shown;
+}
+
+/** Show or hide evidence, and keep the text that is read where it is. */
+function switchEvidence() {
+  const shown = !classList.contains("evidence");
+  const read = all("article section > :not(.evidence, section)").find(
+    (part) => part.getBoundingClientRect().bottom > innerHeight / 5,
+  );
+  const before = read?.getBoundingClientRect().top;
+  showEvidence(shown);
+  if (read) scrollBy(0, read.getBoundingClientRect().top - before);
+  localStorage.setItem("evidence", shown ? "shown" : "hidden");
+}
+
+/** Open all that hides a part of the page, and a cell's own code. */
+function reveal(part) {
+  for (let box = part; box; box = box.parentElement) {
+    if (box.matches(".evidence")) box.hidden = false;
+    if (box.matches("details")) box.open = true;
+  }
+  for (const fold of all(":scope > details", part)) fold.open = true;
+}
+
+function follow() {
+  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  if (!target?.closest(".evidence, details")) return;
+  reveal(target);
+  target.scrollIntoView();
+}
+
+if (classList.contains("evidence")) showEvidence(true);
+follow();
+addEventListener("hashchange", follow);
+addEventListener("reveal", ({ target }) => reveal(target)); // a check that fails (page.js)
+for (const button of switches) button.addEventListener("click", switchEvidence);
+addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
+  const types = target.closest("input, select, textarea, dialog");
+  if (key === "e" && switches.length && !(types || ctrlKey || metaKey || altKey)) switchEvidence();
+});
 
 // ---------------------------------------------------------------- search
 
@@ -230,7 +290,7 @@ function ask(cell, check, given) {
   const area = editor(`Your answer to ${check}`, lines.join("\n"));
   box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, area));
   box.addEventListener("focusin", runtime, { once: true });
-  cell.before(box);
+  (cell.closest(".evidence") ?? cell).before(box);
 }
 
 const cells = all("div.cell");

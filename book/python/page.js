@@ -221,6 +221,7 @@ class Cell {
       say(this, `Not yet: ${error.says.replace(/^AssertionError: (not yet:? *)?/i, "")}`, "wrong");
     } else if (error) {
       this.show(make("pre", { class: "error" }, error.text));
+      this.box.dispatchEvent(new Event("reveal", { bubbles: true })); // if it is evidence
       say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says, "error");
     } else if (this.check && this.source.includes(`${this.check}(`)) {
       if (this.output.textContent === "Right.\n") this.output.replaceChildren(); // not twice

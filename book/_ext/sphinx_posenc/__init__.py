@@ -63,6 +63,10 @@ def setup(app: Sphinx) -> dict[str, Any]:
     app.add_lexer("python", rendering.Python)
     app.add_node(folds.Fold, html=folds.element("details"))
     app.add_node(folds.Summary, html=folds.element("summary"))
+    app.add_node(
+        folds.Evidence,
+        html=folds.element("div", CLASS="evidence", hidden="until-found"),
+    )
     app.add_html_math_renderer("katex", *[(rendering.visit, None)] * 2)
     app.add_transform(myst_markup.Anchors)
     app.add_transform(folds.Details)

@@ -109,20 +109,17 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
 
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:
-    """Link ids in boxes and the ledger to each other."""
-    named = set()
+    """Link ids in boxes to their rows of the ledger, which lead to the cell that asserts them."""
+    for cell in doctree.findall(nodes.container):
+        for name in cell["classes"]:
+            if CLAIM.fullmatch(claim := name.removeprefix("tag_")):
+                place(app.env, cell, f"claim-{claim}")
     boxes = [box for box in doctree.findall(Fold) if "documents" in box["classes"]]
     for code in [code for box in boxes for code in box.findall(nodes.literal)]:
-        claim = code.astext()
-        if CLAIM.fullmatch(claim) and claim not in named:
-            named.add(claim)
+        if CLAIM.fullmatch(claim := code.astext()):
             there = nodes.inline(classes=["claim"])
             code.replace_self(there)
             options = {"refdomain": "std", "reftype": "ref", "refdoc": app.env.docname}
-            options |= {
-                "reftarget": f"row-{claim}".lower(),
-                "refexplicit": True,
-                "refwarn": True,
-            }
-            there += addnodes.pending_xref("", nodes.inline("", "", code), **options)
-            place(app.env, there, f"claim-{claim}")
+            options |= {"reftarget": f"row-{claim}".lower(), "refexplicit": True}
+            text = nodes.inline("", "", code)
+            there += addnodes.pending_xref("", text, refwarn=True, **options)

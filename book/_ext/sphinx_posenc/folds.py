@@ -1,12 +1,15 @@
-"""What opens on a click: boxes, code, and runs of checks. All are ``<details>``, without a script.
+"""What opens on a click, and what a reader sees only behind the switch "Evidence".
+
+Everything that opens is ``<details>``, which needs no script:
 
 - Chapters write ``<details class="…"><summary>Title</summary>``, a blank line, Markdown, a blank
   line, ``</details>``, which all viewers of notebooks fold. A solution takes in the cells tagged
-  ``solution`` below it; "Before you start" is one line without a frame, and holds the imports below
-  it and the cells that ready the figure above.
+  ``solution`` below it.
 - A cell tagged ``hide-input`` begins with a comment (a test requires it), which is its line;
   myst-nb would say "Show" and "Hide". Below a figure, it follows the picture.
-- Folded cells that only guard what was said, one after the other, share one mark: "5 checks".
+
+All of these but solutions are evidence: ``book.js`` has the switch. Hidden "until found", they come
+up in a browser's search; without scripts, ``book.css`` shows them.
 """
 
 import re
@@ -30,10 +33,14 @@ class Summary(nodes.Part, nodes.TextElement):
     """A ``<summary>``."""
 
 
-def element(tag: str) -> tuple[Any, Any]:
+class Evidence(nodes.General, nodes.Element):
+    """A ``<div>`` that the switch shows."""
+
+
+def element(tag: str, **attributes: str) -> tuple[Any, Any]:
     """Functions that write a node as an element."""
     return (
-        lambda self, node: self.body.append(self.starttag(node, tag, "")),
+        lambda self, node: self.body.append(self.starttag(node, tag, "", **attributes)),
         lambda self, node: self.body.append(f"</{tag}>\n"),
     )
 
@@ -61,12 +68,7 @@ def fold_from(opening: nodes.raw, kind: str, title: str) -> None:
     while kind == "solution" and end < len(parent) and is_solution(parent[end]):
         inside.append(parent[end])
         end += 1
-    summary = Summary("", title)
-    classes = [kind]
-    if kind != "opening":
-        summary["classes"].append("admonition-title")
-        classes.append("admonition")
-    parent[start:end] = [Fold("", summary, *inside, classes=classes)]
+    parent[start:end] = [Fold("", Summary("", title), *inside, classes=[kind])]
 
 
 def is_closing(node: nodes.Node) -> bool:
@@ -81,64 +83,47 @@ def is_solution(node: nodes.Node) -> bool:
 
 def comment_of(cell: nodes.Node) -> str:
     """The first line of a cell's code, without the sign of a comment."""
-    return (
-        next(cell.findall(nodes.literal_block)).astext().partition("\n")[0].lstrip("# ")
-    )
+    code = next(cell.findall(nodes.literal_block)).astext()
+    return code.partition("\n")[0].lstrip("# ")
 
 
 def fold_code(folded: nodes.Element) -> None:
     """Make a cell's code a fold, below the picture if it draws one and prints nothing else."""
-    cell, line, classes = folded.parent, comment_of(folded), ["fold"]
+    cell = folded.parent
     cell.remove(folded)
-    draws = (
-        len(cell) and len(cell[-1]) == 1 and next(cell[-1].findall(nodes.image), None)
-    )
+    line = comment_of(folded)
+    outputs = cell.children[:]
+    if not outputs or GUARD.match(line):  # the whole cell is evidence
+        cell.insert(0, Fold("", Summary("", line), *folded.children, classes=["fold"]))
+        return
+    draws = len(outputs[-1]) == 1 and next(outputs[-1].findall(nodes.image), None)
     if draws:
-        line, classes = f"Code: {line[0].lower()}{line[1:]}", ["fold", "below"]
-    fold = Fold("", Summary("", line), *folded.children, classes=classes)
-    cell.insert(len(cell) if draws else 0, fold)
+        line = f"Code: {line[0].lower()}{line[1:]}"
+    fold = Fold("", Summary("", line), *folded.children, classes=["fold"])
+    cell.insert(len(cell) if draws else 0, Evidence("", fold))
 
 
-def is_guard(node: nodes.Node) -> bool:
-    """Whether a node is a folded cell that only guards."""
-    is_cell = (
-        isinstance(node, nodes.container) and node.get("nb_element") == "cell_code"
-    )
-    return is_cell and isinstance(node[0], Fold) and bool(GUARD.match(comment_of(node)))
+def is_evidence(node: nodes.Node) -> bool:
+    """Whether a node as a whole is evidence: a box, or a cell that begins with its fold."""
+    if isinstance(node, Fold):
+        return "solution" not in node["classes"]
+    is_cell = isinstance(node, nodes.container) and "cell" in node["classes"]
+    return is_cell and isinstance(node[0], Fold)
 
 
-def join_guards(section: nodes.Element) -> None:
-    """Put each run of guards of a section, or of a solution, into one fold."""
-    for guards, run in [
-        (key, [*run]) for key, run in groupby(section.children, is_guard)
-    ]:
-        if guards and len(run) > 1:
-            summary = Summary("", f"{len(run)} checks")
-            section.replace(
-                run[0], both := Fold("", summary, classes=["fold", "checks"])
-            )
-            for cell in run[1:]:
-                section.remove(cell)
-            both += run
-
-
-def take_in(box: Fold) -> None:
-    """Move imports below an opening into it, and what readies its figure if no page draws that."""
-    cells = [each for each in box.parent if isinstance(each, nodes.container)]
-    drawn = any("needs-torch" not in cell["classes"] for cell in cells if len(cell) > 1)
-    for cell in cells:
-        if comment_of(cell).startswith("Import") or (len(cell) == 1 and not drawn):
-            box.parent.remove(cell)
-            box += cell
+def join_evidence(section: nodes.Element) -> None:
+    """Put what is evidence and stands together behind the switch."""
+    children = []
+    for behind, run in groupby(section.children, is_evidence):
+        together = [*run]
+        children += [Evidence("", *together)] if behind else together
+    section[:] = children
 
 
 def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Fold a page's code."""
+    """Fold the code of a page; in a chapter, mark what is evidence."""
     for code in [*doctree.findall(HideCodeCellNode)]:
         fold_code(code)
-    for opening in [
-        each for each in doctree.findall(Fold) if "opening" in each["classes"]
-    ]:
-        take_in(opening)
-    for part in [*doctree.findall(nodes.section), *doctree.findall(Fold)]:
-        join_guards(part)
+    if docname.startswith("notebooks/"):
+        for section in [*doctree.findall(nodes.section)]:
+            join_evidence(section)

@@ -1,8 +1,8 @@
-"""What the line under a chapter's title says: two reading times, and which cells run in the page.
+"""What stands under a chapter's title: minutes, and as evidence which cells run in the page.
 
-One time is for the main line, what a first reader needs: prose, open code, formulas and figures. It
-leaves out boxes on the documents, folded code, exercises, solutions and optional sections ("Going
-further"). Minutes are for working through formulas and code, not for skimming.
+The first number is for the main line, what a first reader needs: prose, open code, formulas and
+figures. It leaves out evidence, exercises, solutions and optional sections ("Going further").
+Minutes are for working through formulas and code, not for skimming.
 
 Cells that need torch can't run in the page; ``book/_static/book.js`` gives the others a Run button.
 """
@@ -27,8 +27,12 @@ def minutes(node: nodes.Node, main: bool) -> float:
     if not isinstance(node, nodes.Element):
         return 0
     title = node[0].astext() if isinstance(node, nodes.section) else ""
-    aside = "documents" in node.get("classes", ()) or "hide_mode" in node
-    if main and (aside or SKIPPED.search(title) or title == "Exercises"):
+    if main and (
+        isinstance(node, Fold)
+        or "hide_mode" in node
+        or SKIPPED.search(title)
+        or title == "Exercises"
+    ):
         return 0
     if isinstance(node, nodes.math_block):
         return FORMULA
@@ -76,24 +80,16 @@ def runs(doctree: nodes.document) -> str:
 
 
 def tell(app: Sphinx, doctree: nodes.document) -> None:
-    """Complete the line "Before you start", or add one; mark cells and optional sections."""
+    """Add the line below the title; mark cells and optional sections."""
     for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens
         box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]
     if not app.env.doc2path(app.env.docname).endswith(".ipynb"):
         return
     main, whole = (max(1, round(minutes(doctree, which))) for which in (True, False))
-    text = (
-        f"{main} minutes, {whole} with everything folded"
-        if whole > main
-        else f"{main} minutes"
-    )
-    text += runs(doctree)
     for part in doctree.findall(nodes.section):
         if SKIPPED.search(part[0].astext()):
             part["classes"].append("skippable")
-    title = next(doctree.findall(nodes.title))
-    boxes = [box for box in doctree.findall(Fold) if "opening" in box["classes"]]
-    if boxes:
-        boxes[0][0].insert(1, nodes.Text(f" · {text}"))
-    else:
-        title.parent.insert(1, nodes.paragraph("", text, classes=["reading-time"]))
+    everything = f" · {whole} with everything" if whole > main else ""
+    behind = nodes.inline("", everything + runs(doctree), classes=["behind"])
+    line = nodes.paragraph("", f"{main} min", behind, classes=["reading-time"])
+    next(doctree.findall(nodes.title)).parent.insert(1, line)
