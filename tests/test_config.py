@@ -2,7 +2,6 @@
 
 import io
 import json
-import re
 import runpy
 from pathlib import Path
 
@@ -125,31 +124,6 @@ def test_wrong_types_in_every_field_are_named(outside, inside, kind, asked):
     assert any(
         str(each) in said for each in [*outside, *inside, *PLAIN, asked, "model type"]
     )
-
-
-def test_the_table_of_families_is_what_is_read():
-    page = (ROOT / "book" / "rope_in_production.md").read_text(encoding="utf-8")
-    page = page.partition("## What each model does")[2].partition("\n### ")[0]
-    rows = re.findall(r"^\| `(\w+)`(?:, `(\S+)`)? \| (.+) \|$", page, re.MULTILINE)
-    files = {name.partition("/")[2]: each["config"] for name, each in RELEASED.items()}
-    assert len(rows) > 20
-    for kind, name, told in rows:
-        found = read_config(files[name] if name else {"model_type": kind})
-        turned = [each for each in found.layers if each.rotated]
-        still = sorted(
-            i for each in found.layers if not each.rotated for i in each.indices
-        )
-        pairs = [f"{each.pairing or 'not said'}, norm {each.norm}" for each in turned]
-        which = "`" + ", ".join(map(str, still[:4])) + "`, …" if turned else "all"
-        columns = [
-            [f"`{each.base:.0f}`" for each in turned],
-            [f"`{each.rotated / each.head_dim:.2g}`" for each in turned],
-            [each.removesuffix(", norm None") for each in pairs],
-            [which if still else "none"],
-        ]
-        assert told == " | ".join(
-            " and ".join(dict.fromkeys(each)) or "–" for each in columns
-        )
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
