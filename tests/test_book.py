@@ -295,7 +295,7 @@ def test_ledger_and_chapters_agree():
     assert alone == [], "tags of cells without a row of book/claims.yml, or duplicate"
 
 
-def test_toc_and_landing_page_list_all_in_order():
+def test_toc_and_list_of_all_pages_have_all_in_order():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
     listed = [c["file"] for part in toc["parts"] for c in part["chapters"]]
     there = [f"notebooks/{path.stem}" for path in NOTEBOOKS]
@@ -308,14 +308,12 @@ def test_toc_and_landing_page_list_all_in_order():
         name for name in there if not re.fullmatch(r"notebooks/\d\d_[a-z0-9_]+", name)
     ]
     assert odd == [], "name chapters NN_name.ipynb, in lower case"
-    text = (ROOT / "index.md").read_text(encoding="utf-8")
-    rows = re.findall(
-        r"^\| (\d+) \| \[.*?\]\(notebooks/(\w+)\.ipynb\): .+ \|$", text, re.MULTILINE
-    )
-    expected = [(str(number), path.stem) for number, path in enumerate(CHAPTERS, 1)]
-    assert rows == expected, (
-        "the tables of index.md need a row for each chapter, in order"
-    )
+    text = (ROOT / "book" / "all_pages.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (\d+) \| \[.*?\]\(../notebooks/(\w+)\.ipynb\)", text, re.M)
+    expected = [(str(number), path.stem) for number, path in enumerate(NOTEBOOKS)]
+    assert rows == expected, "book/all_pages.md needs a row for each chapter, in order"
+    others = {f"book/{name}" for name in re.findall(r"\((\w+)\.md\)", text)}
+    assert others == pages - {"book/all_pages"}, "book/all_pages.md: list all pages"
 
 
 def test_make_test_runs_every_test_and_notebook():
@@ -336,6 +334,6 @@ def test_the_package_is_published_after_its_tests():
 def test_the_book_is_cited_as_its_citation_file_says():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
     given = cited["authors"][0]["name"], cited["title"], str(cited["date-released"])[:4]
-    text = (ROOT / "index.md").read_text(encoding="utf-8")
+    text = (ROOT / "book" / "all_pages.md").read_text(encoding="utf-8")
     missing = [each for each in (*given, cited["version"]) if f"{{{each}}}" not in text]
-    assert missing == [], "the BibTeX entry in index.md: take these from CITATION.cff"
+    assert missing == [], "the BibTeX entry in book/all_pages.md: take these from CITATION.cff"

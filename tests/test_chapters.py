@@ -14,8 +14,10 @@ ROOT = Path(__file__).parents[1]
 def tool(tmp_path):
     """The tool in a folder with what it reads and writes."""
     (tmp_path / "tools").mkdir()
+    (tmp_path / "book").mkdir()
     shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
-    for name in ("_toc.yml", "index.md", "tools/chapter.ipynb", "tools/chapters.py"):
+    listings = ("_toc.yml", "index.md", "book/all_pages.md")
+    for name in (*listings, "tools/chapter.ipynb", "tools/chapters.py"):
         shutil.copy(ROOT / name, tmp_path / name)
     return SimpleNamespace(**runpy.run_path(tmp_path / "tools" / "chapters.py"))
 
@@ -26,7 +28,7 @@ def test_a_chapter_is_begun_and_listed_last(tool):
     tool.new("of_a_test")
     added = f"notebooks/{number:02}_of_a_test"
     assert (tool.ROOT / f"{added}.ipynb").exists()
-    for name in ("_toc.yml", "index.md"):
+    for name in ("_toc.yml", "index.md", "book/all_pages.md"):
         before, _, _ = (tool.ROOT / name).read_text("utf-8").partition(added)
         assert last in before.splitlines()[-2], f"{name}: not below the last chapter"
 

@@ -1,7 +1,8 @@
 """Begin a chapter: `python tools/chapters.py relative_bias`, or make new NAME=relative_bias.
 
 It comes from a template with a sample of each element: figure, live figure, table, equation,
-citation and exercises. It is listed last, in the table of contents and on the landing page.
+citation and exercises. It is listed last in the table of contents, on the landing page and
+among all pages.
 """
 
 import re
@@ -40,9 +41,10 @@ def new(name: str) -> None:
     text = template.replace("NAME", name.replace("_", "-"))
     (ROOT / f"{chapter}.ipynb").write_text(text, encoding="utf-8")
     list_last(ROOT / "_toc.yml", f"      - file: {chapter}\n")
-    row = f"| {number} | []({chapter}.ipynb): what it shows, in one sentence. |\n"
-    list_last(ROOT / "index.md", row)
-    print(f"Created {chapter}.ipynb, listed in _toc.yml and index.md.")
+    list_last(ROOT / "index.md", f"- [What it is about]({chapter}.ipynb)\n")
+    row = f"| {number} | [](../{chapter}.ipynb): what it shows, in one sentence. |\n"
+    list_last(ROOT / "book" / "all_pages.md", row)
+    print(f"Created {chapter}.ipynb, listed in _toc.yml, index.md and book/all_pages.md.")
     print(f"Execute and check it: make chapter NOTEBOOK={chapter}.ipynb")
 
 

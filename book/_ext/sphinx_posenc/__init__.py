@@ -95,7 +95,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("html-page-context", AFTER, change_body),
         ("html-page-context", AFTER, live_figures.add_script),
         ("html-page-context", AFTER, config_page.add_script),
-        ("html-page-context", AFTER, metadata.describe),
+        ("html-page-context", BEFORE, metadata.describe),
         ("html-page-context", AFTER, browser_files.name_folder),
         ("build-finished", AFTER, finish),
     ]:

@@ -1,34 +1,47 @@
-"""The chapters on the first page, as cards with their first pictures.
+"""The chapters on the first page: each with its sign, from ``book/signs.svg``.
 
-The tables in ``index.md``, whose columns are a number and a link with a sentence, are the source.
+Signs are written into the page, so that they follow its colors.
 """
 
-from pathlib import PurePosixPath
+import re
+from pathlib import Path
 
+import lxml.etree
 from docutils import nodes
 from sphinx.application import Sphinx
 
+CHAPTER = re.compile(r"notebooks/(\d\d)_")
+SVG = "{http://www.w3.org/2000/svg}"
 
-def card(app: Sphinx, row: nodes.Element) -> nodes.Element:
-    """A row of the table as a card."""
-    number, said = row[0].astext(), row[1][0]
-    link = next(said.findall(nodes.reference))
-    page = str(PurePosixPath(link["refuri"]).with_suffix(""))
-    said.insert(0, nodes.inline("", f"{number} ", classes=["number"]))
-    pictures = [*app.env.get_doctree(page).findall(nodes.image)]
-    first = [nodes.image(**each.attributes) for each in pictures[:1]]
-    return nodes.container("", *first, said, classes=["chapter-card"])
+
+def read_signs(path: Path) -> dict[str, str]:
+    """The drawing of each chapter, by its number of two digits."""
+    signs = {}
+    for symbol in lxml.etree.parse(path).iter(f"{SVG}symbol"):
+        parts = (lxml.etree.tostring(part, encoding="unicode") for part in symbol)
+        drawing = "".join(part.strip() for part in parts)
+        drawing = drawing.replace(' xmlns="http://www.w3.org/2000/svg"', "")
+        signs[symbol.get("id").removeprefix("sign-")] = drawing
+    return signs
 
 
 def deal(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """Replace the tables of chapters on the first page by cards."""
-    for table in (
-        [*doctree.findall(nodes.table)] if docname == app.config.root_doc else []
-    ):
-        head, *rows = table.findall(nodes.row)
-        if head[0].astext() == "No.":
-            part = nodes.paragraph("", head[1].astext(), classes=["part"])
-            cards = [card(app, row) for row in rows]
-            table.parent.replace(
-                table, [part, nodes.container("", *cards, classes=["cards"])]
-            )
+    """Turn the lists of chapters in sections of the first page into rows of signs."""
+    if docname != app.config.root_doc:
+        return
+    signs = read_signs(Path(app.srcdir) / "book" / "signs.svg")
+    page = next(doctree.findall(nodes.section))
+    for section in list(page.findall(nodes.section))[1:]:
+        for chapters in section.findall(nodes.bullet_list):
+            chapters["classes"].append("signs")
+            for link in chapters.findall(nodes.reference):
+                add_sign(link, signs)
+
+
+def add_sign(link: nodes.reference, signs: dict[str, str]) -> None:
+    """Begin a link with its chapter's sign, if there is one."""
+    number = CHAPTER.search(link["refuri"])
+    if number and number[1] in signs:
+        drawing = signs[number[1]]
+        svg = f'<svg class="sign" viewBox="0 0 100 100" aria-hidden="true">{drawing}</svg>'
+        link.insert(0, nodes.raw("", svg, format="html"))

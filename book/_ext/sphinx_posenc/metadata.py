@@ -8,11 +8,13 @@ canonical links nor links to the source, Binder and Colab.
 import os
 import re
 import textwrap
+from functools import partial
 from typing import Any
 
 from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.config import Config
+from sphinx.environment import BuildEnvironment
 
 LONGEST = 160  # characters of a description that a search engine shows
 WITHOUT_TEXT = {
@@ -43,6 +45,13 @@ def summarize(app: Sphinx, doctree: nodes.document) -> None:
     app.env.metadata[app.env.docname]["description"] = whole[0] if whole else text
 
 
+def numbered_title(env: BuildEnvironment, page: str) -> str:
+    """A page's title, after the number of a chapter."""
+    number = env.toc_secnumbers.get(page, {}).get("")
+    title = env.titles[page].astext()
+    return f"{'.'.join(map(str, number))}. {title}" if number else title
+
+
 def describe(
     app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
 ) -> None:
@@ -50,6 +59,7 @@ def describe(
     kept, url = app.env.metadata.get(page, {}), app.config.html_baseurl
     context["description"] = kept.get("description", WITHOUT_TEXT.get(page))
     context["site_url"], context["repository"] = url, app.config.repository
+    context["chapter_title"] = partial(numbered_title, app.env)
     # The 404 page is served at any address, so it has no URL of its own.
     if page in {"404", app.config.root_doc}:
         context["pageurl"] = url if page != "404" else None
