@@ -1,77 +1,71 @@
-"""What posenc reads agrees with transformers, which `make bench` installs."""
+"""The package computes what transformers does; `make bench` installs it."""
 
-import copy
 import json
-import re
-from importlib import import_module
+from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 transformers = pytest.importorskip("transformers", reason="run by `make bench`")
 
-import watch  # noqa: E402
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS  # noqa: E402
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor  # noqa: E402
+from transformers.models.gptj import modeling_gptj as gptj  # noqa: E402
+from transformers.models.llama import modeling_llama as llama  # noqa: E402
+from transformers.models.t5.modeling_t5 import T5Attention  # noqa: E402
 
-from posenc import read_config  # noqa: E402
+from posenc import alibi_bias, t5_buckets  # noqa: E402
+from posenc.nn import rotate_pairs  # noqa: E402
 
-RELEASED = json.loads(watch.DEFAULTS.with_name("released.json").read_text("utf-8"))
+
+def test_halves_turn_as_llama_s():
+    config = llama.LlamaConfig(hidden_size=64, num_attention_heads=4)
+    x, k = torch.randn(2, 4, 50, 16), torch.arange(50)[None]
+    turns = llama.LlamaRotaryEmbedding(config)(x, k)
+    expected, _ = llama.apply_rotary_pos_emb(x, x, *turns)
+    torch.testing.assert_close(rotate_pairs(x), expected, rtol=0, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", RELEASED)
-def test_released_files_are_read_as_transformers_reads_them(name):
-    known, config = transformers.CONFIG_MAPPING, RELEASED[name]["config"]
-    if config["model_type"] not in known or "cut down" in RELEASED[name].get(
-        "note", ""
-    ):
-        pytest.skip("transformers has no class for it")
-    fields = {field: value for field, value in config.items() if field != "model_type"}
-    built = known[config["model_type"]](**copy.deepcopy(fields)).get_text_config()
-    module = import_module(
-        type(built).__module__.replace("configuration_", "modeling_")
+def test_neighbors_turn_as_gptj_s():
+    x = torch.randn(2, 50, 4, 16)
+    sin, cos = gptj.create_sinusoidal_positions(50, 16)[None].chunk(2, dim=-1)
+    expected = gptj.apply_rotary_pos_emb(x, sin, cos)
+    turned = rotate_pairs(x, pairing="neighbors", seq_dim=1)
+    torch.testing.assert_close(turned, expected, rtol=0, atol=1e-5)
+
+
+def test_buckets_are_t5_s():
+    offsets = np.arange(-300, 300)
+    for both in (True, False):
+        expected = T5Attention._relative_position_bucket(
+            torch.from_numpy(offsets), bidirectional=both
+        )
+        np.testing.assert_array_equal(t5_buckets(offsets, bidirectional=both), expected)
+
+
+@pytest.mark.parametrize("n_heads", [8, 12])
+def test_biases_are_bloom_s(n_heads):
+    # Bloom adds slope · key; in a row of scores that differs from ours by a constant.
+    theirs = build_alibi_tensor(torch.ones(1, 9), n_heads, torch.float32)[:, 0]
+    ours = alibi_bias(n_heads, [8], range(9))[:, 0]
+    np.testing.assert_allclose(ours - ours[:, :1], theirs, rtol=1e-6)
+
+
+RECORD = json.loads(Path(__file__).with_name("rotary.json").read_text(encoding="utf-8"))
+STRETCHED = [row for row in RECORD if "factor" in row[1]]
+
+
+@pytest.mark.parametrize("row", STRETCHED, ids=lambda row: row[1]["rope_type"])
+def test_the_record_of_frequencies_is_what_it_computes(row):
+    width, scaling, limit, seq_len, expected, attention = row
+    config = llama.LlamaConfig(
+        hidden_size=width,
+        num_attention_heads=1,
+        max_position_embeddings=limit,
+        rope_parameters=dict(scaling),
     )
-    kinds = [
-        vars(module)[each]
-        for each in vars(module)
-        if re.search("^(?!.*Vision).*Rotary", each)
-    ]
-    kinds = [each for each in kinds if hasattr(each, "compute_default_rope_parameters")]
-    for layers in read_config(config).layers if kinds else ():
-        theirs, label = kinds[0](config=built), f"{layers.name}_"
-        label = label if hasattr(theirs, f"{label}inv_freq") else ""
-        omega = getattr(theirs, f"{label}inv_freq", None)
-        if layers.frequencies and omega is not None:
-            np.testing.assert_allclose(layers.frequencies, omega, rtol=1e-5)
-            factor = vars(theirs)[f"{label}attention_scaling"]
-            assert layers.attention_factor == pytest.approx(factor)
-
-
-def test_every_class_that_turns_is_read_as_it_runs():
-    """Tiny models are built, run and watched; the reader agrees layer by layer."""
-    agree, seen, apart = set(), 0, {}
-    for kind, _, config, layers in watch.watched():
-        if config is not None and watch.turning(layers):
-            asked = (config.to_dict(), config.to_diff_dict())
-            found = [
-                each for said in asked for each in watch.differences(kind, said, layers)
-            ]
-            apart |= {kind: found} if found else {}
-            agree |= set() if found else {kind}
-            seen += len(layers)
-    print(f"{len(agree)} types agree, {seen} layers were watched")
-    assert apart.keys() == watch.APART.keys(), apart
-    assert len(agree) > 175
-
-
-def test_tables_are_those_of_the_classes():
-    known = json.loads(watch.RECORD.read_text("utf-8"))
-    recorded = {
-        kind: each["tables"] for kind, each in known.items() if "tables" in each
-    }
-    assert {kind: seen for kind, _, seen, _ in watch.every_tabled(known)} == recorded
-
-
-def test_the_record_of_defaults_is_what_the_classes_say():
-    recorded = json.loads(watch.DEFAULTS.read_text("utf-8"))
-    if recorded["transformers"] != transformers.__version__:
-        pytest.skip(f"recorded with {recorded['transformers']}: run tools/watch.py")
-    assert json.loads(json.dumps(watch.defaults(), default=str)) == recorded["models"]
+    compute = ROPE_INIT_FUNCTIONS[scaling["rope_type"]]
+    omega, factor = compute(config, device="cpu", seq_len=seq_len)
+    np.testing.assert_allclose(omega, expected, rtol=1e-5)
+    assert factor == pytest.approx(attention)

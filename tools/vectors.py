@@ -1,200 +1,121 @@
-"""Compute the test vectors, `book/vectors.json`, from their own parameters, with mpmath.
+"""Compute the test vectors, `book/vectors.json`, from their own parameters.
 
-Run `.venv/bin/python tools/vectors.py`; a scaling as an argument, in JSON, adds a vector for it.
-To add another kind, first write its case, without values, into the file. The formulas don't use the
-package, so that each tests the other. `book/vectors.md` explains the format.
+To add a vector, write its case into the file, without the values, and run
+`.venv/bin/python tools/vectors.py`. `book/vectors.md` explains the format. Sines and cosines come
+from mpmath, so that they test the package; frequencies under a scaling come from the package,
+which the tests compare with a record of transformers.
 """
 
 import json
-import sys
 from pathlib import Path
 
 import mpmath
+import numpy as np
 from mpmath import mpf
 
-DIGITS = 30
+from posenc import read_config, rotary_frequencies
+
+DIGITS = 20
 FILE = Path(__file__).parents[1] / "book" / "vectors.json"
 
 
 def text(number):
-    """Format a number with 30 significant digits; below 1e-40 it is 0, as the sine of π is."""
+    """Format a number of mpmath; below 1e-40 it is 0, as the sine of π is."""
     if abs(number) < mpf(10) ** -40:
-        return "0"
-    return mpmath.nstr(number, DIGITS, strip_zeros=True, min_fixed=-40, max_fixed=40)
+        return "0.0"
+    return mpmath.nstr(number, DIGITS, min_fixed=-40, max_fixed=40)
 
 
-def texts(numbers):
-    return [text(number) for number in numbers]
+def geometric(pairs, base, minus=0):
+    """Return the frequency of each pair, base^(-i / (pairs - minus))."""
+    return [mpf(base) ** (-mpf(i) / (pairs - minus)) for i in range(pairs)]
 
 
-def geometric(d_model, base, minus=0):
-    """Return the frequencies of all pairs."""
-    return [
-        mpmath.power(base, -mpf(i) / (d_model // 2 - minus))
-        for i in range(d_model // 2)
-    ]
-
-
-def table(case):
-    """Compute rows of a table."""
-    last = case["seq_len"] - 1
-    step = (
-        2 * mpmath.pi / (last + 1) if case["step"] == "one turn" else mpf(case["step"])
-    )
-    omega = geometric(
-        case["d_model"], mpf(case["base"]), case["exponent"].endswith("- 1)")
-    )
+def table_rows(case):
+    """Return rows of a table."""
+    minus = 1 if case["exponent"] == "i/(d/2 - 1)" else 0
+    omega = geometric(case["d_model"] // 2, case["base"], minus)
+    turn = 2 * mpmath.pi / case["seq_len"]
+    step = turn if case["step"] == "one turn" else mpf(case["step"])
     values = []
     for row in case["rows"]:
-        position = case["first"] + (row if case["direction"] == "up" else last - row)
-        angles = [step * position * each for each in omega]
-        sines, cosines = [*map(mpmath.sin, angles)], [*map(mpmath.cos, angles)]
-        pairs = [entry for pair in zip(sines, cosines, strict=True) for entry in pair]
-        columns = {
-            "sin, cos": sines + cosines,
-            "cos, sin": cosines + sines,
-            "interleaved": pairs,
-        }
-        values.append(texts(columns[case["layout"]]))
-    return {"values": values}
+        count = row if case["direction"] == "up" else case["seq_len"] - 1 - row
+        position = step * (case["first"] + count)
+        sines = [mpmath.sin(position * w) for w in omega]
+        cosines = [mpmath.cos(position * w) for w in omega]
+        columns = {"sin, cos": sines + cosines, "cos, sin": cosines + sines}
+        columns["interleaved"] = np.stack([sines, cosines], axis=1).flat
+        entries = columns[case["layout"]]
+        values.append([text(entry) for entry in entries])
+    return values
 
 
-def turned(x, angles, layout):
-    """Rotate each pair of a vector by its angle."""
-    out = [mpf(each) for each in x]
-    for i, angle in enumerate(angles):
-        a, b = (2 * i, 2 * i + 1) if layout == "neighbors" else (i, i + len(angles))
-        cos, sin = mpmath.cos(angle), mpmath.sin(angle)
-        out[a], out[b] = out[a] * cos - out[b] * sin, out[a] * sin + out[b] * cos
-    return texts(out)
-
-
-def rotation(case):
-    """Rotate one vector at several positions, which may have a coordinate for each axis."""
-    if axes := case.get("axis"):
-        powers = [
-            mpf(i) / mpf(n) for i, n in (each.split("/") for each in case["exponents"])
-        ]
-        omega = [mpmath.power(mpf(case["base"]), -power) for power in powers]
-    else:
-        omega = geometric(case["d_model"], mpf(case["base"]))
+def rotated(case):
+    """Return one vector, rotated to several positions, each with one coordinate or several."""
+    pairs = len(case["x"]) // 2
+    omega = geometric(pairs, case["base"])
+    if "exponents" in case:
+        omega = [mpf(case["base"]) ** -mpf(power) for power in case["exponents"]]
+    axis_of_pair = case.get("axis", [0] * pairs)
     values = []
-    for place in case["positions"]:
-        places = [place[axis] for axis in axes] if axes else [place] * len(omega)
-        angles = [k * each for k, each in zip(places, omega, strict=True)]
-        values.append(turned(case["x"], angles, case.get("layout", "neighbors")))
-    return {"values": values}
+    for position in case["positions"]:
+        coordinates = position if isinstance(position, list) else [position]
+        row = [mpf(entry) for entry in case["x"]]
+        for i in range(pairs):
+            halves = case["layout"] == "halves"
+            one, two = (i, i + pairs) if halves else (2 * i, 2 * i + 1)
+            turn = mpmath.expj(coordinates[axis_of_pair[i]] * omega[i])
+            turned = mpmath.mpc(row[one], row[two]) * turn
+            row[one], row[two] = turned.real, turned.imag
+        values.append([text(entry) for entry in row])
+    return values
 
 
-def ramp(value, low, high):
-    """Return the linear ramp from 0 at `low` to 1 at `high`, clamped."""
-    return min(max((value - low) / (high - low), mpf(0)), mpf(1))
+def shortest(number):
+    """Format a float64 with the digits that tell it from its neighbors."""
+    return np.format_float_positional(number, trim="0")
 
 
 def frequencies(case):
-    """Compute the frequencies under a scaling, and the attention factor."""
-    d_model, base, fields = case["d_model"], mpf(case["base"]), case["scaling"]
-    factor, share = mpf(fields.get("factor", 1)), fields.get("partial_rotary_factor", 1)
-    trained = fields.get("original_max_position_embeddings")
-    omega, attention = geometric(d_model, base), mpf(1)
-    match fields["rope_type"]:
-        case "default":
-            omega = geometric(int(d_model * share), base)
-        case "linear":
-            omega = [each / factor for each in omega]
-        case "proportional":
-            omega = [each * (2 * i < share * d_model) for i, each in enumerate(omega)]
-        case "ntk":
-            power = mpf(fields.get("mixed_b", 1))
-            omega = [
-                w / factor ** (mpf(i + 1) / len(omega)) ** power
-                for i, w in enumerate(omega)
-            ]
-        case "dynamic":
-            if "alpha" in fields:
-                stretch = mpf(fields["alpha"])
-            else:
-                stretch = factor * case["seq_len"] / case["max_position_embeddings"] - (
-                    factor - 1
-                )
-            omega = geometric(d_model, base * stretch ** (mpf(d_model) / (d_model - 2)))
-        case "longrope":
-            side = "long" if case["seq_len"] > trained else "short"
-            stretches = fields[f"{side}_factor"]
-            omega = [
-                each / mpf(stretch)
-                for each, stretch in zip(omega, stretches, strict=True)
-            ]
-            attention = mpmath.sqrt(1 + mpmath.log(factor, trained))
-            attention = mpf(fields.get(f"{side}_mscale", attention))
-        case (
-            "llama3"
-        ):  # blend by each pair's turns over the trained length; fast pairs stay
-            ends = fields["low_freq_factor"], fields["high_freq_factor"]
-            kept = [ramp(trained * each / (2 * mpmath.pi), *ends) for each in omega]
-            omega = [
-                each * (k + (1 - k) / factor)
-                for each, k in zip(omega, kept, strict=True)
-            ]
-        case (
-            "yarn"
-        ):  # blend by pair index, between the pairs that make 32 turns and one
-            turns = (trained / (n * 2 * mpmath.pi) for n in (32, 1))
-            first, last = (d_model * mpmath.log(each, base) / 2 for each in turns)
-            ends = mpmath.floor(first), mpmath.ceil(last)
-            slow = [ramp(i, *ends) for i in range(len(omega))]
-            omega = [
-                each * (s / factor + 1 - s) for each, s in zip(omega, slow, strict=True)
-            ]
-            attention = heat(factor, 1)
-    return {"values": texts(omega), "attention_factor": text(attention)}
-
-
-def heat(factor, depth):
-    """Return YaRN's multiplier of cosine and sine; its square multiplies scores."""
-    return mpf("0.1") * mpf(str(depth)) * mpmath.log(mpf(factor)) + 1
+    """Return the frequencies under a scaling, and the attention factor."""
+    omega, factor = rotary_frequencies(
+        case["d_model"],
+        base=float(case["base"]),
+        scaling=case["scaling"],
+        max_position_embeddings=case["max_position_embeddings"],
+        seq_len=case["seq_len"],
+    )
+    return [shortest(w) for w in omega], shortest(factor)
 
 
 def multipliers(case):
-    """Compute the multiplier of cosine and sine, and the additional one of scores."""
-    fields = case["scaling"]
-    below = heat(fields["factor"], fields.get("mscale_all_dim", 0))
-    attention = heat(fields["factor"], fields.get("mscale", 1)) / below
-    given = mpf(fields.get("attention_factor", attention))
-    return {"attention_factor": text(given), "score_factor": text(below**2)}
+    """Return the multiplier of cosine and sine, and the additional one of scores."""
+    config = {"head_dim": 64, "rope_theta": 1e4, "rope_scaling": case["scaling"]}
+    (layers,) = read_config(config).layers
+    return shortest(layers.attention_factor), shortest(layers.score_factor or 1.0)
 
 
-MADE = {
-    "tables": table,
-    "rotations": rotation,
-    "frequencies": frequencies,
-    "axes": rotation,
-}
-MADE |= {"multipliers": multipliers}
+def compute(vectors):
+    """Add values to all cases."""
+    for case in vectors["tables"]:
+        case["values"] = table_rows(case)
+    for case in vectors["rotations"] + vectors["axes"]:
+        case["values"] = rotated(case)
+    for case in vectors["frequencies"]:
+        case["values"], case["attention_factor"] = frequencies(case)
+    for case in vectors["multipliers"]:
+        case["attention_factor"], case["score_factor"] = multipliers(case)
 
 
-def computed(vectors):
-    """Return the vectors with all values recomputed."""
-    with mpmath.workdps(DIGITS + 20):
-        made = {
-            name: [case | make(case) for case in vectors[name]]
-            for name, make in MADE.items()
-        }
-    return vectors | made
+def written(vectors):
+    """Return the file's text, a line for each case and each row of values."""
+    text = json.dumps(vectors, ensure_ascii=False)
+    text = text.replace('}], "', '}],\n"').replace(', {"', ',\n {"')
+    return text.replace("[[", "[\n  [").replace("], [", "],\n  [") + "\n"
 
 
 if __name__ == "__main__":
+    mpmath.mp.dps = DIGITS + 20
     known = json.loads(FILE.read_text(encoding="utf-8"))
-    for scaling in map(json.loads, sys.argv[1:]):
-        case = {
-            "name": scaling["rope_type"],
-            "d_model": 64,
-            "base": "10000",
-            "scaling": scaling,
-        }
-        known["frequencies"].append(
-            case | {"max_position_embeddings": None, "seq_len": None}
-        )
-    FILE.write_text(
-        json.dumps(computed(known), indent=1, ensure_ascii=False) + "\n", "utf-8"
-    )
+    compute(known)
+    FILE.write_text(written(known), "utf-8")
