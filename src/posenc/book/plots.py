@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,9 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
+from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
+from matplotlib.patches import Circle, Wedge
 from numpy.typing import ArrayLike
 
 STYLE = mpl.rc_params_from_file(
@@ -48,6 +50,36 @@ def use_style() -> None:
     except ImportError:  # outside Jupyter there is no inline backend to set
         return
     set_matplotlib_formats("svg", metadata={"Date": None}, bbox_inches=None)  # type: ignore[no-untyped-call]
+
+
+#: Of angles and lengths that training never showed.
+UNSEEN = "#d0342c"
+
+
+def dials(hands: ArrayLike, ax: Axes) -> None:
+    """Draw dials, eight in a row: hands has shape (dials, hands of each, 2), as (up, right).
+
+    Between two hands stands a wedge, on the side where they are closer.
+    """
+    ax.set_aspect("equal")
+    ax.axis("off")
+    for n, dial in enumerate(np.asarray(hands, float)):
+        center = x, y = 2.6 * (n % 8), -2.6 * (n // 8)
+        ax.add_patch(Circle(center, 1, fill=False, edgecolor=INK, alpha=0.5))
+        for color, (up, right) in zip(COLORS, dial, strict=False):
+            ax.plot([x, x + right], [y, y + up], color=color)
+        if len(dial) == 2:
+            start, end = np.degrees(np.arctan2(dial[:, 0], dial[:, 1]))
+            first, last = (start, end) if (end - start) % 360 < 180 else (end, start)
+            color = PAIRS[n % 8]
+            ax.add_patch(Wedge(center, 0.7, first, last, color=color, alpha=0.5))
+
+
+def heatmaps(tables: Mapping[str, ArrayLike], figure: Figure, limit: float) -> None:
+    """Draw tables side by side, each under its name."""
+    panels = figure.subplots(1, len(tables))
+    for ax, (title, table) in zip(panels, tables.items(), strict=True):
+        heatmap(table, ax, limit=limit, title=title, colorbar=False)
 
 
 def heatmap(

@@ -1,55 +1,139 @@
+// The clocks of an encoding, which run from position to position.
+
+const RUN = { perSecond: 1.6, last: 255 };
+
+/** A button that plays and pauses; it also plays while in view, until the reader takes over. */
+function player(picture, set, current) {
+  const button = element("button", { type: "button" });
+  const icon = shape("path");
+  let request;
+  const label = (name, d) => {
+    button.ariaLabel = button.title = name;
+    icon.setAttribute("d", d);
+  };
+  const pause = () => {
+    if (request === undefined) return;
+    cancelAnimationFrame(request);
+    request = undefined;
+    label("Play", "M4 2v12l9-6z");
+    set({ position: Math.round(current().position) });
+  };
+  const play = () => {
+    label("Pause", "M4 3v10h2V3zM10 3v10h2V3z");
+    let before = performance.now();
+    const step = (now) => {
+      // Readers who want calm get whole steps, one per second.
+      const wait = isCalm() ? 1000 : 0;
+      const passed = now - before;
+      if (passed > wait) {
+        const by = isCalm() ? 1 : Math.min(0.1, (passed / 1000) * RUN.perSecond);
+        set({ position: (current().position + by) % RUN.last }, true);
+        before = now;
+      }
+      request = button.isConnected ? requestAnimationFrame(step) : undefined;
+    };
+    request = requestAnimationFrame(step);
+  };
+  label("Play", "M4 2v12l9-6z");
+  button.append(shape("svg", { viewBox: "0 0 16 16" }, icon));
+  button.addEventListener("click", () => (request === undefined ? play() : pause()));
+  const seen = new IntersectionObserver(([{ isIntersecting }]) => {
+    pause();
+    if (isIntersecting && !isCalm()) play();
+  });
+  const { host } = picture.getRootNode();
+  if (!host.isLinked) seen.observe(host);
+  for (const taken of ["pointerdown", "keydown"])
+    host.addEventListener(taken, (event) => {
+      seen.disconnect();
+      if (!event.composedPath().includes(button)) pause();
+    });
+  return button;
+}
+
+/** One clock: its dial and hand, and below it the numbers of its sine and its cosine. */
+function clock(cx, cy, radius, pair, [up, right]) {
+  const foot = cy + radius + 6;
+  const numbers = [up, right].map((value, n) => [
+    shape("rect", {
+      x: cx + (n - 1) * radius,
+      y: foot,
+      width: radius,
+      height: 10,
+      fill: shade(value),
+      class: "mapped",
+    }),
+    text(cx + (n - 0.5) * radius, foot + 26, show(value, 2), middle),
+  ]);
+  return [
+    text(cx, cy - radius - 6, `clock ${pair}`, middle),
+    shape("circle", { cx, cy, r: radius, class: "thin faint" }),
+    hand(cx, cy, radius, [right, up], { class: "hand", stroke: pairColor(pair) }),
+    ...numbers.flat(),
+  ];
+}
+
+/** The binary digits of a position, lowest first, under the clocks. */
+function digitRow(position, step, y) {
+  return Array.from({ length: 8 }, (_, bit) => {
+    const digit = (Math.floor(position) >> bit) & 1;
+    const x = (bit + 0.5) * step;
+    return [
+      shape("rect", { x: x - 13, y, width: 26, height: 26, class: digit ? "full" : "thin faint" }),
+      text(x, y + 18, digit, { ...middle, class: digit ? "on" : "" }),
+      text(x, y + 43, 2 ** bit, middle),
+    ];
+  });
+}
+
 FIGURES.clocks = {
-  play: ["position"],
-  runs: true,
-  compute: ({ d_model, base, position }) => ({
-    row: encode(1, d_model, base, paper, position),
-    wavelengths: omegas(d_model, base).map((frequency) => (2 * Math.PI) / frequency),
-  }),
-  build(picture, set) {
-    const label = "One clock for each pair, and its two numbers";
-    const { draw } = drawing(picture, label, 140, { class: "clocks" });
-    return ({ position }, { row, wavelengths }, width) => {
-      const step = width / (width < 560 ? 4 : 8);
-      const radius = Math.min(width < 900 ? 40 : 54, step * 0.46);
-      const grips = [];
-      const foot = width < 900 ? 106 : 138;
-      const clocks = Array.from({ length: row.length / 2 }, (_, pair) => {
-        const [down, right] = width < 560 ? [pair >> 2, pair % 4] : [0, pair];
-        const [cx, cy] = [(right + 0.5) * step, 140 * down + (foot + 18) / 2];
-        const tip = [row[2 * pair + 1], row[2 * pair]];
-        const frequency = (2 * Math.PI) / wavelengths[pair];
-        grips.push(
-          turning(cx, cy, radius, position * frequency, frequency, "position", (steps) =>
-            set({ position: Math.floor(position) + steps }),
-          ),
-        );
-        const cells = [0, 1].map((cosine) => [
-          shape("rect", {
-            x: cx + (cosine - 1) * radius,
-            y: 140 * down + foot,
-            width: radius,
-            height: 10,
-            fill: shade(row[2 * pair + cosine]),
-            class: "mapped",
-          }),
-          text(
-            cx + (cosine - 0.5) * radius,
-            140 * down + foot + 26,
-            show(row[2 * pair + cosine], 2),
-            middle,
-          ),
-        ]);
-        return [
-          text(cx, 140 * down + 16, `clock ${pair}`, middle),
-          shape("circle", { cx, cy, r: radius, class: "thin faint" }),
-          hand(cx, cy, radius, tip, { class: "accent", "data-field": "position" }),
-          ...cells.flat(),
-        ];
+  compute: ({ d_model, base, position }) => ({ row: encode(1, d_model, base, paper, position) }),
+  build(picture, set, current) {
+    const { svg, draw, grip } = drawing(picture, "One clock for each pair, and its two numbers", 300);
+    const centers = [];
+    const frequency = (pair) => omega(pair, current().d_model, current().base);
+    const grips = PAIRS.map((_, pair) => {
+      const take = () => {
+        const { position } = current();
+        return (angle) => set({ position: position + angle / frequency(pair) }, true);
+      };
+      return grip("position", turnable(() => centers[pair], take), () =>
+        set({ position: Math.round(current().position) }),
+      );
+    });
+    let button;
+    return ({ d_model, position, digits }, { row }, width) => {
+      if (!button) picture.append((button = player(picture, set, current)));
+      const columns = width < 560 ? 4 : 8;
+      const step = width / columns;
+      const radius = Math.round(Math.min(54, step * 0.44));
+      const down = 2 * radius + 62;
+      const drawn = Array.from({ length: d_model / 2 }, (_, pair) => {
+        const cx = ((pair % columns) + 0.5) * step;
+        const cy = Math.floor(pair / columns) * down + radius + 22;
+        const numbers = [row[2 * pair], row[2 * pair + 1]];
+        centers[pair] = [cx, cy];
+        if (pair < grips.length) hold(grips[pair], centers[pair], radius, numbers, frequency(pair));
+        return clock(cx, cy, radius, pair, numbers);
       });
-      draw(width, clocks.flat(), grips);
+      const clocks = Math.ceil(d_model / 2 / columns) * down;
+      const height = clocks + (digits === "on" ? 60 : 0);
+      svg.setAttribute("height", height);
+      draw(width, drawn, digits === "on" ? digitRow(position, Math.min(76, width / 8), clocks + 6) : []);
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     };
   },
-  say: (_, { wavelengths }) =>
-    `Position {position}. Below each clock are its sine (how high the tip is) and its cosine (how far right). ` +
-    `Clock 0 turns once in ${show(wavelengths[0], 2)} positions, clock ${wavelengths.length - 1} in ${group(Math.round(wavelengths.at(-1)))}.`,
+  say({ d_model, base }) {
+    const turns = [0, d_model / 2 - 1].map((pair) => (2 * Math.PI) / omega(pair, d_model, base));
+    return (
+      "Position {position}. Below each clock are its sine (how high the tip is) and its cosine (how far right). " +
+      `Clock 0 turns once in ${show(turns[0], 2)} positions, the last one in ${written(Math.round(turns[1]))}.`
+    );
+  },
 };
+
+/** Put a grip at the tip of a hand that can turn all the way round; a slower one has none. */
+function hold(grip, [cx, cy], radius, [up, right], frequency) {
+  grip.toggleAttribute("hidden", frequency * RUN.last < 2 * Math.PI);
+  place(grip, { cx: cx + radius * right, cy: cy - radius * up });
+}

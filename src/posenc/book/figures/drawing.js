@@ -38,97 +38,88 @@ const maker = (kind) => (name, attributes = {}, ...children) => {
 const element = maker("1999/xhtml");
 const shape = maker("2000/svg");
 
+/** The color of a pair, from fast to slow; wide encodings repeat the last. */
+const pairColor = (pair) => PAIRS[Math.min(pair, PAIRS.length - 1)];
+
 const text = (x, y, words, attributes) => shape("text", { x, y, ...attributes }, words);
+const line = (attributes) => shape("line", attributes);
 const middle = { "text-anchor": "middle" };
 const end = { "text-anchor": "end" };
 const round = (x) => Math.round(10 * x) / 10;
+const clamp = (low, number, high) => Math.max(low, Math.min(high, number));
 const path = (places, attributes) => {
   const points = places.map(([x, y]) => `${round(x)},${round(y)}`).join(" ");
   return shape("polyline", { points, ...attributes });
 };
 const level = (from, to, y, attributes) => path([[from, y], [to, y]], attributes);
-const corner = (x0, y0, x1, y1) => path([[x0, y1], [x0, y0], [x1, y0]], { class: "thin axes" });
+const place = (node, attributes) => {
+  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+};
 
 const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");
-const grouping = new Intl.NumberFormat("en", { maximumFractionDigits: 20 });
-const group = (x) => grouping.format(x).replaceAll(",", " ");
-/** A field's value in words. */
-const written = (value) => (typeof value === "number" ? group(value).replace("-", "−") : value);
+/** A field's value in words; a fraction is a position between two others. */
+const written = (value) => {
+  if (typeof value !== "number") return value;
+  return Number.isInteger(value) ? value.toLocaleString("en").replace("-", "−") : show(value, 1);
+};
 
-/**
- * Add an SVG as wide as its container: its height, and a function that draws into it. Each grip is
- * [x, y, field, move, radius]: a pointer near (x, y) takes hold of it, and move(x, y) follows it.
- */
-function drawing(picture, label, height, attributes = { height }) {
-  const svg = shape("svg", { role: "img", "aria-label": label, ...attributes });
+/** Add an SVG as wide as its container: what is drawn into it can be replaced, grips on top stay. */
+function drawing(picture, label, height) {
+  const svg = shape("svg", { role: "img", "aria-label": label, height });
+  const scene = shape("g");
+  svg.append(scene);
   picture.append(svg);
-  let grips = [];
-  let held = -1;
-  const place = ({ clientX, clientY }) => {
-    const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
-    return [x, y];
+  const draw = (width, ...children) => {
+    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    scene.replaceChildren(...children.flat(2));
   };
-  const nearest = (event) => {
-    const [x, y] = place(event);
-    const far = grips.map((grip) => Math.hypot(grip[0] - x, grip[1] - y));
-    return far.indexOf(Math.min(24, ...far));
+  /** A grip, which `take` lets a pointer drag, as in `draggable`; placed by its cx and cy. */
+  const grip = (field, take, drop) => {
+    const circle = shape("circle", { r: 8, class: "grip", "data-field": field });
+    svg.append(circle);
+    draggable(circle, svg, take, drop);
+    return circle;
   };
-  const touched = (event) => nearest(event.touches[0]) >= 0 && event.preventDefault(); // no scroll
-  svg.addEventListener("touchstart", touched, { passive: false });
-  svg.addEventListener("pointerdown", (event) => {
-    held = nearest(event);
-    if (held >= 0) svg.setPointerCapture(event.pointerId);
-  });
-  svg.addEventListener("pointermove", (event) => held >= 0 && grips[held]?.[3](...place(event)));
-  svg.addEventListener("lostpointercapture", () => (held = -1));
-  const draw = (width, children, taken = []) => {
-    const down = attributes.height ?? svg.clientHeight; // else CSS sets it, by width
-    svg.setAttribute("viewBox", `0 0 ${width} ${down}`);
-    grips = taken;
-    const dots = grips.map(([cx, cy, field, , r = 7]) =>
-      shape("circle", { cx, cy, r, class: "grip", "data-field": field }),
-    );
-    svg.replaceChildren(...children.flat(), ...dots);
-  };
-  return { height, draw };
+  return { svg, height, draw, grip };
 }
 
-/** Axes from 0 to `right` and from -top to top: the scales and their elements. */
-function axes(width, height, above, right, top, label) {
+/** Axes from 0 to `right` and from `bottom` to `top`: the scales and their elements. */
+function axes(width, height, above, right, [bottom, top], label) {
   const [x0, x1, y0, y1] = [34, width - 12, height - 36, above];
   const x = (value) => x0 + (value / right) * (x1 - x0);
-  const y = (value) => y0 + ((value + top) / (2 * top)) * (y1 - y0);
-  const sizes = Array.from({ length: 30 }, (_, n) => [1, 2, 5][n % 3] * 10 ** Math.floor(n / 3));
+  const y = (value) => y0 + ((value - bottom) / (top - bottom)) * (y1 - y0);
+  const sizes = [1, 2, 5, 10, 20, 50, 100];
   const step = sizes.find((size) => right / size <= 7);
   const ticks = Array.from({ length: Math.floor(right / step) + 1 }, (_, n) =>
-    text(x(n * step), y0 + 16, group(n * step), { ...middle, class: "tick" }),
+    text(x(n * step), y0 + 16, n * step, { ...middle, class: "tick" }),
   );
-  for (const tick of [-top, 0, top]) ticks.push(text(x0 - 6, y(tick) + 4, show(tick, 0), end));
-  const zero = level(x0, x1, y(0), { class: "thin faint" });
+  const levels = [...new Set([bottom, 0, top])].flatMap((value) => [
+    text(x0 - 6, y(value) + 4, show(value, 0), end),
+    level(x0, x1, y(value), { class: "thin grid" }),
+  ]);
   const name = text((x0 + x1) / 2, height - 4, label, middle);
-  return { x, y, frame: [corner(x0, y0, x1, y1), zero, ...ticks, name] };
+  return { x, y, frame: [...levels, ...ticks, name] };
 }
 
 /** A clock hand from (cx, cy) toward a point of the unit circle. */
 function hand(cx, cy, radius, [right, up], attributes) {
   const tip = { x2: cx + radius * right, y2: cy - radius * up };
-  return shape("line", { x1: cx, y1: cy, ...tip, ...attributes });
+  return line({ x1: cx, y1: cy, ...tip, ...attributes });
 }
 
-/** A grip at the tip of a hand that turns by `frequency` per step; it reports whole steps. */
-function turning(cx, cy, radius, angle, frequency, field, moved) {
-  const tip = [cx + radius * Math.cos(angle), cy - radius * Math.sin(angle)];
-  const move = (x, y) => {
-    const turn = Math.atan2(cy - y, x - cx) - angle;
-    moved(Math.round((turn - 2 * Math.PI * Math.round(turn / (2 * Math.PI))) / frequency));
-  };
-  return [...tip, field, move, Math.min(7, radius / 6)];
+/** An angle, less whole turns, from -π to π. */
+const wrapped = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
+/** A circular sector, counterclockwise for a positive turn, as the data of a path. */
+function sector(cx, cy, radius, from, turn) {
+  const tip = (angle) => `${round(cx + radius * Math.cos(angle))},${round(cy - radius * Math.sin(angle))}`;
+  const [large, clockwise] = [Math.abs(turn) > Math.PI ? 1 : 0, turn < 0 ? 1 : 0];
+  return `M${cx},${cy}L${tip(from)}A${radius},${radius} 0 ${large} ${clockwise} ${tip(from + turn)}Z`;
 }
 
 /**
  * The figures, one per file. A figure has `compute` (state → values), `build`, which creates the
  * picture once and returns the function that draws values into it, and `say` (what it shows).
- * `play` names the fields that the buttons step; a figure that `runs` plays automatically while in
- * view, and animates between steps. The Python class defines the controls and their limits.
+ * `grips` names fields that are moved in the picture, so that they need no slider. Python has the
+ * fields and their limits.
  */
 const FIGURES = {};

@@ -17,5 +17,3 @@ function encode(length, d, base, column = paper, start = 0) {
   }
   return table;
 }
-
-const point = (angle) => [Math.sin(angle), Math.cos(angle)];

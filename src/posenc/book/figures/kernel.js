@@ -1,36 +1,49 @@
+// The dot product of two encodings by their offset.
+
+const OFFSETS = Array.from({ length: 128 }, (_, offset) => offset);
+
 FIGURES.kernel = {
   /** Products by offset, and the offsets that look nearer than 1, nearest first. */
-  compute({ d_model, base, seq_len }) {
+  compute({ d_model, base }) {
     const frequencies = omegas(d_model, base);
-    const products = Array.from({ length: seq_len }, (_, offset) =>
+    const products = OFFSETS.map((offset) =>
       frequencies.reduce((sum, frequency) => sum + Math.cos(frequency * offset), 0),
     );
-    const nearer = [...products.keys()].filter(
-      (offset) => offset > 1 && products[offset] > products[1],
-    );
+    const nearer = OFFSETS.filter((offset) => offset > 1 && products[offset] > products[1]);
     return { products, nearer: nearer.sort((a, b) => products[b] - products[a]) };
   },
-  build(picture, set) {
-    const { height, draw } = drawing(picture, "Product of two encodings, by their offset", 250);
-    return ({ d_model, seq_len, offset }, { products, nearer }, width) => {
-      const { x, y, frame } = axes(width, height, 24, seq_len - 1, d_model / 2, "offset φ");
+  build(picture, set, current) {
+    const { height, draw, grip } = drawing(picture, "Dot product of two encodings, by their offset", 250);
+    let unit;
+    const dot = grip(
+      "offset",
+      (from) => {
+        const { offset } = current();
+        return (to) => set({ offset: offset + (to - from) / unit }, true);
+      },
+      () => set({ offset: Math.round(current().offset) }),
+    );
+    return ({ d_model, base, offset }, { products, nearer }, width) => {
+      const limits = [-d_model / 2, d_model / 2];
+      const { x, y, frame } = axes(width, height, 24, OFFSETS.length - 1, limits, "offset");
       const apart = (n) => n === nearer[0] || Math.abs(x(n) - x(nearer[0])) > 24;
-      const place = [x(offset), y(products[offset])];
-      const pick = (at) => set({ offset: Math.round((at - x(0)) / (x(1) - x(0))) });
-      const drawn = [
+      unit = x(1) - x(0);
+      draw(
+        width,
         frame,
-        level(x(0), x(seq_len - 1), y(products[1]), { class: "thin", "stroke-dasharray": "4 4" }),
-        path(products.map((product, n) => [x(n), y(product)]), { stroke: LINES[0] }),
-        nearer.map((n) => shape("circle", { cx: x(n), cy: y(products[n]), r: 5, fill: LINES[1] })),
+        level(x(0), x(127), y(products[1]), { class: "thin", "stroke-dasharray": "4 4" }),
+        path(products.map((product, n) => [x(n), y(product)]), { class: "curve" }),
+        nearer.map((n) => shape("circle", { cx: x(n), cy: y(products[n]), r: 5, fill: LINES[3] })),
         nearer.slice(0, 2).filter(apart).map((n) => text(x(n), y(products[n]) - 9, n, middle)),
-      ];
-      draw(width, drawn, [[...place, "offset", pick]]);
+      );
+      const product = omegas(d_model, base).reduce((sum, one) => sum + Math.cos(one * offset), 0);
+      place(dot, { cx: x(offset), cy: y(product) });
     };
   },
   say({ d_model, offset }, { products, nearer }) {
     const more = nearer.length > 6 ? ` and ${nearer.length - 6} more` : "";
     return (
-      `PE(k)·PE(k + {offset}) = ${show(products[offset])}, of at most ${d_model / 2}. ` +
+      `PE(k) · PE(k + {offset}) = ${show(products[Math.round(offset)])}, of at most ${d_model / 2}. ` +
       (nearer.length
         ? `Nearer than the next position: ${nearer.slice(0, 6).join(", ")}${more}.`
         : "No offset looks nearer than the next position, 1.")

@@ -62,6 +62,22 @@ function draggable(element, svg, take, drop) {
   });
 }
 
+/** Let a pointer turn a hand about a center; what `take` returns gets the angle, whole turns included. */
+function turnable(center, take) {
+  return (x, y) => {
+    const [cx, cy] = center();
+    const angleOf = (right, down) => Math.atan2(cy - down, right - cx);
+    const turn = take();
+    let [last, total] = [angleOf(x, y), 0];
+    return (nextX, nextY) => {
+      const angle = angleOf(nextX, nextY);
+      total += wrapped(angle - last);
+      last = angle;
+      turn(total);
+    };
+  };
+}
+
 const KEY_STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -4, PageUp: 4 };
 
 /** Let the arrow keys move an element by whole steps. */

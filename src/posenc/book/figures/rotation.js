@@ -1,50 +1,65 @@
+// One clock before and after a shift, from position 0 and from another position.
+
+const point = (angle) => [Math.cos(angle), Math.sin(angle)];
+
+/** The turn from one hand to the other: a wedge, or a spiral beyond a full turn. */
+function turnMark(cx, cy, radius, from, theta, fill) {
+  if (Math.abs(theta) < 2 * Math.PI)
+    return shape("path", { d: sector(cx, cy, round(radius * 0.5), from, theta), fill, "fill-opacity": 0.4 });
+  const spiral = Array.from({ length: 401 }, (_, n) => {
+    const [right, up] = point(from + (theta * n) / 400);
+    const size = radius * (0.2 + (0.5 * n) / 400);
+    return [cx + size * right, cy - size * up];
+  });
+  return path(spiral, { stroke: fill });
+}
+
 FIGURES.rotation = {
-  compute({ d_model, base, pair, position, offset }) {
-    const frequency = omega(pair, d_model, base);
-    const theta = frequency * offset;
-    return { theta, from: point(position * frequency), to: point((position + offset) * frequency) };
+  compute({ base, pair, position, offset }) {
+    const frequency = omega(pair, 16, base);
+    return { theta: frequency * offset, frequency };
   },
-  build(picture, set) {
-    const { draw } = drawing(picture, "One pair before and after a shift, from 0 and from k", 240);
-    return ({ d_model, base, pair, position, offset }, { theta, from, to }, width) => {
+  build(picture, set, current) {
+    const { draw, grip, height } = drawing(picture, "One clock before and after a shift", 240);
+    let geometry;
+    const frequency = () => omega(current().pair, 16, current().base);
+    /** A grip that turns the hand of a field, in the left dial or the right one. */
+    const turning = (field, side) => {
+      const take = () => {
+        const start = current()[field];
+        return (angle) => set({ [field]: start + angle / frequency() }, true);
+      };
+      return grip(field, turnable(() => geometry.centers[side], take), () =>
+        set({ [field]: Math.round(current()[field]) }),
+      );
+    };
+    const grips = [turning("offset", 0), turning("offset", 1), turning("position", 1)];
+    return ({ pair, position, offset }, { theta, frequency: speed }, width) => {
       const radius = Math.min(96, width / 4 - 14);
-      const frequency = omega(pair, d_model, base);
-      const start = position * frequency;
-      const circle = (cx, k, angle, before, after) => {
-        const field = k === position ? "position" : "";
-        const arc = Array.from({ length: 201 }, (_, n) => {
-          const [up, right] = point(angle + (theta * n) / 200);
-          const size = radius * (0.35 + (0.4 * n) / 200);
-          return [cx + size * right, 104 - size * up];
-        });
+      const centers = [1, 3].map((quarter) => [(quarter * width) / 4, 104]);
+      geometry = { centers };
+      const dial = ([cx, cy], start) => {
+        const from = start * speed;
         return [
-          shape("circle", { cx, cy: 104, r: radius, class: "thin faint" }),
-          hand(cx, 104, radius, before.toReversed(), { stroke: LINES[1], "data-field": field }),
-          hand(cx, 104, radius, after.toReversed(), { class: "accent", "data-field": "offset" }),
-          path(arc, { class: "thin" }),
-          text(cx, 132 + radius, `${k} to ${show(k + offset, 0)}`, middle),
+          shape("circle", { cx, cy, r: radius, class: "thin faint" }),
+          turnMark(cx, cy, radius, from, theta, pairColor(pair)),
+          hand(cx, cy, radius, point(from), { class: "hand thin", "data-field": start ? "position" : "" }),
+          hand(cx, cy, radius, point(from + theta), { class: "hand", stroke: pairColor(pair), "data-field": "offset" }),
+          text(cx, cy + radius + 28, `${written(start)} to ${written(start + offset)}`, middle),
         ];
       };
-      const drawn = [
-        circle(width / 4, 0, 0, [0, 1], point(theta)),
-        circle((3 * width) / 4, position, start, from, to),
-      ];
-      const grip = (cx, angle, field, value) =>
-        turning(cx, 104, radius, angle, frequency, field, (steps) =>
-          set({ [field]: value + steps }),
-        );
-      draw(width, drawn, [
-        grip(width / 4, theta, "offset", offset),
-        grip((3 * width) / 4, start + theta, "offset", offset),
-        grip((3 * width) / 4, start, "position", position),
-      ]);
+      draw(width, dial(centers[0], 0), dial(centers[1], position));
+      const angles = [theta, position * speed + theta, position * speed];
+      angles.forEach((angle, n) => {
+        const [cx, cy] = centers[Math.min(n, 1)];
+        const [right, up] = point(angle);
+        place(grips[n], { cx: cx + radius * right, cy: cy - radius * up });
+        // A hand that the limits hardly let turn isn't dragged: a touch would throw it to the end.
+        grips[n].toggleAttribute("hidden", speed * 64 < Math.PI);
+      });
     };
   },
-  say({ position, offset }, { theta, from, to }) {
-    const [before, after] = [from, to].map((pair) => `(${pair.map((x) => show(x)).join(", ")})`);
-    return (
-      `Pair {pair} at {position} is ${before}, at ${show(position + offset, 0)} it is ${after}. ` +
-      `From 0 or from {position}, it turns by ω·φ = ${show(theta)} rad = ${show((theta * 180) / Math.PI, 1)}°. Cosine across, sine upwards.`
-    );
-  },
+  say: (_, { theta }) =>
+    `Clock {pair}, moved on by {offset}, turns by θ = ${show(theta)} rad = ${show((theta * 180) / Math.PI, 1)}°, ` +
+    "from 0 or from {position}. Cosine across, sine upwards.",
 };

@@ -1,3 +1,5 @@
+// The wavelengths of a rotary encoding, as trained and stretched for longer texts.
+
 FIGURES.stretch = {
   /** Wavelengths, and how many pairs never finished a turn, and how many meet new angles. */
   compute(state) {
@@ -15,47 +17,58 @@ FIGURES.stretch = {
       beyond: beyond.length,
     };
   },
-  build(picture, set) {
-    const { height, draw } = drawing(picture, "Wavelength of each pair, in training and now", 260);
+  build(picture, set, current) {
+    const { height, draw, grip } = drawing(picture, "Wavelength of each pair, in training and now", 260);
+    let lengthAt;
+    /** A grip that follows the pointer up and down to another length. */
+    const lengthGrip = (field, valueOf) =>
+      grip(
+        field,
+        () => (_, y) => set({ [field]: valueOf(lengthAt(y)) }, true),
+        () => set({ [field]: Math.round(current()[field]) }),
+      );
+    const wanted = lengthGrip("factor", (length) => length / current().trained);
+    const known = lengthGrip("trained", (length) => length);
     return ({ trained, factor }, { before, after }, width) => {
       const [x0, x1, y0, y1] = [80, width - 12, height - 36, 14];
       const top = Math.ceil(Math.log10(Math.max(...after, factor * trained)));
       const x = (pair) => x0 + (pair / (before.length - 1)) * (x1 - x0);
       const y = (length) => y0 - (Math.log10(length) / top) * (y0 - y1);
-      const line = (lengths) => lengths.map((length, pair) => [x(pair), y(length)]);
-      const ticks = [];
-      for (let power = 0; power <= top; power += 2)
-        ticks.push(text(x0 - 6, y(10 ** power) + 4, group(10 ** power), { ...end, class: "tick" }));
-      const length = (down) => 10 ** ((top * (y0 - down)) / (y0 - y1));
-      const drawn = [
-        corner(x0, y0, x1, y1),
-        ticks,
+      lengthAt = (down) => 10 ** ((top * (y0 - down)) / (y0 - y1));
+      const curve = (lengths) => lengths.map((length, pair) => [x(pair), y(length)]);
+      const powers = Array.from({ length: Math.floor(top / 2) + 1 }, (_, n) => 100 ** n);
+      draw(
+        width,
+        level(x0, x1, y0, { class: "thin grid" }),
+        powers.map((power) => text(x0 - 6, y(power) + 4, written(power), { ...end, class: "tick" })),
         text(x0, y0 + 16, 0, middle),
         text(x1, y0 + 16, before.length - 1, middle),
         text((x0 + x1) / 2, height - 4, "pair i", middle),
         level(x0, x1, y(trained), { class: "thin", "data-field": "trained" }),
-        text(x0 + 6, y(trained) + 16, `trained: ${group(trained)}`, { "data-field": "trained" }),
-        level(x0, x1, y(factor * trained), { stroke: LINES[1], "data-field": "factor" }),
-        text(x0 + 6, y(factor * trained) - 6, `wanted: ${group(factor * trained)}`, {
-          "data-field": "factor",
-        }),
-        path(line(before), { stroke: LINES[0], "stroke-dasharray": "5 4" }),
-        path(line(after), { stroke: LINES[0] }),
-      ];
-      const wanted = (_, down) => set({ factor: Math.round(length(down) / trained) });
-      const known = (_, down) => set({ trained: Math.round(length(down)) });
-      draw(width, drawn, [
-        [x1 - 60, y(factor * trained), "factor", wanted],
-        [x1 - 20, y(trained), "trained", known],
-      ]);
+        text(x0 + 6, y(trained) + 16, `trained: ${written(Math.round(trained))}`, { "data-field": "trained" }),
+        level(x0, x1, y(factor * trained), { class: "longer-line", "data-field": "factor" }),
+        text(x0 + 6, y(factor * trained) - 6, `wanted: ${written(Math.round(factor * trained))}`, { "data-field": "factor" }),
+        path(curve(before), { class: "curve", "stroke-dasharray": "5 4" }),
+        path(curve(after), { class: "curve" }),
+      );
+      place(wanted, { cx: x1 - 60, cy: y(factor * trained) });
+      place(known, { cx: x1 - 20, cy: y(trained) });
     };
   },
   say({ rule }, { before, after, unfinished, beyond }) {
     const last = before.length - 1;
     const slower = [0, last].map((pair) => show(after[pair] / before[pair], 2));
     return (
-      `{rule|${FIELDS.stretch.rule.options[rule]}}. The first pair is slower by ${slower[0]}, the last by ` +
+      `{rule|${RULE_SAYS[rule]}}. The first pair is slower by ${slower[0]}, the last by ` +
       `${slower[1]}. Of ${unfinished} pairs that never finished a turn, ${beyond} meet new angles.`
     );
   },
+};
+
+const RULE_SAYS = {
+  "as trained": "The frequencies of training",
+  interpolation: "Interpolation: every frequency divided by s",
+  "NTK-aware": "NTK-aware: the base times s^(d/(d − 2))",
+  YaRN: "YaRN: by parts, over the number of a pair",
+  llama3: "llama3: by parts, over the turns of a pair",
 };

@@ -1,31 +1,38 @@
 /** Variants of the paper's table, by convention or by mistake, under their names in Python. */
 const VARIANTS = {
   halves: {
+    what: "sines first, then cosines",
     verdict: "a convention: the same columns in another order",
     column: (j, d) => [(2 * (j % (d / 2))) / d, j >= d / 2],
   },
   "cosine first": {
+    what: "cosine before sine",
     verdict: "a convention: the same columns in another order",
     column: (j, d) => [(2 * (j >> 1)) / d, 1 - (j % 2)],
   },
   "from 1": {
+    what: "positions counted from 1",
     verdict: "a convention: every row is moved up by one",
     column: paper,
     start: 1,
   },
   "minus 1": {
+    what: "exponent i/(d/2 − 1)",
     verdict: "a convention: other frequencies, the last one exactly 1/n",
     column: (j, d) => [(j >> 1) / (d / 2 - 1), j % 2],
   },
   "all ones": {
+    what: "exponent 0",
     verdict: "a bug: one pair, d/2 times over",
     column: (j) => [0, j % 2],
   },
   "dimension for pair": {
+    what: "exponent 2j/d, with the column j",
     verdict: "a bug: no sine has its cosine, and rows differ in length",
     column: (j, d) => [(2 * j) / d, j % 2],
   },
   "own exponent": {
+    what: "exponent j/d, with the column j",
     verdict: "a bug: each cosine is slower than its sine",
     column: (j, d) => [j / d, j % 2],
   },
@@ -55,6 +62,6 @@ FIGURES.switch = {
   },
   say({ variant }, { difference }) {
     const largest = difference.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-    return `{variant|${FIELDS.switch.variant.options[variant]}}: ${VARIANTS[variant].verdict}. Largest difference: ${show(largest)}.`;
+    return `{variant|${VARIANTS[variant].what}}: ${VARIANTS[variant].verdict}. Largest difference: ${show(largest)}.`;
   },
 };

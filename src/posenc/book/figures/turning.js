@@ -47,10 +47,6 @@ function attention({ query, key, method, base, rule }) {
 }
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-const clamp = (low, number, high) => Math.max(low, Math.min(high, number));
-/** An angle, less whole turns, from -π to π. */
-const wrapped = (angle) => angle - 2 * Math.PI * Math.round(angle / (2 * Math.PI));
-
 /** How far each pair's angle exceeds those of training. */
 const excess = ({ hands, seen }) =>
   seen.map((most, pair) =>
@@ -89,18 +85,6 @@ function ruler(width) {
       ]),
   };
 }
-
-/** A circular sector, as the data of a path. */
-function sector(cx, cy, radius, from, turn) {
-  const tip = (angle) => `${round(cx + radius * Math.cos(angle))},${round(cy - radius * Math.sin(angle))}`;
-  const sweep = turn < 0 ? 1 : 0;
-  return `M${cx},${cy}L${tip(from)}A${radius},${radius} 0 0 ${sweep} ${tip(from + turn)}Z`;
-}
-
-const place = (node, attributes) => {
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
-};
-const line = (attributes) => shape("line", attributes);
 
 /** Words on the ruler, with the two that can be moved, and the bracket that moves both. */
 function sentence(svg, set, current) {
@@ -211,6 +195,8 @@ function dials(svg) {
     svg.append(shape("g", { class: "dial", "aria-hidden": "true" }, ...Object.values(parts)));
     return { color, ...parts };
   });
+  const speeds = ["fastest", "slowest"].map((speed) => text(0, 0, speed, { ...middle, class: "soft" }));
+  svg.append(...speeds);
   const centers = [];
   let radius;
   const arrange = (width, top, height) => {
@@ -223,6 +209,10 @@ function dials(svg) {
       centers[pair] = [cx, cy];
       place(rim, { cx, cy, r: radius });
       place(cosine, { x: cx, y: cy + radius + 16 });
+    });
+    speeds.forEach((label, n) => {
+      const x = n ? width - across / 2 : across / 2;
+      place(label, { x, y: top + 2 * radius + 36, visibility: rows === 1 ? "visible" : "hidden" });
     });
   };
   const point = (hand, [cx, cy], angle, length) =>
@@ -431,11 +421,14 @@ FIGURES.turning = {
     const clocks = dials(svg);
     const scores = chart(svg, set, current);
     const paint = easing((shown) => {
+      const isFar = Math.abs(shown.query[0] - shown.key[0]) >= HEAD.trained || latest.rule !== "as trained";
+      svg.classList.toggle("far", isFar);
       words.paint(shown.query, shown.key);
       clocks.paint(shown);
       scores.paint(shown);
     });
     let arranged;
+    let latest;
     let rested;
     const arrange = (width) => {
       const height = svg.clientHeight;
@@ -448,7 +441,7 @@ FIGURES.turning = {
       arranged = width;
     };
     return (state, values, width, passing) => {
-      if (!width) return;
+      latest = state;
       const isNew = arranged !== width;
       if (isNew) arrange(width);
       paint(flat(state, values), isNew || passing);

@@ -1,4 +1,5 @@
 // Three words of width 4, and attention whose queries, keys and values are the words themselves.
+
 const EMBEDDED = { dog: [2, 0, 0, 1], bites: [0, 1, 1, 0], man: [1, 1, 0, 0] };
 const FIRST = Object.keys(EMBEDDED);
 
@@ -11,12 +12,27 @@ function attend(words, positions) {
     return scores.map((score) => score / scores.reduce((sum, other) => sum + other));
   });
   const outputs = weights.map((row) =>
-    FIRST.concat(0).map((_, j) => row.reduce((sum, weight, m) => sum + weight * rows[m][j], 0)),
+    [0, 1, 2, 3].map((j) => row.reduce((sum, weight, m) => sum + weight * rows[m][j], 0)),
   );
   return { weights, outputs };
 }
 
+/** A word that can be dragged, and the four colored cells of its output, which go with it. */
+function wordCard(svg, word) {
+  const label = { role: "slider", tabindex: 0, "aria-label": word, "aria-valuemin": 1, "aria-valuemax": 3 };
+  const back = shape("rect", { x: -50, y: 10, width: 100, height: 38, rx: 6 });
+  const card = shape("g", { class: "card", ...label }, back, text(0, 36, word, middle));
+  const cells = [0, 1, 2, 3].map((n) =>
+    shape("rect", { x: 26 * n - 52, y: 150, width: 25, height: 30, class: "mapped" }),
+  );
+  const change = text(0, 200, "", { ...middle, class: "soft" });
+  const group = shape("g", {}, card, ...cells, change);
+  svg.append(group);
+  return { card, cells, change, group };
+}
+
 FIGURES.words = {
+  grips: ["order"],
   compute({ order, positions }) {
     const words = order.split(" ");
     const { weights, outputs } = attend(words, positions);
@@ -26,62 +42,79 @@ FIGURES.words = {
     );
     return { weights: weights.flat(), outputs: outputs.flat(), changes };
   },
-  build(picture, set) {
-    const sentence = element("div", { class: "tiles" });
-    const table = element("table", { "aria-label": "Attention weights and outputs" });
-    picture.append(sentence, table);
-    let words;
-    /** Move a word to another place. */
-    const move = (word, to) => {
-      const others = words.filter((other) => other !== word);
-      set({ order: others.toSpliced(Math.max(0, Math.min(2, to)), 0, word).join(" ") });
+  build(picture, set, current) {
+    const { svg, draw } = drawing(picture, "Three words, what each attends to, and its output", 210);
+    svg.setAttribute("role", "group");
+    const cards = FIRST.map((word) => wordCard(svg, word));
+    const slotOf = (word) => current().order.split(" ").indexOf(word);
+    const move = (word, slot) => {
+      const others = current().order.split(" ").filter((other) => other !== word);
+      set({ order: others.toSpliced(clamp(0, slot, 2), 0, word).join(" ") });
     };
-    const tiles = FIRST.map((word) => {
-      const tile = element("button", { type: "button", class: "tile" }, word);
-      tile.addEventListener("keydown", ({ key }) => {
-        const by = { ArrowLeft: -1, ArrowRight: 1 }[key];
-        if (by) move(word, words.indexOf(word) + by);
-      });
-      tile.addEventListener("pointerdown", ({ pointerId }) => tile.setPointerCapture(pointerId));
-      tile.addEventListener("pointermove", ({ clientX, pointerId }) => {
-        const { left, width } = sentence.getBoundingClientRect();
-        const to = Math.floor((3 * (clientX - left)) / width);
-        if (tile.hasPointerCapture(pointerId) && to !== words.indexOf(word)) move(word, to);
-      });
-      sentence.append(tile);
-      return tile;
-    });
-    const cells = (numbers, scale) =>
-      numbers.map((x) => element("td", { style: `background: ${shade(x / scale)}` }, show(x, 2)));
-    return ({ order }, { weights, outputs }) => {
-      words = order.split(" ");
-      for (const [n, word] of FIRST.entries()) {
-        const k = words.indexOf(word);
-        tiles[n].style.order = k;
-        tiles[n].setAttribute("aria-label", `${word}, word ${k + 1} of 3: arrow keys move it`);
-      }
-      const heads = words.map((word) => element("th", { scope: "col" }, word));
-      const output = element("th", { scope: "col", colspan: 4 }, "output");
-      table.replaceChildren(
-        element("tr", {}, element("td", {}, "attends to"), ...heads, element("td"), output),
-        ...words.map((word, k) => {
-          const head = element("th", { scope: "row" }, word);
-          const row = cells(weights.slice(3 * k, 3 * k + 3), 1.7);
-          row.push(element("td"), ...cells(outputs.slice(4 * k, 4 * k + 4), 5));
-          return element("tr", {}, head, ...row);
-        }),
+    let step;
+    let held; // the word under the pointer, and how far it is from its slot
+    FIRST.forEach((word, n) => {
+      steppable(cards[n].card, (by) => move(word, slotOf(word) + by));
+      draggable(
+        cards[n].card,
+        svg,
+        (from) => {
+          const start = slotOf(word);
+          return (to) => {
+            const slot = clamp(0, start + (to - from) / step, 2);
+            held = { word, slot };
+            move(word, Math.round(slot));
+          };
+        },
+        () => {
+          held = undefined;
+          set({});
+        },
       );
+    });
+    const paint = easing(({ slots, weights, outputs, changes }) => {
+      const at = (n) => ((held?.word === FIRST[n] ? held.slot : slots[n]) + 0.5) * step;
+      // The thicker a line, the more of a word goes into an output.
+      const lines = FIRST.flatMap((_, to) =>
+        FIRST.map((_, from) =>
+          line({
+            x1: at(from),
+            y1: 50,
+            x2: at(to),
+            y2: 146,
+            class: "weight",
+            style: `stroke-width: ${round(16 * weights[3 * to + from])}px`,
+          }),
+        ),
+      );
+      draw(3 * step, lines);
+      cards.forEach(({ cells, change, group }, n) => {
+        group.style.transform = `translateX(${round(at(n))}px)`;
+        cells.forEach((cell, j) => cell.setAttribute("fill", shade(outputs[4 * n + j] / 5)));
+        change.textContent = changes[n] < 0.005 ? "the same output" : `changed by ${show(changes[n], 2)}`;
+      });
+    });
+    let drawnWidth;
+    return ({ order }, values, width) => {
+      step = width / 3;
+      const words = order.split(" ");
+      const slots = FIRST.map((word) => words.indexOf(word));
+      slots.forEach((slot, n) =>
+        place(cards[n].card, { "aria-valuenow": slot + 1, "aria-valuetext": `word ${slot + 1} of 3` }),
+      );
+      const byWord = (list, size) =>
+        FIRST.flatMap((word) => list.slice(size * words.indexOf(word), size * (words.indexOf(word) + 1)));
+      const rows = byWord(values.weights, 3);
+      const weights = [0, 1, 2].flatMap((n) => byWord(rows.slice(3 * n, 3 * n + 3), 1));
+      const shown = { slots, weights, outputs: byWord(values.outputs, 4), changes: values.changes };
+      paint(shown, drawnWidth !== width);
+      drawnWidth = width;
     };
   },
-  say({ order }, { changes }) {
-    const start = "Positions {positions}, “{order}”. ";
+  say({ order, positions }, { changes }) {
+    const start = `With positions {positions}, “${order}”. `;
     if (order === FIRST.join(" ")) return `${start}Move a word, and compare its output.`;
-    const moved = FIRST.map((word, n) => `${word} ${show(changes[n], 2)}`).join(", ");
-    return (
-      `${start}Largest change of each output from “${FIRST.join(" ")}”: ${moved}. ` +
-      (Math.max(...changes) < 1e-9
-        ? "Each output has only moved with its word."
-        : "The order counts.")
-    );
+    if (Math.max(...changes) < 1e-9) return `${start}Each output has only moved with its word: the order doesn’t count.`;
+    return `${start}The outputs have changed: the order counts.`;
   },
 };

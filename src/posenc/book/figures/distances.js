@@ -1,0 +1,54 @@
+// How far all positions are from one, as binary digits and as pairs: digits jump, pairs don't.
+
+const LINE = Array.from({ length: 64 }, (_, k) => k);
+
+FIGURES.distances = {
+  compute({ d_model, base, position }) {
+    const here = Math.round(position);
+    const flips = (k) => (k ^ here).toString(2).replaceAll("0", "").length;
+    const frequencies = omegas(d_model, base);
+    // Two hands, apart by an angle, have tips 2 sin(angle / 2) apart.
+    const chord = (offset) =>
+      Math.hypot(...frequencies.map((frequency) => 2 * Math.sin((frequency * offset) / 2)));
+    return {
+      digits: LINE.map((k) => Math.sqrt(flips(k))),
+      pairs: LINE.map((k) => chord(k - position)),
+    };
+  },
+  build(picture, set, current) {
+    const { height, draw, grip } = drawing(picture, "Distance of all positions from one", 260);
+    let unit;
+    const dot = grip(
+      "position",
+      (from) => {
+        const { position } = current();
+        return (to) => set({ position: position + (to - from) / unit }, true);
+      },
+      () => set({ position: Math.round(current().position) }),
+    );
+    return ({ d_model, position }, { digits, pairs }, width) => {
+      const { x, y, frame } = axes(width, height, 30, 63, [0, Math.ceil(Math.sqrt(2 * d_model))], "position");
+      unit = x(1) - x(0);
+      const [bits, hands] = [digits, pairs].map((far) => far.map((distance, k) => [x(k), y(distance)]));
+      draw(
+        width,
+        frame,
+        path(bits, { stroke: LINES[3] }),
+        bits.map(([cx, cy]) => shape("circle", { cx, cy, r: 3, fill: LINES[3] })),
+        path(hands, { stroke: PAIRS[2], "stroke-width": 3 }),
+        text(x(0), 14, "as binary digits", { style: `fill: ${LINES[3]}`, class: "name" }),
+        text(x(63), 14, "as clocks", { ...end, style: `fill: ${PAIRS[2]}`, class: "name" }),
+        text(x(position), y(0) - 14, `from ${written(position)}`, middle),
+      );
+      place(dot, { cx: x(position), cy: y(0) });
+    };
+  },
+  say(state, { digits, pairs }) {
+    const k = Math.min(62, Math.round(state.position));
+    const flips = Math.round(digits[k + 1] ** 2);
+    return (
+      `One step on from {position}, ${flips} digit${flips === 1 ? " flips" : "s flip"}: distance ${show(digits[k + 1], 2)}. ` +
+      `The clocks move by ${show(pairs[k + 1], 2)}, as after each step.`
+    );
+  },
+};

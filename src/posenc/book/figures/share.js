@@ -1,0 +1,53 @@
+// A figure's view, to take along: as a link, Markdown, a reference, or a frame for another page.
+
+/** The state that the page's URL gives the figure `id`; on an embed page, `id` is empty. */
+function linked(id) {
+  const query = new URLSearchParams(location.search);
+  return query.get("figure") === id ? Object.fromEntries(query) : {};
+}
+
+/** What can be copied of a figure, by name. */
+function copies(host, kind, id, figure) {
+  const search = (name) => new URLSearchParams({ figure: name, ...figure.state });
+  const link = () => {
+    const url = new URL(location.href);
+    [url.search, url.hash] = [search(id), id];
+    history.replaceState(null, "", url);
+    return url.href;
+  };
+  const frame = () => {
+    const root = document.documentElement.dataset.content_root;
+    const src = new URL(`${root}embed/${kind}.html?${search("")}`, location.href);
+    const height = host.clientHeight + 24;
+    return element("iframe", { src, title: document.title, width: "100%", height }).outerHTML;
+  };
+  const markdown = () => `[Figure: ${document.title}](${link()})`;
+  const citation = () => `“${document.title}”. ${link()}`;
+  const isOnline = location.protocol !== "file:";
+  return { link, Markdown: markdown, citation, ...(isOnline && { "embed code": frame }) };
+}
+
+/** A menu that copies one of them. */
+function share(host, kind, id, figure, say) {
+  const menu = element("details", {}, element("summary", {}, "Share"));
+  for (const [words, write] of Object.entries(copies(host, kind, id, figure))) {
+    const copy = element("button", { type: "button" }, `Copy ${words}`);
+    copy.addEventListener("click", async () => {
+      const content = write();
+      try {
+        await navigator.clipboard.writeText(content);
+      } catch {
+        return prompt("To copy:", content);
+      }
+      say((copy.textContent = `Copied ${words}`));
+      setTimeout(() => (copy.textContent = `Copy ${words}`), 2000);
+    });
+    menu.append(copy);
+  }
+  menu.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    menu.open = false;
+    menu.firstChild.focus();
+  });
+  return menu;
+}
