@@ -106,7 +106,7 @@ def test_the_page_of_no_address_works_at_any_depth():
 
 def test_pictures_have_the_typeface_of_the_page_and_a_map_with_a_dark_zero():
     svg = svg_theme.follow_theme(widgets.Heatmap(d_model=4, seq_len=4).picture())
-    assert {"position", "dimension", "−0.50"} <= {
+    assert {"position", "column", "−0.50"} <= {
         *re.findall(r"<text [^>]*>(.*?)</text>", svg)
     }
     assert svg.count('<image class="map"') == svg.count("<image ") == 2

@@ -214,7 +214,7 @@ def test_a_cell_is_run_edited_and_reset(cell):
     assert "ast.py" not in cell.locator(".error").text_content()
     write(
         cell,
-        "from posenc.book import widgets\nclock = widgets.Clock(position=3)\nclock",
+        "from posenc.book import widgets\nclock = widgets.Clocks(position=3)\nclock",
     )
     press(cell, says="Done")
     cell.get_by_role("slider", name="position k").press("ArrowRight")

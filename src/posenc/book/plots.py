@@ -63,6 +63,7 @@ def dials(hands: ArrayLike, ax: Axes) -> None:
     """
     ax.set_aspect("equal")
     ax.axis("off")
+    ax.margins(0)
     for n, dial in enumerate(np.asarray(hands, float)):
         center = x, y = 2.6 * (n % 8), -2.6 * (n // 8)
         ax.add_patch(Circle(center, 1, fill=False, edgecolor=INK, alpha=0.5))

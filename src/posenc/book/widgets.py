@@ -70,7 +70,9 @@ class _Figure(anywidget.AnyWidget):
     @classmethod
     def arguments(cls) -> dict[str, Any]:
         """Return the traits that a reader can move, by name."""
-        return {n: x for n, x in vars(cls).items() if "label" in getattr(x, "metadata", ())}
+        # A widget's own class is a subclass without them.
+        traits = (pair for owner in cls.__mro__ for pair in vars(owner).items())
+        return {n: x for n, x in traits if "label" in getattr(x, "metadata", ())}
 
     def state(self) -> dict[str, Any]:
         """Return the arguments that recreate the figure."""
@@ -140,14 +142,17 @@ class Distances(_Figure):
 
     def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
         axes = figure.subplots()
-        plots.curves(range(64), [*values.values()], [*values], axes, ylabel="distance")
+        axes.plot(values["digits"], color=plots.COLORS[3], label="as binary digits")
+        axes.plot(values["pairs"], color=plots.PAIRS[2], label="as clocks")
+        axes.set(xlabel="position", ylabel=f"distance from {self.position}")
+        axes.legend()
 
 
 class Clocks(_Figure):
     """The clocks of an encoding, running from a position, with sine and cosine of each."""
 
     position = _number("position k", 5, 0, 255)
-    d_model = _number("width d", 16, 2, 32, 2)
+    d_model = _number("width d", 16, 2, 16, 2)
     base = _base()
     digits = _choice("binary digits", "off", "on")
 
@@ -327,7 +332,7 @@ class Turning(_Figure):
         return words
 
     def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
-        top, bottom = figure.subplots(2, 1)
+        top, bottom = figure.subplots(2, 1, height_ratios=[1, 2])
         plots.dials(values["hands"], top)
         bottom.plot(np.arange(-60, 61) / 4, values["curve"], color=plots.INK)
         bottom.plot(self.key - self.query, values["score"], "o", color=plots.INK)
@@ -362,10 +367,12 @@ class Words(_Figure):
         return weights, weights @ x
 
     def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
-        outputs = dict(zip(self.order.split(), values["outputs"], strict=True))
-        plots.heatmaps(
-            {f"output of “{w}”": [row] for w, row in outputs.items()}, figure, limit=5
-        )
+        tables = {"attends to": 5 * values["weights"], "output": values["outputs"]}
+        plots.heatmaps(tables, figure, limit=5)
+        for axes in figure.axes:
+            axes.set(xlabel="", ylabel="", xticks=[])
+            axes.set_yticks(range(3), self.order.split())
+        figure.axes[0].set_xticks(range(3), self.order.split())
 
 
 # By name; each has a script of that name in ``figures``.

@@ -116,7 +116,7 @@ FIGURES.clocks = {
         if (pair < grips.length) hold(grips[pair], centers[pair], radius, numbers, frequency(pair));
         return clock(cx, cy, radius, pair, numbers);
       });
-      const clocks = Math.ceil(d_model / 2 / columns) * down;
+      const clocks = (PAIRS.length / columns) * down; // fewer move nothing below
       const height = clocks + (digits === "on" ? 60 : 0);
       svg.setAttribute("height", height);
       draw(width, drawn, digits === "on" ? digitRow(position, Math.min(76, width / 8), clocks + 6) : []);

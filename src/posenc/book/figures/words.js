@@ -61,7 +61,7 @@ FIGURES.words = {
         (from) => {
           const start = slotOf(word);
           return (to) => {
-            const slot = clamp(0, start + (to - from) / step, 2);
+            const slot = clamp(-0.5, start + (to - from) / step, 2.5);
             held = { word, slot };
             move(word, Math.round(slot));
           };
