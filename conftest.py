@@ -9,36 +9,19 @@ import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
+# Two workers that begin with these are done at about the same time.
+SLOWEST_FIRST = ("test_page", "test_lab", "11_does_it_help", "test_site")
 
 
 def pytest_configure(config):
-    """Report progress by file where workers run the tests."""
-    if config.getoption("numprocesses", None):
-        config.pluginmanager.register(Progress(config))
+    """Find nbval's settings from any folder."""
+    config.option.nbval_sanitize_with = config.rootpath / "tests" / "nbval.cfg"
 
 
-class Progress:
-    """Says which files the workers have begun, beside their dots."""
-
-    def __init__(self, config):
-        self.config, self.begun = config, set()
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_logreport(self, report):
-        file = report.nodeid.partition("::")[0]
-        if file not in self.begun:
-            self.begun.add(file)
-            terminal = self.config.pluginmanager.get_plugin("terminalreporter")
-            terminal.ensure_newline()
-            terminal.write(f"{file} ")
-
-
-def pytest_itemcollected(item):
-    """Label cells as JupyterLab does after a run from the top: the first is [1]."""
-    if isinstance(item, IPyNbCell):
-        item.name = f"[{item.cell_num + 1}]"
-        item._nodeid = item.nodeid.replace(f"Cell {item.cell_num}", item.name)
-        item.reportinfo = lambda: (item.path, 0, item.nodeid)
+def pytest_collection_modifyitems(items):
+    """Run the slowest files first; the others as they were listed."""
+    rank = {name: number for number, name in enumerate(SLOWEST_FIRST)}
+    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
 
 
 class WrongAnswer(pytest.Item):
@@ -50,15 +33,15 @@ class WrongAnswer(pytest.Item):
     def runtest(self):
         run = f"exec({self.source!r}, {{**globals()}})"
         client = self.parent.kernel.kc
-        reply = client.execute(run, stop_on_error=False, reply=True, timeout=300)[
-            "content"
-        ]
-        raised = f"{reply.get('ename', 'nothing')}: {reply.get('evalue', '')}"
+        reply = client.execute(run, stop_on_error=False, reply=True, timeout=300)
+        content = reply["content"]
+        raised = f"{content.get('ename', 'nothing')}: {content.get('evalue', '')}"
         if not raised.startswith("AssertionError: ") or self.says not in raised:
             pytest.fail(
-                f"{self.nodeid}\n{self.source.removeprefix(NEAR)}\nThe check must reject this and "
-                f"say {self.says!r}; it raises {raised}\nFix the check, or `wrong_answers` in its "
-                "cell's metadata, or say there, as `accepts_near`, why it may accept what is near.",
+                f"{self.nodeid}\n{self.source.removeprefix(NEAR)}\nThe check must reject "
+                f"this and say {self.says!r}; it raises {raised}\nFix the check, or "
+                "`wrong_answers` in its cell's metadata, or say there, as `accepts_near`, "
+                "why it may accept what is near.",
                 pytrace=False,
             )
 
@@ -66,20 +49,16 @@ class WrongAnswer(pytest.Item):
 def wrong_answers(notebook):
     """Yield a name, code, and what is said of it: answers in metadata, and near the solutions."""
     for cell in notebook.cells:
-        if given := cell.metadata.get("wrong_answers"):
-            check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
-            yield from (
-                (f"{check}: {each.slip}", each.answer, each.says) for each in given
-            )
-            if "accepts_near" not in cell.metadata:
-                solution = next(
-                    solved.source
-                    for solved in notebook.cells
-                    if "solution" in solved.metadata.get("tags", [])
-                    and f"{check}(" in solved.source
-                )
-                tried = f"{NEAR}\ntry_all({check!r}, {solution!r}, globals())"
-                yield f"{check}: near the solution", tried, "all rejected"
+        if "wrong_answers" not in cell.metadata:
+            continue
+        check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
+        for wrong in cell.metadata.wrong_answers:
+            yield f"{check}: {wrong.slip}", wrong.answer, wrong.says
+        if "accepts_near" not in cell.metadata:
+            calls = [c.source for c in notebook.cells if f"{check}(" in c.source]
+            solution = next(source for source in calls if source != cell.source)
+            tried = f"{NEAR}\ntry_all({check!r}, {solution!r}, globals())"
+            yield f"{check}: near the solution", tried, "all rejected"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -100,18 +79,18 @@ def pytest_runtest_call(item):
     if not isinstance(item, IPyNbCell):
         return (yield)
     item.repr_failure = lambda failure: str(failure.value)
-    where = f"{item.path.name}, cell {item.name}"
-    store = f"If the fresh one is right: make notebooks NOTEBOOKS=notebooks/{item.path.name}"
+    # As JupyterLab numbers cells after a run from the top: the first is [1].
+    place = f"{item.path.name}, cell [{item.cell_num + 1}]"
+    cure = f"If the fresh one is right: make notebooks NOTEBOOKS=notebooks/{item.path.name}"
     try:
         result = yield
     except NbCellError as error:
-        cure = store if str(error) == "Cell outputs differ" else ""
-        pytest.fail(
-            f"{where}: {error}\n{item.cell.source}\n{error.inner_traceback}\n{cure}"
-        )
+        differs = str(error) == "Cell outputs differ"
+        told = [f"{place}: {error}", item.cell.source, error.inner_traceback or ""]
+        pytest.fail("\n".join([*told, cure if differs else ""]))
     name = pictures.name(item.parent.nb.cells, item.cell)
     if wrong := pictures.changed(item.cell, item.test_outputs, name):
         pytest.fail(
-            f"{where}: the picture differs from the stored one.\n{wrong}\n{store}"
+            f"{place}: the picture differs from the stored one.\n{wrong}\n{cure}"
         )
     return result

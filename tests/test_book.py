@@ -3,7 +3,6 @@
 import ast
 import itertools
 import re
-import subprocess
 from collections import Counter
 from functools import partial
 from pathlib import Path
@@ -316,16 +315,6 @@ def test_toc_and_list_of_all_pages_have_all_in_order():
     assert others == pages - {"book/all_pages"}, "book/all_pages.md: list all pages"
 
 
-def test_make_test_runs_every_test_and_notebook():
-    command = "env -u MAKEFLAGS -u PART make -n test"  # not as this run was told
-    told = subprocess.run(command.split(), cwd=ROOT, capture_output=True)
-    files = [*NOTEBOOKS, *(ROOT / "tests").glob("test_*.py")]
-    missing = [
-        each.name for each in files if f"/{each.name} " not in told.stdout.decode()
-    ]
-    assert missing == [], "Makefile: test-all"
-
-
 def test_the_package_is_published_after_its_tests():
     flow = (ROOT / ".github" / "workflows" / "release.yml").read_text(encoding="utf-8")
     assert {*yaml.safe_load(flow)["jobs"]["publish"]["needs"]} >= {"validate", "build"}
@@ -336,4 +325,6 @@ def test_the_book_is_cited_as_its_citation_file_says():
     given = cited["authors"][0]["name"], cited["title"], str(cited["date-released"])[:4]
     text = (ROOT / "book" / "all_pages.md").read_text(encoding="utf-8")
     missing = [each for each in (*given, cited["version"]) if f"{{{each}}}" not in text]
-    assert missing == [], "the BibTeX entry in book/all_pages.md: take these from CITATION.cff"
+    assert missing == [], (
+        "the BibTeX entry in book/all_pages.md: take these from CITATION.cff"
+    )

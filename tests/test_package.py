@@ -4,13 +4,15 @@ import importlib
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
 
 import posenc
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README = ROOT / "README.md"
 FENCES = r"```python\n(.*?)```"
 USES = re.findall(FENCES, README.read_text(encoding="utf-8"), flags=re.DOTALL)
 
@@ -40,3 +42,13 @@ def test_a_missing_extra_is_named(monkeypatch):
     monkeypatch.delattr(posenc, "nn", raising=False)
     with pytest.raises(ImportError, match=r"pip install 'posenc\[torch\]'"):
         importlib.import_module("posenc.nn")
+
+
+def test_pip_and_uv_install_the_same_versions():
+    pins = (ROOT / "requirements.txt").read_text(encoding="utf-8")
+    listed = dict(re.findall(r"^([\w.-]+)==([^\s;]+)", pins, re.MULTILINE))
+    lock = tomllib.loads((ROOT / "uv.lock").read_text(encoding="utf-8"))
+    locked = {each["name"]: each.get("version") for each in lock["package"]}
+    locked["torch"] = locked["torch"].removesuffix("+cpu")
+    differ = {name for name, number in listed.items() if locked.get(name) != number}
+    assert differ == set(), "requirements.txt isn't what uv.lock says: run `make lock`"

@@ -13,16 +13,42 @@ import subprocess
 import sys
 
 CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
+INDEXES = ("index-url", "extra-index-url", "find-links")
 
 
 def output(*command, **options):
-    """Return a command's output, or "" if it fails or times out."""
+    """Return a command's output, or None if it fails or times out."""
     try:
         return subprocess.check_output(
             command, text=True, stderr=subprocess.STDOUT, **options
         )
     except (OSError, subprocess.SubprocessError):
-        return ""
+        return None
+
+
+def index_options(python):
+    """Return pip's index settings as options of uv; set a certificate that it names."""
+    options = []
+    for setting in (output(python, "-m", "pip", "config", "list") or "").splitlines():
+        name, value = re.fullmatch(r"[\w:]+\.([\w-]+)='(.*)'", setting).groups()
+        if name == "cert":
+            os.environ.setdefault("SSL_CERT_FILE", value)
+        elif name in INDEXES:
+            addresses = value.replace("\\n", " ").split()
+            options += [f"--{name}={address}" for address in addresses]
+    return options
+
+
+def install_with_uv(uv, python, what):
+    """Return whether uv installs it; of torch, the CPU build if its index answers."""
+    # `--no-sources`: torch comes from where this finds it, not from the index in pyproject.toml.
+    command = [uv, "pip", "install", "--quiet", "--no-sources", "--python", python]
+    command += ["--index-strategy=unsafe-best-match", *index_options(python)]
+    quick = os.environ | {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"}
+    trial = ["--dry-run", "--no-deps", "--torch-backend=cpu", "torch"]
+    if output(*command, *trial, env=quick, timeout=15) is not None:
+        command.append("--torch-backend=cpu")
+    return subprocess.run([*command, *what], check=False).returncode == 0
 
 
 def main(folder, *what):
@@ -30,37 +56,14 @@ def main(folder, *what):
         sys.exit("This needs Python 3.11 or later: make PYTHON=python3.11 …")
     print(f"Setting up {folder}: 1.6 GB for the whole book.", flush=True)
     python = f"{folder}/bin/python"
-    if not output(python, "-c", "print('it starts')"):
+    if output(python, "-c", "") is None:
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
-    pip = [python, "-m", "pip", "install", "--disable-pip-version-check", "--retries=1"]
-    output(*pip, "uv>=0.8")
-    if uv := shutil.which("uv", path=f"{folder}/bin") or shutil.which("uv"):
-        command = [
-            uv,
-            "pip",
-            "install",
-            "--python",
-            python,
-            "--index-strategy=unsafe-best-match",
-        ]
-        for setting in output(python, "-m", "pip", "config", "list").splitlines():
-            name, values = re.fullmatch(r"[\w:]+\.([\w-]+)='(.*)'", setting).groups()
-            if name == "cert":
-                os.environ.setdefault("SSL_CERT_FILE", values)
-            elif name in ("index-url", "extra-index-url", "find-links"):
-                values = values.replace("\\n", " ").split()
-                command += [f"--{name}={value}" for value in values]
-        quick, cpu = (
-            {"UV_HTTP_RETRIES": "0", "UV_HTTP_TIMEOUT": "10"},
-            "--torch-backend=cpu",
-        )
-        trial = [*command, "--dry-run", "--no-deps", cpu, "torch"]
-        if output(*trial, env=os.environ | quick, timeout=15):
-            command.append(cpu)
-        if subprocess.run([*command, *what], check=False).returncode == 0:
-            return
-    print("uv failed: falling back to pip, which takes a few minutes.", flush=True)
-    subprocess.run([*pip, "--extra-index-url", CPU_BUILDS, *what], check=True)
+    pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    output(*pip, "--retries=1", "uv>=0.8")
+    uv = shutil.which("uv", path=f"{folder}/bin") or shutil.which("uv")
+    if not uv or not install_with_uv(uv, python, what):
+        print("uv failed: falling back to pip, which takes a few minutes.", flush=True)
+        subprocess.run([*pip, "--extra-index-url", CPU_BUILDS, *what], check=True)
 
 
 if __name__ == "__main__":
