@@ -22,7 +22,6 @@ def test_the_policy_lets_a_reader_use_the_page(visit):
     buttons.click()
     copied = "code => navigator.clipboard.readText().then((text) => text === code)"
     tab.wait_for_function(copied, arg=cell.locator("pre").text_content())
-    expect(tab.locator("details.below > summary").first).to_contain_text("Code: ")
     tab.locator("details.solution > summary").first.click()
     assert tab.locator("details.solution[open]").count() == 1
 
@@ -70,6 +69,24 @@ def test_an_address_with_a_place_leads_there(visit):
     tab.locator("posenc-figure .live").first.wait_for(state="attached")
     near = "Math.abs(document.getElementById('summary').getBoundingClientRect().y - 50) <= 50"
     tab.wait_for_function(near)
+
+
+def test_evidence_is_one_switch_away(visit):
+    """By button and key, remembered, in a link; a claim's row leads to its cell, opened."""
+    tab = visit(CHAPTER)
+    switch = tab.get_by_role("button", name="Evidence", exact=True)
+    check = tab.get_by_text("Checked: ").first
+    expect(check).not_to_be_visible()
+    switch.click()
+    expect(check).to_be_visible()
+    tab.reload()
+    expect(switch).to_have_attribute("aria-pressed", "true")
+    tab.keyboard.press("e")
+    expect(check).not_to_be_visible()
+    tab.goto(f"{CHAPTER}?evidence")
+    expect(check).to_be_visible()
+    tab.goto(f"{CHAPTER}#claim-S0-linear")
+    expect(tab.locator("#claim-S0-linear pre").first).to_be_in_viewport()
 
 
 def test_what_is_typed_is_found_and_said(visit):
