@@ -1,7 +1,7 @@
 """Rotary frequencies as a model's ``config.json`` specifies them.
 
 A model for longer texts than those in training changes the frequencies ω_i of its rotary encoding.
-`SCALINGS` has a `Scaling` for each type of change; ``tools/README.md`` has a recipe to add one.
+`SCALINGS` has a `Scaling` for each type of change; ``CONTRIBUTING.md`` says how to add one.
 """
 
 from __future__ import annotations
