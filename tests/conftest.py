@@ -10,6 +10,8 @@ from playwright.sync_api import expect
 
 expect.set_options(timeout=60_000)  # for busy machines
 OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)[:/]")
+# Skip where a prerequisite is missing; in CI, fail.
+absent = pytest.fail if os.environ.get("CI") else pytest.skip
 
 
 def pytest_collection_modifyitems(items):
@@ -17,10 +19,6 @@ def pytest_collection_modifyitems(items):
     for item in items:
         if {"browser", "site"} & {*getattr(item, "fixturenames", ())}:
             item.add_marker("browser")
-
-
-# Skip where a prerequisite is missing; in CI, fail.
-absent = pytest.fail if os.environ.get("CI") else pytest.skip
 
 
 @pytest.fixture(scope="session")
@@ -43,33 +41,31 @@ def browser():
 
 def windows(browser):
     """Yield a function that opens a page; fail on script errors and third-party requests."""
-    opened, wrong = [], []
+    contexts, wrong = [], []
+
+    def note(message, is_wrong=True):
+        if is_wrong:
+            wrong.append(message)
 
     def visit(address="about:blank", **options):
         usual = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
-        page = browser.new_context(**usual | options).new_page()
+        contexts.append(browser.new_context(**usual | options))
+        page = contexts[-1].new_page()
         page.set_default_timeout(60_000)
         page.wrong = wrong
-        page.on("pageerror", lambda error: wrong.append(error.message))
-        page.on("dialog", lambda dialog: wrong.append(dialog.message))
-        page.on(
-            "console", lambda said: said.type == "error" and wrong.append(said.text)
-        )
-        page.on(
-            "request",
-            lambda made: OURS.match(made.url) or wrong.append(f"gets {made.url}"),
-        )
-        opened.append(page.context)
+        page.on("pageerror", lambda error: note(error.message))
+        page.on("dialog", lambda dialog: note(dialog.message))
+        page.on("console", lambda line: note(line.text, line.type == "error"))
+        page.on("request", lambda to: note(f"gets {to.url}", not OURS.match(to.url)))
         page.goto(address)
         return page
 
     yield visit
-    for context in opened:
+    for context in contexts:
         context.close()
     assert wrong == [], "script errors, policy violations, or requests to other hosts"
 
 
 visit = pytest.fixture(windows)
-visit_all = pytest.fixture(
-    windows, scope="module"
-)  # for pages that several tests share
+# For pages that several tests share.
+visit_all = pytest.fixture(windows, scope="module")

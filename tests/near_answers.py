@@ -10,7 +10,7 @@ def near(value, size, drawn):
     """Return a value a little off; add it to `drawn` if there is one."""
     if isinstance(value, type):
         return value
-    if callable(value):
+    if callable(value):  # a function that the solution defines: its results are off
         return lambda *args, **options: near(value(*args, **options), size, drawn)
     array = np.array(value)
     if array.dtype.kind not in "iuf" or not array.size:
@@ -25,29 +25,30 @@ def near(value, size, drawn):
     return array if isinstance(value, np.ndarray) else type(value)(array.tolist())
 
 
+def answers_of(check, solution, scope):
+    """Return what the solution passes to the check, call by call."""
+    answers = []
+    before, call, _ = solution.rpartition(f"{check}(")
+    rest = solution[len(before + call) :].partition("\n")[0]
+    exec(before + call + rest, {**scope, check: lambda *given: answers.append(given)})
+    return answers
+
+
 def try_all(check, solution, scope):
     """Raise what a check accepts near the solution's answer, or that it rejects all."""
-    given, found = [], []
-    lines = solution.splitlines()
-    last = max(n for n, line in enumerate(lines) if f"{check}(" in line)
-    exec(
-        "\n".join(lines[: last + 1]),
-        {**scope, check: lambda *answer: given.append(answer)},
-    )
-    for answer in given:
+    accepted = []
+    for answer in answers_of(check, solution, scope):
         for n, right in enumerate(answer):
             for size in (0.05, -0.05):
                 drawn = []
-                off = near(right, size, drawn)
+                wrong = near(right, size, drawn)
                 try:
-                    scope[check](*answer[:n], off, *answer[n + 1 :])
+                    scope[check](*answer[:n], wrong, *answer[n + 1 :])
                 except (
                     AssertionError,
                     ValueError,
-                ):  # or the chapter's own code refuses it
+                ):  # the chapter's own code may refuse
                     continue
                 if drawn:
-                    found.append(
-                        f"accepts {drawn[0]!s:.60} for the solution's {right!s:.60}"
-                    )
-    raise AssertionError(found or "all rejected")
+                    accepted.append(f"{drawn[0]!s:.60} for {right!s:.60}")
+    raise AssertionError(f"accepts {accepted}" if accepted else "all rejected")

@@ -7,20 +7,24 @@ from contextlib import contextmanager
 
 from playwright.sync_api import sync_playwright
 
+# As Debian, Ubuntu, Google and others call it.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
 
 
 def path():
     """Return the path of the browser that PLAYWRIGHT_CHROMIUM names, or an installed one."""
-    found = [os.environ.get("PLAYWRIGHT_CHROMIUM"), *map(shutil.which, NAMES)]
-    missing = "no Chromium found: install one, or set PLAYWRIGHT_CHROMIUM to its path"
-    return next(filter(None, found), None) or sys.exit(missing)
+    candidates = [os.environ.get("PLAYWRIGHT_CHROMIUM"), *map(shutil.which, NAMES)]
+    for candidate in candidates:
+        if candidate:
+            return candidate
+    sys.exit("no Chromium found: install one, or set PLAYWRIGHT_CHROMIUM to its path")
 
 
 @contextmanager
 def chromium():
     """Start the browser, and close it afterward."""
     with sync_playwright() as engine:
+        # Containers, as CI's, have no user namespaces for its sandbox.
         running = engine.chromium.launch(executable_path=path(), args=["--no-sandbox"])
         yield running
         running.close()

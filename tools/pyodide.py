@@ -21,6 +21,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 HERE = ROOT / "book" / "python" / "pyodide"
 CORE = ROOT / "tools" / "pyodide" / "node_modules" / "pyodide"
+CORE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip")
 WASM = "pyodide.asm.wasm"
 
 # The packages that chapters and `posenc` import, with their dependencies.
@@ -33,57 +34,67 @@ NEEDS = {
 }
 
 
-def main(folder):
-    """Download wheels into a folder, and rebuild `book/python/pyodide` from them."""
-    pip = [
-        sys.executable,
-        "-m",
-        "pip",
-        "download",
-        "--quiet",
-        "--no-deps",
-        "--only-binary=:all:",
-    ]
+def checksum(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def download(folder):
+    """Download the wheel that ships Pyodide's packages, and traitlets; return their paths."""
     wheels = ROOT / "tools" / "pyodide" / "wheels.txt"
-    subprocess.run([*pip, "--require-hashes", "-r", wheels, "-d", folder], check=True)
+    pip = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps"]
+    checked = ["--only-binary=:all:", "--require-hashes", "-r", wheels, "-d", folder]
+    subprocess.run([*pip, *checked], check=True)
     (shipped,), (traitlets,) = folder.glob("open_webui*"), folder.glob("traitlets*")
+    return shipped, traitlets
+
+
+def copy_core():
+    """Replace what is there, but for the licenses, by Pyodide's core."""
     for path in HERE.iterdir():
         if path.name != "LICENSES.txt":
             path.unlink()
-    for name in ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip"):
+    for name in CORE_FILES:
         shutil.copy(CORE / name, HERE)
+    # Without a time in it: the same input gives the same bytes.
     packed = gzip.compress((CORE / WASM).read_bytes(), 9, mtime=0)
     (HERE / f"{WASM}.packed").write_bytes(packed)
-    lock, kept = (
-        json.loads((CORE / "pyodide-lock.json").read_text(encoding="utf-8")),
-        {},
-    )
+
+
+def copy_package(entry, shipped):
+    """Copy a package that matches the checksum in its entry of the lock file."""
+    name = entry["file_name"]
+    with zipfile.ZipFile(shipped) as wheels:
+        wheel = wheels.read(f"open_webui/frontend/pyodide/{name}")
+    if checksum(wheel) != entry["sha256"]:
+        sys.exit(f"{name} doesn't match the checksum that Pyodide lists")
+    (HERE / name).write_bytes(wheel)
+
+
+def main(folder):
+    """Download wheels into a folder, and rebuild `book/python/pyodide` from them."""
+    shipped, traitlets = download(folder)
+    copy_core()
+    lock = json.loads((CORE / "pyodide-lock.json").read_text(encoding="utf-8"))
+    packages = {}
     for name in sorted({"traitlets", *NEEDS, *" ".join(NEEDS.values()).split()}):
         entry = lock["packages"][name] | {"depends": NEEDS.get(name, "").split()}
+        # The shipped traitlets has its tests in a package of its own; PyPI's is one wheel.
         if name == "traitlets":
-            wheel, entry["unvendored_tests"] = traitlets.read_bytes(), False
+            entry["unvendored_tests"] = False
+            shutil.copy(traitlets, HERE / entry["file_name"])
         else:
-            with zipfile.ZipFile(shipped) as all_wheels:
-                wheel = all_wheels.read(
-                    f"open_webui/frontend/pyodide/{entry['file_name']}"
-                )
-            if hashlib.sha256(wheel).hexdigest() != entry["sha256"]:
-                sys.exit(
-                    f"{entry['file_name']} doesn't match the checksum that Pyodide lists"
-                )
-        (HERE / entry["file_name"]).write_bytes(wheel)
-        kept[name] = entry
+            copy_package(entry, shipped)
+        packages[name] = entry
     subprocess.run(["node", CORE.parents[1] / "compile.mjs", HERE], check=True)
-    for entry in kept.values():
-        entry["sha256"] = hashlib.sha256(
-            (HERE / entry["file_name"]).read_bytes()
-        ).hexdigest()
-    text = json.dumps(lock | {"packages": kept}, indent=1, sort_keys=True) + "\n"
+    # compile.mjs rewrote the packages, so they have new checksums.
+    for entry in packages.values():
+        entry["sha256"] = checksum((HERE / entry["file_name"]).read_bytes())
+    text = json.dumps(lock | {"packages": packages}, indent=1, sort_keys=True) + "\n"
     (HERE / "pyodide-lock.json").write_text(text, encoding="utf-8")
     size = sum(path.stat().st_size for path in HERE.iterdir())
     print(f"{size / 1e6:.1f} MB in {HERE}")
 
 
 if __name__ == "__main__":
-    with tempfile.TemporaryDirectory() as folder:
-        main(Path(folder))
+    with tempfile.TemporaryDirectory() as temporary:
+        main(Path(temporary))
