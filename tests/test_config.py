@@ -1,8 +1,9 @@
-"""`read_config` reads files as transformers does, and its errors name the field."""
+"""`read_config` reads what a file and its type say, and names what it can't read."""
 
 import io
 import json
-import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,183 +12,214 @@ from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.fields import RULES
-from posenc.config.steps import CODE
+from posenc.config.types import TYPES, WORDS
 
 ROOT = Path(__file__).parents[1]
-RELEASED = json.loads(
-    (ROOT / "notebooks" / "data" / "released.json").read_text(encoding="utf-8")
-)
-RECORD = ROOT / "tests" / "readings.txt"
-*READINGS, SAID = [
-    p.partition("\n")[::2] for p in RECORD.read_text("utf-8")[2:-1].split("\n\n# ")
-]
+RELEASED = json.loads((ROOT / "notebooks/data/released.json").read_text("utf-8"))
+CONFIGS = {name.partition("/")[2]: model["config"] for name, model in RELEASED.items()}
 PLAIN = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
 PLAIN |= {"rope_theta": 10_000.0, "max_position_embeddings": 4096}
+YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
+META = {"dim": 4096, "n_heads": 32, "n_layers": 32, "rope_theta": 500_000.0}
+
+# For each kind of layer of a released file: number of layers, where positions enter, or how many
+# dimensions turn, in which pairs, by which base, scaling, and slowest frequency (radians).
+EXPECTED = """
+OLMo-2-1124-7B: 32 128/128 halves 500000 default 2.455e-06
+Olmo-3.1-32B-Instruct: 16 128/128 halves 500000 yarn 3.069e-07
+Olmo-3.1-32B-Instruct: 48 128/128 halves 500000 default 2.455e-06
+bloom: 1 scores, a bias
+DeepSeek-V2-Lite: 27 64/192 neighbors 10000 yarn 3.334e-06
+DeepSeek-V3: 61 64/192 neighbors 10000 yarn 3.334e-06
+DeepSeek-V4-Pro: 61 64/512 None 10000 yarn 2.757e-05
+pythia-6.9b: 32 32/128 halves 10000 default 0.0001778
+roberta-base: 12 input, a table
+bert-base-uncased: 12 input, a table
+t5-small: 6 scores, a bias
+gemma-2-2b: 13 256/256 halves 10000 default 0.0001075
+gemma-2-2b: 13 256/256 halves 10000 default 0.0001075
+gemma-3-1b-it: 4 256/256 halves 1000000 default 1.114e-06
+gemma-3-1b-it: 22 256/256 halves 10000 default 0.0001075
+gemma-3-27b-it: 4 128/128 halves 1000000 linear 1.551e-07
+gemma-3-27b-it: 22 128/128 halves 10000 default 0.0001155
+gemma-4-26B-A4B: 5 128/512 halves 1000000 proportional 0.03338
+gemma-4-26B-A4B: 25 256/256 halves 10000 default 0.0001075
+internlm2_5-7b: 32 128/128 None 1000000 dynamic 1.241e-06
+Llama-3.2-1B: 16 64/64 halves 500000 llama3 9.418e-08
+Llama-4-Scout-17B-16E-Instruct: 36 128/128 neighbors 500000 llama3 1.534e-07
+Llama-4-Scout-17B-16E-Instruct: 12 nowhere
+Meta-Llama-3.1-8B: 32 128/128 halves 500000 llama3 3.069e-07
+deberta-v3-base: 12 scores, by offset
+Phi-3.5-mini-instruct: 32 96/96 halves 10000 longrope 4.266e-05
+Phi-4-mini-instruct: 32 96/128 halves 10000 longrope 0.0001212
+MiniMax-M2.5: 62 64/128 halves 5000000 default 3.239e-07
+Ministral-3-3B-Instruct-2512: 26 128/128 halves 1000000 yarn 7.756e-08
+Mistral-7B-Instruct-v0.3: 32 128/128 halves 1000000 default 1.241e-06
+Mixtral-8x7B-v0.1: 32 128/128 halves 1000000 default 1.241e-06
+Kimi-K2-Instruct: 61 64/192 neighbors 50000 yarn 8.764e-07
+mpt-7b: 32 scores, a bias
+Nemotron-H-56B-Base-8K: 118 nowhere
+gpt2: 12 input, a table
+gpt-oss-20b: 12 64/64 halves 150000 yarn 3.024e-07
+gpt-oss-20b: 12 64/64 halves 150000 yarn 3.024e-07
+Qwen2.5-7B-Instruct: 28 128/128 halves 1000000 default 1.241e-06
+Qwen2.5-VL-7B-Instruct: 28 128/128 halves 1000000 default 1.241e-06
+Qwen3-8B: 36 128/128 halves 1000000 default 1.241e-06
+Qwen3.5-27B: 16 64/256 halves 10000000 default 1.655e-07
+Qwen3.5-27B: 48 nowhere, and without attention
+falcon-40b: 60 64/64 halves 10000 default 0.0001334
+MiMo-V2-Flash: 9 64/192 halves 5000000 default 3.239e-07
+MiMo-V2-Flash: 39 64/192 halves 10000 default 0.0001334
+""".strip().splitlines()
 
 
-def number(value):
-    if isinstance(value, tuple):
-        some = (
-            (len(value), value[0], value[-1]) if isinstance(value[0], float) else value
-        )
-        return "/".join(map(number, some))
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
+def in_numbers(layers):
+    if not layers.frequencies:
+        return f"{layers.count} {layers.where}"
+    slowest = min(frequency for frequency in layers.frequencies if frequency)
+    return (
+        f"{layers.count} {layers.rotated}/{layers.head_dim} {layers.pairing} "
+        f"{layers.base:.0f} {layers.scaling} {slowest:.4g}"
+    )
 
 
-def reading(head):
-    """Return what is read, a line for each kind of layer, and the warnings apart from it."""
-    name = head.removeprefix("print ")
-    try:
-        found = read_config(
-            RELEASED[name]["config"] if name in RELEASED else name.encode()
-        )
-    except (TypeError, ValueError) as error:
-        return f"{type(error).__name__}: {error}", set()
-    if name != head:
-        return str(found), set()
-    lines, words = [], set()
-    for part, each in {found.model_type: found, **found.parts}.items():
-        lengths = each.length_before_scaling, each.intended_length, each.limit
-        lines.append(f"{part} {number(lengths)}, {len(each.warnings)} warnings")
-        words |= set(each.warnings)
-        told = (vars(layers).items() for layers in each.layers)
-        lines += [
-            " ".join(f"{n}={number(v)}" for n, v in kind if v is not None)
-            for kind in told
-        ]
-    return "\n".join(lines), words
+@pytest.mark.parametrize("name", CONFIGS)
+def test_released_files_give_these_numbers(name):
+    expected = [row for row in EXPECTED if row.startswith(f"{name}: ")]
+    read = [in_numbers(layers) for layers in read_config(CONFIGS[name]).layers]
+    assert [f"{name}: {numbers}" for numbers in read] == expected
 
 
-@pytest.mark.parametrize(("head", "recorded"), READINGS)
-def test_readings_are_the_recorded_ones(head, recorded):
-    """To record an intended difference or a new row: `.venv/bin/python tests/test_config.py`."""
-    found, words = reading(head)
-    assert found == recorded
-    assert words <= set(SAID[1].splitlines())
+@pytest.mark.parametrize(
+    ("fields", "expected"),
+    [
+        ({"model_type": "bert", "position_embedding_type": "alibi"}, "scores, a bias"),
+        ({"model_type": "falcon", "alibi": True}, "scores, a bias"),
+        ({"model_type": "mpt", "attn_config": {"alibi": False}}, "input, a table"),
+        (
+            {"model_type": "esm", "position_embedding_type": "absolute"},
+            "input, a table",
+        ),
+        (
+            {"model_type": "granitemoehybrid", "position_embedding_type": "nope"},
+            "nowhere",
+        ),
+        (
+            {"model_type": "wav2vec2-conformer", "position_embeddings_type": "rotary"},
+            "queries and keys, rotary",
+        ),
+        ({"model_type": "seamless_m4t", "position_embeddings_type": None}, "nowhere"),
+        ({"model_type": "deepseek_v3", "qk_rope_head_dim": 0}, "nowhere"),
+        ({"model_type": "phi", "partial_rotary_factor": 0}, "nowhere"),
+        ({"model_type": "zamba2"}, "nowhere"),
+        ({"model_type": "zamba2", "use_mem_rope": True}, "queries and keys, rotary"),
+        ({"model_type": "any", "layer_types": ["recurrent"] * 4}, None),
+    ],
+)
+def test_what_the_file_says_of_its_encoding_beats_the_type(fields, expected):
+    assert {layers.where for layers in read_config(PLAIN | fields).layers} == {expected}
+
+
+@pytest.mark.parametrize(
+    ("config", "words"),
+    [
+        (
+            CONFIGS["Meta-Llama-3.1-8B"],
+            "RoPE in all 32 layers, base 500,000; 8,192 stretched to ",
+        ),
+        (CONFIGS["Meta-Llama-3.1-8B"], "131,072 by llama3: nothing wrong"),
+        (META | {"use_scaled_rope": True}, "8,192 stretched by llama3"),
+        (
+            PLAIN | {"model_type": "a"},
+            "the fields suggest RoPE in all 4 layers, base 10,000",
+        ),
+        (PLAIN | {"rope_new": 1}, "Not read, though it may change this: rope_new; "),
+        (PLAIN | {"rope": True}, "base 10,000: nothing wrong"),
+        (
+            PLAIN | {"rope_scaling": YARN | {"type": "deepseek_yarn"}},
+            "1,024 stretched to 4,096",
+        ),
+        (
+            PLAIN | {"rope_scaling": YARN | {"factor": "4"}},
+            "rope_scaling.factor must be a number",
+        ),
+        (
+            PLAIN | {"rope_scaling": {"type": "odd"}},
+            "rope_scaling.type 'odd' isn't known",
+        ),
+        (PLAIN | {"rope_theta": None, "model_type": "llama"}, "rope_theta is null"),
+        (PLAIN | {"head_dim": 0.5}, "head_dim must be a whole number"),
+        (
+            PLAIN | {"rope_theta": [1e4, 1e4, 5e6, 1e4]},
+            "in 3 of 4 layers (all layers), base 10,000",
+        ),
+        (PLAIN | {"per_layer_config": {"1": {"head_dim": 32}}}, "in 1 of 4 layers"),
+        (
+            {"_class_name": "Flux", "axes_dims_rope": [16, 56, 56]},
+            "this: axes_dims_rope;",
+        ),
+    ],
+)
+def test_the_verdict_says_what_runs_and_what_is_wrong(config, words):
+    assert words in read_config(config).verdict
+
+
+ODD = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner),
+    max_leaves=9,
+)
+NAMES = sorted({name for names in WORDS["spellings"].values() for name in names})
+FIELDS = st.dictionaries(st.sampled_from([*NAMES, "text_config", "factor"]), ODD)
+
+
+@given(FIELDS, FIELDS, st.sampled_from([*TYPES, "unknown"]))
+@settings(max_examples=200, deadline=None)
+def test_no_field_is_so_wrong_that_nothing_is_read(outside, inside, kind):
+    config = PLAIN | {"model_type": kind} | outside | {"rope_parameters": inside}
+    assert read_config(config).as_dict()["verdict"]
 
 
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (
-            b'{"z": 0,\n"y": 0,\n"a": 1\n "b": 2}',
-            "line 3, column 6: a comma is missing behind",
-        ),
-        (b'{"a": "x\ny"}', "line 1, column 8: Invalid control character"),
-        (
-            b'{"rope_theta": 1' + b"0" * 400 + b"}",
-            "rope_theta must be a number, from 1e-09",
-        ),
-        (b'{"a": ' + b"9" * 5000 + b"}", "Exceeds the limit (4300 digits)"),
+        (b'{"z": 0,\n"a": 1\n "b": 2}', "line 2, column 6: a comma is missing behind"),
+        (b'{"rope_theta": ' + b"9" * 5000 + b"}", "Exceeds the limit (4300 digits)"),
         (b"[" * 100_000, "the file isn't JSON: "),
         (b"\xff", "can't decode byte 0xff in position 0"),
         (b" " * 50_000_000, "over 8 MB"),
     ],
-    ids=range(7),
 )
-def test_any_file_gives_a_sentence(content, words, tmp_path, capsys):
+def test_what_is_no_configuration_gives_a_sentence(content, words, tmp_path, capsys):
     file = tmp_path / "config.json"
     file.write_bytes(content)
     assert main([str(file)]) == 2
-    said = capsys.readouterr().err
-    assert words in said[:400]
-    assert said.count("\n") == 1
-
-
-def test_no_more_warnings_are_collected_than_are_told():
-    found = read_config({f"rope_{i}": 1 for i in range(300_000)})
-    assert len(found.warnings) == 51
-    assert found.warnings[-1] == "and at least 950 more warnings"
-
-
-ODD = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
-    lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner)
-    ),
-    max_leaves=9,
-)
-FIELDS = st.dictionaries(st.sampled_from([*RULES, "text_config", "vision_config"]), ODD)
-TYPES = st.sampled_from(["cohere2", "deepseek_v3", "gemma3", "llama4", "unknown"])
-
-
-@given(FIELDS, FIELDS, TYPES, st.sampled_from(["rope_scaling", "rope_parameters"]))
-@settings(max_examples=200, deadline=None)
-def test_wrong_types_in_every_field_are_named(outside, inside, kind, asked):
-    try:
-        said = str(
-            read_config(PLAIN | {"model_type": kind} | outside | {asked: inside})
-        )
-    except (TypeError, ValueError) as error:
-        said = str(error)
-    assert any(
-        str(each) in said for each in [*outside, *inside, *PLAIN, asked, "model type"]
-    )
+    error = capsys.readouterr().err
+    assert words in error
+    assert error.count("\n") == 1
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
-    def run(*arguments):
-        assert main([*map(str, arguments)]) == 0
-        return capsys.readouterr().out
-
     file, other = tmp_path / "config.json", tmp_path / "other_config.json"
-    file.write_text(
-        json.dumps(PLAIN | {"rope_scaling": {"type": "linear", "factor": 2.0}})
-    )
-    other.write_text(
-        json.dumps(PLAIN | {"rope_theta": 5e5, "max_position_embeddings": 8192})
-    )
-    assert json.loads(run(file, "--json"))["layers"][0]["rotated"] == 64
-    assert [*json.loads(run(tmp_path, "--json"))] == [str(file), str(other)]
+    file.write_text(json.dumps(PLAIN | {"rope_scaling": YARN}))
+    other.write_text(json.dumps(PLAIN))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
-    assert run("-") == run(file) == f"{read_config(file)}\n"
-    assert run(tmp_path)[:-1] == "\n\n".join(
-        f"{one}\n{read_config(one)}" for one in (file, other)
-    )
-    told = run("--diff", file, other)
-    assert "-intended length: 4 096\n-limit: 4 096\n+intended length: 8 192\n" in told
-    assert "\n-  scaling: linear\n" in told
-    with pytest.raises(SystemExit, match="2"):
-        main(["--diff", str(file), str(file)])
-    assert (
-        run("--diff", file, f"{tmp_path}/./config.json") == "What runs is the same.\n"
-    )
-    with (
-        pytest.raises(SystemExit),
-        pytest.warns(RuntimeWarning, match="posenc.config.__main__"),
-    ):
-        runpy.run_module("posenc.config", run_name="__main__")
+    for arguments in ["-"], [file], ["--json", tmp_path], ["--diff", file, other]:
+        assert main([*map(str, arguments)]) == 0
+    printed = capsys.readouterr().out
+    assert printed.count(str(read_config(file))) == 2
+    assert '"rotated": 64' in printed
+    assert "\n-  the fields suggest scaling: yarn\n" in printed
 
 
-def test_the_page(site, visit):
-    page = visit((site / "book" / "config.html").as_uri())
-    choice, shown = page.locator("#config-choice"), page.locator("#config-shown")
-    files = page.locator("#config-reader").get_attribute("data-files").split()
-    assert len(files) > 9
-    for name in files:
-        found = read_config(RELEASED[name]["config"])
-        drawn = [layers.scaling for layers in found.layers if layers.frequencies]
-        assert choice.input_value() == name
-        assert shown.locator("svg").count() == len(drawn)
-        assert shown.locator("li").all_inner_texts() == list(found.warnings)
-        assert ("longrope" in drawn) is (
-            "moves 0 of 48 pairs, and 47 in " in shown.inner_text()
-        )
-        choice.press("ArrowDown")
-    page.get_by_label("Find a type").fill("NEIGHBORS image")
-    rows = page.locator("table.table tbody tr:visible")
-    assert (
-        0
-        < rows.count()
-        == rows.filter(has_text="neighbors").filter(has_text="image").count()
-    )
-    assert page.locator("output").inner_text() == f"{rows.count()} of {len(CODE)}"
-
-
-if __name__ == "__main__":
-    read = {head: reading(head) for head, _ in READINGS}
-    rows = [f"# {head}\n{told}" for head, (told, _) in read.items()]
-    words = sorted(set().union(*(words for _, words in read.values())))
-    rows.append("\n".join([f"# {SAID[0]}", *words]))
-    RECORD.write_text("\n\n".join(rows) + "\n", encoding="utf-8")
+def test_a_closed_pipe_and_an_old_terminal_get_no_traceback(tmp_path):
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(PLAIN | {"model_type": "\N{SNOWMAN}"}), "utf-8")
+    command = [sys.executable, "-OO", "-m", "posenc.config", *[str(file)] * 999]
+    environment = {"PYTHONPATH": str(ROOT / "src"), "PYTHONIOENCODING": "cp1252"}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    ) as process:
+        process.stdout.readline()
+        process.stdout.close()
+        assert process.stderr.read() == b""

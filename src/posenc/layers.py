@@ -25,6 +25,7 @@ X = TypeVar("X", Array, "Tensor")
 
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
+BY_OFFSET, CONVOLUTION = "scores, by offset", "input, a convolution"
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
 ASKED = {
     "head_dim",
@@ -137,7 +138,12 @@ class Layers:
             raise ValueError(
                 f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}"
             )
-        options = {"first": self.first or 0, "pairing": self.pairing} | options
+        first = 0 if self.rotated == self.head_dim else self.first
+        options = {"first": first, "pairing": self.pairing} | options
+        if options["first"] is None:
+            raise ValueError(
+                "first must be a dimension of x, as the file doesn't say it"
+            )
         if options["pairing"] is None:
             raise ValueError(
                 "pairing must be 'halves' or 'neighbors', as the file doesn't say it"

@@ -10,8 +10,8 @@ from sphinx.application import Sphinx
 
 from posenc.book.plots import Table
 from posenc.config import read_config
-from posenc.config.fields import ABOUT
-from posenc.config.steps import CODE
+from posenc.config.kinds import ENCODINGS
+from posenc.config.types import TYPES
 
 from .claims import FINDER
 
@@ -31,82 +31,28 @@ def script(released: Path, names: list[str]) -> str:
 
 def types() -> str:
     """Return a table of what the code of each type decides, for the page's search field."""
-    usual: dict[str, Any] = {
-        "fields": {},
-        "kinds": {},
-        "layers": [],
-        "tables": {},
-        "norm": "",
-    }
-    heads = [
-        "type",
-        "layers that turn",
-        "pairs",
-        "base by default",
-        "norm of q and k",
-        "code",
-    ]
-    rows = []
-    for name, each in sorted(
-        {name: usual | each for name, each in CODE.items()}.items()
-    ):
-        bases = {
-            kind: own.get("base") for kind, own in {"": each, **each["kinds"]}.items()
-        }
-        told = [
-            f"{n}: {base:,.0f}" if n else f"{base:,.0f}"
-            for n, base in bases.items()
-            if base
-        ]
-        pairs = "as rope_interleave says" if "rope_interleave" in each["fields"] else ""
-        why = ABOUT["not watched"].get(name, "nothing turns")
-        cells = [
-            name,
-            _turning(each, why),
-            each.get("pairing", pairs),
-            "; ".join(sorted(told)),
-        ]
-        norm = each["norm"] + (f" if {each['normed']}" if "normed" in each else "")
-        cells += [norm, each["file"].removeprefix("models/")]
-        rows.append([cell.replace(",", " ") for cell in cells])
-    others = {
-        name: why
-        for name, why in sorted(ABOUT["not watched"].items())
-        if name not in CODE
-    }
-    still = [name for name, why in others.items() if "nothing turns" in why]
-    unseen = (
-        f"<p>No pair was seen to turn in a circle in {', '.join(still)}. With the inputs that the"
-        f" tool makes, these couldn't be run: {', '.join(n for n in others if n not in still)}.</p>"
-    )
+    heads = ["type", "where", "pairs", "base by default", "norm of q and k", "code"]
+    entries = {name: entry for name, entry in TYPES.items() if "where" in entry}
+    rows = [_row(name, entry) for name, entry in sorted(entries.items())]
     return (
-        f"<p>{len(rows)} types, as in {ABOUT['source']}</p>{FINDER.format('type')}"
+        f"<p>{len(rows)} types.</p>{FINDER.format('type')}"
         f"{Table(heads, rows)._repr_html_()}"
-        f"<details><summary>Types that aren't in the table</summary>{unseen}</details>"
     )
 
 
-def _turning(each: dict[str, Any], why: str) -> str:
-    """Say which layers of a type turn, and which tables its input gets."""
-    apart = [
-        n for n, own in each["kinds"].items() if {"still", "recurrent"} & own.keys()
-    ]
-    turning = (
-        "all, along the axes of an image" if each.get("axes") == "image" else "all"
-    )
-    if not each.get("rotates"):
-        turning = "none" if "nothing turns" in why else "not known"
-    elif apart:
-        turning = f"not {', '.join(apart)}"
-    elif each["rotates"] is not True:
-        turning = f"none, or as {each['rotates']} says"
-    elif every := each["fields"].get("no_rope_layer_interval"):
-        turning = f"not one of {every}"
-    for rule in (rule for rule in each["layers"] if "step" in rule):
-        turning += f"; every {rule['step']}th is {rule['one']}"
-        turning += ", from the first" * (rule["at"] == 0)
-    tables = sorted({table["kind"] for table in each["tables"].values()})
-    return turning + f"; the input gets a {' and a '.join(tables)} table" * bool(tables)
+def _row(name: str, entry: dict[str, Any]) -> list[str]:
+    """Say what one type does."""
+    where = ENCODINGS[entry["where"]]
+    if entry.get("axes") == "image":
+        where += ", along the axes of an image"
+    if "still" in entry:
+        where += f"; not {', '.join(entry['still'])}"
+    bases = [entry[key] for key in ("base", "local_base") if key in entry]
+    norm = entry.get("norm", "")
+    if "norm_if" in entry:
+        norm += f" if {entry['norm_if']}"
+    told = " and ".join(f"{base:,.0f}" for base in bases)
+    return [name, where, entry.get("pairing", ""), told, norm, entry["source"]]
 
 
 def add_script(

@@ -3,12 +3,13 @@
 import argparse
 import difflib
 import json
+import os
 import sys
 from dataclasses import replace
 from pathlib import Path
 
 from posenc.config import Positions, read_config
-from posenc.config.fields import LARGEST
+from posenc.config.fields import LARGEST_FILE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,41 +23,61 @@ def main(arguments: list[str] | None = None) -> int:
         "--diff", action="store_true", help="print what differs in what two run"
     )
     options = parser.parse_args(arguments)
-    folders = (
-        (name, sorted(map(str, Path(name).rglob("*config.json"))))
-        for name in options.file
-    )
-    names = [file for name, files in folders for file in files or [name]]
-    read: dict[str, Positions] = {}
+    names = files_of(options.file)
+    readings: dict[str, Positions] = {}
     for name in names:
         try:
-            read[name] = read_config(
-                sys.stdin.buffer.read(LARGEST + 1) if name == "-" else name
-            )
+            source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
+            readings[name] = read_config(source)
         except (OSError, TypeError, ValueError) as error:
             print(f"{name}: {error}", file=sys.stderr)
-    if options.diff and len(read) != 2:
-        parser.error(f"--diff needs two files that can be read, got {len(read)}")
+    if options.diff and len(readings) != 2:
+        parser.error(f"--diff needs two files that can be read, got {len(readings)}")
     if options.diff:
-        one, other = (
-            str(replace(each, warnings=())).splitlines() for each in read.values()
-        )
-        told = difflib.unified_diff(one, other, names[0], names[1], lineterm="", n=99)
-        print("\n".join(told) or "What runs is the same.")
+        show(difference(readings))
     elif options.json:
-        found = {name: each.as_dict() for name, each in read.items()}
-        print(
+        parsed = {name: reading.as_dict() for name, reading in readings.items()}
+        show(
             json.dumps(
-                found[names[0]] if len(found) == len(names) == 1 else found, indent=1
+                parsed[names[0]] if len(names) == len(parsed) == 1 else parsed, indent=1
             )
         )
     else:
-        each = (
-            f"{name}\n{found}" if len(read) > 1 else str(found)
-            for name, found in read.items()
-        )
-        print("\n\n".join(each))
-    return 0 if 0 < len(read) == len(names) else 2
+        many = len(readings) > 1
+        told = [
+            f"{name}\n{one}" if many else str(one) for name, one in readings.items()
+        ]
+        show("\n\n".join(told))
+    return 0 if 0 < len(readings) == len(names) else 2
+
+
+def files_of(paths: list[str]) -> list[str]:
+    """Return the files that are named, and those in folders that are."""
+    names = []
+    for path in paths:
+        names += sorted(map(str, Path(path).rglob("*config.json"))) or [path]
+    return names
+
+
+def difference(readings: dict[str, Positions]) -> str:
+    """Return the lines that differ in two readings."""
+    old, new = (
+        str(replace(reading, verdict="", warnings=())).splitlines()
+        for reading in readings.values()
+    )
+    names = [*readings]
+    lines = difflib.unified_diff(old, new, names[0], names[1], lineterm="", n=99)
+    return "\n".join(lines) or "What runs is the same."
+
+
+def show(text: str) -> None:
+    """Print to any terminal, file or pipe, also one that is closed early."""
+    encoding = sys.stdout.encoding or "utf-8"
+    try:
+        print(text.encode(encoding, "replace").decode(encoding), flush=True)
+    except BrokenPipeError:
+        # Python flushes once more at its end, which must not fail either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

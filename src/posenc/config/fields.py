@@ -1,147 +1,187 @@
-"""Files and their fields, whose spellings and types are data, in ``fields.json``."""
+"""The fields of a configuration: one name for many spellings, checked when they are asked for."""
 
 from __future__ import annotations
 
 import json
-import reprlib
-from collections import Counter
-from collections.abc import Mapping
-from importlib.resources import files
+from collections.abc import Callable, Mapping
+from copy import copy
 from typing import Any
 
-told = reprlib.repr  # short however large a value is
-LARGEST = 8_000_000  # bytes of a file; released ones have some thousand
+from posenc.config.types import WORDS
+
+LARGEST_FILE = 8_000_000  # bytes; released ones have some thousand
+WIDEST = 65_536  # dimensions of a head
 
 
-WORDS, MODELS = (
-    json.loads((files(__package__) / name).read_text("utf-8"))
-    for name in ("fields.json", "models.json")
-)
-ABOUT = MODELS.pop("about")  # where and when was read what the code of a type decides
-RULES = {
-    name: WORDS["kinds"].get(rule.get("is"), {}) | rule
-    for name, rule in WORDS["rules"].items()
-}
-FIELD: dict[Any, str] = {  # of each spelling, those that take precedence first
-    name: field
-    for field, rule in RULES.items()
-    for name in rule.get("spelled", [field])
-}
-OUTER = {
-    name.partition(".")[0] for name in FIELD if "." in name
-}  # mappings that are read as one
+class Fields:
+    """A mapping of a file, whose fields are checked, and remembered, when they are asked for.
 
-
-class Fields(dict[str, Any]):
-    """Fields of a mapping in a file, in one spelling, and checked when they are asked for.
-
-    A field that neither the file nor its type's defaults have is None. What was asked for, or
-    needn't be, is a key.
+    A field that is invalid is told in `problems` and counts as unknown, which None says; the
+    defaults of the model's class don't replace it, and don't replace null either.
     """
 
-    def __init__(
-        self, said: Any, path: str = "", notes: list[str] | None = None
-    ) -> None:
-        if not isinstance(said, Mapping):
-            raise TypeError(
-                f"{path[:-1] or 'config'} must be a mapping, got {told(said)}"
-            )
-        super().__init__()
-        self.path, self.said = path, dict(said)
-        self.spelled: dict[str, str] = {}  # of each field
-        self.notes: list[str] = [] if notes is None else notes  # what to warn of
-        self.defaults: Mapping[str, Any] = {}  # of the type
-        for outer in OUTER & said.keys():
-            inner = Fields(self.said.pop(outer) or {}, f"{path}{outer}.").said
-            self.said |= {f"{outer}.{name}": inner[name] for name in inner}
-        for name in [name for name in reversed(FIELD) if name in self.said]:
-            if self.said[name] is not None or FIELD[name] not in self.spelled:
-                self.spelled[FIELD[name]] = name  # the first spelling with a value
+    def __init__(self, content: Mapping[str, Any], path: str = "") -> None:
+        self.content = dict(content)
+        self.path = path
+        self.defaults: Mapping[str, Any] = {}
+        self.problems: list[str] = []
+        self.asked: set[str] = set()
+        # Some mappings are read as if their fields stood outside.
+        for group in WORDS["groups"]:
+            inner = content.get(group)
+            if isinstance(inner, Mapping):
+                self.asked.add(group)
+                self.content |= {f"{group}.{name}": inner[name] for name in inner}
 
-    def has(self, *fields: str) -> bool:
-        """Whether the file itself has a value for one of some fields."""
-        return any(
-            self.said.get(self.spelled.get(each, each)) is not None for each in fields
+    def with_own(self, own: dict[str, Any]) -> Fields:
+        """Return the same fields, some replaced; what is asked and noted stays together."""
+        other = copy(self)
+        other.content = self.content | own
+        return other
+
+    def spelling(self, name: str) -> str | None:
+        """Return how the file spells a field, with a value rather than with null."""
+        spellings = WORDS["spellings"].get(name, [name])
+        self.asked.update(spellings)
+        present = [each for each in spellings if each in self.content]
+        valued = [each for each in present if self.content[each] is not None]
+        return next(iter(valued + present), None)
+
+    def value(self, name: str) -> Any:
+        """Return what the file says, be it null, or else the default of its class."""
+        spelling = self.spelling(name)
+        return self.defaults.get(name) if spelling is None else self.content[spelling]
+
+    def has(self, name: str) -> bool:
+        """Whether the file itself has a value for a field."""
+        spelling = self.spelling(name)
+        return spelling is not None and self.content[spelling] is not None
+
+    def is_null(self, name: str) -> bool:
+        """Whether the file says null."""
+        return self.spelling(name) is not None and not self.has(name)
+
+    def place(self, name: str) -> str:
+        """Return the path of a field, as the file spells it."""
+        return printable(f"{self.path}{self.spelling(name) or name}")
+
+    def _checked(self, name: str, right: Callable[[Any], bool], rule: str) -> Any:
+        value = self.value(name)
+        if value is None or right(value):
+            return value
+        got = printable(repr(value)[:60])
+        self.problems.append(f"{self.place(name)} must be {rule}, got {got}")
+        return None
+
+    def number(
+        self, name: str, least: float = 1e-9, most: float = 1e18
+    ) -> float | None:
+        """Return a number within limits."""
+
+        def right(value: Any) -> bool:
+            return is_number(value) and least <= value <= most
+
+        rule = f"a number from {least:g} to {most:g}"
+        value = self._checked(name, right, rule)
+        return None if value is None else float(value)
+
+    def count(self, name: str, least: int = 1, most: float = 1e12) -> int | None:
+        """Return a whole number within limits."""
+
+        def right(value: Any) -> bool:
+            return is_number(value) and least <= value <= most and value % 1 == 0
+
+        value = self._checked(name, right, f"a whole number from {least} to {most:g}")
+        return None if value is None else int(value)
+
+    def flag(self, name: str) -> bool | None:
+        """Return true or false."""
+        value = self._checked(name, lambda value: value in (0, 1), "true or false")
+        return None if value is None else bool(value)
+
+    def text(self, name: str) -> str | None:
+        """Return a string."""
+        value: str | None = self._checked(name, is_text, "a string")
+        return value
+
+    def items(self, name: str, right: Callable[[Any], bool]) -> list[Any] | None:
+        """Return a list of items that are all right."""
+
+        def all_right(value: Any) -> bool:
+            return isinstance(value, list | tuple) and all(map(right, value))
+
+        items: list[Any] | None = self._checked(
+            name, all_right, f"a list, {RULES[right]}"
         )
+        return items
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
-        return Fields(self[name] or {}, f"{self.path}{str(name)[:60]}.", self.notes)
-
-    def name(self, field: str) -> str:
-        """Return the path of a field, as the file spells it."""
-        return f"{self.path}{self.spelled.get(field, field)}"
-
-    def wrong(self, field: str, rule: str, value: Any) -> ValueError:
-        """Return an error about a field."""
-        return ValueError(f"{self.name(field)} must {rule}, got {told(value)}")
-
-    def __missing__(self, field: str) -> Any:
-        """Return what the file says, checked as ``fields.json`` says."""
-        value = self.said.get(self.spelled.get(field, field), self.defaults.get(field))
-        self[field] = (
-            value
-            if value is None
-            else self._checked(field, value, RULES.get(field, {}))
+        inner = self._checked(
+            name, lambda value: isinstance(value, Mapping), "a mapping"
         )
-        return self[field]
+        fields = Fields(inner or {}, f"{self.place(name)}.")
+        fields.problems = self.problems
+        return fields
 
-    def _checked(self, field: str, value: Any, rule: Mapping[str, Any]) -> Any:
-        kind, items, most = (
-            rule.get("is"),
-            value if "length" in rule else [value],
-            rule.get("most"),
-        )
-        if kind is None:
-            return value
-        letters = "letters" in rule and isinstance(value, str) and len(value) <= 100_000
-        if letters and WORDS["letters"].keys() >= set(value):
-            return [WORDS["letters"][each] for each in value]
-        right = isinstance(items, list | tuple) and len(items) <= rule.get("length", 1)
-        right = right and {*map(type, rule["like"])}.issuperset(map(type, items))
-        right = right and (
-            most is None or all(rule["least"] <= each <= most for each in items)
-        )
-        if not right or (kind == "count" and value % 1):
-            limits = "" if most is None else f", from {rule['least']:g} to {most:g}"
-            raise self.wrong(field, f"be {rule['must']}{limits}", value)
-        return (
-            float(value)
-            if kind == "number"
-            else int(value)
-            if kind == "count"
-            else value
-        )
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a number that fits into a float."""
+    numeric = isinstance(value, int | float) and not isinstance(value, bool)
+    return numeric and abs(value) < 1e300
+
+
+def is_flag(value: Any) -> bool:
+    """Whether a value is a number, or true or false."""
+    return isinstance(value, bool) or is_number(value)
+
+
+def is_text(value: Any) -> bool:
+    """Whether a value is a string."""
+    return isinstance(value, str)
+
+
+RULES: dict[Callable[[Any], bool], str] = {
+    is_number: "of numbers",
+    is_flag: "of flags",
+    is_text: "of strings",
+}
+
+
+def printable(text: str) -> str:
+    """Return the beginning of a text, without control characters."""
+    return "".join(letter if letter.isprintable() else "?" for letter in text[:120])
 
 
 def load(content: bytes) -> tuple[Any, list[str]]:
     """Parse a file; return its content, and warnings of names that appear twice."""
-    if len(content) > LARGEST:
-        raise ValueError(
-            f"the file has over {LARGEST // 10**6} MB, so it isn't a configuration"
-        )
-    twice: list[str] = []
+    if len(content) > LARGEST_FILE:
+        raise ValueError("the file has over 8 MB, so it isn't a configuration")
+    warnings: list[str] = []
 
-    def once(items: list[tuple[str, Any]]) -> dict[str, Any]:
-        counts = Counter(name for name, _ in items)
-        again = (told(name) for name, count in counts.items() if count > 1)
-        twice.extend(f"{name} appears twice: the last one counts" for name in again)
-        return dict(items)
+    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        named: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in named:
+                warnings.append(
+                    f"{printable(name)!a} appears twice: the last one counts"
+                )
+            named[name] = value
+        return named
 
     try:
-        return json.loads(content.decode("utf-8-sig"), object_pairs_hook=once), twice
-    except (
-        json.JSONDecodeError
-    ) as error:  # told at the end of what comes before, not after it
+        text = content.decode("utf-8-sig")
+        return json.loads(text, object_pairs_hook=mapping), warnings
+    except json.JSONDecodeError as error:
+        # Told at the end of what comes before, not at the start of what follows.
         before = error.doc[: error.pos].rstrip()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n") - 1
-        what = (
-            "a comma is missing behind this"
-            if "',' delimiter" in error.msg
-            else error.msg
+        what = error.msg.replace(
+            "Expecting ',' delimiter", "a comma is missing behind this"
         )
-        what = what if error.doc[error.pos :].strip() else "the end is missing"
-        words = f"line {line}, column {max(column, 1)}: {what}"
+        if not error.doc[error.pos :].strip():
+            what = "the end is missing"
+        reason = f"line {line}, column {max(column, 1)}: {what}"
     except (RecursionError, ValueError) as error:
-        words = str(error)
-    raise ValueError(f"the file isn't JSON: {words}")
+        reason = str(error)
+    raise ValueError(f"the file isn't JSON: {reason}")
