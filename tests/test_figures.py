@@ -15,13 +15,13 @@ from posenc.book import plots, widgets
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Figures</title>
-<style>:root {{ color-scheme: light dark; --pst-color-background: Canvas }}</style>
+<style>:root {{ color-scheme: light dark; --pst-color-background: Canvas }} body {{ background: Canvas }}</style>
 <script>
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const follow = () => {{ document.documentElement.dataset.theme = dark.matches ? "dark" : "light" }};
 dark.onchange = follow; follow();
 {script}</script>
-<main><h1>Figures</h1>{figures}</main>"""
+<main><h1>Figures</h1><section>{figures}</section></main>"""
 FIGURE = (
     '<figure id="fig-{0}"><posenc-figure kind="{0}">A picture</posenc-figure></figure>'
 )
@@ -40,25 +40,28 @@ SEE = """({ figure, shadowRoot: root }, state) => {
     });
 }"""
 # The place of each grip, and the center of the clock that it turns, if there is one.
-GRIPS = """({ shadowRoot: root }) => [...root.querySelectorAll(".card, .grip:not([hidden])")].map((e) => {
+GRIPS = """({ shadowRoot: root }) => {
+    const grips = [...root.querySelectorAll(".card, .grip:not([hidden])")];
     const middle = (node) => {
         const { x, y, width, height } = node.getBoundingClientRect();
         return [x + width / 2, y + height / 2, width / 2];
     };
-    const [x, y] = middle(e);
     const rims = [...root.querySelectorAll("circle.faint")].map(middle);
-    const hub = rims.find(([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3);
-    return { x, y, hub: e.matches(".grip") ? hub : undefined };
-})"""
+    return grips.map((grip) => {
+        const [x, y] = middle(grip);
+        const isRim = ([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3;
+        return { x, y, hub: grip.matches(".grip") ? rims.find(isRim) : undefined };
+    });
+}"""
 
 
 @pytest.fixture
 def show(visit, tmp_path):
     """Open a page with figures; the first is `page.figure`."""
 
-    def show(*kinds, query="", **options):
+    def show(*kinds, query="", below="", **options):
         file = tmp_path / "figures.html"
-        figures = "".join(map(FIGURE.format, kinds))
+        figures = "".join(map(FIGURE.format, kinds)) + below
         script = live_figures.script(*(KINDS[kind].__name__ for kind in kinds))
         file.write_text(PAGE.format(script=script, figures=figures), encoding="utf-8")
         page = visit(file.as_uri() + query, **options)
@@ -268,3 +271,24 @@ def test_a_swipe_scrolls_the_page_and_changes_nothing(show, name, start):
     touch.send("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     page.wait_for_function(f"scrollY > {top + 50}")
     assert state_of(page) == before
+
+
+def test_the_text_moves_the_figure_until_the_reader_plays(show):
+    places = (3, 9, 12)
+    link = (
+        '<p style="height: 90vh"><a href="#fig-turning" data-set="key={0}">{0}</a></p>'
+    )
+    page = show("turning", below="".join(map(link.format, places)) + "<p>End</p>")
+    for place in places:
+        page.mouse.move(200, 200)
+        page.get_by_role("link", name=str(place)).scroll_into_view_if_needed()
+        page.mouse.wheel(0, 300)
+        page.wait_for_function(
+            f"document.querySelector('posenc-figure').figure.state.key === {place}"
+        )
+    page.get_by_role("slider", name="dog").press("Home")
+    page.evaluate("scrollTo(0, 0)")
+    page.wait_for_timeout(200)
+    assert state_of(page)["key"] == 0, "what the reader set is taken away"
+    page.get_by_role("link", name="9").press("Enter")
+    assert state_of(page)["key"] == 9

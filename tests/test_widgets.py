@@ -29,9 +29,11 @@ def test_a_figure_is_live_or_a_picture_of_its_state(kind, monkeypatch):
 def test_wrong_arguments_are_refused_by_name():
     with pytest.raises(TypeError, match="Switch has no argument color"):
         widgets.Switch(color=1)
-    with pytest.raises(traitlets.TraitError, match="'d_model' trait.*greater than 256"):
+    with pytest.raises(
+        traitlets.TraitError, match=r"'d_model' trait.*greater than 256"
+    ):
         widgets.Heatmap(d_model=1024)
-    with pytest.raises(traitlets.TraitError, match="'variant' trait.*'halves'"):
+    with pytest.raises(traitlets.TraitError, match=r"'variant' trait.*'halves'"):
         widgets.Switch(variant="b")
 
 

@@ -23,7 +23,8 @@ from posenc.book import widgets
 def script(*kinds: str) -> str:
     """The module as a classic script, which runs before the first paint: no layout shift."""
     body = re.sub(r"^export .*\n", "", widgets.script(*kinds), flags=re.MULTILINE)
-    return jsmin(f"(() => {{\n{body}define();\n}})();")
+    text = (Path(widgets.__file__).parent / "figures" / "text.js").read_text("utf-8")
+    return jsmin(f"(() => {{\n{body}{text}define();\n}})();")
 
 
 def live(kind: str, state: dict[str, Any], image: nodes.image) -> list[nodes.Node]:

@@ -31,14 +31,15 @@ from posenc.museum import wrong_table
 MIME = (
     "application/vnd.posenc.figure+json"  # of kind and state, beside a stored picture
 )
-Floats = NDArray[np.float64]
+Floats = NDArray[Any]
+Values = dict[str, Any]  # what is drawn, by the names that scripts have for it
 
 
 def _number(
     label: str, default: float, low: float, high: float, step: float = 1
 ) -> Any:
     """Return an argument between two limits, which a slider moves by steps."""
-    kind = traitlets.Int if isinstance(step, int) else traitlets.Float
+    kind: Any = traitlets.Int if isinstance(step, int) else traitlets.Float
     return kind(default, min=low, max=high).tag(sync=True, label=label, step=step)
 
 
@@ -74,15 +75,15 @@ class _Figure(anywidget.AnyWidget):
         traits = (pair for owner in cls.__mro__ for pair in vars(owner).items())
         return {n: x for n, x in traits if "label" in getattr(x, "metadata", ())}
 
-    def state(self) -> dict[str, Any]:
+    def state(self) -> Values:
         """Return the arguments that recreate the figure."""
         return {name: getattr(self, name) for name in self.arguments()}
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         """Return what is drawn, by the names that the script has for it."""
         raise NotImplementedError
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         raise NotImplementedError
 
     def picture(self) -> str:
@@ -116,10 +117,10 @@ class Heatmap(_Figure):
     position = _number("position k", 5, 0, 127)
     dimension = _number("column j", 8, 0, 255)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         return {"table": _encode(range(self.seq_len), self)}
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         axes = plots.heatmap(values["table"], figure.subplots(), xlabel="column").axes
         axes.plot(self.dimension, self.position, "s", mfc="none", mec="black", ms=7)
 
@@ -131,7 +132,7 @@ class Distances(_Figure):
     d_model = _number("width d", 12, 4, 64, 2)
     base = _base()
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         digits = posenc.binary_encoding(64, 6).astype(float)
         pairs = _encode(range(64), self)
         here = self.position
@@ -140,7 +141,7 @@ class Distances(_Figure):
             "pairs": np.linalg.norm(pairs - pairs[here], axis=1),
         }
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         axes = figure.subplots()
         axes.plot(values["digits"], color=plots.COLORS[3], label="as binary digits")
         axes.plot(values["pairs"], color=plots.PAIRS[2], label="as clocks")
@@ -156,11 +157,11 @@ class Clocks(_Figure):
     base = _base()
     digits = _choice("binary digits", "off", "on")
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         row = _encode([self.position], self)[0]
         return {"row": row, "hands": row}
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         hands = values["hands"].reshape(-1, 1, 2)
         figure.set_size_inches(7, len(hands) / 5)
         plots.dials(hands, figure.subplots())
@@ -175,13 +176,13 @@ class Rotation(_Figure):
     base = _base()
     d_model = 16
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         omega = posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
         ends = [0, self.offset, self.position, self.position + self.offset]
         rows = _encode(ends, self)[:, 2 * self.pair : 2 * self.pair + 2]
         return {"theta": self.offset * omega, "hands": rows}
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         plots.dials(values["hands"].reshape(2, 2, 2), figure.subplots())
 
 
@@ -192,13 +193,13 @@ class Kernel(_Figure):
     d_model = _number("width d", 8, 2, 128, 2)
     offset = _number("offset", 63, 0, 127)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         products = posenc.offset_kernel(range(128), self.d_model, base=self.base)
         nearer = np.flatnonzero(products > products[1])
         order = np.argsort(-products[nearer[1:]])
         return {"products": products, "nearer": nearer[1:][order]}
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         axes, products, nearer = figure.subplots(), *values.values()
         axes.axhline(products[1], color=plots.INK, linestyle="--", linewidth=1)
         axes.plot(products)
@@ -226,7 +227,7 @@ class Switch(_Figure):
     base = _base()
     seq_len = _number("length L", 64, 2, 128)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         size = self.seq_len, self.d_model
         settings = _VARIANTS[self.variant]
         if settings is None:
@@ -237,7 +238,7 @@ class Switch(_Figure):
             other = Convention(base=self.base, **settings).table(*size)
         return {"right": right, "other": other, "difference": other - right}
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         plots.heatmaps(
             {"the paper’s" if k == "right" else k: v for k, v in values.items()},
             figure,
@@ -273,7 +274,7 @@ class Stretch(_Figure):
     base = _base()
     trained = _number("trained length", 4096, 64, 16_384)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         factor, trained = self.factor, self.trained
         plain = posenc.angular_frequencies(self.d_model, base=self.base)
         now, _ = _stretched(
@@ -288,7 +289,7 @@ class Stretch(_Figure):
             "beyond": beyond.sum(),  # pairs that meet angles beyond those of training
         }
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         axes = figure.subplots()
         axes.plot(values["before"], "--", values["after"], "-", color=plots.INK)
         axes.axhline(self.trained, color=plots.INK, linewidth=1)
@@ -305,7 +306,7 @@ class Turning(_Figure):
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         distances = np.arange(-60, 61) / 4
         places = [self.query, self.key, *(self.query + distances)]
         vectors = self._vectors(places)
@@ -324,14 +325,17 @@ class Turning(_Figure):
         words = np.tile([1.0, 0.0], (len(places), 8))
         if self.method == "turned":
             omega, factor = _stretched(self.rule, 16, self.base, trained=8, factor=2)
-            scaled = {"frequencies": omega, "attention_factor": factor}
-            return posenc.rotate_pairs(words, places, pairing="neighbors", **scaled)
+            factored = words * factor
+            return posenc.rotate_pairs(
+                factored, places, frequencies=omega, pairing="neighbors"
+            )
         if self.method == "added":
             clocks = posenc.sinusoidal_encoding(places, 16, base=self.base, dtype=float)
-            return (words + clocks.reshape(-1, 8, 2)[..., ::-1].reshape(-1, 16)) / 2
+            words += clocks.reshape(-1, 8, 2)[..., ::-1].reshape(-1, 16)
+            words /= 2
         return words
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         top, bottom = figure.subplots(2, 1, height_ratios=[1, 2])
         plots.dials(values["hands"], top)
         bottom.plot(np.arange(-60, 61) / 4, values["curve"], color=plots.INK)
@@ -349,7 +353,7 @@ class Words(_Figure):
     order = _choice("order", *_ORDERS)
     positions = _choice("positions", "off", "on")
 
-    def values(self) -> dict[str, Any]:
+    def values(self) -> Values:
         words = self.order.split()
         weights, outputs = self._attend(words)
         before = self._attend([*_WORDS])[1]
@@ -366,7 +370,7 @@ class Words(_Figure):
         weights /= weights.sum(axis=1, keepdims=True)
         return weights, weights @ x
 
-    def _draw(self, figure: Figure, values: dict[str, Any]) -> None:
+    def _draw(self, figure: Figure, values: Values) -> None:
         tables = {"attends to": 5 * values["weights"], "output": values["outputs"]}
         plots.heatmaps(tables, figure, limit=5)
         for axes in figure.axes:
@@ -377,11 +381,15 @@ class Words(_Figure):
 
 # By name; each has a script of that name in ``figures``.
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
-# Other files that a figure's script needs.
+# Files of scripts: those of all figures, and others that a figure needs.
+_FIRST_FILES = "encoding", "drawing", "motion", "controls", "share"
 _SHARED = {
-    "Heatmap": ("map",),
+    "Clocks": ("colors",),
+    "Heatmap": ("colors", "map"),
     "Stretch": ("scaling",),
+    "Switch": ("colors",),
     "Turning": ("scaling",),
+    "Words": ("colors",),
 }
 
 __all__ = [*FIGURES]
@@ -390,42 +398,36 @@ __all__ = [*FIGURES]
 def script(*names: str) -> str:
     """Return the JavaScript module that draws the named figures: limits, colors and files."""
     folder = Path(__file__).with_name("figures")
-    steps = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
+    shades = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
+    style = (folder / "figures.css").read_text(encoding="utf-8")
     constants = {
         "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
         "DARK_MAP": plots.DARK_MAP,
         "LINES": plots.COLORS,
         "PAIRS": plots.PAIRS,
         "UNSEEN": plots.UNSEEN,
-        "MAP": [int(mpl.colors.to_hex(color)[1:], 16) for color in steps],
-        "STYLE": (folder / "figures.css").read_text(encoding="utf-8"),
+        "MAP": [int(mpl.colors.to_hex(color)[1:], 16) for color in shades],
+        "STYLE": " ".join(style.split()),
     }
     shared = sorted({file for name in names for file in _SHARED.get(name, ())})
-    names_ = map(str.lower, names)
-    files = (
-        "encoding",
-        "drawing",
-        "motion",
-        "controls",
-        "share",
-        *shared,
-        *names_,
-        "page",
-    )
-    lines = [f"const {name} = {json.dumps(x)};" for name, x in constants.items()]
-    lines += [(folder / f"{file}.js").read_text(encoding="utf-8") for file in files]
-    return "\n".join(lines)
+    kinds = [name.lower() for name in names]
+    files = [*_FIRST_FILES, *shared, *kinds, "page"]
+    parts = [f"const {name} = {json.dumps(x)};" for name, x in constants.items()]
+    parts += [(folder / f"{file}.js").read_text(encoding="utf-8") for file in files]
+    return "\n".join(parts)
 
 
 def _fields(kind: type[_Figure]) -> dict[str, dict[str, Any]]:
     """Return what the script needs to know of a figure's arguments."""
     fields = {}
     for name, trait in kind.arguments().items():
-        known = {key: value for key, value in trait.metadata.items() if key != "sync"}
-        limits = ["options"] if isinstance(trait, traitlets.Enum) else ["min", "max"]
-        values = (getattr(trait, {"options": "values"}.get(key, key)) for key in limits)
-        known |= dict(zip(limits, values, strict=True))
-        fields[name] = known | {"initial": trait.default_value}
+        field = {"label": trait.metadata["label"], "initial": trait.default_value}
+        if isinstance(trait, traitlets.Enum):
+            field["options"] = trait.values
+        else:
+            field |= {"min": trait.min, "max": trait.max}
+            field |= {"step": trait.metadata["step"], "log": "log" in trait.metadata}
+        fields[name] = field
     return fields
 
 

@@ -72,6 +72,7 @@ function controls(kind, set) {
   const fields = Object.entries(FIELDS[kind]).filter(([name]) => !grips.includes(name));
   const made = fields.map(([name, field]) => (field.options ? choice : slider)(name, field, set));
   const rows = element("div", { class: "controls" }, ...made.map(({ row }) => row));
+  rows.classList.toggle("few", made.length <= 2);
   const more = element("button", { type: "button", class: "more", "aria-expanded": false }, "More");
   more.addEventListener("click", () => {
     const isOpen = rows.classList.toggle("open");
@@ -79,5 +80,5 @@ function controls(kind, set) {
     more.textContent = isOpen ? "Less" : "More";
   });
   const refresh = (state) => made.forEach((control) => control.refresh(state));
-  return { rows, more: made.length > 2 ? [more] : [], refresh };
+  return { rows, more, refresh };
 }

@@ -73,7 +73,7 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   const panel = controls(kind, set);
   const style = element("style", {}, `:host { ${TINTS} } ${STYLE}`);
   const menu = id ? [share(host, kind, id, figure, words.announce)] : [];
-  const buttons = element("div", { class: "buttons" }, ...panel.more, ...menu);
+  const buttons = element("div", { class: "buttons" }, panel.more, ...menu);
   live.append(picture, ...words.nodes, panel.rows, buttons);
   host.attachShadow({ mode: "open" }).append(style, live, element("slot"));
   host.isLinked = Object.keys(linked(id)).length > 0; // it shows what was seen, and stays there
@@ -81,7 +81,7 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   lights(host, live, fields);
   update(figure.state);
   new ResizeObserver(([{ contentRect }]) => {
-    if (width === contentRect.width) return;
+    if (!contentRect.width || contentRect.width === width) return; // hidden, as in print
     width = contentRect.width;
     draw(figure.state, figure.values, width);
   }).observe(picture);

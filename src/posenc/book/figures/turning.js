@@ -260,11 +260,12 @@ function chart(svg, set, current) {
   const curve = shape("polyline", { class: "curve" });
   const level = line({ class: "thin faint", "stroke-dasharray": "2 4" });
   const dot = shape("circle", { r: 9, class: "grip" });
+  const before = shape("circle", { r: 9, class: "thin faint", hidden: "" }); // where a drag began
   const agree = PAIRS.map((fill) => shape("rect", { fill }));
   const oppose = shape("rect", { class: "oppose" });
   const total = line({ class: "total" });
   const score = shape("text", { class: "score" });
-  svg.append(frame, curve, level, ...agree, oppose, total, score, dot);
+  svg.append(frame, curve, level, ...agree, oppose, total, score, before, dot);
   let x, y, bar, columns;
   const arrange = (width, top, height) => {
     const wide = width >= 560;
@@ -326,6 +327,10 @@ function chart(svg, set, current) {
     place(score, { x: bar.left + 2 * bar.half + 8, y: down + 7 });
     score.textContent = show(value, 2);
   };
+  const begin = ({ query, key }, { score: value }) => {
+    before.removeAttribute("hidden");
+    place(before, { cx: round(x(key - query)), cy: round(y(value)) });
+  };
   draggable(
     dot,
     svg,
@@ -336,7 +341,7 @@ function chart(svg, set, current) {
     },
     () => set({ key: Math.round(current().key) }),
   );
-  return { arrange, paint };
+  return { arrange, paint, begin };
 }
 
 /** Whether a change moved both words alike. */
@@ -354,7 +359,7 @@ const MOVES = [
     isDone: isTogether,
   },
   {
-    says: ["Now add instead of turning, and drag both again."],
+    says: ["Now add instead of turning: drag both."],
     shows: [{ method: "added" }, { query: 5, key: 3 }],
     isDone: (from, to) => to.method === "added" && isTogether(from, to),
   },
@@ -368,7 +373,7 @@ function guide(set, current) {
   let next = 0;
   let stop = () => {};
   const write = () => {
-    const says = MOVES[next]?.says ?? ["Turned hands know how far apart two words are, not where they stand."];
+    const says = MOVES[next]?.says ?? ["Turned, two words know how far apart they are, not where."];
     const nodes = says.map((part) => (typeof part === "string" ? part : element("b", {}, ...part)));
     words.replaceChildren(...nodes);
     button.textContent = MOVES[next] ? "Show me" : "Again";
@@ -415,7 +420,8 @@ FIGURES.turning = {
   build(picture, set, current) {
     const svg = shape("svg", { role: "group", class: "turning", "aria-label": "A query and a key" });
     const hint = guide(set, current);
-    picture.append(hint.row, svg);
+    if (current().method === "turned") picture.append(hint.row);
+    picture.append(svg);
     svg.addEventListener("pointerdown", hint.stop, true);
     const words = sentence(svg, set, current);
     const clocks = dials(svg);
@@ -445,9 +451,12 @@ FIGURES.turning = {
       const isNew = arranged !== width;
       if (isNew) arrange(width);
       paint(flat(state, values), isNew || passing);
-      if (passing) return;
-      if (rested) hint.watch(rested, state);
-      rested = state;
+      if (passing) {
+        scores.begin(rested.state, rested.values);
+        return;
+      }
+      if (rested) hint.watch(rested.state, state);
+      rested = { state, values };
     };
   },
   say: attentionSays,

@@ -1,0 +1,63 @@
+// The text moves a figure: <a href="#fig-scores" data-set="key=4&method=added">marked words</a>.
+
+const marked = (hash = "") => document.querySelectorAll(`a[href^="#"][href$="${hash}"][data-set]`);
+const figureOf = (link) => document.querySelector(`${link.hash} posenc-figure`);
+const isSeen = (host) => {
+  const { top, bottom } = host.getBoundingClientRect();
+  return bottom > 100 && top < innerHeight - 100;
+};
+
+/** Set the figure that a link names; the link that did it last is lit. */
+function obey(link) {
+  const host = figureOf(link);
+  const given = Object.fromEntries(new URLSearchParams(link.dataset.set));
+  host.figure.update({ ...host.figure.state, ...given });
+  for (const other of marked(link.hash)) other.classList.toggle("set", other === link);
+}
+
+/**
+ * Keep a figure in view beside the marked words that follow it in its section: they and what is
+ * between them go into a stage with it, at whose top it sticks.
+ */
+function setStage(host) {
+  const section = host.closest("section");
+  const links = [...marked(`#${section?.id}`), ...marked(`#${host.closest("[id]")?.id}`)];
+  const partOf = (node) => [...section.children].find((part) => part.contains(node));
+  const own = section && partOf(host);
+  const last = links.map(partOf).filter(Boolean).at(-1);
+  if (!last || !(own.compareDocumentPosition(last) & Node.DOCUMENT_POSITION_FOLLOWING)) return;
+  const stage = element("div", { class: "stage" });
+  own.before(stage);
+  while (!stage.contains(last)) stage.append(stage.nextSibling);
+  own.classList.add("stays");
+  host.classList.add("staying");
+  // As the text scrolls by, the last sentence that has come up sets the figure, until the reader plays.
+  const risen = new Set();
+  let isTouched = false;
+  let quiet = 0; // until when a jump to the figure counts as no scrolling
+  for (const type of ["pointerdown", "keydown"]) host.addEventListener(type, () => (isTouched = true));
+  const watch = new IntersectionObserver(
+    (entries) => {
+      for (const { target, isIntersecting } of entries) risen[isIntersecting ? "add" : "delete"](target);
+      const link = links.findLast((one) => risen.has(one));
+      if (link && !isTouched && performance.now() > quiet && !link.classList.contains("set")) obey(link);
+    },
+    { rootMargin: "9999px 0px -25% 0px" },
+  );
+  for (const link of links) {
+    watch.observe(link);
+    link.addEventListener("click", () => {
+      isTouched = false;
+      quiet = performance.now() + 1000;
+    });
+  }
+}
+
+document.addEventListener("click", (event) => {
+  const link = event.target.closest?.("a[data-set]");
+  const host = link && figureOf(link);
+  if (!host?.figure) return;
+  obey(link);
+  if (isSeen(host)) event.preventDefault(); // else go where it is
+});
+addEventListener("DOMContentLoaded", () => document.querySelectorAll("posenc-figure").forEach(setStage));
