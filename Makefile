@@ -98,8 +98,9 @@ lint: .venv ## check style, format, types and spelling
 	$(BIN)/mypy
 	$(BIN)/codespell
 
-lab: export JUPYTER_CONFIG_PATH := $(CURDIR)/tools/lab
+# JupyterLab shows stored figures of notebooks that are trusted.
 lab: .venv ## open the book in JupyterLab (LAB="--no-browser --port 9000")
+	@$(BIN)/jupyter trust notebooks/*.ipynb > /dev/null
 	$(BIN)/jupyter lab $(LAB)
 
 PORT ?= 8000

@@ -1,13 +1,15 @@
 """Execute notebooks and store their outputs in place: `python tools/execute.py notebooks/07….ipynb`
 
-A notebook whose fresh outputs match the stored ones stays byte-identical. Pictures are compared as
-in the tests (`pictures.py`). In cells tagged `nbval-ignore-output`, which print times, numbers are
-ignored.
+What is stored differs from the last commit only where something was changed: an output that equals
+the committed one is taken from there, and what an editor adds (times, its kernel, which cells it
+shows) is dropped. Pictures are compared as in the tests (`pictures.py`). In cells tagged
+`nbval-ignore-output`, which print times, numbers are ignored.
 """
 
 import json
 import os
 import re
+import subprocess
 import sys
 from pathlib import Path
 
@@ -17,36 +19,75 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
+KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
+# What metadata of cells may hold: editors add more. `jupyter` and `cellView` (Colab) follow tags.
+KEPT = {"accepts_near", "claims", "mystnb", "tags", "wrong_answers"}
+
+
+def tidy(notebook):
+    """Return a notebook without an editor's metadata, its code folded as tags say."""
+    cells = []
+    for cell in notebook.cells:
+        metadata = {k: v for k, v in cell.metadata.items() if k in KEPT}
+        tags = metadata.get("tags", [])
+        if "solution" in tags:
+            metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
+            metadata["cellView"] = "form"
+        elif {"hide-input", "remove-input"} & {*tags}:
+            metadata["jupyter"] = {"source_hidden": True}
+        cells.append({**cell, "metadata": metadata})
+    metadata = {"kernelspec": KERNEL}
+    return nbformat.from_dict({**notebook, "metadata": metadata, "cells": cells})
+
+
+def committed(path):
+    """Return the notebook as it was last committed, or as it is on disk without git."""
+    command = ["git", "show", f"HEAD:./{path.name}"]
+    shown = subprocess.run(command, cwd=path.parent, capture_output=True)
+    text = shown.stdout.decode() if shown.returncode == 0 else path.read_text("utf-8")
+    return nbformat.reads(text, as_version=4)
+
 
 def words(cell):
     """Return a cell's output as text, without pictures, and without numbers if it's timed."""
-    shown = [cell.execution_count]
-    for each in cell.outputs:
-        data = each.get("data", {})
+    shown = []
+    for output in cell.outputs:
+        data = output.get("data", {})
         drawn = {pictures.SVG: pictures.SVG in data}
-        shown.append([each.get("name"), each.get("text"), {**data, **drawn}])
+        shown.append([output.get("name"), output.get("text"), {**data, **drawn}])
     text = json.dumps(shown, sort_keys=True)
     timed = "nbval-ignore-output" in cell.metadata.get("tags", [])
     return re.sub(r"[-\d.,\s]|\\n|\b[mµn]?s\b", "", text) if timed else text
 
 
+def keep_outputs(fresh, stored):
+    """Put the stored outputs of equal cells in the place of fresh ones that look the same."""
+    before = {cell.id: cell for cell in stored.cells if cell.cell_type == "code"}
+    for cell in fresh.cells:
+        old = before.get(cell.id)
+        if cell.cell_type != "code" or old is None or words(old) != words(cell):
+            continue
+        if pictures.changed(old, cell.outputs, pictures.name(fresh.cells, cell)):
+            continue
+        cell.outputs = old.outputs
+        for output in cell.outputs:
+            if "execution_count" in output:
+                output["execution_count"] = cell.execution_count
+
+
 def execute(path):
-    """Run a notebook in a fresh kernel, in its folder; store it if it changed."""
-    notebook = nbformat.read(path, as_version=4)
-    own = nbformat.from_dict({"kernelspec": notebook.metadata.kernelspec})
-    fresh = nbformat.from_dict({**notebook, "metadata": own})
+    """Run a notebook in a fresh kernel, in its folder, and store it if it changed."""
+    fresh = tidy(nbformat.read(path, as_version=4))
     options = {"timeout": 600, "record_timing": False, "coalesce_streams": True}
     config = Config(KernelManager={"transport_encryption": "auto"})
     resources = {"metadata": {"path": str(path.parent)}}
     NotebookClient(fresh, config=config, resources=resources, **options).execute()
-    fresh.metadata = own  # drop the widget state stored there
-    for stored, cell in zip(notebook.cells, fresh.cells, strict=True):
-        is_same = cell.cell_type == "code" and words(stored) == words(cell)
-        if is_same and not pictures.changed(stored, cell.outputs):
-            cell.outputs = stored.outputs
-    if fresh == notebook:
+    fresh = tidy(fresh)  # without the kernel's version, and the state of widgets
+    keep_outputs(fresh, committed(path))
+    text = nbformat.writes(fresh) + "\n"
+    if text == path.read_text("utf-8"):
         return "unchanged"
-    nbformat.write(fresh, path)
+    path.write_text(text, encoding="utf-8")
     return "stored"
 
 

@@ -40,12 +40,12 @@ def ledger(root: Path) -> list[dict[str, str]]:
 
 
 def judges(root: Path) -> dict[str, str]:
-    """The chapter that asserts each claim: a cell has its id as a tag."""
+    """The chapter that asserts each claim: the metadata of a cell has its verdict."""
     return {
-        tag: path.stem
+        claim: path.stem
         for path in sorted((root / "notebooks").glob("*.ipynb"))
         for cell in read_notebook(path)["cells"]
-        for tag in filter(CLAIM.fullmatch, cell["metadata"].get("tags", ()))
+        for claim in cell["metadata"].get("claims", {})
     }
 
 
@@ -60,7 +60,7 @@ def as_markdown(text: str, root: Path) -> str:
         for row in ledger(root):
             if row["id"] not in chapters:
                 wrong = nearest(row["id"], chapters)
-                raise ExtensionError(f"book/claims.yml: no cell has the tag {wrong}")
+                raise ExtensionError(f"book/claims.yml: no cell asserts {wrong}")
             chapter = chapters[row["id"]]
             there = f"../notebooks/{chapter}.ipynb#claim-{row['id']}"
             place = f"[chapter {int(chapter[:2])}]({there})"  # 02_formula is chapter 2
@@ -111,9 +111,8 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
 def tie(app: Sphinx, doctree: nodes.document) -> None:
     """Link ids in boxes to their rows of the ledger, which lead to the cell that asserts them."""
     for cell in doctree.findall(nodes.container):
-        for name in cell["classes"]:
-            if CLAIM.fullmatch(claim := name.removeprefix("tag_")):
-                place(app.env, cell, f"claim-{claim}")
+        for claim in cell.get("cell_metadata", {}).get("claims", {}):
+            place(app.env, cell, f"claim-{claim}")
     boxes = [box for box in doctree.findall(Fold) if "documents" in box["classes"]]
     for code in [code for box in boxes for code in box.findall(nodes.literal)]:
         if CLAIM.fullmatch(claim := code.astext()):
