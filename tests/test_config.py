@@ -108,7 +108,7 @@ def test_released_files_give_these_numbers(name):
             {"model_type": "wav2vec2-conformer", "position_embeddings_type": "rotary"},
             "queries and keys, rotary",
         ),
-        ({"model_type": "wav2vec2-bert", "position_embeddings_type": None}, "nowhere"),
+        ({"model_type": "seamless_m4t", "position_embeddings_type": None}, "nowhere"),
         ({"model_type": "deepseek_v3", "qk_rope_head_dim": 0}, "nowhere"),
         ({"model_type": "phi", "partial_rotary_factor": 0}, "nowhere"),
         ({"model_type": "zamba2"}, "nowhere"),
@@ -134,7 +134,7 @@ def test_what_the_file_says_of_its_encoding_beats_the_type(fields, expected):
             "the fields suggest RoPE in all 4 layers, base 10,000",
         ),
         (PLAIN | {"rope_new": 1}, "Not read, though it may change this: rope_new; "),
-        (PLAIN | {"rope": True}, "base 10,000: no contradiction"),
+        (PLAIN | {"rope": True}, "base 10,000: nothing wrong"),
         (
             PLAIN | {"rope_scaling": YARN | {"type": "deepseek_yarn"}},
             "1,024 stretched to 4,096",

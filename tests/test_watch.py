@@ -71,8 +71,6 @@ def differences(fields):
     for i, key, mask, scale in watch.watched(fields):
         layers, keys = read[i], key.numpy()
         turned = np.ptp(keys, axis=0).max() > 1e-5 * np.abs(keys).max()
-        if layers.where is None:  # the reading says so
-            continue
         if turned != (layers.where == ROTARY):
             yield f"layer {i} turns: {turned}, read {layers.where}"
         elif turned:

@@ -8,7 +8,6 @@ speak of positions, in ``notebooks/data/models.json``, which chapters read.
 import json
 import re
 from contextlib import suppress
-from copy import deepcopy
 from datetime import date
 from pathlib import Path
 
@@ -43,8 +42,7 @@ NEEDED = {
     "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10_000.0, "clip_qkv": 8.0}},
     "deepseek_v2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
     "gemma3n_text": {"num_kv_shared_layers": 0, "intermediate_size": 32},
-    "esm": {"vocab_size": 33, "pad_token_id": 1},
-    "granitemoehybrid": {"layer_types": ["full_attention"] * 6},
+    "granitemoehybrid": {"layer_types": ["full_attention", "linear_attention"] * 3},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1},
     "nemotron": {"head_dim": 64, "num_key_value_heads": 2},
     "nemotron_h": {"hybrid_override_pattern": "M*-M*-"},
@@ -75,7 +73,7 @@ def small_fields(kind):
 
 def model_of(fields):
     """Return a model of a file, with numbers that make a rotation visible."""
-    fields = deepcopy(fields)  # transformers completes mappings in place
+    fields = dict(fields)
     config_class = transformers.CONFIG_MAPPING[fields.pop("model_type")]
     config = config_class(**fields)
     ALL_ATTENTION_FUNCTIONS.register("watch", note)

@@ -12,7 +12,6 @@ from posenc.config.types import WORDS, Entry
 from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE
 
 FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
-UNKNOWN = ""  # an encoding that the file names, but nobody here knows
 MOST_LAYERS = 10_000
 MOST_KINDS = 32
 ENCODINGS: dict[str, str] = WORDS["encodings"]
@@ -41,7 +40,6 @@ class Kind:
 
 def normalize(fields: Fields, entry: Entry) -> list[Kind]:
     """Return the kinds of layers, each with the fields that it reads."""
-    drop_ignored(fields, entry)
     encoding = where_positions_enter(fields, entry)
     number = fields.count("num_hidden_layers", most=MOST_LAYERS) or 0
     turns = layers_that_turn(fields, entry, number)
@@ -67,14 +65,6 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
         outer = fields.with_own(json.loads(own))
         kinds.append(Kind(outer, mapping, bool(nested), entry, name, where, indices))
     return kinds
-
-
-def drop_ignored(fields: Fields, entry: Entry) -> None:
-    """Name the fields that the type's code doesn't read, though other code does."""
-    for name in entry.get("ignores", ()):
-        if fields.content.pop(name, None) not in (None, 1):
-            code = entry["source"].split(",")[0]
-            fields.problems.append(f"{code} ignores {name}; other programs may not")
 
 
 def layer_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
@@ -172,8 +162,6 @@ def where_positions_enter(fields: Fields, entry: Entry) -> str | None:
     """Return where positions enter: what the file says, or else what the type's code does."""
     usual = ENCODINGS.get(entry.get("where", ""))
     said = encoding_said(fields, entry, usual)
-    if "besides" in entry and said != ROTARY:
-        return TABLE if said == NOWHERE else f"{said or usual}; {TABLE}"
     if said is None:
         return usual if entry else encoding_suggested(fields)
     if entry and said not in (usual, NOWHERE) and "chooses" not in entry:
@@ -199,13 +187,12 @@ def encoding_said(fields: Fields, entry: Entry, usual: str | None) -> str | None
     if word is None:
         return None
     encoding = ENCODINGS.get(word.lower())
-    if encoding is None or word not in (entry.get("chooses") or [word]):
+    if encoding is None:
         place = fields.place("position_embedding_type")
         fields.problems.append(f"{place} {word[:40]!a} isn't known here")
-        return UNKNOWN
     # "absolute" is what classes derived from BERT's have, whatever they do.
-    rotary = usual == ROTARY or (not entry and encoding_suggested(fields) == ROTARY)
-    return None if rotary and encoding == TABLE and "chooses" not in entry else encoding
+    idle = (encoding, usual) == (TABLE, ROTARY) and "chooses" not in entry
+    return None if idle else encoding
 
 
 def is_switched_off(fields: Fields, entry: Entry, usual: str | None) -> bool:

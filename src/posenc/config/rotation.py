@@ -28,7 +28,7 @@ def describe(kind: Kind) -> Facts:
         facts["name"] = "layers without rotation"
     if kind.indices:
         facts |= {"indices": kind.indices, "count": len(kind.indices)}
-    if "tables" in entry and ("table" in where or entry["where"] == "rotary"):
+    if "tables" in entry and (where == ROTARY or "table" in where):
         facts["table"] = tables(fields, entry["tables"])
     facts["window"] = window(kind)
     if "chunk" in kind.name:
@@ -110,6 +110,10 @@ def widths(kind: Kind) -> Facts:
         )
         width = None
     share = rope.number(SHARE, most=1) or fields.number(SHARE, most=1)
+    if entry and "share" not in entry and share not in (None, 1):
+        code = entry["source"].split(",")[0]
+        fields.problems.append(f"{code} ignores {SHARE}; other programs may not")
+        share = None
     rotated = None if share else fields.count("rotary_dim", most=width or WIDEST)
     if width is None:
         return {"head_dim": None, "rotated": rotated}

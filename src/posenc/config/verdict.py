@@ -61,8 +61,6 @@ def remarks(fields: Fields, kind: Kind) -> Iterator[str]:
     """Yield where programs are known to read a file differently."""
     rope, path = kind.rope, kind.rope.path[:-1]
     scaling = kind.facts.get("scaling")
-    if kind.where == ROTARY and "note" in kind.entry:
-        yield kind.entry["note"]
     if rope.has("type") and not rope.content.get("rope_type"):
         yield f"{path}.type is the old spelling of rope_type: some programs read only one"
     if (
@@ -92,8 +90,6 @@ def sentence(
     """Say in a sentence which layers turn, how they are stretched, and what looks wrong."""
     total = sum(each.count or 0 for each in layers)
     said = ", and ".join(in_words(each, total, len(layers) > 1) for each in layers)
-    if not any(each.where for each in layers):
-        said = "nothing about positions"
     scalings = {each.scaling for each in layers} - {None, "default", "proportional"}
     start, intended, _ = lengths
     if scalings:
@@ -103,8 +99,9 @@ def sentence(
     said = f"{begin}{said}"
     if unread:
         said = f"not read, though it may change this: {', '.join(unread[:5])}; {said}"
-    fine = "no contradiction" if unread or begin else "nothing wrong"
-    wrong = "; ".join(problems[:3]) or fine
+    wrong = "; ".join(problems[:3]) or "nothing wrong"
+    if unread and not problems:
+        wrong = "nothing wrong in what was read"
     return f"{said[0].upper()}{said[1:]}: {wrong}"
 
 
