@@ -186,6 +186,38 @@ class Rotation(_Figure):
         plots.dials(values["hands"].reshape(2, 2, 2), figure.subplots())
 
 
+_FILM = json.loads(
+    Path(__file__).with_name("figures").joinpath("learning.json").read_text("utf-8")
+)
+
+
+class Learning(_Figure):
+    """A head that learns to look three words back, recorded every three steps.
+
+    Each frame has, for the four fastest clocks, the turn that the head has learned, as
+    (up, right), and the mean weight that a word gives to the words 0 to 7 before it. The
+    code is chapter 3's.
+    """
+
+    step = _number("training step", 0, 0, 90)
+
+    def values(self) -> Values:
+        before, after = _FILM[self.step // 3], _FILM[-(-self.step // 3)]
+        share = self.step % 3 / 3
+        mixed = {key: np.array(before[key]) for key in before}
+        for key, numbers in mixed.items():
+            numbers += share * (np.array(after[key]) - numbers)
+        return mixed
+
+    def _draw(self, figure: Figure, values: Values) -> None:
+        left, right = figure.subplots(1, 2)
+        omega = posenc.angular_frequencies(32)[:4, None]
+        targets = np.hstack([np.sin(-3 * omega), np.cos(-3 * omega)])
+        plots.dials(np.stack([values["hands"], targets], axis=1), left)
+        right.bar(range(0, -8, -1), values["weights"], color=plots.INK)
+        right.set(xlabel="word that gets the weight", ylabel="mean weight", ylim=(0, 1))
+
+
 class Kernel(_Figure):
     """The dot product of two encodings by offset; which offsets look nearer than 1."""
 
@@ -409,6 +441,8 @@ def script(*names: str) -> str:
         "MAP": [int(mpl.colors.to_hex(color)[1:], 16) for color in shades],
         "STYLE": " ".join(style.split()),
     }
+    if "Learning" in names:
+        constants["FRAMES"] = _FILM
     shared = sorted({file for name in names for file in _SHARED.get(name, ())})
     kinds = [name.lower() for name in names]
     files = [*_FIRST_FILES, *shared, *kinds, "page"]
