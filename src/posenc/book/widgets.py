@@ -431,7 +431,9 @@ def script(*names: str) -> str:
     """Return the JavaScript module that draws the named figures: limits, colors and files."""
     folder = Path(__file__).with_name("figures")
     shades = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
-    style = (folder / "figures.css").read_text(encoding="utf-8")
+    shared = sorted({file for name in names for file in _SHARED.get(name, ())})
+    styles = ["figures.css", *(["maps.css"] if "colors" in shared else [])]
+    style = " ".join((folder / file).read_text(encoding="utf-8") for file in styles)
     constants = {
         "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
         "DARK_MAP": plots.DARK_MAP,
@@ -443,7 +445,6 @@ def script(*names: str) -> str:
     }
     if "Learning" in names:
         constants["FRAMES"] = _FILM
-    shared = sorted({file for name in names for file in _SHARED.get(name, ())})
     kinds = [name.lower() for name in names]
     files = [*_FIRST_FILES, *shared, *kinds, "page"]
     parts = [f"const {name} = {json.dumps(x)};" for name, x in constants.items()]
