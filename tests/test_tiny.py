@@ -1,20 +1,27 @@
 """The small numpy decoder, which readers break: whole, it reads as in steps."""
 
 import numpy as np
+import pytest
 
 from posenc import checks
 from posenc.book import tiny
 
 
-def test_the_decoder_keeps_the_laws_and_a_step_that_forgets_its_offset_does_not():
-    decoder = tiny.Decoder(tiny.initial_weights(0))
-    checks.check_decoder(decoder.full, decoder.step).raise_if_failed()
+@pytest.mark.parametrize("encoding", ["rotary", "sinusoidal"])
+def test_the_decoder_keeps_the_laws_and_a_step_that_forgets_its_offset_does_not(
+    encoding,
+):
+    decoder = tiny.Decoder(tiny.initial_weights(0), encoding)
+    relative = encoding == "rotary"
+    report = checks.check_decoder(decoder.full, decoder.step, relative=relative)
+    report.raise_if_failed()
 
     def forgets(tokens, cache):
         start = np.broadcast_to(np.arange(tokens.shape[1]), tokens.shape)
         return decoder.step(tokens, cache, positions=start)
 
-    assert checks.check_decoder(decoder.full, forgets).failed == ["steps"]
+    report = checks.check_decoder(decoder.full, forgets, relative=relative)
+    assert report.failed == ["steps"]
 
 
 def test_order_counts_and_later_words_do_not():

@@ -1,4 +1,4 @@
-"""A small rotary decoder in pure numpy, to check and to break where there is no torch.
+"""A small decoder in pure numpy, to check and to break where there is no torch.
 
 Its weights are random: what counts is that reading a text whole, and in steps with a cache,
 gives the same scores.
@@ -6,31 +6,24 @@ gives the same scores.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posenc.attention import rotate_pairs
+from posenc.encoding import sinusoidal_encoding
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 Weights = dict[str, Floats]
+# For each layer its turned keys and its values, (batch, heads, seq, 8); at the end, the
+# positions and the mask of all tokens, (batch, seq).
+Cache = list[tuple[Any, Any]]
 
+ENCODINGS = ("rotary", "sinusoidal", "none")
 VOCABULARY, WIDTH, HEADS, LAYERS, ANSWERS = 12, 32, 4, 2, 16
-
-
-@dataclass(frozen=True)
-class Cache:
-    """What a decoder keeps of the tokens that it has read."""
-
-    layers: list[
-        tuple[Floats, Floats]
-    ]  # turned keys and values: (batch, heads, seq, 8)
-    positions: Ints  # (batch, seq)
-    mask: Mask  # (batch, seq)
 
 
 def initial_weights(seed: int) -> Weights:
@@ -57,8 +50,12 @@ class Decoder:
     position that follows them.
     """
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Weights, encoding: str = "rotary") -> None:
+        if encoding not in ENCODINGS:
+            names = ", ".join(ENCODINGS)
+            raise ValueError(f"encoding must be one of {names}, got {encoding!r}")
         self.weights: Weights = weights
+        self.encoding: str = encoding
 
     def full(
         self,
@@ -84,31 +81,32 @@ class Decoder:
     ) -> tuple[Floats, Cache]:
         """Continue from a cache: return scores after each new token, and the longer cache."""
         batch, new = tokens.shape
-        if cache is None:
-            nothing = np.zeros((batch, 0), np.int64)
-            cache = Cache([], nothing, nothing.astype(np.bool_))
+        nothing = np.zeros((batch, 0), np.int64)
+        *before, (old_positions, old_mask) = cache or [(nothing, nothing == 0)]
         if positions is None:
-            first = cache.positions[:, -1:] + 1 if cache.layers else 0
+            first = old_positions[:, -1:] + 1 if before else 0
             positions = np.broadcast_to(first + np.arange(new), tokens.shape)
         if mask is None:
             mask = np.ones(tokens.shape, np.bool_)
-        all_positions = np.hstack((cache.positions, positions))
-        all_masks = np.hstack((cache.mask, mask))
+        all_positions = np.hstack((old_positions, positions))
+        all_masks = np.hstack((old_mask, mask))
         allowed = _causal(new, all_masks)
         if segments is not None:
             allowed &= segments[:, :, None] == segments[:, None, :]
 
         x = self.weights["words"][tokens]
-        layers = []
+        if self.encoding == "sinusoidal":
+            x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
+        longer: Cache = []
         for layer in range(LAYERS):
-            before = cache.layers[layer] if cache.layers else None
-            attended, kept = self._attend(layer, x, positions, allowed, before)
-            layers.append(kept)
+            kept = before[layer] if before else None
+            attended, keys_and_values = self._attend(layer, x, positions, allowed, kept)
+            longer.append(keys_and_values)
             x = x + attended
             hidden = np.maximum(_norm(x) @ self.weights[f"{layer}.up"], 0)
             x = x + hidden @ self.weights[f"{layer}.down"]
         scores = _norm(x) @ self.weights["answers"]
-        return scores, Cache(layers, all_positions, all_masks)
+        return scores, [*longer, (all_positions, all_masks)]
 
     def _attend(
         self,
@@ -124,7 +122,8 @@ class Decoder:
             batch, new, 3, HEADS, -1
         )
         q, k, v = qkv.transpose(2, 0, 3, 1, 4)  # each (batch, heads, new, 8)
-        q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
+        if self.encoding == "rotary":
+            q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
         if before is not None:
             k = np.concatenate([before[0], k], axis=2)
             v = np.concatenate([before[1], v], axis=2)
