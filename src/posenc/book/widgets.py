@@ -213,7 +213,7 @@ class Learning(_Figure):
         left, right = figure.subplots(1, 2)
         omega = posenc.angular_frequencies(32)[:4, None]
         targets = np.hstack([np.sin(-3 * omega), np.cos(-3 * omega)])
-        plots.dials(np.stack([values["hands"], targets], axis=1), left)
+        plots.dials(np.stack([values["turns"], targets], axis=1), left)
         right.bar(range(0, -8, -1), values["weights"], color=plots.INK)
         right.set(xlabel="word that gets the weight", ylabel="mean weight", ylim=(0, 1))
 

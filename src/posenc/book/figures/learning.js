@@ -10,7 +10,7 @@ function frameAt(step) {
   const [before, after] = [Math.floor(place), Math.ceil(place)].map((n) => FRAMES[n]);
   const mixed = (a, b) => a + (place % 1) * (b - a);
   return {
-    hands: before.hands.map((hand, pair) => hand.map((x, n) => mixed(x, after.hands[pair][n]))),
+    turns: before.turns.map((turn, pair) => turn.map((x, n) => mixed(x, after.turns[pair][n]))),
     weights: before.weights.map((weight, back) => mixed(weight, after.weights[back])),
   };
 }
@@ -65,7 +65,7 @@ FIGURES.learning = {
     });
     picture.getRootNode().addEventListener("input", () => stop(), true);
     let placed = false;
-    return (_, { hands, weights }, width) => {
+    return (_, { turns, weights }, width) => {
       if (!placed) picture.append(play);
       placed = true;
       const isWide = width >= 560;
@@ -73,7 +73,7 @@ FIGURES.learning = {
       const radius = Math.round(Math.min(44, across / 4 / 2 - 4));
       const down = isWide ? 72 : radius + 6;
       const height = isWide ? 190 : 2 * radius + 220;
-      const clocks = hands.map((numbers, pair) =>
+      const clocks = turns.map((numbers, pair) =>
         learner(((pair + 0.5) * across) / 4, down, radius, pair, numbers),
       );
       const bars = isWide
