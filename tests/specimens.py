@@ -1,63 +1,75 @@
-"""Correct encodings, and wrong ones with the law that each is about.
+"""Encodings that are right, and wrong ones with the law that they break and the cause.
 
-The public bugs of `recall` are among them; correct decoders are in `test_tiny`.
+The cause is a part of what a report says, or "" if no known fault gives the same numbers. Public
+bugs are in `recall`, those of chapter 14 in `posenc.book.hunt`; right decoders are in `test_tiny`.
 """
 
 import itertools
 import math
 import sys
-from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import array_api_strict as strict
 import numpy as np
 import torch
 from torch import nn
 
-from posenc import checks, rotary_frequencies, sinusoidal_encoding, t5_buckets
+from posenc import (
+    alibi_bias,
+    checks,
+    rotary_frequencies,
+    sinusoidal_encoding,
+    t5_buckets,
+)
 from posenc.book import hunt, tiny
-from posenc.checks import calls
-from posenc.conventions import Convention
-from posenc.nn import (
-    SinusoidalPositionalEncoding,
-    alibi_slopes,
-    rotary_turns,
-    rotate_pairs,
-)
+from posenc.nn import SinusoidalPositionalEncoding, rotary_turns, rotate_pairs
 
-sys.path.append(
-    str(Path(__file__).parents[1] / "notebooks")
-)  # for `python tests/test_checks.py`
+sys.path.append(str(Path(__file__).parents[1] / "notebooks"))
 import recall
-from recall import (
-    BUGS,
-    DECODER,
-    NARROW,
-    OF_YARN,
-    OMEGA,
-    Pair,
-    Rotary,
-    counted,
-    part,
-    turn,
-    yarn,
-)
+from recall import DECODER, NARROW, OF_YARN, OMEGA, Pair, counted, part, turn, yarn
 
 QUICK = {
     "longest": 5000,
     "length": 2500,
 }  # float16 rounds from 2048 on, bfloat16 from 256 on
+LEAF = torch.zeros((), requires_grad=True)  # another leaf that gradients reach
+KEPT, MEMORY, CALLS = {}, np.zeros(500_000, np.float32), itertools.count()
+AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
+AXES = {"axes": 2, "frequencies": AXIAL}
 
-# Each shape costs a call per sequence and head: of those drawn, faults of batches need these.
-for drawn in (calls.DRAWN, calls.BATCHES):
-    drawn[:] = [drawn[k] for k in (0, 1, 2, 7, 9)]
+
+class Specimen(NamedTuple):
+    """A subject, options of its check, and the law that it breaks, if it is wrong."""
+
+    kind: str
+    subject: object
+    options: dict
+    law: str = ""
+    cause: str = ""
+
+
+SPECIMENS = {}
+
+
+def specimen(kind, law="", cause="", **options):
+    """Add a function to the specimens of a kind."""
+
+    def add(subject, name=""):
+        name = name or f"{subject.__name__}{'' if law else ' is right'}"
+        SPECIMENS[name] = Specimen(kind, subject, options, law, cause)
+        return subject
+
+    return add
 
 
 def judge(kind, subject, **options):
-    """Check quickly, and without `compile`, which loads a compiler."""
-    laws = {"laws": [law for law in checks.laws_of(kind) if law != "compile"]}
+    """Check quickly."""
     quick = {} if kind in ("bias", "decoder") else QUICK
-    return recall.check(subject, kind, **laws | quick | options)
+    return recall.check(subject, kind, **quick | options)
+
+
+# Tables
 
 
 def table(seq_len, d_model):
@@ -68,14 +80,40 @@ def in_torch(seq_len, d_model, dtype=torch.float32):
     return torch.tensor(table(seq_len, d_model)).to(dtype)
 
 
-def waves(seq_len, omega, start=0):
-    """Interleave sines and cosines of any frequencies, which begin at any angle."""
-    angles = np.outer(np.arange(seq_len), omega) + start
-    return np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(
-        seq_len, 2 * len(omega)
+def learned(seq_len, d_model):
+    rows = np.random.default_rng(d_model).normal(size=(64, d_model))
+    where = np.linspace(0, 63, seq_len)
+    return np.stack([np.interp(where, range(64), column) for column in rows.T], axis=1)
+
+
+def waves(angles):
+    return np.stack((np.sin(angles), np.cos(angles)), axis=-1).reshape(len(angles), -1)
+
+
+for name, known in checks.KNOWN.items():
+    if not known.rotary:
+        specimen("table", convention=name)(known.table, f"{name} is right")
+for name, encode in hunt.RIGHT.items():
+    specimen("table", longest=600, length=600)(encode, f"{name}: right")
+for name in hunt.BUGS:
+    specimen("table", "far" if name == "rows in float16" else "values", name)(
+        hunt.BUGS[name], name
     )
+specimen("table")(in_torch)
+specimen("table")(learned)
+specimen("table", "values", "", base=10_000)(
+    learned, "learned, though a base is declared"
+)
+specimen(
+    "table",
+    "values",
+    "the numbers of another convention: interleaved",
+    convention="Marian",
+)(table, "another convention")
+specimen("table", "values", "lost setting", base=10_010)(table, "another base")
 
 
+@specimen("table")
 def tensor2tensor(length, channels):
     """All in float32, with a reciprocal: the order of operations with the most rounding."""
     steps = np.arange(channels // 2, dtype=np.float32) / np.float32(channels // 2 - 1)
@@ -85,31 +123,215 @@ def tensor2tensor(length, channels):
     return np.pad(signal, [[0, 0], [0, channels % 2]])[None]
 
 
-def learned(seq_len, d_model):
-    """A learned table of 64 rows, resized."""
-    rows = np.random.default_rng(d_model).normal(size=(64, d_model))
-    return np.stack(
-        [np.interp(np.linspace(0, 63, seq_len), range(64), y) for y in rows.T], axis=1
-    )
+@specimen("table")
+def scaled(n, d):
+    return table(n, d)[:, None] * np.float32(d**-0.5)
+
+
+@specimen("table")
+def fourier_features(n, d):
+    return waves(np.outer(np.linspace(-1, 1, n), np.pi * np.linspace(1, 10, d // 2)))
+
+
+@specimen("table")
+def nerf(n, d):
+    return waves(np.outer(np.arange(n), np.pi * 2.0 ** np.arange(d // 2) / max(n, 1)))
+
+
+@specimen("table")
+def in_half_precision(n, d):
+    return in_torch(n, d).bfloat16()
+
+
+@specimen("table")
+def of_forty_rows(n, d):
+    return table(min(n, 40), d)
+
+
+@specimen("table", widths=[2])
+def of_width_two(n, d):
+    return table(n, d)
+
+
+@specimen("table", "shape")
+def whole_numbers(n, d):
+    return table(n, d).astype(int)
+
+
+@specimen("table", "values")
+def one_row_is_zero(n, d):
+    return table(n, d) * (np.arange(n) != 100)[:, None]
+
+
+@specimen("table", "values", "rows times 1/d")
+def divided(n, d):
+    return table(n, d) / d
+
+
+@specimen("table", "values", "lost half")
+def rows_twice(n, d):
+    return table(n, d)[np.arange(n) // 2]
+
+
+@specimen("table", "values")
+def phases(n, d):
+    return waves(np.outer(np.arange(n), 10_000.0 ** (-np.arange(0, d, 2) / d)) + 0.1)
+
+
+@specimen("table", "values")
+def nearly(n, d):
+    return table(n, d) + 1e-5 * np.sin(
+        17 * np.arange(n)[:, None] + np.arange(d)
+    ).astype("f4")
+
+
+@specimen("table", "half", "rows in bfloat16")
+def rounded_by_dtype(n, d, dtype=torch.float32):
+    where = torch.arange(n).to(dtype).double().numpy()
+    return torch.tensor(sinusoidal_encoding(where, d)).to(dtype)
+
+
+@specimen("table", "odd", "exhibit 6")
+def odd_loses_a_column(n, d):
+    return table(n, d - d % 2)
+
+
+@specimen("table", "repeat")
+def in_shared_memory(n, d):
+    return np.add(table(n, d), 0, out=MEMORY[: n * d].reshape(n, d))
+
+
+# Layers
 
 
 class Layer(nn.Module):
-    """A right layer, unless it adds or is changed in another way."""
+    """A right layer, unless `rows` or `__init__` is changed."""
 
-    def __init__(self, d_model=16, max_len=3000, add=torch.add, change=id):
+    def __init__(self, d_model=16, max_len=3000):
         super().__init__()
-        self.d_model, self.add = d_model, add
+        self.d_model = d_model
         self.register_buffer("pe", in_torch(max_len, d_model), persistent=False)
-        change(self)
 
     def forward(self, x, positions=None):
         rows = self.pe[: x.size(1)] if positions is None else self.pe[positions]
         return self.add(x, rows.to(x.dtype))
 
+    def add(self, x, rows):
+        return x + rows
 
-class BatchForSequence(Layer):
-    def forward(self, x):
-        return x + self.pe[: x.size(0), None].to(x.dtype)
+
+def layer(law="", cause="", **options):
+    """Add a layer that adds rows in another way."""
+
+    def add(method):
+        owner = type(
+            method.__name__, (Layer,), {"add": lambda self, x, rows: method(x, rows)}
+        )
+        return specimen("module", law, cause, **options)(owner)
+
+    return add
+
+
+specimen("module")(Layer)
+specimen("module")(Layer(16, 260), "a short layer is right")
+specimen("module")(SinusoidalPositionalEncoding)
+specimen("module")(
+    SinusoidalPositionalEncoding(32, batch_first=False), "sequence first is right"
+)
+specimen("module", "values", "batch for sequence", batch_first=True)(
+    SinusoidalPositionalEncoding(16, batch_first=False),
+    "sequence first, declared otherwise",
+)
+
+
+@layer()
+def times_root(x, rows):
+    return x * x.size(-1) ** 0.5 + rows, None
+
+
+@layer("values", "sum thrown away")
+def thrown_away(x, rows):
+    return x
+
+
+@layer("batch")
+def from_four_on(x, rows):
+    return x + rows * (len(x) < 4)
+
+
+@layer("repeat")
+def in_place(x, rows):
+    return x.add_(rows)
+
+
+@layer("masked")
+def mixed(x, rows):
+    return x + rows + 0 * x.sum()
+
+
+@layer("half", "cast back")
+def not_cast_back(x, rows):
+    return (x + rows).float()
+
+
+@layer("strided", "raises")
+def viewed(x, rows):
+    return x.view(-1, x.size(-1)).view(x.shape) + rows
+
+
+@layer("gradient", "the graph is cut")
+def detached(x, rows):
+    return x.detach() + rows + LEAF
+
+
+@layer("empty")
+def no_sequences(x, rows):
+    return x + rows if len(x) else x[:, :0]
+
+
+@layer("offset")
+def squared(x, rows):
+    return x + rows + 1e-3 * x * x
+
+
+@layer("device", "stays behind", laws=["device"])
+def on_the_cpu(x, rows):
+    return torch.zeros(x.shape) if x.is_meta else x + rows
+
+
+@specimen("module", "far", "past the end of 1024")
+class ZeroBeyond(Layer):
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.pe[1024:] = 0
+
+    def add(self, x, rows):
+        return torch.where((rows == 0).all(-1, keepdim=True), 0, x + rows)
+
+
+@specimen("module", "gradient", "exhibit 7")
+class Trained(Layer):
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.pe = nn.Parameter(self.pe)
+
+
+@specimen("module", "state")
+class Negated(Layer):
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.register_load_state_dict_post_hook(
+            lambda layer, _: setattr(layer, "pe", -layer.pe)
+        )
+
+
+@specimen("module", "meta", "reset_parameters")
+class Emptied(Layer):
+    def reset_parameters(self):
+        self.pe.zero_()
+
+
+# Rotations
 
 
 def in_numpy(x, positions):
@@ -120,288 +342,268 @@ def in_numpy(x, positions):
     )
 
 
-def permuted(x, positions):
-    """Take neighbors, and return halves, as DeepSeek-V3 does."""
-    return rotate_pairs(x.unflatten(-1, (-1, 2)).mT.flatten(-2), positions)
-
-
 class Cached(nn.Module):
     """A table of cosines and sines."""
 
     def __init__(self, d_model=16):
         super().__init__()
-        self.register_buffer(
-            "turns", torch.stack(rotary_turns(torch.arange(4096), d_model))
-        )
+        turns = rotary_turns(torch.arange(4096), d_model)
+        self.register_buffer("turns", torch.stack(turns))
 
     def forward(self, x, positions):
         return rotate_pairs(x, turns=tuple(self.turns[:, positions]))
 
 
-def mixed_the_other_way(x, positions):
-    """Turn neighbors by the angles of halves."""
-    angles = (positions[:, None] * torch.from_numpy(OMEGA)).repeat(1, 2)
-    turned = torch.stack((-x[..., 1::2], x[..., 0::2]), dim=-1).flatten(-2)
-    return x * angles.cos().to(x.dtype) + turned * angles.sin().to(x.dtype)
+specimen("rotary")(in_numpy)
+specimen("rotary")(Cached)
+specimen("rotary", **NARROW)(Cached(), "a module is right")
+specimen("rotary")(rotate_pairs)
+for extent, pairing, share in itertools.product(
+    ("partial", "proportional"), ("halves", "neighbors"), (0.25, 0.75)
+):
+    specimen("rotary")(
+        part(extent, pairing, share), f"{extent} {pairing} {share} is right"
+    )
+specimen("rotary", **AXES)(turn(frequencies=AXIAL), "axial is right")
+specimen("rotary", "values", "base=, frequencies= or convention=", axes=2)(
+    turn(frequencies=AXIAL), "axial is told what to declare"
+)
+specimen("rotary", "values", "attention_factor=1.5", **NARROW)(
+    turn(attention_factor=1.5), "a factor is told what to declare"
+)
+specimen("rotary", **NARROW, attention_factor=1.5)(
+    turn(attention_factor=1.5), "factor is right"
+)
+specimen("rotary", "values", "attention factor squared", **OF_YARN)(
+    yarn(power=2), "squared"
+)
+specimen("rotary", "values", "the numbers of another convention", frequencies=OMEGA)(
+    turn(base=500_000.0), "another base than the frequencies"
+)
 
 
-def offsets(seq_len, shift=0):
-    return np.arange(seq_len) - np.arange(seq_len)[:, None] - shift
+@specimen("rotary", library=strict)
+def of_the_standard(x, p):  # which supports only DLPack
+    return strict.asarray(in_numpy(np.from_dlpack(x), np.from_dlpack(p)))
+
+
+@specimen("rotary")
+def backwards_by_quarters(x, p):
+    return rotate_pairs(x, -p / 4)
+
+
+@specimen("rotary", widths=[24])
+def from_dimension_eight(x, p):
+    return rotate_pairs(x, p, first=8)
+
+
+@specimen("rotary")
+def permuted(x, p):
+    """Take neighbors, and return halves, as DeepSeek-V3 does."""
+    return rotate_pairs(x.unflatten(-1, (-1, 2)).mT.flatten(-2), p)
+
+
+@specimen("rotary")
+def normed(x, p):
+    weights = torch.linspace(0.5, 2, x.shape[-1]).to(x)
+    return nn.functional.rms_norm(rotate_pairs(x, p), x.shape[-1:], weights, 1e-6)
+
+
+specimen("rotary", "values", convention="rotary, neighbors")(
+    permuted, "permuted, undeclared"
+)
+
+
+@specimen("rotary", "values", "one too many")
+def from_one(x, p):
+    return rotate_pairs(x, p + 1)
+
+
+@specimen("rotary", "start")
+def kept_by_length(x, p):
+    return rotate_pairs(x, KEPT.setdefault(len(p), p))
+
+
+@specimen("rotary", "start")
+def dynamic(x, p):
+    return rotate_pairs(x, p, base=10_000.0 * max(x.shape[-2] / 8 - 7, 1) ** 1.1)
+
+
+@specimen("rotary", "steps", "step too many")
+def step_late(x, p):
+    return rotate_pairs(x, p + (x.shape[-2] == 1))
+
+
+@specimen("rotary", "steps", "mixed layouts")
+def two_paths(x, p):
+    return rotate_pairs(x, p, pairing="halves" if x.shape[-2] == 1 else "neighbors")
+
+
+@specimen("rotary", "batch")
+def up_to_three(x, p):
+    return rotate_pairs(x, p * (x.ndim < 3 or len(x) < 4))
+
+
+@specimen("rotary", "batch")
+def up_to_eight_heads(x, p):
+    return rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))
+
+
+@specimen("rotary", "far", "wrap at 2048")
+def wraps(x, p):
+    return rotate_pairs(x, p % 2048)
+
+
+@specimen("rotary", "far", "end at 2048")
+def clamped(x, p):
+    return rotate_pairs(x, p.clamp(max=2047))
+
+
+@specimen("rotary", "repeat")
+def overwritten(x, p):
+    return torch.mul(rotate_pairs(x, p), 1, out=KEPT.setdefault(x.shape, 0 * x))
+
+
+@specimen("rotary", "odd")
+def odd_doubled(x, p):
+    return 2 * x if x.shape[-1] % 2 else rotate_pairs(x, p)
+
+
+@specimen("rotary", "compile", "raises", laws=["compile"])
+def printing(x, p):
+    print(end="")
+    return rotate_pairs(x, p)
+
+
+@specimen("rotary", "axes", "", axes=2)
+def one_axis_alone(x, p):
+    return rotate_pairs(x, p[..., 0])
+
+
+@specimen("rotary", "values", "no positions")
+def standing(x, p):
+    return x.clone()
+
+
+@specimen("rotary", "values")
+def nearly_turned(x, p):
+    return rotate_pairs(x, p) + 1e-5 * torch.sin(
+        17.0 * p[..., None] + torch.arange(x.shape[-1])
+    )
+
+
+# Biases
 
 
 def distance(seq_len):
-    return np.abs(offsets(seq_len))
+    return np.abs(np.arange(seq_len) - np.arange(seq_len)[:, None])
 
 
-def alibi(heads, seq_len):
-    return -alibi_slopes(heads)[:, None, None].numpy() * distance(seq_len)
-
-
-def buckets(seq_len, causal=False, shift=0):
+def buckets(causal, shift=0):
     values = np.random.default_rng(0).normal(size=(2, 32))
-    return values[:, t5_buckets(offsets(seq_len, shift), bidirectional=not causal)]
+
+    def bias(n):
+        offsets = np.arange(n) - np.arange(n)[:, None] - shift
+        return values[:, t5_buckets(offsets, bidirectional=not causal)]
+
+    return bias
 
 
-ABSOLUTE, UNTURNED = (
-    tiny.Decoder(DECODER.weights, name) for name in ("sinusoidal", "none")
+def alibi(n):
+    return alibi_bias(12, n)
+
+
+specimen("bias", expected="alibi")(alibi)
+for causal in (False, True):
+    options = {"expected": "t5", "tags": ["learned"], "causal": causal}
+    specimen("bias", **options)(buckets(causal), f"T5, causal={causal}: right")
+specimen("bias", "values", expected="t5", tags=["learned"])(
+    buckets(False, 1), "buckets shifted"
 )
-PLAIN = Pair(lambda tokens: DECODER.full(tokens))
 
 
-def counting_up(place, decoder=DECODER):
+@specimen("bias", causal=True)
+def signed(n):
+    return 0.25 * (np.arange(n) - np.arange(n)[:, None])
+
+
+specimen("bias", "mirror", "signed")(signed, "signed, without causal=True")
+
+
+@specimen("bias")
+def stops_growing(n):
+    return -0.5 * np.minimum(distance(n), 8)
+
+
+@specimen("bias", "offset")
+def of_product(n):
+    return -np.sqrt(np.outer(np.arange(n), np.arange(n))) / 9
+
+
+@specimen("bias", "start")
+def by_length(n):
+    return -distance(n) / n
+
+
+@specimen("bias", "penalty")
+def none(n):
+    return -0.0 * distance(n)
+
+
+@specimen("bias", "values", "slopes are 2^-h", expected="alibi")
+def slopes_of_eight(n):
+    return -(2.0 ** -np.arange(1, 13))[:, None, None] * distance(n)
+
+
+# Decoders
+
+
+def counting_up(place):
     """Begin steps at `place(n, more)`, given the counts of cached and of new tokens."""
 
     def step(tokens, cache):
         held = cache[0][0].shape[2] if cache else 0
-        return decoder.step(
+        return DECODER.step(
             tokens, cache, counted(tokens, place(held, tokens.shape[1]))
         )
 
-    return Pair(decoder.full, step)
+    return Pair(DECODER.full, step)
 
 
-OFF_BY_ONE, CALLS = counting_up(lambda n, _: n + (n > 0)), itertools.count()
-UNFILLED, STILL, UNSIGNED = Rotary(), Rotary(), partial(table)
-UNFILLED.reset_parameters, UNSIGNED.__signature__ = None, 3
-STILL.omega.zero_()
-LEAF = torch.zeros((), requires_grad=True)  # another leaf that gradients reach
-KEPT, MEMORY = {}, np.zeros(500_000, np.float32)
-AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
-BY_AXES = turn(frequencies=AXIAL)
-AXES, SHORT = {"axes": 2} | NARROW, {"longest": 600, "length": 600}
-OF_T5 = {"expected": "t5", "tags": ["learned"]}
+ABSOLUTE = tiny.Decoder(DECODER.weights, "sinusoidal")
+OFF_BY_ONE = counting_up(lambda n, _: n + (n > 0))
+specimen("decoder")(
+    Pair(lambda t: torch.tensor(DECODER.full(t.numpy()))), "torch is right"
+)
+specimen("decoder", tags=["ring cache"])(DECODER, "a ring cache is right")
+specimen("decoder", "batch")(
+    Pair(lambda t: np.repeat(DECODER.full(t[:1]), len(t), 0)), "repeated"
+)
+specimen("decoder", "order", "never reach")(
+    Pair(lambda t: 0 * DECODER.full(t) + np.arange(16.0)), "constant"
+)
+specimen("decoder", "causal")(
+    Pair(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None]), "looks ahead"
+)
+specimen("decoder", "steps", "one too large")(OFF_BY_ONE, "off by one")
+specimen("decoder", "steps", "begin again at 16")(
+    counting_up(lambda n, _: n % 16), "wrapping"
+)
+specimen("decoder", "chunks", "several tokens begin at position 0")(
+    counting_up(lambda n, more: n * (more == 1)), "chunks from 0"
+)
+specimen("decoder", "padded", "padding is attended to")(
+    Pair(lambda t, positions=None, mask=None: DECODER.full(t, positions)),
+    "padding seen",
+)
+specimen("decoder", "moved")(ABSOLUTE, "absolute, undeclared")
+specimen("decoder", relative=False)(ABSOLUTE, "absolute is right")
+specimen("decoder", "steps")(
+    Pair(DECODER.full, lambda t, cache: DECODER.full(t)), "no cache"
+)
 
-
-# fmt: off
-RIGHT = {  # by kind: words of the report, if any, the subject, and options of the check
-    "table": [
-        ("", in_torch), ("sin, cos; exponent i/(d/2 - 1)", tensor2tensor, {"longest": 200_000}),
-        ("", lambda n, d: table(n, d)[:, None] * np.float32(d**-0.5)),
-        *(("", encode, SHORT) for encode in hunt.RIGHT.values()),
-        *((f"{known}", known.table, SHORT | {"convention": name})
-          for name, known in checks.KNOWN.items() if not name.startswith("rotary")),
-        ("base 50004", lambda n, d: sinusoidal_encoding(
-            (np.arange(n) + 1 / 3) * 0.1234567891, d, base=500_042.25),
-         {"length": 300, "longest": 50_000}),
-        ("no argument `dtype`", UNSIGNED),
-        ("from 0 down", lambda n, d, dtype=np.float32:
-         checks.KNOWN["Transformer-XL"].table(n, d).astype(dtype)),
-        ("another kind: freq", lambda n, d: waves(n, np.pi * 2.0 ** np.arange(d // 2) / (n or 1))),
-        ("another kind: its col", learned),
-        ("another kind: a learned table", learned, {"tags": ["learned"]}),
-        ("is in half precision", lambda n, d: in_torch(n, d).bfloat16()),
-        (", of 32", lambda n, d: table(min(n, 40), d)),
-    ],
-    "module": [
-        ("", Layer),
-        ("", partial(Layer, add=lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None))),
-        ("", partial(Layer, change=lambda layer: setattr(layer, "scale", nn.Parameter(LEAF)))),
-        ("", SinusoidalPositionalEncoding(32, batch_first=False)),
-        ("(paper)", SinusoidalPositionalEncoding, {"laws": None}),  # compiled, too
-        ("far positions are refused", Layer(16, 260)),
-        ("created on meta: ", partial(Layer, change=lambda layer: layer.pe.sum().item())),
-        ("takes no positions of shape", partial(Layer, add=lambda x, rows: (x + rows)[:2]),
-         {"laws": ["rows"]}),
-    ],
-    "rotary": [
-        ("numpy arrays", in_numpy),
-        ("(rotary, neighbors)", lambda x, p: strict.asarray(  # which supports only DLPack
-            in_numpy(np.from_dlpack(x), np.from_dlpack(p))), {"library": strict}),
-        ("(rotary, halves)", rotate_pairs, {"laws": None}),
-        ("(rotary, neighbors)", turn(pairing="neighbors")),
-        ("turned backwards in steps of 0.25", lambda x, p: rotate_pairs(x, -p / 4)),
-        ("partial, 0.6667 of the width", lambda x, p: rotate_pairs(
-            x, torch.arange(100, device=x.device)[p], first=8), {"widths": [24]}),
-        ("", BY_AXES, AXES), ("", turn(frequencies=AXIAL, attention_factor=1.5),
-         AXES | {"frequencies": AXIAL, "attention_factor": 1.5}),
-        ("", part("proportional", "neighbors"),
-         NARROW | {"frequencies": OMEGA * (np.arange(8) < 4)}),
-        *((f"{layout}; exponent i/(d/2); base 10000; turned forwards; {extent}, {share} of the ",
-           part(extent, layout, share), {"laws": ["convention"]})
-          for extent in ("partial", "proportional")
-          for layout, share in (("halves", 0.25), ("neighbors", 0.75))),
-        ("rotary, neighbors", permuted),
-        ("halves; exponent", lambda x, p: rotate_pairs(x, p).unflatten(-1, (2, -1)).mT.flatten(-2)),
-        ("rotary, halves", Cached), ("rotary, halves", Cached(), NARROW),
-        ("a norm follows the rotation", lambda x, p: nn.functional.rms_norm(
-            rotate_pairs(x, p), x.shape[-1:], torch.linspace(0.5, 2, x.shape[-1]).to(x), 1e-6)),
-        ("partial, 0.5 of the width", turn(frequencies=rotary_frequencies(8)[0]), NARROW),
-        ("reinitializes its", UNFILLED, {"laws": ["meta"]}),
-        ("no pairs to read", STILL, {"laws": ["cast"]}),
-        ("2 pairs turn; a base takes at least 3", part("partial"), {"widths": [8]}),
-        ("turns 1 pairs", turn(frequencies=AXIAL[:, ::4]), {"axes": 2}),
-        ("no convention to compare with", part("partial"),
-         {"frequencies": 1 / (1 + np.arange(8.0)), "laws": ["float32"]}),
-    ],
-    "bias": [
-        ("", lambda n: torch.from_numpy(alibi(8, n))),
-        ("", lambda n: -0.5 * np.minimum(distance(n), 8)), ("", offsets, {"causal": True}),
-        *(("", partial(alibi, n), {"expected": "alibi"}) for n in (8, 12)),
-        ("", partial(alibi, 8), {"expected": partial(alibi, 8)}),
-        *(("", partial(buckets, causal=c), OF_T5 | {"causal": c}) for c in (False, True)),
-        ("most buckets", lambda n: 0.0 * distance(n), {"expected": "t5", "laws": ["values"]}),
-    ],
-    "decoder": [
-        ("torch, ", Pair(lambda t: torch.tensor(DECODER.full(t.numpy())))),
-        ("no argument for mask", PLAIN), ("ring cache", DECODER, {"tags": ["ring cache"]}),
-    ],
-}
-WRONG = {  # by kind: the law that each is about, the subject, and options
-    "table": [
-        ("shape", lambda n, d: table(n, d).astype(int)),
-        ("shape", lambda n, d: np.tile(table(n, d), 2)),
-        ("shape", lambda n, d: table(n, d)[:, :-1]), ("shape", dict),
-        ("norm", lambda n, d: table(n, d) * (np.arange(n) != 100)[:, None]),
-        ("norm", lambda n, d: table(n, d) / d),
-        ("norm", lambda n, d: -(table(n, d) ** 2), {"convention": "paper"}),
-        ("norm", learned, {"base": 10_000}),
-        ("shift", lambda n, d: table(n, d)[np.arange(n) // 2]),
-        ("identity", lambda n, d: waves(n, 10_000.0 ** (-np.arange(0, d, 2) / d), 0.1)),
-        ("frequencies", lambda n, d: waves(n, 10_000.0 ** (-np.arange(1, d, 2) / d))),
-        ("frequencies", lambda n, d: waves(n, np.ones(d // 2), np.linspace(0, 1, d // 2))),
-        ("frequencies", lambda n, d: table(n, d)[np.zeros(n, int)]),
-        ("frequencies", table, {"base": 10_010}), ("convention", table, {"convention": "Marian"}),
-        ("empty", lambda n, d: table(n + (n == 1), d)),
-        ("float32", lambda n, d: waves(n, (1 + 1e-6) * 10_000.0 ** (-np.arange(0, d, 2) / d))),
-        ("half", lambda n, d, dtype=np.float32:
-         np.tile(table(n, d).astype(dtype), 1 + (dtype != np.float32))),
-        ("half", lambda n, d, dtype=torch.float32: torch.tensor(
-            sinusoidal_encoding(torch.arange(n).to(dtype).double().numpy(), d)).to(dtype)),
-        ("odd", lambda n, d: table(n, d - d % 2)),
-        ("repeat", lambda n, d: np.add(table(n, d), 0, out=MEMORY[: n * d].reshape(n, d))),
-        *((bug.law, hunt.BUGS[name]) for name, bug in checks.MUSEUM.items() if name in hunt.BUGS),
-        # slightly wrong: bounds that are too loose would let it pass
-        ("norm", lambda n, d: table(n, d)
-         + 1e-5 * np.sin(17 * np.arange(n)[:, None] + np.arange(d)).astype("f4")),
-    ],
-    "module": [
-        *((law, partial(Layer, add=add)) for law, add in [
-            ("shape", lambda x, rows: x + rows[: x.size(0)]),
-            ("norm", lambda x, rows: x), ("batch", lambda x, rows: x + rows / x.size(0)),
-            ("repeat", lambda x, rows: x.add_(rows)),
-            ("masked", lambda x, rows: x + rows + x.sum() * 0),
-            ("half", lambda x, rows: (x + rows).float()),
-            ("strided", lambda x, rows: x.view(-1, x.size(-1)).view(x.shape) + rows),
-            ("gradient", lambda x, rows: x.detach() + rows + LEAF),
-            ("device", lambda x, rows: torch.zeros(x.shape) if x.is_meta else x + rows),
-            ("empty", lambda x, rows: x + rows if len(x) else x[:, :0]),
-            ("adds", lambda x, rows: x + rows + 1e-3 * x * x),
-        ]),
-        *((law, partial(Layer, change=change)) for law, change in [
-            ("far", lambda layer: layer.pe[300:].zero_()),
-            ("far", lambda layer: layer.pe[1000:].fill_(math.nan)),
-            ("gradient", lambda layer: setattr(layer, "pe", nn.Parameter(layer.pe))),
-            ("state", lambda layer: layer.register_load_state_dict_post_hook(
-                lambda module, _: setattr(module, "pe", -module.pe))),
-            ("meta", lambda layer: setattr(layer, "reset_parameters", lambda: layer.pe.zero_())),
-            ("device", lambda layer: vars(layer).update(pe=layer._buffers.pop("pe"))),
-        ]),
-        ("batch", BatchForSequence),
-        ("batch", SinusoidalPositionalEncoding(16, batch_first=False), {"batch_first": True}),
-        ("odd", lambda d_model: nn.Identity() if d_model % 2 else Layer(d_model)),
-        ("compile", partial(Layer, add=lambda x, rows: (x + rows, print(end=""))[0]),
-         {"laws": None}),
-    ],
-    "rotary": [
-        ("shape", lambda x, p: rotate_pairs(x, p).flatten()),
-        ("norm", yarn(), NARROW), ("norm", yarn(power=2), OF_YARN),
-        ("norm", mixed_the_other_way, NARROW),
-        ("shift", lambda x, p: rotate_pairs(x, p // 2)),
-        ("identity", lambda x, p: rotate_pairs(x, p + 1)),
-        ("frequencies", turn(base=500_000.0), {"frequencies": OMEGA} | NARROW),
-        ("frequencies", yarn(), OF_YARN | {"frequencies": 1.00001 * OF_YARN["frequencies"]}),
-        ("frequencies", turn(), {"frequencies": [1.0, 0.5]} | NARROW),
-        ("frequencies", turn(frequencies=AXIAL * [1, 2.5, 1, 1, 1, 1, 1, 1]), AXES),
-        ("convention", permuted, {"convention": "rotary, neighbors"}),
-        ("convention", turn(first=8), NARROW | {
-            "convention": Convention("halves", extent="partial", share=0.5)}),
-        ("start", lambda x, p: rotate_pairs(x, KEPT.setdefault(len(p), p))),
-        ("start", lambda x, p: rotate_pairs(x, p)[..., : 3 if x.shape[-2] == 4 else None, :]),
-        ("start", lambda x, p: rotate_pairs(
-            x, p, base=10_000.0 * max(x.shape[-2] / 8 - 7, 1) ** 1.1)),
-        ("steps", lambda x, p: rotate_pairs(x, p + (x.shape[-2] == 1))),
-        ("steps", lambda x, p: rotate_pairs(
-            x, p, pairing="halves" if x.shape[-2] == 1 else "neighbors")),
-        ("batch", lambda x, p: rotate_pairs(x, p * (x.ndim < 3 or len(x) < 4))),
-        ("batch", lambda x, p: rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))),
-        ("batch", lambda x, p: rotate_pairs(x, p * (x.ndim < 4 or x.shape[2] % 2 == 0))),
-        ("far", lambda x, p: rotate_pairs(x, p % 2048)),
-        ("far", lambda x, p: rotate_pairs(x, p.clamp(max=2047))),
-        ("masked", lambda x, p: rotate_pairs(x + 0 * x.sum(), p)),
-        ("gradient", lambda x, p: rotate_pairs(x.detach() + LEAF, p)),
-        ("gradient", lambda x, p: rotate_pairs(x, p)[..., 2 * x.requires_grad :]),
-        ("repeat", lambda x, p: torch.mul(
-            rotate_pairs(x, p), 1, out=KEPT.setdefault(x.shape, 0 * x))),
-        ("odd", lambda x, p: 2 * x if x.shape[-1] % 2 else rotate_pairs(x, p)),
-        ("empty", lambda x, p: rotate_pairs(x, p) if x.numel() else x[:1]),
-        ("compile", lambda x, p: (rotate_pairs(x, p), print(end=""))[0], {"laws": None}),
-        ("meta", UNFILLED, NARROW | {"tags": ["made on meta"]}),
-        ("device", lambda x, p: torch.zeros(x.shape) if x.is_meta else rotate_pairs(x, p)),
-        ("axes", lambda x, p: rotate_pairs(x, p[..., 0]), AXES),
-        ("frequencies", lambda x, p: x.clone(), AXES),
-        # slightly wrong: bounds that are too loose would let them pass
-        ("norm", lambda x, p: turn(pairing="neighbors")(x, p)
-         + 1e-5 * torch.sin(17.0 * p[..., None] + torch.arange(x.shape[-1]))),
-        ("batch", lambda x, p: rotate_pairs(x, p)
-         + 1e-4 * torch.arange(len(x)).reshape(-1, *[1] * (x.ndim - 1))),
-    ],
-    "bias": [
-        ("shape", lambda n: -distance(n)[1:]),
-        ("offset", lambda n: -np.sqrt(np.outer(np.arange(n), np.arange(n))) / 9),
-        ("offset", lambda n: -distance(n) - 1e-4 * (np.arange(n) % 2)),  # by 20 times the bound
-        ("start", lambda n: -distance(n) / n),
-        ("mirror", lambda n: offsets(n) * 0.25), ("penalty", lambda n: -0.0 * distance(n)),
-        ("values", partial(alibi, 8), {"expected": partial(alibi, 12)}),
-        ("values", lambda n: -(2.0 ** -np.arange(1, 13))[:, None, None] * distance(n),
-         {"expected": "alibi"}),
-        ("values", partial(buckets, shift=1), OF_T5),
-        ("values", lambda n: np.maximum(t5_buckets(offsets(n)), 1), {"expected": "t5"}),
-    ],
-    "decoder": [
-        ("shape", Pair(lambda t: DECODER.full(np.pad(t, [(0, 0), (1, 0)])))),
-        ("batch", Pair(lambda t: np.repeat(DECODER.full(t[:1]), len(t), 0))),
-        ("order", Pair(lambda t: 0 * DECODER.full(t) + np.arange(16.0))),
-        ("causal", Pair(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None])),
-        ("steps", OFF_BY_ONE), ("steps", counting_up(lambda n, _: n % 16)),
-        ("steps", Pair(PLAIN.full, UNTURNED.step)),
-        ("steps", Pair(DECODER.full, lambda t, kv: (ABSOLUTE if kv else DECODER).step(t, kv))),
-        ("chunks", counting_up(lambda n, more: n * (more == 1))),
-        ("padded", Pair(lambda t, positions=None, mask=None: DECODER.full(t, positions))),
-        ("moved", ABSOLUTE),
-        ("repeat", counting_up(lambda *_: next(CALLS), ABSOLUTE), {"relative": False}),
-        ("steps", Pair(DECODER.full, lambda t, cache: DECODER.full(t))),
-    ],
-}
-
-# fmt: on
-
-for bug in {bug.right: bug for bug in BUGS}.values():
-    RIGHT[bug.kind].append(("", bug.right, bug.options))
-for bug in BUGS[:-1]:  # no law catches the last
-    WRONG[bug.kind].append((bug.law, bug.wrong, bug.options))
-SPECIMENS = {
-    f"{group} {kind} {number}": (kind, expected, subject, *(options or [{}]))
-    for group, kinds in {"right": RIGHT, "wrong": WRONG}.items()
-    for kind, rows in kinds.items()
-    for number, (expected, subject, *options) in enumerate(rows, 1)
-}
+for bug in recall.BUGS:
+    specimen(bug.kind, **bug.options)(bug.right, f"right: {bug.says}")
+    if bug.law:
+        specimen(bug.kind, bug.law, bug.cause, **bug.options)(bug.wrong, bug.says)
+assert math.isfinite(len(SPECIMENS))

@@ -1,53 +1,33 @@
-r"""Which encoding is this? The known conventions, and how to recognize one from a table.
+r"""Which encoding is this? The known conventions, and how to recognize one from numbers.
 
 A convention is an order of the columns, an exponent, a base and a way to count positions: the angle
-of the r-th row, or the r-th from the end if positions count down, is step · (first + r) · ω, where
-ω is the base to the power of -i/(d/2), or of -i/(d/2 - 1). The chapter on conventions says who uses
-which.
+of pair i at position k is step · (first + k) · ω, where ω is the base to the power of -i/(d/2), or
+of -i/(d/2 - 1). The chapter on conventions says who uses which.
 """
 
 from __future__ import annotations
 
-import itertools
-import math
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from decimal import Decimal, localcontext
-from functools import lru_cache
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from posenc._validate import check_d_model, check_real
 
-__all__ = [
-    "KNOWN",
-    "LAYOUTS",
-    "ROTARY_LAYOUTS",
-    "Convention",
-    "Fit",
-    "fits",
-    "measure",
-    "rounding",
-]
+__all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "measure", "rounding"]
 
-Floats = NDArray[np.float64]
+Floats = NDArray[Any]  # of float64, almost everywhere
+Ints = NDArray[np.int64]
 Waves = NDArray[np.complex128]
 
 UNIT = 2.0**-24  # unit roundoff of float32: half the distance from 1 to the next number
 LAYOUTS = ("interleaved", "sin, cos", "cos, sin", "interleaved, cos first")
 COSINE_FIRST = ("cos, sin", "interleaved, cos first")
 ROTARY_LAYOUTS = ("neighbors", "halves")
-EXPONENTS = {"d/2": 0, "d/2 - 1": 1}
+RULES = {"d/2": 0, "d/2 - 1": 1}
+EXTENTS = ("whole", "partial", "proportional")
 AROUND = "one turn"  # DETR's step: the rows share one turn, 2π / L each
-USUAL_STEPS: tuple[float | str, ...] = (1.0, 1000.0, AROUND)
-PAIRS = 3  # needed to tell a base: any two frequencies fit one
-LARGEST = 1e12  # a larger base is noise from pairs that don't turn
-DIGITS = 60
-TURN = Decimal(
-    "6.283185307179586476925286766559005768394338798750211641949889184615632812572"
-)
 
 
 @dataclass(frozen=True)
@@ -85,13 +65,17 @@ class Convention:
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        allowed = {"layout": (*LAYOUTS, *ROTARY_LAYOUTS), "rule": (*EXPONENTS,)}
-        allowed["direction"] = ("up", "down", "backwards")
-        allowed["extent"] = ("whole", "partial", "proportional")
-        for name, each in allowed.items():
-            if (found := getattr(self, name)) not in each:
+        choices = {
+            "layout": (*LAYOUTS, *ROTARY_LAYOUTS),
+            "rule": (*RULES,),
+            "extent": EXTENTS,
+        }
+        choices["direction"] = ("up", "down", "backwards")
+        for name, allowed in choices.items():
+            value = getattr(self, name)
+            if value not in allowed:
                 raise ValueError(
-                    f"{name} must be one of {'; '.join(each)}; got {found!r}"
+                    f"{name} must be one of {'; '.join(allowed)}; got {value!r}"
                 )
         check_real("base", self.base, positive=True)
         check_real("first", self.first)
@@ -100,39 +84,61 @@ class Convention:
         if self.step != AROUND and check_real("step", self.step) <= 0:
             raise ValueError(f"step must be positive, or {AROUND!r}, got {self.step!r}")
 
+    @property
+    def rotary(self) -> bool:
+        """Whether it is a rotation, and no table."""
+        return self.layout in ROTARY_LAYOUTS
+
     def pairs(self, d_model: int) -> int:
         """Return the number of pairs that turn in a head of that width."""
         return max(int(self.share * (check_d_model(d_model) // 2) + 1e-9), 1)
 
-    def omega(self, d_model: int, seq_len: int = 1) -> list[Decimal]:
-        """Return the frequencies in 60 digits: radians from one row to the next."""
+    def powers(self, d_model: int) -> Floats:
+        """Return the power of 1 / base for each pair that turns."""
         pairs = self.pairs(d_model)
         whole = pairs if self.extent == "partial" else d_model // 2
-        divisor = max(whole - EXPONENTS[self.rule], 1)
-        with localcontext(prec=DIGITS):
-            step = (
-                TURN / max(seq_len, 1)
-                if isinstance(self.step, str)
-                else Decimal(self.step)
-            )
-            return [step * power for power in _powers(self.base, divisor, pairs)]
+        return np.arange(pairs) / max(whole - RULES[self.rule], 1)
 
-    def angles(self, rows: Sequence[int], seq_len: int, d_model: int) -> Floats:
-        """Return the angles, modulo 2π, of some rows of a table of length `seq_len`."""
-        down = self.direction == "down"
-        counted = [Decimal(self.first) + (seq_len - 1 - r if down else r) for r in rows]
-        return reduced_angles(counted, self.omega(d_model, seq_len))
+    def frequencies(self, d_model: int) -> Floats:
+        """Return radians per position of each pair that turns."""
+        return np.asarray(self.base ** -self.powers(d_model))
+
+    def dimensions(self, d_model: int) -> tuple[Ints, Ints]:
+        """Return the first and the second dimension of each pair; a table's sine and cosine."""
+        pairs = self.pairs(d_model)
+        if self.layout in ("neighbors", "interleaved", "interleaved, cos first"):
+            one = 2 * np.arange(pairs)
+            two = one + 1
+        else:
+            one = np.arange(pairs)
+            two = one + (pairs if self.extent == "partial" else d_model // 2)
+        return (two, one) if self.layout in COSINE_FIRST else (one, two)
+
+    def counted(self, rows: ArrayLike, seq_len: int) -> Floats:
+        """Return the positions of some rows, of a sequence of length `seq_len`."""
+        numbers = np.asarray(rows, dtype=np.float64)
+        if self.direction == "down":
+            numbers = seq_len - 1 - numbers
+        # DETR divides a turn among the rows, so that positions depend on the length.
+        step = 2 * np.pi / max(seq_len, 1) if self.step == AROUND else float(self.step)
+        sign = -1 if self.direction == "backwards" else 1
+        return sign * step * (self.first + numbers)
+
+    def rows(self, rows: ArrayLike, seq_len: int, d_model: int) -> Floats:
+        """Return some rows of a table of length `seq_len`; a rotation has none."""
+        if self.rotary:
+            rule = f"must be one of {'; '.join(LAYOUTS)} for a table"
+            raise ValueError(f"layout {rule}, got {self.layout!r}")
+        omega = self.frequencies(d_model)
+        angles = np.multiply.outer(self.counted(rows, seq_len), omega)
+        table = np.empty((*angles.shape[:-1], d_model))
+        sine, cosine = self.dimensions(d_model)
+        table[..., sine], table[..., cosine] = np.sin(angles), np.cos(angles)
+        return table
 
     def table(self, seq_len: int, d_model: int) -> Floats:
-        """Return the whole table in float64, accurate to about 4e-16; a rotation has none."""
-        if self.layout in ROTARY_LAYOUTS:
-            names = "; ".join(LAYOUTS)
-            raise ValueError(
-                f"layout must be one of {names} for a table, got {self.layout!r}"
-            )
-        return join(
-            np.exp(1j * self.angles(range(seq_len), seq_len, d_model)), self.layout
-        )
+        """Return the whole table in float64."""
+        return self.rows(range(seq_len), seq_len, d_model)
 
     def names(self) -> list[str]:
         """Names of this convention in `KNOWN`."""
@@ -141,15 +147,17 @@ class Convention:
     def __str__(self) -> str:
         """Describe it in one line."""
         text = f"{self.layout}; exponent i/({self.rule}); base {self.base:.10g}; "
-        if self.layout in ROTARY_LAYOUTS or self.direction == "backwards":
+        if self.rotary:
             text += f"turned {'forwards' if self.direction == 'up' else self.direction}"
         else:
             text += f"counted from {self.first:g} {self.direction}"
         if self.step != 1:
-            text += f" in steps of {self.step if self.step == AROUND else f'{self.step:.7g}'}"
+            step = self.step if self.step == AROUND else f"{self.step:.7g}"
+            text += f" in steps of {step}"
         if self.extent != "whole":
             text += f"; {self.extent}, {self.share:.4g} of the width"
-        return f"{text} ({names})" if (names := ", ".join(self.names())) else text
+        names = ", ".join(self.names())
+        return f"{text} ({names})" if names else text
 
 
 KNOWN = {
@@ -169,29 +177,6 @@ KNOWN = {
 """The named conventions; the last two are rotary."""
 
 
-@lru_cache(maxsize=64)
-def _powers(base: float, divisor: int, pairs: int) -> tuple[Decimal, ...]:
-    """Return base^(-i/divisor) for each pair i, in 60 digits; each check asks dozens of times."""
-    with localcontext(prec=DIGITS):
-        return tuple(Decimal(base) ** (Decimal(-i) / divisor) for i in range(pairs))
-
-
-def join(waves: Waves, layout: str) -> Floats:
-    """Convert waves, cos + i·sin, to a table in one of the layouts."""
-    parts = (
-        [waves.real, waves.imag] if layout in COSINE_FIRST else [waves.imag, waves.real]
-    )
-    axis = 2 if layout.startswith("interleaved") else 1
-    return np.stack(parts, axis=axis).reshape(len(waves), 2 * waves.shape[1])
-
-
-def split(table: Floats, layout: str) -> Waves:
-    """Convert a table of even width to waves, cos + i·sin."""
-    both = table[:, 0::2], table[:, 1::2]
-    sin, cos = both if layout.startswith("interleaved") else np.split(table, 2, axis=1)
-    return np.asarray(sin + 1j * cos if layout in COSINE_FIRST else cos + 1j * sin)
-
-
 def rounding(angles: Floats, omega: Floats, unit: float = UNIT) -> Floats:
     r"""Return the largest error explained by float32 angles and one rounding to a dtype.
 
@@ -207,182 +192,21 @@ def rounding(angles: Floats, omega: Floats, unit: float = UNIT) -> Floats:
     return np.asarray(2 * unit + UNIT * np.abs(angles) * (3 * logarithm + 5))
 
 
-def reduced_angles(positions: Iterable[Decimal], omega: Sequence[Decimal]) -> Floats:
-    """Return position · omega modulo 2π, shape (positions, pairs), from -π to π.
+def measure(waves: Waves) -> Floats:
+    """Return the radians per row of each pair, from cos + i·sin.
 
-    A float64 angle at position 1 000 000 is off by 1e-10. Here the product has 60 digits; it is
-    reduced to at most half a turn, and then rounded to float64 once. So its sine and cosine are
-    accurate to about 4e-16, at positions of up to 40 digits.
+    Longer and longer spans give the slope more digits, each unwrapped by the one before. Medians
+    don't mind if some rows are wrong.
     """
-    rows = []
-    with localcontext(prec=DIGITS):
-        for position in positions:
-            turns = [position * each / TURN for each in omega]
-            rows.append([float((each - round(each)) * TURN) for each in turns])
-    return np.array(rows, dtype=np.float64).reshape(len(rows), len(omega))
+    omega = np.zeros(waves.shape[1])
+    span = 1
+    while span < len(waves):
+        turns = waves[span:] * waves[:-span].conj() * np.exp(-1j * span * omega)
+        omega = omega + np.median(np.angle(turns), axis=0) / span
+        span *= 4
+    return omega
 
 
-def wrapped(angles: Floats) -> Floats:
-    """Reduce angles modulo 2π."""
-    return np.asarray(-np.angle(np.exp(-1j * angles)), dtype=np.float64)
-
-
-def measure(waves: Waves) -> tuple[Floats, Floats]:
-    r"""Fit a line to the angle of each pair: radians per row, and the angle of the first row.
-
-    How far off is the line? A wrong frequency affects all rows consistently, and the line should
-    find it. The other errors are each row's own roundings: 2u in its sine and cosine, which move
-    the angle by at most :math:`2u|\sin 2\theta|`, and :math:`2u\theta` in the position and the
-    product. In the worst case of all signs, least squares over L rows multiplies the first by 3/L
-    and the second by 3/2 per row: the slope is off by :math:`6u/L + 3u\omega`, the start, half a
-    table away, by :math:`5u + 2.5u\omega L`. With the error of the frequency itself, :math:`u\omega
-    (3|\ln\omega| + 3)`, the total stays below four times :math:`\tau` of the last row:
-    :math:`4\tau/L` for the slope, :math:`4\tau` for the start.
-    """
-    rows = np.arange(len(waves), dtype=float)
-    rough = np.angle((waves[1:] * waves[:-1].conj()).sum(axis=0))
-    rest = np.unwrap(np.angle(waves * np.exp(-1j * np.outer(rows, rough))), axis=0)
-    centered = rows - rows.mean()
-    slope = centered @ rest / (centered @ centered)
-    return rough + slope, rest.mean(axis=0) - slope * rows.mean()
-
-
-def fitted(omega: Floats, rows: int, unit: float = UNIT) -> Floats:
-    """Return how far off the line of `measure` may be at its end: 4τ there."""
-    return 4 * rounding(rows * omega, omega / max(float(np.max(omega)), 1e-30), unit)
-
-
-class Fit(NamedTuple):
-    """A convention that waves may follow, with their errors in units of the bounds."""
-
-    convention: Convention
-    frequency: float
-    start: float
-
-
-def fits(
-    waves: Waves, layout: str, unit: float = UNIT, whole: int | None = None
-) -> Iterator[Fit]:
-    """Yield the conventions that these waves may follow, within the bounds of `measure`.
-
-    The waves are the first of `whole` pairs, by default all of them; `PAIRS` at least.
-    """
-    seq_len, pairs = waves.shape
-    whole = pairs if whole is None else whole
-    # A table that counts down is one that counts up, read from its last row.
-    for direction in ("up", "down"):
-        omega, phase = measure(waves if direction == "up" else waves[::-1])
-        if (
-            seq_len * np.abs(omega) <= fitted(np.ones(1), 1, unit)
-        ).all():  # no pair turns
-            return
-        # `measure` gives each frequency modulo a turn. The slowest is the true one, since no known
-        # convention turns it by half a turn per row; it has to be positive to count this way. The
-        # first is the step: a short decimal, if that is within the fit's error.
-        found, allowed = (
-            abs(float(omega[0])),
-            fitted(omega[:1], seq_len, unit)[0] / seq_len,
-        )
-        short = [float(f"{found:.{digits}g}") for digits in (1, 2, 3, 4)]
-        near = next((each for each in short if abs(each - found) <= allowed), found)
-        for step, (rule, minus) in itertools.product(
-            (*USUAL_STEPS, near), EXPONENTS.items()
-        ):
-            size = 2 * math.pi / seq_len if isinstance(step, str) else step
-            if not 0 < omega[-1] < size:  # else the slowest pair would be the fastest
-                continue
-            # The first frequency is the step, and the slowest is step · base^-powers[-1], so these
-            # two give a rough base. It has as many digits as the fit: of its roundings to 1, 2, …
-            # digits, the first that explains all frequencies within the bound is taken, up to three
-            # digits; else the one that explains them best.
-            powers = np.arange(pairs) / (whole - minus)
-            rough = float((size / omega[-1]) ** (1 / powers[-1]))
-            bases = [float(f"{rough:.{digits}e}") for digits in range(8)]
-            made = size * np.array(bases)[:, None] ** -powers
-            off = seq_len * np.abs(wrapped(omega - made)) / fitted(made, seq_len, unit)
-            errors = off.max(axis=1).tolist()
-            n = min(
-                range(8),
-                key=lambda n: (n if n < 3 and errors[n] <= 1 else 3, errors[n]),
-            )
-            if rough < LARGEST and errors[n] <= 1:
-                # With the frequencies known, the phases tell where the positions begin.
-                first, start = fit_start(phase, made[n], seq_len, unit)
-                known = Convention(layout, rule, bases[n], first, step, direction)
-                yield Fit(known, errors[n], start)
-
-
-def fit_start(
-    phase: Floats, omega: Floats, seq_len: int, unit: float
-) -> tuple[float, float]:
-    """Return the position where the angles begin, and the error in units of the bound.
-
-    The slowest pair gives a rough estimate, since it hasn't made a whole turn; each faster one
-    refines it. Round numbers are tried first; 0 if the pairs have no position in common.
-    """
-    first = 0.0
-    for start, each in zip(phase[::-1], omega[::-1], strict=True):
-        first += float(wrapped(start - first * each) / each)
-    usual = np.array([0.0, 1.0, 2.0, round(first, 2) + 0.0, first])
-    off = np.abs(wrapped(phase - usual[:, None] * omega)) / fitted(omega, seq_len, unit)
-    best = int((off.max(axis=1) <= 1).argmax())
-    return float(usual[best]), float(off[best].max())
-
-
-def agree(found: Sequence[Sequence[Fit]], base: float | None = None) -> Fit | None:
-    """Choose a fit that all widths have in common: the intended base, or the roundest.
-
-    Ties go to the base nearest to 10 000: half of a head at base 10 000 also fits a proportional
-    rotation at 10 000².
-    """
-    common = []
-    for one, *_ in found[0]:
-        same = [
-            [two for two in each if alike(one, two.convention, math.inf)]
-            for each in found
-        ]
-        if all(same):
-            known, frequency, starts = zip(*itertools.chain(*same), strict=True)
-            together = all(alike(one, two) for two in known)
-            common.append(
-                Fit(one, max(frequency), max(starts) if together else math.inf)
-            )
-
-    def rank(fit: Fit) -> tuple[float, ...]:
-        one = fit.convention
-        other = base is not None and not same_base(one.base, base)
-        step = {1.0: 0, 1000.0: 1, AROUND: 1}.get(one.step, 2)
-        return (
-            fit.start > 1,
-            other,
-            step,
-            digits_of(one.base),
-            abs(math.log10(one.base) - 4),
-        )
-
-    return min(common, key=rank, default=None)
-
-
-def alike(one: Convention, two: Convention, start: float = 1e-3) -> bool:
-    """Whether two are equal up to their share, as precisely as float32 tells, or start anywhere."""
-    same = (
-        replace(one, base=two.base, step=two.step, first=two.first, share=two.share)
-        == two
-    )
-    steps = [
-        math.inf if each == AROUND else float(each) for each in (one.step, two.step)
-    ]
-    same = same and math.isclose(*steps, rel_tol=1e-5)
-    return (
-        same and same_base(one.base, two.base) and abs(one.first - two.first) <= start
-    )
-
-
-def same_base(one: float, two: float) -> bool:
-    """Whether two bases are equal, as precisely as a float32 table can tell."""
-    return math.isclose(one, two, rel_tol=1e-4)
-
-
-def digits_of(base: float) -> int:
-    """Return the number of significant digits, without trailing zeros."""
-    return len(f"{base:.10e}".partition("e")[0].rstrip("0."))
+def shortened(number: float) -> list[float]:
+    """Return a measured number, rounded to 1, 2, 3 and more digits."""
+    return [float(f"{number:.{digits}g}") for digits in (1, 2, 3, 5, 7)]

@@ -1,92 +1,306 @@
-"""The bugs of the book's museum: likely causes of failed laws, and the wrong tables, once."""
+"""Known faults: functions that make a wrong encoding of the right one.
+
+A check that fails runs all that apply on the same calls: one that gives the measured numbers is the
+cause. Those with a number are exhibits of the book's chapters 14 and 16. What a fault says begins
+with its name, and ends with its cure.
+"""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any
 
 import numpy as np
 
-from posenc.conventions import Floats
+from posenc.conventions import Convention, Floats
+from posenc.reference import Reference, reference_for
 
-__all__ = ["MUSEUM", "TABLES", "Exhibit", "wrong_table"]
+__all__ = ["FAULTS", "MUSEUM", "TABLES", "Fault", "wrong_table"]
+
+Make = Callable[[Reference, Floats, Floats], Floats]
+"""The right encoding, x, and the position k of each of its rows."""
 
 
 @dataclass(frozen=True)
-class Exhibit:
-    """A bug shown in the book: the first law that it breaks, and its page in the book."""
+class Fault:
+    """A fault, the kinds of encodings that may have it, and the number of its exhibit."""
 
-    number: str
-    law: str
-    page: str
     says: str
+    kinds: str
+    number: str
+    make: Make
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self.says.partition(":")[0]
+
+    @property
+    def page(self) -> str:
+        """The address of its exhibit in the book."""
+        chapter = "14_bug_museum" if self.number.isdigit() else "16_batches_and_caches"
+        return f"notebooks/{chapter}.html#exhibit-{self.number.lower()}"
 
     def __str__(self) -> str:
-        """Describe the bug, with the chapter and the page of its exhibit."""
-        return f"{self.says} (exhibit {self.number}, chapter {self.page[10:12]}: {self.page})"
+        """Describe it in a sentence, with its exhibit."""
+        return (
+            f"{self.says} (exhibit {self.number}: {self.page})"
+            if self.number
+            else self.says
+        )
 
 
-# fmt: off
-_ROWS = {  # number, first law that it breaks, anchor of a section of its own, what it says
-    "batch for sequence": ("1", "batch", "x-size-0-on-batch-first-input",
-        "The layer counts along the batch, not along the sequence: `x.size(0)` for `x.size(1)`"),
-    "dimension for pair": ("2", "norm", "2i-instead-of-2-i-2-in-the-exponent",
-        "The exponent counts dimensions instead of pairs: `2 * i` for `2 * (i // 2)`"),
-    "all ones": ("3", "frequencies", "integer-division-and-all-frequencies-are-one",
-        "All pairs have the same frequency: an exponent became an integer"),
-    "slipped parenthesis": ("4", "frequencies", "d-model-2-the-slipped-parenthesis",
-        "The base changes with the width: a division in the exponent is in the wrong place, "
-        "such as `/ d_model // 2` for `/ (d_model // 2)`"),
-    "sum thrown away": ("5", "norm", "x-pe-not-assigned-the-sum-thrown-away",
-        "Nothing is added: `x + pe` without an assignment"),
-    "odd": ("6", "odd", "odd-d-model-sizes-that-don-t-match",
-        "An odd width has a sine without a cosine: a column is missing, or zero"),
-    "trained table": ("7", "shift", "nn-parameter-the-table-that-learned",
-        "The table is a parameter, and is trained: register it as a buffer"),
-    "rounded positions": ("8", "unique", "fp16-and-bf16-positions-that-are-rounded",
-        "Positions are rounded to half precision before the angle is formed: cast last"),
-    "own exponent": ("9", "norm", "a-cosine-with-its-own-exponent",
-        "A cosine has an exponent of its own: `i` for `2 * (i // 2)` in the odd dimensions"),
-    "minus sign": ("10", "frequencies", "frequencies-that-rise-or-stand-still",
-        "Frequencies rise, or stay constant: dividing instead of multiplying, or base and exponent "
-        "swapped"),
-    "rows for columns": ("11", "norm", "pe-0-2-for-pe-0-2-rows-for-columns",
-        "Sines and cosines are taken by rows: `pe[0::2]` for `pe[:, 0::2]`"),
-    "doubled class": ("12", "shape", "embedding-dim-6-and-twelve-columns",
-        "Every dimension got a sine and a cosine, so there are twice as many columns"),
-    "dtype of the query": ("A", "half", "positions-in-the-dtype-of-the-query",
-        "Positions or frequencies are cast to the query's dtype before the angle is formed"),
-    "offset that sticks": ("B", "steps", "the-offset-that-sticks",
-        "Angles are cached from an earlier call, or counted from 0 in each call"),
-    "mixed layouts": ("C", "steps", "",
-        "A single row is turned in a different layout than a whole sequence"),
-    "forgotten shift": ("D", "shift", "",
-        "Turns don't add up: a pending shift is overwritten, or a part of the position is lost"),
-    "lost setting": ("E", "frequencies", "",
-        "The base isn't the requested one: a setting got lost on the way"),
-    "attention factor": ("F", "norm", "", "The attention factor is forgotten, or applied twice"),
-    "axes swapped": ("G", "shift", "", "Rows are out of order: coordinates of another axis?"),
-    "signed distance": ("H", "mirror", "",
-        "The distance is signed, so that later words get a bonus"),
-}
-# fmt: on
-
-
-_PAGES = (
-    "notebooks/14_bug_museum.html#exhibit-",
-    "notebooks/16_batches_and_caches.html#exhibit-",
+TABLE, LAYER, ROTARY, ANY = (
+    "table module",
+    "module rotary",
+    "rotary",
+    "table module rotary",
 )
-_OTHERS = "notebooks/16_batches_and_caches.html#going-further-six-more-exhibits"
-MUSEUM = {
-    name: Exhibit(
-        n,
-        law,
-        f"{_PAGES[n.isalpha()]}{n.lower()}-{anchor}" if anchor else _OTHERS,
-        says,
-    )
-    for name, (n, law, anchor, says) in _ROWS.items()
-}
-"""The exhibits by name, each with the first law that it breaks."""
+LENGTHS = (*(2**n for n in range(5, 18)), 5000)  # of tables
+HALVES = {"bfloat16": 8, "float16": 11}  # binary digits of a number
+TIMES = (1 / 8, 1 / 4, 1 / 2, 2, 4, 8)  # positions are scaled by
+
+
+def rounded(digits: int, x: Floats) -> Floats:
+    """Round to numbers with that many binary digits: 8 in bfloat16, 11 in float16 and TF32."""
+    fraction, exponent = np.frexp(x)
+    return np.asarray(np.ldexp(np.round(fraction * 2.0**digits), exponent - digits))
+
+
+def wrapped(length: int, k: Floats) -> Floats:
+    """Begin again at a length."""
+    return k % length
+
+
+def along(axis: int, k: Floats) -> Floats:
+    """Return the number of each row along an axis; without one, along the first."""
+    return np.asarray(np.indices(k.shape)[axis if k.ndim > 1 else 0], np.float64)
+
+
+def single(change: Callable[[Floats], Floats], k: Floats) -> Floats:
+    """Change positions if a call has a single row."""
+    return change(k) if k.shape[-1] == 1 else k
+
+
+# Wrong positions, of the right ones
+POSITIONS: list[tuple[str, str, str, Callable[[Floats], Floats]]] = [
+    ("batch for sequence: rows are counted along the batch; write `x.size(1)` for `x.size(0)`",
+     LAYER, "1", partial(along, 0)),
+    ("heads for sequence: rows are counted along the heads; move the sequence behind them",
+     LAYER, "", partial(along, -2)),
+    ("offset that sticks: positions are counted from 0 in each call; use those that are given",
+     ANY, "B", partial(along, -1)),
+    ("no positions: all rows are the first; use the positions that are given",
+     ANY, "", lambda k: 0 * k),
+    ("row for rows: one row is taken for all; write `pe[:, :n]` for `pe[:, n]`",
+     TABLE, "", lambda k: 0 * k + k.shape[-1]),
+    ("last for all: the last row is taken for all; take a row for each position",
+     ANY, "", lambda k: 0 * k + k.max(initial=0)),
+    ("first text for all: the first sequence's positions are taken for all; don't index the batch",
+     LAYER, "", lambda k: k[:1] + 0 * k if k.ndim > 1 else k),
+    ("one too many: positions are one too large; count from 0", ANY, "", lambda k: k + 1),
+    ("one too few: positions are one too small; count from 0", ANY, "", lambda k: k - 1),
+    ("step too many: a single row is turned as the next; count what is in the cache",
+     LAYER, "B", partial(single, lambda k: k + 1)),
+    ("step too few: a single row is turned as the one before; count the new one, too",
+     LAYER, "B", partial(single, lambda k: k - 1)),
+    ("step from 0: a single row is turned as the first; add the length of the cache",
+     LAYER, "B", partial(single, lambda k: 0 * k)),
+    ("time from 0 to 1: positions are divided by the last; count rows",
+     ANY, "", lambda k: k / max(k.max(initial=0), 1)),
+    ("share of the length: positions are divided by the length; count rows",
+     ANY, "", lambda k: k / k.shape[-1]),
+    ("backwards: rows are counted from the end; reverse them", ANY, "", lambda k: k[..., ::-1]),
+    ("clockwise: all turn the other way; negate the sine", ANY, "", lambda k: -k),
+    ("degrees: angles are in degrees, or turns; leave out π", ANY, "", lambda k: 2 * np.pi * k),
+    ("lost half: two neighbors share a position; add up all of a position",
+     ANY, "D", lambda k: k // 2),
+]  # fmt: skip
+for _n in LENGTHS:
+    _cure = "make the table longer, or compute the angles"
+    POSITIONS += [
+        (f"wrap at {_n}: positions begin again there; {_cure}", ANY, "", partial(wrapped, _n)),
+        (f"end at {_n}: positions stay there; {_cure}", ANY, "", partial(np.minimum, _n - 1)),
+    ]  # fmt: skip
+for _n in TIMES:
+    _cure = "scale once, and alike in all paths"
+    _scale = partial(np.multiply, _n)
+    POSITIONS += [
+        (f"times {_n:g}: so are all positions; {_cure}", ANY, "", _scale),
+        (f"step times {_n:g}: so is a single row's position; {_cure}",
+         LAYER, "", partial(single, _scale)),
+    ]  # fmt: skip
+CAST = "compute positions and angles in float32, and cast sine and cosine last"
+for _name, _digits in HALVES.items():
+    POSITIONS += [
+        (f"{_is} in {_name}: that doesn't have them all; {CAST}", _kinds, _number,
+         partial(rounded, _digits))
+        for _is, _kinds, _number in (("rows", TABLE, "8"), ("positions", ROTARY, "A"))
+    ]  # fmt: skip
+
+# Wrong frequencies, of the right ones, w; p is 2i/d for each pair, and base a number
+FREQUENCIES: list[tuple[str, str, str, Callable[[Floats, Floats, float], Floats]]] = [
+    ("all ones: all pairs have the same frequency, an exponent is an integer; divide by `/`",
+     ANY, "3", lambda w, p, base: base ** (0 * p)),
+    ("slipped parenthesis: the base changes with the width; write `/ (d // 2)` for `/ d // 2`",
+     ANY, "4", lambda w, p, base: np.exp(-2.0 * np.arange(len(p)))),
+    ("minus sign: frequencies rise from pair to pair; divide by the power",
+     ANY, "10", lambda w, p, base: base**p),
+    ("swapped power: base and exponent are swapped; write `base ** exponent`",
+     ANY, "10", lambda w, p, base: p ** (1 / base)),
+    ("frequencies reversed: they rise from pair to pair; reverse them",
+     ANY, "", lambda w, p, base: w[::-1]),
+    ("lost setting: the base is 10000, the default; pass it on, the same in each call",
+     ANY, "E", lambda w, p, base: 10_000.0**-p),
+    ("half the exponent: it is i/d for 2i/d; divide by half the width",
+     ANY, "", lambda w, p, base: base ** (-p / 2)),
+    ("twice the exponent: it is 4i/d for 2i/d; double i once",
+     ANY, "2", lambda w, p, base: base ** (-2 * p)),
+    ("one pair late: the exponent begins at the second pair; count pairs from 0",
+     ANY, "", lambda w, p, base: base ** -(p + 1 / len(p))),
+    ("odd numbers: the exponent takes odd dimensions; count from 0 in steps of 2",
+     ANY, "", lambda w, p, base: base ** -(p + 0.5 / len(p))),
+    ("last pair at the base: i is divided by d/2 - 1; divide it by d/2",
+     ANY, "", lambda w, p, base: base ** (-p * len(p) / max(len(p) - 1, 1))),
+    *((f"frequencies in {name}: they are rounded; {CAST}",
+       ANY, "A", lambda w, p, base, digits=digits: rounded(digits, w))
+      for name, digits in HALVES.items()),
+]  # fmt: skip
+
+
+def with_positions(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Encode right, at wrong positions."""
+    return right(x, change(k))
+
+
+def with_frequencies(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Encode at wrong frequencies."""
+    pairs = len(right.frequencies)
+    omega = change(right.frequencies, np.arange(pairs) / pairs, right.convention.base)
+    return replace(right, frequencies=omega)(x, k)
+
+
+def with_factor(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Multiply what turns, or the rows, by another number."""
+    return replace(right, factor=change(right.factor, x.shape[-1]))(x, k)
+
+
+def by_dimension(first: float, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Take the dimension's number for the pair's, times a number, in the cosine, too."""
+    pairs, base = len(right.frequencies), right.convention.base
+    sine, cosine = (first * (2 * np.arange(pairs) + n) / (2 * pairs) for n in (0, 1))
+    return right.encode(x, k[..., None] * base**-sine, k[..., None] * base**-cosine)
+
+
+def by_rows(right: Reference, x: Floats, k: Floats) -> Floats:
+    """Take sines in even rows, and cosines in odd ones."""
+    angles = right.angles(k) + np.pi / 2 * (k[..., None] % 2)
+    return right.encode(x, angles, angles - np.pi / 2)
+
+
+def in_angles(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Change the angles themselves."""
+    return right.encode(x, change(right, k[..., None]))
+
+
+def laid_out(right: Reference, x: Floats, k: Floats) -> Floats:
+    """Turn halves by the angles of neighbors, or neighbors by those of halves."""
+    angles, pairs = right.angles(k), np.arange(len(right.frequencies))
+    one, two = pairs // 2, (len(pairs) + pairs) // 2
+    if right.convention.layout == "neighbors":
+        one, two = 2 * pairs % len(pairs), (2 * pairs + 1) % len(pairs)
+    return right.encode(x, angles[..., one], angles[..., two])
+
+
+def paired(apart: int, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Pair dimensions so far apart: neighbors, within the part that turns, or across the head."""
+    index, apart = np.arange(len(right.frequencies)), apart or x.shape[-1] // 2
+    one = 2 * index if apart == 1 else index
+    two = one + (len(index) if apart == 2 else apart)
+    return replace(right, pairs=(one, two))(x, k)
+
+
+def single_other(right: Reference, x: Floats, k: Floats) -> Floats:
+    """Turn a single row in the other layout."""
+    other = 2 if right.convention.layout == "neighbors" else 1
+    return paired(other, right, x, k) if x.shape[-2] == 1 else right(x, k)
+
+
+def first_alone(right: Reference, x: Floats, k: Floats) -> Floats:
+    """In a batch of single rows, encode the first; the others are zero."""
+    others = along(0, x) > 0
+    return np.where(others & (x.shape[-2] == 1), 0, right(x, k))
+
+
+def signs(one: int, two: int, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Turn the first and the second dimension of a pair by angles of these signs."""
+    return right.encode(x, one * right.angles(k), two * right.angles(k))
+
+
+def beyond(length: int, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Give zeros beyond a table's end."""
+    return right(x, k) * (k < length)[..., None]
+
+
+ELEMENTWISE = "multiply positions and frequencies elementwise, in float32"
+OTHERS: list[tuple[str, str, str, Make]] = [
+    ("dimension for pair: the exponent counts dimensions; write `2 * (i // 2)` for `2 * i`",
+     ANY, "2", partial(by_dimension, 2)),
+    ("own exponent: the cosine has an exponent of its own; write `2 * (i // 2)` for `i`",
+     ANY, "9", partial(by_dimension, 1)),
+    ("sum thrown away: nothing is added; assign it, `x = x + pe`",
+     "module", "5", lambda right, x, k: x),
+    ("rows for columns: sines are taken by rows; write `pe[:, 0::2]` for `pe[0::2]`",
+     TABLE, "11", by_rows),
+    *((f"angles in {name}: they are rounded; {CAST}", ANY, "A", partial(
+        in_angles, lambda right, k, digits=digits: rounded(digits, k * right.frequencies)))
+      for name, digits in HALVES.items()),
+    (f"product in bfloat16: angles are a product of matrices; {ELEMENTWISE}", ANY, "A", partial(
+        in_angles, lambda right, k: rounded(8, rounded(8, k) * rounded(8, right.frequencies)))),
+    (f"product in TF32: angles are a product of matrices; {ELEMENTWISE}", ANY, "A", partial(
+        in_angles, lambda right, k: rounded(11, k) * rounded(11, right.frequencies))),
+    ("mixed layouts: a single row is turned in the other layout; pair alike in both paths",
+     ROTARY, "C", single_other),
+    ("attention factor: it is missing; multiply cosine and sine by it",
+     ROTARY, "F", partial(with_factor, lambda factor, width: 1)),
+    ("attention factor squared: it is applied twice; apply it once",
+     ROTARY, "F", partial(with_factor, lambda factor, width: factor**2)),
+    *((f"rows times {name}: they are added so; add them as they are", TABLE, "", partial(
+        with_factor, lambda factor, width, power=power: width**power))
+      for name, power in {"1/d": -1.0, "1/√d": -0.5, "√d": 0.5, "d": 1.0}.items()),
+    ("rows twice: they are added twice; add them once", TABLE, "", partial(
+        with_factor, lambda factor, width: 2 * factor)),
+    ("first alone: of single rows in a batch, the first alone is turned; mind the sequence's axis",
+     LAYER, "", first_alone),
+    ("laid out for the other: angles don't fit the pairs; `cat` them for halves, "
+     "`repeat_interleave` them for neighbors", ROTARY, "", laid_out),
+    ("neighbors for halves: other dimensions are paired; permute the weights, or pair halves",
+     ROTARY, "", partial(paired, 1)),
+    ("within the part: pairs are those of a head that ends with the part; pair i with i + d/2",
+     ROTARY, "", partial(paired, 2)),
+    ("across the head: the part that turns is paired with the rest; split it off first",
+     ROTARY, "", partial(paired, 0)),
+    ("two minus signs: both dimensions of a pair subtract; write b·cos + a·sin",
+     ROTARY, "", partial(signs, 1, -1)),
+    ("two plus signs: both dimensions of a pair add; write a·cos - b·sin",
+     ROTARY, "", partial(signs, -1, 1)),
+    *((f"past the end of {n}: rows are zero, read out of bounds; make the table longer", ANY, "",
+       partial(beyond, n)) for n in LENGTHS),
+]  # fmt: skip
+
+FAULTS = [
+    *(Fault(says, kinds, number, partial(with_positions, change))
+      for says, kinds, number, change in POSITIONS),
+    *(Fault(says, kinds, number, partial(with_frequencies, change))
+      for says, kinds, number, change in FREQUENCIES),
+    *(Fault(says, kinds, number, make) for says, kinds, number, make in OTHERS),
+]  # fmt: skip
+"""All known faults of tables, layers and rotations."""
+
+MUSEUM = {fault.name: fault for fault in FAULTS if fault.number}
+"""The exhibits of the book by name."""
 
 TABLES = [
     "dimension for pair",
@@ -95,32 +309,15 @@ TABLES = [
     "minus sign",
     "slipped parenthesis",
 ]
-TABLES += ["rounded positions", "rows for columns", "swapped power"]
-"""The wrong tables that `wrong_table` makes; the last is another form of "minus sign"."""
+TABLES += ["rows in float16", "rows for columns", "swapped power"]
+"""The wrong tables of chapter 14."""
 
 
 def wrong_table(
     name: str, seq_len: int, d_model: int, base: float = 10_000.0
 ) -> Floats:
-    """Return a wrong table of the museum.
-
-    The slipped parenthesis is `/ d_model // 2`: floor division turns a small negative number into
-    -1. Rounded positions are stored in float16, which can't represent every integer beyond 2048.
-    """
-    k, j = np.ogrid[:seq_len, :d_model]
-    pair, log = 2 * (j // 2) / d_model, math.log(base)
-    exponents = {
-        "dimension for pair": 2 * j / d_model,
-        "own exponent": j / d_model,
-        "all ones": 0.0 * j,
-        "minus sign": -pair,
-        "slipped parenthesis": 2 * (j // 2) * -(-log / d_model // 2) / (log or 1),
-    }
-    omega = base ** -exponents.get(name, pair)
-    if name == "swapped power":
-        omega = np.where(pair > 0, np.maximum(pair, 1e-300) ** (1 / base), 0.0)
-    angles = (k.astype(np.float16) if name == "rounded positions" else k).astype(
-        float
-    ) * omega
-    cosine = (k if name == "rows for columns" else j) % 2 == 1
-    return np.where(cosine, np.cos(angles), np.sin(angles))
+    """Return a wrong table of the museum."""
+    right = reference_for(Convention(base=base), d_model)
+    return MUSEUM[name].make(
+        right, np.zeros((seq_len, d_model)), np.arange(seq_len) + 0.0
+    )

@@ -1,9 +1,8 @@
 """Check your own positional encoding: a table, a layer, a rotation, a bias, or a decoder.
 
-Each ``check_…`` tests the laws that the book proves. Its `Report` has the measured error of each,
-the bound and its derivation, the convention found, and the most likely cause of a failure. An
-argument that is not as described is named by a TypeError or a ValueError; exceptions of the code
-under test are reported, not raised. The checks need only numpy, and torch if that code uses it.
+A check compares it with the book's, on a battery of calls. Its report says in the first line where
+the two part: which call, which entry, by how much, and what rounding explains. A cause is named if
+a known fault gives the same numbers. The checks need only numpy, and torch if that code uses it.
 
 >>> from posenc import checks, sinusoidal_encoding
 >>> report = checks.check_table(sinusoidal_encoding)
@@ -23,38 +22,63 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.checks import calls  # noqa: F401 - it registers laws
-from posenc.checks.adapters import Layer, Rotation, Table
+from posenc.checks import laws  # noqa: F401 - it registers the battery
 from posenc.checks.biases import Bias
 from posenc.checks.decoders import Decoder
-from posenc.checks.laws import (
-    KINDS,
-    LAWS,
-    QUIET,
-    Law,
-    Report,
-    Row,
-    choose,
-    laws_of,
-    name_of,
-    run,
-)
-from posenc.checks.probe import POSITIONS, TAGS
+from posenc.checks.reports import Report, Row
+from posenc.checks.subjects import POSITIONS, TAGS
+from posenc.checks.trials import KINDS, LAWS, Law, Raised, choose, judge_all, laws_of
+from posenc.checks.turning import Layer, Rotation, Table
 from posenc.conventions import KNOWN, Convention
-from posenc.museum import MUSEUM, Exhibit
+from posenc.museum import FAULTS, MUSEUM, Fault
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["KNOWN", "LAWS", "MUSEUM", "TAGS", "Convention", "Exhibit", "Law", "Report"]
-__all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
-__all__ += [
-    "check_rotary",
-    "check_table",
-    "kind_of",
-    "laws_of",
-    "parametrize_with_checks",
+__all__ = [
+    "FAULTS",
+    "KNOWN",
+    "LAWS",
+    "MUSEUM",
+    "TAGS",
+    "Convention",
+    "Fault",
+    "Law",
+    "Report",
 ]
+__all__ += [
+    "Row",
+    "check",
+    "check_bias",
+    "check_decoder",
+    "check_module",
+    "check_rotary",
+]
+__all__ += ["check_table", "kind_of", "laws_of", "parametrize_with_checks"]
+
+CLASSES: dict[str, Any] = dict(
+    zip(KINDS, (Table, Layer, Rotation, Bias, Decoder), strict=True)
+)
+
+
+def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
+    """Check any kind of subject: a "table", "module", "rotary", "bias" or "decoder".
+
+    By default, `kind_of` guesses which. The options are those of that check.
+    """
+    name = kind or kind_of(subject)
+    names = options.pop("laws", None)
+    choose(name, names)  # raises if there is no such kind or law
+    try:
+        probe = CLASSES[name](subject, **options)
+    except Raised as how:  # a layer can't be made
+        raise how.__cause__ or how from None
+    rows = judge_all(probe, names)
+    try:
+        known, about = probe.convention, probe.about
+    except Exception:  # the laws met it, too
+        known, about = None, ""
+    return Report(name_of(subject), name, known, rows, about, probe.errors)
 
 
 def check_table(encode: Callable[..., Any], **options: Any) -> Report:
@@ -69,19 +93,23 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         The intended base. By default, any base that is the same at all widths passes.
     convention : str or Convention, optional
         The intended convention, or its name in `KNOWN`. By default, any known one passes.
+    frequencies : array_like, optional
+        Radians per position of each pair, if they aren't powers of a base.
     widths : sequence of int
-        Even widths to test, at least 6, by default 16 and 24. Two of them tell d/2 from d/2 - 1 in
-        the exponent. Widths that a rotation refuses are skipped; a layer has its own.
+        Even widths to test, by default 16 and 24. Two of them tell d/2 from d/2 - 1 in the
+        exponent. Widths that a rotation refuses are skipped; a layer has its own.
     length, longest : int
         Number of rows that must all differ, by default 2048, and to compare with exact values, by
-        default 1 000 000 or the longest length that is accepted.
+        default 131 073 or the longest length that is accepted.
     tags : iterable of str
         What the subject is declared to be, from `TAGS`. Laws that aren't meant for it are skipped.
-        Without a base or a convention, a learned table and NeRF's are recognized as another kind.
+        If nothing is declared, learned tables and linear or doubling frequencies are recognized as
+        another kind.
     laws : iterable of str, optional
-        Names of the laws to test, from those that `laws_of` lists; all of them by default.
+        Names of the laws to test, from those that `laws_of` lists; by default all but `device` and
+        `compile`, which load a compiler.
     """
-    return run(Table, encode, **options)
+    return check(encode, "table", **options)
 
 
 def check_module(
@@ -102,7 +130,7 @@ def check_module(
     **options
         As for `check_table`.
     """
-    return run(Layer, module, **options)
+    return check(module, "module", **options)
 
 
 def check_rotary(rotate: Callable[..., Any], **options: Any) -> Report:
@@ -115,24 +143,20 @@ def check_rotary(rotate: Callable[..., Any], **options: Any) -> Report:
         (seq_len,), integers, returns the shape of x. Positions of shape (batch, seq_len) are tested
         if it takes them. Scores are what counts: permuted dimensions pass, and so does a norm after
         the rotation. A class of modules is made for each width.
-    frequencies : array_like, optional
-        Radians per position of each pair, if they aren't powers of a base: the result of
-        `posenc.rotary_frequencies` for yarn, llama3 and the like; with several axes, shape
-        (axes, pairs). For one width.
     attention_factor : float, optional
         Multiplier of the rotated dimensions, by default 1.
     axes : int or sequence of int, optional
         For positions of shape (seq_len, axes), such as time, height and width: the number of axes,
         or the axis of each pair, as in ``[0, 0, 0, 0, 1, 1, 2, 2]`` (sections) or
-        ``[0, 1, 2, 0, 1, 2, 0, 0]`` (interleaved), for one width. All laws are tested with equal
+        ``[0, 1, 2, 0, 1, 2, 0, 0]`` (interleaved), for one width. Other laws are tested with equal
         coordinates, as text has.
     library : module or str, optional
         Its array library: numpy, torch, or one that follows the array API standard, such as
         ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
     **options
-        As for `check_table`.
+        As for `check_table`; with several axes, frequencies have the shape (axes, pairs).
     """
-    return run(Rotation, rotate, **options)
+    return check(rotate, "rotary", **options)
 
 
 def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
@@ -155,7 +179,7 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     **options
         `tags` and `laws`, as for `check_table`.
     """
-    return run(Bias, bias, **options)
+    return check(bias, "bias", **options)
 
 
 def check_decoder(
@@ -185,21 +209,12 @@ def check_decoder(
     library, **options
         As for `check_rotary`; `tags` and `laws`, as for `check_table`.
     """
-    return run(Decoder, full, step=step, **options)
+    return check(full, "decoder", step=step, **options)
 
 
-_EVERY = (check_table, check_module, check_rotary, check_bias, check_decoder)
-CHECKS: dict[str, Callable[..., Report]] = dict(zip(KINDS, _EVERY, strict=True))
-
-
-def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
-    """Check any kind of subject: a "table", "module", "rotary", "bias" or "decoder".
-
-    By default, `kind_of` guesses which. The options are those of that check.
-    """
-    name = kind_of(subject) if kind is None else kind
-    laws_of(name)  # raises if there is no such kind
-    return CHECKS[name](subject, **options)
+def name_of(subject: Any) -> str:
+    """Return the name of a function, a class, or a layer's class."""
+    return str(getattr(subject, "__qualname__", type(subject).__name__))
 
 
 def kind_of(subject: Any) -> str:
@@ -210,15 +225,19 @@ def kind_of(subject: Any) -> str:
     positions, "rotary"; any other, a "table".
     """
     torch = sys.modules.get("torch")
-    kind: Any = subject if isinstance(subject, type) else type(subject)
-    layer = bool(torch and issubclass(kind, torch.nn.Module))
-    named = inspect.signature(kind.forward if layer else subject).parameters.values()
-    ordered = [each for each in named if each.kind <= each.POSITIONAL_OR_KEYWORD]
-    given = ordered[layer:]  # without self
-    places = given[1] if len(given) > 1 and given[1].name in POSITIONS else None
-    if layer:
-        return "rotary" if places and places.default is places.empty else "module"
-    return "bias" if len(given) == 1 else "rotary" if places else "table"
+    owner: Any = subject if isinstance(subject, type) else type(subject)
+    is_module = bool(torch and issubclass(owner, torch.nn.Module))
+    parameters = [
+        *inspect.signature(owner.forward if is_module else subject).parameters.values()
+    ]
+    ordered = [each for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
+    second = ordered[2:3] if is_module else ordered[1:2]
+    places = bool(second) and second[0].name in POSITIONS
+    if is_module:
+        return "rotary" if places and second[0].default is second[0].empty else "module"
+    if len(ordered) == 1:
+        return "bias"
+    return "rotary" if places else "table"
 
 
 def parametrize_with_checks(
@@ -239,7 +258,7 @@ def parametrize_with_checks(
     def one_law(report: Callable[[], Report], law: str) -> None:
         __tracebackhide__ = True
         row = report()[law]
-        if row.status in QUIET:
+        if row.status in ("skipped", "follows"):
             pytest.skip(row.note)
         if row.status == "expected":
             pytest.xfail(row.note)
@@ -251,10 +270,7 @@ def parametrize_with_checks(
             lambda one=subject: check(one, kind, **options).expecting(expect or {})
         )
         for law in choose(kind or kind_of(subject), options.get("laws")):
-            test, name = (
-                partial(one_law, report, law.name),
-                f"{name_of(subject)}-{law.name}",
-            )
-            parameters.append(pytest.param(test, id=name))
+            name = f"{name_of(subject)}-{law.name}"
+            parameters.append(pytest.param(partial(one_law, report, law.name), id=name))
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)
     return decorator

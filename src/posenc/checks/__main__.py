@@ -12,66 +12,77 @@ import json
 import sys
 from collections.abc import Sequence
 from pkgutil import resolve_name
+from typing import Any
 
 from posenc import checks
-from posenc.checks.laws import describe
+from posenc.checks.reports import Report, printable
+from posenc.checks.trials import KINDS, describe
+
+ABOUT = "Compare positional encodings with the book's."
+EXPECT = "an expected failure: LAW=REASON, or a TOML file with a table of them for each subject"
+
+
+def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
+    """Parse the arguments of the command."""
+    parser = argparse.ArgumentParser(prog="python -m posenc.checks", description=ABOUT)
+    add = parser.add_argument
+    add("targets", nargs="+", metavar="package.module:name")
+    add("--kind", choices=KINDS, help="what it is; guessed by default")
+    add("--step", metavar="package.module:name", help="a decoder's step")
+    add("--base", type=float, help="the intended base")
+    add("--expected", choices=("alibi", "t5"), help="what a bias should be")
+    add("--laws", nargs="+", metavar="LAW", help="laws to test")
+    add("--tags", nargs="+", choices=checks.TAGS, help="what it is declared to be")
+    add("--library", help="its array library, such as jax.numpy")
+    add("--expect", action="append", default=[], help=EXPECT)
+    add("--json", action="store_true", help="print JSON, a list of reports")
+    return parser.parse_args(arguments)
+
+
+def report_on(target: str, given: argparse.Namespace) -> Report:
+    """Check one target."""
+    names = ("base", "expected", "laws", "tags", "library")
+    options: dict[str, Any] = {name: getattr(given, name) for name in names}
+    options = {name: value for name, value in options.items() if value is not None}
+    kind = given.kind
+    if given.step:
+        options["step"] = resolve_name(given.step)
+        kind = "decoder"
+    report = checks.check(resolve_name(target), kind, **options)
+    for each in given.expect:
+        law, _, reason = each.partition("=")
+        report = report.expecting(each if each.endswith(".toml") else {law: reason})
+    return report
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the reports, and return the exit code."""
-    parser = argparse.ArgumentParser(
-        prog="python -m posenc.checks", description=__doc__
-    )
-    add = parser.add_argument
-    add("targets", nargs="+", metavar="package.module:name")
-    add("--kind", choices=checks.CHECKS, help="what it is; guessed by default")
-    add("--step", metavar="package.module:name", help="a decoder's step")
-    add("--base", type=float, help="the intended base")
-    add("--expected", choices=("alibi", "t5"), help="what a bias should be")
-    add("--laws", nargs="+", metavar="LAW", help="laws to test; all by default")
-    add("--tags", nargs="+", choices=checks.TAGS, help="what it is declared to be")
-    add("--library", help="its array library, such as jax.numpy")
-    expect = "an expected failure: LAW=REASON, or a TOML file with a table of them for each subject"
-    add("--expect", action="append", default=[], help=expect)
-    add("--json", action="store_true", help="print JSON, a list of reports")
-    given = parser.parse_args(arguments)
-    names = ("base", "expected", "laws", "tags", "library")
-    options = {
-        name: getattr(given, name) for name in names if getattr(given, name) is not None
-    }
-    kind, reports = given.kind or ("decoder" if given.step else None), []
+    given = parse(arguments)
+    reports = []
     for target in given.targets:
         try:
-            step = {"step": resolve_name(given.step)} if given.step else {}
-            report = checks.check(resolve_name(target), kind, **options, **step)
-            for each in given.expect:
-                law, _, reason = each.partition("=")
-                report = report.expecting(
-                    each if each.endswith(".toml") else {law: reason}
-                )
-            trouble = (
-                f"{report.rows[0].measured}\n{report.error}" if report.raised else ""
-            )
+            report = report_on(target, given)
+            first = report.rows[0]
+            trouble = f"{first.measured}\n{first.trace}" if first.trace else ""
         except (
             Exception,
             SystemExit,
         ) as error:  # an import or a layer may raise anything
             trouble = describe(error)
         if trouble:
-            print(f"{target} could not be checked: {trouble}", file=sys.stderr)
+            print(
+                printable(f"{target} could not be checked: {trouble}"), file=sys.stderr
+            )
         else:
             reports.append(report)
     if given.json:
-        print(
-            json.dumps(
-                [each.as_dict() for each in reports], indent=1, ensure_ascii=False
-            )
-        )
+        print(json.dumps([report.as_dict() for report in reports], indent=1))
     elif reports:
         print(*reports, sep="\n\n")
-    if len(reports) < len(given.targets) or any(each.internal for each in reports):
+    internal = any(report.of_status("internal") for report in reports)
+    if len(reports) < len(given.targets) or internal:
         return 2
-    return int(not all(each.passed for each in reports))
+    return int(not all(report.passed for report in reports))
 
 
 if __name__ == "__main__":

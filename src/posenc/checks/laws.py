@@ -1,487 +1,605 @@
-r"""The laws, and how each is tested, judged and explained.
-
-A law is a function of a probe. Its docstring says what it asks, then "Bound:" and where that comes
-from (by default, it is exact), then "Likely:" and the usual cause of a failure. It returns the
-measured error, the bound and a note; or yields several, of which the worst counts; or returns
-nothing if it holds exactly. It raises `Skip` if it doesn't apply, and `Broken` if it is broken in a
-way that isn't a number. `Raised` means that the code under test raised: the law failed, and the
-report has the traceback, once. Any other exception is a failure of these checks ("internal"). A
-sign is a function of a probe that looks for a more exact cause.
-
-No bound is tuned. Each follows from the number type, whose unit u is half the distance from 1 to
-the next number (:math:`2^{-24}` in float32); the position, since the error of a float32 angle
-:math:`\theta = k\omega` is proportional to it; and the width, over which errors add up. The error
-of one entry in float32 arithmetic is at most :math:`\tau`, derived in `conventions.rounding`. A law
-that compares two entries allows for both errors, one that adds entries for their sum. Even float64
-tables need only float32 accuracy: models use float32, and many compute their angles in it.
-"""
+"""The battery for tables, layers and rotations: calls, number types, moves, and properties."""
 
 from __future__ import annotations
 
 import contextlib
-import inspect
+import copy
+import io
 import math
-import re
-import traceback
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from html import escape
-from itertools import groupby
-from pathlib import Path
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from posenc.conventions import Convention
-from posenc.museum import MUSEUM, Exhibit
+from posenc.checks.subjects import argument, floats, values
+from posenc.checks.trials import SEED, Broken, Follows, Raised, Skip, Trial, law, user
+from posenc.checks.turning import NEAR, UNITS
 
-STATUS = ("passed", "failed", "internal", "expected", "follows", "skipped")
-MARKS = dict(zip(STATUS, "✓✗?!·–", strict=True))
-QUIET = ("skipped", "follows")
+TURNING, TORCH = "table module rotary", "module rotary"
+TAU = "τ + 2u for an entry of size 1, τ = 2u + u|θ|(3|ln ω| + 5)"
+IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
 
-Measured = tuple[float, float, str]
-"""The measured error, the bound, and a note."""
-
-Test = Callable[[Any], Measured | Iterator[Measured] | None]
-Sign = Callable[[Any], str | None]
-"""Looks for a cause: the name of an exhibit in `MUSEUM`, a sentence, or None."""
-
-
-class Skip(Exception):  # noqa: N818
-    """A law doesn't apply to this probe; the message says why."""
-
-
-class Broken(Exception):  # noqa: N818
-    """A law is broken in a way that isn't a number; the cause is what signs find, by default."""
-
-    def __init__(self, how: str, cause: str | None = None) -> None:
-        super().__init__(how)
-        self.cause = cause
-
-
-class WrongShape(Broken):
-    """A result has another shape than its input."""
-
-
-class Raised(Exception):  # noqa: N818
-    """The code under test raised an exception; `traceback` begins at that code."""
-
-    def __init__(self, error: BaseException) -> None:
-        super().__init__(describe(error))
-        inside = error.__traceback__ and error.__traceback__.tb_next
-        self.traceback: str = "".join(
-            traceback.format_exception(type(error), error, inside)
-        )
+# Faults may begin at eight heads, four sequences or an odd length.
+DRAWN = np.random.default_rng(SEED).integers(
+    (1, 1, 2), (9, 12, 33), (6, 3), endpoint=True
+)
+SIZES = [*DRAWN.tolist(), [9, 12, 33], [3, 8, 5], [1, 1, 4]]
+SOME = ([1, 2, 3, 4], [40, 41, 42, 43], [9, 3, 12, 5], [200, 0, 0, 7])
+RAGGED = np.array([[3, 4, 5, 6, 7], [7, 8, 9, 10, 2], [40, 3, 5, 1, 0]])
+FRACTIONS = np.array([0.5, 1.25, 7.75])
+REFILLS = ("reset_parameters", "reset_buffers", "rope_init", "init_weights")
+PRODUCTS = (
+    "matmul",
+    "__matmul__",
+    "__rmatmul__",
+    "mm",
+    "bmm",
+    "linear",
+    "mv",
+    "baddbmm",
+)
+CUT = "the graph is cut: by `detach`, `no_grad`, or `.data`"
+ODD = "an odd width leaves a sine without a cosine: refuse it (exhibit 6)"
+STAYS = "a tensor stays behind: register it as a buffer, or make it on `x.device`"
+UNFILLED = (
+    "a buffer that isn't in the state dict is never filled: give it `reset_parameters`"
+)
 
 
-def describe(error: BaseException) -> str:
-    """Describe an exception in a line."""
-    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:160]}"
+def positions_near(limit: int) -> list[int]:
+    """Return positions to test below a limit: first, last, and near the usual lengths of tables."""
+    powers = [2**n + more for n in range(9, 21) for more in (-1, 0, 1)]
+    near = {
+        *range(16),
+        255,
+        256,
+        257,
+        300,
+        301,
+        5001,
+        *powers,
+        *range(limit - 3, limit),
+    }
+    return sorted(k for k in near if 0 <= k < limit)
 
 
-def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
-    """Call code that isn't ours: an exception of its own is `Raised`."""
-    try:
-        return call(*given, **named)
-    except (Broken, Raised):
-        raise
-    except Exception as error:
-        raise Raised(error) from error
+def some(subject: Any) -> tuple[Any, range]:
+    """Draw two sequences, and return them and their positions."""
+    count = min(9, subject.rows)
+    return subject.draw((2,), count), range(count)
 
 
-def compared(
-    found: Any, meant: Any, bounds: Any, note: str = "", *names: Any
-) -> Measured:
-    """Return the difference that is largest in units of its bound, the bound, and a note.
-
-    The note may have a "{}" for the place on each axis: its name, or its number beyond the names.
-    """
-    if np.ndim(meant) and np.shape(found) != np.shape(meant):
-        raise Broken(f"shapes {np.shape(found)} and {np.shape(meant)}")
-    errors = np.abs(np.asarray(found) - meant)
-    if not errors.size:
-        return 0.0, float(np.max(bounds, initial=0.0)), ""
-    limits = np.broadcast_to(bounds, errors.shape)
-    ratio = np.where(np.isnan(errors), np.inf, errors) / np.maximum(limits, 1e-300)
-    place = tuple(
-        int(each) for each in np.unravel_index(int(ratio.argmax()), errors.shape)
-    )
-    named = [name[k] for name, k in zip(names, place, strict=False)]
-    note = note.format(*named, *place[len(names) :])
-    return float(errors[place]), float(limits[place]), note
+# The sequence as a whole
 
 
-def largest(found: Iterable[Measured]) -> Measured:
-    """Return the measurement with the largest ratio to its bound; NaN counts as infinite."""
-    return max(
-        found, key=lambda one: (math.isnan(one[0]), one[0] / max(one[1], 1e-300))
-    )
+@law("shape", TURNING, "the shape is the requested one, and all entries are finite")
+def shape(subject: Any) -> Iterable[Trial]:
+    """Call with and without a batch, and heads."""
+    for lead in ((), (2,), (2, 3)):
+        subject.call(subject.draw(lead, 5), range(5))
+    return ()
 
 
-@dataclass(frozen=True)
-class Row:
-    """Result of one law: the measurement, the bound, and where the bound comes from.
-
-    `status` is "passed", "failed", "expected" (an expected failure), "follows" (it failed because
-    another law is broken), "skipped", or "internal" (posenc itself failed). `note` says where the
-    largest error was, or why the law was skipped; `likely` is the most likely cause of a failure.
-    """
-
-    law: str
-    asks: str
-    status: str
-    measured: float | str = ""
-    bound: float | str = ""
-    source: str = ""
-    note: str = ""
-    likely: str = ""
-    exhibit: Exhibit | None = None
-
-    def __str__(self) -> str:
-        """Format as one line, or three if the law failed."""
-        line = f"{MARKS[self.status]} {self.law:12} "
-        if self.status in (*QUIET, "expected"):
-            return line + self.note
-        line += short(self.measured) + (
-            f" (at most {short(self.bound)})" if self.bound else ""
-        )
-        line += f", {self.note}" if self.note else ""
-        cause, lead = self.exhibit or self.likely, f"\n  {'':12} "
-        return (
-            f"{line}{lead}required: {self.asks}{lead}most likely: {cause}"
-            if cause
-            else line
-        )
-
-
-@dataclass(frozen=True)
-class Report:
-    """Result of a check. It prints as a list.
-
-    ``report["norm"]`` is the row of the law `norm`. `convention` is the one found, if any, and
-    `errors` the largest error by position. `other` is another kind of encoding that it is. `error`
-    is the traceback of what the code under test raised, or of one of these checks; `raised` says
-    that a plain call raises, so that nothing could be checked.
-    """
-
-    subject: str
-    kind: str
-    convention: Convention | None
-    rows: tuple[Row, ...]
-    errors: dict[int, float] = field(default_factory=dict)
-    error: str = ""
-    other: str = ""
-    raised: bool = False
-
-    @property
-    def failed(self) -> list[str]:
-        """Names of the laws that failed."""
-        return [row.law for row in self.rows if row.status == "failed"]
-
-    @property
-    def internal(self) -> list[str]:
-        """Names of the laws whose test failed itself, by a bug of posenc, not of the subject."""
-        return [row.law for row in self.rows if row.status == "internal"]
-
-    @property
-    def passed(self) -> bool:
-        """Whether no law failed, and posenc could test each."""
-        return not self.failed and not self.internal
-
-    def __iter__(self) -> Iterator[Row]:
-        """Iterate over the rows."""
-        return iter(self.rows)
-
-    def __getitem__(self, law: str) -> Row:
-        """Return the row of a law."""
-        return {row.law: row for row in self.rows}[law]
-
-    def expecting(self, reasons: Mapping[str, str] | str | Path) -> Report:
-        """Return a copy of the report with expected failures marked: law → reason.
-
-        Reasons may be in a TOML file: a table per subject, a ``law = "reason"`` per line. A law
-        that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
-        reason. A ValueError names a law that wasn't tested, or has no reason.
-        """
-        rows = {row.law: row for row in self.rows}
-        if isinstance(reasons, (str, Path)):
-            import tomllib  # not among what a page loads
-
-            reasons = dict(
-                tomllib.loads(Path(reasons).read_text("utf-8")).get(self.subject, {})
-            )
-        for law, reason in reasons.items():
-            if law not in rows:
-                raise ValueError(
-                    f"expected failures must be among {', '.join(rows)}, got {law!r}"
-                )
-            if not isinstance(reason, str) or not reason:
-                raise ValueError(
-                    f"an expected failure needs a reason, got {law} = {reason!r}"
-                )
-            row, how = rows[law], "it passed, but a failure was expected"
-            fixed = f"it was fixed, so drop the expected failure: {reason}"
-            if row.status in ("failed", "follows"):
-                rows[law] = replace(row, status="expected", note=f"expected: {reason}")
-            elif row.status == "passed":
-                rows[law] = replace(
-                    row, status="failed", measured=how, bound="", likely=fixed
-                )
-        return replace(self, rows=tuple(rows.values()))
-
-    def counts(self) -> str:
-        """Summarize how many laws passed, failed and were skipped."""
-        found = [row.status for row in self.rows]
-        return ", ".join(
-            f"{found.count(status)} {status}" for status in MARKS if status in found
-        )
-
-    def __repr__(self) -> str:
-        """List the laws, for a terminal; those skipped for the same reason share a line."""
-        lines = [
-            f"{self.subject} ({self.kind}): {self.counts()}",
-            f"convention: {self.known()}",
-        ]
-        alike = groupby(
-            self.rows, lambda row: (row.status in QUIET and row.note) or row.law
-        )
-        for _, (first, *more) in alike:
-            names = ", ".join(row.law for row in (first, *more))
-            lines.append(
-                f"{MARKS[first.status]} {names}: {first.note}" if more else str(first)
-            )
-        return "\n".join([*lines, *(["", self.error.rstrip()] if self.error else [])])
-
-    def known(self) -> str:
-        """Describe the convention."""
-        return (
-            f"another kind: {self.other}"
-            if self.other
-            else str(self.convention or "none known")
-        )
-
-    def _repr_html_(self) -> str:
-        """Render the laws as a table, for Jupyter."""
-        names = "</th><th>".join(("law", "result", "measured", "at most", "remark"))
-        about = f"{escape(self.subject)}: {self.counts()}.<br>\nConvention: {escape(self.known())}"
-        lines = [f'<table class="table report"><caption>{about}</caption>']
-        lines.append(f"<thead><tr><th>{names}</th></tr></thead><tbody>")
-        for row in self.rows:
-            likely = re.sub("`(.*?)`", r"<code>\1</code>", escape(row.likely))
-            remark = [escape(row.note), likely and f"Most likely: {likely}"]
-            if at := row.exhibit:
-                remark[1] += f' (<a href="../{at.page}">exhibit {at.number}</a>)'
-            cells = [f"{MARKS[row.status]} {row.status}", escape(short(row.measured))]
-            cells += [escape(short(row.bound)), "<br>".join(filter(None, remark))]
-            lines.append(
-                f"<tr><th>{row.law}</th><td>{'</td><td>'.join(cells)}</td></tr>"
-            )
-        return "\n".join([*lines, "</tbody></table>"])
-
-    def as_dict(self) -> dict[str, Any]:
-        """Return JSON types."""
-        found = self.convention
-        laws = [
-            vars(row) | {"exhibit": row.exhibit and vars(row.exhibit)} for row in self
-        ]
-        known = found and {**vars(found), "names": found.names()}
-        kept = {name: value for name, value in vars(self).items() if name != "rows"}
-        return kept | {"passed": self.passed, "convention": known, "laws": laws}
-
-    def raise_if_failed(self) -> None:
-        """Raise an error that lists the failures, if there are any.
-
-        It is an AssertionError if a law failed, and a RuntimeError if posenc itself failed.
-        """
-        if not self.passed:
-            wrong = [
-                str(row) for row in self.rows if row.status in ("failed", "internal")
-            ]
-            parts = [f"{self.subject}: {self.counts()}", *wrong, self.error]
-            kind = RuntimeError if self.internal else AssertionError
-            raise kind("\n".join(filter(None, parts)))
-
-
-def short(value: float | str) -> str:
-    """Format a number with two digits; return text unchanged."""
-    return value if isinstance(value, str) else f"{value:.1e}" if value else "0"
-
-
-@dataclass(frozen=True)
-class Law:
-    """A law: what it asks, where its bound comes from, and the most likely cause of a failure.
-
-    If one of its roots, `after`, is broken, a failure of this law follows from that.
-    """
-
-    name: str
-    kinds: tuple[str, ...]
-    asks: str
-    source: str
-    likely: str
-    after: tuple[str, ...]
-    test: Test
-
-
-LAWS: list[Law] = []
-"""All laws, in the order in which a report lists them."""
-
-SIGNS: list[tuple[list[str], list[str], Sign]] = []
-"""Kinds, laws and function of each sign, in the order in which they are looked for."""
-
-KINDS = ("table", "module", "rotary", "bias", "decoder")
-ROOTS = (
-    "shape",
+@law(
     "repeat",
-)  # nothing can be measured in a result that is wrong, or changes
-RAISES = "your code raises an error, whose traceback is the report's `error`"
-INTERNAL = "posenc.checks failed, not your code: please report this traceback, and what was checked"
-CALL = "2τ; 4u(|y| + |p|) more for x + p; 2(τ + u)(|x₁| + |x₂|) for a turned x"
+    TURNING,
+    "a second call gives the same; input and first result are unchanged",
+)
+def repeat(subject: Any) -> Iterator[Trial]:
+    """Keep the first result, and call again, with other input, too."""
+    x, where = some(subject)
+    # A table is asked itself, since a sum would be a copy.
+    direct: Any = subject.subject if subject.kind == "table" else None
+    places = subject.places(where)
+    given = subject.library.array(x)
 
-
-def law(name: str, kinds: str, after: str = "") -> Callable[[Test], Test]:
-    """Register the function that tests a law on some kinds of probes; names are in one string."""
-
-    def register(test: Test) -> Test:
-        asks, more, *_ = [*inspect.cleandoc(test.__doc__ or "").split("\n\n"), ""]
-        bound, _, likely = (
-            " ".join(more.split()).removesuffix(".").partition("Likely: ")
+    def once(x: Any) -> Any:
+        return (
+            user(direct, len(where), x.shape[-1]) if direct else subject.raw(x, places)
         )
-        bound = (
-            bound.removeprefix("Bound: ").removesuffix(". ").replace("CALL", CALL)
-            or "exact"
-        )
-        roots = () if name == "shape" else (*ROOTS, *after.split())
-        asks = asks[0].lower() + asks[1:].removesuffix(".")
-        LAWS.append(Law(name, tuple(kinds.split()), asks, bound, likely, roots, test))
-        return test
 
-    return register
-
-
-def sign(kinds: str, laws: str) -> Callable[[Sign], Sign]:
-    """Register a function that looks for a more exact cause of broken laws."""
-
-    def register(look: Sign) -> Sign:
-        SIGNS.append((kinds.split(), laws.split(), look))
-        return look
-
-    return register
+    first = once(given)
+    kept = floats(first).copy()
+    second = floats(once(given))
+    for width in subject.widths:
+        once(subject.library.array(1 + subject.draw((2,), len(where), width)))
+    yield Trial("a second call", second, kept, 0 * kept)
+    yield Trial("the first result, after a later call", floats(first), kept, 0 * kept)
+    yield Trial("the input", floats(given), x, 0 * x)
 
 
-def laws_of(kind: str) -> list[str]:
-    """Return the names of the laws of a "table", "module", "rotary", "bias" or "decoder"."""
-    return [law.name for law in choose(kind)]
+@law("values", TURNING, "the whole sequence has the entries of the convention", TAU)
+def whole(subject: Any) -> Iterator[Trial]:
+    """Compare the whole sequence at each width."""
+    yield from subject.whole()
 
 
-def choose(kind: str, only: Iterable[str] | None = None) -> list[Law]:
-    """Return the laws to test; raise an error unless `only` names laws of this kind."""
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
-    laws = [law for law in LAWS if kind in law.kinds]
-    if isinstance(only, str):
-        raise TypeError(f"laws must be a list of names, got {only!r}")
-    names = [law.name for law in laws]
-    wanted = names if only is None else [*only]
-    unknown = [name for name in wanted if name not in names]
-    if unknown or not wanted:
-        raise ValueError(
-            f"laws must be among those of a {kind}: {', '.join(names)}; got {unknown}"
-        )
-    return [law for law in laws if law.name in wanted]
+@law(
+    "norm",
+    TURNING,
+    "rows have the norm that sin² + cos² = 1 gives",
+    "12u of its square",
+)
+def norm(subject: Any) -> Iterator[Trial]:
+    """Compare squares, which no angle changes."""
+    for width in subject.widths:
+        x, out = subject.called(width)
+        meant = subject.reference(width)(x, np.arange(subject.rows) + 0.0)
+        squares = (meant**2).sum(axis=-1)
+        bounds = 12 * subject.unit * squares
+        yield Trial(f"width {width}", (out**2).sum(axis=-1), squares, bounds, ("row",))
 
 
-def name_of(subject: Any) -> str:
-    """Return the name of a function, a class, or a layer's class."""
-    return str(getattr(subject, "__qualname__", type(subject).__name__))
-
-
-def run(
-    make: Any, subject: Any, laws: Iterable[str] | None = None, **options: Any
-) -> Report:
-    """Test all laws, or only some, on the probe that is made of a subject."""
-    if not callable(subject):
-        raise TypeError(f"a subject must be callable, got {subject!r}")
-    try:
-        probe = make(subject, **options)
-    except Raised as how:  # a layer can't be made
-        raise how.__cause__ or how from None
-    chosen = choose(probe.kind, laws)
-    judged = [judge(probe, each) for each in chosen]
-    rows = silence(chosen, [row for row, _ in judged])
-    heard = [
-        trace
-        for row, (_, trace) in zip(rows, judged, strict=True)
-        if row.status != "follows"
-    ]
-    error = next(filter(None, heard), "")
-    raised = bool(error) and judge(probe, choose(probe.kind)[0])[0].likely.startswith(
-        RAISES
+@law(
+    "offset",
+    TURNING,
+    "products of two rows depend only on their offset",
+    f"{TAU}; summed",
+)
+def offset(subject: Any) -> Iterator[Trial]:
+    """Multiply one query and one key at all positions; or the rows that are added to zeros."""
+    x = np.repeat(subject.draw((2,), 1)[:2], subject.rows, axis=1)
+    x = x if subject.kind == "rotary" else 0 * x
+    where = np.arange(subject.rows) + 0.0
+    query, key = subject.call(x, range(subject.rows))
+    one, two = (
+        subject.reference(x.shape[2]).bound(each, where, subject.unit) for each in x
     )
-    name = name_of(subject)
-    report = Report(name, probe.kind, None, rows, probe.errors, error, raised=raised)
-    try:
-        return replace(report, convention=probe.convention, other=probe.other_kind)
-    except (Broken, Raised):  # the laws met it, too
-        return report
-    except Exception:
-        return replace(report, error=error or traceback.format_exc())
-
-
-def judge(probe: Any, law: Law) -> tuple[Row, str]:
-    """Test one law; the second result is a traceback, if something raised."""
-    row, cause = (
-        Row(law.name, law.asks, "failed", source=law.source, likely=law.likely),
-        None,
+    errors = one @ np.abs(key).T + np.abs(query) @ two.T
+    products = query @ key.T
+    bounds = errors[1:, 1:] + errors[:-1, :-1]
+    yield Trial(
+        "shifted by one", products[1:, 1:], products[:-1, :-1], bounds, ("row", "and")
     )
-    try:
+
+
+@law("unique", TURNING, "no two rows are equal", "six decimals")
+def unique(subject: Any) -> Iterator[Trial]:
+    """Look for rows that are equal when rounded."""
+    count = subject.at_most(subject.length)
+    x = np.repeat(subject.draw((), 1), count, axis=-2)
+    out = subject.call(x, range(count)).reshape(-1, count, x.shape[-1])[0]
+    _, first, groups = np.unique(
+        np.round(out, 6), axis=0, return_index=True, return_inverse=True
+    )
+    earlier = first[groups.ravel()]
+    for later in np.flatnonzero(earlier != np.arange(count))[:1]:
+        raise Broken(f"rows {earlier[later]} and {later} are equal")
+    yield Trial(f"{count} rows", out, out, 0 * out)
+
+
+# The same rows in other calls, which the reference tells
+
+
+def calls(
+    name: str,
+    kinds: str,
+    asks: str,
+    made: Callable[[Any], Iterable[tuple[tuple[int, ...], Any]]],
+) -> None:
+    """Define a law on calls, given the sizes in front of (seq_len, width), and positions."""
+
+    def test(subject: Any) -> Iterator[Trial]:
+        for lead, positions in made(subject):
+            x = subject.draw(lead, np.shape(positions)[-1])
+            words = f"shape {x.shape}" if len(lead) else ""
+            yield subject.compare(x, positions, words)
+
+    law(name, kinds, asks, TAU)(test)
+
+
+calls(
+    "start",
+    TURNING,
+    "rows don't depend on where the sequence begins or ends",
+    lambda subject: [
+        ((), np.array(k) % subject.rows)
+        for k in (SOME if subject.free else [range(subject.rows // 2)])
+    ],
+)
+calls(
+    "steps",
+    TURNING,
+    "one row at a time gives the same as the whole sequence",
+    lambda subject: [((1,), [k] if subject.free else range(k + 1)) for k in range(9)],
+)
+calls(
+    "batch",
+    TORCH,
+    "each sequence in a batch, and each head, gets the same as alone",
+    lambda subject: [
+        ((n, heads), range(min(size, subject.rows))) for n, heads, size in SIZES
+    ],
+)
+calls(
+    "token",
+    TORCH,
+    "in a batch of single tokens, each gets the same as alone",
+    lambda subject: [
+        (lead, [7 * subject.free]) for lead in ((3,), (3, 2), (1, 4), (4, 8))
+    ],
+)
+calls(
+    "empty",
+    TURNING,
+    "no rows and no sequences give none, and one row gives one",
+    lambda subject: [((1,), [0]), ((), []), ((2,), []), ((0,), range(3))][
+        : 1 + 3 * subject.free
+    ],
+)
+
+
+@law(
+    "rows",
+    TORCH,
+    "with positions of shape (batch, seq_len), each row gets its own",
+    TAU,
+)
+def rows(subject: Any) -> Iterator[Trial]:
+    """Give each sequence other positions, if the code takes that."""
+    if not subject.free:
+        raise Skip("takes no positions")
+    for lead in ((3,), (3, 2)):
         try:
-            if reason := probe.excused(law.name):
-                raise Skip(reason)
-            found = law.test(probe) or (0.0, 0.0, "")
-            measured, bound, note = (
-                found if isinstance(found, tuple) else largest(found)
+            yield subject.compare(
+                subject.draw(lead, 5), RAGGED, "three rows of positions"
             )
-            row = replace(row, measured=measured, bound=bound, note=note)
-            if measured <= bound:  # NaN is not
-                return replace(row, status="passed", likely=""), ""
-        except Broken as how:
-            row, cause = replace(row, measured=str(how)), how.cause
-        for kinds, laws, sign in SIGNS:  # code that raises gives no sign
-            with contextlib.suppress(Broken, Raised, Skip):
-                cause = (
-                    cause
-                    or (probe.kind in kinds and law.name in laws and sign(probe))
-                    or None
-                )
-        cause = cause or law.likely
-        exhibit = MUSEUM.get(cause)
-        return replace(
-            row, exhibit=exhibit, likely=exhibit.says if exhibit else cause
-        ), ""
-    except Skip as reason:
-        return replace(row, status="skipped", likely="", note=str(reason)), ""
-    except Raised as error:
-        return replace(
-            row, measured=str(error), likely=f"{RAISES} ({error})"
-        ), error.traceback
-    except Exception as error:
-        row = replace(row, status="internal", measured=describe(error), likely=INTERNAL)
-        return row, traceback.format_exc()
+        except (Broken, Raised):
+            raise Skip("takes no positions of shape (batch, seq_len)") from None
 
 
-def silence(laws: Sequence[Law], rows: Sequence[Row]) -> tuple[Row, ...]:
-    """Mark failures that follow from the failure of a root, or have the same cause as another."""
-    failed = {row.law for row in rows if row.status == "failed"}
-    causes: dict[str, str] = {
-        law.likely: "" for law in laws
-    }  # of which law each is the cause
-    found = []
-    for law, row in zip(laws, rows, strict=True):
-        roots = [name for name in law.after if name in failed and name != law.name]
-        root = (roots or [causes.setdefault(row.likely, law.name)])[0]
-        if row.law in failed and root not in ("", law.name):
-            note = f"follows from {root}"
-            row = replace(row, status="follows", note=note, likely="", exhibit=None)
-        found.append(row)
-    return (*found,)
+@law("fractions", TORCH, "positions between two rows turn by a part of the angle", TAU)
+def fractions(subject: Any) -> Iterator[Trial]:
+    """Give fractional positions, unless they are refused, or cut off."""
+    x = subject.draw((1,), 3)
+    try:
+        out, cut = (subject.call(x, k) for k in (FRACTIONS, FRACTIONS.astype(int)))
+    except (Raised, TypeError):
+        raise Skip("positions are whole numbers: others are refused") from None
+    if np.array_equal(out, cut):
+        raise Skip("positions are whole numbers: the rest is cut off")
+    yield subject.compare(x, FRACTIONS, "positions 0.5, 1.25, 7.75")
+
+
+@law("far", TURNING, "far beyond the first rows, a row is what it should be", TAU)
+def far(subject: Any) -> Iterator[Trial]:
+    """Try distant rows one by one, or a long table; a layer may refuse them."""
+    known = subject.convention
+    if known and subject.base is None and float(f"{known.base:.3g}") != known.base:
+        raise Skip(f"base {known.base:.10g} is measured, to few digits: pass base=")
+    positions = positions_near(subject.limit)
+    if subject.free:
+        for k in positions:
+            with contextlib.suppress(Raised):
+                yield subject.compare(subject.draw((1,), 1), [k])
+        return
+    if subject.kind == "module" or (known and known.direction == "down"):
+        raise Skip("rows are counted from the first or the last one only")
+    trial = subject.compare(subject.draw((), subject.limit), range(subject.limit))
+    errors = np.abs(trial.given - trial.meant)[positions].max(axis=1)
+    subject.errors = dict(zip(positions, errors.tolist(), strict=True))
+    yield trial
+
+
+@law("axes", "rotary", "several coordinates turn as one after the other", TAU)
+def axes(subject: Any) -> Iterator[Trial]:
+    """Turn along each axis in sequence, and by the declared frequencies of each."""
+    if not subject.axes:
+        raise Skip("one coordinate; for several, pass axes=")
+    width, x = subject.widths[0], subject.draw((), 12)
+    right = subject.reference(width)
+    drawn = np.random.default_rng(SEED).integers(1, subject.rows, (12, subject.axes))
+    out, turned = subject.at_coordinates(x, drawn), x
+    for axis, only in enumerate(np.eye(subject.axes, dtype=int)):
+        turned = subject.at_coordinates(turned, drawn * only) / subject.factor
+        if (
+            np.abs(subject.at_coordinates(x, drawn * only) - subject.factor * x).max()
+            < NEAR
+        ):
+            raise Broken(f"coordinate {axis} turns nothing")
+    bounds = right.bound(
+        np.full_like(x, np.abs(x).max()), np.full(12, 2.0 * subject.rows)
+    )
+    bounds = subject.axes * bounds
+    if subject.normed or (right.order != np.arange(width)).any():
+        raise Skip("the output is permuted, or normed")
+    yield Trial(
+        "one after the other",
+        out / subject.factor,
+        turned,
+        bounds,
+        ("row", "dimension"),
+    )
+    omega = subject.frequencies
+    if len(subject.owners):
+        omega = right.frequencies * (subject.owners == np.arange(subject.axes)[:, None])
+    if np.ndim(omega) == 2:
+        meant = right.encode(x, drawn @ omega)
+        yield Trial("pairs of each axis", out, meant, bounds, ("row", "dimension"))
+
+
+# Unusual input
+
+
+@law("masked", TORCH, "a row's content, even NaN, affects no other row")
+def masked(subject: Any) -> Iterator[Trial]:
+    """Put NaN into one row, and infinity into another."""
+    x, where = some(subject)
+    before = subject.call(x, where)
+    x[0, -1], x[1, 0] = math.nan, math.inf
+    with np.errstate(invalid="ignore"):
+        after = subject.call(x, where)
+    kept = np.isfinite(x).all(axis=-1)
+    yield Trial("rows beside NaN", after[kept], before[kept], 0 * before[kept])
+
+
+@law("odd", TURNING, "an odd width is refused, or its last dimension passes")
+def odd(subject: Any) -> Iterator[Trial]:
+    """Ask for an odd width."""
+    if getattr(subject, "fixed", False):
+        raise Skip("the layer has one width")
+    x = subject.draw((), 3, subject.widths[0] - 1)
+    try:
+        out = subject.call(x, range(3))
+    except Raised:
+        return  # any error is a refusal
+    except Broken as how:
+        raise Broken(str(how), ODD) from None
+    known, rotary = subject.convention, subject.kind == "rotary"
+    if not rotary and not (known and known.rule == "d/2 - 1"):
+        raise Broken(f"a table of width {x.shape[-1]}, and no error", ODD)
+    # tensor2tensor pads a table with zeros.
+    yield Trial(
+        "last dimension", out[..., -1], x[..., -1] * rotary, NEAR + 0 * x[..., -1]
+    )
+
+
+@law("strided", TORCH, "non-contiguous input gives the same result", TAU)
+def strided(subject: Any) -> Iterator[Trial]:
+    """Pass every second row, and a transposed array."""
+    if subject.library.name not in ("numpy", "torch") or subject.normed:
+        raise Skip("arrays without strides, or a norm that follows")
+    wide = subject.library.array(subject.draw((12,), 12).repeat(2, axis=-1))
+    wide = wide[..., : subject.widths[0]]
+    for name, view in (
+        ("every second row", wide[:4, ::2]),
+        ("transposed", wide.swapaxes(0, 1)),
+    ):
+        view = view[:, : min(6, subject.rows)]
+        x, where = values(view).astype(np.float64), range(view.shape[1])
+        out = floats(subject.raw(view, subject.places(where)))
+        if not subject.agrees:
+            raise Follows("follows from values")
+        yield subject.trial(name, x, out, where, subject.unit)
+
+
+# Number types
+
+
+@law(
+    "half",
+    TURNING,
+    "in half precision, positions and angles keep their digits",
+    IN_UNIT,
+)
+def half(subject: Any) -> Iterator[Trial]:
+    """Ask for results in half types."""
+    if subject.kind == "table":
+        yield table_in_half(subject)
+    elif subject.kind == "module":
+        module = user(copy.deepcopy, subject.module).bfloat16()
+        yield in_half(subject, "bfloat16", range(subject.at_most(1024)), module=module)
+    else:
+        for name in ("bfloat16", "float16"):
+            if hasattr(subject.library.namespace, name):
+                yield in_half(subject, name, positions_near(min(subject.limit, 5000)))
+
+
+def in_half(
+    subject: Any, name: str, where: Any, dtype: str = "", module: Any = None
+) -> Trial:
+    """Compare in a half type, or where products are rounded to one."""
+    x = subject.draw((1,), len(where))
+    exact = floats(subject.library.array(x, dtype or name))
+    unit = UNITS[name] * (3 if subject.normed else 1)
+    how = {"unit": unit, "module": module}
+    trial: Trial = subject.compare(exact, where, name, dtype or name, **how)
+    return trial.of_type(name)
+
+
+def table_in_half(subject: Any) -> Trial:
+    """Ask a table for a dtype."""
+    if not argument(subject.subject, ["dtype"]) or not subject.agrees:
+        raise Skip("no argument `dtype`")
+    width, count = subject.widths[0], subject.at_most(5000)
+    tensor = hasattr(user(subject.subject, 2, width), "detach")
+    name = "bfloat16" if tensor else "float16"
+    kind = getattr(__import__("torch"), name) if tensor else name
+    table = subject.table(count, width, dtype=kind)
+    trial: Trial = subject.trial(name, 0 * table, table, range(count), UNITS[name])
+    return trial.of_type(name)
+
+
+@law("reduced", TORCH, "under autocast and TF32, angles keep their digits", IN_UNIT)
+def reduced(subject: Any) -> Iterator[Trial]:
+    """Round products of matrices, which angles shouldn't be."""
+    torch = torch_of(subject)
+    where = (
+        positions_near(min(subject.limit, 65_539))
+        if subject.free
+        else range(subject.rows)
+    )
+    if not subject.agrees:  # asked here, where nothing is rounded yet
+        raise Follows("follows from values")
+    modes = {
+        "bfloat16": torch.autocast("cpu", dtype=torch.bfloat16),
+        "TF32": rounded_products(),
+    }
+    for name, mode in modes.items():
+        with mode:
+            yield in_half(subject, name, where, dtype="float32")
+
+
+@law(
+    "cast",
+    "rotary",
+    "cast along with its model, it turns by its own frequencies",
+    IN_UNIT,
+)
+def cast(subject: Any) -> Iterator[Trial]:
+    """Cast a module."""
+    where = positions_near(min(subject.limit, 5000))
+    yield in_half(subject, "bfloat16", where, module=a_copy(subject).bfloat16())
+
+
+def rounded_products() -> Any:
+    """Return a mode that rounds operands of float32 matrix products to the 11 bits of TF32."""
+    import torch
+    from torch.overrides import TorchFunctionMode
+
+    def rounded(x: Any) -> Any:
+        if getattr(x, "dtype", None) != torch.float32:
+            return x
+        fraction, exponent = torch.frexp(x)
+        return torch.ldexp(torch.round(fraction * 2**11), exponent - 11)
+
+    class RoundedProducts(TorchFunctionMode):
+        def __torch_function__(
+            self, call: Any, types: Any, args: Any = (), named: Any = None
+        ) -> Any:
+            if getattr(call, "__name__", "") in PRODUCTS:
+                args = [rounded(each) for each in args]
+            return call(*args, **(named or {}))
+
+    return RoundedProducts()
+
+
+# Modules of torch
+
+
+def torch_of(subject: Any) -> Any:
+    """Return torch, or skip the law."""
+    if subject.library.name != "torch":
+        raise Skip(f"{subject.library.name} arrays")
+    return subject.library.namespace
+
+
+def a_copy(subject: Any) -> Any:
+    """Return a copy of the module, or skip the law if it isn't a torch module."""
+    if not isinstance(subject.module, torch_of(subject).nn.Module):
+        raise Skip("not a torch module")
+    return user(copy.deepcopy, subject.module).eval()
+
+
+@law("gradient", TORCH, "gradients flow, and no table is trained", TAU)
+def gradient(subject: Any) -> Iterator[Trial]:
+    """Compare the gradient: a sum hands it on, and a rotation keeps products with x."""
+    torch_of(subject)
+    drawn, where = some(subject)
+    x, weights = subject.library.array(drawn).requires_grad_(), drawn[::-1].copy()
+    out = subject.raw(x, subject.places(where))
+    if out.shape != x.shape:
+        raise Broken(f"shape {tuple(out.shape)} for {tuple(x.shape)}")
+    if out.requires_grad:
+        (out * subject.library.array(weights)).sum().backward()
+    if x.grad is None:
+        raise Broken("no gradient reaches x", CUT)
+    if subject.kind == "module" and not subject.about:
+        for name, table in subject.module.named_parameters():
+            if table.ndim > 1 and table.grad is not None:
+                raise Broken(f"{name} is trained", "make it a buffer (exhibit 7)")
+    gradient, bounds = floats(x.grad), 4 * UNITS["float32"] * (1 + np.abs(weights))
+    if subject.kind == "module":
+        yield Trial(
+            "gradient", gradient, subject.carried * weights, subject.carried * bounds
+        )
+    elif not subject.normed:
+        sums, bounds = (
+            (weights * floats(out)).sum(axis=-1),
+            (bounds * np.abs(drawn)).sum(axis=-1),
+        )
+        yield Trial(
+            "gradient times x", (gradient * drawn).sum(axis=-1), sums, 4 * bounds
+        )
+
+
+def same(subject: Any, module: Any, words: str) -> Trial:
+    """Compare a module with the one that was given."""
+    x, where = some(subject)
+    given, meant = subject.call(x, where, module=module), subject.call(x, where)
+    return Trial(words, given, meant, 4 * subject.unit * (1 + np.abs(meant)))
+
+
+@law("state", "module", "a saved state loads, and gives the same result", "4u")
+def state(subject: Any) -> Iterator[Trial]:
+    """Load a saved state into a copy with zeros."""
+    torch, other, file = torch_of(subject), a_copy(subject), io.BytesIO()
+    user(torch.save, subject.module.state_dict(), file)
+    file.seek(0)
+    for tensor in other.state_dict().values():
+        tensor.zero_()
+    user(other.load_state_dict, torch.load(file, weights_only=True))
+    yield same(subject, other, "saved and loaded")
+
+
+@law(
+    "meta",
+    TORCH,
+    "created on meta and filled as frameworks do, it gives the same",
+    "4u",
+)
+def meta(subject: Any) -> Iterator[Trial]:
+    """Fill a copy with NaN, as uninitialized memory may have, and then as frameworks do."""
+    torch, module = torch_of(subject), a_copy(subject)
+    saved = copy.deepcopy(module.state_dict())
+    ways: Any = [
+        getattr(part, name, None) for part in module.modules() for name in REFILLS
+    ]
+    ways = [way for way in ways if callable(way)]
+    if not ways and "made on meta" not in subject.tags:
+        raise Skip(
+            "nothing fills its buffers anew; to test anyway, pass tags=['made on meta']"
+        )
+    module._apply(
+        lambda each: torch.full_like(each, math.nan if each.is_floating_point() else 0)
+    )
+    for way in ways:
+        user(way)
+    user(module.load_state_dict, saved, strict=False)
+    try:
+        trial = same(subject, module, "created on meta")
+    except Broken as how:
+        raise Broken(str(how), UNFILLED) from None
+    if trial.worst() > 1:
+        raise Broken("another result", UNFILLED)
+    yield trial
+
+
+@law("device", TORCH, "the result has the device of the input", on_request=True)
+def device(subject: Any) -> Iterable[Trial]:
+    """Move to torch's device meta."""
+    torch, (drawn, where) = torch_of(subject), some(subject)
+    places = subject.places(where)
+    module = subject.module
+    if isinstance(module, torch.nn.Module):
+        module = a_copy(subject).to("meta")
+    places = None if places is None else places.to("meta")
+    if not subject.raw(subject.library.array(drawn).to("meta"), places, module).is_meta:
+        raise Broken("the result isn't on the device of the input", STAYS)
+    return ()
+
+
+@law(
+    "compile",
+    TORCH,
+    "torch.compile takes it as one graph, with the same result",
+    TAU,
+    on_request=True,
+)
+def compiles(subject: Any) -> Iterator[Trial]:
+    """Compile without a backend."""
+    torch, (x, where) = torch_of(subject), some(subject)
+    torch.compiler.reset()
+    compiled = torch.compile(subject.module, fullgraph=True, backend="eager")
+    with torch.no_grad():
+        yield subject.compare(x, where, "compiled", module=compiled)
