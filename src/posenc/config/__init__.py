@@ -41,7 +41,7 @@ SUGGESTED = "what the type's code does isn't known here; the fields suggest "
 class Positions:
     """What a file and its type say about positions: a verdict, lengths, and kinds of layers."""
 
-    verdict: str  #: All in a sentence: which layers turn, how, and what looks wrong.
+    verdict: str  #: Which layers turn, how, and what looks wrong, in a sentence.
     model_type: str | None  #: The file's type.
     code: str | None  #: Which code decides the rest; None if it isn't known here.
     length_before_scaling: int | None  #: The length that a scaling starts from.
