@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.types import TYPES, WORDS
+from posenc.config.fields import TYPES, WORDS
 
 ROOT = Path(__file__).parents[1]
 RELEASED = json.loads((ROOT / "notebooks/data/released.json").read_text("utf-8"))
@@ -108,7 +108,7 @@ def test_released_files_give_these_numbers(name):
             {"model_type": "wav2vec2-conformer", "position_embeddings_type": "rotary"},
             "queries and keys, rotary",
         ),
-        ({"model_type": "seamless_m4t", "position_embeddings_type": None}, "nowhere"),
+        ({"model_type": "wav2vec2-bert", "position_embeddings_type": None}, "nowhere"),
         ({"model_type": "deepseek_v3", "qk_rope_head_dim": 0}, "nowhere"),
         ({"model_type": "phi", "partial_rotary_factor": 0}, "nowhere"),
         ({"model_type": "zamba2"}, "nowhere"),
@@ -134,7 +134,7 @@ def test_what_the_file_says_of_its_encoding_beats_the_type(fields, expected):
             "the fields suggest RoPE in all 4 layers, base 10,000",
         ),
         (PLAIN | {"rope_new": 1}, "Not read, though it may change this: rope_new; "),
-        (PLAIN | {"rope": True}, "base 10,000: nothing wrong"),
+        (PLAIN | {"rope": True}, "base 10,000: no contradiction"),
         (
             PLAIN | {"rope_scaling": YARN | {"type": "deepseek_yarn"}},
             "1,024 stretched to 4,096",
@@ -209,7 +209,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     printed = capsys.readouterr().out
     assert printed.count(str(read_config(file))) == 2
     assert '"rotated": 64' in printed
-    assert "\n-  the fields suggest scaling: yarn\n" in printed
+    assert "\n-   the fields suggest scaling: yarn\n" in printed
 
 
 def test_a_closed_pipe_and_an_old_terminal_get_no_traceback(tmp_path):

@@ -8,6 +8,7 @@ speak of positions, in ``notebooks/data/models.json``, which chapters read.
 import json
 import re
 from contextlib import suppress
+from copy import deepcopy
 from datetime import date
 from pathlib import Path
 
@@ -42,10 +43,11 @@ NEEDED = {
     "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10_000.0, "clip_qkv": 8.0}},
     "deepseek_v2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
     "gemma3n_text": {"num_kv_shared_layers": 0, "intermediate_size": 32},
-    "granitemoehybrid": {"layer_types": ["full_attention", "linear_attention"] * 3},
+    "esm": {"vocab_size": 33, "pad_token_id": 1},
+    "granitemoehybrid": {"layer_types": ["full_attention"] * 6},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1},
     "nemotron": {"head_dim": 64, "num_key_value_heads": 2},
-    "nemotron_h": {"hybrid_override_pattern": "M*-M*-"},
+    "nemotron_h": {"layers_block_type": ["linear_attention", "full_attention"] * 3},
     "zamba2": {"layers_block_type": ["mamba", "hybrid"] * 3},
 }
 
@@ -73,7 +75,7 @@ def small_fields(kind):
 
 def model_of(fields):
     """Return a model of a file, with numbers that make a rotation visible."""
-    fields = dict(fields)
+    fields = deepcopy(fields)  # transformers completes mappings in place
     config_class = transformers.CONFIG_MAPPING[fields.pop("model_type")]
     config = config_class(**fields)
     ALL_ATTENTION_FUNCTIONS.register("watch", note)

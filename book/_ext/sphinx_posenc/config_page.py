@@ -10,8 +10,8 @@ from sphinx.application import Sphinx
 
 from posenc.book.plots import Table
 from posenc.config import read_config
+from posenc.config.fields import TYPES
 from posenc.config.kinds import ENCODINGS
-from posenc.config.types import TYPES
 
 from .claims import FINDER
 
@@ -52,7 +52,14 @@ def _row(name: str, entry: dict[str, Any]) -> list[str]:
     if "norm_if" in entry:
         norm += f" if {entry['norm_if']}"
     told = " and ".join(f"{base:,.0f}" for base in bases)
-    return [name, where, entry.get("pairing", ""), told, norm, entry["source"]]
+    return [
+        name,
+        where,
+        entry.get("pairing", ""),
+        told,
+        norm,
+        f"{entry['class']}, {entry['read']}",
+    ]
 
 
 def add_script(

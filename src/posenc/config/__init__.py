@@ -13,28 +13,16 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from posenc.config.fields import LARGEST_FILE, Fields, is_text, load
+from posenc.config.fields import LARGEST_FILE, TYPES, WORDS, Fields, load
 from posenc.config.kinds import normalize
 from posenc.config.rotation import LIMIT, describe
-from posenc.config.types import TYPES, type_of_architecture
 from posenc.config.verdict import contradictions, remarks, sentence, unread_fields
 from posenc.layers import Layers, shown
 from posenc.scaling import ORIGINAL
 
 __all__ = ["Layers", "Positions", "read_config"]
 
-# Parts of a model that reads or writes text; the others are for images and sounds.
-TEXT_PARTS = (
-    "text_config",
-    "language_config",
-    "llm_config",
-    "thinker_config",
-    "decoder",
-)
-DEEPEST = 5  # models in models
-MOST_PARTS = 9
-MOST_WARNINGS = 50
-SUGGESTED = "what the type's code does isn't known here; the fields suggest "
+DEEPEST, MOST_PARTS, MOST_WARNINGS = 5, 9, 50  # models in models, their number
 
 
 @dataclass(frozen=True)
@@ -60,20 +48,19 @@ class Positions:
     def __str__(self) -> str:
         """Format everything for people, with the verdict and the warnings first."""
         lines = [self.verdict, *(f"Warning: {warning}" for warning in self.warnings)]
-        for name in (
+        names = (
             "model_type",
             "code",
             "length_before_scaling",
             "intended_length",
             "limit",
-        ):
+        )
+        for name in names:
             lines.append(f"{name.replace('_', ' ')}: {shown(getattr(self, name))}")
+        # Of a type that isn't known, each line is a suggestion, and says so.
+        begin = "" if self.code else "the fields suggest "
         for layers in self.layers:
-            said = str(layers)
-            if self.code is None:  # each line is a suggestion, and says so
-                said = said.replace("\n  ", "\n  the fields suggest ")
-                said = f"the fields suggest {said}"
-            lines.append(f"\n{said}")
+            lines.append(f"\n{begin}{layers}".replace("\n  ", f"\n  {begin}"))
         lines += [f"\n{shown(name)}\n{part}" for name, part in self.parts.items()]
         return "\n".join(lines)
 
@@ -111,18 +98,16 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     if isinstance(config, str | Path):
         with Path(config).open("rb") as file:
             config = file.read(LARGEST_FILE + 1)
-    notes: list[str] = []
-    if isinstance(config, bytes):
-        config, notes = load(config)
-    if not isinstance(config, Mapping):
-        raise TypeError(f"config must be a mapping, got {str(config)[:60]}")
-    whole = Fields(as_config(config))
-    (_, first, kind), *others = list(models(whole, whole.text("model_type")))[
-        :MOST_PARTS
-    ]
-    text = read_model(first, kind, notes + whole.problems)
-    parts = {name: read_model(part, part_kind, []) for name, part, part_kind in others}
-    return replace(text, model_type=whole.text("model_type") or kind, parts=parts)
+    content = load(config) if isinstance(config, bytes) else config
+    if not isinstance(content, Mapping):
+        raise TypeError(f"config must be a mapping, got {str(content)[:60]}")
+    whole = Fields(as_config(content))
+    kind = whole.text("model_type") or None
+    (_, text), *others = (
+        (part.path[:-1], read_model(part, part_kind))
+        for part, part_kind in list(models(whole, kind))[:MOST_PARTS]
+    )
+    return replace(text, model_type=kind or text.model_type, parts=dict(others))
 
 
 def as_config(content: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -143,69 +128,65 @@ def as_config(content: Mapping[str, Any]) -> Mapping[str, Any]:
 
 def models(
     whole: Fields, kind: str | None, depth: int = 0
-) -> Iterator[tuple[str, Fields, str | None]]:
-    """Yield name, fields and type of each model in a file, those of the text first."""
+) -> Iterator[tuple[Fields, str | None]]:
+    """Yield fields and type of each model in a file, those of the text first."""
     types = TYPES.get(kind or "", {}).get("parts", {})
+    text_parts = WORDS["parts_with_text"]
     inside = {
         name: whole.inside(name)
         for name, value in whole.content.items()
         if isinstance(value, Mapping) and depth < DEEPEST
-        if name in TEXT_PARTS or str(name).endswith(("_config", "encoder"))
+        if name in text_parts or str(name).endswith(("_config", "encoder"))
     }
-    own = {name: part_type(part, types.get(name)) for name, part in inside.items()}
-    text = next((name for name in TEXT_PARTS if name in inside), None)
+    # A part's own type, which some files write as the type of the whole.
+    own = {name: part.text("model_type") for name, part in inside.items()}
+    for name in inside:
+        if not own[name] or (name in types and "parts" in TYPES.get(own[name], {})):
+            own[name] = types.get(name)
+    text = next((name for name in text_parts if name in inside), None)
     if text is None:  # the fields of the text may stand beside those of other parts
-        yield whole.path[:-1], whole, types.get(TEXT_PARTS[0], kind)
+        yield whole, types.get("text_config", kind)
     else:
-        inside[text].content.setdefault("architectures", whole.value("architectures"))
         if whole.has("rope_scaling"):
-            whole.problems.append(
-                f"rope_scaling beside {text} is ignored: move it inside"
-            )
+            words = f"rope_scaling beside {text} is ignored: move it inside"
+            inside[text].problems.append(words)
         yield from models(inside[text], own[text], depth + 1)
     for name, part in inside.items():
-        if name != text and (
-            part.has("num_hidden_layers") or TEXT_PARTS[0] in part.content
-        ):
+        known = own[name] in TYPES or "text_config" in part.content
+        if name != text and (known or part.has("num_hidden_layers")):
             whole.asked.add(name)
             yield from models(part, own[name], depth + 1)
 
 
-def part_type(part: Fields, usual: str | None) -> str | None:
-    """Return the type of a part, whose file may have the type of the whole model instead."""
-    said = part.text("model_type")
-    return usual if said is None or (usual and "parts" in TYPES.get(said, {})) else said
-
-
-def read_model(fields: Fields, name: str | None, notes: list[str]) -> Positions:
+def read_model(fields: Fields, name: str | None) -> Positions:
     """Read the fields of one model."""
-    entry, begin = TYPES.get(name or "", {}), ""
-    if "where" not in entry:
-        architecture = (fields.items("architectures", is_text) or [""])[0]
-        like = type_of_architecture(architecture)
-        entry = TYPES.get(like or "", {})
-        begin = f"read as {like}, as architectures says: " if like else SUGGESTED
+    entry = TYPES.get(name or "", {})
+    entry = entry if "where" in entry else {}
     fields.defaults = entry.get("defaults", {})
     kinds = normalize(fields, entry)
     for kind in kinds:
         kind.facts = describe(kind)
-    layers = tuple(Layers(**kind.facts) for kind in kinds)
     limit = fields.count(LIMIT)
-    scaled = (kind.lengths for kind in kinds if kind.lengths[0])
-    start, intended = next(scaled, (None, limit))
-    lengths = (start or fields.count(ORIGINAL), intended, limit)
     unread = list(unread_fields(fields, entry))
-    wrong, remarked = [*notes, *fields.problems], list[str]()
+    wrong, remarked = fields.problems, list[str]()
     for kind in kinds:
         wrong += contradictions(fields, kind)
         remarked += remarks(fields, kind)
         unread += unread_fields(kind.rope, entry)
     wrong, unread = list(dict.fromkeys(wrong)), list(dict.fromkeys(unread))
-    verdict = sentence(layers, lengths, unread, wrong, begin)
-    told = [f"{each} isn't read here, and may speak of positions" for each in unread]
-    warnings = (*told, *wrong, *dict.fromkeys(remarked))
-    if len(warnings) > MOST_WARNINGS:
-        more = len(warnings) - MOST_WARNINGS
-        warnings = (*warnings[:MOST_WARNINGS], f"and {more} more warnings")
-    code = None if begin else entry["source"]
-    return Positions(verdict, name, code, *lengths, layers, warnings)
+    warnings = [
+        f"{place} isn't read here, and may speak of positions" for place in unread
+    ]
+    warnings += [*wrong, *dict.fromkeys(remarked)]
+    scaled = (kind.lengths for kind in kinds if kind.lengths[0])
+    start, intended = next(scaled, (fields.count(ORIGINAL), limit))
+    return Positions(
+        verdict=sentence(kinds, bool(entry), unread, wrong),
+        model_type=name,
+        code=f"{entry['class']}, {entry['read']}" if entry else None,
+        length_before_scaling=start,
+        intended_length=intended,
+        limit=limit,
+        layers=tuple(Layers(**kind.facts) for kind in kinds),
+        warnings=tuple(warnings[:MOST_WARNINGS]),
+    )

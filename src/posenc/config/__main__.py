@@ -23,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
         "--diff", action="store_true", help="print what differs in what two run"
     )
     options = parser.parse_args(arguments)
-    names = files_of(options.file)
+    names = [name for path in options.file for name in files_of(path)]
     readings: dict[str, Positions] = {}
     for name in names:
         try:
@@ -34,40 +34,31 @@ def main(arguments: list[str] | None = None) -> int:
     if options.diff and len(readings) != 2:
         parser.error(f"--diff needs two files that can be read, got {len(readings)}")
     if options.diff:
-        show(difference(readings))
+        show(difference(*readings.values()))
     elif options.json:
         parsed = {name: reading.as_dict() for name, reading in readings.items()}
-        show(
-            json.dumps(
-                parsed[names[0]] if len(names) == len(parsed) == 1 else parsed, indent=1
-            )
-        )
+        alone = len(names) == len(parsed) == 1
+        show(json.dumps(parsed[names[0]] if alone else parsed, indent=1))
     else:
-        many = len(readings) > 1
+        titles = len(readings) > 1
         told = [
-            f"{name}\n{one}" if many else str(one) for name, one in readings.items()
+            f"{name}\n{one}" if titles else str(one) for name, one in readings.items()
         ]
         show("\n\n".join(told))
     return 0 if 0 < len(readings) == len(names) else 2
 
 
-def files_of(paths: list[str]) -> list[str]:
-    """Return the files that are named, and those in folders that are."""
-    names = []
-    for path in paths:
-        names += sorted(map(str, Path(path).rglob("*config.json"))) or [path]
-    return names
+def files_of(path: str) -> list[str]:
+    """Return the configurations in a folder, or the file itself."""
+    return sorted(map(str, Path(path).rglob("*config.json"))) or [path]
 
 
-def difference(readings: dict[str, Positions]) -> str:
+def difference(old: Positions, new: Positions) -> str:
     """Return the lines that differ in two readings."""
-    old, new = (
-        str(replace(reading, verdict="", warnings=())).splitlines()
-        for reading in readings.values()
-    )
-    names = [*readings]
-    lines = difflib.unified_diff(old, new, names[0], names[1], lineterm="", n=99)
-    return "\n".join(lines) or "What runs is the same."
+    old, new = (replace(reading, verdict="", warnings=()) for reading in (old, new))
+    lines = difflib.ndiff(str(old).splitlines(), str(new).splitlines())
+    told = [line for line in lines if not line.startswith("?")]
+    return "\n".join(told) if old != new else "What runs is the same."
 
 
 def show(text: str) -> None:

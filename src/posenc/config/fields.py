@@ -1,16 +1,28 @@
-"""The fields of a configuration: one name for many spellings, checked when they are asked for."""
+"""Two tables to edit by hand, and fields: one name for many spellings, checked when asked for."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+import re
+import tomllib
+from collections.abc import Mapping
 from copy import copy
+from importlib.resources import files
 from typing import Any
-
-from posenc.config.types import WORDS
 
 LARGEST_FILE = 8_000_000  # bytes; released ones have some thousand
 WIDEST = 65_536  # dimensions of a head
+
+
+def table(name: str) -> dict[str, Any]:
+    """Return a table of this folder."""
+    return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
+
+
+# What the code of a type does; an empty entry stands for a type that isn't known.
+Entry = dict[str, Any]
+TYPES: dict[str, Entry] = table("types.toml")
+WORDS = table("fields.toml")
 
 
 class Fields:
@@ -25,13 +37,11 @@ class Fields:
         self.path = path
         self.defaults: Mapping[str, Any] = {}
         self.problems: list[str] = []
-        self.asked: set[str] = set()
-        # Some mappings are read as if their fields stood outside.
-        for group in WORDS["groups"]:
-            inner = content.get(group)
-            if isinstance(inner, Mapping):
-                self.asked.add(group)
-                self.content |= {f"{group}.{name}": inner[name] for name in inner}
+        self.asked = {"attn_config"}
+        # MPT's and DBRX's fields of attention are read as if they stood outside.
+        inner = content.get("attn_config")
+        if isinstance(inner, Mapping):
+            self.content |= {f"attn_config.{name}": inner[name] for name in inner}
 
     def with_own(self, own: dict[str, Any]) -> Fields:
         """Return the same fields, some replaced; what is asked and noted stays together."""
@@ -54,8 +64,7 @@ class Fields:
 
     def has(self, name: str) -> bool:
         """Whether the file itself has a value for a field."""
-        spelling = self.spelling(name)
-        return spelling is not None and self.content[spelling] is not None
+        return self.content.get(self.spelling(name) or "") is not None
 
     def is_null(self, name: str) -> bool:
         """Whether the file says null."""
@@ -65,87 +74,69 @@ class Fields:
         """Return the path of a field, as the file spells it."""
         return printable(f"{self.path}{self.spelling(name) or name}")
 
-    def _checked(self, name: str, right: Callable[[Any], bool], rule: str) -> Any:
-        value = self.value(name)
-        if value is None or right(value):
-            return value
-        got = printable(repr(value)[:60])
+    def refuse(self, name: str, rule: str) -> None:
+        """Note that a field breaks a rule."""
+        got = printable(repr(self.value(name))[:60])
         self.problems.append(f"{self.place(name)} must be {rule}, got {got}")
-        return None
 
     def number(
-        self, name: str, least: float = 1e-9, most: float = 1e18
+        self, name: str, least: float = 0, most: float = 1e18, whole: bool = False
     ) -> float | None:
         """Return a number within limits."""
-
-        def right(value: Any) -> bool:
-            return is_number(value) and least <= value <= most
-
-        rule = f"a number from {least:g} to {most:g}"
-        value = self._checked(name, right, rule)
-        return None if value is None else float(value)
+        value = self.value(name)
+        number = isinstance(value, int | float) and not isinstance(value, bool)
+        if number and least <= value <= most and not (whole and value % 1):
+            return float(value)
+        if value is not None:
+            kind = "a whole number" if whole else "a number"
+            self.refuse(name, f"{kind} from {least:g} to {most:g}")
+        return None
 
     def count(self, name: str, least: int = 1, most: float = 1e12) -> int | None:
         """Return a whole number within limits."""
-
-        def right(value: Any) -> bool:
-            return is_number(value) and least <= value <= most and value % 1 == 0
-
-        value = self._checked(name, right, f"a whole number from {least} to {most:g}")
+        value = self.number(name, least, most, whole=True)
         return None if value is None else int(value)
 
     def flag(self, name: str) -> bool | None:
         """Return true or false."""
-        value = self._checked(name, lambda value: value in (0, 1), "true or false")
-        return None if value is None else bool(value)
+        value = self.value(name)
+        if value in (None, False, True):
+            return None if value is None else bool(value)
+        self.refuse(name, "true or false")
+        return None
 
-    def text(self, name: str) -> str | None:
-        """Return a string."""
-        value: str | None = self._checked(name, is_text, "a string")
-        return value
+    def items(self, name: str, *kinds: type) -> list[Any]:
+        """Return a list whose items are of some kinds, an empty one if there is none."""
+        value = self.value(name) or []
+        if isinstance(value, list) and all(isinstance(each, kinds) for each in value):
+            return value
+        named = " or ".join(kind.__name__ for kind in kinds)
+        self.refuse(name, f"a list of {named}")
+        return []
 
-    def items(self, name: str, right: Callable[[Any], bool]) -> list[Any] | None:
-        """Return a list of items that are all right."""
-
-        def all_right(value: Any) -> bool:
-            return isinstance(value, list | tuple) and all(map(right, value))
-
-        items: list[Any] | None = self._checked(
-            name, all_right, f"a list, {RULES[right]}"
-        )
-        return items
+    def text(self, name: str) -> str:
+        """Return a string, an empty one if there is none."""
+        value = self.value(name) or ""
+        if isinstance(value, str):
+            return value
+        self.refuse(name, "a string")
+        return ""
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
-        inner = self._checked(
-            name, lambda value: isinstance(value, Mapping), "a mapping"
-        )
-        fields = Fields(inner or {}, f"{self.place(name)}.")
-        fields.problems = self.problems
-        return fields
+        value = self.value(name) or {}
+        if not isinstance(value, Mapping):
+            self.refuse(name, "a mapping")
+            value = {}
+        inner = Fields(value, f"{self.place(name)}.")
+        inner.problems = self.problems
+        return inner
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is a number that fits into a float."""
-    numeric = isinstance(value, int | float) and not isinstance(value, bool)
-    return numeric and abs(value) < 1e300
-
-
-def is_flag(value: Any) -> bool:
-    """Whether a value is a number, or true or false."""
-    return isinstance(value, bool) or is_number(value)
-
-
-def is_text(value: Any) -> bool:
-    """Whether a value is a string."""
-    return isinstance(value, str)
-
-
-RULES: dict[Callable[[Any], bool], str] = {
-    is_number: "of numbers",
-    is_flag: "of flags",
-    is_text: "of strings",
-}
+def speaks_of_positions(name: str) -> bool:
+    """Whether a field, by its name, may say something about positions."""
+    speaks = re.search("|".join(WORDS["speak_of_positions"]), name)
+    return bool(speaks) and not re.search("|".join(WORDS["sound_alike"]), name)
 
 
 def printable(text: str) -> str:
@@ -153,27 +144,13 @@ def printable(text: str) -> str:
     return "".join(letter if letter.isprintable() else "?" for letter in text[:120])
 
 
-def load(content: bytes) -> tuple[Any, list[str]]:
-    """Parse a file; return its content, and warnings of names that appear twice."""
+def load(content: bytes) -> Any:
+    """Parse a file; an error is told at the end of what comes before it."""
     if len(content) > LARGEST_FILE:
         raise ValueError("the file has over 8 MB, so it isn't a configuration")
-    warnings: list[str] = []
-
-    def mapping(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        named: dict[str, Any] = {}
-        for name, value in pairs:
-            if name in named:
-                warnings.append(
-                    f"{printable(name)!a} appears twice: the last one counts"
-                )
-            named[name] = value
-        return named
-
     try:
-        text = content.decode("utf-8-sig")
-        return json.loads(text, object_pairs_hook=mapping), warnings
+        return json.loads(content.decode("utf-8-sig"))
     except json.JSONDecodeError as error:
-        # Told at the end of what comes before, not at the start of what follows.
         before = error.doc[: error.pos].rstrip()
         line, column = before.count("\n") + 1, len(before) - before.rfind("\n") - 1
         what = error.msg.replace(
