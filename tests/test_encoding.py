@@ -55,7 +55,14 @@ def test_a_shift_is_a_matrix_and_products_are_the_kernel(rows, d_model, base, of
 def test_a_long_table_costs_no_digits():
     """Turning from row to row adds almost no error, so that float32 is rounded once."""
     drawn = np.random.default_rng(0).integers(0, 10**6, 200)
-    rows = [*drawn, 8191, 8192, 2**15 - 1, 2**15, 999_999]
+    rows = [
+        *drawn,
+        8191,
+        8192,
+        2**15 - 1,
+        2**15,
+        999_999,
+    ]
     table = encode(10**6, 8)[rows]
     with mpmath.workdps(40):
         for pair, omega in enumerate(angular_frequencies(8)):

@@ -134,7 +134,8 @@ def test_the_layer_adds_rows_along_the_sequence(axis):
 
 
 def test_the_layer_has_dropout_and_no_state():
-    layer, x = Layer(64, dropout=0.5), torch.full((2, 50, 64), 3.0)
+    layer = Layer(64, dropout=0.5)
+    x = torch.full((2, 50, 64), 3.0)
     torch.manual_seed(0)
     assert (layer(x) == 0).float().mean().item() == pytest.approx(0.5, abs=0.05)
     assert not (layer.eval()(x) == 0).any()
@@ -142,7 +143,8 @@ def test_the_layer_has_dropout_and_no_state():
 
 
 def test_a_cast_layer_keeps_its_digits():
-    x, layer = torch.zeros(1, 300, 8), Layer(8, dropout=0.0)
+    layer = Layer(8, dropout=0.0)
+    x = torch.zeros(1, 300, 8)
     exact = posenc.sinusoidal_encoding(300, 8, dtype=np.float64)
     for kind in (torch.bfloat16, torch.float32, torch.float64):
         y = layer.to(kind)(x.double(), torch.arange(300))
@@ -185,17 +187,50 @@ def test_an_old_checkpoint_loads_if_its_table_is_this_one(length):
 
 X, T = np.ones((2, 4)), torch.ones(2, 4)
 CALLS = [
-    (posenc.sinusoidal_encoding, [3, 8]),
-    (posenc.shift_matrix, [3, 8]),
-    (posenc.offset_kernel, [[3], 8]),
-    (posenc.binary_encoding, [3, 2]),
-    (posenc.rotary_frequencies, [8]),
-    (rotary_turns, [[3], 8]),
-    (rotate_pairs, [X]),
-    (alibi_bias, [8, 3]),
-    (t5_buckets, [[3]]),
-    (nn.rotate_pairs, [T]),
-    (Layer, [8]),
+    (
+        posenc.sinusoidal_encoding,
+        [3, 8],
+    ),
+    (
+        posenc.shift_matrix,
+        [3, 8],
+    ),
+    (
+        posenc.offset_kernel,
+        [[3], 8],
+    ),
+    (
+        posenc.binary_encoding,
+        [3, 2],
+    ),
+    (
+        posenc.rotary_frequencies,
+        [8],
+    ),
+    (
+        rotary_turns,
+        [[3], 8],
+    ),
+    (
+        rotate_pairs,
+        [X],
+    ),
+    (
+        alibi_bias,
+        [8, 3],
+    ),
+    (
+        t5_buckets,
+        [[3]],
+    ),
+    (
+        nn.rotate_pairs,
+        [T],
+    ),
+    (
+        Layer,
+        [8],
+    ),
 ]
 
 

@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 # Pairs in a table; up to here, computing every sine and cosine is as fast.
 _SMALL = 2**10
-# Pairs in a block: 256 KiB, and as much again for its rotations.
-_BLOCK = 2**14
+# Pairs in a block: 128 KiB, and as much again for its rotations.
+_BLOCK = 2**13
 # Rows between restarts.
 _STRETCH = 2**15
 

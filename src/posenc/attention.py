@@ -144,6 +144,7 @@ def rotate_pairs(
     cos = turns[0].reshape(shape).astype(np.float64)
     sin = turns[1].reshape(shape).astype(np.float64)
 
+    # The first and the second dimension of every pair, as slices of the width.
     pairs = shape[-1]
     end = first + 2 * pairs
     if pairing == "neighbors":
@@ -172,6 +173,7 @@ def alibi_slopes(n_heads: int) -> NDArray[np.float32]:
     """
     n = check_int("n_heads", n_heads, minimum=1)
     below = 1 << (n.bit_length() - 1)
+    # The slopes for `below` heads, then those for 2 · below heads that lie between them.
     exponents = [8 * h / below for h in range(1, below + 1)]
     exponents += [4 * h / below for h in range(1, 2 * below, 2)]
     slopes = [2.0**-exponent for exponent in exponents[:n]]

@@ -125,6 +125,7 @@ def shift_matrix(offset: float, d_model: int, *, base: float = 10_000.0) -> Floa
     >>> bool(np.allclose(shift_matrix(3, 6) @ row[4], row[7]))
     True
     """
+    # One angle for each pair, (d_model / 2,).
     theta = check_real("offset", offset) * angular_frequencies(d_model, base=base)
     matrix = np.zeros((d_model, d_model))
     # Rows and columns of the pairs' sines and cosines: the blocks W lie on the diagonal.

@@ -118,6 +118,7 @@ class SinusoidalPositionalEncoding(nn.Module):
         """Rebuild the table on the buffer's device, for frameworks that replace the buffer."""
         max_len, d_model = self.pe.shape
         kind = np.float64 if self.pe.dtype == torch.float64 else np.float32
+        # By numpy, in float64 whatever the device has.
         table = sinusoidal_encoding(max_len, d_model, base=self.base, dtype=kind)
         self.pe = torch.from_numpy(table).to(self.pe.device)
 
@@ -157,7 +158,7 @@ class SinusoidalPositionalEncoding(nn.Module):
             )
         else:
             rows = self.pe[:seq_len]
-        if not self.batch_first:
+        if not self.batch_first:  # to (seq_len, 1 or batch, d_model)
             rows = rows[:, None] if rows.ndim == 2 else rows.transpose(0, 1)
         out: Tensor = self.dropout(x + rows.to(x.dtype))
         return out
@@ -277,6 +278,7 @@ def rotary_turns(
         raise ValueError("d_model or frequencies must be given")
     else:
         omega = _geometric_frequencies(d_model, base, device)
+    # (..., seq_len, pairs); with axes, (..., seq_len, axes, pairs), whose angles add up.
     angles = positions.to(device, torch.float64).unsqueeze(-1) * omega
     if omega.ndim == 2:  # not a matrix product, which autocast would round
         angles = angles.sum(dim=-2)

@@ -142,6 +142,7 @@ def _linear(setting: Setting) -> tuple[Floats, float]:
 def _proportional(setting: Setting) -> tuple[Floats, float]:
     """Turn a share of the pairs, at the frequencies of the full width, and leave the rest."""
     omega, share = setting.omega, setting.number("partial_rotary_factor", 1.0)
+    # Pairs from the share on stand still: the slow ones, which would see the least of a turn.
     omega[int(share * setting.rotated // 2) :] = 0
     return omega / setting.number("factor", 1.0, minimum=1.0), 1.0
 
@@ -264,6 +265,7 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
         rule = f"must not be below low_freq_factor = {low:g}, got {high:g}"
         raise ValueError(f"scaling['high_freq_factor'] {rule}")
     omega = setting.omega
+    # Full turns of each pair over the trained length: many for fast pairs, which stay.
     turns = trained * omega / (2 * np.pi)
     # Equal in Llama 4 Scout: no blending.
     kept = np.clip((turns - low) / (high - low), 0, 1) if high > low else turns >= high

@@ -27,16 +27,15 @@ def two_loops(seq_len: int, d_model: int) -> Any:
     """Return the paper's table, entry by entry."""
     if d_model % 2:
         raise ValueError("d_model must be even")
-    table, waves = np.empty((seq_len, d_model)), (math.sin, math.cos)
+    table = np.empty((seq_len, d_model))
     for k, j in np.ndindex(table.shape):
-        table[k, j] = waves[j % 2](k / 10_000 ** (2 * (j // 2) / d_model))
+        angle = k / 10_000 ** (2 * (j // 2) / d_model)
+        table[k, j] = math.cos(angle) if j % 2 else math.sin(angle)
     return table
 
 
 RIGHT: dict[str, Encode] = {  # correct tables, written in different ways
-    "the package's, in 32 bits": lambda seq_len, d_model: sinusoidal_encoding(
-        seq_len, d_model
-    ),
+    "the package's, in 32 bits": partial(sinusoidal_encoding, dtype=np.float32),
     "the same in 64 bits": partial(sinusoidal_encoding, dtype=np.float64),
     "two loops": two_loops,
 }
@@ -54,20 +53,26 @@ def objection(test: Callable[[Encode], Any], encode: Encode) -> str:
 def hunt(test: Callable[[Encode], Any]) -> str:
     """Say which bugs a test caught and missed, and its false alarms, one per line.
 
-    The test gets a function `encode(seq_len, d_model)`, and raises an error, or returns False, if
-    the table is wrong. It raises TypeError if the test can't be called.
+    The test gets a function `encode(seq_len, d_model)`, and raises an error, or returns
+    False, if the table is wrong. It raises TypeError if the test can't be called.
     """
     if not callable(test):
-        raise TypeError(
-            f"test must be a function of encode(seq_len, d_model), got {test!r}"
-        )
-    found = {name: objection(test, bug) for name, bug in BUGS.items()}
-    wrongly = {name: objection(test, encode) for name, encode in RIGHT.items()}
-    caught = [f"caught: {name} ({why})" for name, why in found.items() if why]
-    bugs = [MUSEUM[name] for name, why in found.items() if not why]
-    missed = [f"missed: {bug.says} (exhibit {bug.number})" for bug in bugs]
-    alarms = [f"false alarm: {name} ({why})" for name, why in wrongly.items() if why]
-    rejected = f"rejected {len(alarms)} of {len(wrongly)} correct tables"
-    good = [] if missed or alarms else ["Nothing is left to find: a good test."]
-    head = f"It caught {len(caught)} of {len(found)} bugs, and {rejected}."
-    return "\n".join([head, *caught, *missed, *alarms, *good])
+        rule = "a function of encode(seq_len, d_model)"
+        raise TypeError(f"test must be {rule}, got {test!r}")
+    lines = []
+    missed = []
+    for name, bug in BUGS.items():
+        if reason := objection(test, bug):
+            lines.append(f"caught: {name} ({reason})")
+        else:
+            exhibit = MUSEUM[name]
+            missed.append(f"missed: {exhibit.says} (exhibit {exhibit.number})")
+    alarms = []
+    for name, encode in RIGHT.items():
+        if reason := objection(test, encode):
+            alarms.append(f"false alarm: {name} ({reason})")
+    rejected = f"rejected {len(alarms)} of {len(RIGHT)} correct tables"
+    head = f"It caught {len(lines)} of {len(BUGS)} bugs, and {rejected}."
+    if not missed and not alarms:
+        lines.append("Nothing is left to find: a good test.")
+    return "\n".join([head, *lines, *missed, *alarms])

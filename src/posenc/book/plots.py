@@ -24,16 +24,16 @@ INK: str = STYLE["text.color"]  #: Color of text and axes.
 COLORS: tuple[str, ...] = tuple(
     STYLE["axes.prop_cycle"].by_key()["color"]
 )  #: Of lines, in order.
-#: Of pairs from the fastest (teal) to the slowest (blue), legible on light and dark pages.
+#: Of pairs from the fastest to the slowest: apart from query and key for the colorblind, too.
 PAIRS = (
-    "#36a27b",
-    "#009d88",
-    "#009795",
-    "#0090a2",
-    "#0086ad",
-    "#007bb5",
-    "#006fba",
-    "#3361bb",
+    "#3ea576",
+    "#259f7d",
+    "#019883",
+    "#009188",
+    "#00898b",
+    "#00808d",
+    "#00788d",
+    "#146f8b",
 )
 DIVERGING: str = STYLE[
     "image.cmap"

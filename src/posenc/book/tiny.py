@@ -1,7 +1,7 @@
-"""A small decoder in pure numpy, to check and to break, also where there is no torch.
+"""A small decoder in pure numpy, to check and to break where there is no torch.
 
-It has the architecture and the arithmetic of `posenc.book.experiments`, with a causal mask: a test
-gives both the same weights, and compares.
+Its weights are random: what counts is that reading a text whole, and in steps with a cache,
+gives the same scores.
 """
 
 from __future__ import annotations
@@ -11,154 +11,137 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc.attention import alibi_slopes
-from posenc.encoding import angular_frequencies, sinusoidal_encoding
+from posenc.attention import rotate_pairs
+from posenc.encoding import sinusoidal_encoding
 
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
-Maybe = NDArray[Any] | None
+Mask = NDArray[np.bool_]
 Weights = dict[str, Floats]
-Cache = list[tuple[Any, Any]]  # keys and values of each layer, then positions and mask
+# For each layer its turned keys and its values, (batch, heads, seq, 8); at the end, the
+# positions and the mask of all tokens, (batch, seq).
+Cache = list[tuple[Any, Any]]
 
-VOCABULARY, WIDTH, HEADS, ANSWERS, LAYERS = 12, 32, 4, 16, 2
-ENCODINGS = ("none", "sinusoidal", "rotary", "ALiBi")  #: Ways to encode order.
+ENCODINGS = ("rotary", "sinusoidal", "none")
+VOCABULARY, WIDTH, HEADS, LAYERS, ANSWERS = 12, 32, 4, 2, 16
 
 
 def initial_weights(seed: int) -> Weights:
-    """Return untrained weights, with torch's distributions and parameter names."""
+    """Return random weights by name, each of shape (inputs, outputs)."""
+    shapes = {"words": (VOCABULARY, WIDTH), "answers": (WIDTH, ANSWERS)}
+    for layer in range(LAYERS):
+        shapes[f"{layer}.qkv"] = WIDTH, 3 * WIDTH
+        shapes[f"{layer}.out"] = WIDTH, WIDTH
+        shapes[f"{layer}.up"] = WIDTH, 2 * WIDTH
+        shapes[f"{layer}.down"] = 2 * WIDTH, WIDTH
     rng = np.random.default_rng(seed)
-    weights: Weights = {
-        "words.weight": rng.normal(size=(VOCABULARY, WIDTH)).astype(np.float32)
-    }
-    names = [
-        "head.0",
-        *(f"layers.{n}.{part}" for n in range(LAYERS) for part in ("norm", "mlp.0")),
-    ]
-    for name in names:
-        weights[f"{name}.weight"] = np.ones(WIDTH, np.float32)
-        weights[f"{name}.bias"] = np.zeros(WIDTH, np.float32)
-    sizes = {
-        "attention.to_qkv": (3, 1),
-        "attention.out": (1, 1),
-        "mlp.1": (2, 1),
-        "mlp.3": (1, 2),
-    }
-    linear = [
-        (f"layers.{n}.{part}", *size)
-        for n in range(LAYERS)
-        for part, size in sizes.items()
-    ]
-    for name, outputs, inputs in [*linear, ("head.1", ANSWERS / WIDTH, 1)]:
-        shape = int(outputs * WIDTH), inputs * WIDTH
-        for part, drawn in (("weight", shape), ("bias", shape[:1])):
-            uniform = rng.uniform(-1, 1, drawn) / shape[1] ** 0.5
-            weights[f"{name}.{part}"] = uniform.astype(np.float32)
+    weights = {}
+    for name, shape in shapes.items():
+        drawn = rng.normal(scale=shape[0] ** -0.5, size=shape)
+        weights[name] = drawn.astype(np.float32)
     return weights
 
 
 class Decoder:
-    """A decoder, run on a whole text, or in steps with a cache.
+    """A decoder, run on a whole text or in steps with a cache.
 
-    Tokens, positions and masks have the shape (batch, seq_len). By default, positions continue from
-    the cache. Keys are cached after rotation, so a query needs the position that follows them.
+    Tokens, positions, masks and segments have shape (batch, seq). By default positions
+    continue from the cache. Keys are cached after their rotation, so a query needs the
+    position that follows them.
     """
 
     def __init__(self, weights: Weights, encoding: str = "rotary") -> None:
         if encoding not in ENCODINGS:
-            raise ValueError(
-                f"encoding must be one of {', '.join(ENCODINGS)}, got {encoding!r}"
-            )
+            names = ", ".join(ENCODINGS)
+            raise ValueError(f"encoding must be one of {names}, got {encoding!r}")
         self.weights: Weights = weights
         self.encoding: str = encoding
 
     def full(
         self,
         tokens: Ints,
-        positions: Maybe = None,
-        mask: Maybe = None,
-        segments: Maybe = None,
+        positions: Ints | None = None,
+        mask: Mask | None = None,
+        segments: Ints | None = None,
     ) -> Floats:
-        """Return scores after each token, shape (batch, seq_len, `ANSWERS`).
+        """Return scores after each token, shape (batch, seq, `ANSWERS`).
 
-        The mask is False for padding, which no token attends to; nor to other packed `segments`.
+        The mask is False for padding, to which no token attends; tokens don't attend to
+        other `segments` of a packed row, either.
         """
         return self.step(tokens, None, positions, mask, segments)[0]
 
     def step(
         self,
         tokens: Ints,
-        cache: Any = None,
-        positions: Maybe = None,
-        mask: Maybe = None,
-        segments: Maybe = None,
+        cache: Cache | None = None,
+        positions: Ints | None = None,
+        mask: Mask | None = None,
+        segments: Ints | None = None,
     ) -> tuple[Floats, Cache]:
-        """Continue from a cache: return scores after each new token, and the extended cache."""
-        new = tokens.shape[1]
+        """Continue from a cache: return scores after each new token, and the longer cache."""
+        batch, new = tokens.shape
+        nothing = np.zeros((batch, 0), np.int64)
+        *before, (old_positions, old_mask) = cache or [(nothing, nothing == 0)]
         if positions is None:
-            begin = cache[-1][0][:, -1:] + 1 if cache else 0
-            positions = np.broadcast_to(begin + np.arange(new), tokens.shape)
-        where, seen = (
-            positions,
-            np.ones(tokens.shape, np.bool_) if mask is None else mask,
-        )
-        if cache:
-            before, seen_before = cache[-1]
-            where, seen = np.hstack((before, where)), np.hstack((seen_before, seen))
-        count = where.shape[1]
-        shown = np.tri(new, count, count - new, dtype=np.bool_) & seen[:, None]
+            first = old_positions[:, -1:] + 1 if before else 0
+            positions = np.broadcast_to(first + np.arange(new), tokens.shape)
+        if mask is None:
+            mask = np.ones(tokens.shape, np.bool_)
+        all_positions = np.hstack((old_positions, positions))
+        all_masks = np.hstack((old_mask, mask))
+        allowed = _causal(new, all_masks)
         if segments is not None:
-            shown = shown & (segments[:, :, None] == segments[:, None])
-        x: Floats = self.weights["words.weight"][tokens]
+            allowed &= segments[:, :, None] == segments[:, None, :]
+
+        x = self.weights["words"][tokens]
         if self.encoding == "sinusoidal":
             x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
-        omega = angular_frequencies(WIDTH // HEADS) * (self.encoding == "rotary")
-        turns = np.exp(1j * positions[:, None, :, None] * omega).astype(np.complex64)
-        distance = np.abs(positions[:, None, :, None] - where[:, None, None]).astype(
-            np.float32
-        )
-        slopes = alibi_slopes(HEADS)[:, None, None] * np.float32(
-            self.encoding == "ALiBi"
-        )
-        bias = np.where(shown[:, None], -slopes * distance, np.float32(-1e9))
-        grown: Cache = []
-        for n in range(LAYERS):
-            name = f"layers.{n}."
-            attended, pair = self._attend(name, x, turns, bias, cache and cache[n])
-            x, grown = x + attended, [*grown, pair]
-            hidden = self._linear(f"{name}mlp.1", self._norm(f"{name}mlp.0", x))
-            x = x + self._linear(f"{name}mlp.3", np.maximum(hidden, 0))
-        return self._linear("head.1", self._norm("head.0", x)), [*grown, (where, seen)]
+        longer: Cache = []
+        for layer in range(LAYERS):
+            kept = before[layer] if before else None
+            attended, keys_and_values = self._attend(layer, x, positions, allowed, kept)
+            longer.append(keys_and_values)
+            x = x + attended
+            hidden = np.maximum(_norm(x) @ self.weights[f"{layer}.up"], 0)
+            x = x + hidden @ self.weights[f"{layer}.down"]
+        scores = _norm(x) @ self.weights["answers"]
+        return scores, [*longer, (all_positions, all_masks)]
 
     def _attend(
-        self, name: str, x: Floats, turns: Any, bias: Any, before: Any
+        self,
+        layer: int,
+        x: Floats,
+        positions: Ints,
+        allowed: Mask,
+        before: tuple[Floats, Floats] | None,
     ) -> tuple[Floats, tuple[Floats, Floats]]:
-        qkv = self._linear(f"{name}attention.to_qkv", self._norm(f"{name}norm", x))
-        q, k, v = qkv.reshape(*x.shape[:2], 3, HEADS, -1).transpose(2, 0, 3, 1, 4)
-        both = (
-            np.ascontiguousarray(each).view(np.complex64) * turns for each in (q, k)
+        """Return what a layer adds, shape of x, and its keys and values, old and new."""
+        batch, new, _ = x.shape
+        qkv = (_norm(x) @ self.weights[f"{layer}.qkv"]).reshape(
+            batch, new, 3, HEADS, -1
         )
-        q, k = (each.view(np.float32) for each in both)
-        if before:
-            k, v = (
-                np.concatenate(both, 2) for both in zip(before, (k, v), strict=True)
-            )
-        scores = q @ k.mT / np.float32(q.shape[-1] ** 0.5) + bias
-        shares = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights = shares / shares.sum(axis=-1, keepdims=True)
-        gathered = (weights @ v).transpose(0, 2, 1, 3).reshape(x.shape)
-        return self._linear(f"{name}attention.out", gathered), (k, v)
+        q, k, v = qkv.transpose(2, 0, 3, 1, 4)  # each (batch, heads, new, 8)
+        if self.encoding == "rotary":
+            q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
+        if before is not None:
+            k = np.concatenate([before[0], k], axis=2)
+            v = np.concatenate([before[1], v], axis=2)
+        scores = q @ k.swapaxes(2, 3) / np.float32(q.shape[-1] ** 0.5)
+        scores = np.where(allowed[:, None], scores, np.float32(-1e9))
+        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+        weights /= weights.sum(axis=-1, keepdims=True)
+        gathered = (weights @ v).swapaxes(1, 2).reshape(x.shape)
+        return gathered @ self.weights[f"{layer}.out"], (k, v)
 
-    def _linear(self, name: str, x: Floats) -> Floats:
-        out: Floats = (
-            x @ self.weights[f"{name}.weight"].T + self.weights[f"{name}.bias"]
-        )
-        return out
 
-    def _norm(self, name: str, x: Floats) -> Floats:
-        unit = (x - x.mean(axis=-1, keepdims=True)) / np.sqrt(
-            x.var(axis=-1, keepdims=True) + 1e-5
-        )
-        out: Floats = (
-            unit * self.weights[f"{name}.weight"] + self.weights[f"{name}.bias"]
-        )
-        return out
+def _causal(new: int, mask: Mask) -> Mask:
+    """Return which keys each new token may see: (batch, new, all), False for padding."""
+    count = mask.shape[1]
+    return np.tri(new, count, count - new, dtype=np.bool_) & mask[:, None, :]
+
+
+def _norm(x: Any) -> Any:
+    """Return rows of mean 0 and variance 1."""
+    centered = x - x.mean(axis=-1, keepdims=True)
+    return centered / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)

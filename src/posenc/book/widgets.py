@@ -133,6 +133,7 @@ class Distances(_Figure):
     base = _base()
 
     def values(self) -> Values:
+        # Six digits are enough for 64 positions.
         digits = posenc.binary_encoding(64, 6).astype(float)
         pairs = _encode(range(64), self)
         here = self.position
@@ -143,7 +144,7 @@ class Distances(_Figure):
 
     def _draw(self, figure: Figure, values: Values) -> None:
         axes = figure.subplots()
-        axes.plot(values["digits"], color=plots.COLORS[3], label="as binary digits")
+        axes.plot(values["digits"], color=plots.INK, label="as binary digits")
         axes.plot(values["pairs"], color=plots.PAIRS[2], label="as clocks")
         axes.set(xlabel="position", ylabel=f"distance from {self.position}")
         axes.legend()
@@ -178,12 +179,45 @@ class Rotation(_Figure):
 
     def values(self) -> Values:
         omega = posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
+        # The hands of the left dial, and those of the right one.
         ends = [0, self.offset, self.position, self.position + self.offset]
         rows = _encode(ends, self)[:, 2 * self.pair : 2 * self.pair + 2]
         return {"theta": self.offset * omega, "hands": rows}
 
     def _draw(self, figure: Figure, values: Values) -> None:
         plots.dials(values["hands"].reshape(2, 2, 2), figure.subplots())
+
+
+_FILM = json.loads(
+    Path(__file__).with_name("figures").joinpath("learning.json").read_text("utf-8")
+)
+
+
+class Learning(_Figure):
+    """A head that learns to look three words back, recorded every three steps.
+
+    Each frame has, for the four fastest clocks, the turn that the head has learned, as
+    (up, right), and the mean weight that a word gives to the words 0 to 7 before it. The
+    code is chapter 3's.
+    """
+
+    step = _number("training step", 0, 0, 90)
+
+    def values(self) -> Values:
+        before, after = _FILM[self.step // 3], _FILM[-(-self.step // 3)]
+        share = self.step % 3 / 3
+        mixed = {key: np.array(before[key]) for key in before}
+        for key, numbers in mixed.items():
+            numbers += share * (np.array(after[key]) - numbers)
+        return mixed
+
+    def _draw(self, figure: Figure, values: Values) -> None:
+        left, right = figure.subplots(1, 2)
+        omega = posenc.angular_frequencies(32)[:4, None]
+        targets = np.hstack([np.sin(-3 * omega), np.cos(-3 * omega)])
+        plots.dials(np.stack([values["turns"], targets], axis=1), left)
+        right.bar(range(0, -8, -1), values["weights"], color=plots.INK)
+        right.set(xlabel="word that gets the weight", ylabel="mean weight", ylim=(0, 1))
 
 
 class Kernel(_Figure):
@@ -195,12 +229,13 @@ class Kernel(_Figure):
 
     def values(self) -> Values:
         products = posenc.offset_kernel(range(128), self.d_model, base=self.base)
-        nearer = np.flatnonzero(products > products[1])
-        order = np.argsort(-products[nearer[1:]])
-        return {"products": products, "nearer": nearer[1:][order]}
+        # The first is offset 0, which is nearest; the others come in order of nearness.
+        nearer = np.flatnonzero(products > products[1])[1:]
+        return {"products": products, "nearer": nearer[np.argsort(-products[nearer])]}
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        axes, products, nearer = figure.subplots(), *values.values()
+        axes = figure.subplots()
+        products, nearer = values["products"], values["nearer"]
         axes.axhline(products[1], color=plots.INK, linestyle="--", linewidth=1)
         axes.plot(products)
         axes.plot(nearer, products[nearer], "o")
@@ -280,6 +315,8 @@ class Stretch(_Figure):
         now, _ = _stretched(
             self.rule, self.d_model, self.base, trained=trained, factor=factor
         )
+        # A pair that never finished a turn meets new angles in a longer text, unless it is
+        # slowed by as much as the text is longer.
         unfinished = plain * trained < 2 * np.pi
         beyond = unfinished & (now * factor > plain * (1 + 1e-9))
         return {
@@ -307,11 +344,12 @@ class Turning(_Figure):
     base = _base(100.0)
 
     def values(self) -> Values:
+        # The query, the key, and keys at all distances in quarter steps, all the same word.
         distances = np.arange(-60, 61) / 4
         places = [self.query, self.key, *(self.query + distances)]
         vectors = self._vectors(places)
         scores = vectors @ vectors[0]
-        if self.method == "ALiBi":
+        if self.method == "ALiBi":  # the slope of the first of eight heads is 1/2
             scores -= abs(np.subtract(places, self.query)) / 2
         return {
             "shares": (vectors[0] * vectors[1]).reshape(8, 2).sum(axis=1),
@@ -324,6 +362,7 @@ class Turning(_Figure):
         """Return a word at each place, its pairs as (right, up): shape (places, 16)."""
         words = np.tile([1.0, 0.0], (len(places), 8))
         if self.method == "turned":
+            # Trained on eight words, stretched to sixteen.
             omega, factor = _stretched(self.rule, 16, self.base, trained=8, factor=2)
             factored = words * factor
             return posenc.rotate_pairs(
@@ -331,6 +370,7 @@ class Turning(_Figure):
             )
         if self.method == "added":
             clocks = posenc.sinusoidal_encoding(places, 16, base=self.base, dtype=float)
+            # The encoding has (up, right). The sum is halved, so that no hand is longer than 1.
             words += clocks.reshape(-1, 8, 2)[..., ::-1].reshape(-1, 16)
             words /= 2
         return words
@@ -356,6 +396,7 @@ class Words(_Figure):
     def values(self) -> Values:
         words = self.order.split()
         weights, outputs = self._attend(words)
+        # How far each word's output is from that in the first order, wherever it stands now.
         before = self._attend([*_WORDS])[1]
         moved = outputs[[words.index(word) for word in _WORDS]]
         changes = abs(moved - before).max(axis=1)
@@ -363,6 +404,7 @@ class Words(_Figure):
 
     def _attend(self, words: list[str]) -> tuple[Floats, Floats]:
         """Return the weights, (3, 3), and the outputs, (3, 4), of words as x and positions."""
+        # Queries, keys and values are the words themselves.
         x = np.array([_WORDS[word] for word in words], dtype=float)
         if self.positions == "on":
             x += posenc.sinusoidal_encoding(3, 4, dtype=np.float64)
@@ -399,7 +441,9 @@ def script(*names: str) -> str:
     """Return the JavaScript module that draws the named figures: limits, colors and files."""
     folder = Path(__file__).with_name("figures")
     shades = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
-    style = (folder / "figures.css").read_text(encoding="utf-8")
+    shared = sorted({file for name in names for file in _SHARED.get(name, ())})
+    styles = ["figures.css", *(["maps.css"] if "colors" in shared else [])]
+    style = " ".join((folder / file).read_text(encoding="utf-8") for file in styles)
     constants = {
         "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
         "DARK_MAP": plots.DARK_MAP,
@@ -409,7 +453,8 @@ def script(*names: str) -> str:
         "MAP": [int(mpl.colors.to_hex(color)[1:], 16) for color in shades],
         "STYLE": " ".join(style.split()),
     }
-    shared = sorted({file for name in names for file in _SHARED.get(name, ())})
+    if "Learning" in names:
+        constants["FRAMES"] = _FILM
     kinds = [name.lower() for name in names]
     files = [*_FIRST_FILES, *shared, *kinds, "page"]
     parts = [f"const {name} = {json.dumps(x)};" for name, x in constants.items()]

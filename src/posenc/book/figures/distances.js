@@ -33,12 +33,11 @@ FIGURES.distances = {
       draw(
         width,
         frame,
-        path(bits, { stroke: LINES[3] }),
-        bits.map(([cx, cy]) => shape("circle", { cx, cy, r: 3, fill: LINES[3] })),
+        path(bits, { class: "curve" }),
+        bits.map(([cx, cy]) => shape("circle", { cx, cy, r: 3, class: "full" })),
         path(hands, { stroke: PAIRS[2], "stroke-width": 3 }),
-        text(x(0), 14, "as binary digits", { style: `fill: ${LINES[3]}`, class: "name" }),
+        text(x(0), 14, "as binary digits", { class: "name" }),
         text(x(63), 14, "as clocks", { ...end, style: `fill: ${PAIRS[2]}`, class: "name" }),
-        text(x(position), y(0) - 14, `from ${written(position)}`, middle),
       );
       place(dot, { cx: x(position), cy: y(0) });
     };

@@ -1,4 +1,4 @@
-// A figure's view, to take along: as a link, Markdown, a reference, or a frame for another page.
+// A figure's view, to take along: as a link, a reference, or a frame for another page.
 
 /** The state that the page's URL gives the figure `id`; on an embed page, `id` is empty. */
 function linked(id) {
@@ -21,10 +21,9 @@ function copies(host, kind, id, figure) {
     const height = host.clientHeight + 24;
     return element("iframe", { src, title: document.title, width: "100%", height }).outerHTML;
   };
-  const markdown = () => `[Figure: ${document.title}](${link()})`;
   const citation = () => `“${document.title}”. ${link()}`;
   const isOnline = location.protocol !== "file:";
-  return { link, Markdown: markdown, citation, ...(isOnline && { "embed code": frame }) };
+  return { link, citation, ...(isOnline && { "embed code": frame }) };
 }
 
 /** A menu that copies one of them. */

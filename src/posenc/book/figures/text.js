@@ -24,7 +24,7 @@ function setStage(host) {
   const links = [...marked(`#${section?.id}`), ...marked(`#${host.closest("[id]")?.id}`)];
   const partOf = (node) => [...section.children].find((part) => part.contains(node));
   const own = section && partOf(host);
-  const last = links.map(partOf).filter(Boolean).at(-1);
+  const last = links.map(partOf).findLast((part) => part?.matches(":not(section)"));
   if (!last || !(own.compareDocumentPosition(last) & Node.DOCUMENT_POSITION_FOLLOWING)) return;
   const stage = element("div", { class: "stage" });
   own.before(stage);

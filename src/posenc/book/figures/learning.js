@@ -1,0 +1,90 @@
+// A head that learns to look three words back: a film of its training, recorded every three steps.
+
+const BACK = 3;
+const STEPS_APART = 3;
+const TARGETS = [0, 1, 2, 3].map((pair) => -BACK * omega(pair, 32, 10_000));
+
+/** The film at a step, which may lie between two recorded ones. */
+function frameAt(step) {
+  const place = step / STEPS_APART;
+  const [before, after] = [Math.floor(place), Math.ceil(place)].map((n) => FRAMES[n]);
+  const mixed = (a, b) => a + (place % 1) * (b - a);
+  return {
+    turns: before.turns.map((turn, pair) => turn.map((x, n) => mixed(x, after.turns[pair][n]))),
+    weights: before.weights.map((weight, back) => mixed(weight, after.weights[back])),
+  };
+}
+
+/** One clock: gray, how far it should turn; in its color, how far the head turns it. */
+function learner(cx, cy, radius, pair, [up, right]) {
+  const size = Math.min(1, Math.hypot(up, right)); // at first, a head hardly asks for anything
+  const angle = Math.atan2(up, right);
+  const point = (turn, length) => [length * Math.cos(turn), length * Math.sin(turn)];
+  return [
+    shape("circle", { cx, cy, r: radius, class: "thin faint" }),
+    hand(cx, cy, radius, point(TARGETS[pair], 1), { class: "target" }),
+    hand(cx, cy, radius, point(angle, size), { class: "hand", stroke: pairColor(pair) }),
+    text(cx, cy + radius + 18, `clock ${pair}`, middle),
+  ];
+}
+
+/** The mean weight that a word gives to the words before it, as bars. */
+function weightBars(weights, left, width, top, height) {
+  const step = width / weights.length;
+  const base = top + height - 38;
+  const tall = height - 60;
+  const bars = weights.flatMap((weight, back) => {
+    const x = left + (weights.length - 1 - back) * step; // a text runs from left to right
+    const size = round(weight * tall);
+    return [
+      shape("rect", {
+        x: x + 3,
+        y: base - size,
+        width: step - 6,
+        height: size,
+        class: back === BACK ? "wanted" : "weight-bar",
+      }),
+      text(x + step / 2, base + 16, back ? `−${back}` : "here", middle),
+      back === BACK ? text(x + step / 2, base - size - 6, show(weight, 2), middle) : "",
+    ];
+  });
+  return [...bars, text(left + width / 2, base + 34, "which word gets the weight", middle)];
+}
+
+FIGURES.learning = {
+  compute: ({ step }) => frameAt(step),
+  build(picture, set, current) {
+    const { svg, draw } = drawing(picture, "A head in training: its clocks, and its weights", 190);
+    const play = element("button", { type: "button" }, "Play");
+    let stop = () => {};
+    play.addEventListener("click", () => {
+      stop();
+      const start = current().step < 90 ? current().step : 0;
+      const run = (share) => set({ step: start + share * (90 - start) }, true);
+      stop = glide(6000, run, () => set({ step: 90 }));
+    });
+    picture.getRootNode().addEventListener("input", () => stop(), true);
+    let placed = false;
+    return (_, { turns, weights }, width) => {
+      if (!placed) picture.append(play);
+      placed = true;
+      const isWide = width >= 560;
+      const across = isWide ? width / 2 : width;
+      const radius = Math.round(Math.min(44, across / 4 / 2 - 4));
+      const down = isWide ? 72 : radius + 6;
+      const height = isWide ? 190 : 2 * radius + 220;
+      const clocks = turns.map((numbers, pair) =>
+        learner(((pair + 0.5) * across) / 4, down, radius, pair, numbers),
+      );
+      const bars = isWide
+        ? weightBars(weights, across + 20, across - 20, 0, height)
+        : weightBars(weights, 0, width, 2 * radius + 30, 190);
+      svg.setAttribute("height", height);
+      draw(width, ...clocks, bars);
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    };
+  },
+  say: (_, { weights }) =>
+    `After {step} steps of training, the word three back gets ${show(100 * weights[BACK], 0)}% of the weight. ` +
+    "Gray hands show a turn by three words back; colored ones, what the head has learned.",
+};
