@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import traitlets
 from pages import check_with_axe
+from playwright.sync_api import expect
 from sphinx_posenc import live_figures
 
 from posenc.book import plots, widgets
@@ -15,7 +16,10 @@ from posenc.book import plots, widgets
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Figures</title>
-<style>:root {{ color-scheme: light dark; --pst-color-background: Canvas }} body {{ background: Canvas }}</style>
+<style>
+:root {{ color-scheme: light dark; --pst-color-background: Canvas }}
+body {{ background: Canvas }}
+</style>
 <script>
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const follow = () => {{ document.documentElement.dataset.theme = dark.matches ? "dark" : "light" }};
@@ -201,12 +205,22 @@ def test_moving_both_words_changes_no_score_and_added_it_does(show):
     assert len({*after("both", "PageDown")}) == 2
 
 
+def test_a_guide_leads_through_the_moves(show):
+    page = show("turning")
+    moves = page.figure.locator(".moves")
+    page.get_by_role("slider", name="dog").press("ArrowRight")
+    for says in ("Now drag both", "Now add", "And drag both", "Turned, two words know"):
+        assert says in moves.text_content()
+        moves.get_by_role("button").click()
+    assert state_of(page)["method"] == "turned", "the last button starts again"
+
+
 def test_what_is_seen_is_announced_once_it_rests(show):
     page = show("turning")
+    spoken = page.figure.locator("[aria-live=polite]")
+    expect(spoken).not_to_be_empty()
     page.clock.install(time=0)
     page.clock.pause_at(60_000)
-    page.clock.run_for(1000)
-    spoken = page.figure.locator("[aria-live=polite]")
     before = spoken.text_content()
     for _ in range(4):
         page.get_by_role("slider", name="dog").press("ArrowRight")

@@ -12,6 +12,7 @@ from __future__ import annotations
 import itertools
 import json
 import os
+import re
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -444,6 +445,7 @@ def script(*names: str) -> str:
     shared = sorted({file for name in names for file in _SHARED.get(name, ())})
     styles = ["figures.css", *(["maps.css"] if "colors" in shared else [])]
     style = " ".join((folder / file).read_text(encoding="utf-8") for file in styles)
+    style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
     constants = {
         "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
         "DARK_MAP": plots.DARK_MAP,
@@ -451,7 +453,7 @@ def script(*names: str) -> str:
         "PAIRS": plots.PAIRS,
         "UNSEEN": plots.UNSEEN,
         "MAP": [int(mpl.colors.to_hex(color)[1:], 16) for color in shades],
-        "STYLE": " ".join(style.split()),
+        "STYLE": style,
     }
     if "Learning" in names:
         constants["FRAMES"] = _FILM

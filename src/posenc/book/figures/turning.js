@@ -138,7 +138,7 @@ function sentence(svg, set, current) {
     });
     const [x, top] = center(HEAD.trained);
     const band = { x: x - slot / 2, y: top + 21, width: width - x + slot / 2, height: height - 23 };
-    const longer = text(width - 6, top + height - 32, "longer than in training", { ...end, class: "longer" });
+    const longer = text(band.x + 6, top + height - 32, "longer than in training", { class: "longer" });
     ticks.replaceChildren(shape("rect", { ...band, class: "beyond" }), longer, ...marks);
     svg.style.setProperty("--letters", `${geometry.letters}px`);
     for (const { firstChild: back, lastChild: word } of Object.values(cards)) {
@@ -346,21 +346,33 @@ function chart(svg, set, current) {
 
 /** Whether a change moved both words alike. */
 const isTogether = (from, to) => from.query !== to.query && to.query - from.query === to.key - from.key;
-/** Three things to try: what they say, what shows them, and whether a change was one of them. */
+/** Both words moved by up to seven places, to the side where there is more room. */
+function movedBoth({ query, key }) {
+  const [low, high] = [Math.min(query, key), FARTHEST - Math.max(query, key)];
+  const by = high >= low ? Math.min(7, high) : -Math.min(7, low);
+  return { query: query + by, key: key + by };
+}
+
+/** Things to try: what they say, what shows them, and whether a change was one of them. */
 const MOVES = [
   {
     says: ["Drag ", [KEY_WORD], "."],
-    shows: [{ key: 4 }],
+    shows: ({ query }) => ({ key: query > 2 ? query - 2 : query + 2 }),
     isDone: (from, to) => from.key !== to.key && from.query === to.query,
   },
   {
     says: ["Now drag both, by the bracket."],
-    shows: [{ query: 13, key: 11 }],
+    shows: movedBoth,
     isDone: isTogether,
   },
   {
-    says: ["Now add instead of turning: drag both."],
-    shows: [{ method: "added" }, { query: 5, key: 3 }],
+    says: ["Now add instead of turning: choose “added” below."],
+    shows: () => ({ method: "added" }),
+    isDone: (from, to) => from.method !== "added" && to.method === "added",
+  },
+  {
+    says: ["And drag both again."],
+    shows: movedBoth,
     isDone: (from, to) => to.method === "added" && isTogether(from, to),
   },
 ];
@@ -378,15 +390,10 @@ function guide(set, current) {
     words.replaceChildren(...nodes);
     button.textContent = MOVES[next] ? "Show me" : "Again";
   };
-  /** Move from the current state to another one, in a few steps. */
-  const perform = ([change, ...later]) => {
-    if (!change) return;
+  /** Move from the current state to another one. */
+  const perform = (change) => {
+    if (change.method) return set(change);
     const start = current();
-    if (change.method) {
-      set(change);
-      stop = glide(900, () => {}, () => perform(later));
-      return;
-    }
     const names = Object.keys(change);
     const on = (share) => names.map((name) => [name, start[name] + share * (change[name] - start[name])]);
     stop = glide(
@@ -397,7 +404,7 @@ function guide(set, current) {
   };
   button.addEventListener("click", () => {
     stop();
-    if (MOVES[next]) return perform(MOVES[next].shows);
+    if (MOVES[next]) return perform(MOVES[next].shows(current()));
     next = 0;
     set({ method: "turned", query: 6, key: 1 });
     write();
