@@ -1,5 +1,6 @@
-"""A chapter is begun, and listed last."""
+"""A chapter is begun from a template that runs, and listed last."""
 
+import json
 import runpy
 import shutil
 from pathlib import Path
@@ -37,3 +38,11 @@ def test_a_chapter_is_begun_and_listed_last(tool):
 def test_a_name_that_would_break_the_book_is_refused(tool, name):
     with pytest.raises(SystemExit, match=r"NAME needs|has that name"):
         tool.new(name)
+
+
+def test_the_template_runs():
+    template = json.loads((ROOT / "tools" / "chapter.ipynb").read_text("utf-8"))
+    scope = {}
+    for cell in template["cells"]:
+        if cell["cell_type"] == "code":
+            exec("".join(cell["source"]), scope)
