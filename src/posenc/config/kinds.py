@@ -1,9 +1,11 @@
 """Which kinds of layers a model has, and where positions enter in each."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from posenc.config.fields import WORDS, Entry, Fields
 from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE
@@ -12,6 +14,14 @@ FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
 UNKNOWN = ""  # an encoding that the file names, and that nobody here knows
 MOST_LAYERS, MOST_KINDS = 10_000, 32
 ENCODINGS: dict[str, str] = WORDS["encodings"]
+
+
+class Group(NamedTuple):
+    """What layers of one kind have in common."""
+
+    name: str
+    still: bool = False  # they don't turn, though the model's layers do
+    own_fields: str = "{}"  # that these layers alone have, as JSON
 
 
 @dataclass
@@ -33,31 +43,42 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
     """Return the kinds of layers, each with the fields that it reads."""
     drop_ignored(fields, entry)
     encoding = where_positions_enter(fields, entry)
-    turns = layers_that_turn(fields, entry)
-    names = layer_names(fields, entry, turns)
     rope = mapping_of_rotation(fields, entry)
-    nested = [key for key, value in rope.content.items() if isinstance(value, Mapping)]
-    # Layers of one name differ if they turn or not, or have fields of their own.
-    groups: dict[tuple[str, bool, str], list[int]] = {}
-    for i, own in enumerate(fields_by_layer(fields, len(names))):
-        groups.setdefault((names[i], not turns[i], json.dumps(own)), []).append(i)
-    if not groups or (nested and set(names) == {ALL}):  # it isn't known which layers
-        groups = {(name, False, "{}"): [] for name in nested or [ALL]}
+    nested = [name for name in rope.content if isinstance(rope.content[name], Mapping)]
+    groups = groups_of_layers(fields, entry)
+    if not groups or (nested and {group.name for group in groups} == {ALL}):
+        # It isn't known which layers are of which kind.
+        groups = {Group(name): [] for name in nested or [ALL]}
     if len(groups) > MOST_KINDS:
         fields.problems.append(
             f"of {len(groups)} kinds of layers {MOST_KINDS} are read"
         )
     kinds = []
-    for (name, still, text), indices in sorted(groups.items())[:MOST_KINDS]:
-        known = name in nested or bool(entry)
-        where = where_in_kind(
-            name, encoding, still or name in still_kinds(fields, entry), known
+    for group in sorted(groups)[:MOST_KINDS]:
+        kind = Kind(
+            fields=fields.with_own(json.loads(group.own_fields)),
+            rope=rope.inside(group.name) if nested else rope,
+            nested=bool(nested),
+            entry=entry,
+            name=group.name,
+            where=where_in_kind(group, encoding, group.name in nested or bool(entry)),
+            indices=tuple(groups[group]),
         )
-        mapping = rope.inside(name) if nested else rope
-        outer = fields.with_own(json.loads(text))
-        kind = Kind(outer, mapping, bool(nested), entry, name, where, tuple(indices))
         kinds.append(kind)
     return kinds
+
+
+def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
+    """Return the layers of each kind: they differ in name, rotation, or own fields."""
+    turns = layers_that_turn(fields, entry)
+    names = layer_names(fields, entry, turns)
+    still = still_kinds(fields, entry)
+    groups: dict[Group, list[int]] = {}
+    for i, own_fields in enumerate(fields_by_layer(fields, len(names))):
+        rests = names[i] in still or not turns[i]
+        group = Group(names[i], rests, json.dumps(own_fields))
+        groups.setdefault(group, []).append(i)
+    return groups
 
 
 def drop_ignored(fields: Fields, entry: Entry) -> None:
@@ -95,10 +116,11 @@ def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
         return [SLIDING if window else FULL for window in windows]
     if "chunked" in entry and not fields.is_null("attention_chunk_size"):
         return ["chunked_attention" if turning else FULL for turning in turns]
-    names = repeated(entry, fields.count(entry.get("every", ""))) * number
-    if "last" in entry:
-        names[number - 1 : number] = [entry["last"]]
-    return names[:number]
+    size = fields.count(entry.get("every", ""))
+    names = (repeated(entry, size) * number)[:number]
+    if names and "last" in entry:
+        names[-1] = entry["last"]
+    return names
 
 
 def repeated(entry: Entry, size: int | None) -> list[str]:
@@ -107,9 +129,10 @@ def repeated(entry: Entry, size: int | None) -> list[str]:
     if size is None or not group:
         return group
     # The layer that differs is the last one of a group, or the first.
-    if group.count(group[-1]) == 1:
-        return [group[0]] * (size - 1) + group[-1:]
-    return group[:1] + [group[-1]] * (size - 1)
+    first, last = group[0], group[-1]
+    if group.count(last) == 1:
+        return [first] * (size - 1) + [last]
+    return [first] + [last] * (size - 1)
 
 
 def layers_that_turn(fields: Fields, entry: Entry) -> list[bool]:
@@ -117,11 +140,17 @@ def layers_that_turn(fields: Fields, entry: Entry) -> list[bool]:
     number = fields.count("num_hidden_layers", most=MOST_LAYERS) or 0
     if "skips" not in entry:
         return [True] * number
-    flags = fields.items("no_rope_layers", int)  # in spite of the name, 1 turns
+    # In spite of the field's name, 1 turns.
+    flags = fields.items("no_rope_layers", int)
+    if flags and len(flags) >= number:
+        return [bool(flag) for flag in flags[:number]]
     crossing = fields.items("cross_attention_layers", int)
     every = fields.count("no_rope_layer_interval") or number + 1
-    usual = [(i + 1) % every > 0 and i not in crossing for i in range(number)]
-    return [bool(flag) for flag in flags[:number]] if len(flags) >= number else usual
+    turns = []
+    for i in range(number):
+        skipped = (i + 1) % every == 0
+        turns.append(not skipped and i not in crossing)
+    return turns
 
 
 def still_kinds(fields: Fields, entry: Entry) -> list[str]:
@@ -184,7 +213,8 @@ def encoding_said(fields: Fields, entry: Entry, usual: str | None) -> str | None
         return TABLE if "table_if_nothing_turns" in entry else NOWHERE
     word = fields.text("position_embedding_type")
     encoding = ENCODINGS.get(word.lower())
-    if word and (encoding is None or word not in (entry.get("chooses") or [word])):
+    words_of_code = entry.get("chooses") or [word]
+    if word and (encoding is None or word not in words_of_code):
         place = fields.place("position_embedding_type")
         fields.problems.append(f"{place} {word[:40]!a} isn't known here")
         return UNKNOWN
@@ -212,13 +242,12 @@ def encoding_suggested(fields: Fields) -> str | None:
     return ROTARY if any(map(fields.has, WORDS["signs_of_rotation"])) else None
 
 
-def where_in_kind(
-    name: str, encoding: str | None, still: bool, known: bool
-) -> str | None:
+def where_in_kind(group: Group, encoding: str | None, known: bool) -> str | None:
     """Return where positions enter in one kind of layer, which may differ from the others."""
-    if known and name in WORDS["without_attention"]:
+    if known and group.name in WORDS["without_attention"]:
         return NO_ATTENTION
-    if still and encoding == ROTARY:
+    if group.still and encoding == ROTARY:
         return NOWHERE
     # What another kind of layer does in a type that isn't known, only its code says.
-    return encoding if known or name.startswith(tuple(WORDS["plain_kinds"])) else None
+    plain = group.name.startswith(tuple(WORDS["plain_kinds"]))
+    return encoding if known or plain else None

@@ -18,7 +18,11 @@ Facts = dict[str, Any]  # arguments of `Layers`
 def describe(kind: Kind) -> Facts:
     """Return what is known of a kind of layer."""
     entry, where = kind.entry, kind.where or ""
-    facts: Facts = {"name": kind.name, "where": kind.where, "window": window(kind)}
+    facts: Facts = {
+        "name": kind.name,
+        "where": kind.where,
+        "window": window(kind),
+    }
     if (kind.name, where) == (ALL, NOWHERE):
         facts["name"] = "layers without rotation"
     if kind.indices:
@@ -85,7 +89,8 @@ def base(kind: Kind) -> float | None:
 def widths(kind: Kind) -> Facts:
     """Return the width of a head, how many of its dimensions turn, and the first one."""
     fields, rope, entry = kind.fields, kind.rope, kind.entry
-    width = fields.count(WORDS["width_of_kind"].get(kind.name, "head_dim"), most=WIDEST)
+    width_of_kind = WORDS["width_of_kind"].get(kind.name, "head_dim")
+    width = fields.count(width_of_kind, most=WIDEST)
     width = width or fields.count("head_dim", most=WIDEST)
     turning = fields.count("qk_rope_head_dim", most=WIDEST)
     resting = fields.count("qk_nope_head_dim", least=0, most=WIDEST)
@@ -99,7 +104,8 @@ def widths(kind: Kind) -> Facts:
         if not 0 < width <= WIDEST:
             fields.problems.append(f"hidden_size and heads give width {width}")
             width = None
-    share = rope.number(SHARE, most=1) or fields.number(SHARE, most=1)
+    share = rope.number(SHARE, most=1)
+    share = share or fields.number(SHARE, most=1)
     rotated = None if share else fields.count("rotary_dim", most=width or WIDEST)
     if width is None:
         return {"head_dim": None, "rotated": rotated}
@@ -142,15 +148,20 @@ def computed(
 ) -> Facts:
     """Return frequencies and factors, up to the length before scaling and beyond it."""
     start, intended = kind.lengths
-    longer = {"longrope": (start or 0) + 1, "dynamic": start and intended}
+    longer = {
+        "longrope": (start or 0) + 1,
+        "dynamic": start and intended,
+    }
+    limit = kind.fields.count(LIMIT)
     found: Facts = {}
     for suffix, length in ("", None), ("_beyond", longer.get(scaling.name)):
-        limit = kind.fields.count(LIMIT)
-        omega, factor = scaling.rule(Setting(base, width, settings, limit, length))
-        values = {"frequencies": tuple(omega.tolist()), "attention_factor": factor}
-        for fact, value in values.items():
-            if found.get(fact) != value:  # the same beyond isn't told
-                found[fact + suffix] = value
+        setting = Setting(base, width, settings, limit, length)
+        omega, factor = scaling.rule(setting)
+        found[f"frequencies{suffix}"] = tuple(omega.tolist())
+        found[f"attention_factor{suffix}"] = factor
+    for name in "frequencies", "attention_factor":
+        if found[name] == found[f"{name}_beyond"]:
+            found[f"{name}_beyond"] = None
     return found
 
 
@@ -164,20 +175,23 @@ def is_of_images(kind: Kind) -> bool:
 def scaling_fields(kind: Kind, scaling: Scaling) -> Facts:
     """Return the fields of a scaling that the file gives, checked."""
     rope = kind.rope
-    found: Facts = {name: rope.number(name) for name in scaling.fields - CHECKED_APART}
-    for name in scaling.fields & {"short_factor", "long_factor"}:
-        found[name] = rope.items(name, int, float)
-    if ORIGINAL in scaling.fields:
-        found[ORIGINAL] = length_before_scaling(kind.fields, rope)
-    if "truncate" in scaling.fields:
-        found["truncate"] = rope.flag("truncate")
+    found: Facts = {}
+    for name in sorted(scaling.fields):
+        if name in ("short_factor", "long_factor"):
+            found[name] = rope.items(name, int, float)
+        elif name == "truncate":
+            found[name] = rope.flag(name)
+        elif name == ORIGINAL:
+            found[name] = length_before_scaling(kind.fields, rope)
+        else:
+            found[name] = rope.number(name)
     if found.get("alpha"):  # Hunyuan's files have fields of yarn beside it
         found["factor"] = found["factor"] or 1.0
         rope.asked.update(rope.content)
-    return {name: value for name, value in found.items() if value is not None}
-
-
-CHECKED_APART = {"short_factor", "long_factor", "truncate", ORIGINAL}
+    missing = [name for name, value in found.items() if value in (None, [])]
+    for name in missing:
+        del found[name]
+    return found
 
 
 def length_before_scaling(fields: Fields, rope: Fields) -> int | None:
@@ -193,8 +207,10 @@ def details(kind: Kind, facts: Facts) -> Facts:
     """Return pairs, norms, the layout in words, and multipliers of scores."""
     fields, rope, entry = kind.fields, kind.rope, kind.entry
     width, rotated, first = facts["head_dim"], facts["rotated"], facts.get("first")
-    neighbors = {None: entry.get("pairing"), True: "neighbors", False: "halves"}
-    found: Facts = {"pairing": neighbors[fields.flag("rope_interleave")]}
+    found: Facts = {"pairing": entry.get("pairing")}
+    interleaved = fields.flag("rope_interleave")
+    if interleaved is not None:
+        found["pairing"] = "neighbors" if interleaved else "halves"
     if "norm_if" not in entry or fields.flag(entry["norm_if"]):
         found["norm"] = entry.get("norm")
     if width is None:
@@ -238,8 +254,11 @@ def axes(kind: Kind, pairs: int) -> Facts:
         pass  # the order of the axes is the code's
     elif kind.rope.flag("mrope_interleaved") or entry.get("axes") == "interleaved":
         # The axes take turns until one has its share, as in Qwen3-VL.
-        turns = (i % n if i < n * sections[i % n] else 0 for i in range(pairs))
-        found["axes"] = tuple(turns)
+        in_turn = []
+        for i in range(pairs):
+            still_has = i < n * sections[i % n]
+            in_turn.append(i % n if still_has else 0)
+        found["axes"] = tuple(in_turn)
     else:
         places = np.repeat(np.arange(n), sections)
         found["axes"] = tuple(places.tolist())
