@@ -405,8 +405,8 @@ function guide(set, current) {
   button.addEventListener("click", () => {
     stop();
     if (MOVES[next]) return perform(MOVES[next].shows(current()));
-    next = 0;
     set({ method: "turned", query: 6, key: 1 });
+    next = 0;
     write();
   });
   write();
