@@ -10,7 +10,12 @@ from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 # Two workers that begin with these are done at about the same time.
-SLOWEST_FIRST = ("test_page", "test_lab", "11_does_it_help", "test_site")
+SLOWEST_FIRST = (
+    "test_page",
+    "04_distance_and_resolution",
+    "11_does_it_help",
+    "test_lab",
+)
 
 
 def pytest_configure(config):
