@@ -19,7 +19,6 @@ def read(name, address):
         before = slider.input_value()
         slider.press("ArrowRight")
         expect(slider).not_to_have_value(before)
-        assert tab.evaluate("document.documentElement.scrollWidth <= innerWidth")
         press(tab.locator("div.cell.first"), says="Done")
         tab.locator("button.seek:visible").click()
         tab.locator(".search input").fill("wavelenght")
@@ -28,7 +27,8 @@ def read(name, address):
 
 @pytest.mark.parametrize("name", os.environ.get("BROWSERS", "").split())
 def test_a_chapter_works(name, served):  # noqa: F811
+    address = f"{served}/notebooks/05_rotary_and_alibi.html"
     with (
         ThreadPoolExecutor() as pool
     ):  # a thread of its own: Chromium's engine has this one
-        pool.submit(read, name, f"{served}/notebooks/05_rotary_and_alibi.html").result()
+        pool.submit(read, name, address).result()

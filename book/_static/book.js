@@ -194,21 +194,45 @@ for (const field of all("input.finds"))
 
 // ---------------------------------------------------------------- contents, scrolling
 
-// The contents of the page mark the section in a band near the top, where readers look and links lead.
+const whenIdle = window.requestIdleCallback ?? ((work) => setTimeout(work, 50)); // Safari has none
+const onceLoaded = (work) =>
+  document.readyState === "complete" ? work() : addEventListener("load", work, { once: true });
+
+// The contents of the page mark the section that is read: the last one that began above this share of
+// the window, or, at the end of the page, the one that a link led to, or the last.
+const READ = 0.2;
 const contents = all(".bd-toc-nav a[href^='#']");
-const section = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)));
-const seen = new Set();
-const spy = new IntersectionObserver(
-  (changes) => {
-    for (const { target, isIntersecting } of changes) seen[isIntersecting ? "add" : "delete"](target);
-    const last = contents.findLast((link) => seen.has(section(link)));
-    if (!last) return; // between two sections, the last one stays marked
-    for (const link of contents) link.classList.toggle("active", link.closest("li").contains(last));
-    last.scrollIntoView({ block: "nearest" }); // contents may be taller than the viewport
-  },
-  { rootMargin: "-15% 0px -80%" },
-);
-for (const link of contents) spy.observe(section(link));
+const sectionOf = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)));
+
+function readNow() {
+  const { scrollHeight } = document.documentElement;
+  const isAtEnd = scrollY > 0 && scrollY + innerHeight >= scrollHeight - 2;
+  const isInSight = (link) => sectionOf(link)?.getBoundingClientRect().top > 0;
+  if (isAtEnd) return contents.find((link) => link.hash === location.hash && isInSight(link)) ?? contents.at(-1);
+  return contents.findLast((link) => sectionOf(link)?.getBoundingClientRect().top <= innerHeight * READ);
+}
+
+let isMarking = false;
+function markContents() {
+  if (isMarking) return; // once a frame is enough
+  isMarking = true;
+  requestAnimationFrame(() => {
+    isMarking = false;
+    const current = readNow();
+    for (const link of contents) link.classList.toggle("active", link.closest("li").contains(current ?? null));
+    current?.scrollIntoView({ block: "nearest" }); // contents may be taller than the window
+  });
+}
+if (contents.length) addEventListener("scroll", markContents, { passive: true });
+
+// Sections that are far away aren't laid out while the page comes (book.css), and their heights are
+// guesses. Afterwards they are laid out one by one, so that the scroll bar is right.
+function layOut([section, ...others]) {
+  if (!section) return;
+  section.style.contentVisibility = "visible";
+  whenIdle(() => layOut(others));
+}
+onceLoaded(() => whenIdle(() => layOut(all("article > section > section"))));
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop.
 const sizes = new ResizeObserver((changes) => {
@@ -223,16 +247,19 @@ for (const box of all(boxes)) sizes.observe(box);
 
 // ---------------------------------------------------------------- cells
 
-// A bar below each cell, made when it comes near: Run, Edit and Reset where Python is, and Copy. An
-// answer box stands above each cell that checks an exercise. The rest is in book/python.
+// A bar below each cell, made when it comes near. Run and Edit are in sight, the rest is behind
+// "More". An answer box stands above each cell that checks an exercise. What the buttons do, other
+// than Copy, is in book/python, which is loaded on first use.
 const python = location.protocol !== "file:" && document.querySelector("meta[name=python]")?.content;
 const runtime = () => import(new URL(`${python}page.js`, location));
 const act = async ({ target }) => (await runtime()).act(target.closest("div.cell"), target.textContent);
-const button = (words, click) => {
-  const made = make("button", { type: "button" }, words);
+const canRun = (cell) => Boolean(cell && python && !cell.matches(".needs-torch"));
+
+function button(words, click, attributes = {}) {
+  const made = make("button", { type: "button", ...attributes }, words);
   made.addEventListener("click", click);
   return made;
-};
+}
 
 function copy({ target }) {
   const cell = target.closest(".bar").parentElement;
@@ -240,25 +267,32 @@ function copy({ target }) {
   navigator.clipboard.writeText(text).then(() => flash(target, "Copied."));
 }
 
-/** The bar of a cell, in the space that book.css keeps for it. */
+/** A button that shows and hides the rest of a bar. */
+function moreButton(rest) {
+  const more = button("More", () => {
+    rest.hidden = !rest.hidden;
+    more.ariaExpanded = !rest.hidden;
+  });
+  more.ariaExpanded = false;
+  return more;
+}
+
+/** The bar of a cell or of other code, in the space that book.css keeps for it. */
 function addBar(input) {
   const made = input.querySelector(":scope > .bar");
   if (made) return made;
+  near.unobserve(input);
   const cell = input.closest("div.cell");
   const bar = make("div", { class: "bar", role: "group", "aria-label": cell?.dataset.name ?? "code" });
-  bar.append(button("Copy", copy));
-  if (cell && python && !cell.matches(".needs-torch")) {
-    const words = cell.matches(".answer") ? ["Run", "Reset"] : ["Run", "Edit", "Reset"];
-    if (cell.matches(".first")) words.push("Run all");
-    bar.prepend(...words.map((each) => button(each, act)));
-    const stop = button("Stop", act);
-    stop.className = "stop"; // shown while the cell runs
-    bar.append(stop, make("span", { class: "state" }));
-    // Whoever points at a bar probably runs the cell: Python starts.
-    const warm = async ({ pointerType }) => pointerType === "mouse" && (await runtime()).warm();
-    bar.addEventListener("pointerenter", warm, { once: true });
-  }
-  near.unobserve(input);
+  if (canRun(cell)) {
+    const isAnswer = cell.matches(".answer");
+    const rest = make("span", { class: "rest", hidden: "" }, button("Reset", act));
+    if (cell.matches(".first")) rest.append(button("Run all", act));
+    rest.append(button("Copy", copy));
+    bar.append(button("Run", act), button("Stop", act, { class: "stop" })); // Stop is shown while it runs
+    if (!isAnswer) bar.append(button("Edit", act));
+    bar.append(moreButton(rest), rest, make("span", { class: "state" }));
+  } else bar.append(button("Copy", copy));
   input.append(bar);
   return bar;
 }
@@ -270,6 +304,7 @@ const near = new IntersectionObserver(
   { rootMargin: "600px" },
 );
 
+/** A text area for code, above a copy of its text. */
 function editor(name, code) {
   const area = make("textarea", {
     rows: code.split("\n").length,
@@ -280,33 +315,68 @@ function editor(name, code) {
     wrap: "off",
   });
   area.defaultValue = code;
-  return area;
+  const copy = make("pre", { "aria-hidden": "true" }); // for colors (colors.js)
+  return make("div", { class: "editor highlight" }, copy, area);
 }
 
+/** Put an answer box above a cell that defines `check`, which takes the names `given`. */
 function ask(cell, check, given) {
   const names = given.split(/, */).filter((name) => !name.includes("="));
   const lines = [...names.map((name) => `${name} = ...`), "", `${check}(${names.join(", ")})`];
   const box = make("div", { class: "cell answer", "data-check": check, "data-name": `your answer to ${check}` });
-  const area = editor(`Your answer to ${check}`, lines.join("\n"));
-  box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, area));
+  const editable = editor(`Your answer to ${check}`, lines.join("\n"));
+  box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, editable));
   box.addEventListener("focusin", runtime, { once: true });
   (cell.closest(".evidence") ?? cell).before(box);
 }
 
+/** Move a comment above its line, if it stands behind code and the line is too long for a phone. */
+function liftComment(comment) {
+  let before = "";
+  let node = comment.previousSibling;
+  for (; node && !node.textContent.includes("\n"); node = node.previousSibling) before = node.textContent + before;
+  if (node && node.nodeType !== Node.TEXT_NODE) return; // behind a string of several lines
+  const start = node ? node.splitText(node.data.lastIndexOf("\n") + 1) : comment.parentNode.firstChild;
+  if (node) before = start.data + before;
+  const isAlone = !before.trim();
+  if (isAlone || before.length + comment.textContent.length < PHONE_LINE) return;
+  start.before(before.match(/^ */)[0], comment, "\n");
+}
+
+const PHONE_LINE = 42; // letters
+if (innerWidth <= 600) for (const comment of all("article pre .c1")) liftComment(comment);
+
 const cells = all("div.cell");
 for (const [n, cell] of cells.entries()) cell.dataset.name = `cell ${n + 1}`;
-const runnable = cells.filter((cell) => python && !cell.matches(".needs-torch"));
+const runnable = cells.filter(canRun);
 for (const cell of runnable) {
   const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
   for (const [, check, given] of checks) ask(cell, check, given);
 }
-runnable.find((cell) => !cell.querySelector("details"))?.classList.add("first");
+const isOpen = (cell) => !cell.querySelector(".cell_input").closest("details, .evidence");
+const firstOpen = runnable.find(isOpen);
+firstOpen?.classList.add("first");
 for (const input of all("article :is(.cell_input, .highlight:not(.cell *))")) near.observe(input);
 
-// The list of chapters shows how many exercises were answered, from local storage.
+// Python starts when a reader, who has scrolled, nears the first cell that runs, and the page has
+// come; not where the browser says that bytes are dear.
+const { saveData, type, effectiveType = "4g" } = navigator.connection ?? {};
+const isDear = saveData || type === "cellular" || effectiveType !== "4g";
+const startSoon = new IntersectionObserver(
+  ([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    startSoon.disconnect();
+    onceLoaded(() => whenIdle(async () => (await runtime()).warm()));
+  },
+  { rootMargin: "800px" },
+);
+if (firstOpen && !isDear) addEventListener("scroll", () => startSoon.observe(firstOpen), { once: true, passive: true });
+
 const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
 const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
 if (python && chapter in kept("typed")) runtime(); // restores edits
+
+// The list of chapters shows how many exercises were answered, from local storage.
 function showProgress() {
   const list = document.querySelector(".bd-links");
   for (const old of all(".right, .forget")) old.remove();

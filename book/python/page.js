@@ -1,6 +1,9 @@
-// Cells that run in the page. Loaded when a reader first uses one, by book.js, whose functions it
-// uses.
+// Cells that run in the page. Loaded when a reader first uses one, or nears one, by book.js, whose
+// functions it uses.
 /* global all, make, addBar, chapter, editor, kept, sizes */
+
+import { colored } from "./colors.js";
+import { Python } from "./python.js";
 
 const here = new URL(".", import.meta.url).href;
 
@@ -19,76 +22,49 @@ function say(cell, words, verdict) {
   spoken.textContent = `${cell.name}: ${words}`;
 }
 
-// ---------------------------------------------------------------- the worker
+// ---------------------------------------------------------------- running
 
-let worker;
-let starting;
 let running; // the cell that runs, and the function that resolves its promise
 let queue = Promise.resolve();
 let stops = 0;
 
-function hear({ data }) {
-  if (data.broken) return stop(`Python couldn't be loaded (${data.broken}).`);
+const python = new Python({
+  hear,
+  tell: (words) => running && tell(running.cell, words),
+  fail: (reason) => stop(`Python couldn't be loaded. ${reason}`),
+});
+
+/** Start Python, unless it has started: when a reader nears a cell (book.js), or types. */
+export const warm = () => python.warm();
+
+/** Show what the worker sends while a cell runs. */
+function hear(message) {
   if (!running) return;
   const { cell, resolve } = running;
-  const { done, stream, text, svg, figure } = data;
-  if (data.running && !cell.state.textContent.includes(" of ")) tell(cell, "Running");
-  if (stream) cell.print(stream, data.name);
-  if (text) cell.show(make("pre", {}, text));
-  if (figure) cell.showFigure(figure, svg);
-  else if (svg) cell.showPicture(svg);
-  if (done) resolve(done);
-}
-
-/** Cache what the worker loads for offline use, if the browser can. */
-async function keepForOffline() {
-  const { serviceWorker } = navigator;
-  if (!serviceWorker || serviceWorker.controller) return;
-  try {
-    const known = await serviceWorker.getRegistration();
-    const controls = new Promise((go) => {
-      serviceWorker.addEventListener("controllerchange", go);
-      setTimeout(go, known ? 0 : 10_000); // after a forced reload it doesn't control the page
-    });
-    const version = here.split("/").at(-2);
-    await serviceWorker.register(new URL(`../../offline.js?version=${version}`, here));
-    const { active } = await serviceWorker.ready;
-    await controls;
-    const files = performance.getEntriesByType("resource").map(({ name }) => name);
-    active.postMessage([location.href.split("#")[0], ...files]);
-  } catch {
-    // May be forbidden in a private window; everything else works.
-  }
+  const isCounting = cell.state.textContent.includes(" of "); // the cells that it needs
+  if (message.running && !isCounting) tell(cell, "Running");
+  if (message.stream) cell.print(message.stream, message.name);
+  if (message.text) cell.show(make("pre", {}, message.text));
+  if (message.figure) cell.showFigure(message.figure, message.svg);
+  else if (message.svg) cell.showPicture(message.svg);
+  if (message.done) resolve(message.done);
 }
 
 function stop(words) {
   stops++;
-  worker?.terminate();
-  worker = starting = undefined;
+  python.stop();
   for (const cell of cells) cell.ran = undefined;
   if (running) say(running.cell, words);
   running?.resolve({ stopped: words });
 }
 
-async function start() {
-  await keepForOffline();
-  worker = new Worker(`${here}worker.js`, { type: "module" });
-  worker.addEventListener("message", hear);
-  worker.addEventListener("error", () => stop("Python couldn't be loaded. Is there a network?"));
-}
-
-/** Start Python, unless it has started: when a reader points at a bar (book.js), or types. */
-export const warm = () => (starting ??= start());
-
 /** Post a message about a cell to the worker; resolves to its answer. */
 async function post(cell, message) {
   const answer = new Promise((resolve) => (running = { cell, resolve }));
-  if (!worker) tell(cell, "Starting Python …");
-  await warm();
-  worker?.postMessage(message);
-  const found = await answer;
+  python.post(message);
+  const answered = await answer;
   running = undefined;
-  return found;
+  return answered;
 }
 
 /** Run cells in order until one fails, and tell whether none did; a reader started `asked`. */
@@ -242,6 +218,7 @@ class Cell {
   }
 
   watch() {
+    this.paint = colored(this.area);
     this.area.addEventListener("input", () => this.changed());
     this.area.addEventListener("input", warm, { once: true });
     this.area.addEventListener("keydown", (event) => this.press(event));
@@ -249,6 +226,7 @@ class Cell {
 
   changed() {
     this.area.rows = this.source.split("\n").length;
+    this.paint();
     this.box.classList.toggle("edited", !this.check && this.source !== this.published);
     keep(this);
   }
@@ -270,7 +248,7 @@ class Cell {
     this.box.classList.remove("has-run", "stale");
     if (this.area) this.edit(this.published);
     if (!this.check) {
-      this.area?.remove();
+      this.area?.parentElement.remove();
       this.code.hidden = false;
     }
     say(this, "As it was published.");
@@ -318,6 +296,9 @@ const ACTS = {
     cell.area.focus();
   },
   Reset: (cell) => cell.reset(),
-  Stop: () => stop("Stopped. The variables are gone: Run makes those that a cell needs again."),
+  Stop() {
+    stop("Stopped. The variables are gone: Run makes those that a cell needs again.");
+    warm(); // for the next Run
+  },
 };
 export const act = (box, words) => ACTS[words](cells.find((cell) => cell.box === box));

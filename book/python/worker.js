@@ -1,40 +1,83 @@
 // Python for one page, in a worker: the page stays responsive, and an endless loop can be stopped.
+//
+// Receives { source, name } to run a cell, or { sources, source } to ask which of the cells above it
+// needs. Answers with { done }, after messages of kernel.py (streams, texts, pictures). Before, it
+// sends { loaded }, bytes so far, and { started }; { broken } if Python can't be loaded.
 
 import { loadPyodide } from "./pyodide.mjs";
 
 const here = new URL(".", import.meta.url).href;
-const load = self.fetch;
+const WASM = "application/wasm";
 
-/** Wraps every download: unpacks WebAssembly. */
-self.fetch = async (address, options) => {
-  const packed = String(address).endsWith(".wasm");
-  const response = await load(packed ? `${address}.packed` : address, packed ? {} : options);
-  if (!response.ok) throw new Error(`${address}: ${response.status}`);
-  const headers = { "Content-Type": "application/wasm" };
-  // Kept unpacked, it comes through offline.js, and the browser keeps what it compiled of it.
-  if (!packed || response.headers.get("Content-Type") === headers["Content-Type"]) return response;
-  const body = response.body.pipeThrough(new DecompressionStream("gzip"));
-  const unpacked = new Response(body, { headers });
-  keep(`${address}.packed`, unpacked.clone());
-  return unpacked;
-};
+// ---------------------------------------------------------------- downloads
 
-// Where offline.js looks, too. A private window, or a site without https, may have no cache.
-const open = async () => caches.open(`python-${here.split("/").at(-2)}`);
-const cache = open().catch(() => undefined);
+// The cache where offline.js looks, too. A private window, or a site without https, may have none.
+const openCache = async () => caches.open(`python-${here.split("/").at(-2)}`);
+const cache = openCache().catch(() => undefined);
 
 /** Keep a response; without room for it, it is made anew. */
 const keep = async (address, response) => (await cache)?.put(address, response).catch(() => {});
 
-const bytes = async (name) => (await fetch(here + name)).arrayBuffer();
+let loaded = 0;
+
+function count(bytes) {
+  loaded += bytes;
+  postMessage({ loaded });
+}
+
+/** A response that counts its bytes as they come. */
+function counted(response) {
+  const counter = new TransformStream({
+    transform(chunk, controller) {
+      count(chunk.byteLength);
+      controller.enqueue(chunk);
+    },
+  });
+  return new Response(response.body.pipeThrough(counter), { headers: response.headers });
+}
+
+/** WebAssembly, which the site has packed. */
+async function fetchWasm(address) {
+  const response = await fetchOk(`${address}.packed`);
+  if (response.headers.get("Content-Type") === WASM) {
+    count(Infinity); // it was kept unpacked, and so was all else
+    return response;
+  }
+  const body = counted(response).body.pipeThrough(new DecompressionStream("gzip"));
+  const unpacked = new Response(body, { headers: { "Content-Type": WASM } });
+  // Kept so, it comes through offline.js, and the browser keeps what it compiled of it.
+  keep(`${address}.packed`, unpacked.clone());
+  return unpacked;
+}
+
+const fetchUncounted = self.fetch;
+
+async function fetchOk(address, options) {
+  const response = await fetchUncounted(address, options);
+  if (!response.ok) throw new Error(`${address}: ${response.status}`);
+  return response;
+}
+
+// Pyodide downloads with this function, too.
+self.fetch = async (address, options) =>
+  String(address).endsWith(".wasm") ? fetchWasm(address) : counted(await fetchOk(address, options));
+
+const fetchBytes = async (name) => (await fetch(here + name)).arrayBuffer();
+
+// ---------------------------------------------------------------- the start
 
 /** Pyodide, as it stood after its first start here if that was kept: a third of the time. */
 async function startPyodide(lockFileContents) {
   const options = { indexURL: here, packageBaseUrl: here, lockFileContents };
   const address = `${here}started`;
-  const kept = await (await cache)?.match(address);
-  const again = async () => loadPyodide({ ...options, _loadSnapshot: await kept.arrayBuffer() });
-  if (kept) return again().catch(() => loadPyodide(options));
+  const snapshot = await (await cache)?.match(address);
+  if (snapshot) {
+    try {
+      return await loadPyodide({ ...options, _loadSnapshot: await snapshot.arrayBuffer() });
+    } catch {
+      return loadPyodide(options); // of another browser's version, perhaps
+    }
+  }
   const python = await loadPyodide({ ...options, _makeSnapshot: true });
   keep(address, new Response(python.makeMemorySnapshot()));
   return python;
@@ -43,30 +86,36 @@ async function startPyodide(lockFileContents) {
 /** Start Python. Numpy comes beside it; its parts in C are loaded when they are imported. */
 async function start() {
   const lock = await (await fetch(`${here}pyodide-lock.json`)).text();
-  const [own, wheel] = [bytes("posenc.zip"), bytes(JSON.parse(lock).packages.numpy.file_name)];
+  const numpyFile = JSON.parse(lock).packages.numpy.file_name;
+  const [book, numpy] = [fetchBytes("posenc.zip"), fetchBytes(numpyFile)];
   const python = await startPyodide(lock);
-  python.unpackArchive(await wheel, "wheel");
-  python.loadedPackages.numpy = "default channel";
-  python.unpackArchive(await own, "zip", { extractDir: "/home/pyodide" });
-  python.registerJsModule("page", { send: (text) => postMessage(JSON.parse(text)) });
+  python.unpackArchive(await numpy, "wheel");
+  python.loadedPackages.numpy = "default channel"; // so that it isn't loaded again
+  python.unpackArchive(await book, "zip", { extractDir: "/home/pyodide" });
+  python.registerJsModule("page", { send: (json) => postMessage(JSON.parse(json)) });
   python.FS.chdir("/home/pyodide/notebooks");
   python.runPython("import sys; sys.path.insert(0, '/home/pyodide')");
-  return { python, kernel: python.pyimport("kernel"), slices: python.pyimport("slices") };
+  const modules = { python, kernel: python.pyimport("kernel"), slices: python.pyimport("slices") };
+  postMessage({ started: true });
+  return modules;
 }
 
-const started = start();
+const starting = start();
+starting.catch((error) => postMessage({ broken: error.message }));
+
+// ---------------------------------------------------------------- cells
 
 /** Run a cell, or say which of the cells above it needs. */
-async function run({ sources, source, name }) {
-  const { python, kernel, slices } = await started;
+async function answer({ sources, source, name }) {
+  const { python, kernel, slices } = await starting;
   if (sources) return slices.needed(python.toPy(sources), source).toJs();
   await python.loadPackagesFromImports(kernel.wanted(source), { messageCallback() {} });
   postMessage({ running: name });
   return JSON.parse(kernel.run(source, name));
 }
 
-let last = started; // one cell after another
+let last = starting; // one cell after another
 addEventListener("message", ({ data }) => {
-  last = last.then(async () => postMessage({ done: await run(data) }));
+  last = last.then(async () => postMessage({ done: await answer(data) }));
   last.catch((error) => postMessage({ broken: error.message }));
 });

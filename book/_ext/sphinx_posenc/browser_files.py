@@ -69,12 +69,20 @@ def folder() -> str:
     return f"python/{total.hexdigest()[:10]}/"
 
 
+@cache
+def first_size() -> int:
+    """The bytes that a first start loads, for its progress (python.js)."""
+    first = ("*.packed", "python_stdlib.zip", "numpy-*", "pyodide-lock.json")
+    files = [path for pattern in first for path in PYODIDE.glob(pattern)]
+    return sum(path.stat().st_size for path in files) + len(package())
+
+
 def name_folder(
     app: Sphinx, page: str, template: str, context: Any, doctree: Any
 ) -> None:
     """Pass the folder to pages that run Python (see _templates/layout.html)."""
     if doctree and (page.startswith("notebooks/") or page in OWN_PAGES):
-        context["python"] = folder()
+        context["python"], context["python_size"] = folder(), first_size()
 
 
 def copy_python(out: Path) -> None:

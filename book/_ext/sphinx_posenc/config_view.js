@@ -1,137 +1,211 @@
-// The view of a configuration; `posenc.read_config` reads pasted files, in the page's Python
-// (worker.js). `make` is book.js's.
+// The page that reads a config.json. `RELEASED` has released files, each with what `read_config`
+// reads in it (config_page.py); Python in the page reads pasted ones. `make` is book.js's.
+
 const UNSAID = "the file doesn't say";
-const some = (x) => x !== null && x !== undefined;
-const digits = (x) => ({ maximumSignificantDigits: Number.isInteger(x) ? 21 : 4 });
-const number = (x) => x.toLocaleString("en", digits(x)).replaceAll(",", " ");
+const ROTARY = "queries and keys, rotary";
+const isSaid = (value) => value !== null && value !== undefined;
 
-/** Fields and what the file and the code say of them, as a list; `asked` in any case. */
-function facts(said, asked = Object.keys(said)) {
-  const told = (value) => (Array.isArray(value) ? value.join(", ") : typeof value === "number" ? number(value) : value);
-  const rows = Object.entries(said).filter(([name, value]) => some(value) || asked.includes(name));
-  const term = (name) => make("dt", {}, name.replaceAll("_", " "));
-  return make("dl", {}, ...rows.flatMap(([name, value]) => [term(name), make("dd", {}, told(value ?? UNSAID))]));
+function asNumber(x) {
+  const digits = Number.isInteger(x) ? 21 : 4;
+  return x.toLocaleString("en", { maximumSignificantDigits: digits });
 }
 
-/** The length that a scaling starts from (the limit without one), and the intended one, with their names. */
+function asText(value) {
+  if (!isSaid(value)) return UNSAID;
+  if (Array.isArray(value)) return value.join(", ");
+  return typeof value === "number" ? asNumber(value) : value;
+}
+
+/** Fields with what is said of them, as a list. What isn't said is left out, other than `always`. */
+function facts(fields, always = []) {
+  const rows = Object.entries(fields).filter(([name, value]) => isSaid(value) || always.includes(name));
+  const cells = rows.map(([name, value]) => [
+    make("dt", {}, name.replaceAll("_", " ")),
+    make("dd", {}, asText(value)),
+  ]);
+  return make("dl", {}, ...cells.flat());
+}
+
+// ---------------------------------------------------------------- one kind of layer
+
+/** The lengths that matter, with their names: where a scaling starts, else the limit; and the intended one. */
 function lengthsOf({ length_before_scaling: before, intended_length: intended, limit }) {
-  const first = [some(before) ? "length before scaling" : "limit", before ?? limit];
-  return [first, ["intended length", intended]].filter(([, length], i) => some(length) && !(i && length === first[1]));
+  const start = isSaid(before) ? ["length before scaling", before] : ["limit", limit];
+  const lengths = [start];
+  if (intended !== start[1]) lengths.push(["intended length", intended]);
+  return lengths.filter(([, length]) => isSaid(length));
 }
 
-function sentence(scaling, lengths, waves) {
-  const of = `of ${waves.now.length} pairs`;
-  const moved = (all) => all.filter((wave, i) => Math.abs(wave / waves.plain[i] - 1) > 1e-6).length;
-  const within = (length) => waves.now.filter((wave) => wave <= length).length;
-  const turned = ([name, length]) => `${within(length)} ${of} finish a turn within the ${name}, ${number(length)}.`;
-  const later = waves.beyond ? `, and ${moved(waves.beyond)} in longer texts` : "";
-  const scaled = `The scaling, ${scaling}, moves ${moved(waves.now)} ${of}${later}.`;
-  return [...lengths.map(turned), scaling === "default" ? "No scaling." : scaled].join(" ");
+/** The wavelengths of pairs that turn: now, without the scaling, and in texts beyond the first length. */
+function wavelengthsOf({ base, frequencies, frequencies_beyond: beyond, rotated, scaling }) {
+  const toWave = (frequency) => (2 * Math.PI) / frequency;
+  const now = frequencies.filter((frequency) => frequency > 0).map(toWave);
+  // A proportional scaling counts all pairs of the head, with those that don't turn.
+  const width = scaling === "proportional" ? 2 * frequencies.length : rotated;
+  const plain = now.map((_, pair) => toWave(base ** ((-2 * pair) / width)));
+  return { now, plain, beyond: beyond?.map(toWave) };
 }
+
+/** How many pairs finish a turn within each length, and how many the scaling moves. */
+function turnsInWords(scaling, lengths, { now, plain, beyond }) {
+  const ofPairs = `of ${now.length} pairs`;
+  const countMoved = (waves) => waves.filter((wave, pair) => Math.abs(wave / plain[pair] - 1) > 1e-6).length;
+  const countWithin = (length) => now.filter((wave) => wave <= length).length;
+  const turns = lengths.map(
+    ([name, length]) => `${countWithin(length)} ${ofPairs} finish a turn within the ${name}, ${asNumber(length)}.`,
+  );
+  if (scaling === "default") return [...turns, "No scaling."].join(" ");
+  const later = beyond ? `, and ${countMoved(beyond)} in longer texts` : "";
+  return [...turns, `The scaling, ${scaling}, moves ${countMoved(now)} ${ofPairs}${later}.`].join(" ");
+}
+
+const LEFT = 96; // room for numbers
+const TOP = 14;
+const BOTTOM = 226;
 
 /** Wavelengths, one dot per pair, on a logarithmic scale, with lines at the lengths. */
-function picture(title, lengths, { now, plain, beyond = [] }, width) {
-  const [left, bottom] = [96, 226];
-  const top = Math.ceil(Math.log10(Math.max(...now, ...beyond, ...lengths.map(([, length]) => length))));
-  const x = (i) => left + 8 + (i / Math.max(1, now.length - 1)) * (width - left - 24);
-  const y = (wave) => bottom - (Math.log10(wave) / top) * (bottom - 14);
-  const line = (at, kind) => make("line", { x1: left, x2: width, y1: at, y2: at, class: `config-line ${kind}` });
-  const words = (x, y, text, anchor) => make("text", { x, y, "text-anchor": anchor }, text);
-  const at = (wave, i) => ({ cx: x(i).toFixed(1), cy: y(wave).toFixed(1), r: 2.5 });
-  const dots = (all, kind) => all.map((wave, i) => make("circle", { ...at(wave, i), class: kind }));
-  const attributes = { role: "img", "aria-label": title, viewBox: `0 0 ${width} 260`, class: "config-picture" };
-  const drawn = make("svg", attributes, line(bottom, ""));
-  for (let n = 0; n <= top; n += 2) drawn.append(words(left - 6, y(10 ** n) + 4, number(10 ** n), "end"));
-  for (const [i, [name, length]] of lengths.entries())
-    drawn.append(line(y(length), i ? "config-intended" : ""), words(left + 4, y(length) - 4, name, "start"));
+function drawWavelengths(title, lengths, { now, plain, beyond = [] }, width) {
+  const longest = Math.max(...now, ...beyond, ...lengths.map(([, length]) => length));
+  const decades = Math.ceil(Math.log10(longest));
+  const x = (pair) => LEFT + 8 + (pair / Math.max(1, now.length - 1)) * (width - LEFT - 24);
+  const y = (wave) => BOTTOM - (Math.log10(wave) / decades) * (BOTTOM - TOP);
+  const line = (height, kind) => make("line", { x1: LEFT, x2: width, y1: height, y2: height, class: `config-line ${kind}` });
+  const label = (left, top, text, anchor) => make("text", { x: left, y: top, "text-anchor": anchor }, text);
+  const dots = (waves, kind) =>
+    waves.map((wave, pair) => make("circle", { cx: x(pair).toFixed(1), cy: y(wave).toFixed(1), r: 2.5, class: kind }));
+
+  const box = { role: "img", "aria-label": title, viewBox: `0 0 ${width} 260`, class: "config-picture" };
+  const drawn = make("svg", box, line(BOTTOM, ""));
+  for (let decade = 0; decade <= decades; decade += 2)
+    drawn.append(label(LEFT - 6, y(10 ** decade) + 4, asNumber(10 ** decade), "end"));
+  for (const [n, [name, length]] of lengths.entries())
+    drawn.append(line(y(length), n ? "config-intended" : ""), label(LEFT + 4, y(length) - 4, name, "start"));
   drawn.append(...dots(plain, "config-plain"), ...dots(beyond, "config-beyond"), ...dots(now, "config-dot"));
-  drawn.append(words((left + width) / 2, 254, "pair, quick to slow", "middle"));
+  drawn.append(label((LEFT + width) / 2, 254, "pair, quick to slow", "middle"));
   return drawn;
 }
 
 /** What is shown of one kind of layer. */
-function kind(part, layers, lengths, width) {
-  const { where, count, frequencies, frequencies_beyond: later, indices, first, rotated, ...said } = layers;
-  const many = some(count) ? ` (${count})` : "";
-  const title = make("h2", {}, `${part}${said.name}${many}: ${where ?? UNSAID}`);
-  const told = { layers: said.name === "all layers" ? null : indices, ...said, name: null };
-  if (where !== "queries and keys, rotary") return [title, facts(told, [])];
-  if (!frequencies) return [title, facts({ ...told, wavelengths: null }, ["base", "wavelengths"])];
-  const whole = layers.scaling === "proportional" ? 2 * frequencies.length : rotated;
-  const wave = (frequency) => (2 * Math.PI) / frequency;
-  const now = frequencies.filter((frequency) => frequency > 0).map(wave);
-  const waves = { now, plain: now.map((_, i) => wave(layers.base ** ((-2 * i) / whole))), beyond: later?.map(wave) };
-  const range = `from ${number(now[0])} to ${number(now.at(-1))} positions`;
-  const drawn = picture(`Wavelengths of ${now.length} pairs of ${part}${said.name}, ${range}`, lengths, waves, width);
-  const says = make("p", {}, sentence(layers.scaling, lengths, waves));
-  return [title, facts({ ...told, wavelengths: range }, ["base", "pairing"]), says, drawn];
+function showLayers(part, layers, lengths, width) {
+  const { where, count, frequencies, frequencies_beyond, indices, first, rotated, name, ...fields } = layers;
+  const many = isSaid(count) ? ` (${count})` : "";
+  const heading = make("h2", {}, `${part}${name}${many}: ${where ?? UNSAID}`);
+  const said = { layers: name === "all layers" ? null : indices, ...fields };
+  if (where !== ROTARY) return [heading, facts(said)];
+  if (!frequencies) return [heading, facts({ ...said, wavelengths: null }, ["base", "wavelengths"])];
+  const waves = wavelengthsOf(layers);
+  const range = `from ${asNumber(waves.now[0])} to ${asNumber(waves.now.at(-1))} positions`;
+  const title = `Wavelengths of ${waves.now.length} pairs of ${part}${name}, ${range}`;
+  return [
+    heading,
+    facts({ ...said, wavelengths: range }, ["base", "pairing"]),
+    make("p", {}, turnsInWords(layers.scaling, lengths, waves)),
+    drawWavelengths(title, lengths, waves, width),
+  ];
 }
 
-/** A function that hands text to Python, loaded once; only the result of the latest is shown. */
-function reader(python, hear) {
-  const worker = new Worker(new URL(`${python}worker.js`, location), { type: "module" });
-  let [waiting, said] = [0, ""];
-  worker.addEventListener("message", ({ data }) => {
-    const { total, loaded, starting, broken, done, stream = "" } = data;
-    said += stream;
-    if (total) hear.state(`Loading Python: ${(loaded / 1e6).toFixed(1)} of ${(total / 1e6).toFixed(1)} MB`);
-    if (starting) hear.state("Starting Python …");
-    if (broken) hear.state(`Python couldn't be loaded (${broken}).`);
-    if (done && --waiting === 0) done.error ? hear.wrong(done.error.says) : hear.found(JSON.parse(said));
-    if (done) said = "";
-  });
-  return (text) => {
-    const read = `read_config(${JSON.stringify(text)}.encode()).as_dict()`;
-    const source = `import json\nfrom posenc import read_config\nprint(json.dumps(${read}))`;
-    worker.postMessage({ source, name: "file" });
-    waiting++;
-  };
+// ---------------------------------------------------------------- the page
+
+/** All that is read in a file: the verdict, what looks wrong, the layers, and what the file is. */
+function showAll(read, width) {
+  const { verdict, code, model_type: type, layers, warnings, parts, ...lengths } = read;
+  const named = [["", read], ...Object.entries(parts).map(([name, part]) => [`${name}, `, part])];
+  const shown = [];
+  if (verdict) shown.push(make("p", { class: "config-verdict" }, verdict));
+  const items = named.flatMap(([, part]) => part.warnings.map((warning) => make("li", {}, warning)));
+  if (items.length) shown.push(make("ul", { "aria-label": "Warnings" }, ...items));
+  for (const [name, part] of named)
+    for (const each of part.layers) shown.push(...showLayers(name, each, lengthsOf(part), width));
+  const known = code ?? "not known here, so this is what the file says";
+  shown.push(make("h2", {}, "The file"), facts({ type, code: known, ...lengths }));
+  return shown;
+}
+
+/** The line of a text that an error names, as it is shown and where it stands. */
+function wrongLine(text, words) {
+  const number = Number(/line (\d+), column/.exec(words)?.[1]);
+  if (!number) return undefined;
+  const lines = text.split("\n").slice(0, number);
+  const end = lines.join("\n").length;
+  return { shown: `${number}  ${lines.at(-1).slice(0, 200)}`, start: end - lines.at(-1).length, end };
+}
+
+function makeForm() {
+  const options = Object.keys(RELEASED).map((name) => make("option", { value: name }, name));
+  const own = make("option", { value: "", hidden: "" }, "your own");
+  const choice = make("select", { id: "config-choice" }, ...options, own);
+  const area = make("textarea", { id: "config-text", rows: 12, spellcheck: "false", autocomplete: "off" });
+  const form = make("div", {}, make("label", { for: choice.id }, "A released file"), choice);
+  form.append(make("label", { for: area.id }, "Or paste your own in its place"), area);
+  return { form, choice, area };
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  const options = Object.keys(RELEASED).map((name) => make("option", { value: name }, name));
-  const choice = make("select", { id: "config-choice" }, ...options, make("option", { value: "", hidden: "" }, "your own"));
-  const area = make("textarea", { id: "config-text", rows: 12, spellcheck: "false", autocomplete: "off" });
+  const { form, choice, area } = makeForm();
   const shown = make("div", { id: "config-shown", role: "status" });
-  const python = document.querySelector("meta[name=python]")?.content;
-  let last, read;
-  const found = (positions = last) => {
-    last = positions;
-    const { code, model_type: type, layers, warnings, parts, ...lengths } = positions;
-    shown.replaceChildren(facts({ type, code: code ?? "not known here, so this is what the file says", ...lengths }));
-    const every = [["", positions], ...Object.entries(parts).map(([name, part]) => [`${name}, `, part])];
-    const items = every.flatMap(([, part]) => part.warnings.map((each) => make("li", {}, each)));
-    if (items.length) shown.append(make("ul", { "aria-label": "Warnings" }, ...items));
-    for (const [name, part] of every)
-      for (const each of part.layers) shown.append(...kind(name, each, lengthsOf(part), shown.clientWidth || 600));
+  const address = document.querySelector("meta[name=python]")?.content;
+  const hasPython = address && location.protocol !== "file:";
+  let last; // what is shown
+  let python; // a promise, from the first focus on
+  let waiting = 0; // texts without an answer
+  let printed = "";
+
+  const say = (words) => shown.replaceChildren(make("p", {}, words));
+  const show = (read) => {
+    last = read;
+    shown.replaceChildren(...showAll(read, shown.clientWidth || 600));
   };
-  const state = (words) => shown.replaceChildren(make("p", {}, words));
-  // Mark the line that an error names, in the text itself.
-  const wrong = (words) => {
-    state(`This can't be read: ${words}`);
-    const line = Number(/line (\d+), column/.exec(words)?.[1]);
+
+  function refuse(words) {
+    say(`This can't be read: ${words}`);
+    const line = wrongLine(area.value, words);
     if (!line) return;
-    const before = area.value.split("\n").slice(0, line);
-    const [end, marked] = [before.join("\n").length, before.at(-1)];
-    shown.append(make("pre", { class: "config-wrong" }, `${line}  ${marked.slice(0, 200)}`));
-    area.setSelectionRange(end - marked.length, end);
-  };
-  const pick = () => {
-    const [config, positions] = RELEASED[choice.value];
-    area.value = JSON.stringify(config, null, 1);
-    found(positions);
-  };
-  choice.addEventListener("change", () => choice.value && pick());
-  area.addEventListener("input", () => {
+    shown.append(make("pre", { class: "config-wrong" }, line.shown));
+    area.setSelectionRange(line.start, line.end);
+  }
+
+  /** Collect what Python prints; of several texts, only the answer to the latest is shown. */
+  function hear({ stream = "", done }) {
+    printed += stream;
+    if (!done) return;
+    const answer = printed;
+    printed = "";
+    waiting--;
+    if (waiting > 0) return;
+    if (done.error) refuse(done.error.says);
+    else show(JSON.parse(answer));
+  }
+
+  async function startPython() {
+    const { Python } = await import(new URL(`${address}python.js`, location));
+    const tell = (words) => waiting && say(`Reading … ${words}`);
+    const started = new Python({ hear, tell, fail: (reason) => say(`Python couldn't be loaded. ${reason}`) });
+    started.warm();
+    return started;
+  }
+
+  async function readPasted() {
     choice.value = "";
-    if (!python || location.protocol === "file:")
-      return state("This needs Python, which only a website can load, not a local file.");
-    read ??= reader(python, { state, found, wrong });
-    read(area.value);
-  });
-  window.addEventListener("resize", () => found());
-  const form = make("div", {}, make("label", { for: choice.id }, "A released file"), choice);
-  form.append(make("label", { for: area.id }, "Or paste your own in its place"), area);
+    last = undefined;
+    if (!hasPython) return say("This needs Python, which only a website can load, not a local file.");
+    say("Reading …"); // at once: what was shown is another file's
+    waiting++;
+    const text = JSON.stringify(area.value);
+    const source = `import json\nfrom posenc import read_config\nprint(json.dumps(read_config(${text}.encode()).as_dict()))`;
+    python ??= startPython();
+    (await python).post({ source, name: "file" });
+  }
+
+  function showReleased() {
+    const [config, read] = RELEASED[choice.value];
+    area.value = JSON.stringify(config, null, 1);
+    show(read);
+  }
+
+  if (hasPython) area.addEventListener("focus", () => (python ??= startPython()), { once: true });
+  area.addEventListener("input", readPasted);
+  choice.addEventListener("change", () => choice.value && showReleased());
+  addEventListener("resize", () => last && show(last));
   document.getElementById("config-reader").replaceChildren(form, shown);
-  pick();
+  showReleased();
 });
