@@ -24,7 +24,7 @@ INK: str = STYLE["text.color"]  #: Color of text and axes.
 COLORS: tuple[str, ...] = tuple(
     STYLE["axes.prop_cycle"].by_key()["color"]
 )  #: Of lines, in order.
-#: Of pairs from the fastest to the slowest: apart from query and key for the colorblind, too.
+#: Of pairs, fastest first; apart from query and key for the colorblind, too.
 PAIRS = (
     "#3ea576",
     "#259f7d",
