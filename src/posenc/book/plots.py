@@ -56,10 +56,11 @@ def use_style() -> None:
 UNSEEN = "#d0342c"
 
 
-def dials(hands: ArrayLike, ax: Axes) -> None:
+def dials(hands: ArrayLike, colors: Sequence[str | None], ax: Axes) -> None:
     """Draw dials, eight in a row: hands has shape (dials, hands of each, 2), as (up, right).
 
-    Between two hands stands a wedge, on the side where they are closer.
+    Each of a dial's hands has a color, or that of the dial's pair for None. Between two
+    hands stands a wedge, on the side where they are closer.
     """
     ax.set_aspect("equal")
     ax.axis("off")
@@ -67,13 +68,13 @@ def dials(hands: ArrayLike, ax: Axes) -> None:
     for n, dial in enumerate(np.asarray(hands, float)):
         center = x, y = 2.6 * (n % 8), -2.6 * (n // 8)
         ax.add_patch(Circle(center, 1, fill=False, edgecolor=INK, alpha=0.5))
-        for color, (up, right) in zip(COLORS, dial, strict=False):
-            ax.plot([x, x + right], [y, y + up], color=color)
+        for color, (up, right) in zip(colors, dial, strict=True):
+            ax.plot([x, x + right], [y, y + up], color=color or PAIRS[n % 8])
         if len(dial) == 2:
             start, end = np.degrees(np.arctan2(dial[:, 0], dial[:, 1]))
             first, last = (start, end) if (end - start) % 360 < 180 else (end, start)
-            color = PAIRS[n % 8]
-            ax.add_patch(Wedge(center, 0.7, first, last, color=color, alpha=0.5))
+            wedge = Wedge(center, 0.7, first, last, color=PAIRS[n % 8], alpha=0.5)
+            ax.add_patch(wedge)
 
 
 def heatmaps(tables: Mapping[str, ArrayLike], figure: Figure, limit: float) -> None:

@@ -166,7 +166,7 @@ class Clocks(_Figure):
     def _draw(self, figure: Figure, values: Values) -> None:
         hands = values["hands"].reshape(-1, 1, 2)
         figure.set_size_inches(7, len(hands) / 5)
-        plots.dials(hands, figure.subplots())
+        plots.dials(hands, [None], figure.subplots())
 
 
 class Rotation(_Figure):
@@ -186,7 +186,8 @@ class Rotation(_Figure):
         return {"theta": self.offset * omega, "hands": rows}
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        plots.dials(values["hands"].reshape(2, 2, 2), figure.subplots())
+        colors = plots.INK, plots.PAIRS[self.pair]
+        plots.dials(values["hands"].reshape(2, 2, 2), colors, figure.subplots())
 
 
 _FILM = json.loads(
@@ -216,7 +217,10 @@ class Learning(_Figure):
         left, right = figure.subplots(1, 2)
         omega = posenc.angular_frequencies(32)[:4, None]
         targets = np.hstack([np.sin(-3 * omega), np.cos(-3 * omega)])
-        plots.dials(np.stack([values["turns"], targets], axis=1), left)
+        # A hand that a head asks for strongly is as long as the dial.
+        turns = values["turns"]
+        turns /= np.maximum(1, np.linalg.norm(turns, axis=1, keepdims=True))
+        plots.dials(np.stack([targets, turns], axis=1), ["silver", None], left)
         right.bar(range(0, -8, -1), values["weights"], color=plots.INK)
         right.set(xlabel="word that gets the weight", ylabel="mean weight", ylim=(0, 1))
 
@@ -378,7 +382,7 @@ class Turning(_Figure):
 
     def _draw(self, figure: Figure, values: Values) -> None:
         top, bottom = figure.subplots(2, 1, height_ratios=[1, 2])
-        plots.dials(values["hands"], top)
+        plots.dials(values["hands"], plots.COLORS[:2], top)
         bottom.plot(np.arange(-60, 61) / 4, values["curve"], color=plots.INK)
         bottom.plot(self.key - self.query, values["score"], "o", color=plots.INK)
         bottom.set(xlabel="position of the key minus that of the query", ylabel="score")
