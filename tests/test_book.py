@@ -9,9 +9,9 @@ import execute
 import nbformat
 import pytest
 import yaml
+from slices import needing_torch
 from sphinx_posenc.claims import CLAIM, ledger, nearest
 from sphinx_posenc.myst_markup import CAPTION, EXERCISE
-from sphinx_posenc.slices import needing_torch
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

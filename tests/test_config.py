@@ -114,7 +114,6 @@ def test_released_files_give_these_numbers(name):
         ({"model_type": "zamba2"}, "nowhere"),
         ({"model_type": "zamba2", "use_mem_rope": True}, "queries and keys, rotary"),
         ({"model_type": "any", "layer_types": ["recurrent"] * 4}, None),
-        ({"model_type": "nemotron_h", "layer_types": ["attention"] * 4}, "nowhere"),
     ],
 )
 def test_what_the_file_says_of_its_encoding_beats_the_type(fields, expected):
@@ -163,13 +162,6 @@ def test_what_the_file_says_of_its_encoding_beats_the_type(fields, expected):
 )
 def test_the_verdict_says_what_runs_and_what_is_wrong(config, words):
     assert words in read_config(config).verdict
-
-
-@pytest.mark.parametrize("kind", ["pixtral", "clip_vision_model", "unknown"])
-def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
-    image = {"model_type": kind, "patch_size": 14, "position_embedding_type": "rope"}
-    (layers,) = read_config(PLAIN | image).layers
-    assert (layers.where, layers.frequencies) == ("queries and keys, rotary", None)
 
 
 ODD = st.recursive(

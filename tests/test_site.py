@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlsplit
 
 import nbformat
 import pytest
+import svg_theme
 from pages import PALE, SITE, themes
 
 pytestmark = pytest.mark.browser  # it needs the site

@@ -5,10 +5,14 @@ it, after reading it and all pages, and while writing. Then the theme's layout a
 assemble the page, and `finish` works on the complete site.
 """
 
+import sys
+from pathlib import Path
 from typing import Any
 
 from sphinx.application import Sphinx
 
+# What the page's kernel shares with the build.
+sys.path.append(str(Path(__file__).parents[2] / "python"))
 # Handler priorities: before or after the default, 500, which Sphinx and the theme mostly use.
 BEFORE, AFTER = 400, 900
 
@@ -16,12 +20,13 @@ BEFORE, AFTER = 400, 900
 def setup(app: Sphinx) -> dict[str, Any]:
     """Register everything; handlers of equal priority run in the order listed."""
     # Imported here so that a tool that needs one module doesn't load them all.
+    import svg_theme
+
     from . import (
         browser_files,
         cards,
         claims,
         config_page,
-        cross_references,
         downloads,
         folds,
         live_figures,
@@ -32,7 +37,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         prose,
         rendering,
         search_index,
-        svg_theme,
         theme,
     )
 
@@ -74,7 +78,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     for event, priority, handler in [
         ("config-inited", BEFORE, metadata.read_environment),
         ("builder-inited", BEFORE, search_by_itself),
-        ("source-read", BEFORE, cross_references.write_myst),
+        ("source-read", BEFORE, myst_markup.write_myst),
+        ("source-read", BEFORE, claims.write_tables),
         (
             "doctree-read",
             BEFORE,
@@ -84,7 +89,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-read", AFTER, claims.tie),
         ("doctree-read", AFTER, metadata.summarize),
         ("doctree-read", AFTER, opening.tell),
-        ("env-check-consistency", BEFORE, cross_references.check),
         ("doctree-resolved", AFTER, prose.link_terms),
         ("doctree-resolved", AFTER, prose.keep_together),
         ("doctree-resolved", AFTER, search_index.collect),

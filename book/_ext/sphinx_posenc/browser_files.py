@@ -27,10 +27,6 @@ OFFLINE = (
     "offline.js"  # at the root, since a service worker controls only pages below it
 )
 OWN_PAGES = ("book/config", "book/try")
-SHARED = (
-    HERE / "slices.py",
-    HERE / "svg_theme.py",
-)  # the page's kernel imports these, too
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
 
@@ -51,7 +47,7 @@ def package() -> bytes:
         p: p.relative_to(ROOT / "src") for p in (ROOT / "src" / "posenc").rglob("*.*")
     }
     packed |= {p: p.relative_to(ROOT) for p in (ROOT / "notebooks" / "data").iterdir()}
-    packed |= {p: Path(p.name) for p in (*OWN.glob("*.py"), *SHARED)}
+    packed |= {p: Path(p.name) for p in OWN.glob("*.py")}
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         for path, name in sorted(packed.items()):

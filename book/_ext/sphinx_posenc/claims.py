@@ -1,7 +1,7 @@
-"""The ledger of claims: its tables, and the links between its rows and the chapters.
+"""The ledger of claims, ``book/claims.yml``: its tables, and its ties to boxes and cells.
 
-The directive ``{ledger}`` shows ``book/claims.yml`` as a table, on the site and in JupyterLab.
-A row, and the id in the chapter's box "In the documents" that judges the claim, link to each other.
+A ``{ledger}`` in a page is a table of all claims; with ``:document: S3``, of that document's
+mistakes. Ids in boxes lead to rows of the ledger, and these to the cells that assert the claims.
 """
 
 import difflib
@@ -23,15 +23,21 @@ from .myst_markup import read_notebook
 
 CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
 DIRECTIVE = re.compile(r"^```\{ledger\}\n(?::document: (\w+)\n)?```$", re.MULTILINE)
+ALL = "| Verdict | Claim | Document | Asserted in |\n|---|---|---|---|\n"
+MISTAKES = "| The document says | Right is | Shown in |\n|---|---|---|\n"
 FINDER = "<p><label>Find a {}: <input type='search' class='finds'></label> <output></output></p>"
-
+COUNT = (
+    "Of {} claims, {} hold, {} hold within limits, and {} fail. Type a document, a verdict or "
+    "other words, such as “S3 fails”, to see their rows alone."
+)
 
 parse = cache(yaml.safe_load)
 
 
 def nearest(claim: str, known: Iterable[str]) -> str:
     """Name the known claim whose id is most like a wrong one."""
-    return f"{claim} (did you mean {''.join(difflib.get_close_matches(claim, known, 1, 0))}?)"
+    near = "".join(difflib.get_close_matches(claim, known, 1, 0))
+    return f"{claim} (did you mean {near}?)"
 
 
 def ledger(root: Path) -> list[dict[str, str]]:
@@ -39,41 +45,47 @@ def ledger(root: Path) -> list[dict[str, str]]:
     return list(parse((root / "book" / "claims.yml").read_text(encoding="utf-8")))
 
 
+@cache
 def judges(root: Path) -> dict[str, str]:
     """The chapter that asserts each claim: the metadata of a cell has its verdict."""
-    return {
-        claim: path.stem
-        for path in sorted((root / "notebooks").glob("*.ipynb"))
-        for cell in read_notebook(path)["cells"]
-        for claim in cell["metadata"].get("claims", {})
-    }
+    chapters = {}
+    for path in sorted((root / "notebooks").glob("*.ipynb")):
+        for cell in read_notebook(path)["cells"]:
+            for claim in cell["metadata"].get("claims", {}):
+                chapters[claim] = path.stem
+    return chapters
 
 
-def as_markdown(text: str, root: Path) -> str:
-    """Replace each ``{ledger}`` by a table: all claims, or one document's mistakes."""
+def link_to_cell(claim: str, root: Path) -> str:
+    """A link in Markdown to the cell that asserts a claim."""
+    chapters = judges(root)
+    if claim not in chapters:
+        raise ExtensionError(f"claims.yml: no cell asserts {nearest(claim, chapters)}")
+    chapter = chapters[claim]
+    number = int(chapter[:2])  # 02_formula is chapter 2
+    return f"[chapter {number}](../notebooks/{chapter}.ipynb#claim-{claim})"
 
-    def table(found: re.Match[str]) -> str:
-        chapters, document = judges(root), found[1]
-        lines = [["Verdict", "Claim", "Document", "Asserted in"], ["---"] * 4]
-        if document:
-            lines = [["The document says", "Right is", "Shown in"], ["---"] * 3]
-        for row in ledger(root):
-            if row["id"] not in chapters:
-                wrong = nearest(row["id"], chapters)
-                raise ExtensionError(f"book/claims.yml: no cell asserts {wrong}")
-            chapter = chapters[row["id"]]
-            there = f"../notebooks/{chapter}.ipynb#claim-{row['id']}"
-            place = f"[chapter {int(chapter[:2])}]({there})"  # 02_formula is chapter 2
-            if not document:
-                lines.append([row["verdict"], row["claim"], row["id"][:2], place])
-            elif row["id"].startswith(document) and row["verdict"] != "holds":
-                lines.append([row["claim"], row["truth"], place])
-        escaped = (
-            " | ".join(cell.replace("|", r"\|") for cell in line) for line in lines
-        )
-        return "\n".join(f"| {line} |" for line in escaped)
 
-    return DIRECTIVE.sub(table, text)
+def table(document: str | None, root: Path) -> str:
+    """A table in Markdown: of all claims, or of one document's mistakes."""
+    lines = []
+    for row in ledger(root):
+        link = link_to_cell(row["id"], root)
+        if document is None:
+            cells = [row["verdict"], row["claim"], row["id"][:2], link]
+        elif row["id"].startswith(document) and row["verdict"] != "holds":
+            cells = [row["claim"], row["truth"], link]
+        else:
+            continue
+        escaped = (cell.replace("|", r"\|") for cell in cells)
+        lines.append(f"| {' | '.join(escaped)} |")
+    return (MISTAKES if document else ALL) + "\n".join(lines)
+
+
+def write_tables(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Replace each ``{ledger}`` in a page's source by its table."""
+    root = Path(app.srcdir)
+    source[0] = DIRECTIVE.sub(lambda match: table(match[1], root), source[0])
 
 
 def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
@@ -83,29 +95,25 @@ def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
 
 
 def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
-    """Add link targets, a search field and CSS classes to the tables of the ledger."""
-    if app.env.docname not in ("book/claims", "book/errata"):
+    """Add a search field to the ledger, link targets to its rows, and CSS classes."""
+    tables = [*doctree.findall(nodes.table)]
+    if app.env.docname == "book/errata":
+        for mistakes in tables:
+            mistakes["classes"] = ["ledger", "mistakes"]
+    if app.env.docname != "book/claims":
         return
-    for table in doctree.findall(nodes.table):
-        table["classes"] = ["ledger", "mistakes"][
-            : 1 + (app.env.docname == "book/errata")
-        ]
-    if app.env.docname == "book/claims":
-        rows = ledger(Path(app.srcdir))
-        for row, shown in zip(rows, list(table.findall(nodes.row))[1:], strict=True):
-            shown["classes"].append(f"verdict-{row['verdict'].replace(' ', '-')}")
-            place(app.env, shown, f"row-{row['id']}")
-        found = Counter(row["verdict"] for row in rows)
-        count = (
-            f"Of {found.total()} claims, {found['holds']} hold, {found['within limits']} hold "
-            f"within limits, and {found['fails']} fail. Type a document, a verdict or other words, "
-            "such as “S3 fails”, to see their rows alone."
-        )
-        above = [
-            nodes.paragraph("", count),
-            nodes.raw("", FINDER.format("claim"), format="html"),
-        ]
-        table.parent.insert(table.parent.index(table), above)
+    rows = ledger(Path(app.srcdir))
+    shown = tables[-1]
+    shown["classes"] = ["ledger"]
+    for row, line in zip(rows, [*shown.findall(nodes.row)][1:], strict=True):
+        line["classes"].append(f"verdict-{row['verdict'].replace(' ', '-')}")
+        place(app.env, line, f"row-{row['id']}")
+    verdicts = Counter(row["verdict"] for row in rows)
+    counts = (verdicts[name] for name in ("holds", "within limits", "fails"))
+    above = nodes.paragraph("", COUNT.format(len(rows), *counts))
+    finder = nodes.raw("", FINDER.format("claim"), format="html")
+    index = shown.parent.index(shown)
+    shown.parent.insert(index, [above, finder])
 
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:
@@ -113,12 +121,12 @@ def tie(app: Sphinx, doctree: nodes.document) -> None:
     for cell in doctree.findall(nodes.container):
         for claim in cell.get("cell_metadata", {}).get("claims", {}):
             place(app.env, cell, f"claim-{claim}")
-    boxes = [box for box in doctree.findall(Fold) if "documents" in box["classes"]]
-    for code in [code for box in boxes for code in box.findall(nodes.literal)]:
-        if CLAIM.fullmatch(claim := code.astext()):
-            there = nodes.inline(classes=["claim"])
-            code.replace_self(there)
-            options = {"refdomain": "std", "reftype": "ref", "refdoc": app.env.docname}
-            options |= {"reftarget": f"row-{claim}".lower(), "refexplicit": True}
-            text = nodes.inline("", "", code)
-            there += addnodes.pending_xref("", text, refwarn=True, **options)
+    for box in doctree.findall(Fold):
+        for code in [*box.findall(nodes.literal)]:
+            claim = code.astext()
+            if CLAIM.fullmatch(claim):
+                text = nodes.inline("", "", code.deepcopy())
+                row = {"reftype": "ref", "reftarget": f"row-{claim}".lower()}
+                row |= {"refdomain": "std", "refdoc": app.env.docname}
+                link = addnodes.pending_xref("", text, refexplicit=True, **row)
+                code.replace_self(nodes.inline("", "", link, classes=["claim"]))

@@ -22,6 +22,7 @@ from typing import Any
 from docutils import nodes
 from docutils.transforms import Transform
 from sphinx import addnodes
+from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
 
@@ -108,6 +109,16 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
         else:
             cell["source"] = with_directives(cell["source"])
         yield cell
+
+
+def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
+    """Replace a page's source by MyST markup."""
+    path = Path(app.env.doc2path(docname))
+    if path.suffix == ".ipynb":
+        notebook = read_notebook(path)
+        cells = enumerate(to_myst(notebook["cells"]))
+        notebook["cells"] = [cell | {"id": f"cell-{number}"} for number, cell in cells]
+        source[0] = json.dumps(notebook)
 
 
 class Anchors(Transform):

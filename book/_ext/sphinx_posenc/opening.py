@@ -10,10 +10,10 @@ Cells that need torch can't run in the page; ``book/_static/book.js`` gives the 
 import re
 
 from docutils import nodes
+from slices import needing_torch
 from sphinx.application import Sphinx
 
 from .folds import Fold
-from .slices import needing_torch
 
 WORDS_PER_MINUTE = 120
 LINES_PER_MINUTE = 6
@@ -22,61 +22,49 @@ FORMULA, FIGURE = 1.0, 0.5  # minutes each
 SKIPPED = re.compile(r"going further|appendix|optional", re.IGNORECASE)
 
 
+def is_aside(node: nodes.Element) -> bool:
+    """Whether a first reader skips a node and all in it."""
+    if isinstance(node, nodes.section):
+        title = node[0].astext()
+        return title == "Exercises" or bool(SKIPPED.search(title))
+    return isinstance(node, Fold) or "hide_mode" in node  # of myst-nb: folded code
+
+
 def minutes(node: nodes.Node, main: bool) -> float:
     """Minutes for a node, or only for its share of the main line."""
-    if not isinstance(node, nodes.Element):
-        return 0
-    title = node[0].astext() if isinstance(node, nodes.section) else ""
-    if main and (
-        isinstance(node, Fold)
-        or "hide_mode" in node
-        or SKIPPED.search(title)
-        or title == "Exercises"
-    ):
+    if not isinstance(node, nodes.Element) or (main and is_aside(node)):
         return 0
     if isinstance(node, nodes.math_block):
         return FORMULA
     if isinstance(node, nodes.literal_block):
-        code = [line for line in node.astext().split("\n") if line.strip()]
-        return (
-            sum(not line.startswith(("import ", "from ")) for line in code)
-            / LINES_PER_MINUTE
-        )
+        lines = [line for line in node.astext().split("\n") if line.strip()]
+        code = [line for line in lines if not line.startswith(("import ", "from "))]
+        return len(code) / LINES_PER_MINUTE
     if isinstance(node, nodes.TextElement):
         return len(node.astext().split()) / WORDS_PER_MINUTE
     if node.get("nb_element") == "cell_code_output" or isinstance(node, nodes.raw):
         return 0
-    figure = FIGURE * isinstance(node, nodes.figure)
+    figure = FIGURE if isinstance(node, nodes.figure) else 0
     return figure + sum(minutes(child, main) for child in node.children)
 
 
-def runs(doctree: nodes.document) -> str:
+def mark_cells(doctree: nodes.document) -> str:
     """Mark the cells that need torch, and say how many run in the page."""
-    cells = [
-        c
-        for c in doctree.findall(nodes.container)
-        if c.get("nb_element") == "cell_code"
-    ]
-    for alone in [
-        c for c in cells if "tag_remove-input" in c["classes"]
-    ]:  # a picture without code
-        cells.remove(alone)
-        alone["classes"].remove("cell")
+    cells = []
+    for node in doctree.findall(nodes.container):
+        if "tag_remove-input" in node["classes"]:  # a picture without code
+            node["classes"].remove("cell")
+        elif node.get("nb_element") == "cell_code":
+            cells.append(node)
     sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
     tagged = [n for n, cell in enumerate(cells) if "tag_needs-torch" in cell["classes"]]
-    needy = [
-        c
-        for c, needs in zip(cells, needing_torch(sources, tagged), strict=True)
-        if needs
-    ]
-    for cell in needy:
-        cell["classes"].append("needs-torch")
-    count = (
-        f"{len(cells) - len(needy)} of {len(cells)} cells run"
-        if needy
-        else "all cells run"
-    )
-    return f" · {count} in the page" if cells else ""
+    running = 0
+    for cell, needs in zip(cells, needing_torch(sources, tagged), strict=True):
+        if needs:
+            cell["classes"].append("needs-torch")
+        else:
+            running += 1
+    return f"{running} of {len(cells)} cells run in the page"
 
 
 def tell(app: Sphinx, doctree: nodes.document) -> None:
@@ -89,7 +77,7 @@ def tell(app: Sphinx, doctree: nodes.document) -> None:
     for part in doctree.findall(nodes.section):
         if SKIPPED.search(part[0].astext()):
             part["classes"].append("skippable")
-    everything = f" · {whole} with everything" if whole > main else ""
-    behind = nodes.inline("", everything + runs(doctree), classes=["behind"])
+    evidence = f" · {whole} with everything · {mark_cells(doctree)}"
+    behind = nodes.inline("", evidence, classes=["behind"])
     line = nodes.paragraph("", f"{main} min", behind, classes=["reading-time"])
     next(doctree.findall(nodes.title)).parent.insert(1, line)

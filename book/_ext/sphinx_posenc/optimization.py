@@ -24,9 +24,9 @@ import tinycss2
 from fontTools import subset
 from rjsmin import jsmin
 from sphinx.application import Sphinx
+from svg_theme import stack
 
 from . import metadata, theme
-from .svg_theme import stack
 
 SITE = re.compile(r'(?<=_static/)site\.(css|js)(?=")')
 IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
@@ -245,9 +245,7 @@ def finish(app: Sphinx) -> None:
     paths = [
         path for path in sorted(site.rglob("*.html")) if "_static" not in path.parts
     ]
-    pages = {
-        path: theme.UNUSED.sub("", path.read_text(encoding="utf-8")) for path in paths
-    }
+    pages = {path: path.read_text(encoding="utf-8") for path in paths}
     if app.config.html_optimized:
         merge(app, pages)
     for path, html in pages.items():

@@ -10,38 +10,50 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.nodes import make_refnode
 
+from .folds import Fold
+
 # Characters of code and of LaTeX that fit on any line; longer ones may break.
 CODE, FORMULA = 16, 38
 
 
 @cache
-def terms(app: Sphinx) -> tuple[re.Pattern[str], dict[str, tuple[str, str]]]:
-    """A pattern of all terms, longer ones first, and their pages and anchors."""
+def glossary(app: Sphinx) -> dict[str, tuple[str, str]]:
+    """The page and the anchor of each term, longer terms first."""
     objects = app.env.get_domain("std").get_objects()
-    places = {
-        each[0].lower(): (each[3], each[4]) for each in objects if each[2] == "term"
+    terms = {
+        name.lower(): (page, anchor)
+        for name, _, kind, page, anchor, _ in objects
+        if kind == "term"
     }
-    words = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
-    return re.compile(rf"\b({words})(?:s|es)?\b", re.IGNORECASE), places
+    return {term: terms[term] for term in sorted(terms, key=len, reverse=True)}
+
+
+def is_prose(text: nodes.Text) -> bool:
+    """Whether a text stands in a paragraph of the main line, not in a link or a table."""
+    around = text.parent.parent
+    return isinstance(text.parent, nodes.paragraph) and not isinstance(
+        around, nodes.entry | Fold
+    )
 
 
 def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    pattern, places = terms(app)
-    left = dict(places) if docname.startswith("notebooks/") else {}
-    for text in list(doctree.findall(nodes.Text)) if left else []:
-        parts, end = list[nodes.Node](), 0
-        prose = isinstance(text.parent, nodes.paragraph)
-        if prose and not isinstance(text.parent.parent, nodes.entry):
-            for found in pattern.finditer(text):
-                if place := left.pop(found[1].lower(), None):
-                    word = nodes.inline(
-                        "", found[0], classes=["xref", "std", "std-term"]
-                    )
-                    link = make_refnode(app.builder, docname, *place, word)
-                    parts += [nodes.Text(text[end : found.start()]), link]
-                    end = found.end()
-        if end:
-            text.parent.replace(text, [*parts, nodes.Text(text[end:])])
+    """Link each term where a chapter first uses it."""
+    if not docname.startswith("notebooks/"):
+        return
+    texts = [text for text in doctree.findall(nodes.Text) if is_prose(text)]
+    for term, (page, anchor) in glossary(app).items():
+        word = re.compile(rf"\b{re.escape(term)}(?:s|es)?\b", re.IGNORECASE)
+        for index, text in enumerate(texts):
+            if match := word.search(text):
+                shown = nodes.inline("", match[0], classes=["xref", "std", "std-term"])
+                link = make_refnode(app.builder, docname, page, anchor, shown)
+                before, after = (
+                    nodes.Text(text[: match.start()]),
+                    nodes.Text(text[match.end() :]),
+                )
+                text.parent.replace(text, [before, link, after])
+                texts[index : index + 1] = [before, after]
+                break
 
 
 def keep_together(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -50,15 +62,16 @@ def keep_together(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     KaTeX renders inline boxes, and browsers may break lines next to any of them.
     """
     for code in doctree.findall(nodes.literal):
-        code["classes"] += ["together"] * (len(code.astext()) <= CODE)
-    for formula in [
-        each for each in doctree.findall(nodes.math) if len(each.astext()) <= FORMULA
-    ]:
+        if len(code.astext()) <= CODE:
+            code["classes"].append("together")
+    for formula in [*doctree.findall(nodes.math)]:
+        if len(formula.astext()) > FORMULA:
+            continue
         formula["classes"].append("together")
-        line, at = formula.parent, formula.parent.index(formula)
-        after = [*line, ""][at + 1]
+        after = formula.next_node(siblings=True, descend=False)
         if isinstance(after, nodes.Text) and (signs := re.match(r"\S+", after)):
-            line[at + 1] = nodes.Text(after[signs.end() :])
-            line[at] = nodes.inline(
-                "", "", formula, nodes.Text(signs[0]), classes=["together"]
-            )
+            rest = nodes.Text(after[signs.end() :])
+            together = nodes.inline("", "", formula.deepcopy(), nodes.Text(signs[0]))
+            together["classes"].append("together")
+            formula.parent.replace(after, rest)
+            formula.replace_self(together)

@@ -1,6 +1,6 @@
 """What is known of the theme's markup: sphinx-book-theme 1.1.4 on pydata-sphinx-theme 0.15.4.
 
-An update of the theme is compared with this module, and with the names in ``_templates``.
+An update of the theme is compared with this module, and with ``_templates/layout.html``.
 """
 
 import re
@@ -18,20 +18,6 @@ PICTURE = re.compile(
 )
 PATH = re.compile(
     r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)'
-)
-# Left out: a second search field, a banner of versions, a copy of the title and the contents for
-# print, a column of Read the Docs, a second viewport, and attributes of Bootstrap's script.
-UNUSED = re.compile(
-    r"""
-    <div\ class="search-button__wrapper">.*?</form></div>\s*</div>
-    | <div\ class="pst-async-banner-revealer.*?</aside>\s*</div>
-    | <div\ id="jb-print-docs-body".*?(?=<div\ id="searchbox">)
-    | <div\ id="searchbox"></div> | <div\ id="rtd-footer-container"></div>
-    | <div\ class="(?:sbt-scroll-pixel-helper)"></div> | <div\ id="pst-scroll-pixel-helper"></div>
-    | (?<=<body)[^>]*
-    | <meta\ name="viewport"\ content="width=device-width,\ initial-scale=1"\ />
-    """,
-    re.DOTALL | re.VERBOSE,
 )
 
 
