@@ -18,6 +18,13 @@ const HANDS = {
   none: () => [0, 1],
 };
 
+let memory = {};
+/** The last result for a key, which a drag asks for in each frame. */
+function remembered(key, compute) {
+  if (memory.key !== key) memory = { key, result: compute() };
+  return memory.result;
+}
+
 /** The query, the key, each pair's share of the score, and the score by distance. */
 function attention({ query, key, method, base, rule }) {
   const trained = omegas(HEAD.d_model, base);
@@ -38,8 +45,10 @@ function attention({ query, key, method, base, rule }) {
     hands,
     shares,
     score: scoreOf(shares, key - query),
-    curve: DISTANCES.map((distance) =>
-      scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
+    curve: remembered([method, rule, base, method === "added" && query].join(), () =>
+      DISTANCES.map((distance) =>
+        scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
+      ),
     ),
     // The largest angle between two hands in training; beyond half a turn, all were seen.
     seen: trained.map((frequency) => (isTurned ? frequency * (HEAD.trained - 1) : Math.PI)),
@@ -172,9 +181,12 @@ function sentence(svg, set, current) {
     cards.both.style.transform = `translate(${round(inside)}px, ${top + 15}px)`;
     describe({ query, key, both: low });
   };
+  const described = {};
   const describe = (positions) => {
     for (const [name, position] of Object.entries(positions)) {
       const rounded = Math.round(position);
+      if (described[name] === rounded) continue;
+      described[name] = rounded;
       place(cards[name], { "aria-valuenow": rounded, "aria-valuetext": `position ${rounded}` });
     }
   };
@@ -267,6 +279,7 @@ function chart(svg, set, current) {
   const score = shape("text", { class: "score" });
   svg.append(frame, curve, level, ...agree, oppose, total, score, before, dot);
   let x, y, bar, columns;
+  let drawn; // the curve that is seen, which stays when both words move
   const arrange = (width, top, height) => {
     const wide = width >= 560;
     const [left, right] = [26, width - (wide ? 160 : 92)];
@@ -299,6 +312,7 @@ function chart(svg, set, current) {
       }),
     );
     const longer = text(x(FARTHEST) - 4, high + 13, "never in training", { ...end, class: "longer" });
+    drawn = undefined;
     frame.replaceChildren(...bands, ...levels, ...ticks, ...labels, ...(wide ? [longer] : []));
   };
   /** Stack what agrees, upwards; what opposes takes away from the top. */
@@ -317,8 +331,11 @@ function chart(svg, set, current) {
     place(oppose, { x: bar.left + bar.half, y: y(top), width: bar.half, height: y(value) - y(top) });
   };
   const paint = ({ query: [query], key: [key], shares, score: [value], curve: values }) => {
-    const points = values.map((one, n) => `${round(columns[n])},${round(y(one))}`);
-    curve.setAttribute("points", points.join(" "));
+    if (drawn !== values) {
+      drawn = values;
+      const points = values.map((one, n) => `${round(columns[n])},${round(y(one))}`);
+      curve.setAttribute("points", points.join(" "));
+    }
     stack(shares, value);
     const [across, down] = [round(x(key - query)), round(y(value))];
     place(dot, { cx: across, cy: down });
