@@ -13,6 +13,11 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+def test_a_download_links_to_the_same_place_on_the_site():
+    text = downloads.resolve("[proof](02_formula.ipynb#proof)", "https://who.test/")
+    assert text == "[proof](https://who.test/notebooks/02_formula.html#proof)"
+
+
 def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):
     source = downloads.preparation("https://github.com/who/book", "abc")["source"]
     cell, ran = TransformerManager().transform_cell(source), []
