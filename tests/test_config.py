@@ -149,6 +149,7 @@ def test_what_the_file_says_of_its_encoding_beats_the_type(fields, expected):
         ),
         (PLAIN | {"rope_theta": None, "model_type": "llama"}, "rope_theta is null"),
         (PLAIN | {"head_dim": 0.5}, "head_dim must be a whole number"),
+        (PLAIN | {"rope_theta": 0}, "rope_theta must be a number from 1e-09"),
         (
             PLAIN | {"rope_theta": [1e4, 1e4, 5e6, 1e4]},
             "in 3 of 4 layers (all layers), base 10,000",

@@ -53,6 +53,7 @@ class Fields:
         """Return how the file spells a field, with a value rather than with null."""
         spellings = WORDS["spellings"].get(name, [name])
         self.asked.update(spellings)
+        # Files of two programs may have one field in two spellings, one of them null.
         present = [each for each in spellings if each in self.content]
         valued = [each for each in present if self.content[each] is not None]
         return next(iter(valued + present), None)
@@ -84,6 +85,7 @@ class Fields:
     ) -> float | None:
         """Return a number within limits."""
         value = self.value(name)
+        # True is an int in Python, and no number in a file.
         number = isinstance(value, int | float) and not isinstance(value, bool)
         if number and least <= value <= most and not (whole and value % 1):
             return float(value)

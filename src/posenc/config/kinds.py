@@ -93,6 +93,7 @@ def drop_ignored(fields: Fields, entry: Entry) -> None:
 def layer_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
     """Return the kind of each layer: what the file lists, or else what the type's code does."""
     number = len(turns)
+    # An empty list counts as none, as in transformers.
     names = fields.items("layer_types", str) or usual_names(fields, entry, turns)
     # Files may list layers behind the last one, which predict several tokens ahead.
     ahead = fields.count("num_nextn_predict_layers", least=0) or 0
@@ -105,9 +106,11 @@ def layer_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
 def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
     """Return the kind of each layer by the code of its type, or nothing."""
     number = len(turns)
+    # Bamba and LFM2 list the layers with attention.
     attending = fields.items(entry.get("attention_in", ""), int)
     if attending:
         return [FULL if i in attending else entry["others"] for i in range(number)]
+    # MiMo has a flag for each layer, Qwen the first layer that has a window.
     windows = fields.items(entry.get("window_in", ""), int)
     if "window_from" in entry and fields.flag("use_sliding_window"):
         first = fields.count(entry["window_from"], least=0) or 0
@@ -231,6 +234,7 @@ def is_switched_off(fields: Fields, entry: Entry, usual: str | None) -> bool:
         return True
     if fields.flag("mla_use_nope") or fields.flag("use_rope") is False:
         return True
+    # Of latent attention, of a share of the head, and of GPT-J's first dimensions.
     widths = map(fields.value, WORDS["widths_that_turn"])
     return usual in (ROTARY, None) and 0 in widths
 

@@ -32,7 +32,11 @@ def describe(kind: Kind) -> Facts:
     if "chunk" in kind.name:
         facts["chunk"] = kind.fields.count("attention_chunk_size")
     if where == ROTARY:
-        facts["base"] = base(kind)
+        local = is_local(kind)
+        facts["base"] = local_base(kind) if local else base(kind)
+        if local and "local_scaled" not in entry:  # the scaling doesn't reach them
+            share = kind.rope.value(SHARE)
+            kind.rope = Fields({SHARE: share}, kind.rope.path)
         facts |= widths(kind)
         facts |= frequencies(kind, facts)
         facts |= details(kind, facts)
@@ -57,33 +61,45 @@ def window(kind: Kind) -> int | None:
         fields.problems.append("which layers have a window isn't known here")
         return None
     if used is not False and entry and "window" not in entry:
-        return None  # a field that isn't asked for is named
+        return None  # the code doesn't read it; it is named, as nobody asked for it
     size = fields.count("sliding_window", least=0) or None
     has_one = "sliding" in kind.name or (kind.name == ALL and used is not False)
     return size if has_one else None
 
 
+def is_local(kind: Kind) -> bool:
+    """Whether a kind of layer has a base of its own, beside a mapping for all layers."""
+    local = kind.entry.get("local", [])
+    if not kind.entry and kind.fields.has("rope_local_base_freq"):
+        local = [SLIDING]  # as in Gemma 3, whose field that is
+    return not kind.nested and kind.name in local
+
+
+def local_base(kind: Kind) -> float | None:
+    """Return the base of layers with a base of their own."""
+    fields = kind.fields
+    usual = kind.entry.get("local_base")
+    # A base that is null, or can't be read, isn't the usual one.
+    unclear = fields.spelling("rope_local_base_freq")
+    return fields.number("rope_local_base_freq", 1e-9) or (None if unclear else usual)
+
+
 def base(kind: Kind) -> float | None:
-    """Return the base, and leave a scaling away from layers that it doesn't reach."""
-    fields, rope, entry = kind.fields, kind.rope, kind.entry
-    inside, outside = rope.number("rope_theta"), fields.number("rope_theta")
-    local = fields.number("rope_local_base_freq")
-    usual_local = [SLIDING] if local and not entry else []
-    if not kind.nested and kind.name in entry.get("local", usual_local):
-        if "local_scaled" not in entry:
-            kind.rope = Fields({SHARE: rope.value(SHARE)}, rope.path)
-        unclear = fields.spelling("rope_local_base_freq")
-        return local or (None if unclear else entry.get("local_base"))
+    """Return the base: in the mapping of the rotation, outside it, or the class's."""
+    fields, rope = kind.fields, kind.rope
+    inside = rope.number("rope_theta", 1e-9)
+    outside = fields.number("rope_theta", 1e-9)
+    place = fields.place("rope_theta")
     if inside and outside and inside != outside and fields.has("rope_theta"):
-        words = f"{inside:g} inside, which takes precedence"
-        place = f"{fields.place('rope_theta')} is {outside:g} outside {rope.path[:-1]}"
-        fields.problems.append(f"{place}, {words}")
-    if fields.is_null("rope_theta") and not inside:
-        fields.problems.append(
-            f"{fields.place('rope_theta')} is null: no base is known"
+        mapping = rope.path[:-1]
+        words = (
+            f"{outside:g} outside {mapping}, {inside:g} inside, which takes precedence"
         )
+        fields.problems.append(f"{place} is {words}")
+    if fields.is_null("rope_theta") and not inside:
+        fields.problems.append(f"{place} is null: no base is known")
     unclear = fields.spelling("rope_theta") or rope.spelling("rope_theta")
-    return inside or outside or (None if unclear else entry.get("base"))
+    return inside or outside or (None if unclear else kind.entry.get("base"))
 
 
 def widths(kind: Kind) -> Facts:
@@ -148,6 +164,7 @@ def computed(
 ) -> Facts:
     """Return frequencies and factors, up to the length before scaling and beyond it."""
     start, intended = kind.lengths
+    # The length of a text for which two scalings compute other frequencies.
     longer = {
         "longrope": (start or 0) + 1,
         "dynamic": start and intended,

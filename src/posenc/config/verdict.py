@@ -15,6 +15,7 @@ SUGGESTED = "what the type's code does isn't known here; the fields suggest "
 
 def unread_fields(fields: Fields, entry: Entry) -> Iterator[str]:
     """Yield the fields that speak of positions, or stand among such, and weren't asked for."""
+    # What the code of a known type does with these changes no answer here.
     details = WORDS["details"] if entry else ()
     for name, value in fields.content.items():
         usual = name in fields.defaults and value == fields.defaults[name]
@@ -46,6 +47,7 @@ def contradictions(fields: Fields, kind: Kind) -> Iterator[str]:
         words = f"transformers falls back to {LIMIT}, {limit}"
         yield f"{path} has no {ORIGINAL}: {words}, right if that is the length before scaling"
     factor = rope.number("factor") if scaling in ("yarn", "longrope") else None
+    # Some files give the trained length in both fields, which says nothing of a ratio.
     ratio = limit / start if limit and start else 1
     if factor and ratio not in (1, factor):
         yield f"the factor is {factor:g}, but {limit} / {start} is {ratio:g}: it takes precedence"
