@@ -5,6 +5,7 @@ needs). `python tools/watch.py` records the defaults of all configuration classe
 speak of positions, in ``notebooks/data/models.json``, which chapters read.
 """
 
+import inspect
 import json
 import re
 from contextlib import suppress
@@ -16,6 +17,8 @@ import torch
 import transformers
 from transformers.masking_utils import ALL_MASK_ATTENTION_FUNCTIONS, eager_mask
 from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
+
+from posenc.config.fields import TYPES
 
 RECORD = Path(__file__).parents[1] / "notebooks" / "data" / "models.json"
 ABOUT_POSITIONS = re.compile(
@@ -76,14 +79,18 @@ def small_fields(kind):
 def model_of(fields):
     """Return a model of a file, with numbers that make a rotation visible."""
     fields = deepcopy(fields)  # transformers completes mappings in place
-    config_class = transformers.CONFIG_MAPPING[fields.pop("model_type")]
-    config = config_class(**fields)
+    kind = fields.pop("model_type")
+    config = transformers.CONFIG_MAPPING[kind](**fields)
     ALL_ATTENTION_FUNCTIONS.register("watch", note)
     ALL_MASK_ATTENTION_FUNCTIONS.register("watch", eager_mask)
     config._attn_implementation = "watch"
-    kind = transformers.MODEL_MAPPING[config_class]
     torch.manual_seed(0)
-    return (kind[0] if isinstance(kind, tuple) else kind)(config).eval()
+    return class_of(kind)(config).eval()
+
+
+def class_of(kind):
+    """Return the class that the table of types names."""
+    return getattr(transformers, TYPES[kind]["class"])
 
 
 def note(module, query, key, value, attention_mask, scaling=None, **_):
@@ -100,7 +107,7 @@ def same_everywhere(module, args, kwargs):
         return x[:, :1].expand_as(x) if torch.is_tensor(x) and x.ndim == 3 else x
 
     return (*map(same, args[:1]), *args[1:]), {
-        name: same(value) if "hidden" in name else value
+        name: same(value) if re.search("hidden|key_value", name) else value
         for name, value in kwargs.items()
     }
 
@@ -115,17 +122,19 @@ def watched(fields):
         if type(module).__name__.endswith("Attention"):
             module.register_forward_pre_hook(same_everywhere, with_kwargs=True)
     note.calls = []
-    ids = torch.full((1, LENGTH), 3)
+    names = inspect.signature(model.forward).parameters
+    ids = torch.full((1, LENGTH), 7)
+    texts = {name: ids for name in ("input_ids", "decoder_input_ids") if name in names}
     with torch.no_grad():
-        model(input_ids=ids)
+        model(**texts)
     return [(numbers.get(module), *rest) for module, *rest in note.calls]
 
 
 def tables(kind):
     """Return which parameters and buffers of a model are learned, and which fixed."""
-    config_class = transformers.CONFIG_MAPPING[kind]
+    config = transformers.CONFIG_MAPPING[kind](**NEEDED.get(kind, {}))
     with torch.device("meta"):
-        model = transformers.MODEL_MAPPING[config_class](config_class())
+        model = class_of(kind)(config)
     tensors = [*model.named_parameters(), *model.named_buffers()]
     return {
         name.removesuffix(".weight"): "learned" if tensor.requires_grad else "fixed"
