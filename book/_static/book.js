@@ -122,8 +122,23 @@ function reveal(part) {
   for (const fold of all(":scope > details", part)) fold.open = true;
 }
 
+/** Open the evidence that alone has what was searched for (dialog.js), in a section that was found. */
+function openSought(section, sought) {
+  const main = section.cloneNode(true);
+  for (const box of all(".evidence", main)) box.remove();
+  const missing = sought.filter((stem) => !main.textContent.toLowerCase().includes(stem));
+  for (const box of all(".evidence", section)) {
+    const text = box.textContent.toLowerCase();
+    if (missing.some((stem) => text.includes(stem))) for (const fold of all("details", box)) reveal(fold);
+  }
+}
+
 function follow() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
+  const sought = sessionStorage.getItem("sought");
+  sessionStorage.removeItem("sought");
+  const section = (target ?? document.querySelector("h1")).closest("section");
+  if (sought && section) openSought(section, sought.split(" "));
   if (!target?.closest(".evidence, details")) return;
   reveal(target);
   target.scrollIntoView();

@@ -21,7 +21,9 @@
   function resultLink({ name, anchor, title, page, text }, stems) {
     const address = `${root}${name}.html${anchor && "#"}${anchor}`;
     const heading = make("b", {}, ...excerpt(title, stems));
-    return make("a", { href: address }, heading, make("small", {}, page), make("span", {}, ...excerpt(text, stems)));
+    const link = make("a", { href: address }, heading, make("small", {}, page), make("span", {}, ...excerpt(text, stems)));
+    link.addEventListener("click", () => sessionStorage.setItem("sought", [...stems].join(" ")));
+    return link;
   }
 
   function summary({ words, notes, results }) {
