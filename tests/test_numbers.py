@@ -19,7 +19,7 @@ from pathlib import Path
 import yaml
 from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx_posenc.claims import judges, ledger
-from test_book import Chapter, rule
+from test_book import NOTEBOOKS, Chapter, rule
 
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = yaml.safe_load((ROOT / "tests" / "numbers.yml").read_text(encoding="utf-8"))
@@ -50,6 +50,15 @@ DROPPED = re.compile(
     """,
     re.MULTILINE | re.VERBOSE,
 )
+# From LaTeX to Python.
+LATEX = {
+    r"\\,|_\{model\}": "",
+    r"\\(sin|cos|pi)": r" \1 ",
+    r"\^\{": "**(",
+    r"\}": ")",
+    r"(?<=[\d)]) *(?=[a-z(])|(?<=pi) +(?=[a-z])": "*",  # a product
+    r"(sin|cos) *\*? *\(": r"\1(",
+}.items()
 
 
 def spelled(text):
@@ -175,3 +184,48 @@ def test_numbers_elsewhere_are_shown_by_the_chapters_they_are_linked_with():
         ]
         cure = f"link to a section that shows {missing}, or fix them"
         assert not missing, f"{name}, {text[:60]}: {cure}"
+
+
+def as_python(latex):
+    """A formula of the ledger in the notation of Python."""
+    for pattern, replacement in LATEX:
+        latex = re.sub(pattern, replacement, latex)
+    return latex.strip()
+
+
+def canonical(node):
+    """An expression as text, whatever its module, and base, width and position are called."""
+    for part in ast.walk(node):
+        for field, value in ast.iter_fields(part):
+            if isinstance(value, ast.Attribute):  # np.sin
+                setattr(part, field, ast.Name(value.attr))
+            elif isinstance(value, ast.Constant) and value.value == 10_000:
+                setattr(part, field, ast.Name("n"))
+            elif isinstance(value, ast.Name):
+                value.id = {"base": "n", "pos": "k", "d_model": "d"}.get(
+                    value.id, value.id
+                )
+    return ast.unparse(node)
+
+
+def test_formulas_of_the_ledger_are_evaluated_by_the_cells_that_judge_them():
+    """Those with an exponent stand in the cell as an expression, so that it computes them."""
+    cells = {
+        claim: cell.source
+        for path in NOTEBOOKS
+        for cell in Chapter(path).code
+        for claim in cell.metadata.get("claims", {})
+    }
+    for row in ledger(ROOT):
+        tree = ast.parse(cells[row["id"]])
+        known = {
+            canonical(node) for node in ast.walk(tree) if isinstance(node, ast.expr)
+        }
+        text = f"{row['claim']} {row.get('truth')}"
+        for latex in re.findall(r"\$([^$]+)\$", text):
+            for part in re.split(r"=|\\approx", latex):
+                if re.search(r"[a-z0]\^\{", part):
+                    formula = canonical(ast.parse(as_python(part), mode="eval").body)
+                    assert formula in known, (
+                        f"{row['id']}: its cell computes no {formula}"
+                    )
