@@ -1,8 +1,11 @@
 """Other forms of the book: downloads and embeds."""
 
+import re
+from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import urlencode
 
+import nbformat
 import pytest
 from IPython.core.inputtransformer2 import TransformerManager
 from pages import SITE, some
@@ -11,6 +14,9 @@ from sphinx_posenc import downloads
 pytestmark = pytest.mark.skipif(
     not SITE.exists(), reason="no site was built: run `make book`"
 )
+
+
+NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 
 
 def test_a_download_links_to_the_same_place_on_the_site():
@@ -73,3 +79,20 @@ def test_another_site_can_put_a_view_in_a_frame(browser, path):
     assert figure.evaluate("figure => figure.figure.state") == view
     assert asked == [*pages]
     tab.close()
+
+
+@pytest.mark.parametrize("path", some(NOTEBOOKS), ids=lambda path: path.stem)
+def test_a_download_is_whole_by_itself(path):
+    """No roles, directives or relative links; all anchors are there, and the code is the same."""
+    copy = nbformat.read(SITE / "_sources" / "notebooks" / path.name, as_version=4)
+    text = "\n\n".join(c.source for c in copy.cells if c.cell_type == "markdown")
+    assert re.findall(r"\{[\w:-]+\}`|^[>\s]*[`:]{3,} *\{.*|^:{3,}", text, re.M) == []
+    links = re.findall(r"\]\(([^)]*)\)", text)
+    assert [link for link in links if link[:1] not in "#h"] == []
+    anchors = {*re.findall(r'<a id="([\w-]+)"></a>', text)}
+    assert {link[1:] for link in links if link.startswith("#")} <= anchors
+    stored = nbformat.read(path, as_version=4).cells
+    code = [cell.source for cell in copy.cells if cell.cell_type == "code"]
+    original = [cell.source for cell in stored if cell.cell_type == "code"]
+    prepares = code[0].startswith("# Get what this notebook needs")
+    assert code[prepares:] == original

@@ -11,13 +11,11 @@ from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-import nbformat
 import pytest
 import svg_theme
 from pages import PALE, SITE, themes
 
 pytestmark = pytest.mark.browser  # it needs the site
-NOTEBOOKS = sorted((Path(__file__).parents[1] / "notebooks").glob("*.ipynb"))
 # With PAGES_URL, the links of 404.html start at the site's root, and don't work from disk.
 OTHERS = {"_static", "embed"} | ({"404.html"} if os.environ.get("PAGES_URL") else set())
 PAGES = [page for page in sorted(SITE.rglob("*.html")) if not OTHERS & {*page.parts}]
@@ -132,20 +130,3 @@ def test_a_page_can_be_read_by_all(tab, page):
     tab.wrong.clear()
     if wrong:
         pytest.fail("\n".join(wrong), pytrace=False)
-
-
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-def test_a_download_is_whole_by_itself(site, path):
-    """No roles, directives or relative links; all anchors are there, and the code is the same."""
-    copy = nbformat.read(site / "_sources" / "notebooks" / path.name, as_version=4)
-    text = "\n\n".join(c.source for c in copy.cells if c.cell_type == "markdown")
-    assert re.findall(r"\{[\w:-]+\}`|^[>\s]*[`:]{3,} *\{.*|^:{3,}", text, re.M) == []
-    links = re.findall(r"\]\(([^)]*)\)", text)
-    assert [link for link in links if link[:1] not in "#h"] == []
-    anchors = {*re.findall(r'<a id="([\w-]+)"></a>', text)}
-    assert {link[1:] for link in links if link.startswith("#")} <= anchors
-    stored = nbformat.read(path, as_version=4).cells
-    code = [cell.source for cell in copy.cells if cell.cell_type == "code"]
-    original = [cell.source for cell in stored if cell.cell_type == "code"]
-    prepares = code[0].startswith("# Get what this notebook needs")
-    assert code[prepares:] == original
