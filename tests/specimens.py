@@ -65,7 +65,7 @@ def specimen(kind, law="", cause="", **options):
 
 def judge(kind, subject, **options):
     """Check quickly."""
-    quick = {} if kind in ("bias", "decoder") else QUICK
+    quick = QUICK if kind in ("table", "module", "rotary") else {}
     return recall.check(subject, kind, **quick | options)
 
 
@@ -553,6 +553,49 @@ def none(n):
 @specimen("bias", "values", "slopes are 2^-h", expected="alibi")
 def slopes_of_eight(n):
     return -(2.0 ** -np.arange(1, 13))[:, None, None] * distance(n)
+
+
+# Builders of position ids
+
+
+@specimen("positions", expected="left padding")
+def words(mask):
+    return mask.long().cumsum(-1) - 1
+
+
+@specimen("positions", "values", "columns are counted", expected="left padding")
+def columns(mask):
+    return torch.arange(mask.shape[1]).expand(mask.shape)
+
+
+@specimen("positions", "values", "continue from the text before", expected="packing")
+def continued(segments):
+    return np.indices(segments.shape)[1]
+
+
+@specimen("positions", expected="images")
+def grid(sizes):
+    return np.indices(tuple(sizes.tolist())).reshape(3, -1)
+
+
+@specimen("positions", "values", "column by column", expected="images")
+def by_columns(sizes):
+    frames, height, width = sizes.tolist()
+    swapped = np.indices((frames, width, height)).reshape(3, -1)
+    return swapped[[0, 2, 1]]
+
+
+def of_two_coordinates(height, width, d_model):
+    rows, columns = (table(n, d_model // 2) for n in (height, width))
+    size = (height, width, d_model // 2)
+    both = [np.broadcast_to(rows[:, None], size), np.broadcast_to(columns, size)]
+    return np.concatenate(both, axis=-1)
+
+
+for axis in (0, 1):
+    specimen("table")(
+        checks.axis_of(of_two_coordinates, axis), f"axis {axis} of two is right"
+    )
 
 
 # Decoders

@@ -91,12 +91,14 @@ class Convention:
 
     def pairs(self, d_model: int) -> int:
         """Return the number of pairs that turn in a head of that width."""
+        # A share such as 2/3 isn't exact in binary.
         return max(int(self.share * (check_d_model(d_model) // 2) + 1e-9), 1)
 
     def powers(self, d_model: int) -> Floats:
         """Return the power of 1 / base for each pair that turns."""
         pairs = self.pairs(d_model)
         whole = pairs if self.extent == "partial" else d_model // 2
+        # One pair has the power 0, whatever the divisor.
         return np.arange(pairs) / max(whole - RULES[self.rule], 1)
 
     def frequencies(self, d_model: int) -> Floats:
@@ -111,6 +113,7 @@ class Convention:
             two = one + 1
         else:
             one = np.arange(pairs)
+            # A proportional rotation pairs across the whole head, though a part of it turns.
             two = one + (pairs if self.extent == "partial" else d_model // 2)
         return (two, one) if self.layout in COSINE_FIRST else (one, two)
 
@@ -201,6 +204,7 @@ def measure(waves: Waves) -> Floats:
     omega = np.zeros(waves.shape[1])
     span = 1
     while span < len(waves):
+        # How far each pair turns in so many rows, minus what is known of it.
         turns = waves[span:] * waves[:-span].conj() * np.exp(-1j * span * omega)
         omega = omega + np.median(np.angle(turns), axis=0) / span
         span *= 4

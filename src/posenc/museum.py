@@ -65,6 +65,7 @@ TIMES = (1 / 8, 1 / 4, 1 / 2, 2, 4, 8)  # positions are scaled by
 
 def rounded(digits: int, x: Floats) -> Floats:
     """Round to numbers with that many binary digits: 8 in bfloat16, 11 in float16 and TF32."""
+    # x = fraction · 2^exponent, with a fraction from ½ to 1
     fraction, exponent = np.frexp(x)
     return np.asarray(np.ldexp(np.round(fraction * 2.0**digits), exponent - digits))
 
@@ -84,90 +85,232 @@ def single(change: Callable[[Floats], Floats], k: Floats) -> Floats:
     return change(k) if k.shape[-1] == 1 else k
 
 
+# Each row: what a report says, which kinds may have it, its exhibit, and the change.
 # Wrong positions, of the right ones
 POSITIONS: list[tuple[str, str, str, Callable[[Floats], Floats]]] = [
-    ("batch for sequence: rows are counted along the batch; write `x.size(1)` for `x.size(0)`",
-     LAYER, "1", partial(along, 0)),
-    ("heads for sequence: rows are counted along the heads; move the sequence behind them",
-     LAYER, "", partial(along, -2)),
-    ("offset that sticks: positions are counted from 0 in each call; use those that are given",
-     ANY, "B", partial(along, -1)),
-    ("no positions: all rows are the first; use the positions that are given",
-     ANY, "", lambda k: 0 * k),
-    ("row for rows: one row is taken for all; write `pe[:, :n]` for `pe[:, n]`",
-     TABLE, "", lambda k: 0 * k + k.shape[-1]),
-    ("last for all: the last row is taken for all; take a row for each position",
-     ANY, "", lambda k: 0 * k + k.max(initial=0)),
-    ("first text for all: the first sequence's positions are taken for all; don't index the batch",
-     LAYER, "", lambda k: k[:1] + 0 * k if k.ndim > 1 else k),
-    ("one too many: positions are one too large; count from 0", ANY, "", lambda k: k + 1),
-    ("one too few: positions are one too small; count from 0", ANY, "", lambda k: k - 1),
-    ("step too many: a single row is turned as the next; count what is in the cache",
-     LAYER, "B", partial(single, lambda k: k + 1)),
-    ("step too few: a single row is turned as the one before; count the new one, too",
-     LAYER, "B", partial(single, lambda k: k - 1)),
-    ("step from 0: a single row is turned as the first; add the length of the cache",
-     LAYER, "B", partial(single, lambda k: 0 * k)),
-    ("time from 0 to 1: positions are divided by the last; count rows",
-     ANY, "", lambda k: k / max(k.max(initial=0), 1)),
-    ("share of the length: positions are divided by the length; count rows",
-     ANY, "", lambda k: k / k.shape[-1]),
-    ("backwards: rows are counted from the end; reverse them", ANY, "", lambda k: k[..., ::-1]),
+    (
+        "batch for sequence: rows are counted along the batch; write `x.size(1)` for `x.size(0)`",
+        LAYER,
+        "1",
+        partial(along, 0),
+    ),
+    (
+        "heads for sequence: rows are counted along the heads; move the sequence behind them",
+        LAYER,
+        "",
+        partial(along, -2),
+    ),
+    (
+        "offset that sticks: positions are counted from 0 in each call; use those that are given",
+        ANY,
+        "B",
+        partial(along, -1),
+    ),
+    (
+        "no positions: all rows are the first; use the positions that are given",
+        ANY,
+        "",
+        lambda k: 0 * k,
+    ),
+    (
+        "row for rows: one row is taken for all; write `pe[:, :n]` for `pe[:, n]`",
+        TABLE,
+        "",
+        lambda k: 0 * k + k.shape[-1],
+    ),
+    (
+        "last for all: the last row is taken for all; take a row for each position",
+        ANY,
+        "",
+        lambda k: 0 * k + k.max(initial=0),
+    ),
+    (
+        "first text for all: the first sequence's positions are all rows'; don't index them",
+        LAYER,
+        "",
+        lambda k: k[:1] + 0 * k if k.ndim > 1 else k,
+    ),
+    (
+        "one too many: positions are one too large; count from 0",
+        ANY,
+        "",
+        lambda k: k + 1,
+    ),
+    (
+        "one too few: positions are one too small; count from 0",
+        ANY,
+        "",
+        lambda k: k - 1,
+    ),
+    (
+        "step too many: a single row is turned as the next; count what is in the cache",
+        LAYER,
+        "B",
+        partial(single, lambda k: k + 1),
+    ),
+    (
+        "step too few: a single row is turned as the one before; count the new one, too",
+        LAYER,
+        "B",
+        partial(single, lambda k: k - 1),
+    ),
+    (
+        "step from 0: a single row is turned as the first; add the length of the cache",
+        LAYER,
+        "B",
+        partial(single, lambda k: 0 * k),
+    ),
+    (
+        "time from 0 to 1: positions are divided by the last; count rows",
+        ANY,
+        "",
+        lambda k: k / max(k.max(initial=0), 1),
+    ),
+    (
+        "share of the length: positions are divided by the length; count rows",
+        ANY,
+        "",
+        lambda k: k / k.shape[-1],
+    ),
+    (
+        "backwards: rows are counted from the end; reverse them",
+        ANY,
+        "",
+        lambda k: k[..., ::-1],
+    ),
     ("clockwise: all turn the other way; negate the sine", ANY, "", lambda k: -k),
-    ("degrees: angles are in degrees, or turns; leave out π", ANY, "", lambda k: 2 * np.pi * k),
-    ("lost half: two neighbors share a position; add up all of a position",
-     ANY, "D", lambda k: k // 2),
-]  # fmt: skip
+    (
+        "degrees: angles are in degrees, or turns; leave out π",
+        ANY,
+        "",
+        lambda k: 2 * np.pi * k,
+    ),
+    (
+        "lost half: two neighbors share a position; add up all of a position",
+        ANY,
+        "D",
+        lambda k: k // 2,
+    ),
+]
 for _n in LENGTHS:
     _cure = "make the table longer, or compute the angles"
     POSITIONS += [
-        (f"wrap at {_n}: positions begin again there; {_cure}", ANY, "", partial(wrapped, _n)),
-        (f"end at {_n}: positions stay there; {_cure}", ANY, "", partial(np.minimum, _n - 1)),
-    ]  # fmt: skip
+        (
+            f"wrap at {_n}: positions begin again there; {_cure}",
+            ANY,
+            "",
+            partial(wrapped, _n),
+        ),
+        (
+            f"end at {_n}: positions stay there; {_cure}",
+            ANY,
+            "",
+            partial(np.minimum, _n - 1),
+        ),
+    ]
 for _n in TIMES:
     _cure = "scale once, and alike in all paths"
     _scale = partial(np.multiply, _n)
     POSITIONS += [
         (f"times {_n:g}: so are all positions; {_cure}", ANY, "", _scale),
-        (f"step times {_n:g}: so is a single row's position; {_cure}",
-         LAYER, "", partial(single, _scale)),
-    ]  # fmt: skip
+        (
+            f"step times {_n:g}: so is a single row's position; {_cure}",
+            LAYER,
+            "",
+            partial(single, _scale),
+        ),
+    ]
 CAST = "compute positions and angles in float32, and cast sine and cosine last"
 for _name, _digits in HALVES.items():
     POSITIONS += [
-        (f"{_is} in {_name}: that doesn't have them all; {CAST}", _kinds, _number,
-         partial(rounded, _digits))
+        (
+            f"{_is} in {_name}: that doesn't have them all; {CAST}",
+            _kinds,
+            _number,
+            partial(rounded, _digits),
+        )
         for _is, _kinds, _number in (("rows", TABLE, "8"), ("positions", ROTARY, "A"))
-    ]  # fmt: skip
+    ]
 
+# As above, with the right frequencies, their powers and the base.
 # Wrong frequencies, of the right ones, w; p is 2i/d for each pair, and base a number
 FREQUENCIES: list[tuple[str, str, str, Callable[[Floats, Floats, float], Floats]]] = [
-    ("all ones: all pairs have the same frequency, an exponent is an integer; divide by `/`",
-     ANY, "3", lambda w, p, base: base ** (0 * p)),
-    ("slipped parenthesis: the base changes with the width; write `/ (d // 2)` for `/ d // 2`",
-     ANY, "4", lambda w, p, base: np.exp(-2.0 * np.arange(len(p)))),
-    ("minus sign: frequencies rise from pair to pair; divide by the power",
-     ANY, "10", lambda w, p, base: base**p),
-    ("swapped power: base and exponent are swapped; write `base ** exponent`",
-     ANY, "10", lambda w, p, base: p ** (1 / base)),
-    ("frequencies reversed: they rise from pair to pair; reverse them",
-     ANY, "", lambda w, p, base: w[::-1]),
-    ("lost setting: the base is 10000, the default; pass it on, the same in each call",
-     ANY, "E", lambda w, p, base: 10_000.0**-p),
-    ("half the exponent: it is i/d for 2i/d; divide by half the width",
-     ANY, "", lambda w, p, base: base ** (-p / 2)),
-    ("twice the exponent: it is 4i/d for 2i/d; double i once",
-     ANY, "2", lambda w, p, base: base ** (-2 * p)),
-    ("one pair late: the exponent begins at the second pair; count pairs from 0",
-     ANY, "", lambda w, p, base: base ** -(p + 1 / len(p))),
-    ("odd numbers: the exponent takes odd dimensions; count from 0 in steps of 2",
-     ANY, "", lambda w, p, base: base ** -(p + 0.5 / len(p))),
-    ("last pair at the base: i is divided by d/2 - 1; divide it by d/2",
-     ANY, "", lambda w, p, base: base ** (-p * len(p) / max(len(p) - 1, 1))),
-    *((f"frequencies in {name}: they are rounded; {CAST}",
-       ANY, "A", lambda w, p, base, digits=digits: rounded(digits, w))
-      for name, digits in HALVES.items()),
-]  # fmt: skip
+    (
+        "all ones: all pairs have the same frequency, an exponent is an integer; divide by `/`",
+        ANY,
+        "3",
+        lambda w, p, base: base ** (0 * p),
+    ),
+    (
+        "slipped parenthesis: the base changes with the width; write `/ (d // 2)` for `/ d // 2`",
+        ANY,
+        "4",
+        lambda w, p, base: np.exp(-2.0 * np.arange(len(p))),
+    ),
+    (
+        "minus sign: frequencies rise from pair to pair; divide by the power",
+        ANY,
+        "10",
+        lambda w, p, base: base**p,
+    ),
+    (
+        "swapped power: base and exponent are swapped; write `base ** exponent`",
+        ANY,
+        "10",
+        lambda w, p, base: p ** (1 / base),
+    ),
+    (
+        "frequencies reversed: they rise from pair to pair; reverse them",
+        ANY,
+        "",
+        lambda w, p, base: w[::-1],
+    ),
+    (
+        "lost setting: the base is 10000, the default; pass it on, the same in each call",
+        ANY,
+        "E",
+        lambda w, p, base: 10_000.0**-p,
+    ),
+    (
+        "half the exponent: it is i/d for 2i/d; divide by half the width",
+        ANY,
+        "",
+        lambda w, p, base: base ** (-p / 2),
+    ),
+    (
+        "twice the exponent: it is 4i/d for 2i/d; double i once",
+        ANY,
+        "2",
+        lambda w, p, base: base ** (-2 * p),
+    ),
+    (
+        "one pair late: the exponent begins at the second pair; count pairs from 0",
+        ANY,
+        "",
+        lambda w, p, base: base ** -(p + 1 / len(p)),
+    ),
+    (
+        "odd numbers: the exponent takes odd dimensions; count from 0 in steps of 2",
+        ANY,
+        "",
+        lambda w, p, base: base ** -(p + 0.5 / len(p)),
+    ),
+    (
+        "last pair at the base: i is divided by d/2 - 1; divide it by d/2",
+        ANY,
+        "",
+        lambda w, p, base: base ** (-p * len(p) / max(len(p) - 1, 1)),
+    ),
+    *(
+        (
+            f"frequencies in {name}: they are rounded; {CAST}",
+            ANY,
+            "A",
+            lambda w, p, base, digits=digits: rounded(digits, w),
+        )
+        for name, digits in HALVES.items()
+    ),
+]
 
 
 def with_positions(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
@@ -178,6 +321,7 @@ def with_positions(change: Any, right: Reference, x: Floats, k: Floats) -> Float
 def with_frequencies(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
     """Encode at wrong frequencies."""
     pairs = len(right.frequencies)
+    # (pairs,)
     omega = change(right.frequencies, np.arange(pairs) / pairs, right.convention.base)
     return replace(right, frequencies=omega)(x, k)
 
@@ -190,12 +334,14 @@ def with_factor(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
 def by_dimension(first: float, right: Reference, x: Floats, k: Floats) -> Floats:
     """Take the dimension's number for the pair's, times a number, in the cosine, too."""
     pairs, base = len(right.frequencies), right.convention.base
+    # Dimension 2i has the sine of pair i, dimension 2i + 1 its cosine.
     sine, cosine = (first * (2 * np.arange(pairs) + n) / (2 * pairs) for n in (0, 1))
     return right.encode(x, k[..., None] * base**-sine, k[..., None] * base**-cosine)
 
 
 def by_rows(right: Reference, x: Floats, k: Floats) -> Floats:
     """Take sines in even rows, and cosines in odd ones."""
+    # A quarter turn makes a sine of a cosine, and a cosine of a sine.
     angles = right.angles(k) + np.pi / 2 * (k[..., None] % 2)
     return right.encode(x, angles, angles - np.pi / 2)
 
@@ -208,6 +354,7 @@ def in_angles(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
 def laid_out(right: Reference, x: Floats, k: Floats) -> Floats:
     """Turn halves by the angles of neighbors, or neighbors by those of halves."""
     angles, pairs = right.angles(k), np.arange(len(right.frequencies))
+    # Dimension j of a head gets the angle of pair j // 2, or j modulo the number of pairs.
     one, two = pairs // 2, (len(pairs) + pairs) // 2
     if right.convention.layout == "neighbors":
         one, two = 2 * pairs % len(pairs), (2 * pairs + 1) % len(pairs)
@@ -230,6 +377,7 @@ def single_other(right: Reference, x: Floats, k: Floats) -> Floats:
 
 def first_alone(right: Reference, x: Floats, k: Floats) -> Floats:
     """In a batch of single rows, encode the first; the others are zero."""
+    # (batch, …): all sequences but the first
     others = along(0, x) > 0
     return np.where(others & (x.shape[-2] == 1), 0, right(x, k))
 
@@ -244,59 +392,160 @@ def beyond(length: int, right: Reference, x: Floats, k: Floats) -> Floats:
     return right(x, k) * (k < length)[..., None]
 
 
+# Whatever isn't a change of positions or frequencies alone.
 ELEMENTWISE = "multiply positions and frequencies elementwise, in float32"
 OTHERS: list[tuple[str, str, str, Make]] = [
-    ("dimension for pair: the exponent counts dimensions; write `2 * (i // 2)` for `2 * i`",
-     ANY, "2", partial(by_dimension, 2)),
-    ("own exponent: the cosine has an exponent of its own; write `2 * (i // 2)` for `i`",
-     ANY, "9", partial(by_dimension, 1)),
-    ("sum thrown away: nothing is added; assign it, `x = x + pe`",
-     "module", "5", lambda right, x, k: x),
-    ("rows for columns: sines are taken by rows; write `pe[:, 0::2]` for `pe[0::2]`",
-     TABLE, "11", by_rows),
-    *((f"angles in {name}: they are rounded; {CAST}", ANY, "A", partial(
-        in_angles, lambda right, k, digits=digits: rounded(digits, k * right.frequencies)))
-      for name, digits in HALVES.items()),
-    (f"product in bfloat16: angles are a product of matrices; {ELEMENTWISE}", ANY, "A", partial(
-        in_angles, lambda right, k: rounded(8, rounded(8, k) * rounded(8, right.frequencies)))),
-    (f"product in TF32: angles are a product of matrices; {ELEMENTWISE}", ANY, "A", partial(
-        in_angles, lambda right, k: rounded(11, k) * rounded(11, right.frequencies))),
-    ("mixed layouts: a single row is turned in the other layout; pair alike in both paths",
-     ROTARY, "C", single_other),
-    ("attention factor: it is missing; multiply cosine and sine by it",
-     ROTARY, "F", partial(with_factor, lambda factor, width: 1)),
-    ("attention factor squared: it is applied twice; apply it once",
-     ROTARY, "F", partial(with_factor, lambda factor, width: factor**2)),
-    *((f"rows times {name}: they are added so; add them as they are", TABLE, "", partial(
-        with_factor, lambda factor, width, power=power: width**power))
-      for name, power in {"1/d": -1.0, "1/√d": -0.5, "√d": 0.5, "d": 1.0}.items()),
-    ("rows twice: they are added twice; add them once", TABLE, "", partial(
-        with_factor, lambda factor, width: 2 * factor)),
-    ("first alone: of single rows in a batch, the first alone is turned; mind the sequence's axis",
-     LAYER, "", first_alone),
-    ("laid out for the other: angles don't fit the pairs; `cat` them for halves, "
-     "`repeat_interleave` them for neighbors", ROTARY, "", laid_out),
-    ("neighbors for halves: other dimensions are paired; permute the weights, or pair halves",
-     ROTARY, "", partial(paired, 1)),
-    ("within the part: pairs are those of a head that ends with the part; pair i with i + d/2",
-     ROTARY, "", partial(paired, 2)),
-    ("across the head: the part that turns is paired with the rest; split it off first",
-     ROTARY, "", partial(paired, 0)),
-    ("two minus signs: both dimensions of a pair subtract; write b·cos + a·sin",
-     ROTARY, "", partial(signs, 1, -1)),
-    ("two plus signs: both dimensions of a pair add; write a·cos - b·sin",
-     ROTARY, "", partial(signs, -1, 1)),
-    *((f"past the end of {n}: rows are zero, read out of bounds; make the table longer", ANY, "",
-       partial(beyond, n)) for n in LENGTHS),
-]  # fmt: skip
+    (
+        "dimension for pair: the exponent counts dimensions; write `2 * (i // 2)` for `2 * i`",
+        ANY,
+        "2",
+        partial(by_dimension, 2),
+    ),
+    (
+        "own exponent: the cosine has an exponent of its own; write `2 * (i // 2)` for `i`",
+        ANY,
+        "9",
+        partial(by_dimension, 1),
+    ),
+    (
+        "sum thrown away: nothing is added; assign it, `x = x + pe`",
+        "module",
+        "5",
+        lambda right, x, k: x,
+    ),
+    (
+        "rows for columns: sines are taken by rows; write `pe[:, 0::2]` for `pe[0::2]`",
+        TABLE,
+        "11",
+        by_rows,
+    ),
+    *(
+        (
+            f"angles in {name}: they are rounded; {CAST}",
+            ANY,
+            "A",
+            partial(
+                in_angles,
+                lambda right, k, digits=digits: rounded(digits, k * right.frequencies),
+            ),
+        )
+        for name, digits in HALVES.items()
+    ),
+    (
+        f"product in bfloat16: angles are a product of matrices; {ELEMENTWISE}",
+        ANY,
+        "A",
+        partial(
+            in_angles,
+            lambda right, k: rounded(8, rounded(8, k) * rounded(8, right.frequencies)),
+        ),
+    ),
+    (
+        f"product in TF32: angles are a product of matrices; {ELEMENTWISE}",
+        ANY,
+        "A",
+        partial(
+            in_angles, lambda right, k: rounded(11, k) * rounded(11, right.frequencies)
+        ),
+    ),
+    (
+        "mixed layouts: a single row is turned in the other layout; pair alike in both paths",
+        ROTARY,
+        "C",
+        single_other,
+    ),
+    (
+        "attention factor: it is missing; multiply cosine and sine by it",
+        ROTARY,
+        "F",
+        partial(with_factor, lambda factor, width: 1),
+    ),
+    (
+        "attention factor squared: it is applied twice; apply it once",
+        ROTARY,
+        "F",
+        partial(with_factor, lambda factor, width: factor**2),
+    ),
+    *(
+        (
+            f"rows times {name}: they are added so; add them as they are",
+            TABLE,
+            "",
+            partial(with_factor, lambda factor, width, power=power: width**power),
+        )
+        for name, power in {"1/d": -1.0, "1/√d": -0.5, "√d": 0.5, "d": 1.0}.items()
+    ),
+    (
+        "rows twice: they are added twice; add them once",
+        TABLE,
+        "",
+        partial(with_factor, lambda factor, width: 2 * factor),
+    ),
+    (
+        "first alone: of single rows in a batch, the first alone is turned; mind the axes",
+        LAYER,
+        "",
+        first_alone,
+    ),
+    (
+        "laid out for the other: angles don't fit the pairs; `cat` them for halves, "
+        "`repeat_interleave` them for neighbors",
+        ROTARY,
+        "",
+        laid_out,
+    ),
+    (
+        "neighbors for halves: other dimensions are paired; permute the weights, or pair halves",
+        ROTARY,
+        "",
+        partial(paired, 1),
+    ),
+    (
+        "within the part: pairs are those of a head that ends with the part; pair i with i + d/2",
+        ROTARY,
+        "",
+        partial(paired, 2),
+    ),
+    (
+        "across the head: the part that turns is paired with the rest; split it off first",
+        ROTARY,
+        "",
+        partial(paired, 0),
+    ),
+    (
+        "two minus signs: both dimensions of a pair subtract; write b·cos + a·sin",
+        ROTARY,
+        "",
+        partial(signs, 1, -1),
+    ),
+    (
+        "two plus signs: both dimensions of a pair add; write a·cos - b·sin",
+        ROTARY,
+        "",
+        partial(signs, -1, 1),
+    ),
+    *(
+        (
+            f"past the end of {n}: rows are zero, read out of bounds; make the table longer",
+            ANY,
+            "",
+            partial(beyond, n),
+        )
+        for n in LENGTHS
+    ),
+]
 
 FAULTS = [
-    *(Fault(says, kinds, number, partial(with_positions, change))
-      for says, kinds, number, change in POSITIONS),
-    *(Fault(says, kinds, number, partial(with_frequencies, change))
-      for says, kinds, number, change in FREQUENCIES),
+    *(
+        Fault(says, kinds, number, partial(with_positions, change))
+        for says, kinds, number, change in POSITIONS
+    ),
+    *(
+        Fault(says, kinds, number, partial(with_frequencies, change))
+        for says, kinds, number, change in FREQUENCIES
+    ),
     *(Fault(says, kinds, number, make) for says, kinds, number, make in OTHERS),
-]  # fmt: skip
+]
 """All known faults of tables, layers and rotations."""
 
 MUSEUM = {fault.name: fault for fault in FAULTS if fault.number}

@@ -53,10 +53,12 @@ class Reference:
         self, x: Floats, angles: Floats, seconds: Floats | None = None
     ) -> Floats:
         """Add sines and cosines, or turn; `seconds` are the second dimensions' angles, if other."""
+        # x: (..., seq_len, width), angles: (..., seq_len, pairs)
         seconds = angles if seconds is None else seconds
         one, two = self.pairs
         out = self.carried * x
         if self.convention.rotary:
+            # (a, b) turns by the angle, counterclockwise.
             a, b = x[..., one], x[..., two]
             out[..., one] = self.factor * (a * np.cos(angles) - b * np.sin(angles))
             out[..., two] = self.factor * (b * np.cos(seconds) + a * np.sin(seconds))
@@ -74,6 +76,7 @@ class Reference:
         """
         tau = self.factor * rounding(self.angles(positions), self.frequencies, unit)
         one, two = self.pairs
+        # What doesn't turn, or is only added to, is rounded, too.
         size = np.abs(self.carried * x)
         out = 4 * unit * np.where(x == 0, 0, size + self.factor)
         if self.convention.rotary:
@@ -92,5 +95,6 @@ def reference_for(convention: Convention, d_model: int) -> Reference:
 def spread(x: Floats, positions: Floats) -> Floats:
     """Repeat positions, of shape (seq_len,) or (batch, seq_len), for each row of x."""
     if positions.ndim == 2:
+        # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
         positions = positions.reshape(len(positions), *[1] * (x.ndim - 3), -1)
     return np.broadcast_to(positions, x.shape[:-1]).astype(np.float64)

@@ -22,11 +22,14 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from posenc.checks import laws  # noqa: F401 - it registers the battery
 from posenc.checks.biases import Bias
+from posenc.checks.builders import Builder
 from posenc.checks.decoders import Decoder
 from posenc.checks.reports import Report, Row
-from posenc.checks.subjects import POSITIONS, TAGS
+from posenc.checks.subjects import POSITIONS, TAGS, values
 from posenc.checks.trials import KINDS, LAWS, Law, Raised, choose, judge_all, laws_of
 from posenc.checks.turning import Layer, Rotation, Table
 from posenc.conventions import KNOWN, Convention
@@ -48,16 +51,18 @@ __all__ = [
 ]
 __all__ += [
     "Row",
+    "axis_of",
     "check",
     "check_bias",
     "check_decoder",
     "check_module",
+    "check_positions",
     "check_rotary",
 ]
 __all__ += ["check_table", "kind_of", "laws_of", "parametrize_with_checks"]
 
 CLASSES: dict[str, Any] = dict(
-    zip(KINDS, (Table, Layer, Rotation, Bias, Decoder), strict=True)
+    zip(KINDS, (Table, Layer, Rotation, Bias, Decoder, Builder), strict=True)
 )
 
 
@@ -68,6 +73,7 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
     """
     name = kind or kind_of(subject)
     names = options.pop("laws", None)
+    # Arguments are checked before anything is called.
     choose(name, names)  # raises if there is no such kind or law
     try:
         probe = CLASSES[name](subject, **options)
@@ -212,6 +218,54 @@ def check_decoder(
     return check(full, "decoder", step=step, **options)
 
 
+def check_positions(
+    build: Callable[[Any], Any], expected: str, **options: Any
+) -> Report:
+    """Check a function that builds position ids.
+
+    Parameters
+    ----------
+    build : callable
+        ``build(given)`` returns whole numbers.
+    expected : {"left padding", "packing", "images"}
+        What it is given, and returns: a mask, 0 for padding, and ids of its shape; segments, which
+        text each token belongs to, and ids of that shape; or the numbers of frames, rows and
+        columns of patches, and frame, row and column of each, shape (patches, 3) or (3, patches).
+    library : module or str, optional
+        As for `check_rotary`.
+    """
+    return check(build, "positions", expected=expected, **options)
+
+
+def axis_of(
+    encode: Callable[[int, int, int], Any], axis: int
+) -> Callable[[int, int], Any]:
+    """Return what a table of two coordinates has for one of them, to check with `check_table`.
+
+    Parameters
+    ----------
+    encode : callable
+        ``encode(height, width, d_model)`` returns a table of shape (height * width, d_model), row
+        by row, or (height, width, d_model). One half of the columns is for each coordinate.
+    axis : {0, 1}
+        Along the height, or along the width.
+    """
+
+    def along(seq_len: int, d_model: int) -> Any:
+        # Two sizes that differ, or a swap of the two would be invisible.
+        size = (seq_len, 2) if axis == 0 else (2, seq_len)
+        table = values(encode(*size, 2 * d_model)).reshape(*size, 2 * d_model)
+        table = table if axis == 0 else table.swapaxes(0, 1)
+        halves = np.split(table, 2, axis=2)
+        # This axis has the half that doesn't change along the other one.
+        own = [half for half in halves if np.array_equal(half[:, 0], half[:, 1])]
+        if not own:
+            raise ValueError("no half of the columns is for this coordinate alone")
+        return own[0][:, 0]
+
+    return along
+
+
 def name_of(subject: Any) -> str:
     """Return the name of a function, a class, or a layer's class."""
     return str(getattr(subject, "__qualname__", type(subject).__name__))
@@ -230,6 +284,7 @@ def kind_of(subject: Any) -> str:
     parameters = [
         *inspect.signature(owner.forward if is_module else subject).parameters.values()
     ]
+    # Those that can be given by position.
     ordered = [each for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
     second = ordered[2:3] if is_module else ordered[1:2]
     places = bool(second) and second[0].name in POSITIONS
@@ -266,6 +321,7 @@ def parametrize_with_checks(
 
     parameters = []
     for subject in subjects:
+        # One report for all laws of a subject, made by the first test that runs.
         report = cache(
             lambda one=subject: check(one, kind, **options).expecting(expect or {})
         )

@@ -41,6 +41,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def report_on(target: str, given: argparse.Namespace) -> Report:
     """Check one target."""
+    # Those options that the shell can give.
     names = ("base", "expected", "laws", "tags", "library")
     options: dict[str, Any] = {name: getattr(given, name) for name in names}
     options = {name: value for name, value in options.items() if value is not None}
@@ -62,6 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     for target in given.targets:
         try:
             report = report_on(target, given)
+            # A plain call that raises: nothing could be checked.
             first = report.rows[0]
             trouble = f"{first.measured}\n{first.trace}" if first.trace else ""
         except (

@@ -43,12 +43,14 @@ class Bias(Subject):
         )
         if bias.ndim not in (2, 3) or bias.shape[-2:] != (seq_len, seq_len):
             raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}")
+        # (heads, query, key)
         bias = bias.reshape(-1, seq_len, seq_len)
         return floats(np.tril(bias) if self.causal else bias)
 
     def explain(self, trials: Sequence[Trial]) -> str:
         """Run the known faults of ALiBi, with its slopes, and with the measured ones."""
         given, said = self.square(), []
+        # Key minus query.
         offsets = np.arange(LENGTH) - np.arange(LENGTH)[:, None]
         for slopes in (
             alibi_slopes(len(given))[:, None, None],
@@ -137,6 +139,7 @@ def in_buckets(bias: Bias) -> Trial:
     buckets = t5_buckets(offsets[seen], bidirectional=not bias.causal)
     entries = bias.square(LONG)[:, seen]
     numbers, first, groups = np.unique(buckets, return_index=True, return_inverse=True)
+    # (heads, buckets): the first entry of each
     levels = entries[:, first]
     same = np.flatnonzero((np.diff(levels, axis=1) == 0).all(axis=0))
     if len(same) > len(numbers) // 2:
@@ -183,6 +186,7 @@ def penalty(bias: Bias) -> Iterator[Trial]:
     """Look at the signs, and at the last query."""
     main = bias.square()
     yield alike("a bonus", np.maximum(main, 0), 0 * main)
+    # The last query sees all keys, from far to near.
     falls = np.minimum(np.diff(main[:, -1:], axis=2), 0)
     yield alike("from key to key of the last query", falls, 0 * falls)
     for head in np.flatnonzero(np.ptp(main[:, -1], axis=1) == 0):

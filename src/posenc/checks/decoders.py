@@ -47,6 +47,7 @@ class Decoder(Subject):
         self.step, self.relative = step, relative
         self.length = check_int("length", length, minimum=12)
         most = check_int("vocabulary", vocabulary, minimum=3) - 1
+        # Token 0 is padding.
         drawn = np.random.default_rng(SEED).integers(1, most + 1, (TEXTS, length))
         drawn[:, 1] = 1 + drawn[:, 0] % most  # the first two always differ
         self.tokens: Any = drawn
@@ -68,6 +69,7 @@ class Decoder(Subject):
         if needed and not argument(call, NAMES[needed]):
             raise Skip(f"no argument for {needed}")
         cache, scores = None, []
+        # Chunks of (batch, seq_len); a text that is read whole is one chunk.
         for part in np.split(np.arange(tokens.shape[1]), np.cumsum(lengths or [])):
             if not len(part):
                 continue
@@ -80,6 +82,7 @@ class Decoder(Subject):
                 for name, x in named.items()
                 if name
             }
+            # Each argument is cut like the tokens.
             texts = self.library.array(tokens[:, part], "int64")
             made = user(call, texts, *([] if lengths is None else [cache]), **named)
             if lengths is not None:
@@ -105,6 +108,7 @@ class Decoder(Subject):
     def texts(self) -> dict[str, tuple[Any, Floats, dict[str, Any]]]:
         """Tokens, the scores that they should have, and arguments of the code."""
         whole, padded, scores = self.whole, 0 * self.tokens, 0 * self.whole
+        # Row by row, a text is moved to the right, and its end is lost.
         for row, cut in enumerate((0, 3, self.length // 2, 1, 4)):
             padded[row, cut:] = self.tokens[row, : self.length - cut]
             scores[row, cut:] = whole[row, : self.length - cut]
@@ -114,6 +118,7 @@ class Decoder(Subject):
             np.hstack([each[:, :cut], each[::-1, : self.length - cut]])
             for each in (self.tokens, whole)
         ]
+        # 0 for the first text, 1 for the second
         late = (self.positions >= cut).astype(np.int64)
         last = self.tokens.copy()
         last[:, -1] = 1 + last[:, -1] % (last.max() - 1)
@@ -179,6 +184,7 @@ class Decoder(Subject):
     def faults(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield known faults, and the arguments by which a whole text gives the same."""
         k, sizes = self.positions, (*CHUNKS, self.length - sum(CHUNKS))
+        # For each token: where its chunk begins, and how long that is.
         begin, size = np.repeat(np.cumsum((0, *CHUNKS)), sizes), np.repeat(sizes, sizes)
         places = {
             "each step begins at position 0: the cache's length is ignored": 0 * k,
@@ -215,6 +221,7 @@ def batch(decoder: Decoder) -> Iterator[Trial]:
 @law("order", "decoder", "swapping two tokens changes the scores after them", BOUND)
 def order(decoder: Decoder) -> Iterator[Trial]:
     """Swap the first two tokens."""
+    # The first two tokens differ in each text.
     swapped = decoder.tokens[:, [1, 0, *range(2, decoder.length)]]
     trial = decoder.trial("swapped", decoder.read(swapped)[:, 2:], decoder.whole[:, 2:])
     if trial.worst() <= 1:

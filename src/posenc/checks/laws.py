@@ -48,6 +48,7 @@ UNFILLED = (
 
 def positions_near(limit: int) -> list[int]:
     """Return positions to test below a limit: first, last, and near the usual lengths of tables."""
+    # Tables end, and half types lose whole numbers, at powers of two.
     powers = [2**n + more for n in range(9, 21) for more in (-1, 0, 1)]
     near = {
         *range(16),
@@ -75,6 +76,7 @@ def some(subject: Any) -> tuple[Any, range]:
 @law("shape", TURNING, "the shape is the requested one, and all entries are finite")
 def shape(subject: Any) -> Iterable[Trial]:
     """Call with and without a batch, and heads."""
+    # (seq_len, width), (batch, seq_len, width), (batch, heads, seq_len, width)
     for lead in ((), (2,), (2, 3)):
         subject.call(subject.draw(lead, 5), range(5))
     return ()
@@ -98,6 +100,7 @@ def repeat(subject: Any) -> Iterator[Trial]:
             user(direct, len(where), x.shape[-1]) if direct else subject.raw(x, places)
         )
 
+    # A copy is kept: what the code returned may change under us.
     first = once(given)
     kept = floats(first).copy()
     second = floats(once(given))
@@ -125,6 +128,7 @@ def norm(subject: Any) -> Iterator[Trial]:
     for width in subject.widths:
         x, out = subject.called(width)
         meant = subject.reference(width)(x, np.arange(subject.rows) + 0.0)
+        # An error of 2u in sine and cosine changes sin² + cos² by up to 4√2·u, and x by as much.
         squares = (meant**2).sum(axis=-1)
         bounds = 12 * subject.unit * squares
         yield Trial(f"width {width}", (out**2).sum(axis=-1), squares, bounds, ("row",))
@@ -145,6 +149,7 @@ def offset(subject: Any) -> Iterator[Trial]:
     one, two = (
         subject.reference(x.shape[2]).bound(each, where, subject.unit) for each in x
     )
+    # Each entry of one row is off by its bound, and is multiplied by the other row.
     errors = one @ np.abs(key).T + np.abs(query) @ two.T
     products = query @ key.T
     bounds = errors[1:, 1:] + errors[:-1, :-1]
@@ -157,11 +162,13 @@ def offset(subject: Any) -> Iterator[Trial]:
 def unique(subject: Any) -> Iterator[Trial]:
     """Look for rows that are equal when rounded."""
     count = subject.at_most(subject.length)
+    # The same x in all rows, so that positions alone tell them apart.
     x = np.repeat(subject.draw((), 1), count, axis=-2)
     out = subject.call(x, range(count)).reshape(-1, count, x.shape[-1])[0]
     _, first, groups = np.unique(
         np.round(out, 6), axis=0, return_index=True, return_inverse=True
     )
+    # The first row with the same rounded entries.
     earlier = first[groups.ravel()]
     for later in np.flatnonzero(earlier != np.arange(count))[:1]:
         raise Broken(f"rows {earlier[later]} and {later} are equal")
@@ -256,6 +263,7 @@ def fractions(subject: Any) -> Iterator[Trial]:
         out, cut = (subject.call(x, k) for k in (FRACTIONS, FRACTIONS.astype(int)))
     except (Raised, TypeError):
         raise Skip("positions are whole numbers: others are refused") from None
+    # Code that indexes a table cuts the rest off; that is its right.
     if np.array_equal(out, cut):
         raise Skip("positions are whole numbers: the rest is cut off")
     yield subject.compare(x, FRACTIONS, "positions 0.5, 1.25, 7.75")
@@ -265,6 +273,7 @@ def fractions(subject: Any) -> Iterator[Trial]:
 def far(subject: Any) -> Iterator[Trial]:
     """Try distant rows one by one, or a long table; a layer may refuse them."""
     known = subject.convention
+    # An error in the base grows with the position, and would look like one of the code.
     if known and subject.base is None and float(f"{known.base:.3g}") != known.base:
         raise Skip(f"base {known.base:.10g} is measured, to few digits: pass base=")
     positions = positions_near(subject.limit)
@@ -288,6 +297,7 @@ def axes(subject: Any) -> Iterator[Trial]:
         raise Skip("one coordinate; for several, pass axes=")
     width, x = subject.widths[0], subject.draw((), 12)
     right = subject.reference(width)
+    # (rows, axes)
     drawn = np.random.default_rng(SEED).integers(1, subject.rows, (12, subject.axes))
     out, turned = subject.at_coordinates(x, drawn), x
     for axis, only in enumerate(np.eye(subject.axes, dtype=int)):
@@ -314,6 +324,7 @@ def axes(subject: Any) -> Iterator[Trial]:
     if len(subject.owners):
         omega = right.frequencies * (subject.owners == np.arange(subject.axes)[:, None])
     if np.ndim(omega) == 2:
+        # (rows, axes) @ (axes, pairs): the angles of all axes add up.
         meant = right.encode(x, drawn @ omega)
         yield Trial("pairs of each axis", out, meant, bounds, ("row", "dimension"))
 
@@ -326,6 +337,7 @@ def masked(subject: Any) -> Iterator[Trial]:
     """Put NaN into one row, and infinity into another."""
     x, where = some(subject)
     before = subject.call(x, where)
+    # Padding may hold anything.
     x[0, -1], x[1, 0] = math.nan, math.inf
     with np.errstate(invalid="ignore"):
         after = subject.call(x, where)
@@ -359,6 +371,7 @@ def strided(subject: Any) -> Iterator[Trial]:
     """Pass every second row, and a transposed array."""
     if subject.library.name not in ("numpy", "torch") or subject.normed:
         raise Skip("arrays without strides, or a norm that follows")
+    # Views whose rows aren't next to each other in memory.
     wide = subject.library.array(subject.draw((12,), 12).repeat(2, axis=-1))
     wide = wide[..., : subject.widths[0]]
     for name, view in (
@@ -400,7 +413,9 @@ def in_half(
 ) -> Trial:
     """Compare in a half type, or where products are rounded to one."""
     x = subject.draw((1,), len(where))
+    # x in the half type: its rounding isn't the code's.
     exact = floats(subject.library.array(x, dtype or name))
+    # A norm rounds twice more.
     unit = UNITS[name] * (3 if subject.normed else 1)
     how = {"unit": unit, "module": module}
     trial: Trial = subject.compare(exact, where, name, dtype or name, **how)
@@ -460,6 +475,7 @@ def rounded_products() -> Any:
     def rounded(x: Any) -> Any:
         if getattr(x, "dtype", None) != torch.float32:
             return x
+        # x = fraction · 2^exponent, from which 11 binary digits are kept
         fraction, exponent = torch.frexp(x)
         return torch.ldexp(torch.round(fraction * 2**11), exponent - 11)
 
@@ -536,6 +552,7 @@ def state(subject: Any) -> Iterator[Trial]:
     torch, other, file = torch_of(subject), a_copy(subject), io.BytesIO()
     user(torch.save, subject.module.state_dict(), file)
     file.seek(0)
+    # Whatever isn't in the state would survive, and hide that it is missing.
     for tensor in other.state_dict().values():
         tensor.zero_()
     user(other.load_state_dict, torch.load(file, weights_only=True))
@@ -599,6 +616,7 @@ def device(subject: Any) -> Iterable[Trial]:
 def compiles(subject: Any) -> Iterator[Trial]:
     """Compile without a backend."""
     torch, (x, where) = torch_of(subject), some(subject)
+    # Graphs of an earlier check would be taken again.
     torch.compiler.reset()
     compiled = torch.compile(subject.module, fullgraph=True, backend="eager")
     with torch.no_grad():

@@ -124,6 +124,7 @@ class Report:
         that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
         reason. A ValueError names a law that wasn't tested, or has no reason.
         """
+        # A file has the expectations of many subjects.
         if not isinstance(reasons, Mapping):
             import tomllib  # not among what a page loads
 
@@ -143,6 +144,7 @@ class Report:
             row = rows[law]
             if row.status in ("failed", "follows"):
                 rows[law] = replace(row, status="expected", note=f"expected: {reason}")
+            # An expectation that outlives its reason would hide the next failure.
             elif row.status == "passed":
                 told = f"it was fixed, so drop the expected failure: {reason}"
                 rows[law] = Row(law, row.asks, "failed", "it passed", cause=told)
@@ -168,6 +170,7 @@ class Report:
     def __repr__(self) -> str:
         """List the laws, for a terminal; those with the same note share a line."""
         lines = [self.headline(), self.compared()]
+        # Laws that are skipped for the same reason share a line.
         for _, group in groupby(
             self.rows, lambda row: (row.status, row.result() or row.law)
         ):
@@ -212,6 +215,7 @@ def linked(cause: str) -> str:
 
 def printable(text: str) -> str:
     """Spell out what the terminal can't show, such as marks on a Windows one."""
+    # A terminal on Windows may have 256 letters.
     encoding = getattr(sys.stdout, "encoding", None) or "utf-8"
     try:
         text.encode(encoding)

@@ -43,6 +43,7 @@ def values(array: Any) -> NDArray[Any]:
     half = type_of(array) == "bfloat16"
     if hasattr(array, "detach"):
         return np.asarray((array.float() if half else array).detach().cpu())
+    # A library may support nothing but DLPack.
     if hasattr(array, "__dlpack__") and not half:
         return np.from_dlpack(array)
     return np.asarray(array).astype(np.float32) if half else np.asarray(array)

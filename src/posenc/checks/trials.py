@@ -83,6 +83,7 @@ class Trial:
     def ratio(self) -> Floats:
         """Return each entry's error in units of its bound; NaN counts as infinite."""
         errors = np.abs(self.given - self.meant)
+        # A bound of 0 asks for equal numbers.
         ratio = errors / np.maximum(self.bounds, 1e-300)
         return np.asarray(np.where(np.isnan(errors), np.inf, ratio))
 
@@ -96,6 +97,7 @@ class Trial:
         if not ratio.size:
             return 0.0, 0.0, self.words
         wrong = ratio > 1
+        # The first entry beyond its bound; or the nearest to it.
         place = int(wrong.argmax() if wrong.any() else ratio.argmax())
         entry = np.unravel_index(place, ratio.shape)
         names = [f"{name} {n}" for name, n in zip(self.axes, entry, strict=False)]
@@ -124,7 +126,7 @@ class Law:
 LAWS: list[Law] = []
 """All laws, in the order in which a report lists them."""
 
-KINDS = ("table", "module", "rotary", "bias", "decoder")
+KINDS = ("table", "module", "rotary", "bias", "decoder", "positions")
 ROOTS = (
     "shape",
     "repeat",
@@ -178,6 +180,7 @@ def judge(subject: Any, law: Law) -> Row:
         trials = [*law.test(subject)]
         if not trials:
             return replace(row, status="passed")
+        # The first call that parts is the simplest.
         failing = [trial for trial in trials if trial.worst() > 1]
         error, bound, note = (failing or [max(trials, key=Trial.worst)])[0].measured()
         row = replace(row, measured=error, bound=bound, note=note)
@@ -203,6 +206,7 @@ def judge_all(subject: Any, names: Iterable[str] | None) -> tuple[Row, ...]:
     rows: list[Row] = []
     for each in choose(subject.kind, names):
         row = judge(subject, each)
+        # What follows from another failure would only hide it.
         roots = [
             other.law
             for other in rows

@@ -111,11 +111,13 @@ class Turning(Subject):
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
         """Draw x, in numbers that float32 has."""
+        # Rounded to float32 once, so that both sides get the very same numbers.
         size = (*lead, seq_len, width or self.widths[0])
         return np.random.default_rng(SEED).normal(size=size).astype("f4").astype("f8")
 
     def places(self, positions: Any) -> Any:
         """Convert positions to the library."""
+        # Tables are indexed by whole numbers; an empty list would become floats.
         whole = np.asarray(positions).dtype.kind in "iu" or not np.size(positions)
         return self.library.array(positions, "int64" if whole else "float32")
 
@@ -123,6 +125,7 @@ class Turning(Subject):
         self, x: Floats, positions: Any, dtype: str = "float32", module: Any = None
     ) -> Floats:
         """Call the code, or a module in its place; return float64 values, of the shape of x."""
+        # x: (..., seq_len, width), positions: (seq_len,) or (batch, seq_len)
         made = self.raw(self.library.array(x, dtype), self.places(positions), module)
         if dtype != "float32" and type_of(made) != dtype:
             cause = "the result isn't cast back to the dtype of the input"
@@ -134,6 +137,7 @@ class Turning(Subject):
 
     def reaches(self, seq_len: int) -> bool:
         """Whether the code takes that many positions, from 0."""
+        # A table has to be built as a whole, a rotation is asked for its last row.
         positions = [seq_len - 1] if self.free else range(seq_len)
         try:
             self.call(self.draw((), len(positions)), positions)
@@ -145,6 +149,7 @@ class Turning(Subject):
 
     def at_most(self, seq_len: int) -> int:
         """Return this length, or the longest usual one below it that the code takes."""
+        # Layers hold tables of some length, which nobody declares.
         shorter = [length for length in LENGTHS if length < seq_len]
         return next(filter(self.reaches, [seq_len, *shorter]), seq_len)
 
@@ -176,6 +181,7 @@ class Turning(Subject):
             x, out = self.called(width)
             right, where = self.reference(width, known), np.arange(self.rows)
             meant = right(x, where)
+            # Least squares: the number that brings the two nearest.
             meant *= (meant * out).sum() / (
                 meant**2
             ).sum()  # a factor is for `values` to tell
@@ -186,6 +192,7 @@ class Turning(Subject):
 
     def candidates(self) -> Iterator[Convention]:
         """Yield known conventions, then those with the measured base, step and direction."""
+        # Known numbers first, since any two frequencies fit some base.
         for template in self.templates():
             yield replace(template, base=self.base or 10_000.0)
         for template in self.templates():
@@ -194,12 +201,15 @@ class Turning(Subject):
     def with_numbers(self, template: Convention) -> Iterator[Convention]:
         """Yield a convention with the base and the step that the slowest and fastest pair tell."""
         width = max(self.widths)
+        # radians per row: (pairs,)
         omega = conv.measure(self.waves(template, width))
+        # The slowest pair makes less than half a turn per row, so its sign is the direction.
         if omega[-1] < 0:
             way = "backwards" if template.rotary else "down"
             omega, template = -omega, replace(template, direction=way)
         power = template.powers(width)
         for step in (template.step, *conv.shortened(omega[0])):
+            # The first frequency is the step, the last one is step · base^-power.
             size = 2 * np.pi / self.rows if isinstance(step, str) else step
             if not 0 < omega[-1] < size:
                 continue
@@ -214,6 +224,7 @@ class Turning(Subject):
         """Return the book's encoding: of the convention, or with the declared frequencies."""
         known = known or self.convention or next(self.candidates())
         right = replace(reference_for(known, width), carried=self.carried)
+        # Coordinates of several axes are equal here, so that their frequencies add up.
         if self.frequencies is None:
             return right
         return replace(right, frequencies=np.atleast_2d(self.frequencies).sum(axis=0))
@@ -238,6 +249,7 @@ class Turning(Subject):
         **how: Any,
     ) -> Trial:
         """Call the code, and compare it with the book's."""
+        # A call can only be compared with what was recognized in the whole sequence.
         if not self.agrees:
             raise Follows("follows from values")
         unit = max(self.unit, how.pop("unit", UNITS[dtype]))
@@ -250,6 +262,7 @@ class Turning(Subject):
     ) -> Trial:
         """Compare a result with the book's."""
         right, where = self.reference(x.shape[-1]), spread(x, np.asarray(positions))
+        # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
         names = (AXES[0], *AXES[2:]) if x.ndim == 3 else AXES[4 - x.ndim :]
         return Trial(
             words, out, right(x, where), right.bound(x, where, unit), names, x, where
@@ -266,6 +279,7 @@ class Turning(Subject):
 
         A fault must give all of them, and the whole sequence, and a batch; in each number type.
         """
+        # Properties have no call that a fault could be run on.
         calls = [trial for trial in trials if trial.x is not None]
         if not calls:
             return ""
@@ -283,6 +297,7 @@ class Turning(Subject):
     def faults_of(self, calls: Sequence[Trial], known: Any) -> dict[str, None]:
         """Return what the faults that give what was measured say, if a convention is right."""
         said: dict[str, None] = {}
+        # What is rounded to bfloat16 in one call is rounded to float16 in another.
         for group in dict.fromkeys(trial.group for trial in calls if trial.worst() > 1):
             tried = [trial for trial in calls if trial.group == group]
             own = [each for each in FAULTS if self.kind in each.kinds.split()]
@@ -299,10 +314,12 @@ class Turning(Subject):
 
         Entries may differ by their bounds, and by a tenth of what is to be explained, at most 1e-4.
         """
+        # How far the two are apart, at most: what a fault has to explain.
         parts = max(
             np.abs(trial.given - trial.meant).max(initial=0) for trial in trials
         )
         for trial in trials:
+            # Some faults divide by zero, as the code that has them does.
             with np.errstate(all="ignore"):
                 right = self.reference(trial.given.shape[-1], known)
                 off = np.abs(make(right, trial.x, trial.positions) - trial.given)
@@ -312,6 +329,7 @@ class Turning(Subject):
 
     def other_numbers(self, trials: Sequence[Trial]) -> str:
         """Say if all is multiplied by a number, or follows a convention that wasn't declared."""
+        # The same subject, as if nothing had been declared.
         other = copy.copy(self)
         other.base = other.declared = other.frequencies = None
         vars(other).pop("convention", None)
@@ -319,6 +337,7 @@ class Turning(Subject):
             return f"these are the numbers of another convention: {other.convention}"
         given = np.concatenate([trial.given.ravel() for trial in trials])
         meant = np.concatenate([trial.meant.ravel() for trial in trials])
+        # Least squares again.
         number = float(given @ meant / (meant @ meant))
         if np.abs(given - number * meant).max() < NEAR < abs(number - 1):
             cure = (
@@ -342,6 +361,7 @@ class Table(Turning):
         if not named:
             self.unit = max(self.unit, UNITS.get(type_of(made), UNIT))
         table = floats(made)
+        # (1, seq_len, width) and (seq_len, 1, width) are usual in layers.
         if table.ndim == 3 and 1 in table.shape[:2]:
             table = table.reshape(-1, table.shape[2])
         if table.shape != (seq_len, width):
@@ -363,6 +383,7 @@ class Table(Turning):
     @cached_property
     def power(self) -> float:
         """The power of the width nearest to the multiplier of all rows: usually 0, -½ or ½."""
+        # Each pair adds 1 to the square of a row; a median, since some rows may be wrong.
         size = (2 * np.median((self.added(self.widths[0]) ** 2).mean(axis=1))) ** 0.5
         return float(
             np.clip(np.round(2 * np.log(size + 1e-9) / np.log(self.widths[0])), -1, 1)
@@ -401,6 +422,7 @@ class Table(Turning):
         for layout in conv.LAYOUTS if self.widths[0] > 4 else ():
             waves = self.waves(Convention(layout), self.widths[0])
             omega = np.abs(conv.measure(waves))
+            # Equal steps: linear bands. Twice the one before: octaves.
             steps, rest = np.diff(omega), omega[1:] - 2 * omega[:-1]
             regular = (
                 min(np.ptp(steps), np.abs(rest).max()) < NEAR < np.abs(steps).min()
@@ -410,8 +432,10 @@ class Table(Turning):
                     "frequencies are linear, or double from pair to pair"
                 )
         columns = self.added(self.widths[0])
+        # A Hann window keeps a sinusoid that is cut off from leaking over the spectrum.
         columns = (columns - columns.mean(axis=0)) * np.hanning(self.rows)[:, None]
         energy = np.sort(np.abs(np.fft.rfft(columns, axis=0)) ** 2, axis=0)
+        # The five strongest of 129 frequencies.
         share = energy[-5:].sum(axis=0) / np.maximum(energy.sum(axis=0), 1e-300)
         if np.median(share) < 0.5 and self.rows >= 64 and energy.any(axis=0).all():
             return OTHER.format("its columns aren't sinusoids: learned?")
@@ -448,8 +472,10 @@ class Layer(Table):
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
         call = self.made(x.shape[-1]) if module is None else module
         named = {} if positions is None else {self.argument: positions}
+        # Gradients are asked for by `requires_grad`, and cost memory otherwise.
         with self.library.namespace.set_grad_enabled(x.requires_grad):
             out = user(call, x if self.batch_first else x.transpose(0, 1), **named)
+        # Some layers also return what they added.
         out = out[0] if isinstance(out, tuple) else out
         return out if self.batch_first else out.transpose(0, 1)
 
@@ -471,6 +497,7 @@ class Layer(Table):
     def carried(self) -> float:  # type: ignore[override]
         """The factor of x: 1 or the root of the width, whichever is nearer."""
         x = self.draw((2,), min(9, self.rows))
+        # What is added to x cancels.
         rest = self.call(x, range(x.shape[1])) - self.call(0 * x, range(x.shape[1]))
         factor = float((rest * x).sum() / (x * x).sum())
         root = float(x.shape[2] ** 0.5)
@@ -527,6 +554,7 @@ class Rotation(Turning):
             )  # numpy code refuses it
             return self.raw(x, self.places(range(3)))
 
+        # numpy or torch: found by a call, since nothing in a signature tells.
         self.library = Library.of(library, turned)
         taken = [width for width in self.widths if self.takes(width)]
         self.widths = taken or self.widths[:1]
@@ -566,6 +594,7 @@ class Rotation(Turning):
         weights = self.output(x.shape[-1])[0] if x.size else None
         if weights is None:
             return super().call(x, positions, dtype, module)
+        # A norm divides by the root mean square, and multiplies by its weights.
         size = np.sqrt((x**2).mean(axis=-1, keepdims=True))
         loud = x * (LOUD if dtype == "float32" else 1.0)
         return np.asarray(super().call(loud, positions, dtype, module) * size / weights)
@@ -587,6 +616,7 @@ class Rotation(Turning):
             if self.normed
             else one / LOUD / self.factor
         )
+        # x is 1, 2, 3, … so that the result says where each dimension went.
         order = np.round(out - 1).astype(int)
         permuted = (
             sorted(order) == [*range(width)] and np.abs(out - 1 - order).max() < NEAR
@@ -595,6 +625,7 @@ class Rotation(Turning):
 
     def find_moving(self, width: int) -> Any:
         """Return the dimensions that change from row to row."""
+        # Ones turn to cos - sin and cos + sin: a dimension that turns changes.
         out = self.in_order(self.call(np.ones((self.rows, width)), range(self.rows)))
         return np.flatnonzero(np.ptp(out, axis=0) > NEAR)
 
@@ -605,6 +636,7 @@ class Rotation(Turning):
     def templates(self) -> list[Convention]:
         """Return whole, partial and proportional rotations of the share that turns."""
         width = max(self.widths)
+        # In halves, partial and proportional rotations pair other dimensions.
         share, extents = len(self.moving(width)) / width, ["partial", "proportional"]
         if self.frequencies is not None:
             share, extents = 2 * self.frequencies.shape[-1] / width, ["partial"]
@@ -621,6 +653,7 @@ class Rotation(Turning):
         if self.declared is not None:
             return right
         one, two = right.pairs
+        # 0 if nothing turns
         first = self.moving(width)[:1].sum()
         if (
             two[-1] + first < width
@@ -632,6 +665,7 @@ class Rotation(Turning):
         """Turn ones in the first dimension of each pair, and zeros in the second."""
         one, two = self.reference(width, template).pairs
         x = np.zeros((self.rows, width))
+        # (1, 0) turns to (cos, sin).
         x[:, one] = 1
         out = self.in_order(self.call(x, range(self.rows)))
         return out[:, one] + 1j * out[:, two]
