@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from posenc.config import read_config
 from posenc.config.__main__ import main
 from posenc.config.fields import TYPES, WORDS
+from posenc.layers import ROTARY
 
 ROOT = Path(__file__).parents[1]
 RELEASED = json.loads((ROOT / "notebooks/data/released.json").read_text("utf-8"))
@@ -20,7 +21,7 @@ CONFIGS = {name.partition("/")[2]: model["config"] for name, model in RELEASED.i
 PLAIN = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
 PLAIN |= {"rope_theta": 10_000.0, "max_position_embeddings": 4096}
 YARN = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024}
-META = {"dim": 4096, "n_heads": 32, "n_layers": 32, "rope_theta": 500_000.0}
+META = {"dim": 4096, "n_heads": 32, "use_scaled_rope": True}
 
 # For each kind of layer of a released file: number of layers, where positions enter, or how many
 # dimensions turn, in which pairs, by which base, scaling, and slowest frequency (radians).
@@ -91,78 +92,69 @@ def test_released_files_give_these_numbers(name):
 
 
 @pytest.mark.parametrize(
-    ("fields", "expected"),
+    ("kind", "field", "value", "expected"),
     [
-        ({"model_type": "bert", "position_embedding_type": "alibi"}, "scores, a bias"),
-        ({"model_type": "falcon", "alibi": True}, "scores, a bias"),
-        ({"model_type": "mpt", "attn_config": {"alibi": False}}, "input, a table"),
-        (
-            {"model_type": "esm", "position_embedding_type": "absolute"},
-            "input, a table",
-        ),
-        (
-            {"model_type": "granitemoehybrid", "position_embedding_type": "nope"},
-            "nowhere",
-        ),
-        (
-            {"model_type": "wav2vec2-conformer", "position_embeddings_type": "rotary"},
-            "queries and keys, rotary",
-        ),
-        ({"model_type": "wav2vec2-bert", "position_embeddings_type": None}, "nowhere"),
-        ({"model_type": "deepseek_v3", "qk_rope_head_dim": 0}, "nowhere"),
-        ({"model_type": "phi", "partial_rotary_factor": 0}, "nowhere"),
-        ({"model_type": "zamba2"}, "nowhere"),
-        ({"model_type": "zamba2", "use_mem_rope": True}, "queries and keys, rotary"),
-        ({"model_type": "any", "layer_types": ["recurrent"] * 4}, None),
+        ("bert", "position_embedding_type", "alibi", "scores, a bias"),
+        ("falcon", "alibi", True, "scores, a bias"),
+        ("mpt", "attn_config", {"alibi": False}, "input, a table"),
+        ("esm", "position_embedding_type", "absolute", "input, a table"),
+        ("granitemoehybrid", "position_embedding_type", "nope", "nowhere"),
+        ("wav2vec2-conformer", "position_embeddings_type", "rotary", ROTARY),
+        ("wav2vec2-bert", "position_embeddings_type", None, "nowhere"),
+        ("deepseek_v3", "qk_rope_head_dim", 0, "nowhere"),
+        ("phi", "partial_rotary_factor", 0, "nowhere"),
+        ("zamba2", "use_mem_rope", True, ROTARY),
+        ("nemotron_h", "layer_types", ["attention"] * 4, "nowhere"),
+        ("unknown", "layer_types", ["recurrent"] * 4, None),
     ],
 )
-def test_what_the_file_says_of_its_encoding_beats_the_type(fields, expected):
-    assert {layers.where for layers in read_config(PLAIN | fields).layers} == {expected}
+def test_what_the_file_says_of_its_encoding_beats_the_type(
+    kind, field, value, expected
+):
+    layers = read_config(PLAIN | {"model_type": kind, field: value}).layers
+    assert {each.where for each in layers} == {expected}
+
+
+@pytest.mark.parametrize("kind", ["pixtral", "clip_vision_model", "unknown"])
+def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
+    image = {"model_type": kind, "patch_size": 14, "position_embedding_type": "rope"}
+    (layers,) = read_config(PLAIN | image).layers
+    assert (layers.where, layers.frequencies) == (ROTARY, None)
 
 
 @pytest.mark.parametrize(
-    ("config", "words"),
+    ("fields", "words"),
     [
         (
             CONFIGS["Meta-Llama-3.1-8B"],
-            "RoPE in all 32 layers, base 500,000; 8,192 stretched to ",
+            "RoPE in all 32 layers, base 500,000; "
+            "8,192 stretched to 131,072 by llama3: nothing wrong",
         ),
-        (CONFIGS["Meta-Llama-3.1-8B"], "131,072 by llama3: nothing wrong"),
-        (META | {"use_scaled_rope": True}, "8,192 stretched by llama3"),
+        (META, "8,192 stretched to 4,096 by llama3"),
+        ({"model_type": "a"}, "the fields suggest RoPE in all 4 layers, base 10,000"),
+        ({"rope_new": 1}, "Not read, though it may change this: rope_new; "),
+        ({"rope": True}, "base 10,000: no contradiction"),
         (
-            PLAIN | {"model_type": "a"},
-            "the fields suggest RoPE in all 4 layers, base 10,000",
-        ),
-        (PLAIN | {"rope_new": 1}, "Not read, though it may change this: rope_new; "),
-        (PLAIN | {"rope": True}, "base 10,000: no contradiction"),
-        (
-            PLAIN | {"rope_scaling": YARN | {"type": "deepseek_yarn"}},
+            {"rope_scaling": YARN | {"type": "deepseek_yarn"}},
             "1,024 stretched to 4,096",
         ),
         (
-            PLAIN | {"rope_scaling": YARN | {"factor": "4"}},
+            {"rope_scaling": YARN | {"factor": "4"}},
             "rope_scaling.factor must be a number",
         ),
+        ({"rope_scaling": {"type": "odd"}}, "rope_scaling.type 'odd' isn't known"),
+        ({"model_type": "llama", "rope_theta": None}, "rope_theta is null"),
+        ({"rope_theta": 0}, "rope_theta must be a number from 1e-09"),
         (
-            PLAIN | {"rope_scaling": {"type": "odd"}},
-            "rope_scaling.type 'odd' isn't known",
-        ),
-        (PLAIN | {"rope_theta": None, "model_type": "llama"}, "rope_theta is null"),
-        (PLAIN | {"head_dim": 0.5}, "head_dim must be a whole number"),
-        (PLAIN | {"rope_theta": 0}, "rope_theta must be a number from 1e-09"),
-        (
-            PLAIN | {"rope_theta": [1e4, 1e4, 5e6, 1e4]},
+            {"rope_theta": [1e4, 1e4, 5e6, 1e4]},
             "in 3 of 4 layers (all layers), base 10,000",
         ),
-        (PLAIN | {"per_layer_config": {"1": {"head_dim": 32}}}, "in 1 of 4 layers"),
-        (
-            {"_class_name": "Flux", "axes_dims_rope": [16, 56, 56]},
-            "this: axes_dims_rope;",
-        ),
+        ({"per_layer_config": {"1": {"head_dim": 32}}}, "in 1 of 4 layers"),
+        ({"axes_dims_rope": [16, 56, 56]}, "this: axes_dims_rope;"),
     ],
 )
-def test_the_verdict_says_what_runs_and_what_is_wrong(config, words):
-    assert words in read_config(config).verdict
+def test_the_verdict_says_what_runs_and_what_is_wrong(fields, words):
+    assert words in read_config(PLAIN | fields).verdict
 
 
 ODD = st.recursive(

@@ -140,7 +140,9 @@ def repeated(entry: Entry, size: int | None) -> list[str]:
 
 def layers_that_turn(fields: Fields, entry: Entry) -> list[bool]:
     """Tell for each layer whether it turns, by lists of layers alone."""
-    number = fields.count("num_hidden_layers", most=MOST_LAYERS) or 0
+    number = fields.count("num_hidden_layers", most=MOST_LAYERS)
+    if number is None:
+        number = len(fields.items("layer_types", str)[:MOST_LAYERS])
     if "skips" not in entry:
         return [True] * number
     # In spite of the field's name, 1 turns.

@@ -184,7 +184,7 @@ def computed(
 
 def is_of_images(kind: Kind) -> bool:
     """Whether a model turns along the axes of images, which only its code knows."""
-    if kind.entry:
+    if kind.entry.get("where") == "rotary":
         return bool(kind.entry.get("axes") == "image")
     return any(map(kind.fields.has, WORDS["sizes_of_images"]))
 

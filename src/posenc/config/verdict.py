@@ -6,7 +6,7 @@ from typing import Any
 from posenc.config.fields import WORDS, Entry, Fields, printable, speaks_of_positions
 from posenc.config.kinds import Kind
 from posenc.config.rotation import LIMIT
-from posenc.layers import NOWHERE, ROTARY, Layers, shown
+from posenc.layers import NO_ATTENTION, NOWHERE, ROTARY, Layers, shown
 from posenc.scaling import ORIGINAL
 
 DEEPEST = 4  # mappings in mappings that are searched for fields
@@ -104,7 +104,12 @@ def sentence(
 
 def in_words(layers: Layers, total: int, several: bool) -> str:
     """Say what one kind of layer does."""
-    names = {ROTARY: "RoPE", NOWHERE: "no encoding", None: "nothing that is known"}
+    names = {
+        ROTARY: "RoPE",
+        NOWHERE: "no encoding",
+        NO_ATTENTION: "no attention",
+        None: "nothing that is known",
+    }
     said = names.get(layers.where, str(layers.where))
     if several:
         number = f"{layers.count} of {total} " if layers.count else ""
