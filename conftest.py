@@ -1,6 +1,7 @@
 """Notebooks as tests: nbval runs cells and compares text; this adds pictures and wrong answers."""
 
 import re
+import sys
 from pathlib import Path
 
 import near_answers
@@ -8,6 +9,8 @@ import pictures
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
+# Behind the packages: its torch.py stands in for torch, in a browser alone.
+sys.path.append(str(Path(__file__).parent / "book" / "python"))
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 # Two workers that begin with these are done at about the same time.
 SLOWEST_FIRST = (
