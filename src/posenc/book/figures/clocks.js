@@ -119,7 +119,7 @@ FIGURES.clocks = {
       const clocks = (PAIRS.length / columns) * down; // fewer move nothing below
       const height = clocks + (digits === "on" ? 60 : 0);
       svg.setAttribute("height", height);
-      draw(width, drawn, digits === "on" ? digitRow(position, Math.min(76, width / 8), clocks + 6) : []);
+      draw(width, drawn, digits === "on" ? digitRow(position, width / 8, clocks + 6) : []);
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
     };
   },
