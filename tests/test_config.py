@@ -96,7 +96,6 @@ def test_released_files_give_these_numbers(name):
     [
         ("bert", "position_embedding_type", "alibi", "scores, a bias"),
         ("falcon", "alibi", True, "scores, a bias"),
-        ("mpt", "attn_config", {"alibi": False}, "input, a table"),
         ("esm", "position_embedding_type", "absolute", "input, a table"),
         ("granitemoehybrid", "position_embedding_type", "nope", "nowhere"),
         ("wav2vec2-conformer", "position_embeddings_type", "rotary", ROTARY),

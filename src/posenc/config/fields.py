@@ -23,6 +23,8 @@ def table(name: str) -> dict[str, Any]:
 Entry = dict[str, Any]
 TYPES: dict[str, Entry] = table("types.toml")
 WORDS = table("fields.toml")
+SPEAKS = re.compile("|".join(WORDS["speak_of_positions"]))
+ALIKE = re.compile("|".join(WORDS["sound_alike"]))
 
 
 class Fields:
@@ -137,8 +139,7 @@ class Fields:
 
 def speaks_of_positions(name: str) -> bool:
     """Whether a field, by its name, may say something about positions."""
-    speaks = re.search("|".join(WORDS["speak_of_positions"]), name)
-    return bool(speaks) and not re.search("|".join(WORDS["sound_alike"]), name)
+    return bool(SPEAKS.search(name)) and not ALIKE.search(name)
 
 
 def printable(text: str) -> str:

@@ -107,7 +107,7 @@ def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
     """Return the kind of each layer by the code of its type, or nothing."""
     number = len(turns)
     # Bamba and LFM2 list the layers with attention.
-    attending = fields.items(entry.get("attention_in", ""), int)
+    attending = set(fields.items(entry.get("attention_in", ""), int))
     if attending:
         return [FULL if i in attending else entry["others"] for i in range(number)]
     # MiMo has a flag for each layer, Qwen the first layer that has a window.
@@ -119,8 +119,8 @@ def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
         return [SLIDING if window else FULL for window in windows]
     if "chunked" in entry and not fields.is_null("attention_chunk_size"):
         return ["chunked_attention" if turning else FULL for turning in turns]
-    size = fields.count(entry.get("every", ""))
-    names = (repeated(entry, size) * number)[:number]
+    group = repeated(entry, fields.count(entry.get("every", ""), most=MOST_LAYERS))
+    names = [group[i % len(group)] for i in range(number)] if group else []
     if names and "last" in entry:
         names[-1] = entry["last"]
     return names
@@ -149,7 +149,7 @@ def layers_that_turn(fields: Fields, entry: Entry) -> list[bool]:
     flags = fields.items("no_rope_layers", int)
     if flags and len(flags) >= number:
         return [bool(flag) for flag in flags[:number]]
-    crossing = fields.items("cross_attention_layers", int)
+    crossing = set(fields.items("cross_attention_layers", int))
     every = fields.count("no_rope_layer_interval") or number + 1
     turns = []
     for i in range(number):
