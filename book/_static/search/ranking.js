@@ -145,14 +145,18 @@
 
   const rarity = (word) => Math.log(1 + index.documentCount / (occurrences.get(stem(word)) ?? 1));
 
-  /** How well titles fit: the whole query is one, is in one, or its words are. */
+  /** How well titles fit: the whole query is one, is in one, or has words of the heading. */
   function titleFit({ anchor, title, other }, words) {
     const whole = asPhrase(words);
     const isTerm = anchor.startsWith("term-");
     const phrases = [title, ...other.split(", ")].map(phrase);
     const isWhole = (each) => each === whole || (isTerm && each.startsWith(whole));
     if (phrases.some(isWhole)) return 6;
-    return phrases.some((each) => each.includes(whole)) ? 1.6 : 1;
+    const asked = new Set(words.flatMap(meanings));
+    const heading = phrases[0].trim().split(" ");
+    const share = heading.filter((root) => asked.has(root)).length / heading.length;
+    const isWithin = phrases.some((each) => each.includes(whole));
+    return (isWithin ? 1.6 : 1) * (1 + share);
   }
 
   /** Whether a title speaks of both things that a query compares. */
