@@ -28,7 +28,7 @@
     const lower = word.toLowerCase();
     const long = Object.hasOwn(SHORT, lower) ? SHORT[lower] : lower;
     if (long.length < 4 || !/^[a-z]+$/.test(long)) return long;
-    return long.replace(ENDING, "").replace(/(.)\1$/, "$1"); // embedding and embed, rotted or not
+    return long.replace(ENDING, "").replace(/(.)\1$/, "$1"); // embedding is embed, too
   }
 
   // Who asks for one may find the others.
@@ -36,7 +36,6 @@
     ["rope", "rotary", "rotate"],
     ["sin", "sine"],
     ["cos", "cosine"],
-    ["compare", "difference"],
   ];
   const alike = new Map(ALIKE.flatMap((group) => group.map((word) => [stem(word), group.map(stem)])));
   const meanings = (word) => alike.get(stem(word)) ?? [stem(word)];
