@@ -12,7 +12,6 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import pytest
-import svg_theme
 from pages import PALE, SITE, themes
 
 pytestmark = pytest.mark.browser  # it needs the site
