@@ -44,7 +44,9 @@ def new(name: str) -> None:
     list_last(ROOT / "index.md", f"- [What it is about]({chapter}.ipynb)\n")
     row = f"| {number} | [](../{chapter}.ipynb): what it shows, in one sentence. |\n"
     list_last(ROOT / "book" / "all_pages.md", row)
-    print(f"Created {chapter}.ipynb, listed in _toc.yml, index.md and book/all_pages.md.")
+    print(
+        f"Created {chapter}.ipynb, listed in _toc.yml, index.md and book/all_pages.md."
+    )
     print(f"Execute and check it: make chapter NOTEBOOK={chapter}.ipynb")
 
 
