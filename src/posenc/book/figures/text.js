@@ -31,7 +31,8 @@ function setStage(host) {
   while (!stage.contains(last)) stage.append(stage.nextSibling);
   own.classList.add("stays");
   host.classList.add("staying");
-  // As the text scrolls by, the last sentence that has come up sets the figure, until the reader plays.
+  // As the text scrolls by, the first mark of the last paragraph that has come up sets the figure,
+  // until the reader plays.
   const risen = new Set();
   let isTouched = false;
   let quiet = 0; // until when a jump to the figure counts as no scrolling
@@ -45,7 +46,7 @@ function setStage(host) {
     { rootMargin: "9999px 0px -25% 0px" },
   );
   for (const link of links) {
-    watch.observe(link);
+    if (link === link.closest("p")?.querySelector("[data-set]")) watch.observe(link);
     link.addEventListener("click", () => {
       isTouched = false;
       quiet = performance.now() + 1000;
