@@ -1,180 +1,151 @@
-"""Retrain every model of the experiments, into `notebooks/data`: `make experiments`."""
+"""Retrain every model of the experiments, into `notebooks/data`: `make experiments`.
+
+`studies.yml` says what is trained. A job is one contender, from all its seeds; its rows are kept in
+`_build/experiments`, so that a run that was interrupted goes on where it stopped. Delete that
+folder to train everything again.
+"""
 
 import csv
+import hashlib
 import json
+import time
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
 
+import torch
+import yaml
 from joblib import Parallel, delayed
 
 from posenc.book import experiments as ex
-from posenc.book.experiments import Scaled, Settings, examine, fine_tune, share, train
 
-DATA = Path(__file__).parents[1] / "notebooks" / "data"
-SEEDS = range(
-    300, 320
-)  # unused until the design was settled; trials had those below, or from 1000
-FRESH = range(320, 340)  # for studies designed after the results of `SEEDS` were known
-SECOND = (
-    "again",
-    "little",
-    "longer",
-    "stretch",
-    "stages",
-)  # the studies that use `FRESH`
-CONTEXT = ("stretch", "stages")  # the studies of longer contexts
-SWEEP = range(
-    200, 203
-)  # held-out seeds for choosing rate and start: other weights, data and tests
-RATES, STARTS = (
-    (1e-2, 5e-3, 2e-2),
-    (ex.WIDTH**-0.5, 1.0),
-)  # the best pair; ties go to the first
-STAGES = {32: 120, 64: 120}  # length → training steps, in order, after training at 16
-# Ways to read 64 letters with models trained on 16, in the fields of a `config.json`.
-RULES = json.loads((DATA / "rules.json").read_text(encoding="utf-8"))
+ROOT = Path(__file__).parents[1]
+DATA = ROOT / "notebooks" / "data"
+KEPT = ROOT / "_build" / "experiments"
+STUDIES = yaml.safe_load(Path(__file__).with_name("studies.yml").read_text("utf-8"))
+SWEEP_SEEDS = [200, 201, 202]
+STAGES = {32: 120, 64: 120}  # length: training steps, in order
 
 
-def each(name, *values):
-    """Return the choices of one of the settings."""
-    return [{name: value} for value in values]
+def jobs():
+    """Yield a study and the settings of one contender."""
+    for study in STUDIES:
+        fields = study["settings"]
+        for values in product(*fields.values()):
+            chosen = dict(zip(fields, values, strict=True))
+            prose = chosen["task"] == "prose"
+            yield study, ex.language_model(**chosen) if prose else ex.Settings(**chosen)
 
 
-ORDER, BACK, MASKS = (
-    each("task", "order"),
-    each("task", "back"),
-    each("causal", False, True),
-)
-WAVES, ROTARY = each("encoding", "sinusoidal"), each("encoding", "rotary")
-MAIN = each("encoding", "none", "sinusoidal", "learned", "rotary", "ALiBi", "T5")
-TABLES = each("encoding", "sinusoidal", "learned", *ex.FIXED)
-JOINED = each("encoding", "concatenated")
-FEW = [{"task": "order", "sequences": 64}, {"task": "back", "sequences": 16}]
-MORE = [
-    {"task": "back"},
-    {"task": "order", "causal": True},
-    {"task": "back", "causal": True},
-]
-DEEP = [{"encoding": "none", "causal": True, "layers": layers} for layers in (1, 2, 3)]
-SCALES, LENGTHS = each("scale", 1.0, ex.WIDTH**0.5), each("seq_len", 16, 32, 64)
-TURNED = [{"task": "needle", "steps": 600}, {"task": "back", "steps": 240}]
-# Study and candidate starts; then choices, of which all combinations are trained.
-STUDIES = [
-    ("main", STARTS, each("task", "order", "back", "local", "count"), MASKS, MAIN),
-    ("little", STARTS, TABLES, FEW),
-    ("longer", STARTS, ORDER, [*WAVES, MAIN[2], *JOINED], each("seq_len", 32)),
-    ("again", STARTS, ORDER, MAIN[1:]),
-    ("again", STARTS, MORE, MAIN[1:3]),
-    ("join", STARTS, ORDER + BACK, JOINED),
-    *(("scale", (start,), BACK + ORDER, WAVES, SCALES) for start in STARTS),
-    ("depth", STARTS, each("task", "marked", "place", "order", "back"), DEEP),
-    ("base", STARTS, ORDER, WAVES, LENGTHS, each("base", 10.0, 100.0, 1e4, 1e6)),
-    (
-        "residual",
-        STARTS[:1],
-        BACK,
-        WAVES,
-        each("residual", False, True),
-        each("steps", 0),
-    ),
-    ("residual", STARTS, BACK, WAVES, each("residual", False)),
-    ("spread", STARTS, ORDER, WAVES, each("spread", 128)),
-    ("stretch", (1.0,), [*TURNED, {"task": "order"}], ROTARY),
-    ("stages", (1.0,), TURNED, ROTARY, each("base", 10.0, 30.0, 100.0, 1e4)),
-]
+def rows_of(study, settings):
+    """Return a contender's rows: the kept ones, or those of newly trained models."""
+    name = hashlib.sha1(repr((study, settings)).encode()).hexdigest()
+    path = KEPT / f"{name}.json"
+    if not path.exists():
+        rows = list(train(study, settings))
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps(rows), encoding="utf-8")
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-def grid():
-    """Yield all contenders: study, settings, candidate starts."""
-    known = set()
-    for study, starts, *choices in STUDIES:
-        for chosen in product(*choices):
-            settings = Settings(**{name: one[name] for one in chosen for name in one})
-            if study == "main":
-                known.add(settings)
-            if study not in ("depth", "base") or settings not in known:  # not twice
-                yield study, settings, starts
+def train(study, settings):
+    """Choose rate and start on held-out data, train all seeds, and yield their rows."""
+    torch.set_num_threads(1)
+    if settings.task == "prose":
+        ex.Prose(DATA / "prose.txt")
+    if "sweep" in study:
+        settings, swept = choose(study, settings)
+        yield from swept
+    first, number = study["seeds"]
+    models = ex.train(settings, range(first, first + number))
+    same = [settings] * number
+    for role, measured in MEASURES[study["measure"]](study, models):
+        yield from ex.records(study["study"], role, same, models.seeds, measured)
 
 
-def choose(settings, starts):
-    """Train all rates and starts on the sweep's seeds; return the best, and data for all rows."""
-    tried = [
-        replace(settings, init_std=start, rate=rate)
-        for start in starts
-        for rate in RATES
+def choose(study, settings):
+    """Return the candidate that does best on the sweep's seeds, and the rows of all."""
+    sweep = study["sweep"]
+    candidates = [
+        replace(settings, **dict(zip(sweep, values, strict=True)))
+        for values in product(*sweep.values())
     ]
-    all_tried, seeds = [one for one in tried for _ in SWEEP], [*SWEEP] * len(tried)
-    _, targets, answers = examine(train(all_tried, seeds), settings.seq_len, exam=3)
-    found = share(targets, answers)
-    best = tried[int(found.view(len(tried), -1).mean(dim=1).argmax())]
-    return best, (all_tried, seeds, {str(settings.seq_len): found})
+    tried = [candidate for candidate in candidates for _ in SWEEP_SEEDS]
+    models = ex.train(tried, SWEEP_SEEDS * len(candidates))
+    right = ex.accuracy(models, settings.seq_len, exam=3)
+    means = right.view(len(candidates), -1).mean(1)
+    best = candidates[int(means.argmax())]  # ties go to the first
+    measured = {f"{settings.seq_len}": right}
+    return best, ex.records(study["study"], "sweep", tried, models.seeds, measured)
 
 
-def found_at(models, seq_len, depths=True):
-    """Return accuracy on new sequences of a length and, in the needle task, by depth."""
-    _, targets, answers = examine(models, seq_len, number=128)
-    found = {f"{seq_len}": share(targets, answers)}
-    if depths and models.settings.task == "needle":
-        parts = enumerate(ex.by_depth(models, seq_len))
-        found |= {f"depth{part}of{seq_len}": shares for part, shares in parts}
-    return found
+def text(study, models):
+    """Measure models that read prose; rotary ones also with their frequencies scaled."""
+    prose = ex.Prose(DATA / "prose.txt")
+    yield "test", prose.measure(models, (64, 128, 256, 512))
+    settings = models.settings
+    for name, rule in study.get("rules", {}).items():
+        if rule is None:  # no rotation: trained on at the old length, on as many characters
+            encoding = ex.Encoding(settings)
+            tuned = ex.fine_tune(models, encoding, 64, steps=60, batch=32)
+        else:
+            encoding = ex.Scaled(settings, rule, seq_len=256)
+            tuned = ex.fine_tune(models, encoding, 256, steps=60, batch=8)
+        as_it_was = models.with_encoding(encoding)
+        yield f"{name}, not tuned", prose.measure(as_it_was, (64, 256))
+        yield f"{name}, tuned", prose.measure(tuned, (64, 256))
 
 
-def stretched(trained):
-    """Yield role and measures of models under each rule, without and with fine-tuning at 64."""
-    for name, rule in RULES.items():
-        short, long = (Scaled(trained.settings, rule, seq_len) for seq_len in (16, 64))
-        for how, models in (
-            ("not tuned", trained),
-            ("tuned", fine_tune(trained, long, 64)),
-        ):
-            at_64 = found_at(models.with_encoding(long), 64)
-            yield f"{name}, {how}", found_at(models.with_encoding(short), 16) | at_64
+def lengths(_study, models):
+    """Measure accuracy by length; of rotary models, also without the rotation."""
+    yield "test", by_length(models)
+    if models.settings.encoding == "rotary":
+        none = ex.Encoding(models.settings)
+        yield "removed, not tuned", by_length(models.with_encoding(none))
+        tuned = ex.fine_tune(models, none, 16, steps=120, batch=16)
+        yield "removed, tuned", by_length(tuned)
 
 
-def in_stages(trained):
-    """Yield role and measures after each stage of training on longer and longer texts."""
-    yield "up to 16", found_at(trained, 16, False)
-    models = trained
-    for seq_len, steps in STAGES.items():
-        models = fine_tune(
-            models, Scaled(trained.settings, {}, seq_len), seq_len, steps=steps
-        )
-        yield (
-            f"up to {seq_len}",
-            found_at(models, 16, False) | found_at(models, seq_len),
-        )
+def by_length(models):
+    """Return accuracy at 16 to 128 letters."""
+    return {
+        f"{seq_len}": ex.accuracy(models, seq_len, number)
+        for seq_len, number in ex.LENGTHS.items()
+    }
 
 
-def run(job):
-    """Choose rate and start on held-out data, train the models, and return their rows."""
-    study, settings, starts = job
-    chosen, swept = choose(settings, starts)
-    seeds = FRESH if study in SECOND else SEEDS
-    trained = train(chosen, seeds)
-    if study in CONTEXT:
-        results = (stretched if study == "stretch" else in_stages)(trained)
-    else:
-        results = [("test", ex.measure(trained, study in ("main", "again", "spread")))]
-    rows = [*ex.records(study, "sweep", *swept)]
-    for role, found in results:
-        rows += ex.records(study, role, [chosen] * len(seeds), seeds, found)
-    return rows
+MEASURES = {"text": text, "lengths": lengths}
 
 
-def write(parts):
-    """Write both tables."""
-    for table, longer in (("experiments", False), ("context", True)):
-        rows = [
-            row for part in parts for row in part if (row["study"] in CONTEXT) == longer
-        ]
-        columns = dict.fromkeys(key for row in rows for key in row)
-        with (DATA / f"{table}.csv").open("w", newline="") as file:
-            writer = csv.DictWriter(file, columns, lineterminator="\n")
-            writer.writeheader()
-            writer.writerows(rows)
+def write():
+    """Train what isn't kept, and write a table for each name in `studies.yml`."""
+    todo = list(jobs())
+    costs = [cost(*job) for job in todo]
+    start, done = time.monotonic(), 0
+    work = (delayed(rows_of)(*job) for job in todo)
+    for number, _ in enumerate(Parallel(2, return_as="generator")(work), 1):
+        done = sum(costs[:number])
+        left = (time.monotonic() - start) * (sum(costs) / done - 1)
+        print(f"{number} of {len(todo)}, {left / 60:.0f} minutes left", flush=True)
+    for table in dict.fromkeys(study["table"] for study in STUDIES):
+        jobs_of = [job for job in todo if job[0]["table"] == table]
+        write_table(table, [row for job in jobs_of for row in rows_of(*job)])
+
+
+def cost(study, settings):
+    """Return what grows as the time that a job takes."""
+    letters = settings.steps * settings.batch * settings.seq_len
+    return study["seeds"][1] * letters * settings.width
+
+
+def write_table(table, rows):
+    """Write rows with the columns that any of them has."""
+    columns = dict.fromkeys(key for row in rows for key in row)
+    with (DATA / f"{table}.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
 
 
 if __name__ == "__main__":
-    write(Parallel(2, verbose=50)(map(delayed(run), grid())))  # reports progress
+    write()

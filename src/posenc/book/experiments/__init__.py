@@ -10,6 +10,8 @@ the seed, which gives the same model, up to rounding, whether it trains alone or
 from posenc import nn  # says so if torch is missing
 from posenc.book.experiments.encodings import ENCODINGS, FIXED, Encoding, Scaled
 from posenc.book.experiments.measures import (
+    LENGTHS,
+    accuracy,
     by_depth,
     examine,
     measure,
@@ -33,4 +35,5 @@ from posenc.book.experiments.settings import (
     records,
     settings_of,
 )
+from posenc.book.experiments.text import Prose, continued, language_model
 from posenc.book.experiments.tasks import LETTERS, NO_TARGET, TASKS, A, B, order, share

@@ -31,8 +31,12 @@ class Encoding(nn.Module):
         super().__init__()
         self.settings: Settings = settings
 
+    def in_layer(self, number: int) -> Encoding:
+        """Return what layer `number`, from 0, does to its queries, keys and scores."""
+        return self
+
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
-        """Return the embeddings `x`, (..., seq_len, WIDTH), with positions."""
+        """Return the embeddings `x`, (..., seq_len, width), with positions."""
         return x
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -73,7 +77,7 @@ class Learned(Encoding):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        drawn = torch.randn(settings.seq_len, WIDTH) * settings.init_std
+        drawn = torch.randn(settings.seq_len, settings.width) * settings.init_std
         self.table: nn.Parameter = nn.Parameter(drawn)
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -162,7 +166,7 @@ class Scaled(Encoding):
         super().__init__(settings)
         fields = {"rope_theta": settings.base, **(scaling or {})}
         lengths = {"max_position_embeddings": settings.seq_len, "seq_len": seq_len}
-        found = rotary_frequencies(WIDTH // HEADS, scaling=fields, **lengths)
+        found = rotary_frequencies(settings.width // HEADS, scaling=fields, **lengths)
         self.frequencies, self.factor = found
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
@@ -170,6 +174,26 @@ class Scaled(Encoding):
             positions, frequencies=self.frequencies, attention_factor=self.factor
         )
         return rotate_pairs(x, turns=turns, pairing="neighbors")
+
+
+class Windows(Scaled):
+    """Rotate, and let each place see only the last `window` places, itself included."""
+
+    def bias(self, positions: Tensor) -> Tensor:
+        distance = (positions[:, None] - positions).abs()
+        return torch.where(distance < self.settings.window, 0.0, -torch.inf)
+
+
+class Alternating(Encoding):
+    """Give even layers one encoding, and odd ones none, as today's hybrids do."""
+
+    def __init__(self, settings: Settings, local: type[Encoding]) -> None:
+        super().__init__(settings)
+        self.local: Encoding = local(settings)
+        self.none: Encoding = Encoding(settings)
+
+    def in_layer(self, number: int) -> Encoding:
+        return self.none if number % 2 else self.local
 
 
 class ALiBi(Encoding):
@@ -217,6 +241,9 @@ ENCODINGS: dict[str, Callable[[Settings], Encoding]] = {
     "sinusoidal": Sinusoidal,
     "learned": Learned,
     "rotary": Scaled,
+    "windows": Windows,
+    "hybrid": partial(Alternating, local=Windows),
+    "alternating": partial(Alternating, local=Scaled),
     "ALiBi": ALiBi,
     "T5": T5,
     "concatenated": Concatenated,

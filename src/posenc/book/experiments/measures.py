@@ -32,6 +32,14 @@ def examine(
     return tokens, targets, _answers(models, tokens, positions)
 
 
+def accuracy(
+    models: Trained, seq_len: int, number: int = 256, exam: int = 0
+) -> Tensor:
+    """Return the share of right answers in an exam, one per model."""
+    _, targets, answers = examine(models, seq_len, number=number, exam=exam)
+    return share(targets, answers)
+
+
 def _answers(
     models: Trained, tokens: Tensor, positions: Tensor | None = None
 ) -> Tensor:

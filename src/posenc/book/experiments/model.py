@@ -13,9 +13,8 @@ from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from posenc.book.experiments.encodings import ENCODINGS, Encoding
-from posenc.book.experiments.settings import HEADS, TRAIN_LEN, WIDTH, Settings
+from posenc.book.experiments.settings import HEADS, Settings
 from posenc.book.experiments.tasks import (
-    LETTERS,
     NO_TARGET,
     TASKS,
     drawn,
@@ -27,11 +26,11 @@ from posenc.book.experiments.tasks import (
 class Attention(nn.Module):
     """Multi-head attention that calls the encoding's `turn` and `bias`."""
 
-    def __init__(self, causal: bool) -> None:
+    def __init__(self, width: int, causal: bool) -> None:
         super().__init__()
         self.causal: bool = causal
-        self.to_qkv: nn.Linear = nn.Linear(WIDTH, 3 * WIDTH)
-        self.out: nn.Linear = nn.Linear(WIDTH, WIDTH)
+        self.to_qkv: nn.Linear = nn.Linear(width, 3 * width)
+        self.out: nn.Linear = nn.Linear(width, width)
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
         qkv = self.to_qkv(x).unflatten(
@@ -51,14 +50,14 @@ class Attention(nn.Module):
 class Layer(nn.Module):
     """Attention and an MLP, each with a layer norm before it and a residual connection."""
 
-    def __init__(self, causal: bool, residual: bool) -> None:
+    def __init__(self, width: int, causal: bool, residual: bool) -> None:
         super().__init__()
         self.residual: bool = residual
-        self.norm: nn.LayerNorm = nn.LayerNorm(WIDTH)
-        self.attention: Attention = Attention(causal)
-        inner, outer = nn.Linear(WIDTH, 2 * WIDTH), nn.Linear(2 * WIDTH, WIDTH)
+        self.norm: nn.LayerNorm = nn.LayerNorm(width)
+        self.attention: Attention = Attention(width, causal)
+        inner, outer = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
         self.mlp: nn.Sequential = nn.Sequential(
-            nn.LayerNorm(WIDTH), inner, nn.ReLU(), outer
+            nn.LayerNorm(width), inner, nn.ReLU(), outer
         )
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
@@ -74,14 +73,15 @@ class Transformer(nn.Module):
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings: Settings = settings
-        self.words: nn.Embedding = nn.Embedding(len(LETTERS), WIDTH)
+        width = settings.width
+        self.words: nn.Embedding = nn.Embedding(settings.symbols, width)
         nn.init.normal_(self.words.weight, std=settings.init_std)
         layers = [
-            Layer(settings.causal, settings.residual) for _ in range(settings.layers)
+            Layer(width, settings.causal, settings.residual) for _ in range(settings.layers)
         ]
         self.layers: nn.ModuleList = nn.ModuleList(layers)
         self.head: nn.Sequential = nn.Sequential(
-            nn.LayerNorm(WIDTH), nn.Linear(WIDTH, TRAIN_LEN)
+            nn.LayerNorm(width), nn.Linear(width, settings.answers)
         )
         self.encoding: Encoding = ENCODINGS[settings.encoding](settings)
 
@@ -90,8 +90,9 @@ class Transformer(nn.Module):
         hidden = [
             self.encoding.rows(self.words(tokens) * self.settings.scale, positions)
         ]
-        for layer in self.layers:
-            hidden.append(layer(hidden[-1], positions, self.encoding))
+        for number, layer in enumerate(self.layers):
+            encoding = self.encoding.in_layer(number)
+            hidden.append(layer(hidden[-1], positions, encoding))
         return hidden if states else self.head(hidden[-1])
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 import csv
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from functools import cache
 from pathlib import Path
@@ -41,6 +41,10 @@ class Settings:
     spread: int = (
         0  #: Draw each step's sorted positions from this many; 0 for 0, …, seq_len - 1
     )
+    window: int = 8  #: Letters that a local layer sees, in encodings that have such
+    width: int = WIDTH
+    symbols: int = 12  #: Size of the alphabet
+    answers: int = TRAIN_LEN  #: Number of possible answers
 
 
 Row = dict[
@@ -53,12 +57,16 @@ def records(
     role: str,
     settings: Sequence[Settings],
     seeds: Sequence[int],
-    found: dict[str, Tensor],
+    found: Mapping[str, Tensor | Sequence[str]],
 ) -> Iterator[Row]:
-    """Yield one row per model, with values rounded to 4 digits."""
+    """Yield one row per model, with numbers rounded to 4 digits."""
     for index, (each, seed) in enumerate(zip(settings, seeds, strict=True)):
-        values = {key: round(float(column[index]), 4) for key, column in found.items()}
+        values = {key: _short(column[index]) for key, column in found.items()}
         yield {"study": study, "role": role, "seed": seed, **asdict(each), **values}
+
+
+def _short(value: Tensor | str) -> float | str:
+    return value if isinstance(value, str) else round(float(value), 4)
 
 
 def read(path: str | Path) -> list[Row]:
@@ -66,7 +74,9 @@ def read(path: str | Path) -> list[Row]:
     with Path(path).open() as file:
         rows = csv.DictReader(file)
         return [
-            {key: _value(text) for key, text in row.items() if text} for row in rows
+            asdict(Settings())
+            | {key: _value(text) for key, text in row.items() if text}
+            for row in rows
         ]
 
 

@@ -65,6 +65,17 @@ def needle(
     return _asked(tokens.scatter_(-1, at, A), 0, answers)
 
 
+def recall(
+    shape: Sequence[int], seq_len: int, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
+    """Ask as `needle` does, but only where the A and the letter after it can be seen."""
+    tokens, targets = needle(shape, seq_len, generator)
+    before = (tokens == A).cumsum(-1)[..., :-1]  # whether the A is at this place or earlier
+    targets[..., 1:][before == 0] = NO_TARGET
+    targets[..., 0] = NO_TARGET
+    return tokens, targets
+
+
 def place(
     shape: Sequence[int], seq_len: int, generator: torch.Generator
 ) -> tuple[Tensor, Tensor]:
@@ -91,7 +102,7 @@ def _asked(tokens: Tensor, first: int, answers: Tensor) -> tuple[Tensor, Tensor]
 
 Task = Callable[[Sequence[int], int, torch.Generator], tuple[Tensor, Tensor]]
 TASKS: dict[str, Task] = {
-    task.__name__: task for task in (order, back, local, count, needle, place, marked)
+    task.__name__: task for task in (order, back, local, count, needle, recall, place, marked)
 }
 
 
