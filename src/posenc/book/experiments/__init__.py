@@ -5,22 +5,20 @@
 One experiment is a `Settings`; `train` trains it from several seeds at once, `examine` and
 `measure` test the result, and `read` reads the recorded results. Weights have a leading axis for
 the seed, which gives the same model, up to rounding, whether it trains alone or with others.
+Language models read the prose of this book, `Prose`.
 """
 
 from posenc import nn  # says so if torch is missing
-from posenc.book.experiments.encodings import ENCODINGS, FIXED, Encoding, Scaled
+from posenc.book.experiments.encodings import ENCODINGS, Encoding, Scaled
 from posenc.book.experiments.measures import (
-    LENGTHS,
     accuracy,
+    ask,
     by_depth,
     examine,
     measure,
-    padded,
-    probe,
     steps_to,
 )
 from posenc.book.experiments.model import (
-    Trained,
     data,
     fine_tune,
     init_model,
@@ -29,11 +27,19 @@ from posenc.book.experiments.model import (
 )
 from posenc.book.experiments.settings import (
     TRAIN_LEN,
-    WIDTH,
     Settings,
     read,
     records,
     settings_of,
+    write,
 )
-from posenc.book.experiments.text import Prose, continued, language_model
-from posenc.book.experiments.tasks import LETTERS, NO_TARGET, TASKS, A, B, order, share
+from posenc.book.experiments.tasks import (
+    LETTERS,
+    NO_TARGET,
+    TASKS,
+    A,
+    B,
+    order,
+    share,
+)
+from posenc.book.experiments.text import BEGINNING, Prose, continued

@@ -11,33 +11,30 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from posenc.attention import t5_buckets
-from posenc.book.experiments.settings import HEADS, WIDTH, Settings
-from posenc.encoding import sinusoidal_encoding
+from posenc.book.experiments.settings import HEADS, Settings
 from posenc.nn import alibi_slopes, rotary_turns, rotate_pairs
 from posenc.scaling import rotary_frequencies
 
 
 class Encoding(nn.Module):
-    """No encoding: the base class, with three hooks that contenders override."""
+    """No encoding: the base class, with four hooks that contenders override."""
 
-    ends: bool = (
-        False  #: Whether it ends at the trained length, which rules out longer input
-    )
-    between: bool = (
-        True  #: Whether fractional positions are meaningful, and can be interpolated
-    )
+    #: Whether it ends at the trained length, which rules out longer input
+    ends: bool = False
+    #: Whether fractional positions are meaningful, and can be interpolated
+    between: bool = True
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
         self.settings: Settings = settings
 
-    def in_layer(self, number: int) -> Encoding:
-        """Return what layer `number`, from 0, does to its queries, keys and scores."""
-        return self
-
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
         """Return the embeddings `x`, (..., seq_len, width), with positions."""
         return x
+
+    def in_layer(self, number: int) -> Encoding:
+        """Return the encoding that turns and biases in layer `number`, from 0."""
+        return self
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
         """Return queries or keys `x`, (..., HEADS, seq_len, head_width), with positions."""
@@ -60,12 +57,14 @@ class Concatenated(Encoding):
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
         half = x.shape[-1] // 2
-        rows = _waves(positions, half, self.settings.base).expand(*x.shape[:-1], half)
-        return torch.cat((x[..., :half], rows), -1)
+        waves = _waves(positions, half, self.settings.base)
+        # The other half of the word's numbers makes room.
+        return torch.cat((x[..., :half], waves.expand(*x.shape[:-1], half)), -1)
 
 
 def _waves(positions: Tensor, width: int, base: float) -> Tensor:
-    """Return sinusoidal rows, in torch because numpy can't read the positions under `vmap`."""
+    """Return sinusoidal rows, (seq_len, width)."""
+    # In torch, because numpy can't read the positions under `vmap`.
     cos, sin = rotary_turns(positions, width, base=base)
     return torch.stack((sin, cos), -1).flatten(-2)
 
@@ -77,78 +76,21 @@ class Learned(Encoding):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        drawn = torch.randn(settings.seq_len, settings.width) * settings.init_std
-        self.table: nn.Parameter = nn.Parameter(drawn)
+        drawn = torch.randn(settings.seq_len, settings.width)
+        self.table: nn.Parameter = nn.Parameter(drawn * settings.init_std)
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
         return x + self.table[positions]
 
 
-def _smooth(seq_len: int) -> Tensor:
-    """Draw a closed loop of three harmonics: neighbors are similar, no component increases."""
-    angles = 2 * torch.pi * torch.arange(seq_len) / seq_len
-    waves = torch.stack(
-        [f(h * angles) for h in (1, 2, 3) for f in (torch.sin, torch.cos)]
-    )
-    directions: Tensor = torch.linalg.qr(torch.randn(WIDTH, 6))[0]
-    return (directions @ waves).mT
+class Frozen(Learned):
+    """Add random rows that aren't trained, each as long as a sinusoidal row."""
 
-
-def _directed(seq_len: int) -> Tensor:
-    """Draw rows whose component along one direction increases from first to last."""
-    way = torch.randn(WIDTH)
-    way /= way.norm()
-    noise = F.normalize(torch.randn(seq_len, WIDTH))
-    noise = noise - (noise @ way)[:, None] * way
-    ramp = torch.linspace(-1, 1, seq_len)[:, None]
-    return ramp * way + (1 - ramp**2 / 2).sqrt() * F.normalize(noise)
-
-
-def _arc(seq_len: int) -> Tensor:
-    """Draw a quarter circle in a plane: neighbors are similar, and a component increases."""
-    angles = torch.linspace(0, torch.pi / 2, seq_len)
-    plane: Tensor = torch.linalg.qr(torch.randn(WIDTH, 2))[0]
-    return (plane @ torch.stack((angles.cos(), angles.sin()))).mT
-
-
-def _narrow(seq_len: int) -> Tensor:
-    """Draw rows close to a common one: as far from their mean as the sinusoidal rows."""
-    common, noise = (
-        F.normalize(torch.randn(1, WIDTH)),
-        F.normalize(torch.randn(seq_len, WIDTH)),
-    )
-    return common + 0.55 * noise
-
-
-class Fixed(Encoding):
-    """Add rows of an untrained table, each with the norm of a sinusoidal row.
-
-    `draw` returns the rows for a length, of any norm; `shuffled` puts them in random order.
-    `widened` rows are centered, with the root mean square distance from their mean of random ones.
-    """
-
-    ends: bool = True
-
-    def __init__(
-        self,
-        settings: Settings,
-        draw: Callable[[int], Any] = lambda seq_len: torch.randn(seq_len, WIDTH),
-        shuffled: bool = False,
-        widened: bool = False,
-    ) -> None:
+    def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        rows = torch.as_tensor(draw(settings.seq_len))
-        if shuffled:
-            rows = rows[torch.randperm(settings.seq_len)]
-        rows = F.normalize(rows) * (WIDTH / 2) ** 0.5
-        if widened:
-            away = rows - rows.mean(0)
-            rows = away * ((WIDTH / 2) ** 0.5 / away.square().sum(1).mean().sqrt())
-        self.table: Tensor
-        self.register_buffer("table", rows)
-
-    def rows(self, x: Tensor, positions: Tensor) -> Tensor:
-        return x + self.table[positions]
+        length = (settings.width / 2) ** 0.5
+        rows = F.normalize(self.table.detach()) * length
+        self.table = nn.Parameter(rows, requires_grad=False)
 
 
 class Scaled(Encoding):
@@ -164,10 +106,12 @@ class Scaled(Encoding):
         seq_len: int = 1,
     ) -> None:
         super().__init__(settings)
-        fields = {"rope_theta": settings.base, **(scaling or {})}
-        lengths = {"max_position_embeddings": settings.seq_len, "seq_len": seq_len}
-        found = rotary_frequencies(settings.width // HEADS, scaling=fields, **lengths)
-        self.frequencies, self.factor = found
+        self.frequencies, self.factor = rotary_frequencies(
+            settings.width // HEADS,
+            scaling={"rope_theta": settings.base, **(scaling or {})},
+            max_position_embeddings=settings.seq_len,
+            seq_len=seq_len,
+        )
 
     def turn(self, x: Tensor, positions: Tensor) -> Tensor:
         turns = rotary_turns(
@@ -177,31 +121,33 @@ class Scaled(Encoding):
 
 
 class Windows(Scaled):
-    """Rotate, and let each place see only the last `window` places, itself included."""
+    """Rotate, and show each place only the places nearer than `window`."""
 
     def bias(self, positions: Tensor) -> Tensor:
-        distance = (positions[:, None] - positions).abs()
-        return torch.where(distance < self.settings.window, 0.0, -torch.inf)
+        near = _distance(positions) < self.settings.window
+        return torch.where(near, 0.0, -torch.inf)
 
 
 class Alternating(Encoding):
-    """Give even layers one encoding, and odd ones none, as today's hybrids do."""
+    """Give even layers an encoding, and odd ones none, as hybrids do today."""
 
-    def __init__(self, settings: Settings, local: type[Encoding]) -> None:
+    def __init__(self, settings: Settings, even: Callable[..., Encoding]) -> None:
         super().__init__(settings)
-        self.local: Encoding = local(settings)
-        self.none: Encoding = Encoding(settings)
+        self.even: Encoding = even(settings)
+        self.odd: Encoding = Encoding(settings)
 
     def in_layer(self, number: int) -> Encoding:
-        return self.none if number % 2 else self.local
+        # Windows carry positions on; a layer without any then looks everywhere.
+        return self.odd if number % 2 else self.even
 
 
 class ALiBi(Encoding):
     """Lower each score by the distance times the slope of the head."""
 
     def bias(self, positions: Tensor) -> Tensor:
-        distance = (positions - positions[:, None]).abs()
-        return -alibi_slopes(HEADS)[:, None, None] * distance
+        # From steep to flat: the first heads see only what is near.
+        slopes = alibi_slopes(HEADS)[:, None, None]
+        return -slopes * _distance(positions)
 
 
 class T5(Encoding):
@@ -211,29 +157,19 @@ class T5(Encoding):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
-        self.values: nn.Parameter = nn.Parameter(
-            torch.randn(32, HEADS) * settings.init_std
-        )
+        drawn = torch.randn(32, HEADS)
+        self.values: nn.Parameter = nn.Parameter(drawn * settings.init_std)
 
     def bias(self, positions: Tensor) -> Tensor:
-        offsets = (positions - positions[:, None]).numpy()
-        return self.values[torch.from_numpy(t5_buckets(offsets))].permute(2, 0, 1)
+        offsets = positions - positions[:, None]
+        buckets = torch.from_numpy(t5_buckets(offsets.numpy()))
+        return self.values[buckets].permute(2, 0, 1)
 
 
-_SINUSOIDAL = partial(sinusoidal_encoding, d_model=WIDTH)
-_DRAWN = {"smooth": _smooth, "directed": _directed, "arc": _arc}
-# Contenders whose table isn't trained.
-FIXED: dict[str, Callable[[Settings], Encoding]] = {
-    "frozen": Fixed,
-    "shuffled": partial(Fixed, draw=_SINUSOIDAL, shuffled=True),
-    **{name: partial(Fixed, draw=draw) for name, draw in _DRAWN.items()},
-    **{
-        f"shuffled {n}": partial(Fixed, draw=draw, shuffled=True)
-        for n, draw in _DRAWN.items()
-    },
-    "widened": partial(Fixed, draw=_SINUSOIDAL, widened=True),
-    "narrow": partial(Fixed, draw=_narrow),
-}
+def _distance(positions: Tensor) -> Tensor:
+    """Return the distance of each query's place from each key's, (seq_len, seq_len)."""
+    return (positions - positions[:, None]).abs()
+
 
 # The registry: add your own contender with ENCODINGS["its name"] = ItsClass.
 ENCODINGS: dict[str, Callable[[Settings], Encoding]] = {
@@ -241,11 +177,11 @@ ENCODINGS: dict[str, Callable[[Settings], Encoding]] = {
     "sinusoidal": Sinusoidal,
     "learned": Learned,
     "rotary": Scaled,
-    "windows": Windows,
-    "hybrid": partial(Alternating, local=Windows),
-    "alternating": partial(Alternating, local=Scaled),
     "ALiBi": ALiBi,
     "T5": T5,
     "concatenated": Concatenated,
-    **FIXED,
+    "frozen": Frozen,
+    "windows": Windows,
+    "hybrid": partial(Alternating, even=Windows),
+    "alternating": partial(Alternating, even=Scaled),
 }

@@ -12,11 +12,9 @@ from typing import Any
 
 from torch import Tensor
 
-WIDTH, HEADS, TRAIN_LEN = (
-    32,
-    4,
-    16,
-)  # of the model; the usual length of its training sequences
+HEADS = 4
+WIDTH = 32  # of a model that reads letters
+TRAIN_LEN = 16  # the usual length of its training sequences
 
 
 @dataclass(frozen=True)
@@ -28,55 +26,65 @@ class Settings:
     causal: bool = False  #: Whether later letters are masked
     base: float = 10_000.0  #: Base of the frequencies, for encodings that have them
     layers: int = 2
-    residual: bool = True  #: Whether the layers have residual connections
     scale: float = 1.0  #: Factor on the embeddings, before positions are added
-    init_std: float = (
-        1.0  #: Standard deviation of embeddings and learned tables before training
-    )
+    #: Standard deviation of embeddings and learned tables before training
+    init_std: float = 1.0
     rate: float = 3e-3  #: Initial learning rate; it decays linearly to zero
     seq_len: int = TRAIN_LEN  #: Length of the training sequences
     batch: int = 16  #: Sequences per step
     steps: int = 240
     sequences: int = 0  #: Number of training sequences; 0 for fresh ones at every step
-    spread: int = (
-        0  #: Draw each step's sorted positions from this many; 0 for 0, …, seq_len - 1
-    )
-    window: int = 8  #: Letters that a local layer sees, in encodings that have such
+    #: Draw each step's sorted positions from this many; 0 for 0, …, seq_len - 1
+    spread: int = 0
+    window: int = 8  #: Places that a local layer sees, in encodings that have such
     width: int = WIDTH
     symbols: int = 12  #: Size of the alphabet
-    answers: int = TRAIN_LEN  #: Number of possible answers
+    answers: int = 16  #: Number of possible answers
 
 
-Row = dict[
-    str, Any
-]  # one model: its study, role, seed and settings, and what was measured
+# One model: its study, role, seed and settings, and what was measured.
+Row = dict[str, Any]
 
 
 def records(
     study: str,
     role: str,
-    settings: Sequence[Settings],
+    settings: Settings,
     seeds: Sequence[int],
-    found: Mapping[str, Tensor | Sequence[str]],
+    measured: Mapping[str, Tensor | Sequence[str]],
 ) -> Iterator[Row]:
     """Yield one row per model, with numbers rounded to 4 digits."""
-    for index, (each, seed) in enumerate(zip(settings, seeds, strict=True)):
-        values = {key: _short(column[index]) for key, column in found.items()}
-        yield {"study": study, "role": role, "seed": seed, **asdict(each), **values}
+    for index, seed in enumerate(seeds):
+        values = {key: _short(column[index]) for key, column in measured.items()}
+        names = {"study": study, "role": role, "seed": seed}
+        yield {**names, **asdict(settings), **values}
 
 
 def _short(value: Tensor | str) -> float | str:
     return value if isinstance(value, str) else round(float(value), 4)
 
 
+def write(path: str | Path, rows: Sequence[Row]) -> None:
+    """Write a table of models, without the settings that have their default."""
+    default = asdict(Settings())
+    short = [
+        {key: value for key, value in row.items() if default.get(key) != value}
+        for row in rows
+    ]
+    columns = dict.fromkeys(key for row in short for key in row)
+    with Path(path).open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, columns, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(short)
+
+
 def read(path: str | Path) -> list[Row]:
     """Read a table of models; rows lack the keys that weren't measured."""
-    with Path(path).open() as file:
-        rows = csv.DictReader(file)
+    default = asdict(Settings())
+    with Path(path).open(encoding="utf-8") as file:
         return [
-            asdict(Settings())
-            | {key: _value(text) for key, text in row.items() if text}
-            for row in rows
+            default | {key: _value(text) for key, text in row.items() if text}
+            for row in csv.DictReader(file)
         ]
 
 
