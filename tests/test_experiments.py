@@ -12,7 +12,6 @@ from joblib import Memory
 from posenc.book import experiments as ex
 from posenc.book.experiments import TASKS, Settings
 
-SMALL = Settings("back", "sinusoidal", rate=1e-2, steps=4, batch=8)
 READER = Settings(
     "prose",
     causal=True,
@@ -91,13 +90,6 @@ def test_fine_tuning_leaves_the_models_alone():
     assert all(torch.equal(before[name], models.weights[name]) for name in before)
     assert not torch.equal(longer.weights["words.weight"], before["words.weight"])
     assert longer.curve.shape == (3, 2)
-    assert ex.by_depth(longer, 32).shape == (4, 2)
-
-
-def test_steps_to_nine_in_ten():
-    models = ex.train(replace(SMALL, steps=0), [1, 2])
-    models.curve = torch.tensor([[1.0, 0.0], [0.8, 0.5], [0.9, 0.9]])
-    assert ex.steps_to(models, window=2).tolist() == [2, 3]
 
 
 def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):

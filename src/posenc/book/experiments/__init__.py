@@ -13,7 +13,6 @@ from posenc.book.experiments.encodings import ENCODINGS, Encoding, Scaled
 from posenc.book.experiments.measures import (
     accuracy,
     ask,
-    by_depth,
     examine,
     measure,
     steps_to,

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from posenc.book.experiments.model import FIRST_TRAINING, Trained
 from posenc.book.experiments.settings import TRAIN_LEN
-from posenc.book.experiments.tasks import NO_TARGET, A, drawn, share
+from posenc.book.experiments.tasks import NO_TARGET, drawn, share
 
 LENGTHS = {16: 256, 32: 128, 64: 64, 128: 48}  # and numbers of test sequences
 FIRST_EXAM = 2_000_000  # seeds of the exams' generators start here
@@ -122,22 +122,5 @@ def steps_to(models: Trained, window: int = 10) -> Tensor:
 
 
 def ask(models: Trained, seq_len: int) -> dict[str, Tensor]:
-    """Return accuracy at a length and, in the needle task, by the needle's quarter."""
-    measured = {f"{seq_len}": accuracy(models, seq_len, number=128)}
-    if models.settings.task == "needle":
-        for quarter, right in enumerate(by_depth(models, seq_len)):
-            measured[f"depth{quarter}of{seq_len}"] = right
-    return measured
-
-
-def by_depth(models: Trained, seq_len: int) -> Tensor:
-    """Return accuracy at the end of a needle task, by the needle's quarter, (4, seeds)."""
-    tokens, targets, answers = examine(models, seq_len, number=192, exam=5)
-    place = (tokens == A).int().argmax(-1)
-    quarter_of = place * 4 // (seq_len - 1)
-    right = (answers == targets)[..., -1]  # asked after the whole text
-    shares = []
-    for quarter in range(4):
-        inside = quarter_of == quarter
-        shares.append((right & inside).sum(1) / inside.sum(1))
-    return torch.stack(shares)
+    """Return accuracy at a length, by its name."""
+    return {f"{seq_len}": accuracy(models, seq_len, number=128)}
