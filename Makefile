@@ -110,7 +110,7 @@ serve: book ## build the site and serve it on localhost (PORT=8000)
 pdf: book ## print the book into _build/book.pdf
 	@$(BIN)/python tools/pdf.py
 
-experiments: .venv ## retrain every model of the experiments (22 minutes on two cores)
+experiments: .venv ## retrain every model of the experiments (under 40 minutes on two cores; resumes)
 	$(BIN)/python tools/train.py
 
 bench: .venv/bench/installed ## benchmark against other libraries (RECORD=notebooks/data/speed.json)
