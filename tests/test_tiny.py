@@ -21,7 +21,7 @@ def test_the_decoder_keeps_the_laws_and_a_step_that_forgets_its_offset_does_not(
         return decoder.step(tokens, cache, positions=start)
 
     report = checks.check_decoder(decoder.full, forgets, relative=relative)
-    assert report.failed == ["steps"]
+    assert "steps" in report.failed
 
 
 def test_order_counts_and_later_words_do_not():
