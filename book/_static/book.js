@@ -241,13 +241,19 @@ function markContents() {
 if (contents.length) addEventListener("scroll", markContents, { passive: true });
 
 // Sections that are far away aren't laid out while the page comes (book.css), and their heights are
-// guesses. Afterwards they are laid out one by one, so that the scroll bar is right.
-function layOut([section, ...others]) {
+// guesses. They are laid out one by one, so that the scroll bar is right, once a reader does anything,
+// or the page has been quiet for a while.
+const QUIET = 2500; // ms
+const unlaid = all("article > section > section");
+function layOut() {
+  const section = unlaid.shift();
   if (!section) return;
   section.style.contentVisibility = "visible";
-  whenIdle(() => layOut(others));
+  whenIdle(layOut);
 }
-onceLoaded(() => whenIdle(() => layOut(all("article > section > section"))));
+for (const kind of ["pointermove", "touchstart", "keydown"])
+  addEventListener(kind, () => onceLoaded(layOut), { once: true, passive: true });
+onceLoaded(() => setTimeout(layOut, QUIET));
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop.
 const sizes = new ResizeObserver((changes) => {
