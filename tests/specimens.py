@@ -5,7 +5,6 @@ bugs are in `recall`, those of chapter 14 in `posenc.book.hunt`; right decoders 
 """
 
 import itertools
-import math
 import sys
 from pathlib import Path
 from typing import NamedTuple
@@ -409,7 +408,7 @@ def normed(x, p):
     return nn.functional.rms_norm(rotate_pairs(x, p), x.shape[-1:], weights, 1e-6)
 
 
-specimen("rotary", "values", convention="rotary, neighbors")(
+specimen("rotary", "values", "is permuted", convention="rotary, neighbors")(
     permuted, "permuted, undeclared"
 )
 
@@ -478,6 +477,12 @@ def printing(x, p):
 @specimen("rotary", "axes", "", axes=2)
 def one_axis_alone(x, p):
     return rotate_pairs(x, p[..., 0])
+
+
+SWAPPED = np.kron([[0, 1], [1, 0]], rotary_frequencies(8, base=100)[0])
+specimen("rotary", "axes", "axes are swapped", **AXES)(
+    turn(frequencies=SWAPPED), "axes swapped"
+)
 
 
 @specimen("rotary", "values", "no positions")
@@ -649,4 +654,3 @@ for bug in recall.BUGS:
     specimen(bug.kind, **bug.options)(bug.right, f"right: {bug.says}")
     if bug.law:
         specimen(bug.kind, bug.law, bug.cause, **bug.options)(bug.wrong, bug.says)
-assert math.isfinite(len(SPECIMENS))

@@ -387,9 +387,14 @@ def signs(one: int, two: int, right: Reference, x: Floats, k: Floats) -> Floats:
     return right.encode(x, one * right.angles(k), two * right.angles(k))
 
 
-def beyond(length: int, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Give zeros beyond a table's end."""
-    return right(x, k) * (k < length)[..., None]
+def beyond(length: int, kept: int, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Give zeros beyond a table's end, or x as it is."""
+    return np.asarray(np.where((k < length)[..., None], right(x, k), kept * x))
+
+
+def single_zero(right: Reference, x: Floats, k: Floats) -> Floats:
+    """Give zeros for a single row."""
+    return np.asarray(right(x, k) * (x.shape[-2] > 1))
 
 
 # Whatever isn't a change of positions or frequencies alone.
@@ -529,9 +534,24 @@ OTHERS: list[tuple[str, str, str, Make]] = [
             f"past the end of {n}: rows are zero, read out of bounds; make the table longer",
             ANY,
             "",
-            partial(beyond, n),
+            partial(beyond, n, 0),
         )
         for n in LENGTHS
+    ),
+    *(
+        (
+            f"unturned beyond {n}: rows stay as they are; make the table longer",
+            ROTARY,
+            "",
+            partial(beyond, n, 1),
+        )
+        for n in LENGTHS
+    ),
+    (
+        "single rows are zero: a step reads nothing; take the row of its position",
+        LAYER,
+        "B",
+        single_zero,
     ),
 ]
 

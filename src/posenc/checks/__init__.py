@@ -17,6 +17,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 from pathlib import Path
@@ -31,7 +32,7 @@ from posenc.checks.decoders import Decoder
 from posenc.checks.reports import Report, Row
 from posenc.checks.subjects import POSITIONS, TAGS, values
 from posenc.checks.trials import KINDS, LAWS, Law, Raised, choose, judge_all, laws_of
-from posenc.checks.turning import Layer, Rotation, Table
+from posenc.checks.turning import Layer, Rotation, Table, Turning
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
 
@@ -80,10 +81,14 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
     except Raised as how:  # a layer can't be made
         raise how.__cause__ or how from None
     rows = judge_all(probe, names)
-    try:
+    known, about = None, ""
+    with suppress(Exception):  # the laws met it, too
         known, about = probe.convention, probe.about
-    except Exception:  # the laws met it, too
-        known, about = None, ""
+        if known is None and isinstance(probe, Turning) and not about:
+            beside = next(probe.candidates())
+            about = (
+                f"no known convention gives nine tenths of it; beside it is {beside}"
+            )
     return Report(name_of(subject), name, known, rows, about, probe.errors)
 
 

@@ -40,6 +40,7 @@ PRODUCTS = (
 )
 CUT = "the graph is cut: by `detach`, `no_grad`, or `.data`"
 ODD = "an odd width leaves a sine without a cosine: refuse it (exhibit 6)"
+SWAPPED = "axes are swapped (exhibit G: notebooks/16_batches_and_caches.html#exhibit-g)"
 STAYS = "a tensor stays behind: register it as a buffer, or make it on `x.device`"
 UNFILLED = (
     "a buffer that isn't in the state dict is never filled: give it `reset_parameters`"
@@ -325,7 +326,9 @@ def axes(subject: Any) -> Iterator[Trial]:
         omega = right.frequencies * (subject.owners == np.arange(subject.axes)[:, None])
     if np.ndim(omega) == 2:
         # (rows, axes) @ (axes, pairs): the angles of all axes add up.
-        meant = right.encode(x, drawn @ omega)
+        meant, swapped = (right.encode(x, k @ omega) for k in (drawn, drawn[:, ::-1]))
+        if np.abs(out - swapped).max() < NEAR:
+            raise Broken("coordinates are in reverse order", SWAPPED)
         yield Trial("pairs of each axis", out, meant, bounds, ("row", "dimension"))
 
 

@@ -661,6 +661,13 @@ class Rotation(Turning):
             right = replace(right, pairs=(one + first, two + first))
         return replace(right, order=self.output(width)[1])
 
+    def other_numbers(self, trials: Sequence[Trial]) -> str:
+        """Say if the output is permuted, though a convention was declared."""
+        order = self.output(self.widths[0])[1].tolist()
+        if self.declared is not None and order != sorted(order):
+            return f"the output is permuted: it has dimensions {order}, in this order"
+        return super().other_numbers(trials)
+
     def waves(self, template: Convention, width: int) -> conv.Waves:
         """Turn ones in the first dimension of each pair, and zeros in the second."""
         one, two = self.reference(width, template).pairs
