@@ -90,12 +90,14 @@ def write_tables(app: Sphinx, docname: str, source: list[str]) -> None:
 
 def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
     """Make a node a link target of that name."""
+    # Sphinx finds it by the label, the page by the id, which keeps its capitals.
     node["ids"].append(name)
     env.get_domain("std").anonlabels[name.lower()] = env.docname, name
 
 
 def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
     """Add a search field to the ledger, link targets to its rows, and CSS classes."""
+    # Markdown's tables have no names: the pages are known, and the ledger is the last one of its.
     tables = [*doctree.findall(nodes.table)]
     if app.env.docname == "book/errata":
         for mistakes in tables:
@@ -105,6 +107,7 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
     rows = ledger(Path(app.srcdir))
     shown = tables[-1]
     shown["classes"] = ["ledger"]
+    # The first line is the head. Each row can be linked to, and is colored by its verdict.
     for row, line in zip(rows, [*shown.findall(nodes.row)][1:], strict=True):
         line["classes"].append(f"verdict-{row['verdict'].replace(' ', '-')}")
         place(app.env, line, f"row-{row['id']}")
@@ -118,6 +121,7 @@ def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:
     """Link ids in boxes to their rows of the ledger, which lead to the cell that asserts them."""
+    # myst-nb passes on the metadata of each cell.
     for cell in doctree.findall(nodes.container):
         for claim in cell.get("cell_metadata", {}).get("claims", {}):
             place(app.env, cell, f"claim-{claim}")

@@ -48,12 +48,14 @@ def preparation(repository: str, commit: str) -> Cell:
 def write(app: Sphinx) -> None:
     """Overwrite Sphinx's copies of the notebooks."""
     repository, commit = app.config.repository, os.environ.get("GITHUB_SHA")
+    # Sphinx copies the sources of pages; here they come without the build's changes.
     for path in (app.outdir / "_sources" / "notebooks").glob("*.ipynb"):
         notebook = read_notebook(Path(app.srcdir, "notebooks", path.name))
         cells: list[Cell] = notebook["cells"]
         for cell in cells:
             if cell["cell_type"] == "markdown":
                 cell["source"] = resolve(cell["source"], app.config.html_baseurl)
+        # Elsewhere nobody could say from where to install it.
         if repository and commit:
             first = [cell["cell_type"] for cell in cells].index("code")
             cells.insert(first, preparation(repository, commit))

@@ -58,6 +58,7 @@ class Details(Transform):
 
 def fold_from(opening: nodes.raw, kind: str, title: str) -> None:
     """Move what stands between two tags into a fold; into a solution also its cells."""
+    # MyST leaves both tags as raw nodes, and what stands between them as their siblings.
     parent = opening.parent
     start = parent.index(opening)
     end = start + 1
@@ -89,6 +90,7 @@ def comment_of(cell: nodes.Node) -> str:
 
 def fold_code(folded: nodes.Element) -> None:
     """Make a cell's code a fold, below the picture if it draws one and prints nothing else."""
+    # A cell holds its code, here in myst-nb's own fold, and then its outputs.
     cell = folded.parent
     cell.remove(folded)
     line = comment_of(folded)
@@ -96,6 +98,7 @@ def fold_code(folded: nodes.Element) -> None:
     if not outputs or GUARD.match(line):  # the whole cell is evidence
         cell.insert(0, Fold("", Summary("", line), *folded.children, classes=["fold"]))
         return
+    # What is printed follows its code; a picture comes first, since it is the point.
     draws = len(outputs[-1]) == 1 and next(outputs[-1].findall(nodes.image), None)
     if draws:
         line = f"Code: {line[0].lower()}{line[1:]}"
@@ -113,6 +116,7 @@ def is_evidence(node: nodes.Node) -> bool:
 
 def join_evidence(section: nodes.Element) -> None:
     """Put what is evidence and stands together behind the switch."""
+    # One switch, but a mark of its own in the margin for each place with evidence.
     children = []
     for behind, run in groupby(section.children, is_evidence):
         together = [*run]

@@ -96,11 +96,13 @@ def to_myst(cells: list[Cell]) -> Iterator[Cell]:
     """Convert a chapter's cells for myst-nb."""
     figure: Cell | None = None  # the cell above, if it draws
     for cell in cells:
+        # An answer is written in a field of the page.
         if "answer" in cell["metadata"].get("tags", []):
-            continue  # on the site, the page has a field for it
+            continue
         if cell["cell_type"] != "markdown":
             figure = cell if draws(cell) else None
             keep_live_figure(cell)
+        # The caption becomes an option of the figure, which myst-nb then numbers.
         elif figure and (caption := CAPTION.match(cell["source"])):
             options = figure["metadata"].setdefault("mystnb", {})
             text = caption["text"].strip()
@@ -128,11 +130,14 @@ class Anchors(Transform):
 
     def apply(self) -> None:
         for raw in list(self.document.findall(nodes.raw)):
-            if found := ANCHOR.fullmatch(raw.astext().strip().removesuffix("</a>")):
+            anchor = ANCHOR.fullmatch(raw.astext().strip().removesuffix("</a>"))
+            if anchor:
+                # MyST makes a node of each tag: the closing one goes.
                 closing = raw.next_node(siblings=True, descend=False)
                 if isinstance(closing, nodes.raw) and closing.astext() == "</a>":
                     closing.parent.remove(closing)
-                place = nodes.target("", "", ids=[found[1]], names=[found[1].lower()])
+                name = anchor[1]
+                place = nodes.target("", "", ids=[name], names=[name.lower()])
                 raw.replace_self(place)
                 self.document.note_explicit_target(place)
 

@@ -37,9 +37,11 @@ def minutes(node: nodes.Node, main: bool) -> float:
     if isinstance(node, nodes.math_block):
         return FORMULA
     if isinstance(node, nodes.literal_block):
+        # Imports are skimmed.
         lines = [line for line in node.astext().split("\n") if line.strip()]
         code = [line for line in lines if not line.startswith(("import ", "from "))]
         return len(code) / LINES_PER_MINUTE
+    # Paragraphs, titles and captions; what is inside them isn't counted again.
     if isinstance(node, nodes.TextElement):
         return len(node.astext().split()) / WORDS_PER_MINUTE
     if node.get("nb_element") == "cell_code_output" or isinstance(node, nodes.raw):

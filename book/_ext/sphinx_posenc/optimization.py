@@ -65,10 +65,11 @@ def load_merged(
 
 def size_images(app: Sphinx, body: str) -> str:
     """Set each image's size, to prevent layout shifts; lazy-load all but the first."""
-    before, paths = count(), {name: path for path, name in app.builder.images.items()}
+    paths = {name: path for path, name in app.builder.images.items()}
+    before = count()  # images so far
 
-    def sized(found: re.Match[str]) -> str:
-        path = app.srcdir / paths[Path(unquote(found[1])).name]
+    def sized(image: re.Match[str]) -> str:
+        path = app.srcdir / paths[Path(unquote(image[1])).name]
         width, height = map(round, imagesize.get(path))
         lazy = ' loading="lazy"' if next(before) else ""
         stacked = (
@@ -83,10 +84,10 @@ def size_images(app: Sphinx, body: str) -> str:
 def read_style(path: Path, folder: Path) -> str:
     """A stylesheet with its URLs relative to a folder."""
 
-    def address(found: re.Match[str]) -> str:
-        target = found[1].strip("\"'")
+    def address(url: re.Match[str]) -> str:
+        target = url[1].strip("\"'")
         if target.startswith(("data:", "#")):
-            return found[0]
+            return url[0]
         file = os.path.relpath(path.parent / target.partition("?")[0], folder)
         return f'url("{Path(file).as_posix()}")'
 
@@ -110,30 +111,34 @@ def names(selector: list[Any]) -> set[str]:
     }
 
 
+def matching(rule: Any, words: set[str]) -> list[str]:
+    """The selectors of a rule that can match."""
+    parts = groupby(rule.prelude, lambda token: token == ",")
+    selectors = [[*tokens] for is_comma, tokens in parts if not is_comma]
+    return [text(selector) for selector in selectors if names(selector) <= words]
+
+
+def useful(rule: Any, read: set[str]) -> list[str]:
+    """What a rule declares, and nested rules, without custom properties that nothing reads."""
+    parts = tinycss2.parse_blocks_contents(rule.content, **CLEAN)
+    return [
+        text([part])
+        for part in parts
+        if part.type != "declaration" or part.name[:2] != "--" or part.name in read
+    ]
+
+
 def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
     """Keep rules that name only these words, and custom properties and animations that are read."""
     css = []
     for rule in rules:
         if rule.type == "qualified-rule":
-            parts = groupby(rule.prelude, lambda token: token == ",")
-            selectors = [[*tokens] for comma, tokens in parts if not comma]
-            kept = [
-                text(selector) for selector in selectors if names(selector) <= words
-            ]
-            inside = [
-                text([each])
-                for each in tinycss2.parse_blocks_contents(rule.content, **CLEAN)
-                * bool(kept)
-                if each.type != "declaration"
-                or each.name in read
-                or each.name[:2] != "--"
-            ]
-            if inside:
-                css.append(f"{','.join(kept)}{{{''.join(inside)}}}")
+            selectors, inside = matching(rule, words), useful(rule, read)
+            if selectors and inside:
+                css.append(f"{','.join(selectors)}{{{''.join(inside)}}}")
         elif rule.at_keyword in {"media", "supports"}:
-            if within := purge(
-                tinycss2.parse_rule_list(rule.content, **CLEAN), words, read
-            ):
+            inner = tinycss2.parse_rule_list(rule.content, **CLEAN)
+            if within := purge(inner, words, read):
                 css.append(f"@{rule.at_keyword} {text(rule.prelude)}{{{within}}}")
         elif "keyframes" not in rule.at_keyword or text(rule.prelude) in read:
             css.append(text([rule]))
@@ -142,6 +147,7 @@ def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
 
 def used_rules(rules: list[Any], words: set[str]) -> str:
     """The rules that can match, by the words in tags and scripts, and the properties they read."""
+    # Twice: what only dropped rules would read goes in the second round.
     css = purge(
         rules, words, words | {*re.findall(r"--[\w-]+", tinycss2.serialize(rules))}
     )
@@ -202,6 +208,7 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     """Write the site's stylesheet and script, and reference them from its pages."""
     site = app.outdir.resolve()
     folder = site / "_static"
+    # What is loaded: the book's script, the styles of the themes and the book's, in this order.
     code = jsmin((folder / "book.js").read_text("utf-8"))
     search = [path.read_text("utf-8") for path in (folder / "search").glob("*.js")]
     paths = [folder / name for name in theme.STYLES]
@@ -210,6 +217,7 @@ def merge(app: Sphinx, pages: dict[Path, str]) -> None:
     rules = tinycss2.parse_rule_list(styles, **CLEAN)
     fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
     others = [rule for rule in rules if rule not in fonts]
+    # Classes and ids that pages have, or that scripts may give to something.
     tags = {tag for page in pages.values() for tag in TAG.findall(page)}
     css = used_rules(others, {*WORD.findall(" ".join([code, *search, *tags]))})
     notices = "".join(

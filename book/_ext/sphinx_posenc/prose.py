@@ -40,6 +40,8 @@ def link_terms(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Link each term where a chapter first uses it."""
     if not docname.startswith("notebooks/"):
         return
+    # A text is cut in two where a term is linked; longer terms come first, so that
+    # "positional encoding" is taken before "encoding".
     texts = [text for text in doctree.findall(nodes.Text) if is_prose(text)]
     for term, (page, anchor) in glossary(app).items():
         word = re.compile(rf"\b{re.escape(term)}(?:s|es)?\b", re.IGNORECASE)
