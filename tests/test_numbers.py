@@ -44,7 +44,7 @@ DROPPED = re.compile(
     | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
     | \*\*(Figure|Table)\s[\d.]+\*\* | \(eq-[\w-]+\)
     | (Python|Llama|CC[ ]BY|\[version)\s\d+\.\d+
-    | [Cc]hapters?\s\d+(\s(and|to|or)\s\d+)? | fifteen\sminutes | Twenty\squestions
+    | [Cc]hapters?\s+\d+(\s(and|to|or)\s\d+)? | fifteen\sminutes | Twenty\squestions
     | (Figure|Table|(?i:equation|section|exhibit)|Exercise)\s\(?[\d.]+\)?
     | \\(tag|begin|end|phantom|hspace|\\)(\{[^}]*\}|\[[^]]*\])?
     """,
