@@ -83,6 +83,10 @@ def execute(path):
     resources = {"metadata": {"path": str(path.parent)}}
     NotebookClient(fresh, config=config, resources=resources, **options).execute()
     fresh = tidy(fresh)  # without the kernel's version, and the state of widgets
+    for cell in fresh.cells:
+        for output in cell.get("outputs", []):
+            if output.get("name") == "stderr":
+                sys.exit(f"{path}: cell {cell.id} warns:\n{output.text}")
     keep_outputs(fresh, committed(path))
     text = nbformat.writes(fresh) + "\n"
     if text == path.read_text("utf-8"):
