@@ -2,11 +2,11 @@
 
 /** The heatmaps' color map: 256 steps, interpolated linearly between eleven colors. */
 const STEPS = Array.from({ length: 256 }, (_, n) => {
-  const where = (n / 255) * 10;
-  const left = Math.min(9, Math.floor(where));
+  const step = (n / 255) * 10;
+  const left = Math.min(9, Math.floor(step));
   return [16, 8, 0].map((bits) => {
     const [a, b] = [MAP[left], MAP[left + 1]].map((color) => (color >> bits) & 255);
-    return Math.floor(a + (b - a) * (where - left) + 1e-9);
+    return Math.floor(a + (b - a) * (step - left) + 1e-9);
   });
 });
 

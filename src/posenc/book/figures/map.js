@@ -14,11 +14,11 @@ function map(picture, label, [down, across], pick) {
   picture.classList.add("map");
   const follow = (event) => {
     const box = canvas.getBoundingClientRect();
-    const part = (at, from, size, count) =>
-      Math.max(0, Math.min(count - 1, Math.floor(((at - from) / size) * count)));
+    const cellAt = (pointer, from, size, count) =>
+      Math.max(0, Math.min(count - 1, Math.floor(((pointer - from) / size) * count)));
     pick(
-      part(event.clientY, box.top, box.height, canvas.height),
-      part(event.clientX, box.left, box.width, canvas.width),
+      cellAt(event.clientY, box.top, box.height, canvas.height),
+      cellAt(event.clientX, box.left, box.width, canvas.width),
     );
   };
   let start;
