@@ -39,6 +39,7 @@ NUMBER = re.compile(r"(?<![\w.,/^{-])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|
 DROPPED = re.compile(
     r"""
     ^[ ]*(```|:::).*$ | ^:\w+:.*$           # fences of directives, and their options
+    | ^[ ]*\d+\.\s                           # items of lists
     | (`+)(?:(?!\2).)+\2 | \{\w+\}`[^`]*`   # code, roles
     | \[\([\d.]+\)\]\([^)]*\) | \[[^\]]*\]\(\#[^)]*\)
     | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
@@ -71,6 +72,7 @@ def spelled(text):
         .replace("\\,", " ")
         .replace("\u202f", " ")
     )
+    text = re.sub(r"\b(\d\d+) million", r"\1e6", text)
     text = re.sub(r"(\d)\s*(?:\\cdot|·|×|\\times)\s*10\^\{?(-?\d+)\}?", r"\1e\2", text)
     return re.sub(
         r"(?<![\d.])\d{1,3}(?:[ \xa0,]\d{3})+(?!\d)",
