@@ -23,7 +23,7 @@ SLOWEST_FIRST = (
 
 def pytest_configure(config):
     """Find nbval's settings from any folder."""
-    config.option.nbval_sanitize_with = config.rootpath / "tests" / "nbval.cfg"
+    config.option.nbval_sanitize_with = Path(__file__).parent / "tests" / "nbval.cfg"
 
 
 def pytest_collection_modifyitems(items):

@@ -30,6 +30,7 @@ def settings():
         "myst_enable_extensions": book["parse"]["myst_enable_extensions"],
         "nb_execution_mode": "off",
     }
+    config["html_context"]["doors"] = {"Everything": ["plain"]}
     for name in ("html_static_path", "templates_path"):
         config[name] = [str(ROOT / path) for path in config[name]]
     return config

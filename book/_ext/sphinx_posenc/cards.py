@@ -12,6 +12,7 @@ from sphinx.application import Sphinx
 
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
 SVG = "{http://www.w3.org/2000/svg}"
+SIGNS = Path(__file__).parents[2] / "signs.svg"
 
 
 def read_signs(path: Path) -> dict[str, str]:
@@ -29,7 +30,7 @@ def deal(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     """Turn the lists of chapters in sections of the first page into rows of signs."""
     if docname != app.config.root_doc:
         return
-    signs = read_signs(Path(app.srcdir) / "book" / "signs.svg")
+    signs = read_signs(SIGNS)
     page = next(doctree.findall(nodes.section))
     for section in list(page.findall(nodes.section))[1:]:
         for chapters in section.findall(nodes.bullet_list):
