@@ -16,6 +16,7 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
+import pytest
 import yaml
 from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx_posenc.claims import judges, ledger
@@ -36,30 +37,50 @@ NAMED = {
 UNTESTED = {"CHANGELOG", "CONTRIBUTING", "SECURITY", "references", "try"}  # no results
 PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 NUMBER = re.compile(r"(?<![\w.,/^{-])\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|,\d)")
-DROPPED = re.compile(
-    r"""
-    ^[ ]*(```|:::).*$ | ^:\w+:.*$           # fences of directives, and their options
-    | ^[ ]*\d+\.\s                           # items of lists
-    | (`+)(?:(?!\2).)+\2 | \{\w+\}`[^`]*`   # code, roles
-    | \[\([\d.]+\)\]\([^)]*\) | \[[^\]]*\]\(\#[^)]*\)
-    | \]\([^)]*\) | <[^>]*> | https?://\S+  # links
-    | \*\*(Figure|Table)\s[\d.]+\*\* | \(eq-[\w-]+\)
-    | (Python|Llama|CC[ ]BY|\[version)\s\d+\.\d+
-    | [Cc]hapters?\s+\d+(\s(and|to|or)\s\d+)? | fifteen\sminutes | Twenty\squestions
-    | (Figure|Table|(?i:equation|section|exhibit)|Exercise)\s\(?[\d.]+\)?
-    | \\(tag|begin|end|phantom|hspace|\\)(\{[^}]*\}|\[[^]]*\])?
-    """,
-    re.MULTILINE | re.VERBOSE,
-)
-# From LaTeX to Python.
-LATEX = {
-    r"\\,|_\{model\}": "",
-    r"\\(sin|cos|pi)": r" \1 ",
-    r"\^\{": "**(",
-    r"\}": ")",
-    r"(?<=[\d)]) *(?=[a-z(])|(?<=pi) +(?=[a-z])": "*",  # a product
-    r"(sin|cos) *\*? *\(": r"\1(",
-}.items()
+# What holds numbers that aren't results: a pattern, and an example. All are taken out by one pass
+# from left to right; where several match, the first of the list does: fences before code.
+DROPPED = [
+    # Fences of directives, and their options
+    (r"^[ ]*(?:```|:::).*$", "```{figure} plot-12.svg"),
+    (r"^:\w+:.*$", ":width: 400"),
+    # Items of lists
+    (r"^[ ]*\d+\.\s", "12. Draw it."),
+    # Code between as many backticks as it began with, and roles
+    (r"(?P<ticks>`+)(?:(?!(?P=ticks)).)+(?P=ticks)", "`n = 50`"),
+    (r"\{\w+\}`[^`]*`", "{term}`base 50`"),
+    # Links: references and links to anchors whole, of others the target
+    (r"\[\([\d.]+\)\]\([^)]*\)", "[(11.2)](#eq-turn)"),
+    (r"\[[^\]]*\]\(\#[^)]*\)", "[Figure 11](#fig-turn)"),
+    (r"\]\([^)]*\)", "](11_does_it_help.ipynb)"),
+    (r"<[^>]*>", '<a id="fig-12">'),
+    (r"https?://\S+", "https://arxiv.org/abs/1706.03762"),
+    # Numbers of captions, equations, exercises and the like
+    (r"\*\*(?:Figure|Table)\s[\d.]+\*\*", "**Figure 11.**"),
+    (r"\(eq-[\w-]+\)", "(eq-turn-12)"),
+    (r"[Cc]hapters?\s+\d+(?:\s(?:and|to|or)\s\d+)?", "Chapters 11 to 15"),
+    (
+        r"(?:Figure|Table|(?i:equation|section|exhibit)|Exercise)\s\(?[\d.]+\)?",
+        "section 11.2",
+    ),
+    # Names with a number
+    (r"(?:Python|Llama|CC[ ]BY|\[version)\s\d+\.\d+", "Python 3.11"),
+    (r"fifteen\sminutes", "fifteen minutes"),
+    (r"Twenty\squestions", "Twenty questions"),
+    # Commands of LaTeX with what they take
+    (r"\\(?:tag|begin|end|phantom|hspace|\\)(?:\{[^}]*\}|\[[^]]*\])?", r"\tag{11.2}"),
+]
+NO_RESULT = re.compile("|".join(pattern for pattern, _ in DROPPED), re.MULTILINE)
+# From LaTeX to Python, in this order: a product needs the names apart and round parentheses, and
+# the last takes back what the product did to a call.
+LATEX = [
+    # pattern, replacement, example, and what it becomes
+    (r"\\,|_\{model\}", "", r"2\,k", "2k"),
+    (r"\\(sin|cos|pi)", r" \1 ", r"\sin(k)", " sin (k)"),
+    (r"\^\{", "**(", "n^{2}", "n**(2}"),
+    (r"\}", ")", "n**(2}", "n**(2)"),
+    (r"(?<=[\d)]) *(?=[a-z(])|(?<=pi) +(?=[a-z])", "*", "2k", "2*k"),
+    (r"(sin|cos) *\*? *\(", r"\1(", " sin (k)", " sin(k)"),
+]
 
 
 def spelled(text):
@@ -83,7 +104,7 @@ def spelled(text):
 
 def numbers(text):
     """The numbers of a text that a cell must show, as written; percentages as ``19 %``."""
-    text = spelled(DROPPED.sub(" ", text))
+    text = spelled(NO_RESULT.sub(" ", text))
     for match in NUMBER.finditer(text):
         number = match[0]
         is_whole = number.isdigit()
@@ -190,9 +211,53 @@ def test_numbers_elsewhere_are_shown_by_the_chapters_they_are_linked_with():
 
 def as_python(latex):
     """A formula of the ledger in the notation of Python."""
-    for pattern, replacement in LATEX:
+    for pattern, replacement, *_ in LATEX:
         latex = re.sub(pattern, replacement, latex)
     return latex.strip()
+
+
+@pytest.mark.parametrize(("pattern", "example"), DROPPED)
+def test_numbers_that_are_no_results_are_dropped(pattern, example):
+    assert re.fullmatch(f"(?:{pattern}).*", example)
+    assert list(numbers(example)) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("from 12 to 3.5", ["12", "3.5"]),
+        ("9 of 10 in 2017", ["10"]),
+        ("19% and $0.5\\%$", ["19 %", "0.5 %"]),
+        ("twelve, not twelve-fold", ["12"]),
+        ("10,000 and 10\\,000", ["10000", "10000"]),
+        ("25 million", ["25e6"]),
+        ("$1.5 \\cdot 10^{-3}$", ["1.5e-3"]),
+        ("2.5 × 10^4", ["2.5e4"]),
+        ("``a`12`` 34 `56`", ["34"]),
+        ("[a number 11](x.ipynb#12)", ["11"]),
+        ("x^{12} and A-12", []),
+    ],
+)
+def test_numbers_are_read_as_they_are_written(text, expected):
+    assert list(numbers(text)) == expected
+
+
+@pytest.mark.parametrize(("pattern", "replacement", "example", "expected"), LATEX)
+def test_each_step_from_latex_does_what_it_says(
+    pattern, replacement, example, expected
+):
+    assert re.sub(pattern, replacement, example) == expected
+
+
+@pytest.mark.parametrize(
+    ("latex", "expected"),
+    [
+        (r"\sin(k / n^{2i/d})", "sin(k / n**(2*i/d))"),
+        (r"2\pi n^{(d_{model} - 2)/d}", "2*pi*n**((d - 2)/d)"),
+    ],
+)
+def test_formulas_become_python(latex, expected):
+    assert as_python(latex) == expected
 
 
 def canonical(node):
