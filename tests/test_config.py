@@ -145,6 +145,14 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
         ({"model_type": "llama", "rope_theta": None}, "rope_theta is null"),
         ({"rope_theta": 0}, "rope_theta must be a number from 1e-09"),
         (
+            {
+                "model_type": "gemma3_text",
+                "layer_types": ["sliding_attention"] * 4,
+                "rope_scaling": {"partial_rotary_factor": 3},
+            },
+            "rope_scaling.partial_rotary_factor must be a number from 0 to 1, got 3",
+        ),
+        (
             {"rope_theta": [1e4, 1e4, 5e6, 1e4]},
             "in 3 of 4 layers (all layers), base 10,000",
         ),

@@ -35,8 +35,9 @@ def describe(kind: Kind) -> Facts:
         local = is_local(kind)
         facts["base"] = local_base(kind) if local else base(kind)
         if local and "local_scaled" not in entry:  # the scaling doesn't reach them
-            share = kind.rope.value(SHARE)
-            kind.rope = Fields({SHARE: share}, kind.rope.path)
+            share = Fields({SHARE: kind.rope.value(SHARE)}, kind.rope.path)
+            share.problems = kind.rope.problems
+            kind.rope = share
         facts |= widths(kind)
         facts |= frequencies(kind, facts)
         facts |= details(kind, facts)
