@@ -40,6 +40,14 @@ def setup(app: Sphinx) -> dict[str, Any]:
         theme,
     )
 
+    stylesheets: list[str] = []  # from `load_merged` for `finish`
+
+    def load_merged(
+        app: Sphinx, page: str, template: str, context: Any, doctree: Any
+    ) -> None:
+        """Make a page load one stylesheet and one script."""
+        stylesheets[:] = optimization.load_merged(app, context)
+
     def change_body(
         app: Sphinx, page: str, template: str, context: Any, doctree: Any
     ) -> None:
@@ -57,7 +65,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write(app)
             search_index.write(app)
-            optimization.finish(app)
+            optimization.finish(app, stylesheets)
             browser_files.copy_python(app.outdir)
 
     app.add_config_value(
@@ -95,7 +103,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),
         ("html-collect-pages", BEFORE, live_figures.embeds),
-        ("html-page-context", AFTER, optimization.load_merged),
+        ("html-page-context", AFTER, load_merged),
         ("html-page-context", AFTER, change_body),
         ("html-page-context", AFTER, live_figures.add_script),
         ("html-page-context", AFTER, config_page.add_script),
