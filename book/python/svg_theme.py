@@ -9,6 +9,7 @@ from html import unescape
 from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
+from typing import NamedTuple
 
 import matplotlib as mpl
 import numpy as np
@@ -31,20 +32,53 @@ image {{ filter: brightness(0.8) }}
 image.map {{ filter: {DARK_MAP} }}
 }}
 </style>"""
+# Lines of matplotlib 3's SVG, with `svg.fonttype: path`; compare an update with them.
+
+# <!-- −15 -->
+# <g style="fill: #1f2430" transform="translate(41.7 209.7) scale(0.11 -0.11)"> (outlines) </g>
+# A formula's comment has dollar signs.
 WORDS = re.compile(
     r'<!-- ([^$]*?) -->\s*<g(?: (style="[^"]*"))? transform="(translate[^"]*?) '
     r'scale\(([\d.]+) -[\d.]+\)">(.*?)</g>',
     re.DOTALL,
 )
+# <path id="DejaVuSans-14" d="M 794 531 (more lines)" transform="scale(0.015625)"/>
 GLYPH = re.compile(r'<path id="(DejaVu[^"]+)".*?/>', re.DOTALL)
+#   <g id="text_21">     two spaces deep: of the figure, not of one plot
 FOR_ALL = re.compile(r'^  <g id="text', re.MULTILINE)
+#   <g id="legend_1">    of the figure, too; then its first line, whose start is about its corner
+#     <path d="M 206.3 156.4 (more)
 LEGEND = re.compile(
     r'^  <g id="(legend_\d+)">(.*?)\sd="M ([\d.]+) ([\d.]+)', re.MULTILINE | re.DOTALL
 )
+# <g id="axes_1">
+#  <g id="patch_2">      the background, from the bottom left to the bottom right
+#   <path d="M 38.8 206.5
+# L 250.1 206.5 (more)
 AXES = re.compile(
     r'<g id="(axes_\d+)">\s*<g id="patch_\d+">\s*<path d="M ([\d.]+) ([\d.]+)\s*L ([\d.]+) '
 )
+# <image xlink:href="data:image/png;base64,
+# iVBORw0KGgo(more)" id="image1" (more)/>
 IMAGE = re.compile(r'<image (?=[^>]*?base64,\s*([^"]+)")')
+
+
+class Axes(NamedTuple):
+    """A plot or a color bar: its element, and where its background is, from the top left."""
+
+    name: str
+    left: float
+    bottom: float
+    right: float
+
+
+class Place(NamedTuple):
+    """Where a part of the figure goes on a phone: moved sideways, into a row."""
+
+    name: str
+    shift: float
+    row: int
+    is_copy: bool = False  # of the first panel's labels; only phones show it
 
 
 def set_word(found: re.Match[str]) -> str:
@@ -83,6 +117,62 @@ def mark_map(found: re.Match[str]) -> str:
     )  # color bars are blurred
 
 
+def panels_of(svg: str, axes: list[Axes], width: float) -> list[Axes]:
+    """The two to four panels that can be stacked, from left to right; none if others are drawn."""
+    panels = [
+        axis for axis in axes if axis.right - axis.left > width / 8
+    ]  # no color bars
+    is_row = all(left.right <= right.left for left, right in pairwise(panels))
+    is_all_known = len(axes) == svg.count('<g id="axes_') and not FOR_ALL.search(svg)
+    return panels if is_row and is_all_known and len(panels) in (2, 3, 4) else []
+
+
+def share_labels(svg: str, panels: list[Axes]) -> list[bool]:
+    """Whether each panel after the first has no labels of its own, but the first one's."""
+    parts = [
+        svg.partition(f'id="{panel.name}"')[2].split('id="axes_')[0] for panel in panels
+    ]
+    ticks = [part.count("ytick_") for part in parts]
+    gaps = [right.left - left.right for left, right in pairwise(panels)]
+    return [
+        gap < panels[0].left / 2 and n == ticks[0]
+        for gap, n in zip(gaps, ticks[1:], strict=True)
+    ]
+
+
+def starts_of(panels: list[Axes], shared: list[bool]) -> list[float]:
+    """Where each panel's strip of the figure starts, with room for its labels."""
+    margin = panels[0].left
+    starts = [0.0]
+    for (left, right), same in zip(pairwise(panels), shared, strict=True):
+        starts.append(right.left - margin if same else left.right)
+    return starts
+
+
+def places_of(axes: list[Axes], starts: list[float], shared: list[bool]) -> list[Place]:
+    """Where plots, color bars and copies of the first panel's labels go: one strip a row."""
+    places = []
+    for axis in axes:
+        row = sum(start <= axis.left for start in starts) - 1
+        places.append(Place(axis.name, -starts[row], row))
+    for row, same in enumerate(shared, 1):
+        if same:
+            places.append(Place(f"again_{row}", 0, row, is_copy=True))
+    return places
+
+
+def write_places(places: list[Place], scale: float, height: float) -> str:
+    """The style that puts everything in its place on a phone, and the copies that it shows."""
+    rules, copies = "", ""
+    for place in places:
+        shown = "display: inline; " if place.is_copy else ""
+        move = f"translate({place.shift:.1f}px, {place.row * height:.1f}px)"
+        rules += f"#{place.name} {{ {shown}transform: scale({scale:.2f}) {move} }}\n"
+        if place.is_copy:
+            copies += f'<use id="{place.name}" xlink:href="#matplotlib.axis_2" display="none"/>'
+    return f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
+
+
 def stack(svg: str) -> tuple[str, float] | None:
     """Return what stacks two to four panels on a phone, and the picture's ratio there.
 
@@ -91,45 +181,23 @@ def stack(svg: str) -> tuple[str, float] | None:
     go by its own width.
     """
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
-    axes = [(name, *map(float, box)) for name, *box in AXES.findall(svg)]
-    if not size or len(axes) != svg.count('<g id="axes_') or FOR_ALL.search(svg):
+    if not size:
         return None
     width, height = map(float, size.groups())
-    wide = [axis for axis in axes if axis[3] - axis[1] > width / 8]  # color bars aren't
-    gaps = [right[1] - left[3] for left, right in pairwise(wide)]
-    if len(wide) not in (2, 3, 4) or min(gaps) < 0:
+    axes = [Axes(name, *map(float, box)) for name, *box in AXES.findall(svg)]
+    panels = panels_of(svg, axes, width)
+    if not panels:
         return None
-    margin = wide[0][1]
-    parts = [svg.partition(f'id="{axis[0]}"')[2].split('id="axes_')[0] for axis in wide]
-    ticks = [part.count("ytick_") for part in parts]
-    # Panels that have no labels of their own.
-    shared = [
-        gap < margin / 2 and n == ticks[0]
-        for gap, n in zip(gaps, ticks[1:], strict=True)
-    ]
-    starts = [0.0]
-    for (left, right), same in zip(pairwise(wide), shared, strict=True):
-        starts.append(right[1] - margin if same else left[3])
-    scale = min(1.6, width / max(np.diff([*starts, width])))
-
-    def rule(name: str, x: float, row: int, shown: str = "") -> str:
-        move = f"translate({x:.1f}px, {row * height:.1f}px)"
-        return f"#{name} {{ {shown}transform: scale({scale:.2f}) {move} }}\n"
-
-    rules, again = "", ""
-    for name, x, *_ in axes:
-        row = sum(start <= x for start in starts) - 1
-        rules += rule(name, -starts[row], row)
-    for row, same in enumerate(shared, 1):
-        if same:
-            again += f'<use id="again_{row}" xlink:href="#matplotlib.axis_2" display="none"/>'
-            rules += rule(f"again_{row}", 0, row, "display: inline; ")
-    for name, _, x, y in LEGEND.findall(svg):
-        if float(y) < max(axis[2] for axis in wide):
+    shared = share_labels(svg, panels)
+    starts = starts_of(panels, shared)
+    places = places_of(axes, starts, shared)
+    for name, _, left, top in LEGEND.findall(svg):
+        if float(top) < max(panel.bottom for panel in panels):
             return None
-        rules += rule(name, margin - float(x), len(wide) - 1)
-    style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{again}"
-    return style, width / (len(wide) * height * scale)
+        places.append(Place(name, panels[0].left - float(left), len(panels) - 1))
+    scale = min(1.6, width / max(np.diff([*starts, width])))
+    ratio = width / (len(panels) * height * scale)
+    return write_places(places, scale, height), ratio
 
 
 def follow_theme(svg: str) -> str:
