@@ -16,7 +16,13 @@ from typing import Any
 from posenc.config.fields import LARGEST_FILE, TYPES, WORDS, Fields, load
 from posenc.config.kinds import normalize
 from posenc.config.rotation import LIMIT, describe
-from posenc.config.verdict import contradictions, remarks, sentence, unread_fields
+from posenc.config.verdict import (
+    contradictions,
+    lengths_of_model,
+    remarks,
+    sentence,
+    unread_fields,
+)
 from posenc.layers import Layers, shown
 from posenc.scaling import ORIGINAL
 
@@ -163,23 +169,24 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     entry = TYPES.get(name or "", {})
     entry = entry if "where" in entry else {}
     fields.defaults = entry.get("defaults", {})
-    kinds = normalize(fields, entry)
-    for kind in kinds:
-        kind.facts = describe(kind)
+    kinds = [describe(kind) for kind in normalize(fields, entry)]
     limit = fields.count(LIMIT)
     unread = list(unread_fields(fields, entry))
-    wrong, remarked = fields.problems, list[str]()
-    for kind in kinds:
-        wrong += contradictions(fields, kind)
-        remarked += remarks(fields, kind)
-        unread += unread_fields(kind.rope, entry)
-    wrong, unread = list(dict.fromkeys(wrong)), list(dict.fromkeys(unread))
+    contradicting, remarked = list[str](), list[str]()
+    for described in kinds:
+        contradicting += contradictions(fields, described)
+        remarked += remarks(fields, described)
+        unread += unread_fields(described.kind.rope, entry)
+    # Looking for contradictions may note further problems, so the list is copied behind it.
+    wrong = list(dict.fromkeys([*fields.problems, *contradicting]))
+    unread = list(dict.fromkeys(unread))
     warnings = [
         f"{place} isn't read here, and may speak of positions" for place in unread
     ]
     warnings += [*wrong, *dict.fromkeys(remarked)]
-    scaled = (kind.lengths for kind in kinds if kind.lengths[0])
-    start, intended = next(scaled, (fields.count(ORIGINAL), limit))
+    start, intended = lengths_of_model(kinds)
+    if start is None:
+        start, intended = fields.count(ORIGINAL), limit
     return Positions(
         verdict=sentence(kinds, bool(entry), unread, wrong),
         model_type=name,
@@ -187,6 +194,6 @@ def read_model(fields: Fields, name: str | None) -> Positions:
         length_before_scaling=start,
         intended_length=intended,
         limit=limit,
-        layers=tuple(Layers(**kind.facts) for kind in kinds),
+        layers=tuple(described.layers for described in kinds),
         warnings=tuple(warnings[:MOST_WARNINGS]),
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from posenc.config.fields import WORDS, Entry, Fields
@@ -24,9 +24,9 @@ class Group(NamedTuple):
     own_fields: str = "{}"  # that these layers alone have, as JSON
 
 
-@dataclass
+@dataclass(frozen=True)
 class Kind:
-    """One kind of layer, with its own fields."""
+    """One kind of layer, with its own fields, before anything is computed from them."""
 
     fields: Fields
     rope: Fields  # the mapping that describes its rotation
@@ -35,8 +35,6 @@ class Kind:
     name: str
     where: str | None
     indices: tuple[int, ...]
-    lengths: tuple[int | None, int | None] = (None, None)  # before scaling, intended
-    facts: dict[str, Any] = field(default_factory=dict)  # arguments of its `Layers`
 
 
 def normalize(fields: Fields, entry: Entry) -> list[Kind]:

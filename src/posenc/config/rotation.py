@@ -1,22 +1,66 @@
-"""How queries and keys turn in one kind of layer."""
+"""How queries and keys turn in one kind of layer.
+
+`describe` returns what it finds, and changes nothing but two notes that a file's `Fields` keep:
+`problems`, to which every function here may append, and `asked`, by which unread fields are told.
+"""
 
 import math
 import re
-from typing import Any
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from posenc.config.fields import WIDEST, WORDS, Entry, Fields
 from posenc.config.kinds import ALL, SLIDING, Kind
-from posenc.layers import NOWHERE, ROTARY
+from posenc.layers import NOWHERE, ROTARY, Layers
 from posenc.scaling import ORIGINAL, Scaling, Setting, find_scaling
 
 SHARE, LIMIT = "partial_rotary_factor", "max_position_embeddings"
 Facts = dict[str, Any]  # arguments of `Layers`
+Lengths = tuple[int | None, int | None]  # before scaling, and what the scaling is for
 
 
-def describe(kind: Kind) -> Facts:
+class Stretch(NamedTuple):
+    """A scaling, as a file sets it."""
+
+    scaling: Scaling
+    settings: Facts
+    lengths: Lengths
+
+
+class Described(NamedTuple):
+    """What is known of a kind of layer."""
+
+    kind: Kind  # its `rope` is the mapping that these layers follow
+    layers: Layers
+    lengths: Lengths = (None, None)
+
+
+def describe(kind: Kind) -> Described:
     """Return what is known of a kind of layer."""
+    facts = facts_without_rotation(kind)
+    if kind.where != ROTARY:
+        return Described(kind, Layers(**facts))
+    local = is_local(kind)
+    if local and "local_scaled" not in kind.entry:
+        kind = without_scaling(kind)
+    # Each step needs facts of those before it, and problems are told in this order.
+    facts["base"] = local_base(kind) if local else base(kind)
+    facts |= widths(kind)
+    facts["scaling"], scaling = scaling_of(kind)
+    lengths: Lengths = (None, None)
+    if scaling:
+        settings = scaling_fields(kind, scaling)
+        lengths = scaling.lengths(settings, kind.fields.count(LIMIT))
+        facts |= frequencies(kind, facts, Stretch(scaling, settings, lengths))
+    facts |= details(kind, facts)
+    facts |= axes(kind, (facts["rotated"] or 0) // 2)
+    return Described(kind, Layers(**facts), lengths)
+
+
+def facts_without_rotation(kind: Kind) -> Facts:
+    """Return the name of a kind, its layers, and what limits or precedes attention."""
     entry, where = kind.entry, kind.where or ""
     facts: Facts = {
         "name": kind.name,
@@ -31,18 +75,14 @@ def describe(kind: Kind) -> Facts:
         facts["table"] = table(kind.fields, entry)
     if "chunk" in kind.name:
         facts["chunk"] = kind.fields.count("attention_chunk_size")
-    if where == ROTARY:
-        local = is_local(kind)
-        facts["base"] = local_base(kind) if local else base(kind)
-        if local and "local_scaled" not in entry:  # the scaling doesn't reach them
-            share = Fields({SHARE: kind.rope.value(SHARE)}, kind.rope.path)
-            share.problems = kind.rope.problems
-            kind.rope = share
-        facts |= widths(kind)
-        facts |= frequencies(kind, facts)
-        facts |= details(kind, facts)
-        facts |= axes(kind, (facts["rotated"] or 0) // 2)
     return facts
+
+
+def without_scaling(kind: Kind) -> Kind:
+    """Return a kind that takes the share from its mapping alone, as local layers do."""
+    rope = Fields({SHARE: kind.rope.value(SHARE)}, kind.rope.path)
+    rope.problems = kind.rope.problems  # one list for a whole file
+    return replace(kind, rope=rope)
 
 
 def table(fields: Fields, entry: Entry) -> str:
@@ -131,50 +171,50 @@ def widths(kind: Kind) -> Facts:
     return {"head_dim": width, "rotated": rotated, "first": first}
 
 
-def frequencies(kind: Kind, facts: Facts) -> Facts:
-    """Return the scaling, and the frequencies and factors that it gives."""
-    fields, rope, width = kind.fields, kind.rope, facts["rotated"]
-    name = rope.text("rope_type") or "default"
+def scaling_of(kind: Kind) -> tuple[str, Scaling | None]:
+    """Return the name of the scaling, and its rule if it is known here."""
+    name = kind.rope.text("rope_type") or "default"
     if is_of_images(kind) or name == "axial":  # along axes, as only the code says
-        return {"scaling": "default"}
+        return "default", None
     scaling = find_scaling(WORDS["scalings"].get(name, name))
     if scaling is None:
-        place = rope.place("rope_type")
-        fields.problems.append(f"{place} {name[:40]!a} isn't known here")
-        return {"scaling": name[:40]}
-    settings = scaling_fields(kind, scaling)
-    kind.lengths = scaling.lengths(settings, fields.count(LIMIT))
-    found: Facts = {"scaling": scaling.name}
-    if not facts["base"] or not facts["head_dim"]:
-        return found
-    if scaling.name == "proportional":
-        settings[SHARE] = width / facts["head_dim"]
+        place = kind.rope.place("rope_type")
+        kind.fields.problems.append(f"{place} {name[:40]!a} isn't known here")
+        return name[:40], None
+    return scaling.name, scaling
+
+
+def frequencies(kind: Kind, facts: Facts, stretch: Stretch) -> Facts:
+    """Return the frequencies and factors that a scaling gives, if enough is known."""
+    problems, base, width = kind.fields.problems, facts["base"], facts["rotated"]
+    settings = stretch.settings
+    if not base or not facts["head_dim"]:
+        return {}
+    if stretch.scaling.name == "proportional":  # it spreads over the whole head
+        settings = settings | {SHARE: width / facts["head_dim"]}
         width = facts["head_dim"]
     if width % 2 or not width:
-        fields.problems.append(f"{width} dimensions turn: pairs need an even number")
-        return found
+        problems.append(f"{width} dimensions turn: pairs need an even number")
+        return {}
+    setting = Setting(base, width, settings, kind.fields.count(LIMIT), None)
     try:
-        return found | computed(scaling, kind, settings, facts["base"], width)
+        return computed(setting, stretch)
     except (ArithmeticError, TypeError, ValueError) as error:
-        fields.problems.append(f"{rope.path[:-1]}: {error}"[:200])
-        return found
+        problems.append(f"{kind.rope.path[:-1]}: {error}"[:200])
+        return {}
 
 
-def computed(
-    scaling: Scaling, kind: Kind, settings: Facts, base: float, width: int
-) -> Facts:
+def computed(setting: Setting, stretch: Stretch) -> Facts:
     """Return frequencies and factors, up to the length before scaling and beyond it."""
-    start, intended = kind.lengths
+    scaling, (start, intended) = stretch.scaling, stretch.lengths
     # The length of a text for which two scalings compute other frequencies.
     longer = {
         "longrope": (start or 0) + 1,
         "dynamic": start and intended,
     }
-    limit = kind.fields.count(LIMIT)
     found: Facts = {}
     for suffix, length in ("", None), ("_beyond", longer.get(scaling.name)):
-        setting = Setting(base, width, settings, limit, length)
-        omega, factor = scaling.rule(setting)
+        omega, factor = scaling.rule(replace(setting, seq_len=length))
         found[f"frequencies{suffix}"] = tuple(omega.tolist())
         found[f"attention_factor{suffix}"] = factor
     for name in "frequencies", "attention_factor":

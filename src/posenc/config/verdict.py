@@ -1,11 +1,14 @@
-"""What to say about a reading: what looks wrong, and all of it in a sentence."""
+"""What to say about a reading: what looks wrong, and all of it in a sentence.
+
+`rotation.describe` comes first: it notes which fields were asked for, and `unread_fields` yields
+the others. `sentence` comes last, with what the other functions here found.
+"""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from posenc.config.fields import WORDS, Entry, Fields, printable, speaks_of_positions
-from posenc.config.kinds import Kind
-from posenc.config.rotation import LIMIT
+from posenc.config.rotation import LIMIT, Described, Lengths
 from posenc.layers import NO_ATTENTION, NOWHERE, ROTARY, Layers, shown
 from posenc.scaling import ORIGINAL
 
@@ -33,13 +36,13 @@ def _unread(place: str, value: Any, depth: int) -> Iterator[str]:
             yield from _unread(f"{place}.{name}", inner, depth - 1)
 
 
-def contradictions(fields: Fields, kind: Kind) -> Iterator[str]:
+def contradictions(fields: Fields, described: Described) -> Iterator[str]:
     """Yield where the fields of a rotation contradict each other."""
-    rope, path = kind.rope, kind.rope.path[:-1]
+    rope, path = described.kind.rope, described.kind.rope.path[:-1]
     new, old = rope.content.get("rope_type"), rope.content.get("type")
     if new and old and new != old:
         yield f"{path} has rope_type {new!a:.50} for new programs, type {old!a:.50} for old"
-    start, scaling = kind.lengths[0], kind.facts.get("scaling")
+    start, scaling = described.lengths[0], described.layers.scaling
     inside, limit = rope.count(ORIGINAL), fields.count(LIMIT)
     if inside and fields.has(ORIGINAL) and inside != start:
         yield f"{path} has another {ORIGINAL} than stands outside, which transformers takes"
@@ -53,10 +56,11 @@ def contradictions(fields: Fields, kind: Kind) -> Iterator[str]:
         yield f"the factor is {factor:g}, but {limit} / {start} is {ratio:g}: it takes precedence"
 
 
-def remarks(fields: Fields, kind: Kind) -> Iterator[str]:
+def remarks(fields: Fields, described: Described) -> Iterator[str]:
     """Yield where programs are known to read a file differently."""
+    kind, layers = described.kind, described.layers
     rope, path, entry = kind.rope, kind.rope.path[:-1], kind.entry
-    scaling = kind.facts.get("scaling")
+    scaling = layers.scaling
     if kind.where == ROTARY and "note" in entry:
         yield entry["note"]
     if rope.has("type") and not rope.content.get("rope_type"):
@@ -71,7 +75,7 @@ def remarks(fields: Fields, kind: Kind) -> Iterator[str]:
         rope.has("mscale") or rope.has("mscale_all_dim")
     ):
         yield "attention_factor overrides mscale and mscale_all_dim in cosine and sine"
-    if kind.facts.get("score_factor") and "mscale" not in entry:
+    if layers.score_factor and "mscale" not in entry:
         yield "mscale_all_dim asks for larger scores: not every model's code does that"
     beside = kind.name in entry.get("local", ()) and not kind.nested
     if beside and scaling == "default" and fields.value("rope_scaling"):
@@ -79,27 +83,54 @@ def remarks(fields: Fields, kind: Kind) -> Iterator[str]:
 
 
 def sentence(
-    kinds: list[Kind], known: bool, unread: list[str], problems: list[str]
+    kinds: list[Described], known: bool, unread: list[str], problems: list[str]
 ) -> str:
-    """Say in a sentence which layers turn, how they are stretched, and what looks wrong."""
-    layers = [Layers(**kind.facts) for kind in kinds]
-    total = sum(each.count or 0 for each in layers)
-    said = ", and ".join(in_words(each, total, len(layers) > 1) for each in layers)
-    if not any(each.where for each in layers):
-        said = "nothing about positions"
-    scalings = {each.scaling for each in layers} - {None, "default", "proportional"}
-    if scalings:
-        start, intended = next(
-            (kind.lengths for kind in kinds if kind.lengths[0]), (None, None)
-        )
-        said += f"; {start:,} stretched" if start else "; stretched"
-        said += f" to {intended:,}" if start and intended else ""
-        said += f" by {', '.join(sorted(map(str, scalings)))}"
-    said = said if known else f"{SUGGESTED}{said}"
-    if unread:
-        said = f"not read, though it may change this: {', '.join(unread[:5])}; {said}"
+    """Say which layers turn, how they are stretched, and what looks wrong.
+
+    `unread` and `problems` must be complete, for all kinds: an empty list is "nothing wrong".
+    """
+    clauses = [
+        unread_in_words(unread),
+        ("" if known else SUGGESTED) + layers_in_words(kinds),
+        scaling_in_words(kinds),
+    ]
+    said = "; ".join(filter(None, clauses))
     fine = "nothing wrong" if known and not unread else "no contradiction"
     return f"{said[0].upper()}{said[1:]}: {'; '.join(problems[:3]) or fine}"
+
+
+def unread_in_words(unread: list[str]) -> str:
+    """Name the first fields that aren't read."""
+    if not unread:
+        return ""
+    return f"not read, though it may change this: {', '.join(unread[:5])}"
+
+
+def layers_in_words(kinds: list[Described]) -> str:
+    """Say what all layers do."""
+    layers = [described.layers for described in kinds]
+    if not any(one.where for one in layers):
+        return "nothing about positions"
+    total = sum(one.count or 0 for one in layers)
+    return ", and ".join(in_words(one, total, len(layers) > 1) for one in layers)
+
+
+def scaling_in_words(kinds: list[Described]) -> str:
+    """Say which scalings stretch which length, and how far."""
+    scalings = {described.layers.scaling for described in kinds}
+    names = sorted(filter(None, scalings - {"default", "proportional"}))
+    if not names:
+        return ""
+    start, intended = lengths_of_model(kinds)
+    before = f"{start:,} " if start else ""
+    after = f" to {intended:,}" if start and intended else ""
+    return f"{before}stretched{after} by {', '.join(names)}"
+
+
+def lengths_of_model(kinds: list[Described]) -> Lengths:
+    """Return the lengths of the first kind that is stretched from a known length."""
+    stretched = (described.lengths for described in kinds if described.lengths[0])
+    return next(stretched, (None, None))
 
 
 def in_words(layers: Layers, total: int, several: bool) -> str:
