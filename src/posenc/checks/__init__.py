@@ -29,10 +29,13 @@ from posenc.checks import laws  # noqa: F401 - it registers the battery
 from posenc.checks.biases import Bias
 from posenc.checks.builders import Builder
 from posenc.checks.decoders import Decoder
+from posenc.checks.recognition import candidates
 from posenc.checks.reports import Report, Row
+from posenc.checks.rotations import Rotation
 from posenc.checks.subjects import POSITIONS, TAGS, values
+from posenc.checks.tables import Layer, Table
 from posenc.checks.trials import KINDS, LAWS, Law, Raised, choose, judge_all, laws_of
-from posenc.checks.turning import Layer, Rotation, Table, Turning
+from posenc.checks.turning import Turning
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
 
@@ -85,7 +88,7 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
     with suppress(Exception):  # the laws met it, too
         known, about = probe.convention, probe.about
         if known is None and isinstance(probe, Turning) and not about:
-            beside = next(probe.candidates())
+            beside = next(candidates(probe))
             about = (
                 f"no known convention gives nine tenths of it; beside it is {beside}"
             )

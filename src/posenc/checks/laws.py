@@ -11,9 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from posenc.checks.explanation import NEAR
 from posenc.checks.subjects import argument, floats, values
 from posenc.checks.trials import SEED, Broken, Follows, Raised, Skip, Trial, law, user
-from posenc.checks.turning import NEAR, UNITS
+from posenc.checks.turning import UNITS
 
 TURNING, TORCH = "table module rotary", "module rotary"
 TAU = "τ + 2u for an entry of size 1, τ = 2u + u|θ|(3|ln ω| + 5)"
