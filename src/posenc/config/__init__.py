@@ -136,32 +136,46 @@ def models(
     whole: Fields, kind: str | None, depth: int = 0
 ) -> Iterator[tuple[Fields, str | None]]:
     """Yield fields and type of each model in a file, those of the text first."""
-    types = TYPES.get(kind or "", {}).get("parts", {})
-    text_parts = WORDS["parts_with_text"]
-    inside = {
-        name: whole.inside(name)
-        for name, value in whole.content.items()
-        if isinstance(value, Mapping) and depth < DEEPEST
-        if name in text_parts or str(name).endswith(("_config", "encoder"))
-    }
-    # A part's own type, which some files write as the type of the whole.
-    own = {name: part.text("model_type") for name, part in inside.items()}
-    for name in inside:
-        if not own[name] or (name in types and "parts" in TYPES.get(own[name], {})):
-            own[name] = types.get(name)
-    text = next((name for name in text_parts if name in inside), None)
+    usual_types = TYPES.get(kind or "", {}).get("parts", {})
+    parts = parts_inside(whole) if depth < DEEPEST else {}
+    types = types_of_parts(parts, usual_types)
+    text = next((name for name in WORDS["parts_with_text"] if name in parts), None)
     if text is None:  # the fields of the text may stand beside those of other parts
-        yield whole, types.get("text_config", kind)
+        yield whole, usual_types.get("text_config", kind)
     else:
         if whole.has("rope_scaling"):
             words = f"rope_scaling beside {text} is ignored: move it inside"
-            inside[text].problems.append(words)
-        yield from models(inside[text], own[text], depth + 1)
-    for name, part in inside.items():
-        known = own[name] in TYPES or "text_config" in part.content
+            parts[text].problems.append(words)
+        yield from models(parts[text], types[text], depth + 1)
+    for name, part in parts.items():
+        known = types[name] in TYPES or "text_config" in part.content
         if name != text and (known or part.has("num_hidden_layers")):
             whole.asked.add(name)
-            yield from models(part, own[name], depth + 1)
+            yield from models(part, types[name], depth + 1)
+
+
+def parts_inside(whole: Fields) -> dict[str, Fields]:
+    """Return the mappings that, by their names, describe a model inside this one."""
+    return {
+        name: whole.inside(name)
+        for name, value in whole.content.items()
+        if isinstance(value, Mapping)
+        if name in WORDS["parts_with_text"]
+        or str(name).endswith(("_config", "encoder"))
+    }
+
+
+def types_of_parts(
+    parts: dict[str, Fields], usual: Mapping[str, str]
+) -> dict[str, str | None]:
+    """Return the type of each part: the one it names, or else the usual one in its whole."""
+    types: dict[str, str | None] = {}
+    for name, part in parts.items():
+        said = part.text("model_type")
+        # Some files write the type of the whole into a part.
+        is_of_whole = name in usual and "parts" in TYPES.get(said, {})
+        types[name] = said if said and not is_of_whole else usual.get(name)
+    return types
 
 
 def read_model(fields: Fields, name: str | None) -> Positions:
