@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.fields import TYPES, WORDS
+from posenc.config.fields import TYPES, WORDS, Entry
 from posenc.layers import ROTARY
 
 ROOT = Path(__file__).parents[1]
@@ -162,6 +162,10 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
 )
 def test_the_verdict_says_what_runs_and_what_is_wrong(fields, words):
     assert words in read_config(PLAIN | fields).verdict
+
+
+def test_a_misspelled_key_of_a_type_is_not_passed_over():
+    assert set().union(*TYPES.values()) == Entry.__annotations__.keys()
 
 
 ODD = st.recursive(

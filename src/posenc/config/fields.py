@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Mapping
 from copy import copy
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypedDict
 
 LARGEST_FILE = 8_000_000  # bytes; released ones have some thousand
 WIDEST = 65_536  # dimensions of a head
@@ -19,8 +19,51 @@ def table(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
 
 
-# What the code of a type does; an empty entry stands for a type that isn't known.
-Entry = dict[str, Any]
+# What the code of a type does; an empty entry stands for a type that isn't known. A key that is
+# absent says no, or that the code has nothing of the kind. `types.toml` tells more of each.
+Entry = TypedDict(
+    "Entry",
+    {
+        "class": str,  # whose code was read
+        "read": str,  # by version and date
+        "where": str,  # a word of `encodings` in fields.toml
+        "defaults": dict[str, Any],  # fields that a file leaves out
+        "default_rope": dict[str, Any],  # likewise, the mapping of the rotation
+        "pairing": str,  # "halves" or "neighbors"
+        "base": float,
+        "norm": str,  # "before" or "after" the rotation
+        "norm_if": str,  # the field that says whether there is that norm
+        "scale": float | str,  # multiplier of scores, or the field that gives it
+        "share": float,  # part of a head that turns
+        "ignores": list[str],  # fields that only other code reads
+        "chooses": list[str],  # the words known for position_embedding_type
+        "turns_if": str,  # the field without which nothing turns
+        "table_if_nothing_turns": bool,  # a table is added then
+        "window": bool,  # sliding_window is read
+        "window_from": str,  # the field with the first layer that has a window
+        "window_in": str,  # the field with a 0 or 1 for each layer
+        "repeat": list[str],  # kinds of layers, as they repeat
+        "every": str,  # the field with the length of a repeat
+        "last": str,  # the kind of the last layer
+        "attention_in": str,  # the field that lists layers with attention
+        "others": str,  # the kind of all others
+        "skips": bool,  # fields say which layers don't turn
+        "chunked": bool,  # layers that turn attend by chunks
+        "still": list[str],  # kinds of layers that don't turn
+        "still_if": str,  # the field without which they do
+        "local": list[str],  # kinds with a base of their own
+        "local_base": float,
+        "local_scaled": bool,  # a scaling reaches them, too
+        "sections": list[int],  # pairs for time, height, width
+        "axes": str,  # "interleaved", or "image" if only the code knows
+        "mscale": bool,  # mscale_all_dim multiplies scores, too
+        "table": str,  # names and {rows} of tables at the input
+        "besides": bool,  # the text has a table, whatever else there is
+        "note": str,  # a remark for the reader
+        "parts": dict[str, str],  # types of parts that a file may not tell
+    },
+    total=False,
+)
 TYPES: dict[str, Entry] = table("types.toml")
 WORDS = table("fields.toml")
 SPEAKS = re.compile("|".join(WORDS["speak_of_positions"]))

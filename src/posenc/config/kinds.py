@@ -102,26 +102,40 @@ def layer_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
 
 
 def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
-    """Return the kind of each layer by the code of its type, or nothing."""
+    """Return the kind of each layer by the code of its type, or nothing.
+
+    Types have at most one of these keys: `attention_in`, one with `window_`, `chunked`, `repeat`.
+    """
     number = len(turns)
     # Bamba and LFM2 list the layers with attention.
     attending = set(fields.items(entry.get("attention_in", ""), int))
     if attending:
-        return [FULL if i in attending else entry["others"] for i in range(number)]
-    # MiMo has a flag for each layer, Qwen the first layer that has a window.
-    windows = fields.items(entry.get("window_in", ""), int)
-    if "window_from" in entry and fields.flag("use_sliding_window"):
-        first = fields.count(entry["window_from"], least=0) or 0
-        windows = [i >= first for i in range(number)]
+        others = entry["others"]
+        return [FULL if i in attending else others for i in range(number)]
+    # MiMo and Qwen say which layers have a window.
+    windows = layers_with_window(fields, entry, number)
     if windows:
         return [SLIDING if window else FULL for window in windows]
+    # Llama 4 attends by chunks where it turns, unless their size is null.
     if "chunked" in entry and not fields.is_null("attention_chunk_size"):
         return ["chunked_attention" if turning else FULL for turning in turns]
-    group = repeated(entry, fields.count(entry.get("every", ""), most=MOST_LAYERS))
+    # In others, like Gemma, kinds repeat; where they don't, nothing is known.
+    size = fields.count(entry.get("every", ""), most=MOST_LAYERS)
+    group = repeated(entry, size)
     names = [group[i % len(group)] for i in range(number)] if group else []
     if names and "last" in entry:
         names[-1] = entry["last"]
     return names
+
+
+def layers_with_window(fields: Fields, entry: Entry, number: int) -> list[Any]:
+    """Tell for each layer whether it has a window, or nothing if no field says it."""
+    # Qwen has the first layer with a window, and a flag without which there is none.
+    if "window_from" in entry and fields.flag("use_sliding_window"):
+        first = fields.count(entry["window_from"], least=0) or 0
+        return [i >= first for i in range(number)]
+    # MiMo has a 0 or 1 for each layer.
+    return fields.items(entry.get("window_in", ""), int)
 
 
 def repeated(entry: Entry, size: int | None) -> list[str]:
@@ -204,26 +218,42 @@ def where_positions_enter(fields: Fields, entry: Entry) -> str | None:
 
 
 def encoding_said(fields: Fields, entry: Entry, usual: str | None) -> str | None:
-    """Return the encoding that the file names, whatever its type does by default."""
+    """Return the encoding that the file names, whatever its type does by default.
+
+    A flag counts more than a word, as ``position_embedding_type`` may be inherited.
+    """
+    # The flag of Falcon and MPT.
     if fields.flag("alibi"):
         return BIAS
-    if usual == BIAS and fields.has("alibi"):  # MPT without ALiBi
-        return NOWHERE if fields.flag("learned_pos_emb") is False else TABLE
-    if fields.flag("relative_attention"):  # DeBERTa
+    # MPT without ALiBi has a table, which another flag takes away.
+    if usual == BIAS and fields.has("alibi"):
+        bare = fields.flag("learned_pos_emb") is False
+        return NOWHERE if bare else TABLE
+    # DeBERTa has offsets in scores, and may have a table besides.
+    if fields.flag("relative_attention"):
         table = fields.flag("position_biased_input")
         return f"{BY_OFFSET}; {TABLE}" if table else BY_OFFSET
+    # A flag, null, or a width of 0: nothing turns, and some types add a table instead.
     if is_switched_off(fields, entry, usual):
         return TABLE if "table_if_nothing_turns" in entry else NOWHERE
+    return encoding_by_word(fields, entry, usual)
+
+
+def encoding_by_word(fields: Fields, entry: Entry, usual: str | None) -> str | None:
+    """Return what ``position_embedding_type`` stands for, or None if it says nothing."""
     word = fields.text("position_embedding_type")
     encoding = ENCODINGS.get(word.lower())
     words_of_code = entry.get("chooses") or [word]
+    # The file means something, so that the type's default would be a guess.
     if word and (encoding is None or word not in words_of_code):
         place = fields.place("position_embedding_type")
         fields.problems.append(f"{place} {word[:40]!a} isn't known here")
         return UNKNOWN
     # "absolute" is what classes derived from BERT's have, whatever they do.
-    rotary = ROTARY in (usual, None if entry else encoding_suggested(fields))
-    return None if rotary and encoding == TABLE and "chooses" not in entry else encoding
+    expected = usual if entry else encoding_suggested(fields)
+    if expected == ROTARY and encoding == TABLE and "chooses" not in entry:
+        return None
+    return encoding
 
 
 def is_switched_off(fields: Fields, entry: Entry, usual: str | None) -> bool:
