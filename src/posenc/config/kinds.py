@@ -13,6 +13,7 @@ from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE
 FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
 UNKNOWN = ""  # an encoding that the file names, and that nobody here knows
 MOST_LAYERS, MOST_KINDS = 10_000, 32
+Where = str | None  # where positions enter; None if nobody says
 ENCODINGS: dict[str, str] = WORDS["encodings"]
 
 
@@ -33,7 +34,7 @@ class Kind:
     nested: bool  # whether that mapping is for this kind alone
     entry: Entry
     name: str
-    where: str | None
+    where: Where
     indices: tuple[int, ...]
 
 
@@ -42,24 +43,29 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
     drop_ignored(fields, entry)
     encoding = where_positions_enter(fields, entry)
     rope = mapping_of_rotation(fields, entry)
-    nested = [name for name in rope.content if isinstance(rope.content[name], Mapping)]
+    nested = [
+        name for name, value in rope.content.items() if isinstance(value, Mapping)
+    ]
     groups = groups_of_layers(fields, entry)
-    if not groups or (nested and {group.name for group in groups} == {ALL}):
+    kinds_are_told = any(group.name != ALL for group in groups)
+    if not groups or (nested and not kinds_are_told):
         # It isn't known which layers are of which kind.
-        groups = {Group(name): [] for name in nested or [ALL]}
+        names = nested or [ALL]
+        groups = {Group(name): [] for name in names}
     if len(groups) > MOST_KINDS:
         fields.problems.append(
             f"of {len(groups)} kinds of layers {MOST_KINDS} are read"
         )
     kinds = []
     for group in sorted(groups)[:MOST_KINDS]:
+        known = group.name in nested or bool(entry)
         kind = Kind(
             fields=fields.with_own(json.loads(group.own_fields)),
             rope=rope.inside(group.name) if nested else rope,
             nested=bool(nested),
             entry=entry,
             name=group.name,
-            where=where_in_kind(group, encoding, group.name in nested or bool(entry)),
+            where=where_in_kind(group, encoding, known),
             indices=tuple(groups[group]),
         )
         kinds.append(kind)
@@ -71,10 +77,11 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
     turns = layers_that_turn(fields, entry)
     names = layer_names(fields, entry, turns)
     still = still_kinds(fields, entry)
+    own_fields = fields_by_layer(fields, len(names))
     groups: dict[Group, list[int]] = {}
-    for i, own_fields in enumerate(fields_by_layer(fields, len(names))):
-        rests = names[i] in still or not turns[i]
-        group = Group(names[i], rests, json.dumps(own_fields))
+    for i, name in enumerate(names):
+        rests = name in still or not turns[i]
+        group = Group(name, rests, json.dumps(own_fields[i]))
         groups.setdefault(group, []).append(i)
     return groups
 
@@ -82,7 +89,8 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
 def drop_ignored(fields: Fields, entry: Entry) -> None:
     """Name the fields that the type's code doesn't read, though other code does."""
     for name in entry.get("ignores", ()):
-        if fields.content.pop(name, None) not in (None, 1):
+        value = fields.content.pop(name, None)
+        if value not in (None, 1):
             fields.problems.append(
                 f"{entry['class']} ignores {name}; other programs may not"
             )
@@ -92,7 +100,9 @@ def layer_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
     """Return the kind of each layer: what the file lists, or else what the type's code does."""
     number = len(turns)
     # An empty list counts as none, as in transformers.
-    names = fields.items("layer_types", str) or usual_names(fields, entry, turns)
+    names = fields.items("layer_types", str)
+    if not names:
+        names = usual_names(fields, entry, turns)
     # Files may list layers behind the last one, which predict several tokens ahead.
     ahead = fields.count("num_nextn_predict_layers", least=0) or 0
     if len(names) not in (0, number, number + ahead):
@@ -108,7 +118,8 @@ def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
     """
     number = len(turns)
     # Bamba and LFM2 list the layers with attention.
-    attending = set(fields.items(entry.get("attention_in", ""), int))
+    field_of_list = entry.get("attention_in", "")
+    attending = set(fields.items(field_of_list, int))
     if attending:
         others = entry["others"]
         return [FULL if i in attending else others for i in range(number)]
@@ -120,9 +131,11 @@ def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
     if "chunked" in entry and not fields.is_null("attention_chunk_size"):
         return ["chunked_attention" if turning else FULL for turning in turns]
     # In others, like Gemma, kinds repeat; where they don't, nothing is known.
-    size = fields.count(entry.get("every", ""), most=MOST_LAYERS)
-    group = repeated(entry, size)
-    names = [group[i % len(group)] for i in range(number)] if group else []
+    field_of_size = entry.get("every", "")
+    group = repeated(entry, fields.count(field_of_size, most=MOST_LAYERS))
+    if not group:
+        return []
+    names = [group[i % len(group)] for i in range(number)]
     if names and "last" in entry:
         names[-1] = entry["last"]
     return names
@@ -135,12 +148,13 @@ def layers_with_window(fields: Fields, entry: Entry, number: int) -> list[Any]:
         first = fields.count(entry["window_from"], least=0) or 0
         return [i >= first for i in range(number)]
     # MiMo has a 0 or 1 for each layer.
-    return fields.items(entry.get("window_in", ""), int)
+    field_of_flags = entry.get("window_in", "")
+    return fields.items(field_of_flags, int)
 
 
 def repeated(entry: Entry, size: int | None) -> list[str]:
     """Return the type's layers as they repeat; in some, a field says after how many."""
-    group: list[str] = entry.get("repeat", [])
+    group = entry.get("repeat", [])
     if size is None or not group:
         return group
     # The layer that differs is the last one of a group, or the first.
@@ -173,8 +187,9 @@ def layers_that_turn(fields: Fields, entry: Entry) -> list[bool]:
 def still_kinds(fields: Fields, entry: Entry) -> list[str]:
     """Return the kinds of layers that don't turn, perhaps only if a field is set."""
     needed = entry.get("still_if")
-    still: list[str] = entry.get("still", [])
-    return still if needed is None or fields.value(needed) else []
+    if needed is not None and not fields.value(needed):
+        return []
+    return entry.get("still", [])
 
 
 def mapping_of_rotation(fields: Fields, entry: Entry) -> Fields:
@@ -198,12 +213,15 @@ def fields_by_layer(fields: Fields, number: int) -> list[dict[str, Any]]:
             for i in range(number):
                 own[i][field_of_layer] = values[i]
     for place, values in fields.inside("per_layer_config").content.items():
-        if place.isdecimal() and int(place) < number and isinstance(values, Mapping):
-            own[int(place)] |= values
+        if not place.isdecimal() or not isinstance(values, Mapping):
+            continue
+        i = int(place)
+        if i < number:
+            own[i] |= values
     return own
 
 
-def where_positions_enter(fields: Fields, entry: Entry) -> str | None:
+def where_positions_enter(fields: Fields, entry: Entry) -> Where:
     """Return where positions enter: what the file says, or else what the type's code does."""
     usual = ENCODINGS.get(entry.get("where", ""))
     said = encoding_said(fields, entry, usual)
@@ -217,7 +235,7 @@ def where_positions_enter(fields: Fields, entry: Entry) -> str | None:
     return said or None
 
 
-def encoding_said(fields: Fields, entry: Entry, usual: str | None) -> str | None:
+def encoding_said(fields: Fields, entry: Entry, usual: Where) -> Where:
     """Return the encoding that the file names, whatever its type does by default.
 
     A flag counts more than a word, as ``position_embedding_type`` may be inherited.
@@ -239,7 +257,7 @@ def encoding_said(fields: Fields, entry: Entry, usual: str | None) -> str | None
     return encoding_by_word(fields, entry, usual)
 
 
-def encoding_by_word(fields: Fields, entry: Entry, usual: str | None) -> str | None:
+def encoding_by_word(fields: Fields, entry: Entry, usual: Where) -> Where:
     """Return what ``position_embedding_type`` stands for, or None if it says nothing."""
     word = fields.text("position_embedding_type")
     encoding = ENCODINGS.get(word.lower())
@@ -256,7 +274,7 @@ def encoding_by_word(fields: Fields, entry: Entry, usual: str | None) -> str | N
     return encoding
 
 
-def is_switched_off(fields: Fields, entry: Entry, usual: str | None) -> bool:
+def is_switched_off(fields: Fields, entry: Entry, usual: Where) -> bool:
     """Whether the file says that nothing turns, or that there is no encoding."""
     if "turns_if" in entry and not fields.flag(entry["turns_if"]):
         return True
@@ -269,14 +287,15 @@ def is_switched_off(fields: Fields, entry: Entry, usual: str | None) -> bool:
     return usual in (ROTARY, None) and 0 in widths
 
 
-def encoding_suggested(fields: Fields) -> str | None:
+def encoding_suggested(fields: Fields) -> Where:
     """Return what the fields of a type that isn't known suggest."""
     if fields.has("relative_attention_num_buckets"):
         return BIAS
-    return ROTARY if any(map(fields.has, WORDS["signs_of_rotation"])) else None
+    signs = map(fields.has, WORDS["signs_of_rotation"])
+    return ROTARY if any(signs) else None
 
 
-def where_in_kind(group: Group, encoding: str | None, known: bool) -> str | None:
+def where_in_kind(group: Group, encoding: Where, known: bool) -> Where:
     """Return where positions enter in one kind of layer, which may differ from the others."""
     if known and group.name in WORDS["without_attention"]:
         return NO_ATTENTION
