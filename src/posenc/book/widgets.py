@@ -5,6 +5,16 @@ has its arguments with their limits, the values that tests hold the script to, a
 picture for readers without JavaScript. Limits are checked by traitlets, which raises
 TraitError. With ``POSENC_STATIC`` set, only the picture is shown: a stored notebook outlives
 the kernel of a widget.
+
+To add a figure:
+
+1. Write a subclass of `_Figure` here: its arguments (`_number`, `_base`, `_choice`), `values` and
+   `_draw`. Its name has one capital, the first letter. The last word of a label is the letter that
+   formulas have for it ("width d"): it lights up with its number.
+2. Write ``figures/<name in lowercase>.js``, which sets ``FIGURES.<name in lowercase>``; what it is
+   made of is said in ``drawing.js``. Its ``compute`` returns `values`, key by key; ``hands``, which
+   only Python has, are compared with the lines of the class ``hand``.
+3. If it needs files that not every figure needs, list them in `_SHARED`.
 """
 
 from __future__ import annotations
@@ -73,8 +83,12 @@ class _Figure(anywidget.AnyWidget):
     def arguments(cls) -> dict[str, Any]:
         """Return the traits that a reader can move, by name."""
         # A widget's own class is a subclass without them.
-        traits = (pair for owner in cls.__mro__ for pair in vars(owner).items())
-        return {n: x for n, x in traits if "label" in getattr(x, "metadata", ())}
+        traits = {}
+        for owner in cls.__mro__:
+            for name, trait in vars(owner).items():
+                if "label" in getattr(trait, "metadata", ()):
+                    traits[name] = trait
+        return traits
 
     def state(self) -> Values:
         """Return the arguments that recreate the figure."""
@@ -102,7 +116,11 @@ class _Figure(anywidget.AnyWidget):
 
     def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         figure = {"kind": type(self).__name__, "state": self.state()}
-        data = {"text/plain": repr(self), "image/svg+xml": self.picture(), MIME: figure}
+        data = {
+            "text/plain": repr(self),
+            "image/svg+xml": self.picture(),
+            MIME: figure,
+        }
         if os.environ.get("POSENC_STATIC"):
             return data, {}
         live, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
@@ -279,11 +297,12 @@ class Switch(_Figure):
         return {"right": right, "other": other, "difference": other - right}
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        plots.heatmaps(
-            {"the paper’s" if k == "right" else k: v for k, v in values.items()},
-            figure,
-            limit=2,
-        )
+        tables = {
+            "the paper’s": values["right"],
+            "other": values["other"],
+            "difference": values["difference"],
+        }
+        plots.heatmaps(tables, figure, limit=2)
 
 
 _RULES = "as trained", "interpolation", "NTK-aware", "YaRN"
@@ -356,11 +375,15 @@ class Turning(_Figure):
         scores = vectors @ vectors[0]
         if self.method == "ALiBi":  # the slope of the first of eight heads is 1/2
             scores -= abs(np.subtract(places, self.query)) / 2
+        # The products of the query and the key, by pair and component: (8, 2).
+        products = (vectors[0] * vectors[1]).reshape(8, 2)
+        # Both words' hands by pair, as (up, right): (8, 2, 2).
+        hands = vectors[:2].reshape(2, 8, 2).swapaxes(0, 1)[..., ::-1]
         return {
-            "shares": (vectors[0] * vectors[1]).reshape(8, 2).sum(axis=1),
+            "shares": products.sum(axis=1),
             "score": scores[1],
             "curve": scores[2:],
-            "hands": vectors[:2].reshape(2, 8, 2).swapaxes(0, 1)[..., ::-1],
+            "hands": hands,
         }
 
     def _vectors(self, places: list[float]) -> Floats:
@@ -388,7 +411,11 @@ class Turning(_Figure):
         bottom.set(xlabel="position of the key minus that of the query", ylabel="score")
 
 
-_WORDS = {"dog": (2, 0, 0, 1), "bites": (0, 1, 1, 0), "man": (1, 1, 0, 0)}
+_WORDS = {
+    "dog": (2, 0, 0, 1),
+    "bites": (0, 1, 1, 0),
+    "man": (1, 1, 0, 0),
+}
 _ORDERS = [" ".join(words) for words in itertools.permutations(_WORDS)]
 
 
@@ -428,14 +455,22 @@ class Words(_Figure):
 
 # By name; each has a script of that name in ``figures``.
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
-# Files of scripts: those of all figures, and others that a figure needs.
+# Files of scripts: those of all figures, and others that a figure needs. What runs while a file is
+# read may use names of files before it.
 _FIRST_FILES = "encoding", "drawing", "motion", "controls", "share"
 _SHARED = {
     "Clocks": ("colors",),
     "Heatmap": ("colors", "map"),
     "Stretch": ("scaling",),
     "Switch": ("colors",),
-    "Turning": ("scaling",),
+    "Turning": (
+        "scaling",
+        "attention",
+        "scores",
+        "dials",
+        "sentence",
+        "guide",
+    ),
     "Words": ("colors",),
 }
 
@@ -446,9 +481,16 @@ def script(*names: str) -> str:
     """Return the JavaScript module that draws the named figures: limits, colors and files."""
     folder = Path(__file__).with_name("figures")
     shades = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
-    shared = sorted({file for name in names for file in _SHARED.get(name, ())})
-    styles = ["figures.css", *(["maps.css"] if "colors" in shared else [])]
+    shared: list[str] = []
+    for name in names:
+        for file in _SHARED.get(name, ()):
+            if file not in shared:
+                shared.append(file)
+    styles = ["figures.css"]
+    if "colors" in shared:
+        styles.append("maps.css")
     style = " ".join((folder / file).read_text(encoding="utf-8") for file in styles)
+    # Without comments, and with one space for any.
     style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
     constants = {
         "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
@@ -476,8 +518,10 @@ def _fields(kind: type[_Figure]) -> dict[str, dict[str, Any]]:
         if isinstance(trait, traitlets.Enum):
             field["options"] = trait.values
         else:
-            field |= {"min": trait.min, "max": trait.max}
-            field |= {"step": trait.metadata["step"], "log": "log" in trait.metadata}
+            field["min"] = trait.min
+            field["max"] = trait.max
+            field["step"] = trait.metadata["step"]
+            field["log"] = "log" in trait.metadata
         fields[name] = field
     return fields
 

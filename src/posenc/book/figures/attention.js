@@ -1,0 +1,62 @@
+// The query and the key of Turning: how their hands turn, and the score between them.
+//
+// Uses drawing.js (wrapped), encoding.js (omegas), scaling.js (SCALINGS).
+
+const HEAD = { places: 16, d_model: 16, trained: 8, factor: 2 };
+const FARTHEST = HEAD.places - 1;
+const SLOPE = 0.5; // ALiBi's, of the first of eight heads
+const FINE = 4; // points of the curve per position
+const DISTANCES = Array.from({ length: 2 * FARTHEST * FINE + 1 }, (_, n) => n / FINE - FARTHEST);
+
+/** How the hands of a word at a position turn, and how long they are, by the method. */
+const HANDS = {
+  turned: (angle) => [angle, 1],
+  // Half the sum of a word, which points right, and its clock: exp(0i) + exp(i·angle).
+  added: (angle) => [angle / 2, Math.cos(angle / 2)],
+  ALiBi: () => [0, 1],
+  none: () => [0, 1],
+};
+
+let memory = {};
+/** The last result for a key, which a drag asks for in each frame. */
+function remembered(key, compute) {
+  if (memory.key !== key) memory = { key, result: compute() };
+  return memory.result;
+}
+
+/** The query, the key, each pair's share of the score, and the score by distance. */
+function attention({ query, key, method, base, rule }) {
+  const trained = omegas(HEAD.d_model, base);
+  const isTurned = method === "turned";
+  const frequencies = isTurned ? SCALINGS[rule](trained, { ...HEAD, base }) : trained;
+  const temperature = isTurned && rule === "YaRN" ? (0.1 * Math.log(HEAD.factor) + 1) ** 2 : 1;
+  const handsAt = (position) => frequencies.map((frequency) => HANDS[method](position * frequency));
+  const sharesOf = (one, other) =>
+    one.map(([angle, length], pair) => {
+      const [otherAngle, otherLength] = other[pair];
+      return temperature * length * otherLength * Math.cos(angle - otherAngle);
+    });
+  const penalty = (distance) => (method === "ALiBi" ? SLOPE * Math.abs(distance) : 0);
+  const scoreOf = (shares, distance) => sum(shares) - penalty(distance);
+  const hands = { query: handsAt(query), key: handsAt(key) };
+  const shares = sharesOf(hands.query, hands.key);
+  return {
+    hands,
+    shares,
+    score: scoreOf(shares, key - query),
+    curve: remembered([method, rule, base, method === "added" && query].join(), () =>
+      DISTANCES.map((distance) =>
+        scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
+      ),
+    ),
+    // The largest angle between two hands in training; beyond half a turn, all were seen.
+    seen: trained.map((frequency) => (isTurned ? frequency * (HEAD.trained - 1) : Math.PI)),
+  };
+}
+
+const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
+/** How far each pair's angle exceeds those of training. */
+const excess = ({ hands, seen }) =>
+  seen.map((most, pair) =>
+    Math.max(0, Math.abs(wrapped(hands.key[pair][0] - hands.query[pair][0])) - most - 1e-9),
+  );
