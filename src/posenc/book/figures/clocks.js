@@ -1,9 +1,16 @@
 // The clocks of an encoding, which run from position to position.
+//
+// Uses colors.js (shade), drawing.js (FIGURES, drawing, element, hand, middle, pairColor, place,
+//   shape, show, text, written), encoding.js (encode, omega, paper), motion.js (isCalm, turnable),
+//   widgets.py (FIELDS, PAIRS).
 
-const RUN = { perSecond: 1.6, last: 255 };
+const RUN = { perSecond: 1.6, last: FIELDS.clocks.position.max };
 
-/** A button that plays and pauses; it also plays while in view, until the reader takes over. */
-function player(picture, set, current) {
+/**
+ * A button that plays and pauses; it also plays while in view, until the reader takes over, unless
+ * a link has set the figure.
+ */
+function player(picture, set, current, isLinked) {
   const button = element("button", { type: "button" });
   const icon = shape("path");
   let request;
@@ -42,7 +49,7 @@ function player(picture, set, current) {
     if (isIntersecting && !isCalm()) play();
   });
   const { host } = picture.getRootNode();
-  if (!host.isLinked) seen.observe(host);
+  if (!isLinked) seen.observe(host);
   for (const taken of ["pointerdown", "keydown"])
     host.addEventListener(taken, (event) => {
       seen.disconnect();
@@ -88,8 +95,8 @@ function digitRow(position, step, y) {
 
 FIGURES.clocks = {
   compute: ({ d_model, base, position }) => ({ row: encode(1, d_model, base, paper, position) }),
-  build(picture, set, current) {
-    const { svg, draw, grip } = drawing(picture, "One clock for each pair, and its two numbers", 300);
+  build(picture, set, current, isLinked) {
+    const { draw, grip } = drawing(picture, "One clock for each pair, and its two numbers", 300);
     const centers = [];
     const frequency = (pair) => omega(pair, current().d_model, current().base);
     const grips = PAIRS.map((_, pair) => {
@@ -103,7 +110,8 @@ FIGURES.clocks = {
     });
     let button;
     return ({ d_model, position, digits }, { row }, width) => {
-      if (!button) picture.append((button = player(picture, set, current)));
+      // Clocks that aren't drawn, as in print, have no button, and don't run.
+      if (!button) picture.append((button = player(picture, set, current, isLinked)));
       const columns = width < 560 ? 4 : 8;
       const step = width / columns;
       const radius = Math.round(Math.min(54, step * 0.44));
@@ -118,9 +126,7 @@ FIGURES.clocks = {
       });
       const clocks = (PAIRS.length / columns) * down; // fewer move nothing below
       const height = clocks + (digits === "on" ? 60 : 0);
-      svg.setAttribute("height", height);
-      draw(width, drawn, digits === "on" ? digitRow(position, width / 8, clocks + 6) : []);
-      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      draw(width, height, drawn, digits === "on" ? digitRow(position, width / 8, clocks + 6) : []);
     };
   },
   say({ d_model, base }) {

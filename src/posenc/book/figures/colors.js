@@ -1,4 +1,6 @@
 // The colors of maps, for values around zero.
+//
+// Uses drawing.js (clamp), widgets.py (MAP).
 
 /** The heatmaps' color map: 256 steps, interpolated linearly between eleven colors. */
 const STEPS = Array.from({ length: 256 }, (_, n) => {
@@ -14,7 +16,7 @@ const STEPS = Array.from({ length: 256 }, (_, n) => {
 const PIXELS = new Uint32Array(Uint8Array.from(STEPS.flatMap((rgb) => [...rgb, 255])).buffer);
 
 /** The color of a value between -1 and 1. */
-const shade = (x) => `rgb(${STEPS[Math.max(0, Math.min(255, Math.floor(128 * (x + 1))))]})`;
+const shade = (x) => `rgb(${STEPS[clamp(0, Math.floor(128 * (x + 1)), 255)]})`;
 
 /** Paint a table of values between -limit and limit, one pixel each. */
 function paint(canvas, table, rows, columns, limit) {
@@ -24,7 +26,7 @@ function paint(canvas, table, rows, columns, limit) {
   const pixels = new Uint32Array(image.data.buffer);
   for (let n = 0; n < table.length; n++) {
     const step = Math.floor(((table[n] + limit) / (2 * limit)) * 256);
-    pixels[n] = PIXELS[Math.max(0, Math.min(255, step))];
+    pixels[n] = PIXELS[clamp(0, step, 255)];
   }
   canvas.getContext("2d").putImageData(image, 0, 0);
 }

@@ -1,4 +1,6 @@
 // The fields of a figure: their values, their controls, and what they say.
+//
+// Uses drawing.js (FIGURES, element, written), widgets.py (FIELDS).
 
 /** A value of a field, or undefined if it is invalid. */
 function parse(field, given) {

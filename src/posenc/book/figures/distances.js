@@ -1,4 +1,7 @@
 // How far all positions are from one, as binary digits and as pairs: digits jump, pairs don't.
+//
+// Uses drawing.js (FIGURES, axes, drawing, end, path, place, shape, show, text), encoding.js
+//   (omegas), widgets.py (PAIRS).
 
 const LINE = Array.from({ length: 64 }, (_, k) => k);
 
@@ -32,6 +35,7 @@ FIGURES.distances = {
       const [bits, hands] = [digits, pairs].map((far) => far.map((distance, k) => [x(k), y(distance)]));
       draw(
         width,
+        height,
         frame,
         path(bits, { class: "curve" }),
         bits.map(([cx, cy]) => shape("circle", { cx, cy, r: 3, class: "full" })),

@@ -1,4 +1,16 @@
 // Elements, words and shapes that figures are made of.
+//
+// All files of a page's figures are one script with one scope, so that a name at the top of a file
+// is taken for all of them. `script` in widgets.py joins them in this order:
+// 1. constants: FIELDS (by figure and name: label, initial, and options or min, max, step, log),
+//    LINES and PAIRS (colors of curves and pairs), UNSEEN, MAP and DARK_MAP (colors), STYLE (CSS),
+//    and FRAMES (the film of Learning, with that figure);
+// 2. encoding, drawing, motion, controls and share, for all figures;
+// 3. files that some figures need, listed there; 4. the figures; 5. page, which shows them.
+// What runs while a file is read may use names of earlier files; functions may use all.
+// On the website, text.js follows.
+//
+// Uses motion.js (draggable), widgets.py (PAIRS).
 
 const maker = (kind) => (name, attributes = {}, ...children) => {
   const made = document.createElementNS(`http://www.w3.org/${kind}`, name);
@@ -34,14 +46,17 @@ const written = (value) => {
   return Number.isInteger(value) ? value.toLocaleString("en").replace("-", "−") : show(value, 1);
 };
 
-/** Add an SVG as wide as its container: what is drawn into it can be replaced, grips on top stay. */
+/**
+ * Add an SVG as wide as its container, `height` pixels high until it is drawn. `draw` replaces
+ * what it shows, and sets its size; grips on top stay.
+ */
 function drawing(picture, label, height) {
   const svg = shape("svg", { role: "img", "aria-label": label, height });
   const scene = shape("g");
   svg.append(scene);
   picture.append(svg);
-  const draw = (width, ...children) => {
-    svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+  const draw = (width, height, ...children) => {
+    place(svg, { height, viewBox: `0 0 ${width} ${height}` });
     scene.replaceChildren(...children.flat(2));
   };
   /** A grip, which `take` lets a pointer drag, as in `draggable`; placed by its cx and cy. */
@@ -54,7 +69,10 @@ function drawing(picture, label, height) {
   return { svg, height, draw, grip };
 }
 
-/** Axes from 0 to `right` and from `bottom` to `top`: the scales and their elements. */
+/**
+ * Axes from 0 to `right` and from `bottom` to `top`, in a drawing that leaves `above` free: the
+ * scales and their elements.
+ */
 function axes(width, height, above, right, [bottom, top], label) {
   const [x0, x1, y0, y1] = [34, width - 12, height - 36, above];
   const x = (value) => x0 + (value / right) * (x1 - x0);
@@ -88,9 +106,13 @@ function sector(cx, cy, radius, from, turn) {
 }
 
 /**
- * The figures, one per file. A figure has `compute` (state → values), `build`, which creates the
- * picture once and returns the function that draws values into it, and `say` (what it shows).
- * `grips` names fields that are moved in the picture, so that they need no slider. Python has the
- * fields and their limits.
+ * The figures, one per file, by the file's name. A figure has
+ * - `compute(state)`: its values, under the names that Python's `values` has for them;
+ * - `build(picture, set, current, isLinked)`: create the picture once, and return
+ *   `draw(state, values, width, passing)`, which shows values in it; `set(change, passing)` changes
+ *   fields, `current()` is the state, and a linked figure shows what a reader saw, and stays there;
+ * - `say(state, values, before)`: a sentence for `phrase`, `before` being the last state at rest;
+ * - `limits(state)`, if fields limit each other;
+ * - `grips`: names of fields that are moved in the picture, so that they need no slider.
  */
 const FIGURES = {};

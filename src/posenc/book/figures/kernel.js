@@ -1,4 +1,7 @@
 // The dot product of two encodings by their offset.
+//
+// Uses drawing.js (FIGURES, axes, drawing, level, middle, path, place, shape, show, text),
+//   encoding.js (omegas), widgets.py (LINES).
 
 const OFFSETS = Array.from({ length: 128 }, (_, offset) => offset);
 
@@ -30,6 +33,7 @@ FIGURES.kernel = {
       unit = x(1) - x(0);
       draw(
         width,
+        height,
         frame,
         level(x(0), x(127), y(products[1]), { class: "thin", "stroke-dasharray": "4 4" }),
         path(products.map((product, n) => [x(n), y(product)]), { class: "curve" }),

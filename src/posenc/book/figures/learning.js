@@ -1,7 +1,11 @@
 // A head that learns to look three words back: a film of its training, recorded every three steps.
+//
+// Uses drawing.js (FIGURES, drawing, element, hand, middle, pairColor, round, shape, show, text),
+//   encoding.js (omega), motion.js (glide), widgets.py (FIELDS, FRAMES).
 
 const BACK = 3;
 const STEPS_APART = 3;
+const LAST_STEP = FIELDS.learning.step.max;
 const TARGETS = [0, 1, 2, 3].map((pair) => -BACK * omega(pair, 32, 10_000));
 
 /** The film at a step, which may lie between two recorded ones. */
@@ -54,20 +58,18 @@ function weightBars(weights, left, width, top, height) {
 FIGURES.learning = {
   compute: ({ step }) => frameAt(step),
   build(picture, set, current) {
-    const { svg, draw } = drawing(picture, "A head in training: its clocks, and its weights", 190);
+    const { draw } = drawing(picture, "A head in training: its clocks, and its weights", 190);
     const play = element("button", { type: "button" }, "Play");
     let stop = () => {};
     play.addEventListener("click", () => {
       stop();
-      const start = current().step < 90 ? current().step : 0;
-      const run = (share) => set({ step: start + share * (90 - start) }, true);
-      stop = glide(6000, run, () => set({ step: 90 }));
+      const start = current().step < LAST_STEP ? current().step : 0;
+      const run = (share) => set({ step: start + share * (LAST_STEP - start) }, true);
+      stop = glide(6000, run, () => set({ step: LAST_STEP }));
     });
     picture.getRootNode().addEventListener("input", () => stop(), true);
-    let placed = false;
+    picture.append(play);
     return (_, { turns, weights }, width) => {
-      if (!placed) picture.append(play);
-      placed = true;
       const isWide = width >= 560;
       const across = isWide ? width / 2 : width;
       const radius = Math.round(Math.min(44, across / 4 / 2 - 4));
@@ -79,9 +81,7 @@ FIGURES.learning = {
       const bars = isWide
         ? weightBars(weights, across + 20, across - 20, 0, height)
         : weightBars(weights, 0, width, 2 * radius + 30, 190);
-      svg.setAttribute("height", height);
-      draw(width, ...clocks, bars);
-      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      draw(width, height, ...clocks, bars);
     };
   },
   say: (_, { weights }) =>

@@ -1,4 +1,6 @@
 // What moves: eased changes, and grips that follow a pointer or the arrow keys.
+//
+// Uses drawing.js (wrapped).
 
 const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const eased = (share) => share * share * (3 - 2 * share);

@@ -1,4 +1,7 @@
 // A figure on a page: its parts, its state, and how the website and Jupyter show it.
+//
+// Uses controls.js (complete, controls, parse, phrase), drawing.js (FIGURES, clamp, element),
+//   share.js (linked, share), widgets.py (DARK_MAP, FIELDS, LINES, STYLE, UNSEEN).
 
 /** Letters in formulas of a section, but not of those within it; and their look when lit. */
 const LETTERS = ":scope > :not(section) .katex :is(i, mi, .mathnormal)";
@@ -10,6 +13,7 @@ function lights(host, live, fields) {
   const light = (name) => {
     if (name === lit) return;
     lit = name;
+    // A label ends with its letter as formulas have it: “width d”.
     const letter = fields[name]?.label.split(" ").at(-1);
     for (const sign of host.closest("section")?.querySelectorAll(LETTERS) ?? [])
       sign.style.background = sign.textContent === letter ? GLOW : "";
@@ -70,14 +74,15 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     if (!passing) rested = { state, values };
   }
 
+  // Order: `panel` and `draw` exist before the first `update`, which uses both; the picture is in
+  // the host before `build`, which may ask for its root. The first size draws.
   const panel = controls(kind, set);
   const style = element("style", {}, `:host { ${TINTS} } ${STYLE}`);
   const menu = id ? [share(host, kind, id, figure, words.announce)] : [];
   const buttons = element("div", { class: "buttons" }, panel.more, ...menu);
   live.append(picture, ...words.nodes, panel.rows, buttons);
   host.attachShadow({ mode: "open" }).append(style, live, element("slot"));
-  host.isLinked = Object.keys(linked(id)).length > 0; // it shows what was seen, and stays there
-  const draw = build(picture, set, () => figure.state);
+  const draw = build(picture, set, () => figure.state, "figure" in linked(id));
   lights(host, live, fields);
   update(figure.state);
   new ResizeObserver(([{ contentRect }]) => {

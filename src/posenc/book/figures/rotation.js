@@ -1,4 +1,7 @@
 // One clock before and after a shift, from position 0 and from another position.
+//
+// Uses drawing.js (FIGURES, drawing, hand, middle, pairColor, path, place, round, sector, shape,
+//   show, text, written), encoding.js (omega), motion.js (turnable).
 
 const point = (angle) => [Math.cos(angle), Math.sin(angle)];
 
@@ -21,7 +24,7 @@ FIGURES.rotation = {
   },
   build(picture, set, current) {
     const { draw, grip, height } = drawing(picture, "One clock before and after a shift", 240);
-    let geometry;
+    let centers; // of both dials, as drawn last, which a drag turns about
     const frequency = () => omega(current().pair, 16, current().base);
     /** A grip that turns the hand of a field, in the left dial or the right one. */
     const turning = (field, side) => {
@@ -29,26 +32,26 @@ FIGURES.rotation = {
         const start = current()[field];
         return (angle) => set({ [field]: start + angle / frequency() }, true);
       };
-      return grip(field, turnable(() => geometry.centers[side], take), () =>
+      return grip(field, turnable(() => centers[side], take), () =>
         set({ [field]: Math.round(current()[field]) }),
       );
     };
     const grips = [turning("offset", 0), turning("offset", 1), turning("position", 1)];
     return ({ pair, position, offset }, { theta, frequency: speed }, width) => {
       const radius = Math.min(96, width / 4 - 14);
-      const centers = [1, 3].map((quarter) => [(quarter * width) / 4, 104]);
-      geometry = { centers };
-      const dial = ([cx, cy], start) => {
+      centers = [1, 3].map((quarter) => [(quarter * width) / 4, 104]);
+      /** A dial that starts at a position, which a field may hold. */
+      const dial = ([cx, cy], start, field) => {
         const from = start * speed;
         return [
           shape("circle", { cx, cy, r: radius, class: "thin faint" }),
           turnMark(cx, cy, radius, from, theta, pairColor(pair)),
-          hand(cx, cy, radius, point(from), { class: "hand thin", "data-field": start ? "position" : "" }),
+          hand(cx, cy, radius, point(from), { class: "hand thin", "data-field": field }),
           hand(cx, cy, radius, point(from + theta), { class: "hand", stroke: pairColor(pair), "data-field": "offset" }),
           text(cx, cy + radius + 28, `${written(start)} to ${written(start + offset)}`, middle),
         ];
       };
-      draw(width, dial(centers[0], 0), dial(centers[1], position));
+      draw(width, height, dial(centers[0], 0, ""), dial(centers[1], position, "position"));
       const angles = [theta, position * speed + theta, position * speed];
       angles.forEach((angle, n) => {
         const [cx, cy] = centers[Math.min(n, 1)];

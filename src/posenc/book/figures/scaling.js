@@ -1,8 +1,10 @@
 // Longer texts: rules that map trained frequencies to scaled ones, as `rotary_frequencies` in Python.
+//
+// Uses drawing.js (clamp), encoding.js (omegas).
 
 /** A frequency, with a share of it, clamped to 0…1, divided by the factor. */
 function slowed(frequency, factor, share) {
-  const part = Math.min(1, Math.max(0, share));
+  const part = clamp(0, share, 1);
   return (frequency / factor) * part + frequency * (1 - part);
 }
 

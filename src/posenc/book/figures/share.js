@@ -1,4 +1,6 @@
 // A figure's view, to take along: as a link, a reference, or a frame for another page.
+//
+// Uses drawing.js (element).
 
 /** The state that the page's URL gives the figure `id`; on an embed page, `id` is empty. */
 function linked(id) {

@@ -1,4 +1,7 @@
 // The wavelengths of a rotary encoding, as trained and stretched for longer texts.
+//
+// Uses drawing.js (FIGURES, drawing, end, level, middle, path, place, show, text, written),
+//   encoding.js (omegas), scaling.js (SCALINGS).
 
 FIGURES.stretch = {
   /** Wavelengths, and how many pairs never finished a turn, and how many meet new angles. */
@@ -19,7 +22,7 @@ FIGURES.stretch = {
   },
   build(picture, set, current) {
     const { height, draw, grip } = drawing(picture, "Wavelength of each pair, in training and now", 260);
-    let lengthAt;
+    let lengthAt; // the length at a height of the picture, as drawn last
     /** A grip that follows the pointer up and down to another length. */
     const lengthGrip = (field, valueOf) =>
       grip(
@@ -30,7 +33,9 @@ FIGURES.stretch = {
     const wanted = lengthGrip("factor", (length) => length / current().trained);
     const known = lengthGrip("trained", (length) => length);
     return ({ trained, factor }, { before, after }, width) => {
-      const [x0, x1, y0, y1] = [80, width - 12, height - 36, 14];
+      const margin = { left: 80, right: 12, top: 14, bottom: 36 };
+      const [x0, x1] = [margin.left, width - margin.right];
+      const [y0, y1] = [height - margin.bottom, margin.top];
       const top = Math.ceil(Math.log10(Math.max(...after, factor * trained)));
       const x = (pair) => x0 + (pair / (before.length - 1)) * (x1 - x0);
       const y = (length) => y0 - (Math.log10(length) / top) * (y0 - y1);
@@ -39,6 +44,7 @@ FIGURES.stretch = {
       const powers = Array.from({ length: Math.floor(top / 2) + 1 }, (_, n) => 100 ** n);
       draw(
         width,
+        height,
         level(x0, x1, y0, { class: "thin grid" }),
         powers.map((power) => text(x0 - 6, y(power) + 4, written(power), { ...end, class: "tick" })),
         text(x0, y0 + 16, 0, middle),

@@ -1,4 +1,9 @@
 // The text moves a figure: <a href="#fig-scores" data-set="key=4&method=added">marked words</a>.
+//
+// On the website alone: live_figures.py appends this file to the figures' script, in their scope,
+// and defines the element, so that `figure` is there when the document is read (page.js).
+//
+// Uses drawing.js (element).
 
 const marked = (hash = "") => document.querySelectorAll(`a[href^="#"][href$="${hash}"][data-set]`);
 const figureOf = (link) => document.querySelector(`${link.hash} posenc-figure`);
@@ -31,8 +36,14 @@ function setStage(host) {
   while (!stage.contains(last)) stage.append(stage.nextSibling);
   own.classList.add("stays");
   host.classList.add("staying");
-  // As the text scrolls by, the first mark of the last paragraph that has come up sets the figure,
-  // until the reader plays.
+  follow(host, links);
+}
+
+/**
+ * Let the text set a figure as it scrolls by: the first mark of the last paragraph that has come
+ * up does, until the reader plays.
+ */
+function follow(host, links) {
   const risen = new Set();
   let isTouched = false;
   let quiet = 0; // until when a jump to the figure counts as no scrolling

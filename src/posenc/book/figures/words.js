@@ -1,4 +1,7 @@
 // Three words of width 4, and attention whose queries, keys and values are the words themselves.
+//
+// Uses colors.js (shade), drawing.js (FIGURES, clamp, drawing, line, middle, place, round, shape,
+//   show, text), encoding.js (encode), motion.js (draggable, easing, steppable).
 
 const EMBEDDED = { dog: [2, 0, 0, 1], bites: [0, 1, 1, 0], man: [1, 1, 0, 0] };
 const FIRST = Object.keys(EMBEDDED);
@@ -15,6 +18,21 @@ function attend(words, positions) {
     [0, 1, 2, 3].map((j) => row.reduce((sum, weight, m) => sum + weight * rows[m][j], 0)),
   );
   return { weights, outputs };
+}
+
+/**
+ * What is drawn of a state, in the first order of words, so that a word keeps its card: where each
+ * stands, its output, and the weight that it (row) gives to each (column). Flat, for `easing`.
+ */
+function inFirstOrder(order, { weights, outputs, changes }) {
+  const words = order.split(" ");
+  const slots = FIRST.map((word) => words.indexOf(word));
+  return {
+    slots,
+    weights: slots.flatMap((to) => slots.map((from) => weights[to][from])),
+    outputs: slots.flatMap((slot) => outputs[slot]),
+    changes,
+  };
 }
 
 /** A word that can be dragged, and the four colored cells of its output, which go with it. */
@@ -40,10 +58,10 @@ FIGURES.words = {
     const changes = FIRST.map((word, n) =>
       Math.max(...before[n].map((x, j) => Math.abs(x - outputs[words.indexOf(word)][j]))),
     );
-    return { weights: weights.flat(), outputs: outputs.flat(), changes };
+    return { weights, outputs, changes };
   },
   build(picture, set, current) {
-    const { svg, draw } = drawing(picture, "Three words, what each attends to, and its output", 210);
+    const { svg, height, draw } = drawing(picture, "Three words, what each attends to, and its output", 210);
     svg.setAttribute("role", "group");
     const cards = FIRST.map((word) => wordCard(svg, word));
     const slotOf = (word) => current().order.split(" ").indexOf(word);
@@ -51,7 +69,7 @@ FIGURES.words = {
       const others = current().order.split(" ").filter((other) => other !== word);
       set({ order: others.toSpliced(clamp(0, slot, 2), 0, word).join(" ") });
     };
-    let step;
+    let step; // the width of a slot, as drawn last
     let held; // the word under the pointer, and how far it is from its slot
     FIRST.forEach((word, n) => {
       steppable(cards[n].card, (by) => move(word, slotOf(word) + by));
@@ -68,7 +86,7 @@ FIGURES.words = {
         },
         () => {
           held = undefined;
-          set({});
+          set({}); // draws once more, at rest: the word glides into its slot
         },
       );
     });
@@ -87,7 +105,7 @@ FIGURES.words = {
           }),
         ),
       );
-      draw(3 * step, lines);
+      draw(3 * step, height, lines);
       cards.forEach(({ cells, change, group }, n) => {
         group.style.transform = `translateX(${round(at(n))}px)`;
         cells.forEach((cell, j) => cell.setAttribute("fill", shade(outputs[4 * n + j] / 5)));
@@ -97,16 +115,10 @@ FIGURES.words = {
     let drawnWidth;
     return ({ order }, values, width) => {
       step = width / 3;
-      const words = order.split(" ");
-      const slots = FIRST.map((word) => words.indexOf(word));
-      slots.forEach((slot, n) =>
+      const shown = inFirstOrder(order, values);
+      shown.slots.forEach((slot, n) =>
         place(cards[n].card, { "aria-valuenow": slot + 1, "aria-valuetext": `word ${slot + 1} of 3` }),
       );
-      const byWord = (list, size) =>
-        FIRST.flatMap((word) => list.slice(size * words.indexOf(word), size * (words.indexOf(word) + 1)));
-      const rows = byWord(values.weights, 3);
-      const weights = [0, 1, 2].flatMap((n) => byWord(rows.slice(3 * n, 3 * n + 3), 1));
-      const shown = { slots, weights, outputs: byWord(values.outputs, 4), changes: values.changes };
       paint(shown, drawnWidth !== width);
       drawnWidth = width;
     };
