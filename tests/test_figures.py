@@ -14,6 +14,7 @@ from sphinx_posenc import live_figures
 from posenc.book import plots, widgets
 
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
+MAPS = {"heatmap", "switch"}  # figures that show all their values as pixels
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8">
 <meta name="viewport" content="width=device-width"><title>Figures</title>
 <style>
@@ -29,7 +30,8 @@ dark.onchange = follow; follow();
 FIGURE = (
     '<figure id="fig-{0}"><posenc-figure kind="{0}">A picture</posenc-figure></figure>'
 )
-# What a figure shows in a state: values, the hands of clocks, and the pixels of maps.
+# What a figure shows in a state: values, the hands of clocks, and the pixels of maps by the
+# key of their values.
 SEE = """({ figure, shadowRoot: root }, state) => {
     figure.update(state);
     const all = (query, read) => [...root.querySelectorAll(query)].map(read);
@@ -39,8 +41,8 @@ SEE = """({ figure, shadowRoot: root }, state) => {
         state: figure.state,
         values: Object.fromEntries(values),
         hands: all(".hand", (e) => ["x1", "y1", "x2", "y2"].map((name) => +e.getAttribute(name))),
-        pixels: all("canvas", (e) =>
-            [...e.getContext("2d").getImageData(0, 0, e.width, e.height).data]),
+        pixels: Object.fromEntries(all("canvas", (e) => [e.dataset.values,
+            [...e.getContext("2d").getImageData(0, 0, e.width, e.height).data]])),
     });
 }"""
 # The place of each grip, and the center of the clock that it turns, if there is one.
@@ -112,11 +114,19 @@ def test_what_is_seen_is_what_python_computes(show, name):
             tips = np.stack([y1 - y2, x2 - x1], axis=1)
             scale = np.linalg.norm(hands) / np.linalg.norm(tips)
             np.testing.assert_allclose(scale * tips, hands, rtol=0, atol=0.01)
-        for key, pixels in zip(wanted, seen["pixels"], strict=False):
+        shown_as_maps = set(wanted) if name in MAPS else set()
+        assert set(seen["pixels"]) == shown_as_maps
+        for key, pixels in seen["pixels"].items():
             limit = 2 if key == "difference" else 1
             shares = np.array(seen["values"][key]) / (2 * limit) + 0.5
             colors = mpl.colormaps[plots.DIVERGING](shares, bytes=True)
             assert pixels == colors.ravel().tolist(), key
+
+
+def test_a_dial_names_its_position_even_at_0(show):
+    page = show("rotation")
+    page.figure.evaluate("({ figure }) => figure.update({ position: 0 })")
+    assert page.figure.locator(".hand[data-field=position]").count() == 1
 
 
 @pytest.mark.parametrize("name", KINDS)

@@ -1,5 +1,8 @@
 """Figures without a script, and the helpers that draw the book's pictures."""
 
+import re
+from pathlib import Path
+
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
@@ -35,6 +38,19 @@ def test_wrong_arguments_are_refused_by_name():
         widgets.Heatmap(d_model=1024)
     with pytest.raises(traitlets.TraitError, match=r"'variant' trait.*'halves'"):
         widgets.Switch(variant="b")
+
+
+def test_scripts_say_where_their_names_come_from():
+    scripts = Path(widgets.__file__).with_name("figures").glob("*.js")
+    sources = {script.name: script.read_text(encoding="utf-8") for script in scripts}
+    headers = {script: source.split("\n\n")[0] for script, source in sources.items()}
+    sources["widgets.py"] = widgets.script(*widgets.FIGURES)
+    for script, header in headers.items():
+        uses = header.partition("// Uses ")[2].replace("\n//  ", "")
+        for file, names in re.findall(r"([\w.]+) \(([\w, ]+)\)", uses):
+            for name in names.split(", "):
+                declared = rf"^(const|let|function) {name}\b"
+                assert re.search(declared, sources[file], re.MULTILINE), (script, name)
 
 
 @mpl.rc_context({"backend": "agg"})

@@ -1,14 +1,21 @@
+// The table of an encoding, with one cell explained.
+//
+// Uses drawing.js (FIGURES, show), encoding.js (encode), map.js (map).
+
 FIGURES.heatmap = {
   /** The cell stays inside the table. */
   limits: ({ d_model, seq_len }) => ({ position: seq_len - 1, dimension: d_model - 1 }),
   compute: ({ d_model, base, seq_len }) => ({ table: encode(seq_len, d_model, base) }),
   build(picture, set) {
-    const names = ["position", "column"];
-    const mark = map(picture, "Heatmap of the encoding", names, (position, dimension) =>
-      set({ position, dimension }),
-    );
+    const mark = map(picture, {
+      label: "Heatmap of the encoding",
+      down: "position",
+      across: "column",
+      values: "table",
+      pick: (position, dimension) => set({ position, dimension }),
+    });
     return ({ d_model, seq_len, position, dimension }, { table }) =>
-      mark(table, seq_len, d_model, 1, position, dimension);
+      mark(table, { rows: seq_len, columns: d_model, limit: 1, row: position, column: dimension });
   },
   say({ d_model, position, dimension }, { table }) {
     const wave = dimension % 2 ? "cos" : "sin";

@@ -1,6 +1,13 @@
-/** Add a heatmap with a marked cell: its canvas, and a function that paints it and moves the mark. */
-function map(picture, label, [down, across], pick) {
-  const canvas = element("canvas", { role: "img", "aria-label": label });
+// A table of values as a heatmap, in which a reader picks a cell.
+//
+// Uses colors.js (STEPS, paint), drawing.js (clamp, element, show).
+
+/**
+ * Add a heatmap with a marked cell: the names of its axes, the key of the values that it shows, and
+ * `pick(row, column)`, called with a picked cell. Return a function that paints it and moves the mark.
+ */
+function map(picture, { label, down, across, values, pick }) {
+  const canvas = element("canvas", { role: "img", "aria-label": label, "data-values": values });
   const cell = element("div", { class: "cell" });
   const [bottom, right, low, high] = ["", "", "", ""].map(() => element("span"));
   const colors = STEPS.filter((_, n) => n % 51 === 0).map((rgb) => `rgb(${rgb})`);
@@ -15,7 +22,7 @@ function map(picture, label, [down, across], pick) {
   const follow = (event) => {
     const box = canvas.getBoundingClientRect();
     const cellAt = (pointer, from, size, count) =>
-      Math.max(0, Math.min(count - 1, Math.floor(((pointer - from) / size) * count)));
+      clamp(0, Math.floor(((pointer - from) / size) * count), count - 1);
     pick(
       cellAt(event.clientY, box.top, box.height, canvas.height),
       cellAt(event.clientX, box.left, box.width, canvas.width),
@@ -29,8 +36,8 @@ function map(picture, label, [down, across], pick) {
       follow(event);
   });
   canvas.addEventListener("click", follow);
-  let painted;
-  return (table, rows, columns, limit, row, column) => {
+  let painted; // the table that is seen, which stays when only the mark moves
+  return (table, { rows, columns, limit, row, column }) => {
     if (painted !== table) paint(canvas, (painted = table), rows, columns, limit);
     [bottom.textContent, right.textContent] = [rows - 1, columns - 1];
     [low.textContent, high.textContent] = [show(-limit, 0), limit];

@@ -1,3 +1,7 @@
+// The paper's table, a variant of it, and their difference.
+//
+// Uses colors.js (paint), drawing.js (FIGURES, element, show), encoding.js (encode, paper).
+
 /** Variants of the paper's table, by convention or by mistake, under their names in Python. */
 const VARIANTS = {
   halves: {
@@ -46,18 +50,24 @@ FIGURES.switch = {
     return { right, other, difference: other.map((value, n) => value - right[n]) };
   },
   build(picture) {
-    const panels = ["the paper's", "the variant", "difference"].map((title) => {
-      const canvas = element("canvas", { role: "img", "aria-label": `Heatmap: ${title}` });
-      picture.append(
-        element("div", { class: "panel" }, canvas, element("div", { class: "title" }, title)),
-      );
+    /** Add a canvas with a title, for the values of a key. */
+    const panel = (key, title) => {
+      const attributes = { role: "img", "aria-label": `Heatmap: ${title}`, "data-values": key };
+      const canvas = element("canvas", attributes);
+      const name = element("div", { class: "title" }, title);
+      picture.append(element("div", { class: "panel" }, canvas, name));
       return canvas;
-    });
+    };
+    const panels = {
+      right: panel("right", "the paper's"),
+      other: panel("other", "the variant"),
+      difference: panel("difference", "difference"),
+    };
     picture.classList.add("three");
     return ({ d_model, seq_len }, { right, other, difference }) => {
-      [right, other, difference].forEach((table, n) =>
-        paint(panels[n], table, seq_len, d_model, n < 2 ? 1 : 2),
-      );
+      paint(panels.right, right, seq_len, d_model, 1);
+      paint(panels.other, other, seq_len, d_model, 1);
+      paint(panels.difference, difference, seq_len, d_model, 2); // of two values from −1 to 1
     };
   },
   say({ variant }, { difference }) {
