@@ -42,31 +42,38 @@ def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
     for cell in list(doctree.findall(nodes.container)):
         if figure := cell.get("cell_metadata", {}).get("figure"):  # set by `to_myst`
             image = next(cell.findall(nodes.image))
-            image.parent.parent.replace_self(
-                live(figure["kind"], figure["state"], image)
-            )
+            # MyST-NB has a container for an output, with one for each of its MIME types, of which
+            # it chooses later. The picture is in the latter; the figure replaces the output.
+            output = image.parent.parent
+            output.replace_self(live(figure["kind"], figure["state"], image))
     for image in list(doctree.findall(nodes.image)):  # on other pages
-        for kind, figure in widgets.FIGURES.items():
+        for kind in widgets.FIGURES:
             if f"live-{kind.lower()}" in image.get("classes", ()):
-                widget, name = figure(), image.parent["ids"][0]
-                path = Path(app.doctreedir) / "figures" / f"{name}.svg"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                path.write_text(widget.picture(), encoding="utf-8")
-                image["uri"] = "/" + Path(os.path.relpath(path, app.srcdir)).as_posix()
-                image.parent.replace(
-                    image, live(kind, widget.state(), image.deepcopy())
-                )
+                draw_image(app, image, kind)
+
+
+def draw_image(app: Sphinx, image: nodes.image, kind: str) -> None:
+    """Replace an image in a figure with a name by the live figure, in its first state."""
+    widget = widgets.FIGURES[kind]()
+    name = image.parent["ids"][0]
+    path = Path(app.doctreedir) / "figures" / f"{name}.svg"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(widget.picture(), encoding="utf-8")
+    image["uri"] = "/" + Path(os.path.relpath(path, app.srcdir)).as_posix()
+    image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
 
 
 def add_script(
     app: Sphinx, page: str, template: str, context: Any, doctree: Any
 ) -> None:
     """Inline the scripts of a page's figures into its head."""
+    # Of the element that `live` writes, `kind` is the first attribute. A kind is the name of a
+    # class in lowercase, which has one capital: "heatmap" is Heatmap.
     kinds = re.findall(r'<posenc-figure kind="(\w+)', context.get("body") or "")
-    if kinds:
-        app.add_js_file(
-            None, body=script(*sorted({kind.capitalize() for kind in kinds}))
-        )
+    names = sorted({kind.capitalize() for kind in kinds})
+    if names:
+        # While a page is rendered ("html-page-context"), this adds to that page alone.
+        app.add_js_file(None, body=script(*names))
 
 
 def embeds(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
