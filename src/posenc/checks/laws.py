@@ -12,9 +12,27 @@ from typing import Any
 import numpy as np
 
 from posenc.checks.explanation import NEAR
+from posenc.checks.rotations import Rotation
 from posenc.checks.subjects import argument, floats, values
+from posenc.checks.tables import Layer, Table
 from posenc.checks.trials import SEED, Broken, Follows, Raised, Skip, Trial, law, user
-from posenc.checks.turning import UNITS
+from posenc.checks.turning import UNITS, Turning
+from posenc.conventions import Floats
+
+# What laws ask a subject, of any kind (x: (..., seq_len, width), in float64):
+#
+#   draw(lead, seq_len)      x with these axes in front; zeros for a table
+#   call(x, positions)       the result, of the shape of x; a law is broken if it has another
+#   raw(array, places)       the same in the library's own arrays, with nothing checked or undone
+#   rows, at_most(n)         positions that most laws look at; n, or the longest that the code takes
+#   free                     whether a call takes any positions, or counts 0, 1, 2, … by itself
+#   agrees                   whether the whole sequence is the book's; else most laws follow
+#   compare(x, positions)    a trial of a call, beside the book's
+#   about                    why it is another kind of table, or "": sinusoidal laws aren't asked
+#   normed                   whether a norm follows, so that the size of x is lost
+#   module                   the torch module, or function, of the first width (not of a table)
+#   axes, owners             of a rotation: how many coordinates, and the one that each pair has
+AnyModule = Layer | Rotation
 
 TURNING, TORCH = "table module rotary", "module rotary"
 TAU = "τ + 2u for an entry of size 1, τ = 2u + u|θ|(3|ln ω| + 5)"
@@ -66,7 +84,7 @@ def positions_near(limit: int) -> list[int]:
     return sorted(k for k in near if 0 <= k < limit)
 
 
-def some(subject: Any) -> tuple[Any, range]:
+def some(subject: Turning) -> tuple[Any, range]:
     """Draw two sequences, and return them and their positions."""
     count = min(9, subject.rows)
     return subject.draw((2,), count), range(count)
@@ -76,7 +94,7 @@ def some(subject: Any) -> tuple[Any, range]:
 
 
 @law("shape", TURNING, "the shape is the requested one, and all entries are finite")
-def shape(subject: Any) -> Iterable[Trial]:
+def shape(subject: Turning) -> Iterable[Trial]:
     """Call with and without a batch, and heads."""
     # (seq_len, width), (batch, seq_len, width), (batch, heads, seq_len, width)
     for lead in ((), (2,), (2, 3)):
@@ -89,7 +107,7 @@ def shape(subject: Any) -> Iterable[Trial]:
     TURNING,
     "a second call gives the same; input and first result are unchanged",
 )
-def repeat(subject: Any) -> Iterator[Trial]:
+def repeat(subject: Turning) -> Iterator[Trial]:
     """Keep the first result, and call again, with other input, too."""
     x, where = some(subject)
     # A table is asked itself, since a sum would be a copy.
@@ -114,7 +132,7 @@ def repeat(subject: Any) -> Iterator[Trial]:
 
 
 @law("values", TURNING, "the whole sequence has the entries of the convention", TAU)
-def whole(subject: Any) -> Iterator[Trial]:
+def whole(subject: Turning) -> Iterator[Trial]:
     """Compare the whole sequence at each width."""
     yield from subject.whole()
 
@@ -125,7 +143,7 @@ def whole(subject: Any) -> Iterator[Trial]:
     "rows have the norm that sin² + cos² = 1 gives",
     "12u of its square",
 )
-def norm(subject: Any) -> Iterator[Trial]:
+def norm(subject: Turning) -> Iterator[Trial]:
     """Compare squares, which no angle changes."""
     for width in subject.widths:
         x, out = subject.called(width)
@@ -142,7 +160,7 @@ def norm(subject: Any) -> Iterator[Trial]:
     "products of two rows depend only on their offset",
     f"{TAU}; summed",
 )
-def offset(subject: Any) -> Iterator[Trial]:
+def offset(subject: Turning) -> Iterator[Trial]:
     """Multiply one query and one key at all positions; or the rows that are added to zeros."""
     x = np.repeat(subject.draw((2,), 1)[:2], subject.rows, axis=1)
     x = x if subject.kind == "rotary" else 0 * x
@@ -161,7 +179,7 @@ def offset(subject: Any) -> Iterator[Trial]:
 
 
 @law("unique", TURNING, "no two rows are equal", "six decimals")
-def unique(subject: Any) -> Iterator[Trial]:
+def unique(subject: Turning) -> Iterator[Trial]:
     """Look for rows that are equal when rounded."""
     count = subject.at_most(subject.length)
     # The same x in all rows, so that positions alone tell them apart.
@@ -180,21 +198,39 @@ def unique(subject: Any) -> Iterator[Trial]:
 # The same rows in other calls, which the reference tells
 
 
+Calls = Iterable[tuple[tuple[int, ...], Any]]
+"""Axes in front of (seq_len, width), and positions, of each call."""
+
+
 def calls(
     name: str,
     kinds: str,
     asks: str,
-    made: Callable[[Any], Iterable[tuple[tuple[int, ...], Any]]],
+    made: Callable[[Turning], Calls],
 ) -> None:
     """Define a law on calls, given the sizes in front of (seq_len, width), and positions."""
 
-    def test(subject: Any) -> Iterator[Trial]:
+    def test(subject: Turning) -> Iterator[Trial]:
         for lead, positions in made(subject):
             x = subject.draw(lead, np.shape(positions)[-1])
             words = f"shape {x.shape}" if len(lead) else ""
             yield subject.compare(x, positions, words)
 
     law(name, kinds, asks, TAU)(test)
+
+
+def single_tokens(subject: Turning) -> Calls:
+    """Yield batches of one token, at position 7, or 0 if positions are counted."""
+    position = 7 if subject.free else 0
+    for lead in ((3,), (3, 2), (1, 4), (4, 8)):
+        yield lead, [position]
+
+
+def empty_calls(subject: Turning) -> Calls:
+    """Yield one row; and no rows or no sequences, if a call says how many there are."""
+    yield (1,), [0]
+    if subject.free:
+        yield from [((), []), ((2,), []), ((0,), range(3))]
 
 
 calls(
@@ -224,17 +260,13 @@ calls(
     "token",
     TORCH,
     "in a batch of single tokens, each gets the same as alone",
-    lambda subject: [
-        (lead, [7 * subject.free]) for lead in ((3,), (3, 2), (1, 4), (4, 8))
-    ],
+    single_tokens,
 )
 calls(
     "empty",
     TURNING,
     "no rows and no sequences give none, and one row gives one",
-    lambda subject: [((1,), [0]), ((), []), ((2,), []), ((0,), range(3))][
-        : 1 + 3 * subject.free
-    ],
+    empty_calls,
 )
 
 
@@ -244,7 +276,7 @@ calls(
     "with positions of shape (batch, seq_len), each row gets its own",
     TAU,
 )
-def rows(subject: Any) -> Iterator[Trial]:
+def rows(subject: AnyModule) -> Iterator[Trial]:
     """Give each sequence other positions, if the code takes that."""
     if not subject.free:
         raise Skip("takes no positions")
@@ -258,7 +290,7 @@ def rows(subject: Any) -> Iterator[Trial]:
 
 
 @law("fractions", TORCH, "positions between two rows turn by a part of the angle", TAU)
-def fractions(subject: Any) -> Iterator[Trial]:
+def fractions(subject: AnyModule) -> Iterator[Trial]:
     """Give fractional positions, unless they are refused, or cut off."""
     x = subject.draw((1,), 3)
     try:
@@ -272,7 +304,7 @@ def fractions(subject: Any) -> Iterator[Trial]:
 
 
 @law("far", TURNING, "far beyond the first rows, a row is what it should be", TAU)
-def far(subject: Any) -> Iterator[Trial]:
+def far(subject: Turning) -> Iterator[Trial]:
     """Try distant rows one by one, or a long table; a layer may refuse them."""
     known = subject.convention
     # An error in the base grows with the position, and would look like one of the code.
@@ -293,35 +325,22 @@ def far(subject: Any) -> Iterator[Trial]:
 
 
 @law("axes", "rotary", "several coordinates turn as one after the other", TAU)
-def axes(subject: Any) -> Iterator[Trial]:
+def axes(subject: Rotation) -> Iterator[Trial]:
     """Turn along each axis in sequence, and by the declared frequencies of each."""
     if not subject.axes:
         raise Skip("one coordinate; for several, pass axes=")
-    width, x = subject.widths[0], subject.draw((), 12)
-    right = subject.reference(width)
+    x = subject.draw((), 12)
     # (rows, axes)
     drawn = np.random.default_rng(SEED).integers(1, subject.rows, (12, subject.axes))
-    out, turned = subject.at_coordinates(x, drawn), x
-    for axis, only in enumerate(np.eye(subject.axes, dtype=int)):
-        turned = subject.at_coordinates(turned, drawn * only) / subject.factor
-        if (
-            np.abs(subject.at_coordinates(x, drawn * only) - subject.factor * x).max()
-            < NEAR
-        ):
-            raise Broken(f"coordinate {axis} turns nothing")
-    bounds = right.bound(
-        np.full_like(x, np.abs(x).max()), np.full(12, 2.0 * subject.rows)
-    )
-    bounds = subject.axes * bounds
-    if subject.normed or (right.order != np.arange(width)).any():
+    turned = one_after_the_other(subject, x, drawn)
+    right = subject.reference(subject.widths[0])
+    if subject.normed or np.any(right.order != np.arange(x.shape[1])):
         raise Skip("the output is permuted, or normed")
-    yield Trial(
-        "one after the other",
-        out / subject.factor,
-        turned,
-        bounds,
-        ("row", "dimension"),
-    )
+    out = subject.at_coordinates(x, drawn)
+    largest = np.full_like(x, np.abs(x).max())
+    bounds = subject.axes * right.bound(largest, np.full(12, 2.0 * subject.rows))
+    names = ("row", "dimension")
+    yield Trial("one after the other", out / subject.factor, turned, bounds, names)
     omega = subject.frequencies
     if len(subject.owners):
         omega = right.frequencies * (subject.owners == np.arange(subject.axes)[:, None])
@@ -330,14 +349,25 @@ def axes(subject: Any) -> Iterator[Trial]:
         meant, swapped = (right.encode(x, k @ omega) for k in (drawn, drawn[:, ::-1]))
         if np.abs(out - swapped).max() < NEAR:
             raise Broken("coordinates are in reverse order", SWAPPED)
-        yield Trial("pairs of each axis", out, meant, bounds, ("row", "dimension"))
+        yield Trial("pairs of each axis", out, meant, bounds, names)
+
+
+def one_after_the_other(subject: Rotation, x: Floats, drawn: Any) -> Floats:
+    """Turn x along one axis after the other; each must turn something."""
+    turned = x
+    for axis, only in enumerate(np.eye(subject.axes, dtype=int)):
+        alone = subject.at_coordinates(x, drawn * only)
+        if np.abs(alone - subject.factor * x).max() < NEAR:
+            raise Broken(f"coordinate {axis} turns nothing")
+        turned = subject.at_coordinates(turned, drawn * only) / subject.factor
+    return turned
 
 
 # Unusual input
 
 
 @law("masked", TORCH, "a row's content, even NaN, affects no other row")
-def masked(subject: Any) -> Iterator[Trial]:
+def masked(subject: AnyModule) -> Iterator[Trial]:
     """Put NaN into one row, and infinity into another."""
     x, where = some(subject)
     before = subject.call(x, where)
@@ -350,7 +380,7 @@ def masked(subject: Any) -> Iterator[Trial]:
 
 
 @law("odd", TURNING, "an odd width is refused, or its last dimension passes")
-def odd(subject: Any) -> Iterator[Trial]:
+def odd(subject: Turning) -> Iterator[Trial]:
     """Ask for an odd width."""
     if getattr(subject, "fixed", False):
         raise Skip("the layer has one width")
@@ -371,7 +401,7 @@ def odd(subject: Any) -> Iterator[Trial]:
 
 
 @law("strided", TORCH, "non-contiguous input gives the same result", TAU)
-def strided(subject: Any) -> Iterator[Trial]:
+def strided(subject: AnyModule) -> Iterator[Trial]:
     """Pass every second row, and a transposed array."""
     if subject.library.name not in ("numpy", "torch") or subject.normed:
         raise Skip("arrays without strides, or a norm that follows")
@@ -399,21 +429,21 @@ def strided(subject: Any) -> Iterator[Trial]:
     "in half precision, positions and angles keep their digits",
     IN_UNIT,
 )
-def half(subject: Any) -> Iterator[Trial]:
+def half(subject: Turning) -> Iterator[Trial]:
     """Ask for results in half types."""
-    if subject.kind == "table":
-        yield table_in_half(subject)
-    elif subject.kind == "module":
-        module = user(copy.deepcopy, subject.module).bfloat16()
-        yield in_half(subject, "bfloat16", range(subject.at_most(1024)), module=module)
-    else:
+    if isinstance(subject, Rotation):
         for name in ("bfloat16", "float16"):
             if hasattr(subject.library.namespace, name):
                 yield in_half(subject, name, positions_near(min(subject.limit, 5000)))
+    elif isinstance(subject, Layer):
+        module = user(copy.deepcopy, subject.module).bfloat16()
+        yield in_half(subject, "bfloat16", range(subject.at_most(1024)), module=module)
+    elif isinstance(subject, Table):
+        yield table_in_half(subject)
 
 
 def in_half(
-    subject: Any, name: str, where: Any, dtype: str = "", module: Any = None
+    subject: Turning, name: str, where: Any, dtype: str = "", module: Any = None
 ) -> Trial:
     """Compare in a half type, or where products are rounded to one."""
     x = subject.draw((1,), len(where))
@@ -426,7 +456,7 @@ def in_half(
     return trial.of_type(name)
 
 
-def table_in_half(subject: Any) -> Trial:
+def table_in_half(subject: Table) -> Trial:
     """Ask a table for a dtype."""
     if not argument(subject.subject, ["dtype"]) or not subject.agrees:
         raise Skip("no argument `dtype`")
@@ -440,7 +470,7 @@ def table_in_half(subject: Any) -> Trial:
 
 
 @law("reduced", TORCH, "under autocast and TF32, angles keep their digits", IN_UNIT)
-def reduced(subject: Any) -> Iterator[Trial]:
+def reduced(subject: AnyModule) -> Iterator[Trial]:
     """Round products of matrices, which angles shouldn't be."""
     torch = torch_of(subject)
     where = (
@@ -465,7 +495,7 @@ def reduced(subject: Any) -> Iterator[Trial]:
     "cast along with its model, it turns by its own frequencies",
     IN_UNIT,
 )
-def cast(subject: Any) -> Iterator[Trial]:
+def cast(subject: Rotation) -> Iterator[Trial]:
     """Cast a module."""
     where = positions_near(min(subject.limit, 5000))
     yield in_half(subject, "bfloat16", where, module=a_copy(subject).bfloat16())
@@ -497,14 +527,14 @@ def rounded_products() -> Any:
 # Modules of torch
 
 
-def torch_of(subject: Any) -> Any:
+def torch_of(subject: Turning) -> Any:
     """Return torch, or skip the law."""
     if subject.library.name != "torch":
         raise Skip(f"{subject.library.name} arrays")
     return subject.library.namespace
 
 
-def a_copy(subject: Any) -> Any:
+def a_copy(subject: AnyModule) -> Any:
     """Return a copy of the module, or skip the law if it isn't a torch module."""
     if not isinstance(subject.module, torch_of(subject).nn.Module):
         raise Skip("not a torch module")
@@ -512,7 +542,7 @@ def a_copy(subject: Any) -> Any:
 
 
 @law("gradient", TORCH, "gradients flow, and no table is trained", TAU)
-def gradient(subject: Any) -> Iterator[Trial]:
+def gradient(subject: AnyModule) -> Iterator[Trial]:
     """Compare the gradient: a sum hands it on, and a rotation keeps products with x."""
     torch_of(subject)
     drawn, where = some(subject)
@@ -543,7 +573,7 @@ def gradient(subject: Any) -> Iterator[Trial]:
         )
 
 
-def same(subject: Any, module: Any, words: str) -> Trial:
+def same(subject: AnyModule, module: Any, words: str) -> Trial:
     """Compare a module with the one that was given."""
     x, where = some(subject)
     given, meant = subject.call(x, where, module=module), subject.call(x, where)
@@ -551,7 +581,7 @@ def same(subject: Any, module: Any, words: str) -> Trial:
 
 
 @law("state", "module", "a saved state loads, and gives the same result", "4u")
-def state(subject: Any) -> Iterator[Trial]:
+def state(subject: Layer) -> Iterator[Trial]:
     """Load a saved state into a copy with zeros."""
     torch, other, file = torch_of(subject), a_copy(subject), io.BytesIO()
     user(torch.save, subject.module.state_dict(), file)
@@ -569,7 +599,7 @@ def state(subject: Any) -> Iterator[Trial]:
     "created on meta and filled as frameworks do, it gives the same",
     "4u",
 )
-def meta(subject: Any) -> Iterator[Trial]:
+def meta(subject: AnyModule) -> Iterator[Trial]:
     """Fill a copy with NaN, as uninitialized memory may have, and then as frameworks do."""
     torch, module = torch_of(subject), a_copy(subject)
     saved = copy.deepcopy(module.state_dict())
@@ -597,7 +627,7 @@ def meta(subject: Any) -> Iterator[Trial]:
 
 
 @law("device", TORCH, "the result has the device of the input", on_request=True)
-def device(subject: Any) -> Iterable[Trial]:
+def device(subject: AnyModule) -> Iterable[Trial]:
     """Move to torch's device meta."""
     torch, (drawn, where) = torch_of(subject), some(subject)
     places = subject.places(where)
@@ -617,7 +647,7 @@ def device(subject: Any) -> Iterable[Trial]:
     TAU,
     on_request=True,
 )
-def compiles(subject: Any) -> Iterator[Trial]:
+def compiles(subject: AnyModule) -> Iterator[Trial]:
     """Compile without a backend."""
     torch, (x, where) = torch_of(subject), some(subject)
     # Graphs of an earlier check would be taken again.
