@@ -5,13 +5,13 @@ bugs are in `recall`, those of chapter 14 in `posenc.book.hunt`; right decoders 
 """
 
 import itertools
-import sys
-from pathlib import Path
 from typing import NamedTuple
 
 import array_api_strict as strict
 import numpy as np
+import recall
 import torch
+from recall import DECODER, NARROW, OF_YARN, OMEGA, Pair, counted, part, turn, yarn
 from torch import nn
 
 from posenc import (
@@ -24,16 +24,13 @@ from posenc import (
 from posenc.book import hunt, tiny
 from posenc.nn import SinusoidalPositionalEncoding, rotary_turns, rotate_pairs
 
-sys.path.append(str(Path(__file__).parents[1] / "notebooks"))
-import recall
-from recall import DECODER, NARROW, OF_YARN, OMEGA, Pair, counted, part, turn, yarn
-
 QUICK = {
     "longest": 5000,
     "length": 2500,
 }  # float16 rounds from 2048 on, bfloat16 from 256 on
 LEAF = torch.zeros((), requires_grad=True)  # another leaf that gradients reach
-KEPT, MEMORY, CALLS = {}, np.zeros(500_000, np.float32), itertools.count()
+KEPT = {}
+MEMORY = np.zeros(500_000, np.float32)
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
 AXES = {"axes": 2, "frequencies": AXIAL}
 
@@ -51,15 +48,22 @@ class Specimen(NamedTuple):
 SPECIMENS = {}
 
 
-def specimen(kind, law="", cause="", **options):
-    """Add a function to the specimens of a kind."""
+def add(subject, name, kind, law="", cause="", **options):
+    """Add a subject to the specimens of a kind; a second one of a name would hide the first."""
+    if name in SPECIMENS:
+        raise ValueError(f"two specimens are called {name!r}")
+    SPECIMENS[name] = Specimen(kind, subject, options, law, cause)
 
-    def add(subject, name=""):
-        name = name or f"{subject.__name__}{'' if law else ' is right'}"
-        SPECIMENS[name] = Specimen(kind, subject, options, law, cause)
+
+def specimen(kind, law="", cause="", **options):
+    """Decorate a function or a class: it is added under its own name."""
+
+    def decorate(subject):
+        name = subject.__name__ if law else f"{subject.__name__} is right"
+        add(subject, name, kind, law, cause, **options)
         return subject
 
-    return add
+    return decorate
 
 
 def judge(kind, subject, **options):
@@ -91,25 +95,29 @@ def waves(angles):
 
 for name, known in checks.KNOWN.items():
     if not known.rotary:
-        specimen("table", convention=name)(known.table, f"{name} is right")
+        add(known.table, f"the convention {name} is right", "table", convention=name)
 for name, encode in hunt.RIGHT.items():
-    specimen("table", longest=600, length=600)(encode, f"{name}: right")
+    add(encode, f"{name}: right", "table", longest=600, length=600)
 for name in hunt.BUGS:
-    specimen("table", "far" if name == "rows in float16" else "values", name)(
-        hunt.BUGS[name], name
+    add(
+        hunt.BUGS[name],
+        name,
+        "table",
+        "far" if name == "rows in float16" else "values",
+        name,
     )
-specimen("table")(in_torch)
-specimen("table")(learned)
-specimen("table", "values", "", base=10_000)(
-    learned, "learned, though a base is declared"
-)
-specimen(
+add(in_torch, "in_torch is right", "table")
+add(learned, "learned is right", "table")
+add(learned, "learned, though a base is declared", "table", "values", "", base=10_000)
+add(
+    table,
+    "another convention",
     "table",
     "values",
     "the numbers of another convention: interleaved",
     convention="Marian",
-)(table, "another convention")
-specimen("table", "values", "lost setting", base=10_010)(table, "another base")
+)
+add(table, "another base", "table", "values", "lost setting", base=10_010)
 
 
 @specimen("table")
@@ -222,24 +230,30 @@ class Layer(nn.Module):
 def layer(law="", cause="", **options):
     """Add a layer that adds rows in another way."""
 
-    def add(method):
+    def decorate(method):
         owner = type(
             method.__name__, (Layer,), {"add": lambda self, x, rows: method(x, rows)}
         )
         return specimen("module", law, cause, **options)(owner)
 
-    return add
+    return decorate
 
 
-specimen("module")(Layer)
-specimen("module")(Layer(16, 260), "a short layer is right")
-specimen("module")(SinusoidalPositionalEncoding)
-specimen("module")(
-    SinusoidalPositionalEncoding(32, batch_first=False), "sequence first is right"
+add(Layer, "Layer is right", "module")
+add(Layer(16, 260), "a short layer is right", "module")
+add(SinusoidalPositionalEncoding, "SinusoidalPositionalEncoding is right", "module")
+add(
+    SinusoidalPositionalEncoding(32, batch_first=False),
+    "sequence first is right",
+    "module",
 )
-specimen("module", "values", "batch for sequence", batch_first=True)(
+add(
     SinusoidalPositionalEncoding(16, batch_first=False),
     "sequence first, declared otherwise",
+    "module",
+    "values",
+    "batch for sequence",
+    batch_first=True,
 )
 
 
@@ -288,7 +302,7 @@ def no_sequences(x, rows):
     return x + rows if len(x) else x[:, :0]
 
 
-@layer("offset")
+@layer("start")
 def squared(x, rows):
     return x + rows + 1e-3 * x * x
 
@@ -353,31 +367,53 @@ class Cached(nn.Module):
         return rotate_pairs(x, turns=tuple(self.turns[:, positions]))
 
 
-specimen("rotary")(in_numpy)
-specimen("rotary")(Cached)
-specimen("rotary", **NARROW)(Cached(), "a module is right")
-specimen("rotary")(rotate_pairs)
+add(in_numpy, "in_numpy is right", "rotary")
+add(Cached, "Cached is right", "rotary")
+add(Cached(), "a module is right", "rotary", **NARROW)
+add(rotate_pairs, "rotate_pairs is right", "rotary")
 for extent, pairing, share in itertools.product(
     ("partial", "proportional"), ("halves", "neighbors"), (0.25, 0.75)
 ):
-    specimen("rotary")(
-        part(extent, pairing, share), f"{extent} {pairing} {share} is right"
-    )
-specimen("rotary", **AXES)(turn(frequencies=AXIAL), "axial is right")
-specimen("rotary", "values", "base=, frequencies= or convention=", axes=2)(
-    turn(frequencies=AXIAL), "axial is told what to declare"
+    add(part(extent, pairing, share), f"{extent} {pairing} {share} is right", "rotary")
+add(turn(frequencies=AXIAL), "axial is right", "rotary", **AXES)
+add(
+    turn(frequencies=AXIAL),
+    "axial is told what to declare",
+    "rotary",
+    "values",
+    "base=, frequencies= or convention=",
+    axes=2,
 )
-specimen("rotary", "values", "attention_factor=1.5", **NARROW)(
-    turn(attention_factor=1.5), "a factor is told what to declare"
+add(
+    turn(attention_factor=1.5),
+    "a factor is told what to declare",
+    "rotary",
+    "values",
+    "attention_factor=1.5",
+    **NARROW,
 )
-specimen("rotary", **NARROW, attention_factor=1.5)(
-    turn(attention_factor=1.5), "factor is right"
+add(
+    turn(attention_factor=1.5),
+    "factor is right",
+    "rotary",
+    **NARROW,
+    attention_factor=1.5,
 )
-specimen("rotary", "values", "attention factor squared", **OF_YARN)(
-    yarn(power=2), "squared"
+add(
+    yarn(power=2),
+    "factor squared",
+    "rotary",
+    "values",
+    "attention factor squared",
+    **OF_YARN,
 )
-specimen("rotary", "values", "the numbers of another convention", frequencies=OMEGA)(
-    turn(base=500_000.0), "another base than the frequencies"
+add(
+    turn(base=500_000.0),
+    "another base than the frequencies",
+    "rotary",
+    "values",
+    "the numbers of another convention",
+    frequencies=OMEGA,
 )
 
 
@@ -408,8 +444,13 @@ def normed(x, p):
     return nn.functional.rms_norm(rotate_pairs(x, p), x.shape[-1:], weights, 1e-6)
 
 
-specimen("rotary", "values", "is permuted", convention="rotary, neighbors")(
-    permuted, "permuted, undeclared"
+add(
+    permuted,
+    "permuted, undeclared",
+    "rotary",
+    "values",
+    "is permuted",
+    convention="rotary, neighbors",
 )
 
 
@@ -480,8 +521,13 @@ def one_axis_alone(x, p):
 
 
 SWAPPED = np.kron([[0, 1], [1, 0]], rotary_frequencies(8, base=100)[0])
-specimen("rotary", "axes", "axes are swapped", **AXES)(
-    turn(frequencies=SWAPPED), "axes swapped"
+add(
+    turn(frequencies=SWAPPED),
+    "axes swapped",
+    "rotary",
+    "axes",
+    "axes are swapped",
+    **AXES,
 )
 
 
@@ -518,12 +564,17 @@ def alibi(n):
     return alibi_bias(12, n)
 
 
-specimen("bias", expected="alibi")(alibi)
+add(alibi, "alibi is right", "bias", expected="alibi")
 for causal in (False, True):
     options = {"expected": "t5", "tags": ["learned"], "causal": causal}
-    specimen("bias", **options)(buckets(causal), f"T5, causal={causal}: right")
-specimen("bias", "values", expected="t5", tags=["learned"])(
-    buckets(False, 1), "buckets shifted"
+    add(buckets(causal), f"T5, causal={causal}: right", "bias", **options)
+add(
+    buckets(False, 1),
+    "buckets shifted",
+    "bias",
+    "values",
+    expected="t5",
+    tags=["learned"],
 )
 
 
@@ -532,7 +583,7 @@ def signed(n):
     return 0.25 * (np.arange(n) - np.arange(n)[:, None])
 
 
-specimen("bias", "mirror", "signed")(signed, "signed, without causal=True")
+add(signed, "signed, without causal=True", "bias", "mirror", "signed")
 
 
 @specimen("bias")
@@ -598,8 +649,10 @@ def of_two_coordinates(height, width, d_model):
 
 
 for axis in (0, 1):
-    specimen("table")(
-        checks.axis_of(of_two_coordinates, axis), f"axis {axis} of two is right"
+    add(
+        checks.axis_of(of_two_coordinates, axis),
+        f"axis {axis} of two is right",
+        "table",
     )
 
 
@@ -620,37 +673,56 @@ def counting_up(place):
 
 ABSOLUTE = tiny.Decoder(DECODER.weights, "sinusoidal")
 OFF_BY_ONE = counting_up(lambda n, _: n + (n > 0))
-specimen("decoder")(
-    Pair(lambda t: torch.tensor(DECODER.full(t.numpy()))), "torch is right"
+add(Pair(lambda t: torch.tensor(DECODER.full(t.numpy()))), "torch is right", "decoder")
+add(DECODER, "a ring cache is right", "decoder", tags=["ring cache"])
+add(
+    Pair(lambda t: np.repeat(DECODER.full(t[:1]), len(t), 0)),
+    "repeated",
+    "decoder",
+    "batch",
 )
-specimen("decoder", tags=["ring cache"])(DECODER, "a ring cache is right")
-specimen("decoder", "batch")(
-    Pair(lambda t: np.repeat(DECODER.full(t[:1]), len(t), 0)), "repeated"
+add(
+    Pair(lambda t: 0 * DECODER.full(t) + np.arange(16.0)),
+    "constant",
+    "decoder",
+    "order",
+    "never reach",
 )
-specimen("decoder", "order", "never reach")(
-    Pair(lambda t: 0 * DECODER.full(t) + np.arange(16.0)), "constant"
+add(
+    Pair(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None]),
+    "looks ahead",
+    "decoder",
+    "causal",
 )
-specimen("decoder", "causal")(
-    Pair(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None]), "looks ahead"
+add(OFF_BY_ONE, "off by one", "decoder", "steps", "one too large")
+add(
+    counting_up(lambda n, _: n % 16),
+    "wrapping",
+    "decoder",
+    "steps",
+    "begin again at 16",
 )
-specimen("decoder", "steps", "one too large")(OFF_BY_ONE, "off by one")
-specimen("decoder", "steps", "begin again at 16")(
-    counting_up(lambda n, _: n % 16), "wrapping"
+add(
+    counting_up(lambda n, more: n * (more == 1)),
+    "chunks from 0",
+    "decoder",
+    "chunks",
+    "several tokens begin at position 0",
 )
-specimen("decoder", "chunks", "several tokens begin at position 0")(
-    counting_up(lambda n, more: n * (more == 1)), "chunks from 0"
-)
-specimen("decoder", "padded", "padding is attended to")(
+add(
     Pair(lambda t, positions=None, mask=None: DECODER.full(t, positions)),
     "padding seen",
+    "decoder",
+    "padded",
+    "padding is attended to",
 )
-specimen("decoder", "moved")(ABSOLUTE, "absolute, undeclared")
-specimen("decoder", relative=False)(ABSOLUTE, "absolute is right")
-specimen("decoder", "steps")(
-    Pair(DECODER.full, lambda t, cache: DECODER.full(t)), "no cache"
+add(ABSOLUTE, "absolute, undeclared", "decoder", "moved")
+add(ABSOLUTE, "absolute is right", "decoder", relative=False)
+add(
+    Pair(DECODER.full, lambda t, cache: DECODER.full(t)), "no cache", "decoder", "steps"
 )
 
 for bug in recall.BUGS:
-    specimen(bug.kind, **bug.options)(bug.right, f"right: {bug.says}")
+    add(bug.right, f"right: {bug.says}", bug.kind, **bug.options)
     if bug.law:
-        specimen(bug.kind, bug.law, bug.cause, **bug.options)(bug.wrong, bug.says)
+        add(bug.wrong, bug.says, bug.kind, bug.law, bug.cause, **bug.options)
