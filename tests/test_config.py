@@ -143,6 +143,17 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
         ),
         ({"rope_scaling": {"type": "odd"}}, "rope_scaling.type 'odd' isn't known"),
         ({"model_type": "llama", "rope_theta": None}, "rope_theta is null"),
+        (
+            {"model_type": "jamba", "attn_layer_period": 3, "attn_layer_offset": 1},
+            "No encoding in 1 of 4 layers (full_attention), and no attention in 3",
+        ),
+        (
+            {
+                "model_type": "kimi_linear",
+                "linear_attn_config": {"full_attn_layers": [2, 4]},
+            },
+            "No encoding in 2 of 4 layers (full_attention), and no attention in 2",
+        ),
         ({"rope_theta": 0}, "rope_theta must be a number from 1e-09"),
         (
             {

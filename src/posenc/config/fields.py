@@ -12,6 +12,8 @@ from typing import Any, TypedDict
 
 LARGEST_FILE = 8_000_000  # bytes; released ones have some thousand
 WIDEST = 65_536  # dimensions of a head
+# Mappings of MPT, DBRX and Kimi, whose fields are read as if they stood outside.
+GROUPS = ("attn_config", "linear_attn_config")
 
 
 def table(name: str) -> dict[str, Any]:
@@ -46,6 +48,9 @@ Entry = TypedDict(
         "every": str,  # the field with the length of a repeat
         "last": str,  # the kind of the last layer
         "attention_in": str,  # the field that lists layers with attention
+        "attention_from": int,  # the number of the first layer in that list
+        "attention_every": str,  # the field that says after how many one attends
+        "attention_at": str,  # the field with the first one that does
         "others": str,  # the kind of all others
         "skips": bool,  # fields say which layers don't turn
         "chunked": bool,  # layers that turn attend by chunks
@@ -82,11 +87,11 @@ class Fields:
         self.path = path
         self.defaults: Mapping[str, Any] = {}
         self.problems: list[str] = []
-        self.asked = {"attn_config"}
-        # MPT's and DBRX's fields of attention are read as if they stood outside.
-        inner = content.get("attn_config")
-        if isinstance(inner, Mapping):
-            self.content |= {f"attn_config.{name}": inner[name] for name in inner}
+        self.asked = set(GROUPS)
+        for group in GROUPS:
+            inner = content.get(group)
+            if isinstance(inner, Mapping):
+                self.content |= {f"{group}.{name}": inner[name] for name in inner}
 
     def with_own(self, own: dict[str, Any]) -> Fields:
         """Return the same fields, some replaced; what is asked and noted stays together."""

@@ -114,12 +114,12 @@ def layer_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
 def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
     """Return the kind of each layer by the code of its type, or nothing.
 
-    Types have at most one of these keys: `attention_in`, one with `window_`, `chunked`, `repeat`.
+    Types have at most one of these keys: `attention_in`, `attention_every`, one with `window_`,
+    `chunked`, `repeat`.
     """
     number = len(turns)
-    # Bamba and LFM2 list the layers with attention.
-    field_of_list = entry.get("attention_in", "")
-    attending = set(fields.items(field_of_list, int))
+    # Hybrids have attention in some layers.
+    attending = layers_with_attention(fields, entry, number)
     if attending:
         others = entry["others"]
         return [FULL if i in attending else others for i in range(number)]
@@ -139,6 +139,19 @@ def usual_names(fields: Fields, entry: Entry, turns: list[bool]) -> list[str]:
     if names and "last" in entry:
         names[-1] = entry["last"]
     return names
+
+
+def layers_with_attention(fields: Fields, entry: Entry, number: int) -> set[int]:
+    """Return the layers of a hybrid that attend, or none if no field says it."""
+    # In Jamba, one of so many does.
+    if "attention_every" in entry:
+        period = fields.count(entry["attention_every"])
+        offset = fields.count(entry["attention_at"], least=0)
+        return {i for i in range(number) if period and i % period == offset}
+    # Bamba, LFM2 and Kimi list them; Kimi counts from 1.
+    field_of_list = entry.get("attention_in", "")
+    start = entry.get("attention_from", 0)
+    return {i - start for i in fields.items(field_of_list, int)}
 
 
 def layers_with_window(fields: Fields, entry: Entry, number: int) -> list[Any]:
