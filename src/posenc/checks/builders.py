@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -28,11 +29,21 @@ def coordinates(grid: Any) -> Any:
     return np.indices(tuple(grid)).reshape(len(grid), -1).T
 
 
-# What each is given, the right ids, and known faults of these.
-EXPECTED: dict[
-    str, tuple[Any, Callable[[Any], Any], dict[str, Callable[[Any], Any]]]
-] = {
-    "left padding": (
+Build = Callable[[Any], Any]
+"""From a mask, segments or a grid to position ids."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a builder is given, and what it should make of it."""
+
+    given: Any
+    right: Build
+    wrong: dict[str, Build]  # known faults, by what a report says
+
+
+EXPECTED = {
+    "left padding": Expected(
         MASK,
         lambda mask: np.maximum(mask.cumsum(axis=1) - 1, 0),
         {
@@ -45,7 +56,7 @@ EXPECTED: dict[
             ),
         },
     ),
-    "packing": (
+    "packing": Expected(
         SEGMENTS,
         restarted,
         {
@@ -55,7 +66,7 @@ EXPECTED: dict[
             "positions begin at 1": lambda segments: restarted(segments) + 1,
         },
     ),
-    "images": (
+    "images": Expected(
         np.array(GRID),
         coordinates,
         {
@@ -92,7 +103,9 @@ class Builder(Subject):
             raise ValueError(
                 f"expected must be one of {', '.join(EXPECTED)}, got {expected!r}"
             )
-        self.given, self.right, self.wrong = EXPECTED[expected]
+        self.expected = EXPECTED[expected]
+        self.given: Any = self.expected.given
+        self.right: Any = self.expected.right(self.given)
         self.shown = MASK > 0 if expected == "left padding" else ...
         self.library = Library.of(
             library, lambda tried: build(tried.array(self.given, "int64"))
@@ -101,11 +114,12 @@ class Builder(Subject):
     def built(self) -> Floats:
         """Call the code; the ids of padding don't matter."""
         ids = values(user(self.subject, self.library.array(self.given, "int64")))
-        right = self.right(self.given)
-        # Axes may come first, as in (3, patches).
-        ids = ids.T if ids.shape == right.T.shape != right.shape else ids
-        if ids.shape != right.shape:
-            raise Broken(f"shape {ids.shape} for {right.shape}")
+        shape = self.right.shape
+        # Axes may come first, as in (3, patches). What has the right shape isn't transposed.
+        if ids.shape != shape and ids.T.shape == shape:
+            ids = ids.T
+        if ids.shape != shape:
+            raise Broken(f"shape {ids.shape} for {shape}")
         return ids[self.shown].astype(np.float64)
 
     def explain(self, trials: Sequence[Trial]) -> str:
@@ -113,7 +127,7 @@ class Builder(Subject):
         given = trials[0].given
         return "; or ".join(
             text
-            for text, make in self.wrong.items()
+            for text, make in self.expected.wrong.items()
             if np.array_equal(make(self.given)[self.shown], given)
         )
 
@@ -121,5 +135,5 @@ class Builder(Subject):
 @law("values", "positions", "the ids are those of the book")
 def ids(builder: Builder) -> Iterator[Trial]:
     """Compare the ids, but those of padding."""
-    built, right = builder.built(), builder.right(builder.given)[builder.shown]
+    built, right = builder.built(), builder.right[builder.shown]
     yield Trial("", built, right, 0 * built, ("row", "axis"))
