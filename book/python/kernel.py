@@ -19,7 +19,7 @@ import traceback
 import types
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
-from typing import Any
+from typing import Any, NamedTuple
 
 from page import send  # registered by worker.js
 from slices import absent_names, is_setting, one_by_one
@@ -40,14 +40,26 @@ BESIDE = {
 FIGURE = "application/vnd.posenc.figure+json"  # posenc.book.widgets.MIME
 LONGEST = 100_000  # characters that one cell may print
 HERE = __file__
+# Chapters begin with STYLE, which would load matplotlib before a cell draws. So it waits with
+# the import of PLOTS, and runs before the first cell that draws, even one that doesn't name PLOTS.
+PLOTS = "plots"  # posenc.book.plots, as chapters import it
+STYLE = "plots.use_style()"
 
 main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
 space = main.__dict__
-later: dict[
-    str, list[ast.stmt]
-] = {}  # statements to execute once a cell reads the name
+# What earlier cells left; `record` alone adds to them.
+later: dict[str, list[ast.stmt]] = {}  # by name: what to execute once a cell reads it
 made: dict[str, set[str]] = {}  # the names that a name's definition uses
+
+
+class Statements(NamedTuple):
+    """A cell's statements, by when they can run."""
+
+    # By name: the module that the page lacks, or the statements that wait until a cell reads it.
+    absent: dict[str, str]
+    waiting: dict[str, list[ast.stmt]]
+    now: list[ast.stmt]
 
 
 class Absent:
@@ -123,18 +135,37 @@ def show(*args: Any, **kwargs: Any) -> None:
     pyplot.close("all")
 
 
-def can_run(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Drop a cell's imports of missing modules, defer those in `LATER`, and return the rest."""
-    now = []
+def can_run(body: list[ast.stmt]) -> Statements:
+    """Sort a cell's statements; imports are split by name, settings of torch dropped.
+
+    This reads `later`, and changes nothing.
+    """
+    cell = Statements({}, {}, [])
     for node in one_by_one(body):
         absent, waits = absent_names(node), absent_names(node, LATER)
-        space.update({name: Absent(module) for name, module in absent.items()})
-        later.update({name: [node] for name in waits})
-        if "plots" in later and ast.unparse(node) == "plots.use_style()":
-            later["plots"].append(node)
+        cell.absent.update(absent)
+        cell.waiting.update({name: [node] for name in waits})
+        style_waits = PLOTS in cell.waiting or PLOTS in later
+        if style_waits and ast.unparse(node) == STYLE:
+            statements = cell.waiting.get(PLOTS) or later[PLOTS]
+            cell.waiting[PLOTS] = [*statements, node]
         elif not (absent or waits or is_setting(node)):
-            now.append(node)
-    return now
+            cell.now.append(node)
+    return cell
+
+
+def record(cell: Statements) -> None:
+    """Keep what a cell defers and defines, for this cell and those after it.
+
+    The page asks `wanted` before `run`, so each cell is recorded twice, which does no harm.
+    """
+    space.update({name: Absent(module) for name, module in cell.absent.items()})
+    later.update(cell.waiting)
+    for node in cell.now:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            made[node.name] = names_in(node)
+        elif isinstance(node, ast.Assign):
+            made.update(dict.fromkeys(names_in(*node.targets), names_in(node.value)))
 
 
 def names_in(*nodes: ast.AST) -> set[str]:
@@ -144,27 +175,26 @@ def names_in(*nodes: ast.AST) -> set[str]:
 
 def due(body: list[ast.stmt]) -> list[str]:
     """The deferred names that a cell reads, directly or through what other cells defined."""
-    for node in body:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            made[node.name] = names_in(node)
-        elif isinstance(node, ast.Assign):
-            made.update(dict.fromkeys(names_in(*node.targets), names_in(node.value)))
-    found = names_in(*body)
-    while new := set().union(*(made.get(name, ()) for name in found)) - found:
-        found |= new
-    if any(
-        "matplotlib" in ast.unparse(later[name][0]) for name in found & later.keys()
-    ):
-        found.add("plots")  # all drawing needs the book's style
-    return sorted(found & later.keys())
+    names = names_in(*body)
+    while new := set().union(*(made.get(name, ()) for name in names)) - names:
+        names |= new
+    imports = [ast.unparse(later[name][0]) for name in names & later.keys()]
+    if any("matplotlib" in line for line in imports):
+        names.add(PLOTS)
+    return sorted(names & later.keys())
 
 
 def wanted(source: str) -> str:
-    """A cell's code with the imports it needs now, from which Pyodide finds packages to load."""
+    """A cell's code with the imports it needs now, from which Pyodide finds packages to load.
+
+    It runs nothing, but records the cell as `execute` will.
+    """
     try:
-        body = can_run(ast.parse(source).body)
+        cell = can_run(ast.parse(source).body)
     except SyntaxError:
         return ""
+    record(cell)
+    body = cell.now
     code = ast.Module(
         [*(node for name in due(body) for node in later[name]), *body], []
     )
@@ -177,15 +207,18 @@ def wanted(source: str) -> str:
 
 
 def execute(source: str, file: str) -> None:
-    cell = ast.parse(source, file).body
-    body = can_run(cell)
+    """Run a cell's statements, after those that waited for it, and show its last value."""
+    written = ast.parse(source, file).body
+    cell = can_run(written)
+    record(cell)
+    body = cell.now
     waited = [node for name in due(body) for node in later.pop(name)]
     exec(compile(ast.Module(waited, []), HERE, "exec"), space)
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.show = show
     last = (
         body.pop()
-        if body and body[-1] is cell[-1] and isinstance(cell[-1], ast.Expr)
+        if body and body[-1] is written[-1] and isinstance(written[-1], ast.Expr)
         else None
     )
     exec(compile(ast.Module(body, []), file, "exec"), space)

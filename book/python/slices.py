@@ -121,7 +121,18 @@ def understand(source: str) -> Cell:
 
 
 def needed(sources: list[str], source: str) -> list[int]:
-    """The numbers of the cells, among those above, that a cell needs."""
+    """The numbers of the cells, among those above, that a cell needs.
+
+    With these four cells above, ``print(total)`` needs 0, 2 and 3::
+
+        0  x = [1]            binds x
+        1  y = 2              nobody wants y
+        2  x.append(3)        changes x, which 3 reads
+        3  total = sum(x)     binds total, reads x
+
+    From the last to the first: 3 binds the wanted ``total``, so ``x`` is wanted instead; 2 changes
+    ``x``, which stays wanted; 0 binds it.
+    """
     try:
         cells = [understand(each) for each in sources]
         wanted_first = understand(source).read
@@ -132,12 +143,14 @@ def needed(sources: list[str], source: str) -> list[int]:
     # Functions read names when they are called: what binds those may follow the function.
     later = set[str]()
     chosen: list[int] = []
+    # A round may choose a function that reads more names, so another follows. It ends, since `later`
+    # only grows, by names of these cells: once it grows no more, a round chooses what the last did.
     while True:
         wanted = wanted_first | later
         before, chosen = chosen, []
         for number in reversed(range(len(cells))):
             cell = cells[number]
-            if (cell.bound | cell.changed - modules) & wanted:
+            if (cell.bound | (cell.changed - modules)) & wanted:
                 chosen.append(number)
                 wanted = (wanted - cell.bound) | cell.read | cell.changed
         later = later.union(*(cells[number].late for number in chosen))
