@@ -143,8 +143,8 @@ def needed(sources: list[str], source: str) -> list[int]:
     # Functions read names when they are called: what binds those may follow the function.
     later = set[str]()
     chosen: list[int] = []
-    # A round may choose a function that reads more names, so another follows. It ends, since `later`
-    # only grows, by names of these cells: once it grows no more, a round chooses what the last did.
+    # A round may choose a function that reads more names, so another follows. It ends, since
+    # `later` only grows, by names of these cells; once it doesn't, a round chooses the same.
     while True:
         wanted = wanted_first | later
         before, chosen = chosen, []

@@ -68,7 +68,21 @@ def engine() -> MiniRacer:
 def render(latex: str, display: bool) -> str:
     """The formula as HTML, with MathML for screen readers.
 
-    Inline, it has a fifth of KaTeX's elements where letters and indices are all.
+    Inline, it has a fifth of KaTeX's elements where letters and indices are all. Of ``x^2`` KaTeX
+    makes, with ``…`` for styles and MathML::
+
+        <span class="katex"><span class="katex-mathml">…</span>
+        <span class="katex-html" aria-hidden="true"><span class="base"><span class="strut" …></span>
+        <span class="mord"><span class="mord mathnormal">x</span><span class="msupsub">
+        <span class="vlist-t"><span class="vlist-r"><span class="vlist" …><span …>
+        <span class="pstrut" …></span><span class="sizing reset-size6 size3 mtight">
+        <span class="mord mtight">2</span></span></span></span></span></span></span></span></span>
+        </span></span>
+
+    and this returns::
+
+        <span class="katex"><span class="katex-mathml">…</span>
+        <span class="plain" aria-hidden="true"><i>x</i><sup>2</sup></span></span>
     """
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
     html = str(engine().call("katex.renderToString", latex, options))

@@ -24,7 +24,13 @@ SYMPTOMS = "what-you-see"  # a section whose table has one symptom a row
 LONGEST_FORMULA = 12  # letters; of a longer one an excerpt shows "…"
 
 Pages = dict[str, list[Any]]
-pages: Pages = {}  # by name; pages are written in one process
+
+
+def pages_of(app: Sphinx) -> Pages:
+    """What was collected, by page; on the environment, since it is of one build and process."""
+    if not hasattr(app.env, "searched_pages"):
+        app.env.searched_pages = {}
+    return app.env.searched_pages
 
 
 def collect(app: Sphinx, doctree: nodes.document, docname: str) -> None:
@@ -32,20 +38,23 @@ def collect(app: Sphinx, doctree: nodes.document, docname: str) -> None:
     page = doctree.deepcopy()
     remove(page, nodes.field_list)  # each function's parameters
     inner_first = [*reversed([*page.findall(is_part)]), page]
-    found = [section_of(part) for part in inner_first]
-    title = app.env.titles[docname].astext()
-    pages[docname] = [title, [each for each in reversed(found) if any(each[2:])]]
+    sections = [section_of(part) for part in inner_first]
+    in_order = [section for section in reversed(sections) if any(section[2:])]
+    pages_of(app)[docname] = [app.env.titles[docname].astext(), in_order]
 
 
 def write(app: Sphinx) -> None:
     """Write the index, as a script, since a page on disk can load no other file."""
-    text = json.dumps(pages, sort_keys=True, ensure_ascii=False)
+    text = json.dumps(pages_of(app), sort_keys=True, ensure_ascii=False)
     path = app.outdir / "searchindex.js"
     path.write_text(f"window.bookPages={text}", encoding="utf-8")
 
 
 def section_of(part: nodes.Element) -> list[str]:
-    """Take a part out of its page, as the index has it."""
+    """Take a part out of its page, as the index has it.
+
+    To be called for inner parts first: what is left of the outer one is its own text.
+    """
     anchor, title = "", ""
     if part.parent is not None:
         part.parent.remove(part)
