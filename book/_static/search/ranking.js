@@ -1,6 +1,7 @@
 /* Which sections answer a query, best first. `window.bookPages` has the sections (search_index.py),
    and MiniSearch counts words. What is ours: words as people type them, one nearest spelling for
-   an unknown word, and an order of the sections. Nothing here touches the page. */
+   an unknown word, and an order of the sections. Nothing here touches the page. tests/test_searches.py holds what
+   tests/searches.txt expects: change a weight only with it. */
 {
   // ---------------------------------------------------------------- words
 
@@ -138,9 +139,19 @@
 
   // ---------------------------------------------------------------- the order
 
+  // Weights. Where a query stands beside one, tests/searches.txt loses it when the weight is 1 (of
+  // a power, 0); each other weight could be 1 by itself, and all would pass.
+  const FIELDS = { title: 5, other: 5, page: 2.2, text: 1, code: 0.4 }; // title: "KV cache"
+  const WHOLE_TITLE = 6; // the query is a title: "NoPE", "causal mask"
+  const WITHIN_TITLE = 1.6; // the query is a part of a title
+  const COMPARED = 3; // a title has both things that the query compares
+  const SHARE_POWER = 2; // sections with all words of the query come first: "MLA rotary"
+  const LIKENESS = 0.8; // how much of a word is met by one that means about the same
+  const ALIKE_TERM = 0.15; // what such a word adds to MiniSearch's own score
+  const PREFIX = 0.35; // what a word adds that only begins like the last one typed
   // A chapter explains, and a question is as people ask.
-  const LIKENESS = 0.8; // of a word that means about the same
   const WEIGHTS = { notebooks: 1.1, questions: 1.2, rope_in_production: 1.2, glossary: 0.8 };
+  const OTHER_PAGE = 0.9;
 
   const rarity = (word) => Math.log(1 + index.documentCount / (occurrences.get(stem(word)) ?? 1));
 
@@ -150,12 +161,12 @@
     const isTerm = anchor.startsWith("term-");
     const phrases = [title, ...other.split(", ")].map(phrase);
     const isWhole = (each) => each === whole || (isTerm && each.startsWith(whole));
-    if (phrases.some(isWhole)) return 6;
+    if (phrases.some(isWhole)) return WHOLE_TITLE;
     const asked = new Set(words.flatMap(meanings));
     const heading = phrases[0].trim().split(" ");
     const share = heading.filter((root) => asked.has(root)).length / heading.length;
     const isWithin = phrases.some((each) => each.includes(whole));
-    return (isWithin ? 1.6 : 1) * (1 + share);
+    return (isWithin ? WITHIN_TITLE : 1) * (1 + share);
   }
 
   /** Whether a title speaks of both things that a query compares. */
@@ -184,16 +195,16 @@
     const hits = index.search(words.flatMap(meanings).join(" "), {
       tokenize: (stems) => stems.split(" "),
       processTerm: (root) => root,
-      boost: { title: 5, other: 5, page: 2.2, text: 1, code: 0.4 },
-      boostTerm: (root) => (asked.has(root) ? 1 : 0.15),
+      boost: FIELDS,
+      boostTerm: (root) => (asked.has(root) ? 1 : ALIKE_TERM),
       prefix: (root) => root === lastStem && !isTyped, // the last word may be half typed
-      weights: { prefix: 0.35, fuzzy: 0 },
+      weights: { prefix: PREFIX, fuzzy: 0 },
     });
     const compares = COMPARES.test(query);
     for (const hit of hits) {
       const place = hit.name.startsWith("notebooks/") ? "notebooks" : hit.name.split("/").at(-1);
-      hit.score *= share(words, hit) ** 2 * titleFit(hit, words) * (WEIGHTS[place] ?? 0.9);
-      if (compares && comparesInTitle(hit, words)) hit.score *= 3;
+      hit.score *= share(words, hit) ** SHARE_POWER * titleFit(hit, words) * (WEIGHTS[place] ?? OTHER_PAGE);
+      if (compares && comparesInTitle(hit, words)) hit.score *= COMPARED;
     }
     return { notes, words, results: hits.sort((a, b) => b.score - a.score) };
   };
