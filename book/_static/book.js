@@ -1,5 +1,11 @@
 /* All that a page does before a reader runs a cell or searches; those scripts are loaded on first
-   use. It reads no layout while the page comes, which would make a slow phone lay it out twice. */
+   use. It reads no layout while the page comes, which would make a slow phone lay it out twice.
+
+   It is no module, so other scripts use these names of it:
+   - `make`: page.js, colors.js, config_view.js, search/dialog.js
+   - `root`: search/dialog.js
+   - `all`, `addBar`, `editor`, `kept`, `sizes`, `chapter`: page.js
+   And it calls others: `warm` and `act` of page.js, `showSearch` of search/dialog.js. */
 
 const all = (query, within = document) => [...within.querySelectorAll(query)];
 const { dataset } = document.documentElement;
@@ -273,7 +279,7 @@ for (const box of all(boxes)) sizes.observe(box);
 // than Copy, is in book/python, which is loaded on first use.
 const python = location.protocol !== "file:" && document.querySelector("meta[name=python]")?.content;
 const runtime = () => import(new URL(`${python}page.js`, location));
-const act = async ({ target }) => (await runtime()).act(target.closest("div.cell"), target.textContent);
+const act = async ({ target }) => (await runtime()).act(target.closest("div.cell"), target.dataset.act);
 const canRun = (cell) => Boolean(cell && python && !cell.matches(".needs-torch"));
 
 function button(words, click, attributes = {}) {
@@ -281,6 +287,9 @@ function button(words, click, attributes = {}) {
   made.addEventListener("click", click);
   return made;
 }
+
+/** A button for what `ACTS` of page.js names. */
+const actButton = (words, name, attributes = {}) => button(words, act, { "data-act": name, ...attributes });
 
 function copy({ target }) {
   const cell = target.closest(".bar").parentElement;
@@ -307,11 +316,12 @@ function addBar(input) {
   const bar = make("div", { class: "bar", role: "group", "aria-label": cell?.dataset.name ?? "code" });
   if (canRun(cell)) {
     const isAnswer = cell.matches(".answer");
-    const rest = make("span", { class: "rest", hidden: "" }, button("Reset", act));
-    if (cell.matches(".first")) rest.append(button("Run all", act));
+    const rest = make("span", { class: "rest", hidden: "" }, actButton("Reset", "reset"));
+    if (cell.matches(".first")) rest.append(actButton("Run all", "runAll"));
     rest.append(button("Copy", copy));
-    bar.append(button("Run", act), button("Stop", act, { class: "stop" })); // Stop is shown while it runs
-    if (!isAnswer) bar.append(button("Edit", act));
+    const stop = actButton("Stop", "stop", { class: "stop" }); // shown while it runs
+    bar.append(actButton("Run", "run"), stop);
+    if (!isAnswer) bar.append(actButton("Edit", "edit"));
     bar.append(moreButton(rest), rest, make("span", { class: "state" }));
   } else bar.append(button("Copy", copy));
   input.append(bar);

@@ -24,6 +24,18 @@ function say(cell, words, verdict) {
 
 // ---------------------------------------------------------------- running
 
+// What a cell goes through, and what its bar says then:
+//
+//   waiting   "Waiting": `enqueue` was called, other cells run
+//   starting  "Loading …", "Starting …": it is its turn, but Python isn't there yet
+//   running   `cell.progress`: the worker runs it, or for it one of the cells that it needs
+//   ended     "Done.", "Right.", an error, "Stopped."
+//
+// The states follow each other in this order. Stop leads from each to the end, and a failure of a
+// cell that is needed does, too. From the end, `enqueue` leads to waiting, and Reset to no state. What
+// comes next never goes by the words in the bar: they are for readers.
+
+const RUNNING = "Running";
 let running; // the cell that runs, and the function that resolves its promise
 let queue = Promise.resolve();
 let stops = 0;
@@ -41,8 +53,7 @@ export const warm = () => python.warm();
 function hear(message) {
   if (!running) return;
   const { cell, resolve } = running;
-  const isCounting = cell.state.textContent.includes(" of "); // the cells that it needs
-  if (message.running && !isCounting) tell(cell, "Running");
+  if (message.running) tell(cell, cell.progress);
   if (message.stream) cell.print(message.stream, message.name);
   if (message.text) cell.show(make("pre", {}, message.text));
   if (message.figure) cell.showFigure(message.figure, message.svg);
@@ -70,7 +81,10 @@ async function post(cell, message) {
 /** Run cells in order until one fails, and tell whether none did; a reader started `asked`. */
 async function runEach(list, asked) {
   for (const [n, cell] of list.entries()) {
-    if (list.length > 1) tell(asked, `Running ${cell.name}, ${n + 1} of ${list.length}`);
+    if (list.length > 1) {
+      asked.progress = `Running ${cell.name}, ${n + 1} of ${list.length}`;
+      tell(asked, asked.progress);
+    }
     cell.box.classList.add("stale"); // the old output stays, dimmed, until there is new output
     const { stopped, error } = await post(cell, { source: cell.source, name: cell.name });
     cell.ran = stopped || error ? undefined : cell.source;
@@ -118,6 +132,7 @@ function enqueue(cell, work) {
     cell.box.ariaBusy = true; // shows Stop
     await work(cell);
     cell.box.ariaBusy = false;
+    cell.progress = RUNNING;
   });
 }
 
@@ -129,6 +144,7 @@ class Cell {
     const { name, check } = box.dataset;
     Object.assign(this, { box, name, check });
     this.ran = undefined; // the source that last ran without an error
+    this.progress = RUNNING; // what its bar says while it runs; for several cells, which one
     this.input = box.querySelector(".cell_input");
     this.code = box.querySelector("pre");
     this.published = this.area?.defaultValue ?? this.code.textContent.replace(/\n$/, "");
@@ -287,18 +303,18 @@ function remember(check) {
   dispatchEvent(new Event("right"));
 }
 
-/** What the buttons of a cell's bar do (book.js). */
+/** What the buttons of a cell's bar do, by their data-act (book.js). */
 const ACTS = {
-  Run: (cell) => enqueue(cell, runOne),
-  "Run all": (cell) => enqueue(cell, runAll),
-  Edit(cell) {
+  run: (cell) => enqueue(cell, runOne),
+  runAll: (cell) => enqueue(cell, runAll),
+  edit(cell) {
     cell.edit(cell.source);
     cell.area.focus();
   },
-  Reset: (cell) => cell.reset(),
-  Stop() {
+  reset: (cell) => cell.reset(),
+  stop() {
     stop("Stopped. The variables are gone: Run makes those that a cell needs again.");
     warm(); // for the next Run
   },
 };
-export const act = (box, words) => ACTS[words](cells.find((cell) => cell.box === box));
+export const act = (box, name) => ACTS[name](cells.find((cell) => cell.box === box));

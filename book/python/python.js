@@ -60,6 +60,7 @@ export class Python {
 
   receive(data, began) {
     if (data.broken) this.fail(data.broken);
+    else if (data.kept) this.tell(progress(size));
     else if (data.loaded) this.tell(progress(data.loaded));
     else if (data.started) {
       this.isStarted = true;

@@ -2,7 +2,8 @@
 //
 // Receives { source, name } to run a cell, or { sources, source } to ask which of the cells above it
 // needs. Answers with { done }, after messages of kernel.py (streams, texts, pictures). Before, it
-// sends { loaded }, bytes so far, and { started }; { broken } if Python can't be loaded.
+// sends { loaded }, bytes so far, or { kept } if nothing is left to download, and { started };
+// { broken } if Python can't be loaded.
 
 import { loadPyodide } from "./pyodide.mjs";
 
@@ -19,8 +20,10 @@ const cache = openCache().catch(() => undefined);
 const keep = async (address, response) => (await cache)?.put(address, response).catch(() => {});
 
 let loaded = 0;
+let isKept = false; // all of Python is in this browser already
 
 function count(bytes) {
+  if (isKept) return;
   loaded += bytes;
   postMessage({ loaded });
 }
@@ -40,7 +43,8 @@ function counted(response) {
 async function fetchWasm(address) {
   const response = await fetchOk(`${address}.packed`);
   if (response.headers.get("Content-Type") === WASM) {
-    count(Infinity); // it was kept unpacked, and so was all else
+    isKept = true; // unpacked, so it comes from the cache, and so does all else
+    postMessage({ kept: true });
     return response;
   }
   const body = counted(response).body.pipeThrough(new DecompressionStream("gzip"));
@@ -66,7 +70,10 @@ const fetchBytes = async (name) => (await fetch(here + name)).arrayBuffer();
 
 // ---------------------------------------------------------------- the start
 
-/** Pyodide, as it stood after its first start here if that was kept: a third of the time. */
+/** Pyodide, as it stood after its first start here if that was kept: a third of the time.
+
+    `_loadSnapshot`, `_makeSnapshot` and `makeMemorySnapshot` aren't in Pyodide's documentation. They
+    are of version 314.0.3, which tools/pyodide pins; with another one, see that a second start works. */
 async function startPyodide(lockFileContents) {
   const options = { indexURL: here, packageBaseUrl: here, lockFileContents };
   const address = `${here}started`;
