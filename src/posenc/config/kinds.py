@@ -147,7 +147,9 @@ def layers_with_attention(fields: Fields, entry: Entry, number: int) -> set[int]
     if "attention_every" in entry:
         period = fields.count(entry["attention_every"])
         offset = fields.count(entry["attention_at"], least=0)
-        return {i for i in range(number) if period and i % period == offset}
+        if period is None:
+            return set()
+        return {i for i in range(number) if i % period == offset}
     # Bamba, LFM2 and Kimi list them; Kimi counts from 1.
     field_of_list = entry.get("attention_in", "")
     start = entry.get("attention_from", 0)
