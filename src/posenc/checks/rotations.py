@@ -55,9 +55,8 @@ class Rotation(Turning):
         def turned(tried: Library) -> Any:
             self.library = tried
             x = tried.array(np.ones((2, 3, self.widths[0])))
-            x = (
-                x.requires_grad_() if tried.name == "torch" else x
-            )  # numpy code refuses it
+            if tried.name == "torch":  # numpy code refuses it then
+                x = x.requires_grad_()
             return self.raw(x, self.places(range(3)))
 
         # numpy or torch: found by a call, since nothing in a signature tells.
@@ -82,15 +81,14 @@ class Rotation(Turning):
     def places(self, positions: Any) -> Any:
         """Give each axis the same coordinate, as text has."""
         where = np.asarray(positions)
-        return super().places(
-            where[..., None].repeat(self.axes, -1) if self.axes else where
-        )
+        if self.axes:
+            where = where[..., None].repeat(self.axes, -1)
+        return super().places(where)
 
     def at_coordinates(self, x: Floats, coordinates: Any) -> Floats:
         """Call the function with other coordinates along each axis."""
-        return floats(
-            self.raw(self.library.array(x), self.library.array(coordinates, "int64"))
-        )
+        places = self.library.array(coordinates, "int64")
+        return floats(self.raw(self.library.array(x), places))
 
     def call(
         self, x: Floats, positions: Any, dtype: str = "float32", module: Any = None
@@ -124,10 +122,10 @@ class Rotation(Turning):
         out = one / weights * size if normed else one / LOUD / self.factor
         # x is 1, 2, 3, … so that the result says where each dimension went.
         order = np.round(out - 1).astype(int)
-        permuted = (
-            sorted(order) == [*range(width)] and np.abs(out - 1 - order).max() < NEAR
-        )
-        return weights if normed else None, order if permuted else np.arange(width)
+        exact = np.abs(out - 1 - order).max() < NEAR
+        if not exact or sorted(order) != [*range(width)]:
+            order = np.arange(width)
+        return weights if normed else None, order
 
     def find_moving(self, width: int) -> Any:
         """Return the dimensions that change from row to row."""
@@ -161,9 +159,8 @@ class Rotation(Turning):
         one, two = right.pairs
         # 0 if nothing turns
         first = self.moving(width)[:1].sum()
-        if (
-            two[-1] + first < width
-        ):  # a part of a head may turn, from another dimension on
+        # A part of a head may turn, from another dimension on.
+        if two[-1] + first < width:
             right = replace(right, pairs=(one + first, two + first))
         return replace(right, order=self.output(width)[1])
 

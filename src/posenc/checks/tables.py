@@ -69,11 +69,12 @@ class Table(Turning):
     def power(self) -> float:
         """The power of the width nearest to the multiplier of all rows: usually 0, -½ or ½."""
         # Each pair adds 1 to the square of a row; a median, since some rows may be wrong.
-        size = (2 * np.median((self.added(self.widths[0]) ** 2).mean(axis=1))) ** 0.5
-        return float(
-            np.clip(np.round(2 * np.log(size + 1e-9) / np.log(self.widths[0])), -1, 1)
-            / 2
-        )
+        width = self.widths[0]
+        squares = self.added(width) ** 2
+        size = (2 * np.median(squares.mean(axis=1))) ** 0.5
+        # In halves, since roots of the width are usual.
+        power = np.round(2 * np.log(size + 1e-9) / np.log(width)) / 2
+        return float(np.clip(power, -0.5, 0.5))
 
     def reference(self, width: int, known: Convention | None = None) -> Reference:
         """Return the book's table, with the usual multiplier."""
@@ -100,31 +101,46 @@ class Table(Turning):
         """
         if "learned" in self.tags:
             return OTHER.format("learned")
-        if any(
-            each is not None for each in (self.base, self.declared, self.frequencies)
-        ):
+        declared = (self.base, self.declared, self.frequencies)
+        if any(option is not None for option in declared):
             return ""
-        for layout in conv.LAYOUTS if self.widths[0] > 4 else ():
-            waves = self.waves(Convention(layout), self.widths[0])
-            omega = np.abs(conv.measure(waves))
-            # Equal steps: linear bands. Twice the one before: octaves.
-            steps, rest = np.diff(omega), omega[1:] - 2 * omega[:-1]
-            regular = (
-                min(np.ptp(steps), np.abs(rest).max()) < NEAR < np.abs(steps).min()
-            )
-            if np.ptp(np.abs(waves)) < NEAR < omega.min() and regular:
-                return OTHER.format(
-                    "frequencies are linear, or double from pair to pair"
-                )
-        columns = self.added(self.widths[0])
-        # A Hann window keeps a sinusoid that is cut off from leaking over the spectrum.
-        columns = (columns - columns.mean(axis=0)) * np.hanning(self.rows)[:, None]
-        energy = np.sort(np.abs(np.fft.rfft(columns, axis=0)) ** 2, axis=0)
-        # The five strongest of 129 frequencies.
-        share = energy[-5:].sum(axis=0) / np.maximum(energy.sum(axis=0), 1e-300)
-        if np.median(share) < 0.5 and self.rows >= 64 and energy.any(axis=0).all():
+        if self.has_regular_frequencies():
+            return OTHER.format("frequencies are linear, or double from pair to pair")
+        if self.has_spread_columns():
             return OTHER.format("its columns aren't sinusoids: learned?")
         return ""
+
+    def has_regular_frequencies(self) -> bool:
+        """Whether frequencies rise by equal steps, or double, as Fourier features' do."""
+        width = self.widths[0]
+        if width <= 4:  # any two frequencies are regular
+            return False
+        for layout in conv.LAYOUTS:
+            waves = self.waves(Convention(layout), width)
+            omega = np.abs(conv.measure(waves))
+            # Equal steps: linear bands. Twice the one before: octaves.
+            steps = np.diff(omega)
+            rest = omega[1:] - 2 * omega[:-1]
+            irregular = min(np.ptp(steps), np.abs(rest).max())
+            regular = irregular < NEAR < np.abs(steps).min()
+            if regular and np.ptp(np.abs(waves)) < NEAR < omega.min():
+                return True
+        return False
+
+    def has_spread_columns(self) -> bool:
+        """Whether most columns have their energy at many frequencies, as learned ones do."""
+        if self.rows < 64:  # too few to tell
+            return False
+        columns = self.added(self.widths[0])
+        columns = columns - columns.mean(axis=0)
+        # A Hann window keeps a sinusoid that is cut off from leaking over the spectrum.
+        columns = columns * np.hanning(self.rows)[:, None]
+        # (frequencies, width), the strongest last
+        energy = np.sort(np.abs(np.fft.rfft(columns, axis=0)) ** 2, axis=0)
+        # The five strongest of 129 frequencies.
+        strongest = energy[-5:].sum(axis=0)
+        share = strongest / np.maximum(energy.sum(axis=0), 1e-300)
+        return bool(np.median(share) < 0.5 and energy.any(axis=0).all())
 
 
 class Layer(Table):
