@@ -46,10 +46,8 @@ CHANGES = [
     ({"xlim": (8, 0)}, "axes_1 "),
     ({"title": "encoding"}, "axes_2: .*became 'encoding'"),
     ({"x": X * (1 + NOISE), "table": TABLE + NOISE[:12]}, None),
-    (
-        {"simplify": False},
-        None,
-    ),  # rounding decides which points of a curve are left out
+    # Rounding decides which points of a curve are left out.
+    ({"simplify": False}, None),
 ]
 
 
@@ -57,10 +55,11 @@ CHANGES = [
     ("change", "message"), CHANGES, ids=[str([*c]) for c, _ in CHANGES]
 )
 def test_sees_what_a_reader_may_see(change, message):
-    found = pictures.differences(STORED, draw(**change))
-    assert any(re.match(message, text) for text in found) if message else found == [], (
-        found
-    )
+    problems = pictures.differences(STORED, draw(**change))
+    if message is None:
+        assert problems == []
+    else:
+        assert any(re.match(message, text) for text in problems), problems
 
 
 def test_another_matplotlib_draws_otherwise_and_no_stored_picture_is_by_one():
