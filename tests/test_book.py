@@ -144,22 +144,28 @@ def test_figures_have_caption_alt_text_and_a_mention(chapter):
                 yield cell, f"{problem}: add to its metadata, under mystnb, image.alt"
 
 
+def parts_of_exercises(cell):
+    """Yield which parts of exercises a cell has: exercise, answer, solution, code."""
+    if cell.cell_type == "markdown":
+        # Both may be in one cell; only the pattern of an exercise has the group `name`.
+        opening = rf'{EXERCISE.pattern}|^<details class="solution">'
+        for match in re.finditer(opening, cell.source, re.MULTILINE):
+            yield "exercise" if match["name"] else "solution"
+    elif "answer" in tags(cell):
+        yield "answer"
+    elif "solution" in tags(cell):
+        yield "code"
+
+
 @chapter_rule
 def test_exercises_have_a_cell_to_answer_in_and_solutions_that_run(chapter):
-    parts = []
-    form = rf'{EXERCISE.pattern}|^<details class="solution">'
-    for cell in chapter.cells:
-        if cell.cell_type == "markdown":
-            found = re.finditer(form, cell.source, re.MULTILINE)
-            parts += ["exercise" if one["name"] else "solution" for one in found]
-            continue
-        parts += [{"solution": "code"}.get(tag, tag) for tag in tags(cell)]
+    for cell in chapter.code:
         few = len(cell.metadata.get("wrong_answers", [])) < 2
         if few and re.search("^def check_", cell.source, re.MULTILINE):
             yield cell, "needs two `wrong_answers`: slip, answer, what the check says"
-    order = " ".join(
-        p for p in parts if p in {"exercise", "answer", "solution", "code"}
-    )
+    parts = [part for cell in chapter.cells for part in parts_of_exercises(cell)]
+    order = " ".join(parts)
+    # One exercise or more; a solution may have several cells of code.
     if not re.fullmatch("(exercise answer solution( code)+ ?)+", order):
         form = (
             'a cell tagged `answer`, <details class="solution">, code tagged `solution`'

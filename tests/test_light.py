@@ -1,6 +1,10 @@
 """Optimized pages look the same as raw ones.
 
 The site under test has two pages, with everything that the book has, and the book's own settings.
+
+Optimizing ships fonts with the glyphs alone that the pages use. The first comparison shows them:
+they are drawn a little otherwise: a wider limit. In the others, text in these fonts (icons, math,
+headings) is hidden, so that a narrower limit notices what a missing style would change.
 """
 
 import io
@@ -64,7 +68,7 @@ def picture(page, site, press, opened, glyphs):
     # No blinking or fading in the screenshot.
     still = "* { caret-color: transparent !important; transition: none !important }"
     page.add_style_tag(content=still)
-    if not glyphs:
+    if not glyphs:  # text in fonts of which the optimized site has a part
         reduced = ".katex, [class*=fa-], h1, h2, h3, .navbar-brand"
         page.add_style_tag(content=f"{reduced} {{ visibility: hidden }}")
     page.evaluate("for (const image of document.images) image.loading = 'eager'")
@@ -82,6 +86,7 @@ def picture(page, site, press, opened, glyphs):
 @pytest.mark.parametrize(
     ("scheme", "width", "press", "opened", "glyphs", "limit"),
     [
+        # The limit is the largest difference of a channel, of 255.
         # A missing glyph, or one of another font, exceeds 100.
         ("light", 1280, None, None, True, 40),
         ("dark", 1280, "[popovertarget]", ":popover-open", False, 16),
