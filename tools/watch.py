@@ -1,8 +1,8 @@
 """Run tiny models of transformers, and look at the queries and keys that attention gets.
 
-`tests/test_transformers.py` holds the table of types to it weekly (`make bench` installs what it
-needs). `python tools/watch.py` records the defaults of all configuration classes, as far as they
-speak of positions, in ``notebooks/data/models.json``, which chapters read.
+`tests/test_watch.py` holds the table of types to it weekly (`make bench` installs what it needs).
+`python tools/watch.py` records the defaults of all configuration classes, as far as they speak of
+positions, in ``notebooks/data/models.json``, which chapters read.
 """
 
 import inspect
@@ -21,21 +21,30 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 from posenc.config.fields import TYPES
 
 RECORD = Path(__file__).parents[1] / "notebooks" / "data" / "models.json"
+# Fields that are recorded: max_position_embeddings, rope_theta, alibi; and what widths follow from.
 ABOUT_POSITIONS = re.compile(
     "position|relative|alibi|rotary|rope|num_buckets"
     "|^(?:head_dim|hidden_size|num_attention_heads)$"
 )
 LENGTH = 13  # positions of a text; no width of a head
 
-# How large a field of a tiny model is, by patterns of its name.
+# How large a field of a tiny model is at most, by patterns of its name; the first match counts.
 SIZES = {
+    # num_hidden_layers, decoder_layers, n_layer
     r"^(en|de)?(coder_)?(num_)?(hidden_)?(layers|depth)$|^n_layers?$": 6,
+    # vocab_size
     r"vocab": 64,
+    # intermediate_size, ffn_dim, mlp_hidden_size, n_inner
     r"intermediate|ffn|mlp_(dim|size|hidden)|inner|shared_expert": 32,
+    # num_local_experts
     r"num_(local_)?experts$|n_routed_experts": 4,
+    # num_experts_per_tok, moe_top_k
     r"experts_per_tok|moe_topk|top_k$|num_selected|moe_k$": 2,
+    # n_group, of experts
     r"^(n_group|topk_group)$": 1,
+    # sliding_window
     r"^(sliding_window|local_attention|attention_chunk_size)$": 6,
+    # kv_lora_rank
     r"lora_rank$": 32,
 }
 HEADS = ("num_attention_heads", "encoder_attention_heads", "num_heads", "n_head")
@@ -76,12 +85,12 @@ def small_fields(kind):
     return fields | NEEDED.get(kind, {})
 
 
-def model_of(fields):
-    """Return a model of a file, with numbers that make a rotation visible."""
+def model_of(fields, attention):
+    """Return a model of a file that calls `attention`, and gets its masks as numbers."""
     fields = deepcopy(fields)  # transformers completes mappings in place
     kind = fields.pop("model_type")
     config = transformers.CONFIG_MAPPING[kind](**fields)
-    ALL_ATTENTION_FUNCTIONS.register("watch", note)
+    ALL_ATTENTION_FUNCTIONS.register("watch", attention)
     ALL_MASK_ATTENTION_FUNCTIONS.register("watch", eager_mask)
     config._attn_implementation = "watch"
     torch.manual_seed(0)
@@ -93,11 +102,20 @@ def class_of(kind):
     return getattr(transformers, TYPES[kind]["class"])
 
 
-def note(module, query, key, value, attention_mask, scaling=None, **_):
-    """Note what one layer's attention gets, and attend to nothing."""
-    note.calls.append((module, key[0, 0].double(), attention_mask, scaling))
-    batch, heads, length, _ = query.shape
-    return value.new_zeros(batch, length, heads, value.shape[-1]), None
+class Recorder:
+    """An attention function of transformers that notes what it gets, and attends to nothing."""
+
+    def __init__(self):
+        self.calls = []  # module, keys of the first head, mask, scale: in the order of calls
+
+    def __call__(
+        self, module, query, key, value, attention_mask, scaling=None, **options
+    ):
+        if attention_mask is not None and attention_mask.shape[-1] < key.shape[2]:
+            raise ValueError("no mask for all keys: attention couldn't add it")
+        self.calls.append((module, key[0, 0].double(), attention_mask, scaling))
+        batch, heads, length, _ = query.shape
+        return value.new_zeros(batch, length, heads, value.shape[-1]), None
 
 
 def same_everywhere(module, args, kwargs):
@@ -114,20 +132,21 @@ def same_everywhere(module, args, kwargs):
 
 def watched(fields):
     """Return what attention gets in each layer: its number, the keys, the mask, the scale."""
-    model = model_of(fields)
+    recorder = Recorder()
+    model = model_of(fields, recorder)
     numbers = {}
     for name, module in model.named_modules():
+        # model.layers.3.self_attn, transformer.h.3.attn
         if re.search(r"(?:layers|h|blocks?|layer)\.\d+\.[\w.]*$", name):
             numbers[module] = int(re.search(r"\.(\d+)\.", f".{name}.")[1])
         if type(module).__name__.endswith("Attention"):
             module.register_forward_pre_hook(same_everywhere, with_kwargs=True)
-    note.calls = []
     names = inspect.signature(model.forward).parameters
     ids = torch.full((1, LENGTH), 7)
     texts = {name: ids for name in ("input_ids", "decoder_input_ids") if name in names}
     with torch.no_grad():
         model(**texts)
-    return [(numbers.get(module), *rest) for module, *rest in note.calls]
+    return [(numbers.get(module), *rest) for module, *rest in recorder.calls]
 
 
 def tables(kind):
