@@ -26,7 +26,10 @@ READER = Settings(
 
 @pytest.fixture(scope="module")
 def prose():
-    return ex.Prose(tool.DATA / "prose.txt")
+    """The task `prose`, for all tests that take it."""
+    text = ex.Prose(tool.DATA / "prose.txt")
+    text.register()
+    return text
 
 
 ASKED = {
@@ -116,7 +119,17 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     rows = ex.read(tmp_path / "small.csv")
     assert [row["role"] for row in rows] == [way for way in ways for _ in range(2)]
     monkeypatch.setattr(ex, "train", None)
-    assert tool.rows_of(*next(tool.jobs())) == rows
+    assert tool.rows_of(*next(tool.jobs()), tool.sources()) == rows
+
+
+def test_a_changed_source_trains_again(tmp_path, monkeypatch):
+    prose = tmp_path / "prose.txt"
+    prose.write_text("# a text")
+    monkeypatch.setattr(tool, "DATA", tmp_path)
+    before = tool.sources()
+    assert tool.sources() == before
+    prose.write_text("# another")
+    assert tool.sources() != before
 
 
 def test_the_tables_are_of_the_studies():

@@ -2,8 +2,21 @@
 
 `notebooks/data/studies.yml` says what is trained. A job is one contender, from all its seeds; its
 rows are kept in `_build/experiments`, so that a run that was interrupted goes on where it stopped.
+They are kept for the sources that trained them: with other ones, all is trained again.
+
+A study is a mapping with these keys; those in brackets may be missing:
+
+- `study`: its name in the tables; `table`: the CSV file that gets its rows, without `.csv`;
+- `settings`: lists of values of fields of `Settings`; each combination is a contender;
+- `seeds`: the first seed, and how many;
+- [`sweep`]: lists of values of fields, of which each contender takes what does best on other seeds;
+- [`beyond`]: whether models are measured beyond the trained length, too;
+- [`lengths`]: the lengths that models are asked at, as they were trained;
+- [`rules`]: configurations of scaled frequencies, by name. With them, `asked`: the lengths, and
+  `tune`: the `seq_len` that models are tuned for, and further options of `fine_tune`.
 """
 
+import hashlib
 import time
 from dataclasses import replace
 from itertools import product
@@ -22,6 +35,16 @@ STUDIES = yaml.safe_load((DATA / "studies.yml").read_text(encoding="utf-8"))
 SWEEP_SEEDS = [200, 201, 202]  # other weights, data and exams than those of any study
 
 
+def sources():
+    """Return a hash of the code that trains and measures, and of the text that is read."""
+    package = Path(ex.__file__).parents[2]
+    # With the layers and formulas that the experiments import.
+    modules = [*package.glob("*.py"), *package.glob("book/experiments/*.py")]
+    files = [Path(__file__), *sorted(modules), DATA / "prose.txt"]
+    together = b"".join(file.read_bytes() for file in files)
+    return hashlib.sha256(together).hexdigest()
+
+
 def jobs():
     """Yield a study and the settings of one contender."""
     for study in STUDIES:
@@ -36,10 +59,15 @@ def combinations(values):
 
 
 @KEPT.cache
-def rows_of(study, settings):
-    """Train a contender from all its seeds, and return the rows of what was measured."""
+def rows_of(study, settings, trained_by):
+    """Train a contender from all its seeds, and return the rows of what was measured.
+
+    `trained_by` is the hash of the sources: joblib finds kept rows by the arguments, and by the
+    source of this function, but doesn't follow what it calls.
+    """
     torch.set_num_threads(1)  # each core has a process
     prose = ex.Prose(DATA / "prose.txt")
+    prose.register()
     ask = prose.ask if settings.task == "prose" else ex.ask
     rows = []
     if "sweep" in study:
@@ -95,7 +123,8 @@ def write():
     costs = [one.steps * one.seq_len * one.width for _, one in todo]
     start, done = time.monotonic(), 0
     tables = {}
-    work = (delayed(rows_of)(*job) for job in todo)
+    trained_by = sources()
+    work = (delayed(rows_of)(*job, trained_by) for job in todo)
     for number, rows in enumerate(Parallel(2, return_as="generator")(work)):
         tables.setdefault(todo[number][0]["table"], []).extend(rows)
         done += costs[number]

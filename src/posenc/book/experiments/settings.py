@@ -17,6 +17,8 @@ WIDTH = 32  # of a model that reads letters
 TRAIN_LEN = 16  # the usual length of its training sequences
 
 
+# The defaults belong to the recorded tables: `write` leaves out what equals them, and `read` puts
+# them back. With another default, rows that were stored would say that they were trained with it.
 @dataclass(frozen=True)
 class Settings:
     """Everything that distinguishes experiments, apart from the seed."""

@@ -23,7 +23,10 @@ def encode(text: str) -> Tensor:
 
 
 class Prose:
-    """A text, all but its end for training: the task `prose`, and its measures."""
+    """A text, all but its end for training, and measures of models that read it.
+
+    Models train on it as the task `prose`, after `register`.
+    """
 
     def __init__(self, path: str | Path) -> None:
         whole = Path(path).read_text(encoding="utf-8")
@@ -31,21 +34,29 @@ class Prose:
         numbers = encode(text)
         self.known: Tensor = numbers[:-HELD_OUT]
         self.unread: Tensor = numbers[-HELD_OUT:]
+
+    def register(self) -> None:
+        """Make this text the task `prose` of this process, in place of another."""
         TASKS["prose"] = self.task
 
     def task(self, shape: Shape, seq_len: int, generator: Generator) -> Texts:
         """Ask at every place of known passages for the next character."""
         # One character more than is read: each one's target is the next.
         passages = self.known.unfold(0, seq_len + 1, 1)
-        picks = torch.randint(len(passages), tuple(shape), generator=generator)
+        number = len(passages)
+        picks = torch.randint(number, tuple(shape), generator=generator)
         chosen = passages[picks]
-        return chosen[..., :-1], chosen[..., 1:]
+        texts = chosen[..., :-1]
+        targets = chosen[..., 1:]
+        return texts, targets
 
     def ask(self, models: Trained, seq_len: int) -> dict[str, Tensor | list[str]]:
         """Return bits per character at a length, and what models write up to it."""
         more = min(seq_len - len(BEGINNING), 200)
-        written = continued(models, BEGINNING, more)
-        return {"written": written, f"{seq_len}": self.bits(models, seq_len)}
+        measured: dict[str, Tensor | list[str]] = {}
+        measured["written"] = continued(models, BEGINNING, more)
+        measured[f"{seq_len}"] = self.bits(models, seq_len)
+        return measured
 
     @torch.no_grad()
     def bits(self, models: Trained, seq_len: int) -> Tensor:
@@ -54,16 +65,21 @@ class Prose:
         Passages overlap by half, and their second halves count: each character is predicted
         once, after at least half of `seq_len`. Beyond the trained length, all are at new places.
         """
-        passages = self.unread.unfold(0, seq_len + 1, seq_len // 2)
+        half = seq_len // 2
+        positions = torch.arange(seq_len)
+        passages = self.unread.unfold(0, seq_len + 1, half)
         lost = []
         at_once = max(1, 4096 // seq_len)  # to limit memory
         for piece in torch.split(passages, at_once):
             asked = piece.expand(len(models.seeds), *piece.shape)
-            scores = models(asked[..., :-1], torch.arange(seq_len))
+            targets = asked[..., 1:]
+            scores = models(asked[..., :-1], positions)
             by_answer = scores.permute(0, 3, 1, 2)  # (seeds, answers, batch, seq_len)
-            nats = F.cross_entropy(by_answer, asked[..., 1:], reduction="none")
-            lost.append(nats[..., seq_len // 2 :].mean(-1))
-        return torch.cat(lost, -1).mean(-1) / math.log(2)
+            nats = F.cross_entropy(by_answer, targets, reduction="none")
+            second_half = nats[..., half:]
+            lost.append(second_half.mean(-1))
+        nats_per_character = torch.cat(lost, -1).mean(-1)
+        return nats_per_character / math.log(2)
 
 
 @torch.no_grad()
@@ -72,7 +88,8 @@ def continued(models: Trained, beginning: str, length: int) -> list[str]:
     tokens = encode(beginning).expand(len(models.seeds), 1, -1)
     generator = Generator().manual_seed(0)
     for _ in range(length):
-        scores = models(tokens, torch.arange(tokens.shape[-1]))[:, 0, -1]
+        positions = torch.arange(tokens.shape[-1])
+        scores = models(tokens, positions)[:, 0, -1]  # (seeds, answers)
         # Sharpened, since these models spell likely characters better than rare ones.
         chances = (scores / 0.6).softmax(-1)
         following = torch.multinomial(chances, 1, generator=generator)
