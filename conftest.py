@@ -9,6 +9,12 @@ import pictures
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
+# Besides these classes, what follows depends on names of nbval 0.11 that it doesn't document:
+#   of a file: `nb`, the notebook, and `kernel.kc`, the client of its kernel, alive after cells
+#   of a cell: `cell`, as stored; `cell_num`, from 0; `test_outputs`, the fresh ones; `repr_failure`
+#   of an NbCellError: its text "Cell outputs differ", and `inner_traceback`, None without one
+# tests/test_pictures.py runs a small notebook through the hooks.
+
 # Behind the packages: its torch.py stands in for torch, in a browser alone.
 sys.path.append(str(Path(__file__).parent / "book" / "python"))
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")

@@ -1,6 +1,7 @@
 """Draws wrong answers near the right one, which the check of an exercise must reject.
 
-`conftest.py` runs this in a chapter's kernel, after its cells.
+`conftest.py` runs the text of this module in a chapter's kernel, after its cells, and then
+`try_all`, which must raise an AssertionError that says "all rejected".
 """
 
 import numpy as np
@@ -44,11 +45,8 @@ def try_all(check, solution, scope):
                 wrong = near(right, size, drawn)
                 try:
                     scope[check](*answer[:n], wrong, *answer[n + 1 :])
-                except (
-                    AssertionError,
-                    ValueError,
-                ):  # the chapter's own code may refuse
-                    continue
+                except (AssertionError, ValueError):
+                    continue  # the check rejects it, or the chapter's own code does
                 if drawn:
                     accepted.append(f"{drawn[0]!s:.60} for {right!s:.60}")
     raise AssertionError(f"accepts {accepted}" if accepted else "all rejected")
