@@ -69,7 +69,10 @@ def wrong_answers(notebook):
         for wrong in cell.metadata.wrong_answers:
             yield f"{check}: {wrong.slip}", wrong.answer, wrong.says
         if "accepts_near" not in cell.metadata:
-            calls = [c.source for c in notebook.cells if f"{check}(" in c.source]
+            # A cell for the reader's answer may name the check in a comment.
+            tagged = [c for c in notebook.cells if "tags" in c.metadata]
+            solutions = [c.source for c in tagged if "solution" in c.metadata.tags]
+            calls = [source for source in solutions if f"{check}(" in source]
             solution = next(source for source in calls if source != cell.source)
             tried = f"{NEAR}\ntry_all({check!r}, {solution!r}, globals())"
             yield f"{check}: near the solution", tried, "all rejected"

@@ -38,7 +38,10 @@ def answers_of(check, solution, scope):
 def try_all(check, solution, scope):
     """Raise what a check accepts near the solution's answer, or that it rejects all."""
     accepted = []
-    for answer in answers_of(check, solution, scope):
+    answers = answers_of(check, solution, scope)
+    if not answers:
+        raise ValueError(f"the solution doesn't call {check}")
+    for answer in answers:
         for n, right in enumerate(answer):
             for size in (0.05, -0.05):
                 drawn = []
