@@ -45,8 +45,12 @@ def press(cell, name="Run", says=""):
     bar = cell.locator(".bar")
     bar.wait_for()  # it is made when the cell comes near (book.js)
     button = bar.get_by_role("button", name=name, exact=True)
-    if not button.is_visible():
+    # A press of More is lost now and then, while the page still loads: press again.
+    for _ in range(5):
+        if button.is_visible():
+            break
         bar.get_by_role("button", name="More").click()
+        bar.page.wait_for_timeout(500)
     state = bar.locator(".state")
     # What it said of the last run would pass for an answer.
     state.evaluate("(state) => (state.textContent = 'Waiting')")
