@@ -7,10 +7,11 @@ them; the build asks which cells can't run there.
 
 import ast
 import copy
-import re
-import symtable
-from collections.abc import Container, Iterable, Iterator
+import dis
+from collections.abc import Container, Iterator
 from dataclasses import dataclass
+from functools import cache
+from types import CodeType
 
 # Modules that Python in a page lacks.
 ABSENT = ("torch", "posenc.nn", "posenc.book.experiments", "recall")
@@ -40,38 +41,33 @@ def absent_names(node: ast.AST, modules: tuple[str, ...] = ABSENT) -> dict[str, 
     return {name: full for name, full in names.items() if f"{full}.".startswith(parts)}
 
 
-def is_setting(node: ast.stmt) -> bool:
+def is_setting(node: ast.AST) -> bool:
     """Whether a statement only sets a torch option."""
     return isinstance(node, ast.Expr) and ast.unparse(node).startswith("torch.set_")
 
 
-def bound_and_read(node: ast.AST) -> tuple[set[str], set[str]]:
-    """Names that a statement binds, and free names that it reads, nested scopes included."""
-    top = symtable.symtable(ast.unparse(node), "a statement", "exec")
-    bound, read = set[str](), set[str]()
-    for symbol in top.get_symbols():
-        if symbol.is_assigned() or symbol.is_imported():
-            bound.add(symbol.get_name())
-        if symbol.is_referenced():
-            read.add(symbol.get_name())
-    scopes = top.get_children()
-    while scopes:
-        scope = scopes.pop()
-        scopes += scope.get_children()
-        read |= {s.get_name() for s in scope.get_symbols() if s.is_global()}
-    if not isinstance(node, ast.Assign | ast.AugAssign | ast.Expr):
-        read -= bound  # a loop or function binds its names before it reads them
-    return bound, read
+@dataclass
+class Cell:
+    """What the choice of cells goes by."""
+
+    bound: set[str]  # names that the cell binds
+    read: set[str]  # names that it takes from the cells around it
+    late: set[str]  # those of them that its functions read, only when they are called
+    changed: set[str]  # names whose objects it may change in place
+    imported: set[str]
 
 
-def of_cell(body: Iterable[ast.stmt]) -> tuple[set[str], set[str]]:
-    """Names that a cell binds, and those that it reads before."""
-    bound, read = set[str](), set[str]()
-    for node in body:
-        binds, reads = bound_and_read(node)
-        read |= reads - bound
-        bound |= binds
-    return bound, read
+def read_later(code: CodeType) -> set[str]:
+    """The names of the notebook that functions and classes within a piece of code read."""
+    names = set()
+    for inner in code.co_consts:
+        if isinstance(inner, CodeType):
+            steps = [*dis.get_instructions(inner)]
+            own = {step.argval for step in steps if step.opname == "STORE_NAME"}
+            loads = ("LOAD_GLOBAL", "LOAD_NAME")
+            names |= {step.argval for step in steps if step.opname in loads} - own
+            names |= read_later(inner)
+    return names
 
 
 def base_of(node: ast.AST) -> str:
@@ -81,43 +77,35 @@ def base_of(node: ast.AST) -> str:
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def changed_by(cell: ast.AST) -> set[str]:
-    """Names whose objects a cell may change in place, nested scopes included."""
-    names = set()
-    for part in ast.walk(cell):
-        if isinstance(part, ast.Attribute | ast.Subscript):
-            if isinstance(part.ctx, ast.Store):
-                names.add(base_of(part))
-        elif isinstance(part, ast.Expr) and isinstance(part.value, ast.Call):
-            if isinstance(part.value.func, ast.Attribute):  # x.append(1)
-                names.add(base_of(part.value))
-        elif isinstance(part, ast.Call) and base_of(part) in GENERATORS:
-            names.add(base_of(part))
-    return names - {""}
+def changes(node: ast.AST) -> bool:
+    """Whether a part of a cell may change an object in place."""
+    if isinstance(node, ast.Attribute | ast.Subscript):
+        return isinstance(node.ctx, ast.Store)
+    if isinstance(node, ast.Expr):  # x.append(1), whose value nobody takes
+        call = node.value
+        return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)
+    return isinstance(node, ast.Call) and base_of(node) in GENERATORS
 
 
-@dataclass
-class Cell:
-    """What the choice of cells goes by."""
-
-    bound: set[str]
-    read: set[str]
-    changed: set[str]
-    late: set[str]  # read by functions, only when they are called
-    imported: set[str]
-
-
+@cache
 def understand(source: str) -> Cell:
     """Parse a cell."""
     tree = ast.parse(source)
-    bound, read = of_cell(tree.body)
-    inside, imported = set(), set()
+    code = compile(tree, "a cell", "exec")
+    bound, read, imported, changed = set(), set(), set(), set()
+    # The compiled code has names in the order in which they are read and bound.
+    for step in dis.get_instructions(code):
+        if step.opname == "STORE_NAME":
+            bound.add(step.argval)
+        elif step.opname == "LOAD_NAME" and step.argval not in bound:
+            read.add(step.argval)
     for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef | ast.Lambda):
-            inside |= {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
-        elif isinstance(node, ast.Import | ast.ImportFrom):
+        if isinstance(node, ast.Import | ast.ImportFrom):
             imported |= {alias.asname or alias.name for alias in node.names}
-    return Cell(bound, read, changed_by(tree) - bound, read & inside, imported)
+        elif changes(node):
+            changed.add(base_of(node.value if isinstance(node, ast.Expr) else node))
+    late = read_later(code) - bound
+    return Cell(bound, read | late, late, changed - bound - {""}, imported)
 
 
 def needed(sources: list[str], source: str) -> list[int]:
@@ -134,8 +122,8 @@ def needed(sources: list[str], source: str) -> list[int]:
     ``x``, which stays wanted; 0 binds it.
     """
     try:
-        cells = [understand(each) for each in sources]
-        wanted_first = understand(source).read
+        cells = [understand(above) for above in sources]
+        first = understand(source).read
     except SyntaxError:
         return []
     # What a module's functions set counts only where the module is imported.
@@ -146,7 +134,7 @@ def needed(sources: list[str], source: str) -> list[int]:
     # A round may choose a function that reads more names, so another follows. It ends, since
     # `later` only grows, by names of these cells; once it doesn't, a round chooses the same.
     while True:
-        wanted = wanted_first | later
+        wanted = first | later
         before, chosen = chosen, []
         for number in reversed(range(len(cells))):
             cell = cells[number]
@@ -158,9 +146,7 @@ def needed(sources: list[str], source: str) -> list[int]:
             return chosen[::-1]
 
 
-def needing_torch(
-    sources: Iterable[str], tagged: Container[int] = ()
-) -> Iterator[bool]:
+def needing_torch(sources: list[str], tagged: Container[int] = ()) -> Iterator[bool]:
     """Whether each cell of a chapter needs torch, directly or through another cell.
 
     A cell that merely imports torch along with other modules doesn't: ``kernel.py`` drops that
@@ -175,9 +161,9 @@ def needing_torch(
             absent |= names.keys()
             if not names and not is_setting(node):
                 rest.append(node)
-        bound, read = of_cell(rest)
+        cell = understand(ast.unparse(ast.Module(rest, [])))
         imports = any(absent_names(part) for node in rest for part in ast.walk(node))
-        executes = "exec" in read and re.search(r"\btorch\.", source)
-        needs = bool(read & absent or executes or imports) or number in tagged
-        absent = absent | bound if needs else absent - bound
+        executes = "exec" in cell.read and "torch." in source
+        needs = bool(cell.read & absent) or imports or executes or number in tagged
+        absent = absent | cell.bound if needs else absent - cell.bound
         yield needs
