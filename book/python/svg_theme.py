@@ -39,7 +39,7 @@ image.map {{ filter: {DARK_MAP} }}
 # A formula's comment has dollar signs.
 WORDS = re.compile(
     r'<!-- ([^$]*?) -->\s*<g(?: (style="[^"]*"))? transform="(translate[^"]*?) '
-    r'scale\(([\d.]+) -[\d.]+\)">(.*?)</g>',
+    r'scale\(([\d.]+) -[\d.]+\)">.*?</g>',
     re.DOTALL,
 )
 # <path id="DejaVuSans-14" d="M 794 531 (more lines)" transform="scale(0.015625)"/>
@@ -49,7 +49,7 @@ FOR_ALL = re.compile(r'^  <g id="text', re.MULTILINE)
 #   <g id="legend_1">    of the figure, too; then its first line, whose start is about its corner
 #     <path d="M 206.3 156.4 (more)
 LEGEND = re.compile(
-    r'^  <g id="(legend_\d+)">(.*?)\sd="M ([\d.]+) ([\d.]+)', re.MULTILINE | re.DOTALL
+    r'^  <g id="(legend_\d+)">.*?\sd="M ([\d.]+) ([\d.]+)', re.MULTILINE | re.DOTALL
 )
 # <g id="axes_1">
 #  <g id="patch_2">      the background, from the bottom left to the bottom right
@@ -72,22 +72,13 @@ class Axes(NamedTuple):
     right: float
 
 
-class Place(NamedTuple):
-    """Where a part of the figure goes on a phone: moved sideways, into a row."""
-
-    name: str
-    shift: float
-    row: int
-    is_copy: bool = False  # of the first panel's labels; only phones show it
-
-
-def set_word(found: re.Match[str]) -> str:
+def set_word(outlines: re.Match[str]) -> str:
     """Turn a word of outlines into text as wide, in the typeface of the page."""
-    words, style, place, scale, _ = found.groups(default="")
+    words, style, place, scale = outlines.groups(default="")
     size = 100 * float(scale)
-    width = text_to_path.get_text_width_height_descent(
-        unescape(words), FontProperties(size=size), ismath=False
-    )[0]
+    font = FontProperties(size=size)
+    measure = text_to_path.get_text_width_height_descent
+    width, _, _ = measure(unescape(words), font, ismath=False)
     return (
         f'<text {style} transform="{place}" font-size="{1.1 * size:.2f}" '
         f'textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{words}</text>'
@@ -96,81 +87,38 @@ def set_word(found: re.Match[str]) -> str:
 
 def set_words(svg: str) -> str:
     """Set all words but formulas as text, and keep the outlines that formulas need."""
-    outlines = {found[1]: found[0] for found in GLYPH.finditer(svg)}
+    outlines = {glyph[1]: glyph[0] for glyph in GLYPH.finditer(svg)}
     svg = WORDS.sub(set_word, svg)
-    missing = {*re.findall(r'href="#(DejaVu[^"]+)"', svg)} - {*GLYPH.findall(svg)}
-    return svg.replace(
-        "<defs>", "<defs>" + "".join(outlines[name] for name in sorted(missing)), 1
-    )
+    # The first word with a letter brought its outline along.
+    lost = outlines.keys() - {glyph[1] for glyph in GLYPH.finditer(svg)}
+    needed = lost.intersection(re.findall('href="#(DejaVu[^"]+)"', svg))
+    kept = "".join(outlines[name] for name in sorted(needed))
+    return svg.replace("<defs>", f"<defs>{kept}", 1)
 
 
-def mark_map(found: re.Match[str]) -> str:
+def mark_map(image: re.Match[str]) -> str:
     """Mark an image that has the colors of the map for values around zero, and no others."""
-    image = Image.open(BytesIO(base64.b64decode(found[1]))).convert("RGB")
-    colors = np.array(
-        [color for _, color in image.getcolors(image.width * image.height) or []]
-    )
+    picture = Image.open(BytesIO(base64.b64decode(image[1]))).convert("RGB")
+    colors = np.unique(np.asarray(picture, int).reshape(-1, 3), axis=0)
     steps = mpl.colormaps[DIVERGING](range(256), bytes=True)[:, :3].astype(int)
     distances = abs(colors[:, None] - steps).max(axis=2).min(axis=1)
-    return (
-        '<image class="map" ' if distances.max() <= 8 else found[0]
-    )  # color bars are blurred
+    # Color bars are blurred.
+    return '<image class="map" ' if distances.max() <= 8 else image[0]
 
 
 def panels_of(svg: str, axes: list[Axes], width: float) -> list[Axes]:
     """The two to four panels that can be stacked, from left to right; none if others are drawn."""
-    panels = [
-        axis for axis in axes if axis.right - axis.left > width / 8
-    ]  # no color bars
+    panels = [axis for axis in axes if axis.right - axis.left > width / 8]  # no bars
     is_row = all(left.right <= right.left for left, right in pairwise(panels))
     is_all_known = len(axes) == svg.count('<g id="axes_') and not FOR_ALL.search(svg)
-    return panels if is_row and is_all_known and len(panels) in (2, 3, 4) else []
+    return panels if is_row and is_all_known and 2 <= len(panels) <= 4 else []
 
 
-def share_labels(svg: str, panels: list[Axes]) -> list[bool]:
-    """Whether each panel after the first has no labels of its own, but the first one's."""
-    parts = [
-        svg.partition(f'id="{panel.name}"')[2].split('id="axes_')[0] for panel in panels
-    ]
-    ticks = [part.count("ytick_") for part in parts]
-    gaps = [right.left - left.right for left, right in pairwise(panels)]
-    return [
-        gap < panels[0].left / 2 and n == ticks[0]
-        for gap, n in zip(gaps, ticks[1:], strict=True)
-    ]
-
-
-def starts_of(panels: list[Axes], shared: list[bool]) -> list[float]:
-    """Where each panel's strip of the figure starts, with room for its labels."""
-    margin = panels[0].left
-    starts = [0.0]
-    for (left, right), same in zip(pairwise(panels), shared, strict=True):
-        starts.append(right.left - margin if same else left.right)
-    return starts
-
-
-def places_of(axes: list[Axes], starts: list[float], shared: list[bool]) -> list[Place]:
-    """Where plots, color bars and copies of the first panel's labels go: one strip a row."""
-    places = []
-    for axis in axes:
-        row = sum(start <= axis.left for start in starts) - 1
-        places.append(Place(axis.name, -starts[row], row))
-    for row, same in enumerate(shared, 1):
-        if same:
-            places.append(Place(f"again_{row}", 0, row, is_copy=True))
-    return places
-
-
-def write_places(places: list[Place], scale: float, height: float) -> str:
-    """The style that puts everything in its place on a phone, and the copies that it shows."""
-    rules, copies = "", ""
-    for place in places:
-        shown = "display: inline; " if place.is_copy else ""
-        move = f"translate({place.shift:.1f}px, {place.row * height:.1f}px)"
-        rules += f"#{place.name} {{ {shown}transform: scale({scale:.2f}) {move} }}\n"
-        if place.is_copy:
-            copies += f'<use id="{place.name}" xlink:href="#matplotlib.axis_2" display="none"/>'
-    return f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
+def has_labels_of(first: Axes, left: Axes, right: Axes, svg: str) -> bool:
+    """Whether a panel, right of another one, has no labels of its own, but the first one's."""
+    parts = [svg.partition(f'id="{panel.name}"')[2] for panel in (first, right)]
+    ticks, own = (part.split('id="axes_')[0].count("ytick_") for part in parts)
+    return ticks == own and right.left - left.right < first.left / 2
 
 
 def stack(svg: str) -> tuple[str, float] | None:
@@ -186,18 +134,35 @@ def stack(svg: str) -> tuple[str, float] | None:
     width, height = map(float, size.groups())
     axes = [Axes(name, *map(float, box)) for name, *box in AXES.findall(svg)]
     panels = panels_of(svg, axes, width)
-    if not panels:
+    legends = LEGEND.findall(svg)
+    lowest = max((panel.bottom for panel in panels), default=np.inf)
+    if any(float(top) < lowest for *_, top in legends) or not panels:
         return None
-    shared = share_labels(svg, panels)
-    starts = starts_of(panels, shared)
-    places = places_of(axes, starts, shared)
-    for name, _, left, top in LEGEND.findall(svg):
-        if float(top) < max(panel.bottom for panel in panels):
-            return None
-        places.append(Place(name, panels[0].left - float(left), len(panels) - 1))
+    # A row is a strip of the figure, which starts with room for the labels of its panel.
+    first, starts, copied = panels[0], [0.0], []
+    for row, (left, right) in enumerate(pairwise(panels), 1):
+        shares = has_labels_of(first, left, right, svg)
+        starts.append(right.left - first.left if shares else left.right)
+        copied += [row] if shares else []
     scale = min(1.6, width / max(np.diff([*starts, width])))
-    ratio = width / (len(panels) * height * scale)
-    return write_places(places, scale, height), ratio
+
+    def rule(name: str, shift: float, row: int, more: str = "") -> str:
+        move = f"translate({shift:.1f}px, {row * height:.1f}px)"
+        return f"#{name} {{ {more}transform: scale({scale:.2f}) {move} }}\n"
+
+    rules, copies = "", ""
+    for axis in axes:
+        row = sum(start <= axis.left for start in starts) - 1
+        rules += rule(axis.name, -starts[row], row)
+    for row in copied:
+        rules += rule(f"again_{row}", 0, row, "display: inline; ")
+        copies += (
+            f'<use id="again_{row}" xlink:href="#matplotlib.axis_2" display="none"/>'
+        )
+    for name, left, _ in legends:
+        rules += rule(name, first.left - float(left), len(panels) - 1)
+    style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
+    return style, width / (len(panels) * height * scale)
 
 
 def follow_theme(svg: str) -> str:
@@ -212,11 +177,10 @@ def follow_theme(svg: str) -> str:
     for color, name in ((INK, "ink"), ("#000000", "black"), ("#ffffff", "white")):
         body = body.replace(color, f"var(--{name})")
     if stacked := stack(svg):
-        head = (
-            head.replace("<svg ", '<svg preserveAspectRatio="xMinYMin" ', 1)
-            + stacked[0]
-        )
-    return head + THEME + "<defs>" + body
+        style, _ = stacked
+        at_the_left = '<svg preserveAspectRatio="xMinYMin" '
+        head = head.replace("<svg ", at_the_left, 1) + style
+    return f"{head}{THEME}<defs>{body}"
 
 
 def color_pictures(folder: Path) -> None:
