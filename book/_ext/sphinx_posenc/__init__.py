@@ -40,20 +40,12 @@ def setup(app: Sphinx) -> dict[str, Any]:
         theme,
     )
 
-    stylesheets: list[str] = []  # from `load_merged` for `finish`
-
-    def load_merged(
-        app: Sphinx, page: str, template: str, context: Any, doctree: Any
-    ) -> None:
-        """Make a page load one stylesheet and one script."""
-        stylesheets[:] = optimization.load_merged(app, context)
-
     def change_body(
         app: Sphinx, page: str, template: str, context: Any, doctree: Any
     ) -> None:
-        """Post-process a page's body; the search page and the index have none."""
-        if body := context.get("body"):
-            context["body"] = optimization.size_images(app, theme.boxed(body))
+        """Post-process a page's body, and leave out all scripts but the book's."""
+        context["script_files"].clear()
+        context["body"] = theme.boxed(context.get("body") or "")
 
     def search_by_itself(app: Sphinx) -> None:
         """Sphinx's own search isn't written."""
@@ -65,7 +57,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
             svg_theme.color_pictures(app.outdir / "_images")
             downloads.write(app)
             search_index.write(app)
-            optimization.finish(app, stylesheets)
+            optimization.finish(app)
             browser_files.copy_python(app.outdir)
 
     app.add_config_value(
@@ -103,7 +95,6 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),
         ("html-collect-pages", BEFORE, live_figures.embeds),
-        ("html-page-context", AFTER, load_merged),
         ("html-page-context", AFTER, change_body),
         ("html-page-context", AFTER, live_figures.add_script),
         ("html-page-context", AFTER, config_page.add_script),

@@ -18,23 +18,8 @@ from fontTools import subset
 
 from .styles import CLEAN, URL, store, text
 
-# What is drawn with each family.
-DRAWN = {
-    "Font Awesome 6 Free": "icons",
-    "KaTeX_AMS": "formulas",
-    "KaTeX_Caligraphic": "formulas",
-    "KaTeX_Fraktur": "formulas",
-    "KaTeX_Main": "formulas",
-    "KaTeX_Math": "formulas",
-    "KaTeX_SansSerif": "formulas",
-    "KaTeX_Script": "formulas",
-    "KaTeX_Size1": "formulas",
-    "KaTeX_Size2": "formulas",
-    "KaTeX_Size3": "formulas",
-    "KaTeX_Size4": "formulas",
-    "KaTeX_Typewriter": "formulas",
-    "Spectral": "headings",
-}
+# What is drawn with a family whose name begins so.
+DRAWN = {"Font Awesome": "icons", "KaTeX": "formulas", "Spectral": "headings"}
 INLINE = 3000  # bytes; a smaller font isn't worth a separate request
 # Fonts of headings and of nearly every formula: inlined in the stylesheet, and for formulas loaded
 # early by `layout.html`, since a font that arrives after the text reflows it.
@@ -70,9 +55,10 @@ def drawn_characters(css: str, pages: Iterable[str]) -> dict[str, set[str]]:
 
 def characters_of(family: str, drawn: dict[str, set[str]]) -> set[str]:
     """The characters that a family needs."""
-    if family not in DRAWN:
-        raise KeyError(f"the font {family!r} is new: enter in DRAWN what it draws")
-    return drawn[DRAWN[family]]
+    for beginning, kind in DRAWN.items():
+        if family.startswith(beginning):
+            return drawn[kind]
+    raise KeyError(f"the font {family!r} is new: enter in DRAWN what it draws")
 
 
 def faces(fonts: list[Any], css: str, pages: Iterable[str], folder: Path) -> str:

@@ -2,7 +2,7 @@
 
 It goes by words, not by documents: a rule stays if each element, class and id that its selector
 names stands in some tag of a page, or anywhere in a script. That keeps a few rules too
-many. ``a.b:not(.c) [d]`` names ``a`` and ``b``.
+many. ``a.b:not(.c) [d]`` names ``a`` and ``b``. An animation stays if a script names it.
 """
 
 import hashlib
@@ -14,7 +14,9 @@ from typing import Any
 
 import tinycss2
 
+COMMENT = re.compile(r"@charset [^;]*;|/\*.*?\*/", re.DOTALL)
 URL = re.compile(r"""url\(\s*("[^"]*"|'[^']*'|[^)"']*?)\s*\)""")
+PROPERTY = re.compile(r'(--[\w-]+):(?:"[^"]*"|[^";}])*;?')
 CLEAN = {"skip_comments": True, "skip_whitespace": True}  # for tinycss2
 
 
@@ -28,10 +30,7 @@ def read_style(path: Path, folder: Path) -> str:
         file = os.path.relpath(path.parent / target.partition("?")[0], folder)
         return f'url("{Path(file).as_posix()}")'
 
-    css = re.sub(
-        r"@charset [^;]*;|/\*.*?\*/", "", path.read_text(encoding="utf-8"), flags=re.S
-    )
-    return URL.sub(address, css)
+    return URL.sub(address, COMMENT.sub("", path.read_text(encoding="utf-8")))
 
 
 def text(tokens: list[Any]) -> str:
@@ -48,48 +47,44 @@ def names(selector: list[Any]) -> set[str]:
     }
 
 
-def matching(rule: Any, words: set[str]) -> list[str]:
+def matching(rule: Any, words: set[str]) -> str:
     """The selectors of a rule that can match."""
     parts = groupby(rule.prelude, lambda token: token == ",")
     selectors = [[*tokens] for is_comma, tokens in parts if not is_comma]
-    return [text(selector) for selector in selectors if names(selector) <= words]
+    return ",".join(text(one) for one in selectors if names(one) <= words)
 
 
-def useful(rule: Any, read: set[str]) -> list[str]:
-    """What a rule declares, and nested rules, without custom properties that nothing reads."""
+def content(rule: Any) -> str:
+    """What a rule declares, and nested rules."""
     parts = tinycss2.parse_blocks_contents(rule.content, **CLEAN)
-    return [
-        text([part])
-        for part in parts
-        if part.type != "declaration" or part.name[:2] != "--" or part.name in read
-    ]
+    return "".join(text([part]) for part in parts)
 
 
-def purge(rules: list[Any], words: set[str], read: set[str]) -> str:
-    """Keep rules that name only these words, and custom properties and animations that are read."""
+def matching_rules(rules: list[Any], words: set[str]) -> str:
+    """The rules that name only these words; of at-rules, those that hold such rules."""
     css = []
     for rule in rules:
         if rule.type == "qualified-rule":
-            selectors, inside = matching(rule, words), useful(rule, read)
-            if selectors and inside:
-                css.append(f"{','.join(selectors)}{{{''.join(inside)}}}")
+            head, inside = matching(rule, words), content(rule)
         elif rule.at_keyword in {"media", "supports"}:
             inner = tinycss2.parse_rule_list(rule.content, **CLEAN)
-            if within := purge(inner, words, read):
-                css.append(f"@{rule.at_keyword} {text(rule.prelude)}{{{within}}}")
-        elif "keyframes" not in rule.at_keyword or text(rule.prelude) in read:
+            head = f"@{rule.at_keyword} {text(rule.prelude)}"
+            inside = matching_rules(inner, words)
+        elif "keyframes" in rule.at_keyword and text(rule.prelude) not in words:
+            continue
+        else:
             css.append(text([rule]))
+            continue
+        if head and inside:
+            css.append(f"{head}{{{inside}}}")
     return "".join(css)
 
 
 def used_rules(rules: list[Any], words: set[str]) -> str:
     """The rules that can match, by the words in tags and scripts, and the properties they read."""
-    # Twice: what only dropped rules would read goes in the second round.
-    css = purge(
-        rules, words, words | {*re.findall(r"--[\w-]+", tinycss2.serialize(rules))}
-    )
-    values = " ".join(re.findall(r"var\(\s*--[\w-]+|animation[\w-]*:[^;}]*", css))
-    return purge(rules, words, words | {*re.findall(r"[\w-]+", values)})
+    css = matching_rules(rules, words)
+    read = words.union(re.findall(r"var\(\s*(--[\w-]+)", css))
+    return PROPERTY.sub(lambda found: found[0] if found[1] in read else "", css)
 
 
 def store(folder: Path, name: str, suffix: str, content: bytes) -> str:

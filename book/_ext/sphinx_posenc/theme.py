@@ -5,12 +5,6 @@ An update of the theme is compared with this module, and with ``_templates/layou
 
 import re
 
-STYLES = [
-    "basic.css",
-    "styles/bootstrap.css",
-    "styles/pydata-sphinx-theme.css",
-    "vendor/fontawesome/6.5.2/css/all.min.css",
-]
 BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide">'
 TABLE = '<div class="pst-scrollable-table-container">'
 PICTURE = re.compile(
