@@ -135,7 +135,7 @@ def test_each_control_answers_to_the_keyboard_on_a_phone(show, name):
     height = page.figure.bounding_box()["height"]
     more = page.get_by_role("button", name="More")
     if more.count():
-        assert page.figure.locator(".controls > :visible").count() == 2
+        assert page.figure.locator(".controls > :visible").count() <= 2
         more.press("Enter")
         height = page.figure.bounding_box()["height"]
     for slider in page.get_by_role("slider").all():
@@ -210,18 +210,24 @@ def test_moving_both_words_changes_no_score_and_added_it_does(show):
 
     assert len({*after("dog", "ArrowRight")}) == 2
     assert len({*after("both", "PageUp")}) == 1
-    assert "didn’t change" in page.figure.locator(".say").text_content()
+    assert "the score is the same" in page.figure.locator(".say").text_content()
     page.get_by_role("radio", name="added").check()
     assert len({*after("both", "PageDown")}) == 2
 
 
-def test_a_guide_leads_through_the_moves(show):
+def test_a_guide_leads_through_the_moves_and_says_what_was_seen(show):
     page = show("turning")
-    moves = page.figure.locator(".moves")
-    page.get_by_role("slider", name="dog").press("ArrowRight")
-    for says in ("Now drag both", "Now add", "And drag both", "Turned, two words know"):
-        assert says in moves.text_content()
+    moves, said = page.figure.locator(".moves"), page.figure.locator(".say")
+    seen = {
+        "Drag dog": "The hands of dog turned",
+        "Now drag both": "Both moved by 7. All sixteen hands turned",
+        "Now add": "Both moved by 7. They are still",
+        "Turned, a score": "Each word’s place turns eight hands",
+    }
+    for move, says in seen.items():
+        assert move in moves.text_content()
         moves.get_by_role("button").click()
+        assert says in said.text_content()
     assert state_of(page)["method"] == "turned", "the last button starts again"
 
 

@@ -466,9 +466,10 @@ _SHARED = {
     "Turning": (
         "scaling",
         "attention",
+        "sentence",
         "scores",
         "dials",
-        "sentence",
+        "telling",
         "guide",
     ),
     "Words": ("colors",),

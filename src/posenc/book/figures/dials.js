@@ -20,25 +20,22 @@ function dials(svg) {
     svg.append(shape("g", { class: "dial", "aria-hidden": "true" }, ...Object.values(parts)));
     return { color, ...parts };
   });
-  const speeds = ["fastest", "slowest"].map((speed) => text(0, 0, speed, { ...middle, class: "soft" }));
-  svg.append(...speeds);
+  const speeds = text(0, 0, "eight clocks, from fast to slow", { ...middle, class: "speeds" });
+  svg.append(speeds);
   const centers = []; // by `arrange`, as the radius
   let radius;
   const arrange = (width, top, height) => {
     const [columns, rows] = width < 560 ? [4, 2] : [8, 1];
-    const [across, down] = [width / columns, height / rows];
+    const [across, down] = [width / columns, (height - 16) / rows];
     radius = Math.round(Math.min(across * 0.43, down / 2 - 14));
     made.forEach(({ rim, cosine }, pair) => {
       const cx = round((pair % columns) * across + across / 2);
-      const cy = round(top + Math.floor(pair / columns) * down + radius + 4);
+      const cy = round(top + 20 + Math.floor(pair / columns) * down + radius);
       centers[pair] = [cx, cy];
       place(rim, { cx, cy, r: radius });
       place(cosine, { x: cx, y: cy + radius + 16 });
     });
-    speeds.forEach((label, n) => {
-      const x = n ? width - across / 2 : across / 2;
-      place(label, { x, y: top + 2 * radius + 36, visibility: rows === 1 ? "visible" : "hidden" });
-    });
+    place(speeds, { x: width / 2, y: top + 12 });
   };
   const point = (hand, [cx, cy], angle, length) =>
     place(hand, {

@@ -1,9 +1,8 @@
 // Turning's guide: what to try next, one move after the other.
 //
-// Uses attention.js (FARTHEST), drawing.js (element), motion.js (glide), sentence.js (KEY_WORD).
+// Uses attention.js (FARTHEST), drawing.js (element), motion.js (glide), sentence.js (KEY_WORD),
+//   telling.js (isTogether).
 
-/** Whether a change moved both words alike. */
-const isTogether = (from, to) => from.query !== to.query && to.query - from.query === to.key - from.key;
 /** Both words moved by up to seven places, to the side where there is more room. */
 function movedBoth({ query, key }) {
   const [low, high] = [Math.min(query, key), FARTHEST - Math.max(query, key)];
@@ -11,10 +10,10 @@ function movedBoth({ query, key }) {
   return { query: query + by, key: key + by };
 }
 
-/** Things to try: what they say, what shows them, and whether a change was one of them. */
+/** Things to try: what they say, the states that show them, and whether a change was one of them. */
 const MOVES = [
   {
-    says: ["Drag ", [KEY_WORD], "."],
+    says: ["Drag ", [KEY_WORD], ", and watch the wedges between the hands."],
     shows: ({ query }) => ({ key: query > 2 ? query - 2 : query + 2 }),
     isDone: (from, to) => from.key !== to.key && from.query === to.query,
   },
@@ -24,16 +23,12 @@ const MOVES = [
     isDone: isTogether,
   },
   {
-    says: ["Now add instead of turning: choose “added” below."],
-    shows: () => ({ method: "added" }),
-    isDone: (from, to) => from.method !== "added" && to.method === "added",
-  },
-  {
-    says: ["And drag both again."],
-    shows: movedBoth,
+    says: ["Now add instead of turning: choose “added”, and drag both."],
+    shows: (state) => ({ method: "added", ...movedBoth(state) }),
     isDone: (from, to) => to.method === "added" && isTogether(from, to),
   },
 ];
+const LESSON = "Turned, a score knows how far apart two words are, not where.";
 
 /**
  * A line with the next thing to try, and a button that shows it.
@@ -41,32 +36,32 @@ const MOVES = [
  */
 function guide(set, current) {
   const words = element("span");
-  const button = element("button", { type: "button" }, "Show me");
+  const button = element("button", { type: "button" });
   const row = element("p", { class: "moves" }, words, button);
   let next = 0;
   let stop = () => {};
   const write = () => {
-    const says = MOVES[next]?.says ?? ["Turned, two words know how far apart they are, not where."];
+    const says = MOVES[next]?.says ?? [LESSON];
     const nodes = says.map((part) => (typeof part === "string" ? part : element("b", {}, ...part)));
     words.replaceChildren(...nodes);
     button.textContent = MOVES[next] ? "Show me" : "Again";
   };
-  /** Move from the current state to another one. */
-  const perform = (change) => {
-    if (change.method) return set(change);
+  /** Choose the method at once, and move the words to their places. */
+  const perform = ({ method = current().method, ...places }) => {
+    if (method !== current().method) set({ method });
     const start = current();
-    const names = Object.keys(change);
-    const on = (share) => names.map((name) => [name, start[name] + share * (change[name] - start[name])]);
+    const placesAt = (share) =>
+      Object.entries(places).map(([name, place]) => [name, start[name] + share * (place - start[name])]);
     stop = glide(
-      1800,
-      (share) => set(Object.fromEntries(on(share)), true),
-      () => set(change),
+      2400,
+      (share) => set(Object.fromEntries(placesAt(share)), true),
+      () => set(places),
     );
   };
   button.addEventListener("click", () => {
     stop();
     if (MOVES[next]) return perform(MOVES[next].shows(current()));
-    set({ method: "turned", query: 6, key: 1 });
+    set({ method: "turned", rule: "as trained", base: 100, query: 6, key: 1 });
     next = 0;
     write();
   });

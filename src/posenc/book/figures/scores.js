@@ -1,30 +1,35 @@
 // Turning's chart: the score by distance, and what it is made of.
 //
 // Uses attention.js (DISTANCES, FARTHEST, HEAD), drawing.js (clamp, end, line, middle, place,
-//   round, shape, show, text, written), motion.js (draggable), widgets.py (PAIRS).
+//   round, shape, show, text, written), motion.js (draggable), sentence.js (KEY_WORD, QUERY_WORD),
+//   widgets.py (PAIRS).
+
+const SCORE = `score: how much “${QUERY_WORD}” looks at “${KEY_WORD}”`;
 
 /**
  * The score by distance, with a dot; beside it the wedges, added up to one bar.
- * Order: `arrange(width, top, height)` makes the scales, which `paint`, `begin` and a drag of the
- * dot read; `begin(state, values)` marks where a drag started.
+ * Order: `arrange(width, top, height)` makes the scales, which `paint`, `since` and a drag of the
+ * dot read; `since(state, values)` marks where a move started.
  */
 function chart(svg, set, current) {
   const frame = shape("g", { "aria-hidden": "true" });
   const curve = shape("polyline", { class: "curve" });
   const level = line({ class: "thin faint", "stroke-dasharray": "2 4" });
   const dot = shape("circle", { r: 9, class: "grip" });
-  const before = shape("circle", { r: 9, class: "thin faint", hidden: "" }); // where a drag began
+  const before = shape("circle", { r: 9, class: "thin faint", hidden: "" }); // where the last move began
   const agree = PAIRS.map((fill) => shape("rect", { fill }));
   const oppose = shape("rect", { class: "oppose" });
   const total = line({ class: "total" });
   const score = shape("text", { class: "score" });
-  svg.append(frame, curve, level, ...agree, oppose, total, score, before, dot);
+  const change = shape("text", { hidden: "" }); // of the score, by the last move
+  svg.append(frame, curve, level, ...agree, oppose, total, score, change, before, dot);
   // By `arrange`: the scales of both axes, the bar's left edge and half its width, and the
   // x of each distance.
   let x, y, bar, columns;
   // The curve that is seen, which stays when both words move; `arrange` forgets it, so that the
   // next `paint` draws it on the new scales.
   let drawn;
+  let start; // the score before the last move
   const arrange = (width, top, height) => {
     const wide = width >= 560;
     const [left, right] = [26, width - (wide ? 160 : 92)];
@@ -41,20 +46,18 @@ function chart(svg, set, current) {
       line({ x1: left, x2: right, y1: y(value), y2: y(value), class: "thin grid" }),
     ]);
     const seen = [1 - HEAD.trained, HEAD.trained - 1].map(x);
-    levels.push(text(0, high - 2, "score"));
+    levels.push(text((left + right) / 2, high - 4, SCORE, middle));
     const bands = [
       [x(-FARTHEST), seen[0]],
       [seen[1], x(FARTHEST)],
     ].map(([from, to]) =>
       shape("rect", { x: from, y: high, width: to - from, height: low - high, class: "beyond" }),
     );
-    const names = wide
-      ? ["key before the query", "distance", "key after the query"]
-      : ["key before", "distance", "key after"];
-    const labels = names.map((words, n) =>
-      text([left, (left + right) / 2, right][n], low + 32, words, {
-        "text-anchor": ["start", "middle", "end"][n],
-      }),
+    const labels = [`${KEY_WORD} before ${QUERY_WORD}`, "distance", `${KEY_WORD} after ${QUERY_WORD}`].map(
+      (words, n) =>
+        text([left, (left + right) / 2, right][n], low + 32, words, {
+          "text-anchor": ["start", "middle", "end"][n],
+        }),
     );
     const longer = text(x(FARTHEST) - 4, high + 13, "never in training", { ...end, class: "longer" });
     drawn = undefined;
@@ -88,10 +91,14 @@ function chart(svg, set, current) {
     place(total, { x1: bar.left - 4, x2: bar.left + 2 * bar.half + 4, y1: down, y2: down });
     place(score, { x: bar.left + 2 * bar.half + 8, y: down + 7 });
     score.textContent = show(value, 2);
+    place(change, { x: bar.left + 2 * bar.half + 8, y: down + 24 });
+    const isSame = Math.abs(value - start) < 0.005;
+    change.textContent = isSame ? "same" : (value > start ? "+" : "") + show(value - start, 2);
   };
-  /** Leave a ring where the dot was before a drag. */
-  const begin = ({ query, key }, { score: value }) => {
-    before.removeAttribute("hidden");
+  /** Leave a ring where the dot was before the last move, and compare with the score there. */
+  const since = ({ query, key }, { score: value }) => {
+    start = value;
+    for (const mark of [before, change]) mark.removeAttribute("hidden");
     place(before, { cx: round(x(key - query)), cy: round(y(value)) });
   };
   draggable(
@@ -104,5 +111,5 @@ function chart(svg, set, current) {
     },
     () => set({ key: Math.round(current().key) }),
   );
-  return { arrange, paint, begin };
+  return { arrange, paint, since };
 }

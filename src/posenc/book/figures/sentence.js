@@ -1,6 +1,6 @@
 // Turning's sentence on a ruler, with the two words that can be moved.
 //
-// Uses attention.js (DISTANCES, FARTHEST, HEAD), drawing.js (clamp, middle, place, round, shape,
+// Uses attention.js (DISTANCES, FARTHEST, HEAD), drawing.js (clamp, level, middle, place, round, shape,
 //   text), motion.js (draggable, steppable).
 
 const SENTENCE = ["the", "dog", "saw", "a", "cat", "and", "ran", "home"];
@@ -11,7 +11,7 @@ const QUERY_WORD = "ran";
 function ruler(width) {
   const columns = width < 560 ? HEAD.places / 2 : HEAD.places;
   const slot = width / columns;
-  const height = width < 560 ? 70 : 92;
+  const height = width < 560 ? 76 : 92;
   const rows = HEAD.places / columns;
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   return {
@@ -20,6 +20,7 @@ function ruler(width) {
     height,
     bottom: rows * height,
     letters: clamp(15, slot * 0.4, 26),
+    lift: width < 560 ? 1 : 11, // of the bracket, from a row's upper edge
     rowOf,
     /** The center of a place, and the upper edge of its row. */
     place: (position) => [
@@ -51,16 +52,16 @@ function sentence(svg, set, current) {
   const others = SENTENCE.filter((word) => word !== KEY_WORD && word !== QUERY_WORD).map((word) =>
     shape("text", { ...middle, class: "other" }, word),
   );
-  const card = (name, label) => {
+  const card = (name, words, label) => {
     const back = shape("rect", { rx: 6 });
-    const front = shape("text", middle, label.split(",")[0]);
+    const front = shape("text", middle, words);
     const limits = { "aria-valuemin": 0, "aria-valuemax": FARTHEST, "aria-label": label };
     return shape("g", { class: `card ${name}`, role: "slider", tabindex: 0, ...limits }, back, front);
   };
   const cards = {
-    key: card("key", `${KEY_WORD}, the key`),
-    query: card("query", `${QUERY_WORD}, the query`),
-    both: card("both", "both, by the bracket"),
+    key: card("key", KEY_WORD, `${KEY_WORD}, the key`),
+    query: card("query", QUERY_WORD, `${QUERY_WORD}, the query`),
+    both: card("both", "‹ both ›", "both, by the bracket"),
   };
   svg.append(ticks, ...others, bracket, ...Object.values(cards));
 
@@ -97,7 +98,10 @@ function sentence(svg, set, current) {
     const [x, top] = center(HEAD.trained);
     const band = { x: x - slot / 2, y: top + 21, width: width - x + slot / 2, height: height - 23 };
     const longer = text(band.x + 6, top + height - 32, "longer than in training", { class: "longer" });
-    ticks.replaceChildren(shape("rect", { ...band, class: "beyond" }), longer, ...marks);
+    const scale = geometry.spans(-0.5, FARTHEST + 0.5).map(([from, to], row) =>
+      level(from, to, (row + 1) * height - 21, { class: "thin grid" }),
+    );
+    ticks.replaceChildren(shape("rect", { ...band, class: "beyond" }), longer, ...scale, ...marks);
     svg.style.setProperty("--letters", `${geometry.letters}px`);
     for (const { firstChild: back, lastChild: word } of Object.values(cards)) {
       const [wide, high] = [word.getComputedTextLength() + 14, 1.5 * parseFloat(getComputedStyle(word).fontSize)];
@@ -105,9 +109,9 @@ function sentence(svg, set, current) {
     }
   };
 
-  const put = (node, position, lift = 0) => {
+  const put = (node, position, hop = 0) => {
     const [x, top] = geometry.place(position);
-    node.style.transform = `translate(${x}px, ${top + geometry.height - 36 - lift}px)`;
+    node.style.transform = `translate(${x}px, ${top + geometry.height - 36 - hop}px)`;
   };
   /** Put the words where they are now, which may be between two places. */
   const paint = ([query], [key]) => {
@@ -120,15 +124,16 @@ function sentence(svg, set, current) {
     put(cards.query, query);
     put(cards.key, key, overlap * geometry.letters * 1.3);
     const [low, high] = [Math.min(query, key), Math.max(query, key)];
+    const { lift } = geometry;
     const spans = geometry.spans(low, high).map(([from, to], row) => {
-      const y = row * geometry.height + 11;
+      const y = row * geometry.height + lift;
       const [start, finish] = [from > 0 ? `${y + 7}V${y}` : y, to < geometry.width ? `V${y + 7}` : ""];
       return from === to ? "" : `M${round(from)},${start}H${round(to)}${finish}`;
     });
     bracket.setAttribute("d", spans.join("") || "M0,0");
     const [x, top] = geometry.place((low + high) / 2);
     const inside = clamp(24, x, geometry.width - 24);
-    cards.both.style.transform = `translate(${round(inside)}px, ${top + 15}px)`;
+    cards.both.style.transform = `translate(${round(inside)}px, ${top + lift + 4}px)`;
     describe({ query, key, both: low });
   };
   const described = {}; // what assistive technology was told last, by card

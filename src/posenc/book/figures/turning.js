@@ -1,8 +1,8 @@
 // Everything turns, nothing changes: a query and a key in a sentence, and the score between them.
 //
-// Uses attention.js (HEAD, attention, excess), dials.js (dials), drawing.js (FIGURES, shape, show),
-//   guide.js (guide, isTogether), motion.js (easing), scores.js (chart), sentence.js (KEY_WORD,
-//   QUERY_WORD, ruler, sentence).
+// Uses attention.js (HEAD, attention), dials.js (dials), drawing.js (FIGURES, shape), guide.js
+//   (guide), motion.js (easing), scores.js (chart), sentence.js (ruler, sentence), telling.js
+//   (attentionSays).
 
 FIGURES.turning = {
   grips: ["query", "key"],
@@ -17,11 +17,12 @@ FIGURES.turning = {
     const clocks = dials(svg);
     const scores = chart(svg, set, current);
     let arranged; // the width that the parts were arranged for
-    let latest; // the state drawn last: `paint` gets numbers alone, and the rule is a word
+    let latest; // the state drawn last: `paint` gets numbers alone, and method and rule are words
     let rested; // the last state and values that weren't passing
     const paint = easing((shown) => {
       const isFar = Math.abs(shown.query[0] - shown.key[0]) >= HEAD.trained || latest.rule !== "as trained";
       svg.classList.toggle("far", isFar);
+      svg.classList.toggle("still", latest.method === "ALiBi" || latest.method === "none");
       words.paint(shown.query, shown.key);
       clocks.paint(shown);
       scores.paint(shown);
@@ -42,11 +43,9 @@ FIGURES.turning = {
       latest = state;
       const isNew = arranged !== width;
       if (isNew) arrange(width);
+      if (rested && rested.state !== state) scores.since(rested.state, rested.values);
       paint(flat(state, values), isNew || passing);
-      if (passing) {
-        scores.begin(rested.state, rested.values);
-        return;
-      }
+      if (passing) return;
       if (rested) hint.watch(rested.state, state);
       rested = { state, values };
     };
@@ -63,32 +62,3 @@ function flat({ query, key }, { hands, shares, score, curve, seen }) {
   }
   return numbers;
 }
-
-/** What is seen, and what the last move did. */
-function attentionSays(state, values, before) {
-  const { query, key, method } = state;
-  const digits = (number) => show(number, number % 1 ? 1 : 0);
-  const apart = digits(Math.abs(key - query));
-  const score = show(values.score, 2);
-  const was = before && show(before.values.score, 2);
-  const scene =
-    `“${QUERY_WORD}” at {query|${digits(query)}} looks at “${KEY_WORD}” at {key|${digits(key)}}, ` +
-    `${apart} ${key < query ? "before" : "after"}. `;
-  const isSame = before?.state.method === method && before.state.rule === state.rule;
-  if (isSame && isTogether(before.state, state)) {
-    const moved = digits(Math.abs(query - before.state.query));
-    return method === "added"
-      ? `Both moved by ${moved}, still ${apart} apart, and the score went from ${was} to ${score}: added, a place shows in every score.`
-      : `Both moved by ${moved}. ${method === "turned" ? "Sixteen hands turned; the wedges and" : "Nothing turned, and"} the score, ${score}, ${was === score ? "didn’t change" : "changed"}.`;
-  }
-  const beyond = excess(values).filter(Boolean).length;
-  const red = beyond ? `${beyond} of 8 dials show angles that training never did. ` : "";
-  return scene + METHOD_SAYS[method](score, apart) + " " + red;
-}
-
-const METHOD_SAYS = {
-  turned: (score) => `Each word’s hands turn with its place; what both agree on adds up to the score, ${score}.`,
-  added: (score) => `Each hand is half a word, half a place. Score ${score}.`,
-  ALiBi: (score, apart) => `No hand turns. Each step apart costs half a point: 8 − ${apart}/2 = ${score}.`,
-  none: (score) => `No hand turns, so the order doesn’t count: the score is ${score} wherever they stand.`,
-};

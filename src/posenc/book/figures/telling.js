@@ -1,0 +1,67 @@
+// What Turning's sentence says: what the last move did, or else what is seen.
+//
+// Uses attention.js (excess), drawing.js (show), sentence.js (KEY_WORD, QUERY_WORD).
+
+// Marks of `phrase` in controls.js, which give both words their colors.
+const WORDS = { query: `{query|${QUERY_WORD}}`, key: `{key|${KEY_WORD}}` };
+const digits = (number) => show(number, number % 1 ? 1 : 0);
+
+/** What is seen of clocks that turn, by the rule for longer texts. */
+const SEEN_TURNED = {
+  "as trained":
+    `Each word’s place turns eight hands: violet for ${WORDS.query}, orange for ${WORDS.key}. ` +
+    "Hands that agree (green) add to the score, hands that oppose (gray) take away",
+  interpolation: "Interpolation slows all clocks by half: no angle is new, but neighbors look more alike",
+  "NTK-aware": "NTK-aware: the slower a clock, the more it is slowed; the last one by half",
+  YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
+};
+
+/** What is seen in a state, by method. */
+const SEEN = {
+  turned: (score, apart, rule) => `${SEEN_TURNED[rule]}: ${QUERY_WORD} looks at ${KEY_WORD} with ${score}.`,
+  added: (score) =>
+    "Added, each hand is half the word’s, which stays, and half the place’s, which turns: so hands shrink " +
+    `where the two differ. Now ${QUERY_WORD} looks at ${KEY_WORD} with ${score}.`,
+  ALiBi: (score, apart) => `No hand turns. Each step apart costs half a point: 8 − ${apart}/2 = ${score}.`,
+  none: (score) => `No hand turns: the score is ${score} wherever they stand, so the order doesn’t count.`,
+};
+
+/** What is seen once both words have moved alike, by method. */
+const SEEN_TOGETHER = {
+  turned: (score) =>
+    `All sixteen hands turned, but each wedge is as wide as before: the score is the same, ${score}. ` +
+    "So what a model learns about two words at one place holds anywhere in a text.",
+  added: (score, apart, was) =>
+    `They are still ${apart} apart, but the score went from ${was} to ${score}. ` +
+    "Added, the same two words read differently at each place.",
+  ALiBi: (score, apart) => `They are still ${apart} apart, so the score is the same, ${score}.`,
+  none: (score) => `The score is ${score}, as anywhere.`,
+};
+
+/** Whether a change moved both words alike. */
+const isTogether = (from, to) => from.query !== to.query && to.query - from.query === to.key - from.key;
+
+/** The figure's `say`: during a drag, `before` is where it began. */
+function attentionSays(state, values, before) {
+  const { query, key, method, rule } = state;
+  const start = before?.state;
+  const score = show(values.score, 2);
+  const apart = digits(Math.abs(key - query));
+  const isSwitched = !start || ["method", "rule", "base"].some((name) => start[name] !== state[name]);
+  if (!isSwitched && isTogether(start, state)) {
+    const by = digits(Math.abs(query - start.query));
+    return `Both moved by ${by}. ${SEEN_TOGETHER[method](score, apart, show(before.values.score, 2))}`;
+  }
+  const unseen = excess(values).filter(Boolean).length;
+  if (unseen)
+    return (
+      `Now ${apart} apart, ${QUERY_WORD} looks at ${KEY_WORD} with ${score}. But ${unseen} of the 8 clocks ` +
+      "stand at angles that training never showed (red): what the model does there is a guess."
+    );
+  const moved = ["query", "key"].filter((name) => start && state[name] !== start[name]);
+  if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](score, apart, rule);
+  return (
+    `The hands of ${WORDS[moved[0]]} turned with its place, and the wedges changed. ` +
+    `Now ${apart} apart, the two words score ${score} (before: ${show(before.values.score, 2)}).`
+  );
+}
