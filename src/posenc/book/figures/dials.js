@@ -1,7 +1,7 @@
 // Turning's eight dials, one for each pair.
 //
-// Uses drawing.js (line, middle, place, round, sector, shape, show, text, wrapped), widgets.py
-//   (PAIRS).
+// Uses drawing.js (line, middle, place, round, sector, shape, show, text, wrapped,
+//   write), widgets.py (PAIRS).
 
 /**
  * The eight dials: both words' hands, and the wedge between them, filled by its cosine.
@@ -71,7 +71,7 @@ function dials(svg) {
       }
       point(dial.query, centers[pair], from, lengthQ);
       point(dial.key, centers[pair], shown.keyAngles[pair], lengthK);
-      dial.cosine.textContent = show(shown.shares[pair], 2);
+      write(dial.cosine, show(shown.shares[pair], 2));
     });
   return { arrange, paint };
 }

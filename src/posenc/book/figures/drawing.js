@@ -35,8 +35,14 @@ const path = (places, attributes) => {
   return shape("polyline", { points, ...attributes });
 };
 const level = (from, to, y, attributes) => path([[from, y], [to, y]], attributes);
+/** Set attributes; those that stay cost no style or layout in a frame. */
 const place = (node, attributes) => {
-  for (const [name, value] of Object.entries(attributes)) node.setAttribute(name, value);
+  for (const [name, value] of Object.entries(attributes))
+    if (node.getAttribute(name) !== `${value}`) node.setAttribute(name, value);
+};
+/** Set an element's text, unless it stays. */
+const write = (node, words) => {
+  if (node.textContent !== words) node.textContent = words;
 };
 
 const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");

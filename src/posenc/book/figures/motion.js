@@ -47,14 +47,16 @@ function easing(paint) {
  * the pointer; `drop` is called at the end. Places are in the units of the `svg`.
  */
 function draggable(element, svg, take, drop) {
+  let inverse; // from the screen to the svg, read once, since reading it costs a layout
   const place = ({ clientX, clientY }) => {
-    const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(svg.getScreenCTM().inverse());
+    const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(inverse);
     return [x, y];
   };
   let follow;
   element.addEventListener("pointerdown", (event) => {
     if (event.button) return;
     element.setPointerCapture(event.pointerId);
+    inverse = svg.getScreenCTM().inverse();
     follow = take(...place(event));
   });
   element.addEventListener("pointermove", (event) => follow?.(...place(event)));

@@ -34,12 +34,13 @@ function caption() {
   const announce = (words) => {
     if (spoken.value !== words) spoken.value = words;
   };
-  const write = (nodes, passing) => {
-    said.replaceChildren(...nodes);
+  const tell = (nodes, passing) => {
+    const words = nodes.map((node) => node.textContent ?? node).join("");
+    if (said.textContent !== words) said.replaceChildren(...nodes);
     clearTimeout(rest);
     if (!passing) rest = setTimeout(() => announce(said.textContent), 500);
   };
-  return { nodes: [said, spoken], write, announce };
+  return { nodes: [said, spoken], tell, announce };
 }
 
 /** Draw a figure into the shadow root of `host`; report each state at rest to `onchange`. */
@@ -48,7 +49,7 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
   const { compute, build, say } = FIGURES[kind];
   const picture = element("div", { class: "picture" });
   const words = caption();
-  const live = element("div", { class: "live" });
+  const live = element("div", { class: `live ${kind}` });
   const figure = { state: complete(kind, given), update };
   let width = 0;
   let rested; // the state and values before the current change
@@ -69,7 +70,7 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
     const values = compute(state);
     Object.assign(figure, { state, values });
     panel.refresh(state);
-    words.write(phrase(say(state, values, rested), state), passing);
+    words.tell(phrase(say(state, values, rested), state), passing);
     if (width) draw(state, values, width, passing);
     if (!passing) rested = { state, values };
   }

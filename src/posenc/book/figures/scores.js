@@ -1,8 +1,8 @@
 // Turning's chart: the score by distance, and what it is made of.
 //
 // Uses attention.js (DISTANCES, FARTHEST, HEAD), drawing.js (clamp, end, line, middle, place,
-//   round, shape, show, text, written), motion.js (draggable), sentence.js (KEY_WORD, QUERY_WORD),
-//   widgets.py (PAIRS).
+//   round, shape, show, text, write, written), motion.js (draggable), sentence.js (KEY_WORD,
+//   QUERY_WORD), widgets.py (PAIRS).
 
 const SCORE = `score: how much “${QUERY_WORD}” looks at “${KEY_WORD}”`;
 
@@ -90,10 +90,10 @@ function chart(svg, set, current) {
     place(level, { x1: across, x2: bar.left, y1: down, y2: down });
     place(total, { x1: bar.left - 4, x2: bar.left + 2 * bar.half + 4, y1: down, y2: down });
     place(score, { x: bar.left + 2 * bar.half + 8, y: down + 7 });
-    score.textContent = show(value, 2);
+    write(score, show(value, 2));
     place(change, { x: bar.left + 2 * bar.half + 8, y: down + 24 });
     const isSame = Math.abs(value - start) < 0.005;
-    change.textContent = isSame ? "same" : (value > start ? "+" : "") + show(value - start, 2);
+    write(change, isSame ? "same" : (value > start ? "+" : "") + show(value - start, 2));
   };
   /** Leave a ring where the dot was before the last move, and compare with the score there. */
   const since = ({ query, key }, { score: value }) => {

@@ -130,7 +130,7 @@ function sentence(svg, set, current) {
       const [start, finish] = [from > 0 ? `${y + 7}V${y}` : y, to < geometry.width ? `V${y + 7}` : ""];
       return from === to ? "" : `M${round(from)},${start}H${round(to)}${finish}`;
     });
-    bracket.setAttribute("d", spans.join("") || "M0,0");
+    place(bracket, { d: spans.join("") || "M0,0" });
     const [x, top] = geometry.place((low + high) / 2);
     const inside = clamp(24, x, geometry.width - 24);
     cards.both.style.transform = `translate(${round(inside)}px, ${top + lift + 4}px)`;

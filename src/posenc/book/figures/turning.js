@@ -8,7 +8,7 @@ FIGURES.turning = {
   grips: ["query", "key"],
   compute: attention,
   build(picture, set, current) {
-    const svg = shape("svg", { role: "group", class: "turning", "aria-label": "A query and a key" });
+    const svg = shape("svg", { role: "group", "aria-label": "A query and a key" });
     const hint = guide(set, current);
     if (current().method === "turned") picture.append(hint.row);
     picture.append(svg);
@@ -21,8 +21,8 @@ FIGURES.turning = {
     let rested; // the last state and values that weren't passing
     const paint = easing((shown) => {
       const isFar = Math.abs(shown.query[0] - shown.key[0]) >= HEAD.trained || latest.rule !== "as trained";
-      svg.classList.toggle("far", isFar);
-      svg.classList.toggle("still", latest.method === "ALiBi" || latest.method === "none");
+      picture.classList.toggle("far", isFar);
+      picture.classList.toggle("still", latest.method === "ALiBi" || latest.method === "none");
       words.paint(shown.query, shown.key);
       clocks.paint(shown);
       scores.paint(shown);
