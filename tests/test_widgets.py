@@ -40,17 +40,16 @@ def test_wrong_arguments_are_refused_by_name():
         widgets.Switch(variant="b")
 
 
-def test_scripts_say_where_their_names_come_from():
-    scripts = Path(widgets.__file__).with_name("figures").glob("*.js")
-    sources = {script.name: script.read_text(encoding="utf-8") for script in scripts}
-    headers = {script: source.split("\n\n")[0] for script, source in sources.items()}
-    sources["widgets.py"] = widgets.script(*widgets.FIGURES)
-    for script, header in headers.items():
-        uses = header.partition("// Uses ")[2].replace("\n//  ", "")
-        for file, names in re.findall(r"([\w.]+) \(([\w, ]+)\)", uses):
-            for name in names.split(", "):
-                declared = rf"^(const|let|function) {name}\b"
-                assert re.search(declared, sources[file], re.MULTILINE), (script, name)
+def test_modules_import_what_others_export():
+    files = Path(widgets.__file__).with_name("figures").glob("*.js")
+    sources = {file.stem: file.read_text(encoding="utf-8") for file in files}
+    for name, source in sources.items():
+        for imported, module in re.findall(
+            r"^import { (.*) } from \"./(\w+)", source, re.M
+        ):
+            exported = re.findall(r"^export \w+ (\w+)", sources.get(module, ""), re.M)
+            missing = {*imported.split(", ")} - {*exported}
+            assert not missing or module == "constants", name
 
 
 @mpl.rc_context({"backend": "agg"})

@@ -21,10 +21,8 @@ from posenc.book import widgets
 
 
 def script(*kinds: str) -> str:
-    """The module as a classic script, which runs before the first paint: no layout shift."""
-    body = re.sub(r"^export .*\n", "", widgets.script(*kinds), flags=re.MULTILINE)
-    text = (Path(widgets.__file__).parent / "figures" / "text.js").read_text("utf-8")
-    return jsmin(f"(() => {{\n{body}{text}define();\n}})();")
+    """The modules as a classic script, which runs before the first paint: no layout shift."""
+    return jsmin(f"(() => {{\n{widgets.script(*kinds, entry='website')}}})();")
 
 
 def live(kind: str, state: dict[str, Any], image: nodes.image) -> list[nodes.Node]:

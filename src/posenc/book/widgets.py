@@ -12,9 +12,9 @@ To add a figure:
    `_draw`. Its name has one capital, the first letter. The last word of a label is the letter that
    formulas have for it ("width d"): it lights up with its number.
 2. Write ``figures/<name in lowercase>.js``, which sets ``FIGURES.<name in lowercase>``; what it is
-   made of is said in ``drawing.js``. Its ``compute`` returns `values`, key by key; ``hands``, which
+   made of is said in ``figure.js``. Its ``compute`` returns `values`, key by key; ``hands``, which
    only Python has, are compared with the lines of the class ``hand``.
-3. If it needs files that not every figure needs, list them in `_SHARED`.
+3. What only it needs of styles is in ``figures/<name in lowercase>.css``.
 """
 
 from __future__ import annotations
@@ -455,60 +455,61 @@ class Words(_Figure):
 
 # By name; each has a script of that name in ``figures``.
 FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
-# Files of scripts: those of all figures, and others that a figure needs. What runs while a file is
-# read may use names of files before it.
-_FIRST_FILES = "encoding", "drawing", "motion", "controls", "share"
-_SHARED = {
-    "Clocks": ("colors",),
-    "Heatmap": ("colors", "map"),
-    "Stretch": ("scaling",),
-    "Switch": ("colors",),
-    "Turning": (
-        "scaling",
-        "attention",
-        "sentence",
-        "scores",
-        "dials",
-        "telling",
-        "guide",
-    ),
-    "Words": ("colors",),
-}
 
 __all__ = [*FIGURES]
 
+_IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";\n', re.MULTILINE)
 
-def script(*names: str) -> str:
-    """Return the JavaScript module that draws the named figures: limits, colors and files."""
+
+def script(*names: str, entry: str = "jupyter") -> str:
+    """Return one script that draws the named figures.
+
+    It joins their modules of the folder ``figures``, and `entry`, which shows them, each after
+    those that it imports. So names at the top of modules are unique. From ``constants.js``,
+    which isn't there, they import what Python knows.
+    """
     folder = Path(__file__).with_name("figures")
-    shades = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
-    shared: list[str] = []
-    for name in names:
-        for file in _SHARED.get(name, ()):
-            if file not in shared:
-                shared.append(file)
-    styles = ["figures.css"]
-    if "colors" in shared:
-        styles.append("maps.css")
-    style = " ".join((folder / file).read_text(encoding="utf-8") for file in styles)
-    # Without comments, and with one space for any.
-    style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
+    modules: dict[str, str] = {}  # in order, without imports and exports
+    wanted: set[str] = set()  # constants
+
+    def add(name: str) -> None:
+        source = (folder / f"{name}.js").read_text("utf-8")
+        for imported, module in _IMPORT.findall(source):
+            if module == "constants":
+                wanted.update(imported.split(", "))
+            elif module not in modules:
+                add(module)
+        source = _IMPORT.sub("", source)
+        modules[name] = re.sub(r"^export (?!default)", "", source, flags=re.MULTILINE)
+
+    for name in [*(name.lower() for name in names), entry]:
+        add(name)
     constants = {
         "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
         "DARK_MAP": plots.DARK_MAP,
         "LINES": plots.COLORS,
         "PAIRS": plots.PAIRS,
         "UNSEEN": plots.UNSEEN,
-        "MAP": [int(mpl.colors.to_hex(color)[1:], 16) for color in shades],
-        "STYLE": style,
+        "MAP": _shades(),
+        "STYLE": _style([folder / f"{name}.css" for name in reversed(modules)]),
+        "FRAMES": _FILM,
     }
-    if "Learning" in names:
-        constants["FRAMES"] = _FILM
-    kinds = [name.lower() for name in names]
-    files = [*_FIRST_FILES, *shared, *kinds, "page"]
-    parts = [f"const {name} = {json.dumps(x)};" for name, x in constants.items()]
-    parts += [(folder / f"{file}.js").read_text(encoding="utf-8") for file in files]
-    return "\n".join(parts)
+    parts = [
+        f"const {name} = {json.dumps(constants[name])};" for name in sorted(wanted)
+    ]
+    return "\n".join([*parts, *modules.values()])
+
+
+def _shades() -> list[int]:
+    """Return eleven colors of the heatmaps' map, as 0xRRGGBB."""
+    colors = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
+    return [int(mpl.colors.to_hex(color)[1:], 16) for color in colors]
+
+
+def _style(files: list[Path]) -> str:
+    """Return the style sheets that exist, the page's first, in one line."""
+    sheets = [file.read_text("utf-8") for file in files if file.exists()]
+    return re.sub(r"/\*.*?\*/|\s+", " ", "".join(sheets), flags=re.DOTALL)
 
 
 def _fields(kind: type[_Figure]) -> dict[str, dict[str, Any]]:

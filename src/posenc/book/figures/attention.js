@@ -1,12 +1,14 @@
 // The query and the key of Turning: how their hands turn, and the score between them.
-//
-// Uses drawing.js (wrapped), encoding.js (omegas), scaling.js (SCALINGS).
 
-const HEAD = { places: 16, d_model: 16, trained: 8, factor: 2 };
-const FARTHEST = HEAD.places - 1;
+import { wrapped } from "./angles.js";
+import { omegas } from "./encoding.js";
+import { SCALINGS } from "./scaling.js";
+
+export const HEAD = { places: 16, d_model: 16, trained: 8, factor: 2 };
+export const FARTHEST = HEAD.places - 1;
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
 const FINE = 4; // points of the curve per position
-const DISTANCES = Array.from({ length: 2 * FARTHEST * FINE + 1 }, (_, n) => n / FINE - FARTHEST);
+export const DISTANCES = Array.from({ length: 2 * FARTHEST * FINE + 1 }, (_, n) => n / FINE - FARTHEST);
 
 /** How the hands of a word at a position turn, and how long they are, by the method. */
 const HANDS = {
@@ -25,7 +27,7 @@ function remembered(key, compute) {
 }
 
 /** The query, the key, each pair's share of the score, and the score by distance. */
-function attention({ query, key, method, base, rule }) {
+export function attention({ query, key, method, base, rule }) {
   const trained = omegas(HEAD.d_model, base);
   const isTurned = method === "turned";
   const frequencies = isTurned ? SCALINGS[rule](trained, { ...HEAD, base }) : trained;
@@ -56,7 +58,7 @@ function attention({ query, key, method, base, rule }) {
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
 /** How far each pair's angle exceeds those of training. */
-const excess = ({ hands, seen }) =>
+export const excess = ({ hands, seen }) =>
   seen.map((most, pair) =>
     Math.max(0, Math.abs(wrapped(hands.key[pair][0] - hands.query[pair][0])) - most - 1e-9),
   );

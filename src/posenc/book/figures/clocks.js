@@ -1,8 +1,14 @@
 // The clocks of an encoding, which run from position to position.
-//
-// Uses colors.js (shade), drawing.js (FIGURES, drawing, element, hand, middle, pairColor, place,
-//   shape, show, text, written), encoding.js (encode, omega, paper), motion.js (isCalm, turnable),
-//   widgets.py (FIELDS, PAIRS).
+
+import { hand, turnable } from "./angles.js";
+import { shade } from "./colors.js";
+import { FIELDS, PAIRS } from "./constants.js";
+import { element, middle, pairColor, place, shape, show, text, written } from "./drawing.js";
+import { omega } from "./encoding.js";
+import { FIGURES } from "./figure.js";
+import { isCalm } from "./motion.js";
+import { drawing } from "./scene.js";
+import { encode, paper } from "./table.js";
 
 const RUN = { perSecond: 1.6, last: FIELDS.clocks.position.max };
 

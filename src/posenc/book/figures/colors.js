@@ -1,9 +1,10 @@
 // The colors of maps, for values around zero.
-//
-// Uses drawing.js (clamp), widgets.py (MAP).
+
+import { MAP } from "./constants.js";
+import { clamp } from "./drawing.js";
 
 /** The heatmaps' color map: 256 steps, interpolated linearly between eleven colors. */
-const STEPS = Array.from({ length: 256 }, (_, n) => {
+export const STEPS = Array.from({ length: 256 }, (_, n) => {
   const step = (n / 255) * 10;
   const left = Math.min(9, Math.floor(step));
   return [16, 8, 0].map((bits) => {
@@ -16,10 +17,10 @@ const STEPS = Array.from({ length: 256 }, (_, n) => {
 const PIXELS = new Uint32Array(Uint8Array.from(STEPS.flatMap((rgb) => [...rgb, 255])).buffer);
 
 /** The color of a value between -1 and 1. */
-const shade = (x) => `rgb(${STEPS[clamp(0, Math.floor(128 * (x + 1)), 255)]})`;
+export const shade = (x) => `rgb(${STEPS[clamp(0, Math.floor(128 * (x + 1)), 255)]})`;
 
 /** Paint a table of values between -limit and limit, one pixel each. */
-function paint(canvas, table, rows, columns, limit) {
+export function paint(canvas, table, rows, columns, limit) {
   if (canvas.width !== columns) canvas.width = columns;
   if (canvas.height !== rows) canvas.height = rows;
   const image = new ImageData(columns, rows);

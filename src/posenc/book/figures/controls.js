@@ -1,9 +1,11 @@
 // The fields of a figure: their values, their controls, and what they say.
-//
-// Uses drawing.js (FIGURES, element, written), widgets.py (FIELDS).
+
+import { FIELDS } from "./constants.js";
+import { element, written } from "./drawing.js";
+import { FIGURES } from "./figure.js";
 
 /** A value of a field, or undefined if it is invalid. */
-function parse(field, given) {
+export function parse(field, given) {
   if (field.options) return field.options.includes(given) ? given : undefined;
   const value = typeof given === "string" && given.trim() === "" ? NaN : Number(given ?? NaN);
   return value >= field.min && value <= field.max ? value : undefined;
@@ -13,7 +15,7 @@ function parse(field, given) {
 const snapped = ({ min, step }, value) => min + Math.round((value - min) / step) * step;
 
 /** A whole state: defaults for missing or invalid fields; whole steps unless it is `passing`. */
-function complete(kind, given, passing) {
+export function complete(kind, given, passing) {
   const state = {};
   for (const [name, field] of Object.entries(FIELDS[kind])) {
     const value = parse(field, given[name]) ?? field.initial;
@@ -25,7 +27,7 @@ function complete(kind, given, passing) {
 }
 
 /** A sentence as nodes: {name} is the value of that field, {name|words} says it in other words. */
-const phrase = (sentence, state) =>
+export const phrase = (sentence, state) =>
   sentence.split(/\{(\w+)(?:\|(.*?))?\}/).flatMap((part, n, parts) => {
     if (n % 3 === 0) return part;
     if (n % 3 === 2) return [];
@@ -69,7 +71,7 @@ function slider(name, field, set) {
 }
 
 /** The controls of a figure; a phone shows two of them, and the rest after "More". */
-function controls(kind, set) {
+export function controls(kind, set) {
   const { grips = [] } = FIGURES[kind];
   const fields = Object.entries(FIELDS[kind]).filter(([name]) => !grips.includes(name));
   const made = fields.map(([name, field]) => (field.options ? choice : slider)(name, field, set));

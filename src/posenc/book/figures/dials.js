@@ -1,13 +1,14 @@
 // Turning's eight dials, one for each pair.
-//
-// Uses drawing.js (line, middle, place, round, sector, shape, show, text, wrapped,
-//   write), widgets.py (PAIRS).
+
+import { sector, wrapped } from "./angles.js";
+import { PAIRS } from "./constants.js";
+import { line, middle, place, round, shape, show, text, write } from "./drawing.js";
 
 /**
  * The eight dials: both words' hands, and the wedge between them, filled by its cosine.
  * Order: `arrange(width, top, height)` before the first `paint`, which reads its centers and radius.
  */
-function dials(svg) {
+export function dials(svg) {
   const made = PAIRS.map((color) => {
     const parts = {
       rim: shape("circle", { class: "thin faint" }),

@@ -1,7 +1,11 @@
 // How far all positions are from one, as binary digits and as pairs: digits jump, pairs don't.
-//
-// Uses drawing.js (FIGURES, axes, drawing, end, path, place, shape, show, text), encoding.js
-//   (omegas), widgets.py (PAIRS).
+
+import { axes } from "./axes.js";
+import { PAIRS } from "./constants.js";
+import { end, path, place, shape, show, text } from "./drawing.js";
+import { omegas } from "./encoding.js";
+import { FIGURES } from "./figure.js";
+import { drawing } from "./scene.js";
 
 const LINE = Array.from({ length: 64 }, (_, k) => k);
 

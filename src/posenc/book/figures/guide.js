@@ -1,7 +1,10 @@
 // Turning's guide: what to try next, one move after the other.
-//
-// Uses attention.js (FARTHEST), drawing.js (element), motion.js (glide), sentence.js (KEY_WORD),
-//   telling.js (isTogether).
+
+import { FARTHEST } from "./attention.js";
+import { element } from "./drawing.js";
+import { glide } from "./motion.js";
+import { KEY_WORD } from "./sentence.js";
+import { isTogether } from "./telling.js";
 
 /** Both words moved by up to seven places, to the side where there is more room. */
 function movedBoth({ query, key }) {
@@ -34,7 +37,7 @@ const LESSON = "Turned, a score knows how far apart two words are, not where.";
  * A line with the next thing to try, and a button that shows it.
  * `watch(from, to)` gets the states before and after each change at rest; `stop()` ends a showing.
  */
-function guide(set, current) {
+export function guide(set, current) {
   const words = element("span");
   const button = element("button", { type: "button" });
   const row = element("p", { class: "moves" }, words, button);

@@ -1,6 +1,9 @@
 // The table of an encoding, with one cell explained.
-//
-// Uses drawing.js (FIGURES, show), encoding.js (encode), map.js (map).
+
+import { show } from "./drawing.js";
+import { FIGURES } from "./figure.js";
+import { map } from "./map.js";
+import { encode } from "./table.js";
 
 FIGURES.heatmap = {
   /** The cell stays inside the table. */

@@ -1,7 +1,11 @@
 // The dot product of two encodings by their offset.
-//
-// Uses drawing.js (FIGURES, axes, drawing, level, middle, path, place, shape, show, text),
-//   encoding.js (omegas), widgets.py (LINES).
+
+import { axes } from "./axes.js";
+import { LINES } from "./constants.js";
+import { level, middle, path, place, shape, show, text } from "./drawing.js";
+import { omegas } from "./encoding.js";
+import { FIGURES } from "./figure.js";
+import { drawing } from "./scene.js";
 
 const OFFSETS = Array.from({ length: 128 }, (_, offset) => offset);
 

@@ -1,7 +1,12 @@
 // A head that learns to look three words back: a film of its training, recorded every three steps.
-//
-// Uses drawing.js (FIGURES, drawing, element, hand, middle, pairColor, round, shape, show, text),
-//   encoding.js (omega), motion.js (glide), widgets.py (FIELDS, FRAMES).
+
+import { hand } from "./angles.js";
+import { FIELDS, FRAMES } from "./constants.js";
+import { element, middle, pairColor, round, shape, show, text } from "./drawing.js";
+import { omega } from "./encoding.js";
+import { FIGURES } from "./figure.js";
+import { glide } from "./motion.js";
+import { drawing } from "./scene.js";
 
 const BACK = 3;
 const STEPS_APART = 3;

@@ -1,12 +1,13 @@
 // A table of values as a heatmap, in which a reader picks a cell.
-//
-// Uses colors.js (STEPS, paint), drawing.js (clamp, element, show).
+
+import { STEPS, paint } from "./colors.js";
+import { clamp, element, show } from "./drawing.js";
 
 /**
  * Add a heatmap with a marked cell: the names of its axes, the key of the values that it shows, and
  * `pick(row, column)`, called with a picked cell. Return a function that paints it and moves the mark.
  */
-function map(picture, { label, down, across, values, pick }) {
+export function map(picture, { label, down, across, values, pick }) {
   const canvas = element("canvas", { role: "img", "aria-label": label, "data-values": values });
   const cell = element("div", { class: "cell" });
   const [bottom, right, low, high] = ["", "", "", ""].map(() => element("span"));

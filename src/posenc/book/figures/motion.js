@@ -1,12 +1,10 @@
 // What moves: eased changes, and grips that follow a pointer or the arrow keys.
-//
-// Uses drawing.js (wrapped).
 
-const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+export const isCalm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 const eased = (share) => share * share * (3 - 2 * share);
 
 /** Call `frame` with shares that rise from 0 to 1, eased; once with 1 for readers who want calm. */
-function glide(milliseconds, frame, done = () => {}) {
+export function glide(milliseconds, frame, done = () => {}) {
   const start = performance.now();
   let request;
   const step = () => {
@@ -30,7 +28,7 @@ function between(from, to, share) {
 }
 
 /** A painter that eases what it shows toward new numbers, or shows them at once. */
-function easing(paint) {
+export function easing(paint) {
   let shown;
   let stop = () => {};
   return (numbers, atOnce) => {
@@ -46,7 +44,7 @@ function easing(paint) {
  * Let a pointer drag an element. `take` gets the place where it is taken, and returns what follows
  * the pointer; `drop` is called at the end. Places are in the units of the `svg`.
  */
-function draggable(element, svg, take, drop) {
+export function draggable(element, svg, take, drop) {
   let inverse; // from the screen to the svg, read once, since reading it costs a layout
   const place = ({ clientX, clientY }) => {
     const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(inverse);
@@ -66,26 +64,10 @@ function draggable(element, svg, take, drop) {
   });
 }
 
-/** Let a pointer turn a hand about a center; what `take` returns gets the angle, whole turns included. */
-function turnable(center, take) {
-  return (x, y) => {
-    const [cx, cy] = center();
-    const angleOf = (right, down) => Math.atan2(cy - down, right - cx);
-    const turn = take();
-    let [last, total] = [angleOf(x, y), 0];
-    return (nextX, nextY) => {
-      const angle = angleOf(nextX, nextY);
-      total += wrapped(angle - last);
-      last = angle;
-      turn(total);
-    };
-  };
-}
-
 const KEY_STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -4, PageUp: 4 };
 
 /** Let the arrow keys move an element by whole steps. */
-function steppable(element, step) {
+export function steppable(element, step) {
   element.addEventListener("keydown", (event) => {
     const by = KEY_STEPS[event.key] ?? { Home: -Infinity, End: Infinity }[event.key];
     if (by === undefined) return;

@@ -1,7 +1,10 @@
-// A figure on a page: its parts, its state, and how the website and Jupyter show it.
-//
-// Uses controls.js (complete, controls, parse, phrase), drawing.js (FIGURES, clamp, element),
-//   share.js (linked, share), widgets.py (DARK_MAP, FIELDS, LINES, STYLE, UNSEEN).
+// A figure on a page: its picture, its sentence, its controls, and its state.
+
+import { DARK_MAP, FIELDS, LINES, STYLE, UNSEEN } from "./constants.js";
+import { complete, controls, phrase } from "./controls.js";
+import { clamp, element } from "./drawing.js";
+import { FIGURES } from "./figure.js";
+import { linked, share } from "./share.js";
 
 /** Letters in formulas of a section, but not of those within it; and their look when lit. */
 const LETTERS = ":scope > :not(section) .katex :is(i, mi, .mathnormal)";
@@ -44,7 +47,7 @@ function caption() {
 }
 
 /** Draw a figure into the shadow root of `host`; report each state at rest to `onchange`. */
-function mount(host, kind, given, onchange = () => {}, id = "") {
+export function mount(host, kind, given, onchange = () => {}, id = "") {
   const fields = FIELDS[kind];
   const { compute, build, say } = FIGURES[kind];
   const picture = element("div", { class: "picture" });
@@ -96,42 +99,3 @@ function mount(host, kind, given, onchange = () => {}, id = "") {
 
 /** The book's colors, as custom properties of a figure. */
 const TINTS = `--query: ${LINES[0]}; --key: ${LINES[1]}; --unseen: ${UNSEEN}; --map: ${DARK_MAP};`;
-
-/** On the website: <posenc-figure kind="heatmap" d-model="64">, with a fallback picture inside. */
-function define() {
-  class PosencFigure extends HTMLElement {
-    connectedCallback() {
-      const kind = this.getAttribute("kind");
-      if (this.figure || !Object.hasOwn(FIGURES, kind)) return;
-      const id = this.closest("[id]")?.id ?? "";
-      const given = linked(id);
-      for (const [name, field] of Object.entries(FIELDS[kind])) {
-        if (parse(field, given[name]) === undefined)
-          given[name] = this.getAttribute(name.replace("_", "-"));
-      }
-      this.figure = mount(this, kind, given, undefined, id);
-    }
-  }
-  if (!customElements.get("posenc-figure")) customElements.define("posenc-figure", PosencFigure);
-}
-
-/** In Jupyter: anywidget calls this with the model shared with Python. */
-function render({ model, el }) {
-  const kind = model.get("_kind");
-  const names = Object.keys(FIELDS[kind]);
-  const read = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
-  const host = element("div", { "data-lm-suppress-shortcuts": "true" }); // keep arrow keys for the sliders
-  el.append(host);
-  const figure = mount(host, kind, read(), (state) => {
-    model.set(state);
-    model.save_changes();
-  });
-  const follow = () => {
-    const state = read();
-    if (names.some((name) => state[name] !== figure.state[name])) figure.update(state);
-  };
-  model.on(names.map((name) => `change:${name}`).join(" "), follow);
-  return () => model.off(null, follow);
-}
-
-export default { render };

@@ -1,7 +1,10 @@
 // One clock before and after a shift, from position 0 and from another position.
-//
-// Uses drawing.js (FIGURES, drawing, hand, middle, pairColor, path, place, round, sector, shape,
-//   show, text, written), encoding.js (omega), motion.js (turnable).
+
+import { hand, sector, turnable } from "./angles.js";
+import { middle, pairColor, path, place, round, shape, show, text, written } from "./drawing.js";
+import { omega } from "./encoding.js";
+import { FIGURES } from "./figure.js";
+import { drawing } from "./scene.js";
 
 const point = (angle) => [Math.cos(angle), Math.sin(angle)];
 

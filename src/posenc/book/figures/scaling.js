@@ -1,6 +1,7 @@
 // Longer texts: rules that map trained frequencies to scaled ones, as `rotary_frequencies` in Python.
-//
-// Uses drawing.js (clamp), encoding.js (omegas).
+
+import { clamp } from "./drawing.js";
+import { omegas } from "./encoding.js";
 
 /** A frequency, with a share of it, clamped to 0…1, divided by the factor. */
 function slowed(frequency, factor, share) {
@@ -9,7 +10,7 @@ function slowed(frequency, factor, share) {
 }
 
 /** Each maps the frequencies in training, given the width, base, trained length and factor. */
-const SCALINGS = {
+export const SCALINGS = {
   "as trained": (plain) => plain,
   interpolation: (plain, { factor }) => plain.map((frequency) => frequency / factor),
   "NTK-aware": (plain, { d_model, base, factor }) =>

@@ -1,8 +1,10 @@
 // Turning's chart: the score by distance, and what it is made of.
-//
-// Uses attention.js (DISTANCES, FARTHEST, HEAD), drawing.js (clamp, end, line, middle, place,
-//   round, shape, show, text, write, written), motion.js (draggable), sentence.js (KEY_WORD,
-//   QUERY_WORD), widgets.py (PAIRS).
+
+import { DISTANCES, FARTHEST, HEAD } from "./attention.js";
+import { PAIRS } from "./constants.js";
+import { clamp, end, line, middle, place, round, shape, show, text, write, written } from "./drawing.js";
+import { draggable } from "./motion.js";
+import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
 const SCORE = `score: how much “${QUERY_WORD}” looks at “${KEY_WORD}”`;
 
@@ -11,7 +13,7 @@ const SCORE = `score: how much “${QUERY_WORD}” looks at “${KEY_WORD}”`;
  * Order: `arrange(width, top, height)` makes the scales, which `paint`, `since` and a drag of the
  * dot read; `since(state, values)` marks where a move started.
  */
-function chart(svg, set, current) {
+export function chart(svg, set, current) {
   const frame = shape("g", { "aria-hidden": "true" });
   const curve = shape("polyline", { class: "curve" });
   const level = line({ class: "thin faint", "stroke-dasharray": "2 4" });

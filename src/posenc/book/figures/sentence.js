@@ -1,14 +1,15 @@
 // Turning's sentence on a ruler, with the two words that can be moved.
-//
-// Uses attention.js (DISTANCES, FARTHEST, HEAD), drawing.js (clamp, level, middle, place, round, shape,
-//   text), motion.js (draggable, steppable).
+
+import { DISTANCES, FARTHEST, HEAD } from "./attention.js";
+import { clamp, level, middle, place, round, shape, text } from "./drawing.js";
+import { draggable, steppable } from "./motion.js";
 
 const SENTENCE = ["the", "dog", "saw", "a", "cat", "and", "ran", "home"];
-const KEY_WORD = "dog";
-const QUERY_WORD = "ran";
+export const KEY_WORD = "dog";
+export const QUERY_WORD = "ran";
 
 /** The ruler's geometry: one row of places, or two on a phone. */
-function ruler(width) {
+export function ruler(width) {
   const columns = width < 560 ? HEAD.places / 2 : HEAD.places;
   const slot = width / columns;
   const height = width < 560 ? 76 : 92;
@@ -46,7 +47,7 @@ function ruler(width) {
  * Order: `arrange(width)` before the first `paint`, and a pointer only after it: both read the
  * ruler's geometry, which `arrange` makes.
  */
-function sentence(svg, set, current) {
+export function sentence(svg, set, current) {
   const ticks = shape("g", { class: "ticks", "aria-hidden": "true" });
   const bracket = shape("path", { class: "bracket" });
   const others = SENTENCE.filter((word) => word !== KEY_WORD && word !== QUERY_WORD).map((word) =>

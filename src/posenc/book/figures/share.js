@@ -1,9 +1,9 @@
 // A figure's view, to take along: as a link, a reference, or a frame for another page.
-//
-// Uses drawing.js (element).
+
+import { element } from "./drawing.js";
 
 /** The state that the page's URL gives the figure `id`; on an embed page, `id` is empty. */
-function linked(id) {
+export function linked(id) {
   const query = new URLSearchParams(location.search);
   return query.get("figure") === id ? Object.fromEntries(query) : {};
 }
@@ -29,7 +29,7 @@ function copies(host, kind, id, figure) {
 }
 
 /** A menu that copies one of them. */
-function share(host, kind, id, figure, say) {
+export function share(host, kind, id, figure, say) {
   const menu = element("details", {}, element("summary", {}, "Share"));
   for (const [words, write] of Object.entries(copies(host, kind, id, figure))) {
     const copy = element("button", { type: "button" }, `Copy ${words}`);

@@ -1,7 +1,10 @@
 // The wavelengths of a rotary encoding, as trained and stretched for longer texts.
-//
-// Uses drawing.js (FIGURES, drawing, end, level, middle, path, place, show, text, written),
-//   encoding.js (omegas), scaling.js (SCALINGS).
+
+import { end, level, middle, path, place, show, text, written } from "./drawing.js";
+import { omegas } from "./encoding.js";
+import { FIGURES } from "./figure.js";
+import { SCALINGS } from "./scaling.js";
+import { drawing } from "./scene.js";
 
 FIGURES.stretch = {
   /** Wavelengths, and how many pairs never finished a turn, and how many meet new angles. */

@@ -1,6 +1,9 @@
 // The paper's table, a variant of it, and their difference.
-//
-// Uses colors.js (paint), drawing.js (FIGURES, element, show), encoding.js (encode, paper).
+
+import { paint } from "./colors.js";
+import { element, show } from "./drawing.js";
+import { FIGURES } from "./figure.js";
+import { encode, paper } from "./table.js";
 
 /** Variants of the paper's table, by convention or by mistake, under their names in Python. */
 const VARIANTS = {

@@ -1,6 +1,8 @@
 // What Turning's sentence says: what the last move did, or else what is seen.
-//
-// Uses attention.js (excess), drawing.js (show), sentence.js (KEY_WORD, QUERY_WORD).
+
+import { excess } from "./attention.js";
+import { show } from "./drawing.js";
+import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
 // Marks of `phrase` in controls.js, which give both words their colors.
 const WORDS = { query: `{query|${QUERY_WORD}}`, key: `{key|${KEY_WORD}}` };
@@ -39,10 +41,10 @@ const SEEN_TOGETHER = {
 };
 
 /** Whether a change moved both words alike. */
-const isTogether = (from, to) => from.query !== to.query && to.query - from.query === to.key - from.key;
+export const isTogether = (from, to) => from.query !== to.query && to.query - from.query === to.key - from.key;
 
 /** The figure's `say`: during a drag, `before` is where it began. */
-function attentionSays(state, values, before) {
+export function attentionSays(state, values, before) {
   const { query, key, method, rule } = state;
   const start = before?.state;
   const score = show(values.score, 2);

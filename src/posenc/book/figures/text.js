@@ -1,9 +1,7 @@
-// The text moves a figure: <a href="#fig-scores" data-set="key=4&method=added">marked words</a>.
-//
-// On the website alone: live_figures.py appends this file to the figures' script, in their scope,
-// and defines the element, so that `figure` is there when the document is read (page.js).
-//
-// Uses drawing.js (element).
+// The text moves a figure: <a href="#fig-scores" data-set="key=4&method=added">marked words</a> set it,
+// by a click, and by scrolling until the reader plays.
+
+import { element } from "./drawing.js";
 
 const marked = (hash = "") => document.querySelectorAll(`a[href^="#"][href$="${hash}"][data-set]`);
 const figureOf = (link) => document.querySelector(`${link.hash} posenc-figure`);
@@ -24,7 +22,7 @@ function obey(link) {
  * Keep a figure in view beside the marked words that follow it in its section: they and what is
  * between them go into a stage with it, at whose top it sticks.
  */
-function setStage(host) {
+export function setStage(host) {
   const section = host.closest("section");
   const links = [...marked(`#${section?.id}`), ...marked(`#${host.closest("[id]")?.id}`)];
   const partOf = (node) => [...section.children].find((part) => part.contains(node));
@@ -72,4 +70,3 @@ document.addEventListener("click", (event) => {
   obey(link);
   if (isSeen(host)) event.preventDefault(); // else go where it is
 });
-addEventListener("DOMContentLoaded", () => document.querySelectorAll("posenc-figure").forEach(setStage));

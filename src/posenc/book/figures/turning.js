@@ -1,8 +1,14 @@
 // Everything turns, nothing changes: a query and a key in a sentence, and the score between them.
-//
-// Uses attention.js (HEAD, attention), dials.js (dials), drawing.js (FIGURES, shape), guide.js
-//   (guide), motion.js (easing), scores.js (chart), sentence.js (ruler, sentence), telling.js
-//   (attentionSays).
+
+import { HEAD, attention } from "./attention.js";
+import { dials } from "./dials.js";
+import { shape } from "./drawing.js";
+import { FIGURES } from "./figure.js";
+import { guide } from "./guide.js";
+import { easing } from "./motion.js";
+import { chart } from "./scores.js";
+import { ruler, sentence } from "./sentence.js";
+import { attentionSays } from "./telling.js";
 
 FIGURES.turning = {
   grips: ["query", "key"],

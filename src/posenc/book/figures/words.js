@@ -1,7 +1,11 @@
 // Three words of width 4, and attention whose queries, keys and values are the words themselves.
-//
-// Uses colors.js (shade), drawing.js (FIGURES, clamp, drawing, line, middle, place, round, shape,
-//   show, text), encoding.js (encode), motion.js (draggable, easing, steppable).
+
+import { shade } from "./colors.js";
+import { clamp, line, middle, place, round, shape, show, text } from "./drawing.js";
+import { FIGURES } from "./figure.js";
+import { draggable, easing, steppable } from "./motion.js";
+import { drawing } from "./scene.js";
+import { encode } from "./table.js";
 
 const EMBEDDED = { dog: [2, 0, 0, 1], bites: [0, 1, 1, 0], man: [1, 1, 0, 0] };
 const FIRST = Object.keys(EMBEDDED);

@@ -1,0 +1,13 @@
+// The figures, each set by the module of its name.
+
+/**
+ * A figure has
+ * - `compute(state)`: its values, under the names that Python's `values` has for them;
+ * - `build(picture, set, current, isLinked)`: create the picture once, and return
+ *   `draw(state, values, width, passing)`, which shows values in it; `set(change, passing)` changes
+ *   fields, `current()` is the state, and a linked figure shows what a reader saw, and stays there;
+ * - `say(state, values, before)`: a sentence for `phrase`, `before` being the last state at rest;
+ * - `limits(state)`, if fields limit each other;
+ * - `grips`: names of fields that are moved in the picture, so that they need no slider.
+ */
+export const FIGURES = {};

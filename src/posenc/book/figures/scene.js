@@ -1,0 +1,27 @@
+// A picture that is drawn anew for each state, with grips on top that stay.
+
+import { place, shape } from "./drawing.js";
+import { draggable } from "./motion.js";
+
+/**
+ * Add an SVG as wide as its container, `height` pixels high until it is drawn. `draw` replaces
+ * what it shows, and sets its size; grips on top stay.
+ */
+export function drawing(picture, label, height) {
+  const svg = shape("svg", { role: "img", "aria-label": label, height });
+  const scene = shape("g");
+  svg.append(scene);
+  picture.append(svg);
+  const draw = (width, height, ...children) => {
+    place(svg, { height, viewBox: `0 0 ${width} ${height}` });
+    scene.replaceChildren(...children.flat(2));
+  };
+  /** A grip, which `take` lets a pointer drag, as in `draggable`; placed by its cx and cy. */
+  const grip = (field, take, drop) => {
+    const circle = shape("circle", { r: 8, class: "grip", "data-field": field });
+    svg.append(circle);
+    draggable(circle, svg, take, drop);
+    return circle;
+  };
+  return { svg, height, draw, grip };
+}

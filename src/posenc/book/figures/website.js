@@ -1,0 +1,23 @@
+// Figures on the website: <posenc-figure kind="heatmap" d-model="64">, with a fallback picture inside.
+
+import { FIELDS } from "./constants.js";
+import { parse } from "./controls.js";
+import { mount } from "./page.js";
+import { linked } from "./share.js";
+import { setStage } from "./text.js";
+
+class PosencFigure extends HTMLElement {
+  connectedCallback() {
+    const kind = this.getAttribute("kind");
+    if (this.figure || !Object.hasOwn(FIELDS, kind)) return;
+    const id = this.closest("[id]")?.id ?? "";
+    // A link's state, and for what it doesn't say, or wrongly, the page's.
+    const given = linked(id);
+    for (const [name, field] of Object.entries(FIELDS[kind])) {
+      if (parse(field, given[name]) === undefined) given[name] = this.getAttribute(name.replace("_", "-"));
+    }
+    this.figure = mount(this, kind, given, undefined, id);
+  }
+}
+if (!customElements.get("posenc-figure")) customElements.define("posenc-figure", PosencFigure);
+addEventListener("DOMContentLoaded", () => document.querySelectorAll("posenc-figure").forEach(setStage));
