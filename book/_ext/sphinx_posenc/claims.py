@@ -15,7 +15,6 @@ import yaml
 from docutils import nodes
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.environment import BuildEnvironment
 from sphinx.errors import ExtensionError
 
 from .folds import Fold
@@ -23,13 +22,28 @@ from .myst_markup import read_notebook
 
 CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
 DIRECTIVE = re.compile(r"^```\{ledger\}\n(?::document: (\w+)\n)?```$", re.MULTILINE)
-ALL = "| Verdict | Claim | Document | Asserted in |\n|---|---|---|---|\n"
-MISTAKES = "| The document says | Right is | Shown in |\n|---|---|---|\n"
 FINDER = "<p><label>Find a {}: <input type='search' class='finds'></label> <output></output></p>"
-COUNT = (
-    "Of {} claims, {} hold, {} hold within limits, and {} fail. Type a document, a verdict or "
-    "other words, such as “S3 fails”, to see their rows alone."
-)
+ALL = """\
+Of {} claims, {} hold, {} hold within limits, and {} fail. Type a document, a verdict or other
+words, such as “S3 fails”, to see their rows alone.
+
+{}
+
+:::{{table}}
+:class: ledger
+
+| Verdict | Claim | Document | Asserted in |
+|---|---|---|---|
+{}
+:::"""
+MISTAKES = """\
+:::{{table}}
+:class: ledger mistakes
+
+| The document says | Right is | Shown in |
+|---|---|---|
+{}
+:::"""
 
 parse = cache(yaml.safe_load)
 
@@ -66,71 +80,74 @@ def link_to_cell(claim: str, root: Path) -> str:
     return f"[chapter {number}](../notebooks/{chapter}.ipynb#claim-{claim})"
 
 
-def table(document: str | None, root: Path) -> str:
-    """A table in Markdown: of all claims, or of one document's mistakes."""
+def as_row(*cells: str) -> str:
+    """A row of a table in Markdown."""
+    escaped = (cell.replace("|", r"\|") for cell in cells)
+    return f"| {' | '.join(escaped)} |"
+
+
+def all_claims(root: Path) -> str:
+    """A table of all claims, with a field to search it."""
+    rows = ledger(root)
     lines = []
-    for row in ledger(root):
-        link = link_to_cell(row["id"], root)
-        if document is None:
-            cells = [row["verdict"], row["claim"], row["id"][:2], link]
-        elif row["id"].startswith(document) and row["verdict"] != "holds":
-            cells = [row["claim"], row["truth"], link]
-        else:
-            continue
-        escaped = (cell.replace("|", r"\|") for cell in cells)
-        lines.append(f"| {' | '.join(escaped)} |")
-    return (MISTAKES if document else ALL) + "\n".join(lines)
+    for row in rows:
+        verdict = f'<a id="row-{row["id"]}"></a>{row["verdict"]}'
+        document = row["id"].partition("-")[0]
+        lines.append(
+            as_row(verdict, row["claim"], document, link_to_cell(row["id"], root))
+        )
+    verdicts = Counter(row["verdict"] for row in rows)
+    counts = (verdicts[name] for name in ("holds", "within limits", "fails"))
+    return ALL.format(len(rows), *counts, FINDER.format("claim"), "\n".join(lines))
+
+
+def mistakes(document: str, root: Path) -> str:
+    """A table of one document's claims that don't hold."""
+    lines = [
+        as_row(row["claim"], row["truth"], link_to_cell(row["id"], root))
+        for row in ledger(root)
+        if row["id"].startswith(document) and row["verdict"] != "holds"
+    ]
+    return MISTAKES.format("\n".join(lines))
 
 
 def write_tables(app: Sphinx, docname: str, source: list[str]) -> None:
     """Replace each ``{ledger}`` in a page's source by its table."""
     root = Path(app.srcdir)
-    source[0] = DIRECTIVE.sub(lambda match: table(match[1], root), source[0])
+    source[0] = DIRECTIVE.sub(
+        lambda asked: mistakes(asked[1], root) if asked[1] else all_claims(root),
+        source[0],
+    )
 
 
-def place(env: BuildEnvironment, node: nodes.Element, name: str) -> None:
-    """Make a node a link target of that name."""
-    # Sphinx finds it by the label, the page by the id, which keeps its capitals.
-    node["ids"].append(name)
-    env.get_domain("std").anonlabels[name.lower()] = env.docname, name
-
-
-def finish_tables(app: Sphinx, doctree: nodes.document) -> None:
-    """Add a search field to the ledger, link targets to its rows, and CSS classes."""
-    # Markdown's tables have no names: the pages are known, and the ledger is the last one of its.
-    tables = [*doctree.findall(nodes.table)]
-    if app.env.docname == "book/errata":
-        for mistakes in tables:
-            mistakes["classes"] = ["ledger", "mistakes"]
-    if app.env.docname != "book/claims":
-        return
-    rows = ledger(Path(app.srcdir))
-    shown = tables[-1]
-    shown["classes"] = ["ledger"]
-    # The first line is the head. Each row can be linked to, and is colored by its verdict.
-    for row, line in zip(rows, [*shown.findall(nodes.row)][1:], strict=True):
-        line["classes"].append(f"verdict-{row['verdict'].replace(' ', '-')}")
-        place(app.env, line, f"row-{row['id']}")
-    verdicts = Counter(row["verdict"] for row in rows)
-    counts = (verdicts[name] for name in ("holds", "within limits", "fails"))
-    above = nodes.paragraph("", COUNT.format(len(rows), *counts))
-    finder = nodes.raw("", FINDER.format("claim"), format="html")
-    index = shown.parent.index(shown)
-    shown.parent.insert(index, [above, finder])
+def color_rows(app: Sphinx, doctree: nodes.document) -> None:
+    """Give each row of the ledger a class for its verdict."""
+    for table in doctree.findall(nodes.table):
+        if "ledger" in table["classes"] and "mistakes" not in table["classes"]:
+            _, *rows = table.findall(nodes.row)
+            for row in rows:
+                row["classes"].append(f"verdict-{nodes.make_id(row[0].astext())}")
 
 
 def tie(app: Sphinx, doctree: nodes.document) -> None:
     """Link ids in boxes to their rows of the ledger, which lead to the cell that asserts them."""
+    labels = app.env.get_domain("std").anonlabels
     # myst-nb passes on the metadata of each cell.
     for cell in doctree.findall(nodes.container):
         for claim in cell.get("cell_metadata", {}).get("claims", {}):
-            place(app.env, cell, f"claim-{claim}")
+            # Sphinx finds it by the label, the page by the id, which keeps its capitals.
+            cell["ids"].append(f"claim-{claim}")
+            labels[f"claim-{claim}".lower()] = app.env.docname, f"claim-{claim}"
     for box in doctree.findall(Fold):
         for code in [*box.findall(nodes.literal)]:
-            claim = code.astext()
-            if CLAIM.fullmatch(claim):
-                text = nodes.inline("", "", code.deepcopy())
-                row = {"reftype": "ref", "reftarget": f"row-{claim}".lower()}
-                row |= {"refdomain": "std", "refdoc": app.env.docname}
-                link = addnodes.pending_xref("", text, refexplicit=True, **row)
+            if CLAIM.fullmatch(claim := code.astext()):
+                link = addnodes.pending_xref(
+                    "",
+                    nodes.inline("", "", code.deepcopy()),
+                    refdomain="std",
+                    reftype="ref",
+                    reftarget=f"row-{claim}".lower(),
+                    refdoc=app.env.docname,
+                    refexplicit=True,
+                )
                 code.replace_self(nodes.inline("", "", link, classes=["claim"]))
