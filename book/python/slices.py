@@ -30,7 +30,10 @@ def one_by_one(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def absent_names(node: ast.AST, modules: tuple[str, ...] = ABSENT) -> dict[str, str]:
+def absent_names(
+    node: ast.AST,
+    modules: tuple[str, ...] = ABSENT,
+) -> dict[str, str]:
     """The names that an import binds to these modules or their parts, and what each refers to."""
     names = {}
     if isinstance(node, ast.Import):
@@ -146,7 +149,10 @@ def needed(sources: list[str], source: str) -> list[int]:
             return chosen[::-1]
 
 
-def needing_torch(sources: list[str], tagged: Container[int] = ()) -> Iterator[bool]:
+def needing_torch(
+    sources: list[str],
+    tagged: Container[int] = (),
+) -> Iterator[bool]:
     """Whether each cell of a chapter needs torch, directly or through another cell.
 
     A cell that merely imports torch along with other modules doesn't: ``kernel.py`` drops that

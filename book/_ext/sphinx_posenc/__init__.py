@@ -40,12 +40,16 @@ def setup(app: Sphinx) -> dict[str, Any]:
         theme,
     )
 
-    def change_body(
-        app: Sphinx, page: str, template: str, context: Any, doctree: Any
+    def finish_page(
+        app: Sphinx, page: str, template: str, context: dict[str, Any], doctree: Any
     ) -> None:
-        """Post-process a page's body, and leave out all scripts but the book's."""
+        """Complete what a page's template gets: no script but the book's, for example."""
+        body = context["body"] = theme.boxed(context.get("body") or "")
         context["script_files"].clear()
-        context["body"] = theme.boxed(context.get("body") or "")
+        browser_files.name_folder(page, context)
+        live_figures.script_for(app, body)
+        if page == "book/config":
+            config_page.fill(app, context)
 
     def search_by_itself(app: Sphinx) -> None:
         """Sphinx's own search isn't written."""
@@ -85,7 +89,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
             BEFORE,
             live_figures.replace_outputs,
         ),  # before Sphinx collects images
-        ("doctree-read", AFTER, claims.finish_tables),
+        ("doctree-read", AFTER, claims.color_rows),
         ("doctree-read", AFTER, claims.tie),
         ("doctree-read", AFTER, metadata.summarize),
         ("doctree-read", AFTER, opening.tell),
@@ -95,11 +99,9 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, folds.fold),
         ("doctree-resolved", AFTER, cards.deal),
         ("html-collect-pages", BEFORE, live_figures.embeds),
-        ("html-page-context", AFTER, change_body),
-        ("html-page-context", AFTER, live_figures.add_script),
-        ("html-page-context", AFTER, config_page.add_script),
+        # The theme renders parts of the page between these two.
         ("html-page-context", BEFORE, metadata.describe),
-        ("html-page-context", AFTER, browser_files.name_folder),
+        ("html-page-context", AFTER, finish_page),
         ("build-finished", AFTER, finish),
     ]:
         app.connect(event, handler, priority)

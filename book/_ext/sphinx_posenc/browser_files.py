@@ -15,17 +15,13 @@ from pathlib import Path
 from typing import Any
 
 from rjsmin import jsmin
-from sphinx.application import Sphinx
 
 from posenc.book import widgets
 
-HERE = Path(__file__).parent
-ROOT = HERE.parents[2]
+ROOT = Path(__file__).parents[3]
 OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
-OFFLINE = (
-    "offline.js"  # at the root, since a service worker controls only pages below it
-)
+OFFLINE = "offline.js"  # at the root: a service worker controls only pages below it
 OWN_PAGES = ("book/config", "book/try")
 NO_TIME = (1980, 1, 1, 0, 0, 0)
 
@@ -33,30 +29,31 @@ NO_TIME = (1980, 1, 1, 0, 0, 0)
 @cache
 def own_files() -> dict[str, bytes]:
     """The files that the book adds to Pyodide: scripts, a stylesheet, and `package`."""
-    scripts = {
-        p.name: jsmin(p.read_text("utf-8")).encode() for p in sorted(OWN.glob("*.js"))
-    }
-    figures = jsmin(widgets.script(*widgets.FIGURES)).encode()
-    others = {"page.css": (OWN / "page.css").read_bytes(), "figures.js": figures}
-    return {**scripts, **others, "posenc.zip": package()}
+    scripts = {path.name: path.read_text("utf-8") for path in sorted(OWN.glob("*.js"))}
+    scripts["figures.js"] = widgets.script(*widgets.FIGURES)
+    files = {name: jsmin(script).encode() for name, script in scripts.items()}
+    style = (OWN / "page.css").read_bytes()
+    return {**files, "page.css": style, "posenc.zip": package()}
 
 
+@cache
 def package() -> bytes:
     """A reproducible zip of posenc, the chapters' data and the kernel."""
-    packed = {
-        p: p.relative_to(ROOT / "src") for p in (ROOT / "src" / "posenc").rglob("*.*")
-    }
-    packed |= {p: p.relative_to(ROOT) for p in (ROOT / "notebooks" / "data").iterdir()}
-    packed |= {p: Path(p.name) for p in OWN.glob("*.py")}
+    sources = ROOT / "src"
+    packed = dict.fromkeys((sources / "posenc").rglob("*.*"), sources)
+    packed |= dict.fromkeys((ROOT / "notebooks" / "data").iterdir(), ROOT)
+    packed |= dict.fromkeys(OWN.glob("*.py"), OWN)
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for path, name in sorted(packed.items()):
+        for path, folder in sorted(packed.items()):
             if "__pycache__" not in path.parts:
-                entry = zipfile.ZipInfo(name.as_posix(), NO_TIME)
+                name = path.relative_to(folder).as_posix()
+                entry = zipfile.ZipInfo(name, NO_TIME)
                 archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return out.getvalue()
 
 
+@cache
 def folder() -> str:
     """The folder's path from the site's root."""
     total = hashlib.sha256((PYODIDE / "pyodide-lock.json").read_bytes())
@@ -73,17 +70,15 @@ def first_size() -> int:
     return sum(path.stat().st_size for path in files) + len(package())
 
 
-def name_folder(
-    app: Sphinx, page: str, template: str, context: Any, doctree: Any
-) -> None:
+def name_folder(page: str, context: dict[str, Any]) -> None:
     """Pass the folder to pages that run Python (see _templates/layout.html)."""
-    if doctree and (page.startswith("notebooks/") or page in OWN_PAGES):
+    if page.startswith("notebooks/") or page in OWN_PAGES:
         context["python"], context["python_size"] = folder(), first_size()
 
 
-def copy_python(out: Path) -> None:
+def copy_python(site: Path) -> None:
     """Copy everything to the site."""
-    where = folder()
-    shutil.copytree(PYODIDE, out / where)
+    shutil.copytree(PYODIDE, site / folder())
     for name, content in own_files().items():
-        (out / (OFFLINE if name == OFFLINE else where + name)).write_bytes(content)
+        place = site if name == OFFLINE else site / folder()
+        (place / name).write_bytes(content)

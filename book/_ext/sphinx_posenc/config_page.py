@@ -19,11 +19,10 @@ from .claims import FINDER
 def script(released: Path, names: list[str]) -> str:
     """Return the script, with released files and what `read_config` finds in each."""
     record = json.loads(released.read_text(encoding="utf-8"))
-    configs = {name: record[name]["config"] for name in names}
-    read = {
-        name: [config, read_config(config).as_dict()]
-        for name, config in configs.items()
-    }
+    read = {}
+    for name in names:
+        config = record[name]["config"]
+        read[name] = [config, read_config(config).as_dict()]
     files = json.dumps(read).replace("<", "\\u003c")
     view = Path(__file__).with_name("config_view.js").read_text(encoding="utf-8")
     return jsmin(f"(() => {{\nconst RELEASED = {files};\n{view}\n}})();")
@@ -32,12 +31,10 @@ def script(released: Path, names: list[str]) -> str:
 def types() -> str:
     """Return a table of what the code of each type decides, for the page's search field."""
     heads = ["type", "where", "pairs", "base by default", "norm of q and k", "code"]
-    entries = {name: entry for name, entry in TYPES.items() if "where" in entry}
-    rows = [_row(name, entry) for name, entry in sorted(entries.items())]
-    return (
-        f"<p>{len(rows)} types.</p>{FINDER.format('type')}"
-        f"{Table(heads, rows)._repr_html_()}"
-    )
+    known = [name for name, entry in sorted(TYPES.items()) if "where" in entry]
+    table = Table(heads, [_row(name, TYPES[name]) for name in known])
+    count = f"<p>{len(known)} types.</p>"
+    return f"{count}{FINDER.format('type')}{table._repr_html_()}"
 
 
 def _row(name: str, entry: dict[str, Any]) -> list[str]:
@@ -47,29 +44,18 @@ def _row(name: str, entry: dict[str, Any]) -> list[str]:
         where += ", along the axes of an image"
     if "still" in entry:
         where += f"; not {', '.join(entry['still'])}"
-    bases = [entry[key] for key in ("base", "local_base") if key in entry]
+    bases = [f"{entry[key]:,.0f}" for key in ("base", "local_base") if key in entry]
     norm = entry.get("norm", "")
     if "norm_if" in entry:
         norm += f" if {entry['norm_if']}"
-    told = " and ".join(f"{base:,.0f}" for base in bases)
-    return [
-        name,
-        where,
-        entry.get("pairing", ""),
-        told,
-        norm,
-        f"{entry['class']}, {entry['read']}",
-    ]
+    code = f"{entry['class']}, {entry['read']}"
+    return [name, where, entry.get("pairing", ""), " and ".join(bases), norm, code]
 
 
-def add_script(
-    app: Sphinx, page: str, template: str, context: Any, doctree: Any
-) -> None:
-    """Write the script into the head of the page."""
-    if page == "book/config":
-        released = Path(app.srcdir) / "notebooks" / "data" / "released.json"
-        names = re.findall('data-files="([^"]*)"', context["body"])[0].split()
-        app.add_js_file(None, body=script(released, names))
-        context["body"] = context["body"].replace(
-            '<div id="config-types"></div>', types()
-        )
+def fill(app: Sphinx, context: dict[str, Any]) -> None:
+    """Write the script into the page's head, and the table into its body."""
+    body = context["body"]
+    names = re.search('data-files="([^"]*)"', body)[1].split()
+    released = Path(app.srcdir) / "notebooks" / "data" / "released.json"
+    app.add_js_file(None, body=script(released, names))
+    context["body"] = body.replace('<div id="config-types"></div>', types())

@@ -13,7 +13,7 @@ up in a browser's search; without scripts, ``book.css`` shows them.
 """
 
 import re
-from itertools import groupby
+from itertools import groupby, takewhile
 from typing import Any
 
 from docutils import nodes
@@ -59,33 +59,16 @@ class Details(Transform):
 def fold_from(opening: nodes.raw, kind: str, title: str) -> None:
     """Move what stands between two tags into a fold; into a solution also its cells."""
     # MyST leaves both tags as raw nodes, and what stands between them as their siblings.
-    parent = opening.parent
-    start = parent.index(opening)
-    end = start + 1
-    while not is_closing(parent[end]):
-        end += 1
-    inside = parent[start + 1 : end]
-    end += 1
-    while kind == "solution" and end < len(parent) and is_solution(parent[end]):
-        inside.append(parent[end])
-        end += 1
-    parent[start:end] = [Fold("", Summary("", title), *inside, classes=[kind])]
-
-
-def is_closing(node: nodes.Node) -> bool:
-    """Whether a node is ``</details>``."""
-    return isinstance(node, nodes.raw) and node.astext().strip() == "</details>"
-
-
-def is_solution(node: nodes.Node) -> bool:
-    """Whether a node is a cell that belongs to a solution."""
-    return isinstance(node, nodes.Element) and "tag_solution" in node["classes"]
-
-
-def comment_of(cell: nodes.Node) -> str:
-    """The first line of a cell's code, without the sign of a comment."""
-    code = next(cell.findall(nodes.literal_block)).astext()
-    return code.partition("\n")[0].lstrip("# ")
+    start = opening.parent.index(opening)
+    after = opening.parent[start + 1 :]
+    inside = [*takewhile(lambda node: node.astext().strip() != "</details>", after)]
+    behind = after[len(inside) + 1 :]
+    cells = [*takewhile(lambda node: "tag_solution" in node["classes"], behind)]
+    fold = Fold("", Summary("", title), *inside, classes=[kind])
+    if kind == "solution":
+        fold += cells
+        behind = behind[len(cells) :]
+    opening.parent[start:] = [fold, *behind]
 
 
 def fold_code(folded: nodes.Element) -> None:
@@ -93,7 +76,8 @@ def fold_code(folded: nodes.Element) -> None:
     # A cell holds its code, here in myst-nb's own fold, and then its outputs.
     cell = folded.parent
     cell.remove(folded)
-    line = comment_of(folded)
+    code = next(folded.findall(nodes.literal_block)).astext()
+    line = code.partition("\n")[0].lstrip("# ")
     outputs = cell.children[:]
     if not outputs or GUARD.match(line):  # the whole cell is evidence
         cell.insert(0, Fold("", Summary("", line), *folded.children, classes=["fold"]))
@@ -124,7 +108,11 @@ def join_evidence(section: nodes.Element) -> None:
     section[:] = children
 
 
-def fold(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def fold(
+    app: Sphinx,
+    doctree: nodes.document,
+    docname: str,
+) -> None:
     """Fold the code of a page; in a chapter, mark what is evidence."""
     for code in [*doctree.findall(HideCodeCellNode)]:
         fold_code(code)

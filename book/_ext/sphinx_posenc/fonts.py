@@ -40,7 +40,10 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
         return out.read()
 
 
-def drawn_characters(css: str, pages: Iterable[str]) -> dict[str, set[str]]:
+def drawn_characters(
+    css: str,
+    pages: Iterable[str],
+) -> dict[str, set[str]]:
     """The characters of icons, formulas and headings."""
     formulas, headings = set[str](), set[str]()
     for page in map(lxml.html.fromstring, pages):
@@ -53,7 +56,10 @@ def drawn_characters(css: str, pages: Iterable[str]) -> dict[str, set[str]]:
     return {"icons": icons, "formulas": formulas, "headings": headings}
 
 
-def characters_of(family: str, drawn: dict[str, set[str]]) -> set[str]:
+def characters_of(
+    family: str,
+    drawn: dict[str, set[str]],
+) -> set[str]:
     """The characters that a family needs."""
     for beginning, kind in DRAWN.items():
         if family.startswith(beginning):
@@ -61,7 +67,12 @@ def characters_of(family: str, drawn: dict[str, set[str]]) -> set[str]:
     raise KeyError(f"the font {family!r} is new: enter in DRAWN what it draws")
 
 
-def faces(fonts: list[Any], css: str, pages: Iterable[str], folder: Path) -> str:
+def faces(
+    fonts: list[Any],
+    css: str,
+    pages: Iterable[str],
+    folder: Path,
+) -> str:
     """Rules for the fonts that `css` uses, subset: inlined, or as files in the folder.
 
     `fonts` are tinycss2's ``@font-face`` rules, whose URLs are relative to the folder.

@@ -25,50 +25,56 @@ def script(*kinds: str) -> str:
     return jsmin(f"(() => {{\n{widgets.script(*kinds, entry='website')}}})();")
 
 
-def live(kind: str, state: dict[str, Any], image: nodes.image) -> list[nodes.Node]:
+def live(
+    kind: str,
+    state: dict[str, Any],
+    image: nodes.image,
+) -> list[nodes.Node]:
     """The element, with its picture inside."""
-    attributes = {"kind": kind.lower(), **state}
-    pairs = (
-        f'{name.replace("_", "-")}="{escape(str(v))}"' for name, v in attributes.items()
-    )
+    pairs = [f'kind="{kind.lower()}"']
+    for name, value in state.items():
+        pairs.append(f'{name.replace("_", "-")}="{escape(str(value))}"')
     start = nodes.raw("", f"<posenc-figure {' '.join(pairs)}>", format="html")
     return [start, image, nodes.raw("", "</posenc-figure>", format="html")]
 
 
-def replace_outputs(app: Sphinx, doctree: nodes.document) -> None:
+def replace_outputs(
+    app: Sphinx,
+    doctree: nodes.document,
+) -> None:
     """Replace widgets in notebooks, and images marked as live, by live figures."""
-    for cell in list(doctree.findall(nodes.container)):
+    for cell in [*doctree.findall(nodes.container)]:
         if figure := cell.get("cell_metadata", {}).get("figure"):  # set by `to_myst`
             image = next(cell.findall(nodes.image))
             # MyST-NB has a container for an output, with one for each of its MIME types, of which
             # it chooses later. The picture is in the latter; the figure replaces the output.
             output = image.parent.parent
             output.replace_self(live(figure["kind"], figure["state"], image))
-    for image in list(doctree.findall(nodes.image)):  # on other pages
-        for kind in widgets.FIGURES:
-            if f"live-{kind.lower()}" in image.get("classes", ()):
-                draw_image(app, image, kind)
+    for image in [*doctree.findall(nodes.image)]:  # on other pages
+        for name in image["classes"]:
+            if name.startswith("live-"):
+                draw_image(app, image, name.removeprefix("live-").capitalize())
 
 
-def draw_image(app: Sphinx, image: nodes.image, kind: str) -> None:
-    """Replace an image in a figure with a name by the live figure, in its first state."""
+def draw_image(
+    app: Sphinx,
+    image: nodes.image,
+    kind: str,
+) -> None:
+    """Replace an image by the live figure, in its first state."""
     widget = widgets.FIGURES[kind]()
-    name = image.parent["ids"][0]
-    path = Path(app.doctreedir) / "figures" / f"{name}.svg"
-    path.parent.mkdir(parents=True, exist_ok=True)
+    path = Path(app.doctreedir) / f"{kind}.svg"
     path.write_text(widget.picture(), encoding="utf-8")
     image["uri"] = "/" + Path(os.path.relpath(path, app.srcdir)).as_posix()
     image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
 
 
-def add_script(
-    app: Sphinx, page: str, template: str, context: Any, doctree: Any
-) -> None:
+def script_for(app: Sphinx, body: str) -> None:
     """Inline the scripts of a page's figures into its head."""
     # Of the element that `live` writes, `kind` is the first attribute. A kind is the name of a
     # class in lowercase, which has one capital: "heatmap" is Heatmap.
-    kinds = re.findall(r'<posenc-figure kind="(\w+)', context.get("body") or "")
-    names = sorted({kind.capitalize() for kind in kinds})
+    kinds = {*re.findall(r'<posenc-figure kind="(\w+)', body)}
+    names = sorted(kind.capitalize() for kind in kinds)
     if names:
         # While a page is rendered ("html-page-context"), this adds to that page alone.
         app.add_js_file(None, body=script(*names))
@@ -77,8 +83,5 @@ def add_script(
 def embeds(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
     """Yield a standalone page for each kind of figure, for other sites' iframes."""
     for kind in widgets.FIGURES:
-        yield (
-            f"embed/{kind.lower()}",
-            {"kind": kind, "script": script(kind)},
-            "embed.html",
-        )
+        context = {"kind": kind, "script": script(kind)}
+        yield f"embed/{kind.lower()}", context, "embed.html"

@@ -61,8 +61,10 @@ def describe(
     context["site_url"], context["repository"] = url, app.config.repository
     context["chapter_title"] = partial(numbered_title, app.env)
     # The 404 page is served at any address, so it has no URL of its own.
-    if page in {"404", app.config.root_doc}:
-        context["pageurl"] = url if page != "404" else None
+    if page == "404":
+        context["pageurl"] = None
+    elif page == app.config.root_doc:
+        context["pageurl"] = url
 
 
 def from_anywhere(html: str, url: str) -> str:

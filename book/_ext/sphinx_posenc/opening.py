@@ -8,6 +8,7 @@ Cells that need torch can't run in the page; ``book/_static/book.js`` gives the 
 """
 
 import re
+from itertools import compress
 
 from docutils import nodes
 from slices import needing_torch
@@ -18,7 +19,7 @@ from .folds import Fold
 WORDS_PER_MINUTE = 120
 LINES_PER_MINUTE = 6
 FORMULA, FIGURE = 1.0, 0.5  # minutes each
-
+LINE = re.compile(r"^(?!import |from |\s*$)", re.MULTILINE)  # imports are skimmed
 SKIPPED = re.compile(r"going further|appendix|optional", re.IGNORECASE)
 
 
@@ -37,36 +38,34 @@ def minutes(node: nodes.Node, main: bool) -> float:
     if isinstance(node, nodes.math_block):
         return FORMULA
     if isinstance(node, nodes.literal_block):
-        # Imports are skimmed.
-        lines = [line for line in node.astext().split("\n") if line.strip()]
-        code = [line for line in lines if not line.startswith(("import ", "from "))]
-        return len(code) / LINES_PER_MINUTE
+        lines = LINE.findall(node.astext())
+        return len(lines) / LINES_PER_MINUTE
     # Paragraphs, titles and captions; what is inside them isn't counted again.
     if isinstance(node, nodes.TextElement):
         return len(node.astext().split()) / WORDS_PER_MINUTE
     if node.get("nb_element") == "cell_code_output" or isinstance(node, nodes.raw):
         return 0
-    figure = FIGURE if isinstance(node, nodes.figure) else 0
-    return figure + sum(minutes(child, main) for child in node.children)
+    inside = sum(minutes(child, main) for child in node.children)
+    return inside + FIGURE if isinstance(node, nodes.figure) else inside
 
 
 def mark_cells(doctree: nodes.document) -> str:
     """Mark the cells that need torch, and say how many run in the page."""
-    cells = []
-    for node in doctree.findall(nodes.container):
-        if "tag_remove-input" in node["classes"]:  # a picture without code
-            node["classes"].remove("cell")
-        elif node.get("nb_element") == "cell_code":
-            cells.append(node)
+    for picture in doctree.findall(nodes.container):
+        if "tag_remove-input" in picture["classes"]:  # without code
+            picture["classes"].remove("cell")
+    cells = [*doctree.findall(lambda node: is_cell(node) and "cell" in node["classes"])]
     sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
     tagged = [n for n, cell in enumerate(cells) if "tag_needs-torch" in cell["classes"]]
-    running = 0
-    for cell, needs in zip(cells, needing_torch(sources, tagged), strict=True):
-        if needs:
-            cell["classes"].append("needs-torch")
-        else:
-            running += 1
-    return f"{running} of {len(cells)} cells run in the page"
+    needs = [*needing_torch(sources, tagged)]
+    for cell in compress(cells, needs):
+        cell["classes"].append("needs-torch")
+    return f"{needs.count(False)} of {len(cells)} cells run in the page"
+
+
+def is_cell(node: nodes.Node) -> bool:
+    """Whether a node is a cell of code with its outputs, as myst-nb has them."""
+    return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"
 
 
 def tell(app: Sphinx, doctree: nodes.document) -> None:
@@ -75,7 +74,8 @@ def tell(app: Sphinx, doctree: nodes.document) -> None:
         box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]
     if not app.env.doc2path(app.env.docname).endswith(".ipynb"):
         return
-    main, whole = (max(1, round(minutes(doctree, which))) for which in (True, False))
+    main = max(1, round(minutes(doctree, main=True)))
+    whole = max(1, round(minutes(doctree, main=False)))
     for part in doctree.findall(nodes.section):
         if SKIPPED.search(part[0].astext()):
             part["classes"].append("skippable")

@@ -25,28 +25,10 @@ from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
 # Classes of KaTeX that need nothing but their letters.
-SIMPLE = {
-    "base",
-    "enclosing",
-    "mbin",
-    "mclose",
-    "minner",
-    "mop",
-    "mopen",
-    "mord",
-    "mpunct",
-    "mrel",
-}
-SIMPLE |= {
-    "mathnormal",
-    "mathrm",
-    "mtight",
-    "reset-size6",
-    "size3",
-    "sizing",
-    "text",
-    "textrm",
-}
+SIMPLE = re.compile(
+    "base|enclosing|m(bin|close|inner|op|open|ord|punct|rel)|math(normal|rm)|mtight"
+    "|reset-size6|size3|sizing|text|textrm"
+)
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}  # tokens without a color
 
 logger = logging.getLogger(__name__)
@@ -88,16 +70,15 @@ def render(latex: str, display: bool) -> str:
     html = str(engine().call("katex.renderToString", latex, options))
     # Drop the LaTeX source that KaTeX adds to the MathML: nothing shows or reads it.
     html = re.sub("<annotation.*?</annotation>", "", html, flags=re.DOTALL)
-    shown = lxml.html.fromstring(html).find_class("katex-html")[0]
-    text = None if display else joined(shown)
+    if display:
+        return html
+    said, _, _ = html.partition('<span class="katex-html"')
+    text = joined(lxml.html.fromstring(html).find_class("katex-html")[0])
     if text is None:
         return html
     if "<su" not in text:  # it can be read as it is
         return f'<span class="katex plain">{text}</span>'
-    said = html.removeprefix('<span class="katex">').partition(
-        '<span class="katex-html"'
-    )[0]
-    return f'<span class="katex">{said}<span class="plain" aria-hidden="true">{text}</span></span>'
+    return f'{said}<span class="plain" aria-hidden="true">{text}</span></span>'
 
 
 def joined(node: lxml.html.HtmlElement) -> str | None:
@@ -121,7 +102,7 @@ def letters(node: lxml.html.HtmlElement) -> str | None:
         inner = [letters(part) for part in row.find_class("sizing")]
         is_plain = len(row) == 1 and inner[0] not in (None, "′")
         return f"<{tag}>{inner[0]}</{tag}>" if is_plain else None
-    if not kinds <= SIMPLE or {*node.attrib} - {"class", "style"}:
+    if not all(map(SIMPLE.fullmatch, kinds)) or {*node.attrib} - {"class", "style"}:
         return None
     text = joined(node)
     return f"<i>{text}</i>" if text is not None and "mathnormal" in kinds else text

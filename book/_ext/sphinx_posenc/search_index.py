@@ -23,89 +23,83 @@ COMMON = {"Draw", "False", "None", "True", "_000", "use_style"}
 SYMPTOMS = "what-you-see"  # a section whose table has one symptom a row
 LONGEST_FORMULA = 12  # letters; of a longer one an excerpt shows "…"
 
-Pages = dict[str, list[Any]]
+pages: dict[str, list[Any]] = {}  # what was collected in this build, by page
 
 
-def pages_of(app: Sphinx) -> Pages:
-    """What was collected, by page; on the environment, since it is of one build and process."""
-    if not hasattr(app.env, "searched_pages"):
-        app.env.searched_pages = {}
-    return app.env.searched_pages
-
-
-def collect(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def collect(
+    app: Sphinx,
+    doctree: nodes.document,
+    docname: str,
+) -> None:
     """Remember the sections of a page that is about to be written."""
     page = doctree.deepcopy()
     remove(page, nodes.field_list)  # each function's parameters
+    # Inner parts first: what is left of the outer one is its own text.
     inner_first = [*reversed([*page.findall(is_part)]), page]
     sections = [section_of(part) for part in inner_first]
     in_order = [section for section in reversed(sections) if any(section[2:])]
-    pages_of(app)[docname] = [app.env.titles[docname].astext(), in_order]
+    pages[docname] = [app.env.titles[docname].astext(), in_order]
 
 
 def write(app: Sphinx) -> None:
     """Write the index, as a script, since a page on disk can load no other file."""
-    text = json.dumps(pages_of(app), sort_keys=True, ensure_ascii=False)
+    text = json.dumps(pages, sort_keys=True, ensure_ascii=False)
     path = app.outdir / "searchindex.js"
     path.write_text(f"window.bookPages={text}", encoding="utf-8")
 
 
 def section_of(part: nodes.Element) -> list[str]:
-    """Take a part out of its page, as the index has it.
-
-    To be called for inner parts first: what is left of the outer one is its own text.
-    """
+    """Take a part out of its page, as the index has it."""
     anchor, title = "", ""
     if part.parent is not None:
         part.parent.remove(part)
-        anchor, title = anchor_of(part), part[0].astext()
-        part.remove(part[0])
+        head = part.pop(0)
+        title = head.astext()
+        is_row = isinstance(part, nodes.row)
+        anchor = SYMPTOMS if is_row else (head["ids"] or part["ids"])[0]
     # The book's own entries; autodoc's aren't marked as inline or not.
     indexes = [node for node in part.findall(addnodes.index) if "inline" in node]
     entries = [entry[1] for node in indexes for entry in node["entries"]]
     code = remove(part, is_code)
     text = prose(part)
-    names = dict.fromkeys(NAME.findall(code))
     known = {*NAME.findall(text), *COMMON}
-    missing = [name for name in names if name not in known]
-    return [anchor, title, ", ".join(entries), text, " ".join(missing)]
+    names = dict.fromkeys(name for name in NAME.findall(code) if name not in known)
+    return [anchor, title, ", ".join(entries), text, " ".join(names)]
 
 
-def anchor_of(part: nodes.Element) -> str:
-    """The place of a part on its page."""
-    if isinstance(part, nodes.row):
-        return SYMPTOMS
-    return str((part[0]["ids"] or part["ids"])[0])
-
-
-def remove(part: nodes.Element, wanted: type | Callable[[nodes.Node], bool]) -> str:
+def remove(
+    part: nodes.Element,
+    wanted: type | Callable[[nodes.Node], bool],
+) -> str:
     """Remove nodes from a part, and return their text."""
-    found = [*part.findall(wanted)]
-    for node in found:
+    removed = [*part.findall(wanted)]
+    for node in removed:
         node.parent.remove(node)
-    return " ".join(node.astext() for node in found)
+    return " ".join(node.astext() for node in removed)
 
 
 def prose(part: nodes.Element) -> str:
     """The prose of a part, with short formulas as they are read, without longer ones."""
     for formula in [*part.findall(nodes.math)]:
         formula.parent.replace(formula, nodes.Text(letters(formula.astext())))
-    texts = part.findall(lambda node: isinstance(node, nodes.TextElement))
-    outer = [
-        text
-        for text in texts
-        if not isinstance(text, nodes.Inline)
-        and not isinstance(text.parent, nodes.TextElement)
-    ]
-    return " ".join(" ".join(text.astext() for text in outer).split())
+    texts = [node.astext() for node in part.findall(is_outer_text)]
+    return " ".join(" ".join(texts).split())
+
+
+def is_outer_text(node: nodes.Node) -> bool:
+    """Whether a node is a text that isn't part of another one, such as a paragraph."""
+    is_inner = isinstance(node, nodes.Inline) or isinstance(
+        node.parent, nodes.TextElement
+    )
+    return isinstance(node, nodes.TextElement) and not is_inner
 
 
 def letters(latex: str) -> str:
     """A short formula without its markup, as φ."""
     # MathML has numerators before denominators; what is drawn hasn't.
     formula = lxml.html.fromstring(render(latex, False))
-    said = [*formula.iter("math")] or [formula]
-    text = "".join(said[0].itertext())
+    said = next(formula.iter("math"), formula)
+    text = "".join(said.itertext())
     is_long = len(text) > LONGEST_FORMULA or "frac" in latex
     return "…" if is_long else text
 
@@ -123,9 +117,7 @@ def is_part(node: nodes.Node) -> bool:
         return isinstance(node.parent, nodes.section)
     if isinstance(node, nodes.definition_list_item):
         return bool(node[0]["ids"])
-    return isinstance(node, nodes.row) and is_symptom(node)
-
-
-def is_symptom(row: nodes.row) -> bool:
-    table = row.parent.parent.parent
-    return isinstance(row.parent, nodes.tbody) and SYMPTOMS in table.parent["ids"]
+    if isinstance(node, nodes.row) and isinstance(node.parent, nodes.tbody):
+        table = node.parent.parent.parent
+        return SYMPTOMS in table.parent["ids"]
+    return False

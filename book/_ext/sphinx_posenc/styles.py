@@ -87,7 +87,12 @@ def used_rules(rules: list[Any], words: set[str]) -> str:
     return PROPERTY.sub(lambda found: found[0] if found[1] in read else "", css)
 
 
-def store(folder: Path, name: str, suffix: str, content: bytes) -> str:
+def store(
+    folder: Path,
+    name: str,
+    suffix: str,
+    content: bytes,
+) -> str:
     """Write a file with a hash of its content in its name, and return the name."""
     path = folder / f"{name}.{hashlib.sha256(content).hexdigest()[:10]}{suffix}"
     path.write_bytes(content)
