@@ -2,16 +2,17 @@
 
 import re
 from collections import Counter
-from functools import partial
+from functools import cache, partial
+from itertools import pairwise
 from pathlib import Path
 
 import execute
 import nbformat
 import pytest
 import yaml
-from slices import needing_torch
+from slices import needed
 from sphinx_posenc.claims import CLAIM, ledger, nearest
-from sphinx_posenc.myst_markup import CAPTION, EXERCISE
+from sphinx_posenc.myst_markup import CAPTION, EXERCISE, draws
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
@@ -22,6 +23,9 @@ DOCUMENTS = re.compile(
     r'^<details class="documents"><summary>.*?</summary>\n(.*?)^</details>$',
     re.MULTILINE | re.DOTALL,
 )
+ENDING = "## Summary", "## Exercises", "## What comes next"
+# One exercise or more; a solution may have several cells of code.
+EXERCISES = re.compile("(exercise answer solution( code)+ ?)+")
 # What code must not hold: a pattern, and what is wrong with it.
 FORBIDDEN = {
     r"""["'](/|~|[A-Z]:\\)\w""": "is an absolute path: chapters must run anywhere",
@@ -40,13 +44,19 @@ class Chapter:
         self.notebook = nbformat.read(path, as_version=4)
         self.cells = self.notebook.cells
         self.code = [cell for cell in self.cells if cell.cell_type == "code"]
-        texts = [c.source for c in self.cells if c.cell_type == "markdown"]
+        texts = [cell.source for cell in self.cells if cell.cell_type == "markdown"]
         self.text = "\n\n".join(texts)
         self.claims = {
-            claim: verdict
+            claim: (verdict, cell)
             for cell in self.code
             for claim, verdict in cell.metadata.get("claims", {}).items()
         }
+
+
+read = cache(Chapter)
+CLAIMS = {}  # the verdict and the cell of each claim
+for path in NOTEBOOKS:
+    CLAIMS |= read(path).claims
 
 
 def rule(find, paths=NOTEBOOKS):
@@ -54,12 +64,15 @@ def rule(find, paths=NOTEBOOKS):
 
     @pytest.mark.parametrize("path", paths, ids=lambda path: path.stem)
     def test(path):
-        chapter = Chapter(path)
+        chapter = read(path)
         lines = []
-        for cell, problem in find(chapter):
-            first = cell.source.partition("\n")[0][:60] if cell else ""
-            place = f"cell {cell.id} ({first})" if cell else "as a whole"
-            lines.append(f"notebooks/{path.name}, {place}: {problem}")
+        for wrong, problem in find(chapter):
+            place = f"notebooks/{path.name}"
+            for number, cell in enumerate(chapter.cells, 1):
+                if cell is wrong:
+                    line = cell.source.partition("\n")[0][:60]
+                    place += f", cell {number} from the top ({line})"
+            lines.append(f"{place}: {problem}")
         if lines:
             pytest.fail("\n".join(lines), pytrace=False)
 
@@ -73,36 +86,25 @@ def tags(cell):
     return cell.metadata.get("tags", [])
 
 
-def pictures(cell):
-    data = [output.get("data", {}) for output in cell.get("outputs", [])]
-    return [one for one in data if any(kind.startswith("image/") for kind in one)]
-
-
 @rule
 def test_is_whole_and_was_run_from_the_top(chapter):
     nbformat.validate(chapter.notebook)
     if execute.tidy(chapter.notebook) != chapter.notebook:
-        yield (
-            None,
-            f"has what an editor added, or folds that aren't as tags say: {CURE}",
-        )
+        problem = "has what an editor added, or folds that aren't as tags say"
+        yield None, f"{problem}: {CURE}"
     for number, cell in enumerate(chapter.code, 1):
         kinds = {output.get("name", output.output_type) for output in cell.outputs}
         if kinds & {"error", "stderr"} or cell.execution_count != number:
-            yield (
-                cell,
-                f"stores an error, a warning, or another run than the rest: {CURE}",
-            )
+            problem = "stores an error, a warning, or another run than the rest"
+            yield cell, f"{problem}: {CURE}"
 
 
 @chapter_rule
 def test_ends_with_a_summary_exercises_and_what_comes_next(chapter):
-    headings = re.findall("^#+ .*", chapter.text, re.MULTILINE)
-    if [line.partition(" ")[0] for line in headings].count("#") != 1:
+    if len(re.findall("^# ", chapter.text, re.MULTILINE)) != 1:
         yield None, "needs one title, the heading of the first level"
-    last = [line for line in headings if line.startswith("## ")][-3:]
-    if last != ["## Summary", "## Exercises", "## What comes next"]:
-        yield None, "needs Summary, Exercises and What comes next, in this order, last"
+    if tuple(re.findall("^## .*", chapter.text, re.MULTILINE)[-3:]) != ENDING:
+        yield None, f"needs {', '.join(ENDING)}, in this order, last"
 
 
 @chapter_rule
@@ -126,14 +128,12 @@ def test_needs_no_network_and_hides_nothing(chapter):
 @chapter_rule
 def test_figures_have_caption_alt_text_and_a_mention(chapter):
     before = ""
-    for cell, below in zip(chapter.cells, chapter.cells[1:], strict=False):
+    for cell, below in pairwise(chapter.cells):
         if cell.cell_type == "markdown":
             before += cell.source
-        elif pictures(cell):
+        elif draws(cell):
             alt = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
             caption = CAPTION.fullmatch(below["source"])
-            if len(pictures(cell)) > 1:
-                yield cell, "draws several pictures, but has the metadata of one"
             if not caption:
                 form = '<a id="fig-name"></a>**Figure ?.** What it shows'
                 yield cell, f"no caption in the cell below it: {form}"
@@ -163,25 +163,23 @@ def test_exercises_have_a_cell_to_answer_in_and_solutions_that_run(chapter):
         few = len(cell.metadata.get("wrong_answers", [])) < 2
         if few and re.search("^def check_", cell.source, re.MULTILINE):
             yield cell, "needs two `wrong_answers`: slip, answer, what the check says"
-    parts = [part for cell in chapter.cells for part in parts_of_exercises(cell)]
-    order = " ".join(parts)
-    # One exercise or more; a solution may have several cells of code.
-    if not re.fullmatch("(exercise answer solution( code)+ ?)+", order):
-        form = (
-            'a cell tagged `answer`, <details class="solution">, code tagged `solution`'
-        )
-        yield None, f"{order}: after each exercise, in this order, {form}"
+    order = " ".join(
+        part for cell in chapter.cells for part in parts_of_exercises(cell)
+    )
+    if not EXERCISES.fullmatch(order):
+        form = 'a cell tagged `answer`, <details class="solution">, code'
+        yield None, f"{order}: after each exercise, {form} tagged `solution`"
 
 
 @rule
 def test_nothing_needs_a_solution(chapter):
     """A reader who solves an exercise another way can go on: no later cell uses our names."""
     sources = [cell.source for cell in chapter.code]
-    solutions = [n for n, cell in enumerate(chapter.code) if "solution" in tags(cell)]
-    free, needy = needing_torch(sources), needing_torch(sources, solutions)
-    for number, (before, now) in enumerate(zip(free, needy, strict=True)):
-        if now and not before and number not in solutions:
-            yield chapter.code[number], "uses a solution's names: a reader's may differ"
+    for number, cell in enumerate(chapter.code):
+        above = [chapter.code[n] for n in needed(sources[:number], cell.source)]
+        uses_solution = any("solution" in tags(other) for other in above)
+        if uses_solution and "solution" not in tags(cell):
+            yield cell, "uses a solution's names: a reader's may differ"
 
 
 @chapter_rule
@@ -207,25 +205,22 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
 
 def test_ledger_says_what_cells_assert():
     rows = {row["id"]: row["verdict"] for row in ledger(ROOT)}
-    cells = {}
-    for path in NOTEBOOKS:
-        cells |= Chapter(path).claims
-    alone = [nearest(claim, cells) for claim in rows.keys() - cells]
+    alone = [nearest(claim, CLAIMS) for claim in rows.keys() - CLAIMS]
     assert alone == [], "rows of book/claims.yml that no cell has under `claims`"
-    alone = [nearest(claim, rows) for claim in cells.keys() - rows]
+    alone = [nearest(claim, rows) for claim in CLAIMS.keys() - rows]
     assert alone == [], "claims of cells without a row of book/claims.yml"
-    turned = {claim for claim in rows if rows[claim] != cells[claim]}
-    assert turned == set(), "the verdict in book/claims.yml isn't that on the cell"
+    turned = [claim for claim in rows if rows[claim] != CLAIMS[claim][0]]
+    assert turned == [], "the verdict in book/claims.yml isn't that on the cell"
 
 
 def test_toc_and_list_of_all_pages_have_all_in_order():
     toc = yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8"))
-    listed = [c["file"] for part in toc["parts"] for c in part["chapters"]]
-    there = [f"notebooks/{path.stem}" for path in NOTEBOOKS]
+    listed = [page["file"] for part in toc["parts"] for page in part["chapters"]]
+    chapters = [f"notebooks/{path.stem}" for path in NOTEBOOKS]
     in_order = [name for name in listed if "notebooks/" in name]
-    assert in_order == there, "_toc.yml: list them in order"
+    assert in_order == chapters, "_toc.yml: list them in order"
     pages = {f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")}
-    assert {*listed} - {*there} == pages, "list the pages of book/ in _toc.yml"
+    assert {*listed} - {*chapters} == pages, "list the pages of book/ in _toc.yml"
     text = (ROOT / "book" / "all_pages.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| (\d+) \| \[.*?\]\(../notebooks/(\w+)\.ipynb\)", text, re.M)
     expected = [(str(number), path.stem) for number, path in enumerate(NOTEBOOKS)]
