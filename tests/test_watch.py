@@ -51,8 +51,6 @@ CHOICES = [
     {"rotary_dim": 16},
     {"head_dim": 32},
     {"qk_rope_head_dim": 32},
-    {"query_pre_attn_scalar": 100},
-    {"attention_multiplier": 0.5},
 ]
 ALWAYS = {"rope_theta", "rope_scaling", "partial_rotary_factor"}
 # Their code moves neighbors apart, into halves, in queries and keys alike.
@@ -91,8 +89,8 @@ def differences(fields, calls):
             error = np.abs(expected - keys).max() / np.abs(keys).max()
             if error > 2e-5:
                 yield f"keys of layer {i} differ by {error:.1g}"
-        if scale and layers.score_scale:
-            factor = layers.score_scale * (layers.score_factor or 1) / scale
+        if layers.score_factor:
+            factor = layers.score_factor * layers.head_dim**-0.5 / scale
             if abs(factor - 1) > 1e-4:
                 yield f"scores of layer {i} are read {factor} times too large"
         if "which layers have a window isn't known here" not in reading.warnings:

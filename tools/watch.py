@@ -1,4 +1,4 @@
-"""Run tiny models of transformers, and look at the queries and keys that attention gets.
+"""Run tiny models of transformers, and look at the keys that attention gets.
 
 `tests/test_watch.py` holds the table of types to it weekly (`make bench` installs what it needs).
 `python tools/watch.py` records the defaults of all configuration classes, as far as they speak of
@@ -85,6 +85,11 @@ def small_fields(kind):
     return fields | NEEDED.get(kind, {})
 
 
+def class_of(kind):
+    """Return the class that the table of types names."""
+    return getattr(transformers, TYPES[kind]["class"])
+
+
 def model_of(fields, attention):
     """Return a model of a file that calls `attention`, and gets its masks as numbers."""
     fields = deepcopy(fields)  # transformers completes mappings in place
@@ -97,48 +102,36 @@ def model_of(fields, attention):
     return class_of(kind)(config).eval()
 
 
-def class_of(kind):
-    """Return the class that the table of types names."""
-    return getattr(transformers, TYPES[kind]["class"])
-
-
-class Recorder:
-    """An attention function of transformers that notes what it gets, and attends to nothing."""
-
-    def __init__(self):
-        self.calls = []  # module, keys of the first head, mask, scale: in the order of calls
-
-    def __call__(
-        self, module, query, key, value, attention_mask, scaling=None, **options
-    ):
-        if attention_mask is not None and attention_mask.shape[-1] < key.shape[2]:
-            raise ValueError("no mask for all keys: attention couldn't add it")
-        self.calls.append((module, key[0, 0].double(), attention_mask, scaling))
-        batch, heads, length, _ = query.shape
-        return value.new_zeros(batch, length, heads, value.shape[-1]), None
-
-
 def same_everywhere(module, args, kwargs):
     """Give an attention the input of its first position at every position."""
 
     def same(x):
         return x[:, :1].expand_as(x) if torch.is_tensor(x) and x.ndim == 3 else x
 
-    return (*map(same, args[:1]), *args[1:]), {
-        name: same(value) if re.search("hidden|key_value", name) else value
-        for name, value in kwargs.items()
-    }
+    hidden = re.compile("hidden|key_value")
+    named = {k: same(x) if hidden.search(k) else x for k, x in kwargs.items()}
+    return (*map(same, args[:1]), *args[1:]), named
 
 
 def watched(fields):
     """Return what attention gets in each layer: its number, the keys, the mask, the scale."""
-    recorder = Recorder()
-    model = model_of(fields, recorder)
+    calls = []
+
+    def attention(module, query, key, value, mask, scaling=None, **options):
+        """Note what comes, and attend to nothing."""
+        if mask is not None and mask.shape[-1] < key.shape[2]:
+            raise ValueError("no mask for all keys: attention couldn't add it")
+        calls.append((numbers.get(module), key[0, 0].double(), mask, scaling))
+        batch, heads, length, _ = query.shape
+        return value.new_zeros(batch, length, heads, value.shape[-1]), None
+
+    model = model_of(fields, attention)
     numbers = {}
     for name, module in model.named_modules():
         # model.layers.3.self_attn, transformer.h.3.attn
-        if re.search(r"(?:layers|h|blocks?|layer)\.\d+\.[\w.]*$", name):
-            numbers[module] = int(re.search(r"\.(\d+)\.", f".{name}.")[1])
+        number = re.search(r"(?:layers|h|blocks?|layer)\.(\d+)\.[\w.]*$", name)
+        if number:
+            numbers[module] = int(number[1])
         if type(module).__name__.endswith("Attention"):
             module.register_forward_pre_hook(same_everywhere, with_kwargs=True)
     names = inspect.signature(model.forward).parameters
@@ -146,7 +139,7 @@ def watched(fields):
     texts = {name: ids for name in ("input_ids", "decoder_input_ids") if name in names}
     with torch.no_grad():
         model(**texts)
-    return [(numbers.get(module), *rest) for module, *rest in recorder.calls]
+    return calls
 
 
 def tables(kind):

@@ -29,7 +29,7 @@ BY_OFFSET, CONVOLUTION = "scores, by offset", "input, a convolution"
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
 ASKED = {
     "head_dim",
-    "layout",
+    "rotated",
     "pairing",
     "base",
     "scaling",
@@ -53,7 +53,6 @@ class Layers:
     head_dim: int | None = None  #: Width of a query or key.
     rotated: int | None = None  #: How many of its dimensions turn.
     first: int | None = None  #: The first dimension that turns.
-    layout: str | None = None  #: Which dimensions turn, in words.
     pairing: str | None = (
         None  #: Pairs, "halves" (i, i + rotated/2) or "neighbors" (2i, 2i + 1).
     )
@@ -69,14 +68,11 @@ class Layers:
     score_factor: float | None = (
         None  #: Additional multiplier of scores, for the scaling.
     )
-    score_scale: float | None = (
-        None  #: Multiplier of every score; usually head_dim^(-1/2).
-    )
     norm: str | None = None  #: "before" or "after" the rotation, if there is a norm.
     sections: tuple[int, ...] | None = (
         None  #: Number of pairs for time, height and width.
     )
-    axes: tuple[int, ...] | None = None  #: For each pair, the axis that turns it.
+    axes: str | None = None  #: These pairs are "in sections", or "interleaved".
 
     def __str__(self) -> str:
         """Format everything for people, enough to write the kernel."""
@@ -90,16 +86,12 @@ class Layers:
         return "\n".join([head, *(f"  {n}: {shown(each)}" for n, each in some.items())])
 
     @overload
-    def turns(
-        self, positions: Tensor, *, beyond: bool = ..., by_axis: bool = ...
-    ) -> Turns: ...
+    def turns(self, positions: Tensor, *, beyond: bool = ...) -> Turns: ...
     @overload
     def turns(
-        self, positions: ArrayLike, *, beyond: bool = ..., by_axis: bool = ...
+        self, positions: ArrayLike, *, beyond: bool = ...
     ) -> tuple[Array, Array]: ...
-    def turns(
-        self, positions: Any, *, beyond: bool = False, by_axis: bool = False
-    ) -> Any:
+    def turns(self, positions: Any, *, beyond: bool = False) -> Any:
         """Return `rotary_turns` of these layers: tensors for a tensor, else arrays.
 
         Parameters
@@ -108,21 +100,11 @@ class Layers:
             As for `rotary_turns`.
         beyond : bool
             Whether the text is longer than the trained length, which some scalings ask.
-        by_axis : bool
-            Whether positions have a coordinate per axis, as for images. Text has one for all.
         """
         omega = np.array((beyond and self.frequencies_beyond) or self.frequencies or ())
         if not omega.size:
             raise ValueError(
                 f"the file doesn't say how layers {self.name!r} turn, or they don't"
-            )
-        if by_axis:
-            if self.axes is None:
-                raise ValueError(
-                    f"by_axis must be False: layers {self.name!r} have one axis"
-                )
-            omega = omega * (
-                np.array(self.axes) == np.arange(max(self.axes) + 1)[:, None]
             )
         factor = (beyond and self.attention_factor_beyond) or self.attention_factor
         make = _library(positions).rotary_turns

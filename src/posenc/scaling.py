@@ -107,14 +107,8 @@ class Scaling:
     name: str  #: The value of ``rope_type``.
     #: Maps a `Setting` to frequencies and attention factor; its docstring has the formula.
     rule: Rule
-    required: tuple[str, ...] = ()  #: Fields that the rule needs.
-    optional: tuple[str, ...] = ()  #: Other fields that it reads.
+    fields: tuple[str, ...] = ()  #: Fields that the rule reads.
     spellings: tuple[str, ...] = ()  #: Other names of the type in files.
-
-    @property
-    def fields(self) -> frozenset[str]:
-        """Return all fields that the rule reads."""
-        return frozenset(self.required + self.optional)
 
     def lengths(
         self, fields: Mapping[str, Any], limit: int | None
@@ -152,7 +146,6 @@ def _dynamic(setting: Setting) -> tuple[Floats, float]:
 
     With the field ``alpha`` (Hunyuan), the base is always raised, by alpha^(d/(d-2)).
     """
-    factor = setting.number("factor", minimum=1.0)
     width = setting.rotated
     limit = setting.max_position_embeddings
     if width == 2:
@@ -163,6 +156,7 @@ def _dynamic(setting: Setting) -> tuple[Floats, float]:
         raise ValueError("scaling of type 'dynamic' needs max_position_embeddings")
     else:
         length = max(setting.seq_len or limit, limit)
+        factor = setting.number("factor", minimum=1.0)
         stretch = factor * length / limit - (factor - 1)
     # The power makes the slowest pair turn `stretch` times slower.
     base = setting.base * stretch ** (width / (width - 2))
@@ -283,6 +277,8 @@ _YARN_FIELDS = (
     "truncate",
 )
 _LONGROPE_FIELDS = (
+    "short_factor",
+    "long_factor",
     "factor",
     ORIGINAL,
     "attention_factor",
@@ -292,22 +288,20 @@ _LONGROPE_FIELDS = (
 _ALL = (
     Scaling("default", _default, spellings=("mrope",)),
     Scaling("linear", _linear, ("factor",)),
-    Scaling("proportional", _proportional, optional=("factor",)),
-    Scaling("dynamic", _dynamic, ("factor",), optional=("alpha",)),
-    Scaling("ntk", _ntk, ("factor",), optional=("mixed_b",)),
-    Scaling("yarn", _yarn, optional=_YARN_FIELDS),
+    Scaling("proportional", _proportional, ("factor",)),
+    Scaling("dynamic", _dynamic, ("factor", "alpha")),
+    Scaling("ntk", _ntk, ("factor", "mixed_b")),
+    Scaling("yarn", _yarn, _YARN_FIELDS, spellings=("deepseek_yarn",)),
     Scaling(
         "longrope",
         _longrope,
-        ("short_factor", "long_factor"),
-        optional=_LONGROPE_FIELDS,
+        _LONGROPE_FIELDS,
         spellings=("su",),
     ),
     Scaling(
         "llama3",
         _llama3,
-        ("factor", "low_freq_factor", "high_freq_factor"),
-        optional=(ORIGINAL,),
+        ("factor", "low_freq_factor", "high_freq_factor", ORIGINAL),
     ),
 )
 SCALINGS: dict[str, Scaling] = {scaling.name: scaling for scaling in _ALL}
@@ -407,7 +401,7 @@ def rotary_frequencies(
     }
     number = _base(fields, base)
     kind = _scaling(fields)
-    unknown = sorted(map(str, set(fields) - kind.fields - SHARED))
+    unknown = sorted(map(str, set(fields) - {*kind.fields} - SHARED))
     if unknown:
         rule = f"unknown field for type {kind.name!r}: {unknown[0]!r}"
         raise ValueError(f"scaling has an {rule}")

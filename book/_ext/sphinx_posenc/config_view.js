@@ -87,7 +87,7 @@ function drawWavelengths(title, lengths, { now, plain, beyond = [] }, width) {
 
 /** What is shown of one kind of layer. */
 function showLayers(part, layers, lengths, width) {
-  const { where, count, frequencies, frequencies_beyond, indices, first, rotated, name, ...fields } = layers;
+  const { where, count, frequencies, frequencies_beyond, indices, name, ...fields } = layers;
   const many = isSaid(count) ? ` (${count})` : "";
   const heading = make("h2", {}, `${part}${name}${many}: ${where ?? UNSAID}`);
   const said = { layers: name === "all layers" ? null : indices, ...fields };

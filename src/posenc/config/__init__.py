@@ -11,24 +11,20 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from textwrap import indent
 from typing import Any
 
 from posenc.config.fields import LARGEST_FILE, TYPES, WORDS, Fields, load
 from posenc.config.kinds import normalize
 from posenc.config.rotation import LIMIT, describe
-from posenc.config.verdict import (
-    contradictions,
-    lengths_of_model,
-    remarks,
-    sentence,
-    unread_fields,
-)
+from posenc.config.verdict import sentence, unread_fields
 from posenc.layers import Layers, shown
 from posenc.scaling import ORIGINAL
 
 __all__ = ["Layers", "Positions", "read_config"]
 
-DEEPEST, MOST_PARTS, MOST_WARNINGS = 5, 9, 50  # models in models, their number
+DEEPEST = 5  # models in models
+LENGTHS = ("length_before_scaling", "intended_length", "limit")
 
 
 @dataclass(frozen=True)
@@ -54,19 +50,11 @@ class Positions:
     def __str__(self) -> str:
         """Format everything for people, with the verdict and the warnings first."""
         lines = [self.verdict, *(f"Warning: {warning}" for warning in self.warnings)]
-        names = (
-            "model_type",
-            "code",
-            "length_before_scaling",
-            "intended_length",
-            "limit",
-        )
-        for name in names:
+        for name in ("model_type", "code", *LENGTHS):
             lines.append(f"{name.replace('_', ' ')}: {shown(getattr(self, name))}")
         # Of a type that isn't known, each line is a suggestion, and says so.
         begin = "" if self.code else "the fields suggest "
-        for layers in self.layers:
-            lines.append(f"\n{begin}{layers}".replace("\n  ", f"\n  {begin}"))
+        lines += [f"\n{indent(str(layers), begin)}" for layers in self.layers]
         lines += [f"\n{shown(name)}\n{part}" for name, part in self.parts.items()]
         return "\n".join(lines)
 
@@ -107,107 +95,88 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     content = load(config) if isinstance(config, bytes) else config
     if not isinstance(content, Mapping):
         raise TypeError(f"config must be a mapping, got {str(content)[:60]}")
-    whole = Fields(as_config(content))
-    kind = whole.text("model_type") or None
-    (_, text), *others = (
-        (part.path[:-1], read_model(part, part_kind))
-        for part, part_kind in list(models(whole, kind))[:MOST_PARTS]
-    )
-    return replace(text, model_type=kind or text.model_type, parts=dict(others))
+    whole = Fields(content)
+    kind = whole.text("model_type") or type_of_params(whole)
+    readings = {
+        fields.path[:-1]: read_model(fields, name)
+        for fields, name in models(whole, kind)
+    }
+    text = readings.pop(next(iter(readings)))
+    return replace(text, model_type=kind or text.model_type, parts=readings)
 
 
-def as_config(content: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the fields of a configuration for a ``params.json`` of Meta or Mistral."""
-    if "model_type" in content or not {"dim", "n_heads"} <= content.keys():
-        return content
-    other = {**content, "model_type": "params.json"}
-    if other.pop("use_scaled_rope", False):
-        other["rope_scaling"] = {
-            "rope_type": "llama3",
-            "factor": other.pop("rope_scaling_factor", None) or 8,
-            "low_freq_factor": 1,
-            "high_freq_factor": other.pop("rope_high_freq_factor", None) or 4,
-            "original_max_position_embeddings": 8192,
-        }
-    return other
+def type_of_params(whole: Fields) -> str | None:
+    """Return the name of the program whose ``params.json`` this is: Meta's or Mistral's."""
+    if not {"dim", "n_heads"} <= whole.content.keys():
+        return None
+    scaled = whole.flag("use_scaled_rope")
+    return "params.json, use_scaled_rope" if scaled else "params.json"
 
 
-def models(
-    whole: Fields, kind: str | None, depth: int = 0
-) -> Iterator[tuple[Fields, str | None]]:
+def models(whole: Fields, kind: str | None) -> Iterator[tuple[Fields, str | None]]:
     """Yield fields and type of each model in a file, those of the text first."""
     usual_types = TYPES.get(kind or "", {}).get("parts", {})
-    parts = parts_inside(whole) if depth < DEEPEST else {}
-    types = types_of_parts(parts, usual_types)
+    parts = parts_inside(whole)
     text = next((name for name in WORDS["parts_with_text"] if name in parts), None)
     if text is None:  # the fields of the text may stand beside those of other parts
         yield whole, usual_types.get("text_config", kind)
-    else:
-        if whole.has("rope_scaling"):
-            words = f"rope_scaling beside {text} is ignored: move it inside"
-            parts[text].problems.append(words)
-        yield from models(parts[text], types[text], depth + 1)
-    for name, part in parts.items():
-        known = types[name] in TYPES or "text_config" in part.content
-        if name != text and (known or part.has("num_hidden_layers")):
+    elif whole.has("rope_scaling"):
+        words = f"rope_scaling beside {text} is ignored: move it inside"
+        parts[text].problems.append(words)
+    for name in sorted(parts, key=lambda name: name != text):
+        part = parts[name]
+        said = type_of_part(part, usual_types.get(name))
+        known = said in TYPES or "text_config" in part.content
+        if name == text or known or part.has("num_hidden_layers"):
             whole.asked.add(name)
-            yield from models(part, types[name], depth + 1)
+            yield from models(part, said)
 
 
 def parts_inside(whole: Fields) -> dict[str, Fields]:
     """Return the mappings that, by their names, describe a model inside this one."""
-    return {
-        name: whole.inside(name)
-        for name, value in whole.content.items()
-        if isinstance(value, Mapping)
-        if name in WORDS["parts_with_text"]
-        or str(name).endswith(("_config", "encoder"))
-    }
+    parts = {}
+    for name, value in whole.content.items():
+        named = str(name).endswith(("_config", "encoder", "decoder"))
+        if named and isinstance(value, Mapping) and whole.path.count(".") < DEEPEST:
+            parts[name] = Fields(value, f"{whole.path}{name}.")
+    return parts
 
 
-def types_of_parts(
-    parts: dict[str, Fields], usual: Mapping[str, str]
-) -> dict[str, str | None]:
-    """Return the type of each part: the one it names, or else the usual one in its whole."""
-    types: dict[str, str | None] = {}
-    for name, part in parts.items():
-        said = part.text("model_type")
-        # Some files write the type of the whole into a part.
-        is_of_whole = name in usual and "parts" in TYPES.get(said, {})
-        types[name] = said if said and not is_of_whole else usual.get(name)
-    return types
+def type_of_part(part: Fields, usual: str | None) -> str | None:
+    """Return the type of a part: the one it names, or else the usual one in its whole."""
+    said = part.text("model_type")
+    # Some files write the type of the whole into a part.
+    is_of_whole = usual is not None and "parts" in TYPES.get(said, {})
+    return said if said and not is_of_whole else usual
 
 
 def read_model(fields: Fields, name: str | None) -> Positions:
     """Read the fields of one model."""
     entry = TYPES.get(name or "", {})
     entry = entry if "where" in entry else {}
-    fields.defaults = entry.get("defaults", {})
+    bases = {
+        "rope_theta": entry.get("base"),
+        "rope_local_base_freq": entry.get("local_base"),
+    }
+    fields.defaults = bases | entry.get("defaults", {})
     kinds = [describe(kind) for kind in normalize(fields, entry)]
-    limit = fields.count(LIMIT)
-    unread = list(unread_fields(fields, entry))
-    contradicting, remarked = list[str](), list[str]()
+    # Of the first kind that is stretched from a known length.
+    lengths = (fields.count(ORIGINAL), fields.count(LIMIT))
+    lengths = next((one.lengths for one in kinds if one.lengths[0]), lengths)
+    unread = [*unread_fields(fields, entry)]
     for described in kinds:
-        contradicting += contradictions(fields, described)
-        remarked += remarks(fields, described)
         unread += unread_fields(described.kind.rope, entry)
-    # Looking for contradictions may note further problems, so the list is copied behind it.
-    wrong = list(dict.fromkeys([*fields.problems, *contradicting]))
-    unread = list(dict.fromkeys(unread))
-    warnings = [
-        f"{place} isn't read here, and may speak of positions" for place in unread
-    ]
-    warnings += [*wrong, *dict.fromkeys(remarked)]
-    start, intended = lengths_of_model(kinds)
-    if start is None:
-        start, intended = fields.count(ORIGINAL), limit
+    unread, problems = [*dict.fromkeys(unread)], [*dict.fromkeys(fields.problems)]
+    words = "isn't read here, and may speak of positions"
+    warnings = [f"{place} {words}" for place in unread] + problems
+    warnings += dict.fromkeys(fields.remarks)
     return Positions(
-        verdict=sentence(kinds, bool(entry), unread, wrong),
+        verdict=sentence(kinds, lengths, bool(entry), unread, problems),
         model_type=name,
         code=f"{entry['class']}, {entry['read']}" if entry else None,
-        length_before_scaling=start,
-        intended_length=intended,
-        limit=limit,
+        length_before_scaling=lengths[0],
+        intended_length=lengths[1],
+        limit=fields.count(LIMIT),
         layers=tuple(described.layers for described in kinds),
-        warnings=tuple(warnings[:MOST_WARNINGS]),
+        warnings=tuple(warnings),
     )
