@@ -31,6 +31,23 @@ def test_without_scripts_a_figure_is_a_picture_and_evidence_is_in_folds(visit):
     expect(tab.locator("details.documents[open] p").first).to_be_visible()
 
 
+@pytest.mark.parametrize(("width", "height"), [(1920, 1000), (390, 844)])
+def test_a_figure_stays_in_view_while_its_words_are_read(visit, width, height):
+    tab = visit(
+        address("notebooks/05_rotary_and_alibi"),
+        viewport={"width": width, "height": height},
+    )
+    stage = tab.locator(".stage").last
+    words = stage.locator("a[data-set]").last
+    words.evaluate("(link) => link.scrollIntoView({ block: 'end' })")
+    tab.evaluate("scrollBy(0, 60)")
+    figure, link = stage.locator("posenc-figure").bounding_box(), words.bounding_box()
+    if width == 1920:
+        assert link["x"] + link["width"] < figure["x"]
+    else:
+        assert 0 <= figure["y"] <= figure["y"] + figure["height"] < link["y"]
+
+
 def test_a_dark_page_is_printed_light_with_a_picture_of_its_figure(visit):
     tab = visit(address("notebooks/08_heatmaps"), color_scheme="dark")
     live = tab.locator("posenc-figure .live")

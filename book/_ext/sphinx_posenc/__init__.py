@@ -97,6 +97,7 @@ def setup(app: Sphinx) -> dict[str, Any]:
         ("doctree-resolved", AFTER, prose.keep_together),
         ("doctree-resolved", AFTER, search_index.collect),
         ("doctree-resolved", AFTER, folds.fold),
+        ("doctree-resolved", AFTER, live_figures.set_stages),
         ("doctree-resolved", AFTER, cards.deal),
         ("html-collect-pages", BEFORE, live_figures.embeds),
         # The theme renders parts of the page between these two.

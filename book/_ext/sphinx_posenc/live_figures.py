@@ -69,6 +69,38 @@ def draw_image(
     image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
 
 
+def set_stages(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+    """Wrap each figure that marked words of its section move in a stage with these words."""
+    for section in [*doctree.findall(nodes.section)]:
+        for part in [*section]:
+            if has_html(part, "<posenc-figure"):
+                set_stage(section, part)
+
+
+def set_stage(section: nodes.section, figure: nodes.Element) -> None:
+    """Wrap what stands from the first to the last of a figure and its marked words."""
+    named = [section, *figure.findall(nodes.figure)]
+    links = [f'href="#{name}" data-set=' for node in named for name in node["ids"]]
+    places = [section.index(figure)]
+    for place, part in enumerate(section):
+        is_text = not isinstance(part, nodes.section)
+        if is_text and any(has_html(part, link) for link in links):
+            places.append(place)
+    if len(places) == 1:
+        return
+    first, last = min(places), max(places)
+    if last > places[0]:  # words follow, so the figure stays for them
+        figure["classes"].append("stays")
+    section[first : last + 1] = [
+        nodes.container("", *section[first : last + 1], classes=["stage"])
+    ]
+
+
+def has_html(part: nodes.Node, html: str) -> bool:
+    """Return whether a part of a page has such HTML as it was written."""
+    return any(html in raw.astext() for raw in part.findall(nodes.raw))
+
+
 def script_for(app: Sphinx, body: str) -> None:
     """Inline the scripts of a page's figures into its head."""
     # Of the element that `live` writes, `kind` is the first attribute. A kind is the name of a

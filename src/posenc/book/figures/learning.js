@@ -75,7 +75,7 @@ FIGURES.learning = {
     picture.getRootNode().addEventListener("input", () => stop(), true);
     picture.append(play);
     return (_, { turns, weights }, width) => {
-      const isWide = width >= 560;
+      const isWide = width >= 460;
       const across = isWide ? width / 2 : width;
       const radius = Math.round(Math.min(44, across / 4 / 2 - 4));
       const down = isWide ? 72 : radius + 6;

@@ -1,7 +1,5 @@
 // The text moves a figure: <a href="#fig-scores" data-set="key=4&method=added">marked words</a> set it,
-// by a click, and by scrolling until the reader plays.
-
-import { element } from "./drawing.js";
+// by a click, and by scrolling until the reader plays. live_figures.py puts them on a stage with it.
 
 const marked = (hash = "") => document.querySelectorAll(`a[href^="#"][href$="${hash}"][data-set]`);
 const figureOf = (link) => document.querySelector(`${link.hash} posenc-figure`);
@@ -19,29 +17,13 @@ function obey(link) {
 }
 
 /**
- * Keep a figure in view beside the marked words that follow it in its section: they and what is
- * between them go into a stage with it, at whose top it sticks.
+ * Let the marked words that follow a figure set it as they scroll by: the first mark of the last
+ * paragraph that has come up does, until the reader plays.
  */
-export function setStage(host) {
-  const section = host.closest("section");
-  const links = [...marked(`#${section?.id}`), ...marked(`#${host.closest("[id]")?.id}`)];
-  const partOf = (node) => [...section.children].find((part) => part.contains(node));
-  const own = section && partOf(host);
-  const last = links.map(partOf).findLast((part) => part?.matches(":not(section)"));
-  if (!last || !(own.compareDocumentPosition(last) & Node.DOCUMENT_POSITION_FOLLOWING)) return;
-  const stage = element("div", { class: "stage" });
-  own.before(stage);
-  while (!stage.contains(last)) stage.append(stage.nextSibling);
-  own.classList.add("stays");
-  host.classList.add("staying");
-  follow(host, links);
-}
-
-/**
- * Let the text set a figure as it scrolls by: the first mark of the last paragraph that has come
- * up does, until the reader plays.
- */
-function follow(host, links) {
+export function follow(host) {
+  const ids = [host.closest("section"), host.closest("[id]")].map((named) => `#${named?.id}`);
+  const isAfter = (link) => host.compareDocumentPosition(link) & Node.DOCUMENT_POSITION_FOLLOWING;
+  const links = [...new Set(ids.flatMap((id) => [...marked(id)]))].filter(isAfter);
   const risen = new Set();
   let isTouched = false;
   let quiet = 0; // until when a jump to the figure counts as no scrolling

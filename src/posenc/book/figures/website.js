@@ -4,12 +4,13 @@ import { FIELDS } from "./constants.js";
 import { parse } from "./controls.js";
 import { mount } from "./page.js";
 import { linked } from "./share.js";
-import { setStage } from "./text.js";
+import { follow } from "./text.js";
 
 class PosencFigure extends HTMLElement {
   connectedCallback() {
     const kind = this.getAttribute("kind");
     if (this.figure || !Object.hasOwn(FIELDS, kind)) return;
+    this.classList.toggle("staying", this.closest(".stays") !== null);
     const id = this.closest("[id]")?.id ?? "";
     // A link's state, and for what it doesn't say, or wrongly, the page's.
     const given = linked(id);
@@ -20,4 +21,4 @@ class PosencFigure extends HTMLElement {
   }
 }
 if (!customElements.get("posenc-figure")) customElements.define("posenc-figure", PosencFigure);
-addEventListener("DOMContentLoaded", () => document.querySelectorAll("posenc-figure").forEach(setStage));
+addEventListener("DOMContentLoaded", () => document.querySelectorAll("posenc-figure").forEach(follow));
