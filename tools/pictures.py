@@ -16,6 +16,7 @@ from lxml import etree
 from PIL import Image
 
 SVG = "image/svg+xml"
+ANCHOR = re.compile(r'<a id="(fig-[\w-]+)"></a>')
 
 POINTS = 0.25  # tolerance of coordinates; matplotlib draws a curve no more exactly
 LEVELS = 4  # of a heatmap's pixels, of 255: at most one step of the color map
@@ -31,8 +32,11 @@ ROUGH = {
 }
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
+HASH = re.compile(r"[0-9a-f]{10}\b")  # of coordinates, in the ids of markers and clips
 NAMED = re.compile("axes|matplotlib|.?tick|legend|text|line2d|patch|.*Collection")
-LINE = re.compile(r"path (.* )?d=M _ _( L _ _)+( style=.*)?")
+GEOMETRY = {"d", "transform", "x", "y", "width", "height", "viewBox"}
+MORE_POINTS = re.compile("( L _ _)+")
+LINE = re.compile(r"path (.* )?d=M _ _ L( style=.*)?")  # without `MORE_POINTS`
 PNG = "data:image/png;base64,"
 
 
@@ -42,67 +46,56 @@ def is_comparable(svg):
 
 
 class Element(NamedTuple):
-    """An element of a drawing, or a word, which matplotlib writes as a comment."""
+    """A part of a drawing: an element, the pixels of a heatmap, or a word."""
 
     where: str  # the named groups around it: "axes_1 line2d_3"
-    what: str  # its tag and attributes, with _ for each number; a word in quotes
-    numbers: dict  # arrays of what _ stands for, by attribute; the pixels of a heatmap
+    what: str  # its tag and attributes, with _ for each coordinate; a word in quotes
+    numbers: np.ndarray  # what _ stands for
 
 
-def pixels(value):
-    """Return the colors of a picture that an attribute holds, (height, width, 4)."""
+def pixels(value, where):
+    """Return the colors of a picture that an attribute holds."""
     file = io.BytesIO(base64.b64decode(value.removeprefix(PNG)))
-    return np.asarray(Image.open(file).convert("RGBA"), dtype=int)
+    colors = np.asarray(Image.open(file).convert("RGBA"), dtype=float)
+    return Element(where, f"pixels, {colors.shape}", colors)
 
 
-def without_hashes(value, ids):
-    """Replace ids that contain a hash of coordinates: which elements share one is compared.
-
-    `ids` holds the hashes of this drawing so far, with the numbers that they got.
-    """
-    return re.sub(
-        r"[0-9a-f]{10}\b",
-        lambda digits: f"{ids.setdefault(digits[0], len(ids))}",
-        value,
-    )
-
-
-def element(node, where, ids):
-    """Return an element, with its numbers apart from the rest of its attributes."""
-    what, numbers = [etree.QName(node).localname], {}
+def element(node, where):
+    """Return an element, with its coordinates apart from the rest of its attributes."""
+    what, numbers = [etree.QName(node).localname], []
     for key, value in sorted(node.items()):
-        if value.startswith(PNG):
-            numbers["pixels"] = pixels(value)
-            continue
-        value = without_hashes(value, ids)
-        if key in ("d", "transform", "x", "y", "width", "height", "viewBox"):
-            numbers[key] = np.array(NUMBER.findall(value), dtype=float)
+        if key in GEOMETRY:
+            numbers += NUMBER.findall(value)
             value = " ".join(NUMBER.sub("_", value).split())
-        what.append(f"{key.rpartition('}')[2]}={value}")
-    return Element(where, " ".join(what), numbers)
+        if not value.startswith(PNG):
+            what.append(f"{key.rpartition('}')[2]}={HASH.sub('#', value)}")
+    return Element(where, " ".join(what), np.array(numbers, dtype=float))
 
 
 def elements(svg):
     """Yield an `Element` for each element and word, in drawing order."""
-    ids, places = {}, {None: ""}
+    places = {None: ""}
     for node in etree.fromstring(svg.encode()).iter():
         where = places.get(node.getparent())
         if where is None or str(node.tag).endswith("metadata"):
             continue
-        if node.tag is etree.Comment:
-            yield Element(where, repr(node.text.strip()), {})
+        if node.tag is etree.Comment:  # matplotlib writes a word as a comment
+            yield Element(where, repr(node.text.strip()), np.empty(0))
             continue
         if not re.search(r"text_\d+$", where):  # glyphs; the word itself is a comment
-            places[node] = " ".join(
-                [where, *filter(NAMED.match, [node.get("id", "")])]
-            ).strip()
-        yield element(node, where, ids)
+            name = node.get("id", "")
+            places[node] = f"{where} {name}".strip() if NAMED.match(name) else where
+        yield element(node, where)
+        for value in node.values():
+            if value.startswith(PNG):
+                yield pixels(value, where)
 
 
 def apart(points, line):
     """Return the largest distance of the points from a polyline."""
     start, along = line[:-1], np.diff(line, axis=0)
     to = points[:, None] - start
+    # The nearest point of each piece of the line: the foot of a perpendicular, or an end.
     share = (to * along).sum(axis=2) / np.maximum((along**2).sum(axis=1), 1e-12)
     foot = np.clip(share, 0, 1)[..., None] * along
     return np.linalg.norm(to - foot, axis=2).min(axis=1).max()
@@ -111,20 +104,21 @@ def apart(points, line):
 def unlike(old, new, rough):
     """Say how two elements differ, or None; `rough` is the tolerance for data inside the axes."""
     # A curve may have more points or fewer.
-    shape, shape_now = (re.sub("( L _ _)+", " L", one.what) for one in (old, new))
-    if shape != shape_now or old.numbers.keys() != new.numbers.keys():
+    shape, shape_now = (MORE_POINTS.sub(" L", one.what) for one in (old, new))
+    if shape != shape_now:
         return f"{old.where}: {old.what[:80]} became {new.what[:80]}"
     is_data = "axes" in old.where and "matplotlib.axis" not in old.where
-    for key, was in old.numbers.items():
-        now = new.numbers[key]
-        tolerance = LEVELS if key == "pixels" else rough if is_data else POINTS
-        far = np.abs(was - now).max(initial=0) if was.shape == now.shape else np.inf
-        if far > tolerance and key == "d" and LINE.fullmatch(old.what):
-            # Rounding decides which points matplotlib drops when it simplifies a curve.
-            a, b = was.reshape(-1, 2), now.reshape(-1, 2)
-            far = max(apart(a, b), apart(b, a))
-        if far > tolerance:
-            return f"{old.where}: {old.what[:40]}: {key} differ by {far:.2f}"
+    tolerance = rough if is_data else POINTS
+    if old.what.startswith("pixels"):
+        tolerance = LEVELS
+    is_same_size = old.numbers.shape == new.numbers.shape
+    far = np.abs(old.numbers - new.numbers).max(initial=0) if is_same_size else np.inf
+    if far > tolerance and LINE.fullmatch(shape):
+        # Rounding decides which points matplotlib drops when it simplifies a curve.
+        line, line_now = old.numbers.reshape(-1, 2), new.numbers.reshape(-1, 2)
+        far = max(apart(line, line_now), apart(line_now, line))
+    if far > tolerance:
+        return f"{old.where}: {old.what[:40]} differ by {far:.2f}"
     return None
 
 
@@ -133,8 +127,7 @@ def differences(stored, fresh, figure=""):
     old, new = [*elements(stored)], [*elements(fresh)]
     rough = ROUGH.get(figure, POINTS)
     pairs = zip(old, new, strict=False)
-    problems = [unlike(before, now, rough) for before, now in pairs]
-    problems = [problem for problem in problems if problem]
+    problems = [*filter(None, (unlike(before, now, rough) for before, now in pairs))]
     if len(old) != len(new):
         problems.append(f"{len(old)} elements became {len(new)}")
     # Words, colors and shapes first: a longer word shifts many coordinates.
@@ -149,11 +142,10 @@ def labels(svg):
 
 def name(cells, cell):
     """Return the name of a cell's figure, read from the caption in the next cell."""
-    below = next(
-        (after.source for before, after in pairwise(cells) if before is cell), ""
-    )
-    anchor = re.match(r'<a id="(fig-[\w-]+)"></a>', below)
-    return anchor[1] if anchor else ""
+    for before, below in pairwise(cells):
+        if before is cell and (anchor := ANCHOR.match(below.source)):
+            return anchor[1]
+    return ""
 
 
 def changed(cell, outputs, figure=""):
@@ -162,7 +154,7 @@ def changed(cell, outputs, figure=""):
     Where nbval ignores the output, because of times or rounding, only labels are compared.
     """
     stored, fresh = (
-        [o.data[SVG] for o in side if SVG in o.get("data", {})]
+        [output.data[SVG] for output in side if SVG in output.get("data", {})]
         for side in (cell.outputs, outputs)
     )
     problems = []
