@@ -7,6 +7,9 @@ from playwright.sync_api import expect
 pytestmark = pytest.mark.usefixtures("site")
 CHAPTER = address("notebooks/03_linearity")
 THEME = "document.documentElement.dataset.theme"
+LAID_OUT = """() => [...document.querySelectorAll("article > section > section")]
+    .every((section) => section.style.contentVisibility === "visible")"""
+HEIGHT = "document.documentElement.scrollHeight"
 
 
 def test_the_policy_lets_a_reader_use_the_page(visit):
@@ -76,6 +79,27 @@ def test_an_address_with_a_place_leads_there_and_contents_mark_it(visit):
     expect(marked).to_have_text("What comes next")
     tab.keyboard.press("Home")
     expect(marked).to_have_count(0)
+
+
+def test_a_page_stays_where_a_reader_has_scrolled(visit):
+    """Marking the contents scrolls them, and not the page."""
+    tab = visit(CHAPTER)
+    for place in (700, 1200, 2400):
+        tab.evaluate(f"scrollTo(0, {place})")
+        tab.wait_for_timeout(300)  # some frames
+        assert tab.evaluate("scrollY") == place
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_scroll_bar_is_right_before_a_reader_scrolls(visit, width):
+    name = "notebooks/15_longer_context"
+    tab = visit(address(name), viewport={"width": width, "height": 800})
+    tab.wait_for_function(LAID_OUT)
+    height = tab.evaluate(HEIGHT)
+    for place in range(0, height, 600):
+        tab.evaluate(f"scrollTo(0, {place})")
+        tab.wait_for_timeout(50)
+    assert tab.evaluate(HEIGHT) == pytest.approx(height, rel=0.05)
 
 
 def test_evidence_is_one_switch_away(visit):

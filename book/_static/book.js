@@ -233,6 +233,13 @@ function readNow() {
   return contents.findLast((link) => sectionOf(link)?.getBoundingClientRect().top <= innerHeight * READ);
 }
 
+/** Show a link of the contents, which may be taller than the window. `scrollIntoView` would scroll the page. */
+function showInContents(link) {
+  const bar = link.closest(".bd-sidebar-secondary");
+  bar.scrollTop = link.offsetTop - bar.clientHeight / 2;
+}
+
+let marked;
 let isMarking = false;
 function markContents() {
   if (isMarking) return; // once a frame is enough
@@ -240,16 +247,17 @@ function markContents() {
   requestAnimationFrame(() => {
     isMarking = false;
     const current = readNow();
+    if (current === marked) return;
+    marked = current;
     for (const link of contents) link.classList.toggle("active", link.closest("li").contains(current ?? null));
-    current?.scrollIntoView({ block: "nearest" }); // contents may be taller than the window
+    if (current) showInContents(current);
   });
 }
 if (contents.length) addEventListener("scroll", markContents, { passive: true });
 
 // Sections that are far away aren't laid out while the page comes (book.css), and their heights are
-// guesses. They are laid out one by one, so that the scroll bar is right, once a reader does anything,
-// or the page has been quiet for a while.
-const QUIET = 2500; // ms
+// guesses. Once it has come they are laid out one by one, each in a task too short to be felt, so that
+// the scroll bar is right before a reader scrolls.
 const unlaid = all("article > section > section");
 function layOut() {
   const section = unlaid.shift();
@@ -257,9 +265,7 @@ function layOut() {
   section.style.contentVisibility = "visible";
   whenIdle(layOut);
 }
-for (const kind of ["pointermove", "touchstart", "keydown"])
-  addEventListener(kind, () => onceLoaded(layOut), { once: true, passive: true });
-onceLoaded(() => setTimeout(layOut, QUIET));
+onceLoaded(layOut);
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop.
 const sizes = new ResizeObserver((changes) => {
