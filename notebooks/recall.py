@@ -132,17 +132,15 @@ def one_offset(tokens, cache, positions=None, mask=None):
 
 
 class Bug(NamedTuple):
-    """What goes wrong, its report, and the law that catches it, if one can."""
+    """A bug, and the subjects that have it and don't."""
 
-    says: str
-    report: str
-    law: str
-    cause: (
-        str  # what the report says of it, or "" if no known fault does the same
-    )
+    says: str  # what goes wrong
+    report: str  # its path on GitHub
+    law: str  # what catches it, or ""
+    cause: str  # what a check says of it, or "" if no known fault does the same
     wrong: Any
     right: Any = rotate_pairs
-    options: dict[str, Any] = {}  # noqa: RUF012 - read-only
+    options: dict[str, Any] = {}  # noqa: RUF012 - read-only, of the check
     kind: str = "rotary"
 
     @property
@@ -170,84 +168,193 @@ STRETCHED, FACTOR = rotary_frequencies(16, scaling=YARN)
 OF_YARN = {"frequencies": STRETCHED, "attention_factor": FACTOR} | NARROW
 half = partial(checks.Convention, "halves", share=0.5)
 SECTIONS, INTERLEAVED = [0, 0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0, 0]
-# fmt: off
 BUGS = [
-    Bug("the base of the configuration is lost", "lyogavin/airllm/pull/369",
-        "values", "lost setting", turn(base=CONFIG.get("rope_theta", 10_000.0)),
-        turn(base=500_000.0), {"base": 500_000}),
-    Bug("YaRN's attention factor is lost",
-        "turboderp-org/exllamav3/issues/259",
-        "values", "attention factor", yarn(power=0), YARNED, OF_YARN),
-    Bug("YaRN's ramp comes from another base", "paiml/aprender/pull/2161",
-        "values", "", yarn(base=10_000.0), YARNED, OF_YARN),
-    Bug("halves are turned by the angles of neighbors",
-        "raiyanyahya/how-to-train-your-gpt/pull/7",
-        "values", "laid out for the other", mixed_up, options=NARROW),
-    Bug("frequencies are cast before the angle",
-        "sgl-project/sglang-jax/issues/1472",
-        "half", "frequencies in bfloat16",
-        lambda x, positions: rotate_pairs(
-            x, positions, frequencies=torch.tensor(OMEGA, dtype=x.dtype).float()),
-        options=NARROW),
-    Bug("prompt and steps are scaled differently",
-        "ggml-org/llama.cpp/pull/24875",
-        "steps", "step times 4",
-        lambda x, positions: rotate_pairs(
-            x, positions / (4 if x.shape[-2] > 1 else 1)),
-        lambda x, positions: rotate_pairs(x, positions / 4)),
-    Bug("the result isn't cast back", "huggingface/transformers/issues/38451",
-        "half", "the result isn't cast back",
-        lambda x, positions: rotate_pairs(x.float(), positions)),
-    Bug("a partial rotation pairs across the whole head",
-        "pie-project/pie/issues/602",
-        "values", "halves; exponent", part("proportional"),
-        part("partial"), {"convention": half(extent="partial")}),
-    Bug("a proportional rotation pairs within its part",
-        "apple/coreai-models/issues/66",
-        "values", "within the part",
-        turn(frequencies=OMEGA[:4]), part("proportional"),
-        NARROW | {"convention": half(extent="proportional")}),
-    Bug("with one token per sequence, only the first sequence is right",
-        "ml-explore/mlx/issues/3949",
-        "token", "first alone", first_row_alone),
-    Bug("positions beyond a table of 4096 rows are read out of bounds",
-        "pegainfer-project/pegainfer/issues/220",
-        "far", "past the end of 4096",
-        lambda x, positions: rotate_pairs(x, positions)
-        * (positions < 4096)[..., None]),
-    Bug("one sequence's positions are used for all",
-        "Blaizzy/mlx-vlm/issues/1883",
-        "rows", "first text for all",
-        lambda x, positions: rotate_pairs(
-            x, positions[0] if positions.ndim == 2 else positions)),
-    Bug("autocast rounds the angles, since they are a product of matrices",
-        "huggingface/diffusers/pull/13922",
-        "reduced", "product in bfloat16", by_product, options=NARROW),
-    Bug("a table created on the meta device is never initialized",
-        "pytorch/torchtitan/issues/4783",
-        "meta", "reset_parameters", Added, Refilled, {"tags": ["made on meta"]}, "module"),
-    Bug("the frequency buffer is cast along with its model",
-        "NVIDIA-NeMo/Automodel/issues/2606",
-        "cast", "frequencies in bfloat16", Rotary(), Recomputed(), NARROW),
-    Bug("sections of several coordinates are in the wrong order",
-        "alibaba/MNN/issues/4133",
-        "axes", "",
-        axes(SECTIONS), axes(INTERLEAVED), {"axes": INTERLEAVED} | NARROW),
-    Bug("padded texts all continue from the same offset",
-        "unslothai/unsloth/pull/4078",
-        "ragged", "", Pair(DECODER.full, one_offset), DECODER, kind="decoder"),
-    Bug("packed texts attend to one another",
-        "axolotl-ai-cloud/axolotl/issues/3608",
-        "packed", "attend to each other", Pair(lambda tokens, positions=None, segments=None:
-                       DECODER.full(tokens, positions), DECODER.step),
-        DECODER, kind="decoder"),
-    Bug("a chunk ignores the offset of the cache",
-        "Blaizzy/mlx-vlm/issues/1741",
-        "steps", "each step begins at position 0", Pair(DECODER.full, lambda tokens, cache:
-                      DECODER.step(tokens, cache, counted(tokens, 0))),
-        DECODER, kind="decoder"),
-    # A rotation never sees the score.
-    Bug("the score's own multiplier under YaRN is missing",
-        "onnxruntime/mobius/pull/548", "", "", YARNED, YARNED, OF_YARN),
+    Bug(
+        says="the base of the configuration is lost",
+        report="lyogavin/airllm/pull/369",
+        law="values",
+        cause="lost setting",
+        wrong=turn(base=CONFIG.get("rope_theta", 10_000.0)),
+        right=turn(base=500_000.0),
+        options={"base": 500_000},
+    ),
+    Bug(
+        says="YaRN's attention factor is lost",
+        report="turboderp-org/exllamav3/issues/259",
+        law="values",
+        cause="attention factor",
+        wrong=yarn(power=0),
+        right=YARNED,
+        options=OF_YARN,
+    ),
+    Bug(
+        says="YaRN's ramp comes from another base",
+        report="paiml/aprender/pull/2161",
+        law="values",
+        cause="",
+        wrong=yarn(base=10_000.0),
+        right=YARNED,
+        options=OF_YARN,
+    ),
+    Bug(
+        says="halves are turned by the angles of neighbors",
+        report="raiyanyahya/how-to-train-your-gpt/pull/7",
+        law="values",
+        cause="laid out for the other",
+        wrong=mixed_up,
+        options=NARROW,
+    ),
+    Bug(
+        says="frequencies are cast before the angle",
+        report="sgl-project/sglang-jax/issues/1472",
+        law="half",
+        cause="frequencies in bfloat16",
+        wrong=lambda x, positions: rotate_pairs(
+            x, positions, frequencies=torch.tensor(OMEGA, dtype=x.dtype).float()
+        ),
+        options=NARROW,
+    ),
+    Bug(
+        says="prompt and steps are scaled differently",
+        report="ggml-org/llama.cpp/pull/24875",
+        law="steps",
+        cause="step times 4",
+        wrong=lambda x, positions: rotate_pairs(
+            x, positions / (4 if x.shape[-2] > 1 else 1)
+        ),
+        right=lambda x, positions: rotate_pairs(x, positions / 4),
+    ),
+    Bug(
+        says="the result isn't cast back",
+        report="huggingface/transformers/issues/38451",
+        law="half",
+        cause="the result isn't cast back",
+        wrong=lambda x, positions: rotate_pairs(x.float(), positions),
+    ),
+    Bug(
+        says="a partial rotation pairs across the whole head",
+        report="pie-project/pie/issues/602",
+        law="values",
+        cause="halves; exponent",
+        wrong=part("proportional"),
+        right=part("partial"),
+        options={"convention": half(extent="partial")},
+    ),
+    Bug(
+        says="a proportional rotation pairs within its part",
+        report="apple/coreai-models/issues/66",
+        law="values",
+        cause="within the part",
+        wrong=turn(frequencies=OMEGA[:4]),
+        right=part("proportional"),
+        options=NARROW | {"convention": half(extent="proportional")},
+    ),
+    Bug(
+        says="with one token per sequence, only the first sequence is right",
+        report="ml-explore/mlx/issues/3949",
+        law="token",
+        cause="first alone",
+        wrong=first_row_alone,
+    ),
+    Bug(
+        says="positions beyond a table of 4096 rows are read out of bounds",
+        report="pegainfer-project/pegainfer/issues/220",
+        law="far",
+        cause="past the end of 4096",
+        wrong=lambda x, positions: (
+            rotate_pairs(x, positions) * (positions < 4096)[..., None]
+        ),
+    ),
+    Bug(
+        says="one sequence's positions are used for all",
+        report="Blaizzy/mlx-vlm/issues/1883",
+        law="rows",
+        cause="first text for all",
+        wrong=lambda x, positions: rotate_pairs(
+            x, positions[0] if positions.ndim == 2 else positions
+        ),
+    ),
+    Bug(
+        says="autocast rounds the angles, since they are a product of matrices",
+        report="huggingface/diffusers/pull/13922",
+        law="reduced",
+        cause="product in bfloat16",
+        wrong=by_product,
+        options=NARROW,
+    ),
+    Bug(
+        says="a table created on the meta device is never initialized",
+        report="pytorch/torchtitan/issues/4783",
+        law="meta",
+        cause="reset_parameters",
+        wrong=Added,
+        right=Refilled,
+        options={"tags": ["made on meta"]},
+        kind="module",
+    ),
+    Bug(
+        says="the frequency buffer is cast along with its model",
+        report="NVIDIA-NeMo/Automodel/issues/2606",
+        law="cast",
+        cause="frequencies in bfloat16",
+        wrong=Rotary(),
+        right=Recomputed(),
+        options=NARROW,
+    ),
+    Bug(
+        says="sections of several coordinates are in the wrong order",
+        report="alibaba/MNN/issues/4133",
+        law="axes",
+        cause="",
+        wrong=axes(SECTIONS),
+        right=axes(INTERLEAVED),
+        options={"axes": INTERLEAVED} | NARROW,
+    ),
+    Bug(
+        says="padded texts all continue from the same offset",
+        report="unslothai/unsloth/pull/4078",
+        law="ragged",
+        cause="",
+        wrong=Pair(DECODER.full, one_offset),
+        right=DECODER,
+        kind="decoder",
+    ),
+    Bug(
+        says="packed texts attend to one another",
+        report="axolotl-ai-cloud/axolotl/issues/3608",
+        law="packed",
+        cause="attend to each other",
+        wrong=Pair(
+            lambda tokens, positions=None, segments=None: DECODER.full(
+                tokens, positions
+            ),
+            DECODER.step,
+        ),
+        right=DECODER,
+        kind="decoder",
+    ),
+    Bug(
+        says="a chunk ignores the offset of the cache",
+        report="Blaizzy/mlx-vlm/issues/1741",
+        law="steps",
+        cause="each step begins at position 0",
+        wrong=Pair(
+            DECODER.full,
+            lambda tokens, cache: DECODER.step(
+                tokens, cache, counted(tokens, 0)
+            ),
+        ),
+        right=DECODER,
+        kind="decoder",
+    ),
+    # A rotation never sees the score, so no law of rotations catches this one.
+    Bug(
+        says="the score's own multiplier under YaRN is missing",
+        report="onnxruntime/mobius/pull/548",
+        law="",
+        cause="",
+        wrong=YARNED,
+        right=YARNED,
+        options=OF_YARN,
+    ),
 ]
-# fmt: on

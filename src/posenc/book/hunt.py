@@ -5,23 +5,26 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from posenc.encoding import sinusoidal_encoding
-from posenc.museum import MUSEUM, TABLES, wrong_table
+from posenc.museum import MUSEUM, TABLES, Fault, wrong_table
 
 Encode = Callable[[int, int], Any]
 
 
-# A name that isn't in the museum raises, so that no bug is lost.
-BUGS: dict[str, Any] = {
-    fault.name: partial(wrong_table, fault.name)
-    for fault in [MUSEUM[name] for name in TABLES]
-}
-for _name, _bug in BUGS.items():
-    _bug.__qualname__ = _name.replace(" ", "_")  # what a report calls it
+def _bug(fault: Fault) -> Encode:
+    """Return the function that makes a fault's table, under the fault's name."""
+    encode: Any = partial(wrong_table, fault.name)
+    # Reports call a function by its qualified name, which a partial doesn't have.
+    encode.__qualname__ = fault.name.replace(" ", "_")
+    return cast("Encode", encode)
+
+
+# A name that isn't in the museum raises here. Later, its error would pass for an objection.
+BUGS: dict[str, Encode] = {name: _bug(MUSEUM[name]) for name in TABLES}
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 
 
@@ -61,20 +64,21 @@ def hunt(test: Callable[[Encode], Any]) -> str:
     if not callable(test):
         rule = "a function of encode(seq_len, d_model)"
         raise TypeError(f"test must be {rule}, got {test!r}")
-    lines = []
-    missed = []
+    caught, missed = [], []
     for name, bug in BUGS.items():
-        if reason := objection(test, bug):
-            lines.append(f"caught: {name} ({reason})")
+        reason = objection(test, bug)
+        exhibit = MUSEUM[name]
+        if reason:
+            caught.append(f"caught: {name} ({reason})")
         else:
-            exhibit = MUSEUM[name]
             missed.append(f"missed: {exhibit.says} (exhibit {exhibit.number})")
     alarms = []
     for name, encode in RIGHT.items():
-        if reason := objection(test, encode):
+        reason = objection(test, encode)
+        if reason:
             alarms.append(f"false alarm: {name} ({reason})")
-    rejected = f"rejected {len(alarms)} of {len(RIGHT)} correct tables"
-    head = f"It caught {len(lines)} of {len(BUGS)} bugs, and {rejected}."
-    if not missed and not alarms:
-        lines.append("Nothing is left to find: a good test.")
-    return "\n".join([head, *lines, *missed, *alarms])
+    head = f"It caught {len(caught)} of {len(BUGS)} bugs"
+    head += f", and rejected {len(alarms)} of {len(RIGHT)} correct tables."
+    perfect = not missed and not alarms
+    praise = ["Nothing is left to find: a good test."] if perfect else []
+    return "\n".join([head, *caught, *praise, *missed, *alarms])

@@ -16,10 +16,17 @@ CHARACTERS = "\n abcdefghijklmnopqrstuvwxyz0123456789.,:;?'()-"
 HELD_OUT = 8_193  # characters at the end, which no model is trained on
 BEGINNING = "each position gets a row of sines and cosines"  # for models to continue
 
+Measured = dict[str, Tensor | list[str]]  # one value for each model
+
 
 def encode(text: str) -> Tensor:
     """Return the characters' numbers, (len(text),)."""
     return torch.tensor([CHARACTERS.index(character) for character in text])
+
+
+def decode(numbers: Tensor) -> str:
+    """Return the text of characters' numbers, (length,)."""
+    return "".join(CHARACTERS[number] for number in numbers)
 
 
 class Prose:
@@ -43,20 +50,21 @@ class Prose:
         """Ask at every place of known passages for the next character."""
         # One character more than is read: each one's target is the next.
         passages = self.known.unfold(0, seq_len + 1, 1)
-        number = len(passages)
-        picks = torch.randint(number, tuple(shape), generator=generator)
+        picks = torch.randint(
+            len(passages),
+            tuple(shape),
+            generator=generator,
+        )
         chosen = passages[picks]
         texts = chosen[..., :-1]
         targets = chosen[..., 1:]
         return texts, targets
 
-    def ask(self, models: Trained, seq_len: int) -> dict[str, Tensor | list[str]]:
+    def ask(self, models: Trained, seq_len: int) -> Measured:
         """Return bits per character at a length, and what models write up to it."""
         more = min(seq_len - len(BEGINNING), 200)
-        measured: dict[str, Tensor | list[str]] = {}
-        measured["written"] = continued(models, BEGINNING, more)
-        measured[f"{seq_len}"] = self.bits(models, seq_len)
-        return measured
+        written = continued(models, BEGINNING, more)
+        return {"written": written, f"{seq_len}": self.bits(models, seq_len)}
 
     @torch.no_grad()
     def bits(self, models: Trained, seq_len: int) -> Tensor:
@@ -66,32 +74,38 @@ class Prose:
         once, after at least half of `seq_len`. Beyond the trained length, all are at new places.
         """
         half = seq_len // 2
-        positions = torch.arange(seq_len)
         passages = self.unread.unfold(0, seq_len + 1, half)
-        lost = []
         at_once = max(1, 4096 // seq_len)  # to limit memory
-        for piece in torch.split(passages, at_once):
-            asked = piece.expand(len(models.seeds), *piece.shape)
-            targets = asked[..., 1:]
-            scores = models(asked[..., :-1], positions)
-            by_answer = scores.permute(0, 3, 1, 2)  # (seeds, answers, batch, seq_len)
-            nats = F.cross_entropy(by_answer, targets, reduction="none")
-            second_half = nats[..., half:]
-            lost.append(second_half.mean(-1))
-        nats_per_character = torch.cat(lost, -1).mean(-1)
-        return nats_per_character / math.log(2)
+        nats = [_nats(models, piece) for piece in torch.split(passages, at_once)]
+        second_halves = torch.cat(nats, 1)[..., half:]
+        return second_halves.mean((1, 2)) / math.log(2)
+
+
+def _nats(models: Trained, passages: Tensor) -> Tensor:
+    """Return the cost of each character but the first, (seeds, passages, seq_len)."""
+    of_each_seed = passages.expand(len(models.seeds), *passages.shape)
+    texts = of_each_seed[..., :-1]
+    targets = of_each_seed[..., 1:]
+    scores = models(texts, torch.arange(texts.shape[-1]))
+    by_answer = scores.permute(0, 3, 1, 2)  # (seeds, answers, passages, seq_len)
+    return F.cross_entropy(by_answer, targets, reduction="none")
 
 
 @torch.no_grad()
 def continued(models: Trained, beginning: str, length: int) -> list[str]:
     """Return what each model writes after `beginning`, (seeds,)."""
-    tokens = encode(beginning).expand(len(models.seeds), 1, -1)
+    number = len(models.seeds)
+    tokens = encode(beginning).expand(number, 1, -1)
     generator = Generator().manual_seed(0)
     for _ in range(length):
         positions = torch.arange(tokens.shape[-1])
         scores = models(tokens, positions)[:, 0, -1]  # (seeds, answers)
         # Sharpened, since these models spell likely characters better than rare ones.
         chances = (scores / 0.6).softmax(-1)
-        following = torch.multinomial(chances, 1, generator=generator)
+        following = torch.multinomial(
+            chances,
+            1,
+            generator=generator,
+        )
         tokens = torch.cat((tokens, following[:, None]), -1)
-    return ["".join(CHARACTERS[number] for number in row[0]) for row in tokens]
+    return [decode(row[0]) for row in tokens]
