@@ -392,10 +392,10 @@ class Turning(_Figure):
         if self.method == "turned":
             # Trained on eight words, stretched to sixteen.
             omega, factor = _stretched(self.rule, 16, self.base, trained=8, factor=2)
-            factored = words * factor
-            return posenc.rotate_pairs(
-                factored, places, frequencies=omega, pairing="neighbors"
-            )
+            plain = posenc.angular_frequencies(16, base=self.base)
+            # The query has learned to look three words back.
+            words[:1] = _rotate(words[:1], [-3], plain)
+            return _rotate(words * factor, places, omega)
         if self.method == "added":
             clocks = posenc.sinusoidal_encoding(places, 16, base=self.base, dtype=float)
             # The encoding has (up, right). The sum is halved, so that no hand is longer than 1.
@@ -530,6 +530,13 @@ def _fields(kind: type[_Figure]) -> dict[str, dict[str, Any]]:
 
 for _name, _kind in FIGURES.items():
     _kind._esm = script(_name)  # for anywidget
+
+
+def _rotate(words: Floats, places: ArrayLike, frequencies: Floats) -> Floats:
+    """Return words turned by their places, pair by pair of neighbors."""
+    return posenc.rotate_pairs(
+        words, places, frequencies=frequencies, pairing="neighbors"
+    )
 
 
 def _encode(positions: ArrayLike, figure: Any) -> Floats:

@@ -6,6 +6,7 @@ import { SCALINGS } from "./scaling.js";
 
 export const HEAD = { places: 16, d_model: 16, trained: 8, factor: 2 };
 export const FARTHEST = HEAD.places - 1;
+const BACK = 3; // how many words back a head that turns has learned to look
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
 const FINE = 4; // points of the curve per position
 export const DISTANCES = Array.from({ length: 2 * FARTHEST * FINE + 1 }, (_, n) => n / FINE - FARTHEST);
@@ -40,7 +41,12 @@ export function attention({ query, key, method, base, rule }) {
     });
   const penalty = (distance) => (method === "ALiBi" ? SLOPE * Math.abs(distance) : 0);
   const scoreOf = (shares, distance) => sum(shares) - penalty(distance);
-  const hands = { query: handsAt(query), key: handsAt(key) };
+  // Beyond the turn by its place, the query has one that is learned: it meets keys so far back.
+  const learned = trained.map((frequency) => (isTurned ? -BACK * frequency : 0));
+  const hands = {
+    query: handsAt(query).map(([angle, length], pair) => [angle + learned[pair], length]),
+    key: handsAt(key),
+  };
   const shares = sharesOf(hands.query, hands.key);
   return {
     hands,
@@ -51,14 +57,16 @@ export function attention({ query, key, method, base, rule }) {
         scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
       ),
     ),
-    // The largest angle between two hands in training; beyond half a turn, all were seen.
+    learned,
+    // How far apart places turned two hands in training; beyond half a turn, all angles were seen.
     seen: trained.map((frequency) => (isTurned ? frequency * (HEAD.trained - 1) : Math.PI)),
   };
 }
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-/** How far each pair's angle exceeds those of training. */
-export const excess = ({ hands, seen }) =>
-  seen.map((most, pair) =>
-    Math.max(0, Math.abs(wrapped(hands.key[pair][0] - hands.query[pair][0])) - most - 1e-9),
-  );
+/** How far each pair's places turn its hands apart beyond what training showed. */
+export const excess = ({ hands, learned, seen }) =>
+  seen.map((most, pair) => {
+    const apart = wrapped(hands.key[pair][0] - hands.query[pair][0] + learned[pair]);
+    return Math.max(0, Math.abs(apart) - most - 1e-9);
+  });

@@ -21,7 +21,7 @@ export function dials(svg) {
     svg.append(shape("g", { class: "dial", "aria-hidden": "true" }, ...Object.values(parts)));
     return { color, ...parts };
   });
-  const speeds = text(0, 0, "eight clocks, from fast to slow", { ...middle, class: "speeds" });
+  const speeds = text(0, 0, "eight clocks, fast to slow, and what each adds", { ...middle, class: "speeds" });
   svg.append(speeds);
   const centers = []; // by `arrange`, as the radius
   let radius;
@@ -63,11 +63,14 @@ export function dials(svg) {
       const reach = round(radius * 0.7 * Math.sqrt(Math.abs(lengthQ * lengthK)));
       place(dial.wedge, { d: sector(cx, cy, reach, start, opening) });
       fill(dial, Math.cos(opening));
-      const beyond = Math.abs(turn) - shown.seen[pair];
+      // The angles that training never showed begin at the last one that places made there.
+      const placed = from - shown.learned[pair];
+      const apart = wrapped(shown.keyAngles[pair] - placed);
+      const beyond = Math.abs(apart) - shown.seen[pair];
       dial.unseen.toggleAttribute("hidden", beyond <= 0.001);
       if (beyond > 0.001) {
-        const sign = Math.sign(turn);
-        const edge = from + sign * shown.seen[pair];
+        const sign = Math.sign(apart);
+        const edge = placed + sign * shown.seen[pair];
         place(dial.unseen, { d: sector(cx, cy, radius, edge, sign * beyond) });
       }
       point(dial.query, centers[pair], from, lengthQ);

@@ -31,7 +31,7 @@ const MOVES = [
     isDone: (from, to) => to.method === "added" && isTogether(from, to),
   },
 ];
-const LESSON = "Turned, a score knows how far apart two words are, not where.";
+const LESSON = "Turned, a score tells which word comes first, and by how much, wherever they stand.";
 
 /**
  * A line with the next thing to try, and a button that shows it.
@@ -48,6 +48,7 @@ export function guide(set, current) {
     const nodes = says.map((part) => (typeof part === "string" ? part : element("b", {}, ...part)));
     words.replaceChildren(...nodes);
     button.textContent = MOVES[next] ? "Show me" : "Again";
+    row.dataset.next = next;
   };
   /** Choose the method at once, and move the words to their places. */
   const perform = ({ method = current().method, ...places }) => {

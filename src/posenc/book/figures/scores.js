@@ -10,21 +10,20 @@ const SCORE = `score: how much “${QUERY_WORD}” looks at “${KEY_WORD}”`;
 
 /**
  * The score by distance, with a dot; beside it the wedges, added up to one bar.
- * Order: `arrange(width, top, height)` makes the scales, which `paint`, `since` and a drag of the
- * dot read; `since(state, values)` marks where a move started.
+ * Order: `arrange(width, top, height)` makes the scales, which `paint` and a drag of the dot read;
+ * `since(score)` says what to compare with.
  */
 export function chart(svg, set, current) {
   const frame = shape("g", { "aria-hidden": "true" });
   const curve = shape("polyline", { class: "curve" });
   const level = line({ class: "thin faint", "stroke-dasharray": "2 4" });
   const dot = shape("circle", { r: 9, class: "grip" });
-  const before = shape("circle", { r: 9, class: "thin faint", hidden: "" }); // where the last move began
   const agree = PAIRS.map((fill) => shape("rect", { fill }));
   const oppose = shape("rect", { class: "oppose" });
   const total = line({ class: "total" });
   const score = shape("text", { class: "score" });
   const change = shape("text", { hidden: "" }); // of the score, by the last move
-  svg.append(frame, curve, level, ...agree, oppose, total, score, change, before, dot);
+  svg.append(frame, curve, level, ...agree, oppose, total, score, change, dot);
   // By `arrange`: the scales of both axes, the bar's left edge and half its width, and the
   // x of each distance.
   let x, y, bar, columns;
@@ -97,11 +96,10 @@ export function chart(svg, set, current) {
     const isSame = Math.abs(value - start) < 0.005;
     write(change, isSame ? "same" : (value > start ? "+" : "") + show(value - start, 2));
   };
-  /** Leave a ring where the dot was before the last move, and compare with the score there. */
-  const since = ({ query, key }, { score: value }) => {
+  /** Compare with the score before the last move. */
+  const since = (value) => {
     start = value;
-    for (const mark of [before, change]) mark.removeAttribute("hidden");
-    place(before, { cx: round(x(key - query)), cy: round(y(value)) });
+    change.removeAttribute("hidden");
   };
   draggable(
     dot,

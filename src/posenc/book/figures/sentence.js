@@ -12,7 +12,7 @@ export const QUERY_WORD = "ran";
 export function ruler(width) {
   const columns = width < 560 ? HEAD.places / 2 : HEAD.places;
   const slot = width / columns;
-  const height = width < 560 ? 76 : 92;
+  const height = width < 560 ? 82 : 92;
   const rows = HEAD.places / columns;
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   return {
@@ -20,7 +20,7 @@ export function ruler(width) {
     slot,
     height,
     bottom: rows * height,
-    letters: clamp(15, slot * 0.4, 26),
+    letters: clamp(15, slot * 0.38, 26),
     lift: width < 560 ? 1 : 11, // of the bracket, from a row's upper edge
     rowOf,
     /** The center of a place, and the upper edge of its row. */

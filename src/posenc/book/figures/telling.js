@@ -12,7 +12,8 @@ const digits = (number) => show(number, number % 1 ? 1 : 0);
 const SEEN_TURNED = {
   "as trained":
     `Each word’s place turns eight hands: violet for ${WORDS.query}, orange for ${WORDS.key}. ` +
-    "Hands that agree (green) add to the score, hands that oppose (gray) take away",
+    "Hands that agree (green) add to the score, hands that oppose (gray) take away. " +
+    `The model has learned to look three words back`,
   interpolation: "Interpolation slows all clocks by half: no angle is new, but neighbors look more alike",
   "NTK-aware": "NTK-aware: the slower a clock, the more it is slowed; the last one by half",
   YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
@@ -20,10 +21,10 @@ const SEEN_TURNED = {
 
 /** What is seen in a state, by method. */
 const SEEN = {
-  turned: (score, apart, rule) => `${SEEN_TURNED[rule]}: ${QUERY_WORD} looks at ${KEY_WORD} with ${score}.`,
+  turned: (score, apart, rule) => `${SEEN_TURNED[rule]}.`,
   added: (score) =>
-    "Added, each hand is half the word’s, which stays, and half the place’s, which turns: so hands shrink " +
-    `where the two differ. Now ${QUERY_WORD} looks at ${KEY_WORD} with ${score}.`,
+    "Added, a word’s hand, which stays, and its place’s, which turns, make one hand: halfway between them, " +
+    `and shorter the more they differ. The score is ${score}.`,
   ALiBi: (score, apart) => `No hand turns. Each step apart costs half a point: 8 − ${apart}/2 = ${score}.`,
   none: (score) => `No hand turns: the score is ${score} wherever they stand, so the order doesn’t count.`,
 };
@@ -57,13 +58,13 @@ export function attentionSays(state, values, before) {
   const unseen = excess(values).filter(Boolean).length;
   if (unseen)
     return (
-      `Now ${apart} apart, ${QUERY_WORD} looks at ${KEY_WORD} with ${score}. But ${unseen} of the 8 clocks ` +
-      "stand at angles that training never showed (red): what the model does there is a guess."
+      `Now ${apart} apart, the two words score ${score}. But on ${unseen} of the 8 clocks, they make an ` +
+      "angle that training never showed (red): what a model does there is a guess."
     );
   const moved = ["query", "key"].filter((name) => start && state[name] !== start[name]);
   if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](score, apart, rule);
   return (
-    `The hands of ${WORDS[moved[0]]} turned with its place, and the wedges changed. ` +
-    `Now ${apart} apart, the two words score ${score} (before: ${show(before.values.score, 2)}).`
+    `The hands of ${WORDS[moved[0]]} turned with its place, and the wedges changed. With ${KEY_WORD} ` +
+    `${apart} ${key < query ? "before" : "after"} ${QUERY_WORD}, the score is ${score} (it was ${show(before.values.score, 2)}).`
   );
 }

@@ -37,7 +37,7 @@ FIGURES.turning = {
       const height = svg.clientHeight;
       svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
       const { bottom } = ruler(width);
-      const below = width < 560 ? 140 : height > 400 ? 190 : 170;
+      const below = width < 560 ? 148 : height > 400 ? 190 : 170;
       words.arrange(width);
       clocks.arrange(width, bottom + 4, height - bottom - below);
       scores.arrange(width, height - below, below);
@@ -49,7 +49,7 @@ FIGURES.turning = {
       latest = state;
       const isNew = arranged !== width;
       if (isNew) arrange(width);
-      if (rested && rested.state !== state) scores.since(rested.state, rested.values);
+      if (rested && rested.state !== state) scores.since(rested.values.score);
       paint(flat(state, values), isNew || passing);
       if (passing) return;
       if (rested) hint.watch(rested.state, state);
@@ -60,8 +60,8 @@ FIGURES.turning = {
 };
 
 /** State and values as lists of numbers, which can be eased. */
-function flat({ query, key }, { hands, shares, score, curve, seen }) {
-  const numbers = { query: [query], key: [key], shares, score: [score], curve, seen };
+function flat({ query, key }, { hands, shares, score, curve, learned, seen }) {
+  const numbers = { query: [query], key: [key], shares, score: [score], curve, learned, seen };
   for (const [name, turns] of Object.entries(hands)) {
     numbers[`${name}Angles`] = turns.map(([angle]) => angle);
     numbers[`${name}Lengths`] = turns.map(([, length]) => length);
