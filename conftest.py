@@ -19,12 +19,7 @@ from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 sys.path.append(str(Path(__file__).parent / "book" / "python"))
 NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 # Two workers that begin with these are done at about the same time.
-SLOWEST_FIRST = (
-    "test_page",
-    "04_distance_and_resolution",
-    "11_does_it_help",
-    "test_lab",
-)
+SLOWEST = ["test_page", "04_distance_and_resolution", "11_does_it_help", "test_lab"]
 
 
 def pytest_configure(config):
@@ -34,8 +29,9 @@ def pytest_configure(config):
 
 def pytest_collection_modifyitems(items):
     """Run the slowest files first; the others as they were listed."""
-    rank = {name: number for number, name in enumerate(SLOWEST_FIRST)}
-    items.sort(key=lambda item: rank.get(item.path.stem, len(rank)))
+    items.sort(
+        key=lambda item: [item.path.stem == slow for slow in SLOWEST], reverse=True
+    )
 
 
 class WrongAnswer(pytest.Item):
@@ -60,21 +56,26 @@ class WrongAnswer(pytest.Item):
             )
 
 
-def wrong_answers(notebook):
+def solution_of(check, cells):
+    """Return the code of the solution that calls a check."""
+    for cell in cells:
+        # A cell for the reader's answer may name the check in a comment.
+        if "solution" in cell.metadata.get("tags", []) and f"{check}(" in cell.source:
+            return cell.source
+    raise ValueError(f"no solution calls {check}")
+
+
+def wrong_answers(cells):
     """Yield a name, code, and what is said of it: answers in metadata, and near the solutions."""
-    for cell in notebook.cells:
+    for cell in cells:
         if "wrong_answers" not in cell.metadata:
             continue
         check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
         for wrong in cell.metadata.wrong_answers:
             yield f"{check}: {wrong.slip}", wrong.answer, wrong.says
         if "accepts_near" not in cell.metadata:
-            # A cell for the reader's answer may name the check in a comment.
-            tagged = [c for c in notebook.cells if "tags" in c.metadata]
-            solutions = [c.source for c in tagged if "solution" in c.metadata.tags]
-            calls = [source for source in solutions if f"{check}(" in source]
-            solution = next(source for source in calls if source != cell.source)
-            tried = f"{NEAR}\ntry_all({check!r}, {solution!r}, globals())"
+            arguments = f"{check!r}, {solution_of(check, cells)!r}, globals()"
+            tried = f"{NEAR}\ntry_all({arguments})"
             yield f"{check}: near the solution", tried, "all rejected"
 
 
@@ -83,7 +84,7 @@ def pytest_make_collect_report(collector):
     """Collect the wrong answers after a notebook's cells."""
     report = yield
     if isinstance(collector, IPyNbFile) and report.passed:
-        for name, source, says in wrong_answers(collector.nb):
+        for name, source, says in wrong_answers(collector.nb.cells):
             item = WrongAnswer.from_parent(collector, name=name)
             item.source, item.says = source, says
             report.result.append(item)
@@ -102,12 +103,12 @@ def pytest_runtest_call(item):
     try:
         result = yield
     except NbCellError as error:
-        differs = str(error) == "Cell outputs differ"
-        told = [f"{place}: {error}", item.cell.source, error.inner_traceback or ""]
-        pytest.fail("\n".join([*told, cure if differs else ""]))
+        lines = [f"{place}: {error}", item.cell.source, error.inner_traceback or ""]
+        if str(error) == "Cell outputs differ":
+            lines.append(cure)
+        pytest.fail("\n".join(lines))
     name = pictures.name(item.parent.nb.cells, item.cell)
     if wrong := pictures.changed(item.cell, item.test_outputs, name):
-        pytest.fail(
-            f"{place}: the picture differs from the stored one.\n{wrong}\n{cure}"
-        )
+        differs = "the picture differs from the stored one."
+        pytest.fail(f"{place}: {differs}\n{wrong}\n{cure}")
     return result

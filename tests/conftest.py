@@ -43,9 +43,13 @@ def windows(browser):
     """Yield a function that opens a page; fail on script errors and third-party requests."""
     contexts, wrong = [], []
 
-    def note(message, is_wrong=True):
-        if is_wrong:
-            wrong.append(message)
+    def note_error(line):
+        if line.type == "error":
+            wrong.append(line.text)
+
+    def note_host(request):
+        if not OURS.match(request.url):
+            wrong.append(f"gets {request.url}")
 
     def visit(address="about:blank", **options):
         usual = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
@@ -53,10 +57,10 @@ def windows(browser):
         page = contexts[-1].new_page()
         page.set_default_timeout(60_000)
         page.wrong = wrong
-        page.on("pageerror", lambda error: note(error.message))
-        page.on("dialog", lambda dialog: note(dialog.message))
-        page.on("console", lambda line: note(line.text, line.type == "error"))
-        page.on("request", lambda to: note(f"gets {to.url}", not OURS.match(to.url)))
+        page.on("pageerror", lambda error: wrong.append(error.message))
+        page.on("dialog", lambda dialog: wrong.append(dialog.message))
+        page.on("console", note_error)
+        page.on("request", note_host)
         page.goto(address)
         return page
 

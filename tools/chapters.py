@@ -18,20 +18,19 @@ def chapters() -> list[str]:
     return sorted(path.stem for path in notebooks if not path.stem.startswith("00_"))
 
 
-def list_last(path: Path, row: str) -> None:
+def list_last(name: str, row: str) -> None:
     """Insert a row below the last one of a file that names a chapter."""
-    lines = path.read_text(encoding="utf-8").splitlines(keepends=True)
-    rows = [n for n, line in enumerate(lines) if re.search(r"notebooks/\d\d_", line)]
-    lines.insert(rows[-1] + 1, row)
-    path.write_text("".join(lines), encoding="utf-8")
+    path = ROOT / name
+    text = path.read_text(encoding="utf-8")
+    *_, last = re.finditer(r"^.*notebooks/\d\d_.*\n", text, re.MULTILINE)
+    path.write_text(text[: last.end()] + row + text[last.end() :], encoding="utf-8")
 
 
 def new(name: str) -> None:
     """Write the chapter, and list it last."""
     if not re.fullmatch("[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
-        sys.exit(
-            "NAME needs lowercase letters, digits and _, such as: make new NAME=relative_bias"
-        )
+        example = "make new NAME=relative_bias"
+        sys.exit(f"NAME needs lowercase letters, digits and _, such as: {example}")
     for chapter in chapters():
         if chapter[3:] == name:
             sys.exit(f"notebooks/{chapter}.ipynb has that name: choose another")
@@ -40,12 +39,12 @@ def new(name: str) -> None:
     template = (ROOT / "tools" / "chapter.ipynb").read_text(encoding="utf-8")
     text = template.replace("NAME", name.replace("_", "-"))
     (ROOT / f"{chapter}.ipynb").write_text(text, encoding="utf-8")
-    list_last(ROOT / "_toc.yml", f"      - file: {chapter}\n")
-    list_last(ROOT / "index.md", f"- [What it is about]({chapter}.ipynb)\n")
     row = f"| {number} | [](../{chapter}.ipynb): what it shows, in one sentence. |\n"
-    list_last(ROOT / "book" / "all_pages.md", row)
+    list_last("_toc.yml", f"      - file: {chapter}\n")
+    list_last("index.md", f"- [What it is about]({chapter}.ipynb)\n")
+    list_last("book/all_pages.md", row)
     print(
-        f"Created {chapter}.ipynb, listed in _toc.yml, index.md and book/all_pages.md."
+        f"Created {chapter}.ipynb; see _toc.yml, index.md and book/all_pages.md, too."
     )
     print(f"Execute and check it: make chapter NOTEBOOK={chapter}.ipynb")
 

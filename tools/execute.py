@@ -53,8 +53,10 @@ def words(cell):
     shown = []
     for output in cell.outputs:
         data = output.get("data", {})
-        drawn = {pictures.SVG: pictures.SVG in data}
-        shown.append([output.get("name"), output.get("text"), {**data, **drawn}])
+        texts = {kind: text for kind, text in data.items() if kind != pictures.SVG}
+        shown.append(
+            [output.get("name"), output.get("text"), pictures.SVG in data, texts]
+        )
     text = json.dumps(shown, sort_keys=True)
     timed = "nbval-ignore-output" in cell.metadata.get("tags", [])
     return re.sub(r"[-\d.,\s]|\\n|\b[mµn]?s\b", "", text) if timed else text
@@ -64,15 +66,14 @@ def keep_outputs(fresh, stored):
     """Put the stored outputs of equal cells in the place of fresh ones that look the same."""
     before = {cell.id: cell for cell in stored.cells if cell.cell_type == "code"}
     for cell in fresh.cells:
-        old = before.get(cell.id)
-        if cell.cell_type != "code" or old is None or words(old) != words(cell):
+        old = before.get(cell.id) if cell.cell_type == "code" else None
+        if old is None or words(old) != words(cell):
             continue
-        if pictures.changed(old, cell.outputs, pictures.name(fresh.cells, cell)):
-            continue
-        cell.outputs = old.outputs
-        for output in cell.outputs:
-            if "execution_count" in output:
-                output["execution_count"] = cell.execution_count
+        if not pictures.changed(old, cell.outputs, pictures.name(fresh.cells, cell)):
+            cell.outputs = old.outputs
+            for output in cell.outputs:
+                if "execution_count" in output:
+                    output["execution_count"] = cell.execution_count
 
 
 def execute(path):
