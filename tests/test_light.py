@@ -9,6 +9,7 @@ headings) is hidden, so that a narrower limit notices what a missing style would
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -16,10 +17,10 @@ from pathlib import Path
 import pytest
 import yaml
 from PIL import Image, ImageChops
+from sphinx_posenc import optimization
 
 ROOT = Path(__file__).parents[1]
-SMALL = ROOT / "tests" / "small_site"
-pytestmark = pytest.mark.browser  # slow: builds sites; not for `make test PART=unit`
+pytestmark = pytest.mark.browser  # slow: builds a site; not for `make test PART=unit`
 LEFT_OUT = {"jupyter_book", "sphinx_comments"}  # they need more than these pages
 
 
@@ -30,6 +31,7 @@ def settings():
     config |= {
         "html_title": "A small site",
         "html_theme": "sphinx_book_theme",
+        "html_optimized": False,
         "extensions": [name for name in config["extensions"] if name not in LEFT_OUT],
         "myst_enable_extensions": book["parse"]["myst_enable_extensions"],
         "nb_execution_mode": "off",
@@ -44,22 +46,19 @@ def settings():
 def sites(tmp_path_factory):
     """The raw site, and the optimized one."""
     folder = tmp_path_factory.mktemp("small")
+    raw, light = folder / "raw", folder / "light"
+    code = f"globals().update({settings()!r})"
+    (folder / "conf.py").write_text(code, encoding="utf-8")
     path = {"PYTHONPATH": f"{ROOT / 'book' / '_ext'}{os.pathsep}{ROOT / 'src'}"}
-    published = {"PAGES_URL": "https://example.org/the-book"}
-
-    def build(name, optimized):
-        config = folder / f"{name}-config"
-        config.mkdir()
-        given = settings() | {"html_optimized": optimized}
-        code = f"globals().update({given!r})"
-        (config / "conf.py").write_text(code, encoding="utf-8")
-        command = [sys.executable, "-m", "sphinx", "-W", "-q", "-c", config, SMALL]
-        subprocess.run(
-            [*command, folder / name], check=True, env=os.environ | path | published
-        )
-        return folder / name
-
-    return build("raw", False), build("light", True)
+    source = ROOT / "tests" / "small_site"
+    command = [sys.executable, "-m", "sphinx", "-W", "-q", "-c", folder, source, raw]
+    subprocess.run(command, check=True, env=os.environ | path)
+    shutil.copytree(raw, light)
+    pages = {path: path.read_text("utf-8") for path in light.glob("*.html")}
+    optimization.merge(light, pages)
+    for path, html in pages.items():
+        path.write_text(html, encoding="utf-8")
+    return raw, light
 
 
 def picture(page, site, press, opened, glyphs):

@@ -6,7 +6,6 @@
 import gzip
 import os
 import re
-from collections import Counter
 from functools import cache
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
@@ -25,22 +24,29 @@ POLICY = (
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'"
 )
-MARKUP = re.compile(r"\{[a-z][\w:-]+\}`|:{3,}.*|\]\([^)\s]+\)|\*\*[^*\s][^*\n]*\*\*")
-LOOK = """() => {
+# The problems that can be seen in a page's elements, and its links.
+LOOK = r"""(policy) => {
     const all = (query, read) => [...document.querySelectorAll(query)].map(read);
     const text = document.body.cloneNode(true);
     for (const part of text.querySelectorAll("script, style, pre, code, .katex")) part.remove();
-    return {
-        text: text.textContent,
-        ids: all("[id]", (e) => e.id),
-        links: all("a[href]", (e) => e.getAttribute("href")),
-        nameless: all("img", (e) => /\\s/.test(e.alt) ? "" : e.src).filter(Boolean),
-        levels: all("main :is(h1, h2, h3, h4, h5, h6)", (e) => +e.tagName[1]),
-        skips: all("main :is(h1, h2, h3, h4, h5, h6)", (e) => +e.tagName[1])
-            .some((level, n, levels) => level > (levels[n - 1] ?? 0) + 1),
-        description: document.querySelector("meta[name=description]")?.content ?? "",
-        policy: document.querySelector("meta[http-equiv]").content.replace(/ 'sha256-[^']+'/g, ""),
+    const markup = /\{[a-z][\w:-]+\}`|:{3,}.*|\]\([^)\s]+\)|\*\*[^*\s][^*\n]*\*\*/g;
+    const ids = all("[id]", (e) => e.id);
+    const levels = all("main :is(h1, h2, h3, h4, h5, h6)", (e) => +e.tagName[1]);
+    const description = document.querySelector("meta[name=description]")?.content ?? "";
+    const given = document.querySelector("meta[http-equiv]").content
+        .replace(/ 'sha256-[^']+'/g, "");
+    const problems = {
+        "a picture without alt text: say what a sighted reader sees":
+            all("img", (e) => /\s/.test(e.alt) ? "" : e.src).filter(Boolean),
+        "a duplicate id": ids.filter((id, n) => ids.indexOf(id) < n),
+        "markup: look for a missing blank or fence": text.textContent.match(markup) ?? [],
+        "headings that skip a level":
+            levels.filter((level, n) => level > (levels[n - 1] ?? 0) + 1),
+        "no description of 20 to 160 letters":
+            [description].filter(({ length }) => length < 20 || length > 160),
+        "another policy": [given].filter((words) => words !== policy),
     };
+    return { problems, links: all("a[href]", (e) => e.getAttribute("href")) };
 }"""
 UNFOLD = """() => {
     const style = document.createElement("style"); // what is far from the window is laid out, too
@@ -49,6 +55,9 @@ UNFOLD = """() => {
     for (const fold of document.querySelectorAll("details")) fold.open = true;
     for (const evidence of document.querySelectorAll(".evidence")) evidence.hidden = false;
 }"""
+# Code of chapters that a wide window doesn't show whole.
+CUT = """() => [...document.querySelectorAll("div.cell_input pre")]
+    .filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.textContent.slice(0, 80))"""
 # Elements wider than the window, and not in a scrolling box.
 WIDE = """() => [...document.querySelectorAll("html, article :is(img, pre, table)")].filter((e) => {
     for (let box = e.parentElement; box; box = box.parentElement)
@@ -101,24 +110,15 @@ def problems(tab, page):
     tab.wrong.clear()
     tab.loaded.clear()
     tab.goto(page.as_uri())
-    seen = tab.evaluate(LOOK)
-    dead = [link for link in {*seen["links"]} if is_dead(page, link)]
-    twice = [name for name, count in Counter(seen["ids"]).items() if count > 1]
-    weight = weigh(tab.loaded)
+    seen = tab.evaluate(LOOK, POLICY)
+    yield from seen["problems"].items()
+    yield "a dead link", [link for link in {*seen["links"]} if is_dead(page, link)]
     yield "an error in the browser: ship what it loads: no third parties", tab.wrong
-    yield "a dead link", dead
-    yield "a picture without alt text: say what a sighted reader sees", seen["nameless"]
-    yield "a duplicate id", twice
-    yield "markup: look for a missing blank or fence", MARKUP.findall(seen["text"])
+    weight = weigh(tab.loaded)
     if weight > HEAVIEST:
         yield "more bytes than a phone should load", [weight]
-    if seen["skips"]:
-        yield "headings that skip a level", [seen["levels"]]
-    if seen["policy"] != POLICY:
-        yield "another policy", [seen["policy"]]
-    if not 20 <= len(seen["description"]) <= 160:
-        yield "no description of 20 to 160 letters", [seen["description"]]
     tab.evaluate(UNFOLD)
+    yield "code cut off at the edge: break its lines", tab.evaluate(CUT)
     for theme in themes(tab):
         pale = tab.locator("body").evaluate(PALE)
         yield f"hard to read, {theme}: set a color of 4.5 to 1 in book.css", pale
