@@ -58,15 +58,17 @@ NEEDED = {
     "esm": {"vocab_size": 33, "pad_token_id": 1},
     "granitemoehybrid": {"layer_types": ["full_attention"] * 6},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1},
+    "kimi_k2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
     "nemotron": {"head_dim": 64, "num_key_value_heads": 2},
     "nemotron_h": {"layers_block_type": ["linear_attention", "full_attention"] * 3},
+    "step3p5": {"sliding_window": 6, "num_attention_groups": 2},
     "zamba2": {"layers_block_type": ["mamba", "hybrid"] * 3},
 }
 
 
 def small_fields(kind):
     """Return fields of a file, for a small model of a type with heads as wide as by default."""
-    usual = transformers.CONFIG_MAPPING[kind]().to_dict()
+    usual = class_of(kind).config_class().to_dict()
     fields = {"model_type": kind}
     for name, value in usual.items():
         sizes = [size for pattern, size in SIZES.items() if re.search(pattern, name)]
@@ -93,13 +95,13 @@ def class_of(kind):
 def model_of(fields, attention):
     """Return a model of a file that calls `attention`, and gets its masks as numbers."""
     fields = deepcopy(fields)  # transformers completes mappings in place
-    kind = fields.pop("model_type")
-    config = transformers.CONFIG_MAPPING[kind](**fields)
+    build = class_of(fields.pop("model_type"))
+    config = build.config_class(**fields)
     ALL_ATTENTION_FUNCTIONS.register("watch", attention)
     ALL_MASK_ATTENTION_FUNCTIONS.register("watch", eager_mask)
     config._attn_implementation = "watch"
     torch.manual_seed(0)
-    return class_of(kind)(config).eval()
+    return build(config).eval()
 
 
 def same_everywhere(module, args, kwargs):
@@ -142,31 +144,18 @@ def watched(fields):
     return calls
 
 
-def tables(kind):
-    """Return which parameters and buffers of a model are learned, and which fixed."""
-    config = transformers.CONFIG_MAPPING[kind](**NEEDED.get(kind, {}))
-    with torch.device("meta"):
-        model = class_of(kind)(config)
-    tensors = [*model.named_parameters(), *model.named_buffers()]
-    return {
-        name.removesuffix(".weight"): "learned" if tensor.requires_grad else "fixed"
-        for name, tensor in tensors
-    }
-
-
 def defaults():
     """Return each type's defaults of fields about positions and the width of heads."""
-    found = {}
+    models = {}
     for name in sorted(transformers.CONFIG_MAPPING):
         with suppress(Exception):  # a class that needs arguments
-            fields = transformers.CONFIG_MAPPING[name]().to_dict()
-            found[name] = {
-                field: value
-                for field, value in sorted(fields.items())
-                if ABOUT_POSITIONS.search(field)
-                and not isinstance(value, list | str | None)
+            usual = transformers.CONFIG_MAPPING[name]().to_dict()
+            models[name] = {
+                field: usual[field]
+                for field in sorted(filter(ABOUT_POSITIONS.search, usual))
+                if not isinstance(usual[field], list | str | None)
             }
-    return {name: fields for name, fields in found.items() if fields}
+    return {name: fields for name, fields in models.items() if fields}
 
 
 if __name__ == "__main__":

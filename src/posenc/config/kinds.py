@@ -10,7 +10,7 @@ from posenc.config.fields import WORDS, Entry, Fields
 from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE
 from posenc.scaling import ORIGINAL
 
-FULL, SLIDING, ALL = "full_attention", "sliding_attention", "all layers"
+FULL, ALL, UNSAID = "full_attention", "all layers", "not said"
 SHARE = "partial_rotary_factor"
 UNKNOWN = ""  # an encoding that the file names, and that nobody here knows
 MOST_LAYERS, MOST_KINDS = 10_000, 32
@@ -122,7 +122,7 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
     resting = resting_layers(fields, entry, number)
     if not names:
         names = usual_names(fields, entry, number, resting)
-    unlisted = "not said" if names else ALL
+    unlisted = UNSAID if names else ALL
     # Files may list layers behind the last one, which predict several tokens ahead.
     names = (names + [unlisted] * number)[:number]
     if names and "last" in entry:
@@ -211,7 +211,8 @@ def encoding_said(fields: Fields, entry: Entry, expected: Where) -> Where:
         return NOWHERE
     word = fields.text("position_embedding_type")
     encoding = ENCODINGS.get(word.lower())
-    if word and encoding is None:
+    words_of_code = entry.get("chooses") or [word]
+    if word and (encoding is None or word not in words_of_code):
         # The file means something, so that the type's default would be a guess.
         place = fields.place("position_embedding_type")
         fields.problems.append(f"{place} {word[:40]!a} isn't known here")
@@ -231,6 +232,8 @@ def encoding_suggested(fields: Fields) -> Where:
 
 def where_in_kind(group: Group, encoding: Where, known: bool) -> Where:
     """Return where positions enter in one kind of layer, which may differ from the others."""
+    if group.name == UNSAID:
+        return None
     if known and group.name in WORDS["without_attention"]:
         return NO_ATTENTION
     if group.rests and encoding == ROTARY:
