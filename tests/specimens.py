@@ -1,7 +1,7 @@
 """Encodings that are right, and wrong ones with the law that they break and the cause.
 
 The cause is a part of what a report says, or "" if no known fault gives the same numbers. Public
-bugs are in `recall`, those of chapter 14 in `posenc.book.hunt`; right decoders are in `test_tiny`.
+bugs are in `recall`, those of chapter 14 in `posenc.book.hunt`; right decoders in chapter 19.
 """
 
 import itertools

@@ -22,12 +22,6 @@ def test_the_readme_s_uses_can_be_pasted(use):
     exec(compile(use, "README.md", "exec"), {})
 
 
-def test_public_names_are_there():
-    for name in ("posenc", "posenc.nn", "posenc.scaling", "posenc.config"):
-        module = importlib.import_module(name)
-        assert not [public for public in module.__all__ if not hasattr(module, public)]
-
-
 @pytest.mark.parametrize("options", [["-W", "error"], ["-OO"]])
 def test_the_mathematics_needs_numpy_alone(options):
     code = "import sys, posenc; print({'torch', 'matplotlib'} & sys.modules.keys())"

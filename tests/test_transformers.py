@@ -1,4 +1,7 @@
-"""The package computes what transformers does; `make bench` installs it."""
+"""The package computes what transformers does; `make bench` installs it.
+
+`test_watch` holds rotations to it, in both pairings.
+"""
 
 import json
 from pathlib import Path
@@ -11,28 +14,10 @@ transformers = pytest.importorskip("transformers", reason="run by `make bench`")
 
 from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS  # noqa: E402
 from transformers.models.bloom.modeling_bloom import build_alibi_tensor  # noqa: E402
-from transformers.models.gptj import modeling_gptj as gptj  # noqa: E402
 from transformers.models.llama import modeling_llama as llama  # noqa: E402
 from transformers.models.t5.modeling_t5 import T5Attention  # noqa: E402
 
 from posenc import alibi_bias, t5_buckets  # noqa: E402
-from posenc.nn import rotate_pairs  # noqa: E402
-
-
-def test_halves_turn_as_llama_s():
-    config = llama.LlamaConfig(hidden_size=64, num_attention_heads=4)
-    x, k = torch.randn(2, 4, 50, 16), torch.arange(50)[None]
-    turns = llama.LlamaRotaryEmbedding(config)(x, k)
-    expected, _ = llama.apply_rotary_pos_emb(x, x, *turns)
-    torch.testing.assert_close(rotate_pairs(x), expected, rtol=0, atol=1e-5)
-
-
-def test_neighbors_turn_as_gptj_s():
-    x = torch.randn(2, 50, 4, 16)
-    sin, cos = gptj.create_sinusoidal_positions(50, 16)[None].chunk(2, dim=-1)
-    expected = gptj.apply_rotary_pos_emb(x, sin, cos)
-    turned = rotate_pairs(x, pairing="neighbors", seq_dim=1)
-    torch.testing.assert_close(turned, expected, rtol=0, atol=1e-5)
 
 
 def test_buckets_are_t5_s():

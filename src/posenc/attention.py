@@ -256,11 +256,11 @@ def t5_buckets(
     exact = n_buckets // multiple  # distances that have a bucket of their own
     limit = check_int("max_distance", max_distance, minimum=exact + 1)
 
-    # All distances from `limit` on share a bucket. Clipped, the least int64 has a magnitude, and a
-    # uint64 fits into int64.
-    bounds = np.iinfo(array.dtype)
-    array = np.clip(array, max(-limit, bounds.min), min(limit, bounds.max))
-    offset = array.astype(np.int64)
+    # All distances from `limit` on share a bucket. So a uint64 fits into int64, and the least
+    # int64 has a magnitude.
+    if array.dtype == np.uint64:
+        array = np.minimum(array, np.uint64(limit))
+    offset = np.maximum(array.astype(np.int64), -limit)
     distance = np.abs(offset) if bidirectional else np.maximum(-offset, 0)
 
     # Beyond the exact ones, bucket exact + j begins at exact · (limit / exact)^(j / exact).

@@ -177,10 +177,9 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     if numbers.dtype.kind == "f":
         raise TypeError(f"positions must hold whole numbers, got {positions!r}")
     highest = 2**width - 1
-    for extreme in (numbers.min(), numbers.max()):
-        if not 0 <= extreme <= highest:
-            rule = f"from 0 to 2**n_bits - 1 = {highest}"
-            raise ValueError(f"positions must be {rule}, got {extreme}")
+    if numbers.min() < 0 or numbers.max() > highest:
+        rule = f"from 0 to 2**n_bits - 1 = {highest}"
+        raise ValueError(f"positions must be {rule}, got {positions!r}")
     # Shift digit j to the end of the number, and keep the last digit: (L, n_bits).
     shifted = numbers.astype(np.int64)[:, None] >> np.arange(width)
     return (shifted & 1).astype(np.uint8)

@@ -76,14 +76,15 @@ class Layers:
 
     def __str__(self) -> str:
         """Format everything for people, enough to write the kernel."""
-        told = dict(vars(self))
-        name, where, count = (told.pop(each) for each in ("name", "where", "count"))
-        asked = ASKED if where == ROTARY else set()
-        some = {n: each for n, each in told.items() if each is not None or n in asked}
-        head = (
-            f"{shown(name)}{'' if count is None else f' ({count})'}: {where or UNSAID}"
-        )
-        return "\n".join([head, *(f"  {n}: {shown(each)}" for n, each in some.items())])
+        lines = [f"{shown(self.name)}: {self.where or UNSAID}"]
+        if self.count is not None:
+            lines = [f"{shown(self.name)} ({self.count}): {self.where or UNSAID}"]
+        asked = ASKED if self.where == ROTARY else ()
+        for name, value in vars(self).items():
+            said = value is not None or name in asked
+            if said and name not in ("name", "where", "count"):
+                lines.append(f"  {name}: {shown(value)}")
+        return "\n".join(lines)
 
     @overload
     def turns(self, positions: Tensor, *, beyond: bool = ...) -> Turns: ...
@@ -122,14 +123,9 @@ class Layers:
             )
         first = 0 if self.rotated == self.head_dim else self.first
         options = {"first": first, "pairing": self.pairing} | options
-        if options["first"] is None:
-            raise ValueError(
-                "first must be a dimension of x, as the file doesn't say it"
-            )
-        if options["pairing"] is None:
-            raise ValueError(
-                "pairing must be 'halves' or 'neighbors', as the file doesn't say it"
-            )
+        for name in ("first", "pairing"):
+            if options[name] is None:
+                raise ValueError(f"{name} must be given, as the file doesn't say it")
         turned: X = _library(x).rotate_pairs(x, turns=turns, **options)
         return turned
 

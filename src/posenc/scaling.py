@@ -91,10 +91,7 @@ class Setting:
         if not isinstance(value, (list, tuple)) or len(value) != pairs:
             rule = f"a list with a number for each of the {pairs} pairs"
             raise ValueError(f"{key} must be {rule}, got {value!r}")
-        numbers = np.array([check_real(key, number) for number in value])
-        if (numbers <= 0).any():
-            raise ValueError(f"{key} must hold positive numbers, got {value!r}")
-        return numbers
+        return np.array([check_real(key, number, positive=True) for number in value])
 
 
 Rule = Callable[[Setting], tuple[Floats, float]]
@@ -405,8 +402,10 @@ def rotary_frequencies(
     if unknown:
         rule = f"unknown field for type {kind.name!r}: {unknown[0]!r}"
         raise ValueError(f"scaling has an {rule}")
-    lengths = {"max_position_embeddings": max_position_embeddings, "seq_len": seq_len}
-    for name, length in lengths.items():
+    for name, length in (
+        ("max_position_embeddings", max_position_embeddings),
+        ("seq_len", seq_len),
+    ):
         if length is not None:
             check_int(name, length, minimum=1)
 
