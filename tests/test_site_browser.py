@@ -120,6 +120,20 @@ def test_evidence_is_one_switch_away(visit):
     expect(tab.locator("#claim-S0-linear pre").first).to_be_in_viewport()
 
 
+def test_a_figure_is_shared_from_a_menu_that_escape_closes(visit):
+    clipboard = ["clipboard-read", "clipboard-write"]
+    tab = visit(address("notebooks/08_heatmaps"), permissions=clipboard)
+    share = tab.get_by_role("button", name="Share").first
+    copy = tab.get_by_role("button", name="Copy link").first
+    share.click()
+    copy.click()
+    expect(tab.get_by_role("button", name="Copied link")).to_be_visible()
+    assert "figure=fig-heatmap-live" in tab.evaluate("navigator.clipboard.readText()")
+    tab.keyboard.press("Escape")
+    expect(tab.locator("posenc-figure [popover]").first).not_to_be_visible()
+    expect(share).to_be_focused()
+
+
 def test_what_is_typed_is_found_and_said(visit):
     tab = visit(CHAPTER)
     tab.keyboard.press("Control+k")

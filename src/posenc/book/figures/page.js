@@ -82,7 +82,7 @@ export function mount(host, kind, given, onchange = () => {}, id = "") {
   // the host before `build`, which may ask for its root. The first size draws.
   const panel = controls(kind, set);
   const style = element("style", {}, `:host { ${TINTS} } ${STYLE}`);
-  const menu = id ? [share(host, kind, id, figure, words.announce)] : [];
+  const menu = id ? share(host, kind, id, figure, words.announce) : [];
   const buttons = element("div", { class: "buttons" }, panel.more, ...menu);
   live.append(picture, ...words.nodes, panel.rows, buttons);
   host.attachShadow({ mode: "open" }).append(style, live, element("slot"));

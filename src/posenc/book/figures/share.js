@@ -1,4 +1,5 @@
-// A figure's view, to take along: as a link, a reference, or a frame for another page.
+// A figure's view, to take along: as a link, a picture in Markdown, a reference, or a frame for another
+// page.
 
 import { element } from "./drawing.js";
 
@@ -23,32 +24,39 @@ function copies(host, kind, id, figure) {
     const height = host.clientHeight + 24;
     return element("iframe", { src, title: document.title, width: "100%", height }).outerHTML;
   };
+  const markdown = () => {
+    const { alt, src } = host.querySelector("img");
+    return `[![${alt.replace(/[[\]]/g, "\\$&")}](${src})](${link()})`;
+  };
   const citation = () => `“${document.title}”. ${link()}`;
   const isOnline = location.protocol !== "file:";
-  return { link, citation, ...(isOnline && { "embed code": frame }) };
+  return { link, citation, ...(isOnline && { Markdown: markdown, "embed code": frame }) };
 }
 
-/** A menu that copies one of them. */
-export function share(host, kind, id, figure, say) {
-  const menu = element("details", {}, element("summary", {}, "Share"));
-  for (const [words, write] of Object.entries(copies(host, kind, id, figure))) {
-    const copy = element("button", { type: "button" }, `Copy ${words}`);
-    copy.addEventListener("click", async () => {
-      const content = write();
-      try {
-        await navigator.clipboard.writeText(content);
-      } catch {
-        return prompt("To copy:", content);
-      }
-      say((copy.textContent = `Copied ${words}`));
-      setTimeout(() => (copy.textContent = `Copy ${words}`), 2000);
-    });
-    menu.append(copy);
-  }
-  menu.addEventListener("keydown", ({ key }) => {
-    if (key !== "Escape") return;
-    menu.open = false;
-    menu.firstChild.focus();
+/** A button that copies what `write` gives, and says so. */
+function copyButton(words, write, say) {
+  const copy = element("button", { type: "button" }, `Copy ${words}`);
+  copy.addEventListener("click", async () => {
+    const content = write();
+    try {
+      await navigator.clipboard.writeText(content);
+    } catch {
+      return prompt("To copy:", content);
+    }
+    say((copy.textContent = `Copied ${words}`));
+    setTimeout(() => (copy.textContent = `Copy ${words}`), 2000);
   });
-  return menu;
+  return copy;
+}
+
+/** A button, and the menu that it opens; the browser closes it at Escape or a press beside it. */
+export function share(host, kind, id, figure, say) {
+  const open = element("button", { type: "button", class: "share", popovertarget: "copies" }, "Share");
+  const menu = element("div", { id: "copies", popover: "", role: "group", "aria-label": "Share" });
+  for (const [words, write] of Object.entries(copies(host, kind, id, figure)))
+    menu.append(copyButton(words, write, say));
+  menu.addEventListener("beforetoggle", ({ newState }) => {
+    if (newState === "closed" && menu.matches(":focus-within")) open.focus(); // in a shadow tree, no browser does
+  });
+  return [open, menu];
 }
