@@ -50,11 +50,11 @@ def part(extent, layout="halves", share=0.5):
     return rotate
 
 
-def axes(owner):
-    """Turn each pair by the coordinate of its axis."""
+def by_axis(owner):
+    """Return the frequencies of pairs that each turn by one coordinate."""
     frequencies = np.zeros((3, 8))
     frequencies[owner, np.arange(8)] = OMEGA
-    return turn(frequencies=frequencies)
+    return frequencies
 
 
 def counted(tokens, begin):
@@ -167,7 +167,8 @@ YARNED, NARROW = yarn(), {"widths": [16]}
 STRETCHED, FACTOR = rotary_frequencies(16, scaling=YARN)
 OF_YARN = {"frequencies": STRETCHED, "attention_factor": FACTOR} | NARROW
 half = partial(checks.Convention, "halves", share=0.5)
-SECTIONS, INTERLEAVED = [0, 0, 0, 0, 1, 1, 2, 2], [0, 1, 2, 0, 1, 2, 0, 0]
+SECTIONS = [0, 0, 0, 0, 1, 1, 2, 2]
+INTERLEAVED = by_axis([0, 1, 2, 0, 1, 2, 0, 0])
 BUGS = [
     Bug(
         says="the base of the configuration is lost",
@@ -223,6 +224,7 @@ BUGS = [
             x, positions / (4 if x.shape[-2] > 1 else 1)
         ),
         right=lambda x, positions: rotate_pairs(x, positions / 4),
+        options={"convention": checks.Convention("halves", step=0.25)},
     ),
     Bug(
         says="the result isn't cast back",
@@ -285,7 +287,7 @@ BUGS = [
     Bug(
         says="a table created on the meta device is never initialized",
         report="pytorch/torchtitan/issues/4783",
-        law="meta",
+        law="state",
         cause="reset_parameters",
         wrong=Added,
         right=Refilled,
@@ -295,7 +297,7 @@ BUGS = [
     Bug(
         says="the frequency buffer is cast along with its model",
         report="NVIDIA-NeMo/Automodel/issues/2606",
-        law="cast",
+        law="half",
         cause="frequencies in bfloat16",
         wrong=Rotary(),
         right=Recomputed(),
@@ -306,9 +308,9 @@ BUGS = [
         report="alibaba/MNN/issues/4133",
         law="axes",
         cause="",
-        wrong=axes(SECTIONS),
-        right=axes(INTERLEAVED),
-        options={"axes": INTERLEAVED} | NARROW,
+        wrong=turn(frequencies=by_axis(SECTIONS)),
+        right=turn(frequencies=INTERLEAVED),
+        options={"frequencies": INTERLEAVED},
     ),
     Bug(
         says="padded texts all continue from the same offset",
@@ -323,7 +325,7 @@ BUGS = [
         says="packed texts attend to one another",
         report="axolotl-ai-cloud/axolotl/issues/3608",
         law="packed",
-        cause="attend to each other",
+        cause="packed texts seen",
         wrong=Pair(
             lambda tokens, positions=None, segments=None: DECODER.full(
                 tokens, positions
@@ -337,7 +339,7 @@ BUGS = [
         says="a chunk ignores the offset of the cache",
         report="Blaizzy/mlx-vlm/issues/1741",
         law="steps",
-        cause="each step begins at position 0",
+        cause="step from 0",
         wrong=Pair(
             DECODER.full,
             lambda tokens, cache: DECODER.step(

@@ -4,10 +4,9 @@ The cause is a part of what a report says, or "" if no known fault gives the sam
 bugs are in `recall`, those of chapter 14 in `posenc.book.hunt`; right decoders in chapter 19.
 """
 
-import itertools
+from functools import partial
 from typing import NamedTuple
 
-import array_api_strict as strict
 import numpy as np
 import recall
 import torch
@@ -24,15 +23,14 @@ from posenc import (
 from posenc.book import hunt, tiny
 from posenc.nn import SinusoidalPositionalEncoding, rotary_turns, rotate_pairs
 
-QUICK = {
-    "longest": 5000,
-    "length": 2500,
-}  # float16 rounds from 2048 on, bfloat16 from 256 on
+# float16 rounds from 2048 on, bfloat16 from 256 on
+QUICK = {"longest": 5000, "length": 2500}
 LEAF = torch.zeros((), requires_grad=True)  # another leaf that gradients reach
 KEPT = {}
 MEMORY = np.zeros(500_000, np.float32)
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
-AXES = {"axes": 2, "frequencies": AXIAL}
+AXES = {"frequencies": AXIAL}
+LEARNED = {"tags": ["learned"]}
 
 
 class Specimen(NamedTuple):
@@ -49,18 +47,18 @@ SPECIMENS = {}
 
 
 def add(subject, name, kind, law="", cause="", **options):
-    """Add a subject to the specimens of a kind; a second one of a name would hide the first."""
+    """Add a subject; a second one of a name would hide the first."""
     if name in SPECIMENS:
         raise ValueError(f"two specimens are called {name!r}")
     SPECIMENS[name] = Specimen(kind, subject, options, law, cause)
 
 
-def specimen(kind, law="", cause="", **options):
-    """Decorate a function or a class: it is added under its own name."""
+def specimen(kind, law="", cause="", make=lambda function: function, **options):
+    """Decorate a function or class: what `make` makes of it is added under its name."""
 
     def decorate(subject):
         name = subject.__name__ if law else f"{subject.__name__} is right"
-        add(subject, name, kind, law, cause, **options)
+        add(make(subject), name, kind, law, cause, **options)
         return subject
 
     return decorate
@@ -98,25 +96,13 @@ for name, known in checks.KNOWN.items():
         add(known.table, f"the convention {name} is right", "table", convention=name)
 for name, encode in hunt.RIGHT.items():
     add(encode, f"{name}: right", "table", longest=600, length=600)
-for name in hunt.BUGS:
-    add(
-        hunt.BUGS[name],
-        name,
-        "table",
-        "far" if name == "rows in float16" else "values",
-        name,
-    )
+for name, bug in hunt.BUGS.items():
+    add(bug, name, "table", "far" if "float16" in name else "values", name)
 add(in_torch, "in_torch is right", "table")
 add(learned, "learned is right", "table")
-add(learned, "learned, though a base is declared", "table", "values", "", base=10_000)
-add(
-    table,
-    "another convention",
-    "table",
-    "values",
-    "the numbers of another convention: interleaved",
-    convention="Marian",
-)
+add(learned, "learned, though a base is declared", "table", "values", base=10_000)
+OTHER = "the numbers of another convention: interleaved"
+add(table, "another convention", "table", "values", OTHER, convention="Marian")
 add(table, "another base", "table", "values", "lost setting", base=10_010)
 
 
@@ -130,24 +116,17 @@ def tensor2tensor(length, channels):
     return np.pad(signal, [[0, 0], [0, channels % 2]])[None]
 
 
-@specimen("table")
-def scaled(n, d):
-    return table(n, d)[:, None] * np.float32(d**-0.5)
-
-
-@specimen("table")
+@specimen("table", "values", "tags=['learned']")
 def fourier_features(n, d):
     return waves(np.outer(np.linspace(-1, 1, n), np.pi * np.linspace(1, 10, d // 2)))
 
 
-@specimen("table")
+add(fourier_features, "fourier_features, declared, is right", "table", **LEARNED)
+
+
+@specimen("table", "values", "tags=['learned']")
 def nerf(n, d):
     return waves(np.outer(np.arange(n), np.pi * 2.0 ** np.arange(d // 2) / max(n, 1)))
-
-
-@specimen("table")
-def in_half_precision(n, d):
-    return in_torch(n, d).bfloat16()
 
 
 @specimen("table")
@@ -160,36 +139,9 @@ def of_width_two(n, d):
     return table(n, d)
 
 
-@specimen("table", "shape")
-def whole_numbers(n, d):
-    return table(n, d).astype(int)
-
-
-@specimen("table", "values")
-def one_row_is_zero(n, d):
-    return table(n, d) * (np.arange(n) != 100)[:, None]
-
-
-@specimen("table", "values", "rows times 1/d")
-def divided(n, d):
-    return table(n, d) / d
-
-
-@specimen("table", "values", "lost half")
-def rows_twice(n, d):
-    return table(n, d)[np.arange(n) // 2]
-
-
 @specimen("table", "values")
 def phases(n, d):
     return waves(np.outer(np.arange(n), 10_000.0 ** (-np.arange(0, d, 2) / d)) + 0.1)
-
-
-@specimen("table", "values")
-def nearly(n, d):
-    return table(n, d) + 1e-5 * np.sin(
-        17 * np.arange(n)[:, None] + np.arange(d)
-    ).astype("f4")
 
 
 @specimen("table", "half", "rows in bfloat16")
@@ -206,6 +158,57 @@ def odd_loses_a_column(n, d):
 @specimen("table", "repeat")
 def in_shared_memory(n, d):
     return np.add(table(n, d), 0, out=MEMORY[: n * d].reshape(n, d))
+
+
+rows_of = partial(
+    specimen, "table", make=lambda change: lambda n, d: change(table(n, d))
+)
+
+
+@rows_of()
+def scaled(rows):
+    return rows[:, None] * np.float32(rows.shape[1] ** -0.5)
+
+
+@rows_of()
+def in_half_precision(rows):
+    return torch.tensor(rows).bfloat16()
+
+
+@rows_of("shape")
+def whole_numbers(rows):
+    return rows.astype(int)
+
+
+@rows_of("values")
+def one_row_is_zero(rows):
+    return rows * (np.arange(len(rows)) != 100)[:, None]
+
+
+@rows_of("values", "rows times 1/d")
+def divided(rows):
+    return rows / rows.shape[1]
+
+
+@rows_of("values", "lost half")
+def rows_twice(rows):
+    return rows[np.arange(len(rows)) // 2]
+
+
+@rows_of("values")
+def nearly(rows):
+    return rows + 1e-5 * np.sin(np.arange(rows.size).reshape(rows.shape)).astype("f4")
+
+
+def of_two_coordinates(height, width, d_model):
+    rows, columns = (table(n, d_model // 2) for n in (height, width))
+    both = rows[:, None] + 0 * columns, columns + 0 * rows[:, None]
+    return np.concatenate(both, axis=-1)
+
+
+for axis in (0, 1):
+    along = checks.axis_of(of_two_coordinates, axis)
+    add(along, f"axis {axis} of two is right", "table")
 
 
 # Layers
@@ -227,28 +230,19 @@ class Layer(nn.Module):
         return x + rows
 
 
-def layer(law="", cause="", **options):
-    """Add a layer that adds rows in another way."""
-
-    def decorate(method):
-        owner = type(
-            method.__name__, (Layer,), {"add": lambda self, x, rows: method(x, rows)}
-        )
-        return specimen("module", law, cause, **options)(owner)
-
-    return decorate
+def layer_that_adds(method):
+    methods = {"add": lambda self, x, rows: method(x, rows)}
+    return type(method.__name__, (Layer,), methods)
 
 
+layer = partial(specimen, "module", make=layer_that_adds)
 add(Layer, "Layer is right", "module")
 add(Layer(16, 260), "a short layer is right", "module")
 add(SinusoidalPositionalEncoding, "SinusoidalPositionalEncoding is right", "module")
+FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
+add(FIRST, "sequence first is right", "module")
 add(
-    SinusoidalPositionalEncoding(32, batch_first=False),
-    "sequence first is right",
-    "module",
-)
-add(
-    SinusoidalPositionalEncoding(16, batch_first=False),
+    FIRST,
     "sequence first, declared otherwise",
     "module",
     "values",
@@ -287,7 +281,7 @@ def not_cast_back(x, rows):
     return (x + rows).float()
 
 
-@layer("strided", "raises")
+@layer("batch", "raises")
 def viewed(x, rows):
     return x.view(-1, x.size(-1)).view(x.shape) + rows
 
@@ -314,12 +308,9 @@ def on_the_cpu(x, rows):
 
 @specimen("module", "far", "past the end of 1024")
 class ZeroBeyond(Layer):
-    def __init__(self, d_model=16):
-        super().__init__(d_model)
-        self.pe[1024:] = 0
-
-    def add(self, x, rows):
-        return torch.where((rows == 0).all(-1, keepdim=True), 0, x + rows)
+    def forward(self, x, positions=None):
+        k = torch.arange(x.size(1)) if positions is None else positions
+        return super().forward(x, positions) * (k < 1024)[:, None]
 
 
 @specimen("module", "gradient", "exhibit 7")
@@ -333,12 +324,10 @@ class Trained(Layer):
 class Negated(Layer):
     def __init__(self, d_model=16):
         super().__init__(d_model)
-        self.register_load_state_dict_post_hook(
-            lambda layer, _: setattr(layer, "pe", -layer.pe)
-        )
+        self.register_load_state_dict_post_hook(lambda layer, _: layer.pe.neg_())
 
 
-@specimen("module", "meta", "reset_parameters")
+@specimen("module", "state", "reset_parameters")
 class Emptied(Layer):
     def reset_parameters(self):
         self.pe.zero_()
@@ -350,9 +339,7 @@ class Emptied(Layer):
 def in_numpy(x, positions):
     angles = np.outer(positions, rotary_frequencies(x.shape[-1])[0])
     turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angles)
-    return (
-        np.stack([turned.real, turned.imag], axis=-1).reshape(x.shape).astype(x.dtype)
-    )
+    return turned.view(np.float64).astype(x.dtype)
 
 
 class Cached(nn.Module):
@@ -371,244 +358,194 @@ add(in_numpy, "in_numpy is right", "rotary")
 add(Cached, "Cached is right", "rotary")
 add(Cached(), "a module is right", "rotary", **NARROW)
 add(rotate_pairs, "rotate_pairs is right", "rotary")
-for extent, pairing, share in itertools.product(
-    ("partial", "proportional"), ("halves", "neighbors"), (0.25, 0.75)
-):
-    add(part(extent, pairing, share), f"{extent} {pairing} {share} is right", "rotary")
+for extent in ("partial", "proportional"):
+    for pairing in ("halves", "neighbors"):
+        for share in (0.25, 0.75):
+            rotate = part(extent, pairing, share)
+            add(rotate, f"{extent} {pairing} {share} is right", "rotary")
 add(turn(frequencies=AXIAL), "axial is right", "rotary", **AXES)
-add(
-    turn(frequencies=AXIAL),
-    "axial is told what to declare",
-    "rotary",
-    "values",
-    "base=, frequencies= or convention=",
-    axes=2,
-)
-add(
-    turn(attention_factor=1.5),
-    "a factor is told what to declare",
-    "rotary",
-    "values",
-    "attention_factor=1.5",
-    **NARROW,
-)
-add(
-    turn(attention_factor=1.5),
-    "factor is right",
-    "rotary",
-    **NARROW,
-    attention_factor=1.5,
-)
-add(
-    yarn(power=2),
-    "factor squared",
-    "rotary",
-    "values",
-    "attention factor squared",
-    **OF_YARN,
-)
-add(
-    turn(base=500_000.0),
-    "another base than the frequencies",
-    "rotary",
-    "values",
-    "the numbers of another convention",
-    frequencies=OMEGA,
-)
+FACTOR = turn(attention_factor=1.5)
+add(FACTOR, "factor is right", "rotary", **NARROW, attention_factor=1.5)
+for name, rotate, cause, options in (
+    ("a factor is told what to declare", FACTOR, "attention_factor=1.5", NARROW),
+    ("factor squared", yarn(power=2), "attention factor squared", OF_YARN),
+    (
+        "another base than the frequencies",
+        turn(base=500_000.0),
+        "the numbers of another convention",
+        {"frequencies": OMEGA},
+    ),
+):
+    add(rotate, name, "rotary", "values", cause, **options)
+SWAPPED = turn(frequencies=AXIAL[::-1])
+add(SWAPPED, "axes swapped", "rotary", "axes", "axes are swapped", **AXES)
+
+rotary = partial(specimen, "rotary")
 
 
-@specimen("rotary", library=strict)
-def of_the_standard(x, p):  # which supports only DLPack
-    return strict.asarray(in_numpy(np.from_dlpack(x), np.from_dlpack(p)))
-
-
-@specimen("rotary")
-def backwards_by_quarters(x, p):
-    return rotate_pairs(x, -p / 4)
-
-
-@specimen("rotary", widths=[24])
-def from_dimension_eight(x, p):
-    return rotate_pairs(x, p, first=8)
-
-
-@specimen("rotary")
+@rotary()
 def permuted(x, p):
     """Take neighbors, and return halves, as DeepSeek-V3 does."""
     return rotate_pairs(x.unflatten(-1, (-1, 2)).mT.flatten(-2), p)
 
 
-@specimen("rotary")
+DECLARED = {"convention": "rotary, neighbors"}
+add(permuted, "permuted, undeclared", "rotary", "values", "permuted", **DECLARED)
+
+
+@rotary("values", "a norm follows")
 def normed(x, p):
     weights = torch.linspace(0.5, 2, x.shape[-1]).to(x)
     return nn.functional.rms_norm(rotate_pairs(x, p), x.shape[-1:], weights, 1e-6)
 
 
-add(
-    permuted,
-    "permuted, undeclared",
-    "rotary",
-    "values",
-    "is permuted",
-    convention="rotary, neighbors",
-)
+@rotary(widths=[24])
+def from_dimension_eight(x, p):
+    return rotate_pairs(x, p, first=8)
 
 
-@specimen("rotary", "values", "one too many")
-def from_one(x, p):
-    return rotate_pairs(x, p + 1)
-
-
-@specimen("rotary", "start")
-def kept_by_length(x, p):
-    return rotate_pairs(x, KEPT.setdefault(len(p), p))
-
-
-@specimen("rotary", "start")
+@rotary("start")
 def dynamic(x, p):
-    return rotate_pairs(x, p, base=10_000.0 * max(x.shape[-2] / 8 - 7, 1) ** 1.1)
+    return rotate_pairs(x, p, base=10_000.0 * (x.shape[-2] / 257) ** 1.1)
 
 
-@specimen("rotary", "steps", "step too many")
-def step_late(x, p):
-    return rotate_pairs(x, p + (x.shape[-2] == 1))
-
-
-@specimen("rotary", "steps", "mixed layouts")
+@rotary("steps", "mixed layouts")
 def two_paths(x, p):
     return rotate_pairs(x, p, pairing="halves" if x.shape[-2] == 1 else "neighbors")
 
 
-@specimen("rotary", "batch")
-def up_to_three(x, p):
-    return rotate_pairs(x, p * (x.ndim < 3 or len(x) < 4))
-
-
-@specimen("rotary", "batch")
-def up_to_eight_heads(x, p):
-    return rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))
-
-
-@specimen("rotary", "far", "wrap at 2048")
-def wraps(x, p):
-    return rotate_pairs(x, p % 2048)
-
-
-@specimen("rotary", "far", "end at 2048")
-def clamped(x, p):
-    return rotate_pairs(x, p.clamp(max=2047))
-
-
-@specimen("rotary", "repeat")
+@rotary("repeat")
 def overwritten(x, p):
     return torch.mul(rotate_pairs(x, p), 1, out=KEPT.setdefault(x.shape, 0 * x))
 
 
-@specimen("rotary", "odd")
+@rotary("odd")
 def odd_doubled(x, p):
     return 2 * x if x.shape[-1] % 2 else rotate_pairs(x, p)
 
 
-@specimen("rotary", "compile", "raises", laws=["compile"])
+@rotary("compile", "raises", laws=["compile"])
 def printing(x, p):
     print(end="")
     return rotate_pairs(x, p)
 
 
-@specimen("rotary", "axes", "", axes=2)
-def one_axis_alone(x, p):
-    return rotate_pairs(x, p[..., 0])
+@rotary("values")
+def nearly_turned(x, p):
+    return rotate_pairs(x, p) + 1e-5 * torch.sin(17.0 * p[..., None] + x)
 
 
-SWAPPED = np.kron([[0, 1], [1, 0]], rotary_frequencies(8, base=100)[0])
-add(
-    turn(frequencies=SWAPPED),
-    "axes swapped",
-    "rotary",
-    "axes",
-    "axes are swapped",
-    **AXES,
-)
-
-
-@specimen("rotary", "values", "no positions")
+@rotary("values", "no positions")
 def standing(x, p):
     return x.clone()
 
 
-@specimen("rotary", "values")
-def nearly_turned(x, p):
-    return rotate_pairs(x, p) + 1e-5 * torch.sin(
-        17.0 * p[..., None] + torch.arange(x.shape[-1])
-    )
+turned_at = partial(
+    rotary, make=lambda change: lambda x, p: rotate_pairs(x, change(x, p))
+)
+
+
+@turned_at()
+def backwards(x, p):
+    return -p
+
+
+@turned_at("values", "times 0.25")
+def by_quarters(x, p):
+    return p / 4
+
+
+@turned_at("values", "one too many")
+def from_one(x, p):
+    return p + 1
+
+
+@turned_at("start")
+def kept_by_length(x, p):
+    return KEPT.setdefault(len(p), p)
+
+
+@turned_at("steps", "step too many")
+def step_late(x, p):
+    return p + (x.shape[-2] == 1)
+
+
+@turned_at("batch")
+def up_to_three(x, p):
+    return p * (x.ndim < 3 or len(x) < 4)
+
+
+@turned_at("batch")
+def up_to_eight_heads(x, p):
+    return p * (x.ndim < 4 or x.shape[1] < 8)
+
+
+@turned_at("far", "wrap at 2048")
+def wraps(x, p):
+    return p % 2048
+
+
+@turned_at("far", "end at 2048")
+def clamped(x, p):
+    return p.clamp(max=2047)
+
+
+@turned_at("values", "lost setting", **AXES)
+def one_axis_alone(x, p):
+    return p[..., 0]
 
 
 # Biases
 
 
-def distance(seq_len):
-    return np.abs(np.arange(seq_len) - np.arange(seq_len)[:, None])
+def offsets(seq_len):
+    return np.arange(seq_len) - np.arange(seq_len)[:, None]
 
 
 def buckets(causal, shift=0):
     values = np.random.default_rng(0).normal(size=(2, 32))
-
-    def bias(n):
-        offsets = np.arange(n) - np.arange(n)[:, None] - shift
-        return values[:, t5_buckets(offsets, bidirectional=not causal)]
-
-    return bias
+    return lambda n: values[:, t5_buckets(offsets(n) - shift, bidirectional=not causal)]
 
 
-def alibi(n):
-    return alibi_bias(12, n)
-
-
-add(alibi, "alibi is right", "bias", expected="alibi")
+bias = partial(specimen, "bias")
+T5 = {"expected": "t5", **LEARNED}
+add(lambda n: alibi_bias(12, n), "alibi is right", "bias", expected="alibi")
 for causal in (False, True):
-    options = {"expected": "t5", "tags": ["learned"], "causal": causal}
-    add(buckets(causal), f"T5, causal={causal}: right", "bias", **options)
-add(
-    buckets(False, 1),
-    "buckets shifted",
-    "bias",
-    "values",
-    expected="t5",
-    tags=["learned"],
-)
+    add(buckets(causal), f"T5, causal={causal}: right", "bias", **T5, causal=causal)
+add(buckets(False, 1), "buckets shifted", "bias", "values", **T5)
 
 
-@specimen("bias", causal=True)
+@bias(causal=True)
 def signed(n):
-    return 0.25 * (np.arange(n) - np.arange(n)[:, None])
+    return 0.25 * offsets(n)
 
 
 add(signed, "signed, without causal=True", "bias", "mirror", "signed")
 
 
-@specimen("bias")
+@bias()
 def stops_growing(n):
-    return -0.5 * np.minimum(distance(n), 8)
+    return -0.5 * np.minimum(abs(offsets(n)), 8)
 
 
-@specimen("bias", "offset")
+@bias("offset")
 def of_product(n):
     return -np.sqrt(np.outer(np.arange(n), np.arange(n))) / 9
 
 
-@specimen("bias", "start")
+@bias("start")
 def by_length(n):
-    return -distance(n) / n
+    return -abs(offsets(n)) / n
 
 
-@specimen("bias", "penalty")
+@bias("penalty")
 def none(n):
-    return -0.0 * distance(n)
+    return -0.0 * offsets(n)
 
 
-@specimen("bias", "values", "slopes are 2^-h", expected="alibi")
+@bias("values", "slopes 2^-h", expected="alibi")
 def slopes_of_eight(n):
-    return -(2.0 ** -np.arange(1, 13))[:, None, None] * distance(n)
+    return -(2.0 ** -np.arange(1, 13))[:, None, None] * abs(offsets(n))
 
 
 # Builders of position ids
@@ -619,7 +556,7 @@ def words(mask):
     return mask.long().cumsum(-1) - 1
 
 
-@specimen("positions", "values", "columns are counted", expected="left padding")
+@specimen("positions", "values", "columns for words", expected="left padding")
 def columns(mask):
     return torch.arange(mask.shape[1]).expand(mask.shape)
 
@@ -636,24 +573,7 @@ def grid(sizes):
 
 @specimen("positions", "values", "column by column", expected="images")
 def by_columns(sizes):
-    frames, height, width = sizes.tolist()
-    swapped = np.indices((frames, width, height)).reshape(3, -1)
-    return swapped[[0, 2, 1]]
-
-
-def of_two_coordinates(height, width, d_model):
-    rows, columns = (table(n, d_model // 2) for n in (height, width))
-    size = (height, width, d_model // 2)
-    both = [np.broadcast_to(rows[:, None], size), np.broadcast_to(columns, size)]
-    return np.concatenate(both, axis=-1)
-
-
-for axis in (0, 1):
-    add(
-        checks.axis_of(of_two_coordinates, axis),
-        f"axis {axis} of two is right",
-        "table",
-    )
+    return grid(sizes[[0, 2, 1]])[[0, 2, 1]]
 
 
 # Decoders
@@ -664,63 +584,40 @@ def counting_up(place):
 
     def step(tokens, cache):
         held = cache[0][0].shape[2] if cache else 0
-        return DECODER.step(
-            tokens, cache, counted(tokens, place(held, tokens.shape[1]))
-        )
+        begin = place(held, tokens.shape[1])
+        return DECODER.step(tokens, cache, counted(tokens, begin))
 
     return Pair(DECODER.full, step)
 
 
+full = DECODER.full
 ABSOLUTE = tiny.Decoder(DECODER.weights, "sinusoidal")
-OFF_BY_ONE = counting_up(lambda n, _: n + (n > 0))
-add(Pair(lambda t: torch.tensor(DECODER.full(t.numpy()))), "torch is right", "decoder")
+OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
+add(Pair(lambda t: torch.tensor(full(t.numpy()))), "torch is right", "decoder")
 add(DECODER, "a ring cache is right", "decoder", tags=["ring cache"])
-add(
-    Pair(lambda t: np.repeat(DECODER.full(t[:1]), len(t), 0)),
-    "repeated",
-    "decoder",
-    "batch",
-)
-add(
-    Pair(lambda t: 0 * DECODER.full(t) + np.arange(16.0)),
-    "constant",
-    "decoder",
-    "order",
-    "never reach",
-)
-add(
-    Pair(lambda t: DECODER.full(t) + 0.1 * t[:, -1:, None]),
-    "looks ahead",
-    "decoder",
-    "causal",
-)
-add(OFF_BY_ONE, "off by one", "decoder", "steps", "one too large")
-add(
-    counting_up(lambda n, _: n % 16),
-    "wrapping",
-    "decoder",
-    "steps",
-    "begin again at 16",
-)
-add(
-    counting_up(lambda n, more: n * (more == 1)),
-    "chunks from 0",
-    "decoder",
-    "chunks",
-    "several tokens begin at position 0",
-)
-add(
-    Pair(lambda t, positions=None, mask=None: DECODER.full(t, positions)),
-    "padding seen",
-    "decoder",
-    "padded",
-    "padding is attended to",
-)
-add(ABSOLUTE, "absolute, undeclared", "decoder", "moved")
 add(ABSOLUTE, "absolute is right", "decoder", relative=False)
-add(
-    Pair(DECODER.full, lambda t, cache: DECODER.full(t)), "no cache", "decoder", "steps"
-)
+for name, law, cause, pair in (
+    ("repeated", "batch", "", Pair(lambda t: np.repeat(full(t[:1]), len(t), 0))),
+    ("constant", "order", "never reach", Pair(lambda t: 0 * full(t) + range(16))),
+    ("looks ahead", "causal", "", Pair(lambda t: full(t) + 0.1 * t[:, -1:, None])),
+    ("off by one", "steps", "one too large", OFF_BY_ONE),
+    ("wrapping", "steps", "wrap at 16", counting_up(lambda n, more: n % 16)),
+    (
+        "chunks from 0",
+        "chunks",
+        "several tokens begin at position 0",
+        counting_up(lambda n, more: n * (more == 1)),
+    ),
+    (
+        "padding seen",
+        "padded",
+        "padding seen",
+        Pair(lambda t, positions=None, mask=None: full(t, positions)),
+    ),
+    ("absolute, undeclared", "moved", "", ABSOLUTE),
+    ("no cache", "steps", "", Pair(full, lambda t, cache: full(t))),
+):
+    add(pair, name, "decoder", law, cause)
 
 for bug in recall.BUGS:
     add(bug.right, f"right: {bug.says}", bug.kind, **bug.options)

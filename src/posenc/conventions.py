@@ -1,8 +1,11 @@
-r"""Which encoding is this? The known conventions, and how to recognize one from numbers.
+r"""Conventions, and the book's encoding in each: what others are compared with.
 
 A convention is an order of the columns, an exponent, a base and a way to count positions: the angle
 of pair i at position k is step · (first + k) · ω, where ω is the base to the power of -i/(d/2), or
 of -i/(d/2 - 1). The chapter on conventions says who uses which.
+
+A table adds sines and cosines of the angles to x; a rotation turns pairs of x by them. So both are
+given by an angle for each pair of dimensions, which is where most known faults differ.
 """
 
 from __future__ import annotations
@@ -11,23 +14,29 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from posenc._validate import check_d_model, check_real
 
-__all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "measure", "rounding"]
+__all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "Reference", "rounding"]
 
 Floats = NDArray[Any]  # of float64, almost everywhere
 Ints = NDArray[np.int64]
-Waves = NDArray[np.complex128]
 
 UNIT = 2.0**-24  # unit roundoff of float32: half the distance from 1 to the next number
 LAYOUTS = ("interleaved", "sin, cos", "cos, sin", "interleaved, cos first")
+AS_HALVES = "neighbors, returned as halves"  # as DeepSeek-V3 does
+SIDE_BY_SIDE = ("interleaved", "interleaved, cos first", "neighbors", AS_HALVES)
 COSINE_FIRST = ("cos, sin", "interleaved, cos first")
-ROTARY_LAYOUTS = ("neighbors", "halves")
+ROTARY_LAYOUTS = ("halves", "neighbors", AS_HALVES)
 RULES = {"d/2": 0, "d/2 - 1": 1}
-EXTENTS = ("whole", "partial", "proportional")
 AROUND = "one turn"  # DETR's step: the rows share one turn, 2π / L each
+CHOICES = {
+    "layout": (*LAYOUTS, *ROTARY_LAYOUTS),
+    "rule": (*RULES,),
+    "direction": ("up", "down", "backwards"),
+    "extent": ("whole", "partial", "proportional"),
+}
 
 
 @dataclass(frozen=True)
@@ -38,7 +47,8 @@ class Convention:
     ----------
     layout : str
         Order of the columns: "interleaved", "sin, cos", "cos, sin" or "interleaved, cos first"; or
-        rotary: "neighbors" and "halves" turn dimension i with i + 1, or with i + d/2.
+        rotary: "neighbors" and "halves" turn dimension i with i + 1, or with i + d/2; "neighbors,
+        returned as halves" moves them apart.
     rule : {"d/2", "d/2 - 1"}
         Divisor of i in the exponent.
     base, first, step : float
@@ -65,18 +75,11 @@ class Convention:
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
-        choices = {
-            "layout": (*LAYOUTS, *ROTARY_LAYOUTS),
-            "rule": (*RULES,),
-            "extent": EXTENTS,
-        }
-        choices["direction"] = ("up", "down", "backwards")
-        for name, allowed in choices.items():
+        for name, allowed in CHOICES.items():
             value = getattr(self, name)
             if value not in allowed:
-                raise ValueError(
-                    f"{name} must be one of {'; '.join(allowed)}; got {value!r}"
-                )
+                rule = f"must be one of {'; '.join(allowed)}"
+                raise ValueError(f"{name} {rule}; got {value!r}")
         check_real("base", self.base, positive=True)
         check_real("first", self.first)
         if not 0 < check_real("share", self.share) <= 1:
@@ -101,51 +104,41 @@ class Convention:
         # One pair has the power 0, whatever the divisor.
         return np.arange(pairs) / max(whole - RULES[self.rule], 1)
 
-    def frequencies(self, d_model: int) -> Floats:
-        """Return radians per position of each pair that turns."""
-        return np.asarray(self.base ** -self.powers(d_model))
-
     def dimensions(self, d_model: int) -> tuple[Ints, Ints]:
         """Return the first and the second dimension of each pair; a table's sine and cosine."""
         pairs = self.pairs(d_model)
-        if self.layout in ("neighbors", "interleaved", "interleaved, cos first"):
-            one = 2 * np.arange(pairs)
-            two = one + 1
-        else:
-            one = np.arange(pairs)
-            # A proportional rotation pairs across the whole head, though a part of it turns.
-            two = one + (pairs if self.extent == "partial" else d_model // 2)
+        one = np.arange(pairs)
+        # A proportional rotation pairs across the whole head, though a part of it turns.
+        two = one + (pairs if self.extent == "partial" else d_model // 2)
+        if self.layout in SIDE_BY_SIDE:
+            one, two = 2 * one, 2 * one + 1
         return (two, one) if self.layout in COSINE_FIRST else (one, two)
 
-    def counted(self, rows: ArrayLike, seq_len: int) -> Floats:
-        """Return the positions of some rows, of a sequence of length `seq_len`."""
-        numbers = np.asarray(rows, dtype=np.float64)
+    def counted(self, rows: Floats) -> Floats:
+        """Return the positions of the rows of a sequence, shape (..., seq_len)."""
+        seq_len = rows.shape[-1]
         if self.direction == "down":
-            numbers = seq_len - 1 - numbers
+            rows = seq_len - 1 - rows
         # DETR divides a turn among the rows, so that positions depend on the length.
         step = 2 * np.pi / max(seq_len, 1) if self.step == AROUND else float(self.step)
         sign = -1 if self.direction == "backwards" else 1
-        return sign * step * (self.first + numbers)
+        return sign * step * (self.first + rows)
 
-    def rows(self, rows: ArrayLike, seq_len: int, d_model: int) -> Floats:
-        """Return some rows of a table of length `seq_len`; a rotation has none."""
+    def encoding(self, d_model: int) -> Reference:
+        """Return the encoding of some width."""
+        omega = self.base ** -self.powers(d_model)
+        # Even dimensions first, then odd ones
+        order = np.argsort(np.arange(d_model) % 2, kind="stable")
+        returned = order if self.layout == AS_HALVES else np.arange(d_model)
+        return Reference(self, omega, self.dimensions(d_model), returned)
+
+    def table(self, seq_len: int, d_model: int) -> Floats:
+        """Return the whole table in float64; a rotation has none."""
         if self.rotary:
             rule = f"must be one of {'; '.join(LAYOUTS)} for a table"
             raise ValueError(f"layout {rule}, got {self.layout!r}")
-        omega = self.frequencies(d_model)
-        angles = np.multiply.outer(self.counted(rows, seq_len), omega)
-        table = np.empty((*angles.shape[:-1], d_model))
-        sine, cosine = self.dimensions(d_model)
-        table[..., sine], table[..., cosine] = np.sin(angles), np.cos(angles)
-        return table
-
-    def table(self, seq_len: int, d_model: int) -> Floats:
-        """Return the whole table in float64."""
-        return self.rows(range(seq_len), seq_len, d_model)
-
-    def names(self) -> list[str]:
-        """Names of this convention in `KNOWN`."""
-        return [name for name, known in KNOWN.items() if known == self]
+        nothing = np.zeros((seq_len, d_model))
+        return self.encoding(d_model)(nothing, np.arange(seq_len))
 
     def __str__(self) -> str:
         """Describe it in one line."""
@@ -159,8 +152,79 @@ class Convention:
             text += f" in steps of {step}"
         if self.extent != "whole":
             text += f"; {self.extent}, {self.share:.4g} of the width"
-        names = ", ".join(self.names())
+        names = ", ".join(name for name, known in KNOWN.items() if known == self)
         return f"{text} ({names})" if names else text
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A right encoding of one width.
+
+    Parameters
+    ----------
+    convention : Convention
+        Its layout says whether it is a table or a rotation, and how positions are counted.
+    frequencies : ndarray, shape (pairs,)
+        Radians per position.
+    pairs : pair of ndarray, shape (pairs,)
+        The first and the second dimension of each pair; in a table, the sine's and the cosine's.
+    order : ndarray, shape (width,)
+        Which of its dimensions are the result's, which may be permuted.
+    factor, carried : float
+        Multipliers of the rows or of what turns, and of x in a layer.
+    """
+
+    convention: Convention
+    frequencies: Floats
+    pairs: tuple[Ints, Ints]
+    order: Ints
+    factor: float = 1.0
+    carried: float = 1.0
+
+    def __call__(self, x: Floats, positions: Floats) -> Floats:
+        """Encode x, shape (..., seq_len, width), at positions of its leading shape."""
+        return self.encode(x, self.angles(positions))
+
+    def angles(self, positions: Floats) -> Floats:
+        """Return the angle of each pair, shape (..., seq_len, pairs)."""
+        counted = self.convention.counted(positions)
+        return np.asarray(counted[..., None] * self.frequencies)
+
+    def encode(
+        self, x: Floats, angles: Floats, seconds: Floats | None = None
+    ) -> Floats:
+        """Add sines and cosines, or turn; `seconds` are the second dimensions' angles, if other."""
+        # x: (..., seq_len, width), angles: (..., seq_len, pairs)
+        seconds = angles if seconds is None else seconds
+        one, two = self.pairs
+        out = self.carried * x
+        if self.convention.rotary:
+            # (a, b) turns by the angle, counterclockwise.
+            a, b = x[..., one], x[..., two]
+            out[..., one] = self.factor * (a * np.cos(angles) - b * np.sin(angles))
+            out[..., two] = self.factor * (b * np.cos(seconds) + a * np.sin(seconds))
+        else:
+            out[..., one] += self.factor * np.sin(angles)
+            out[..., two] += self.factor * np.cos(seconds)
+        return np.asarray(out[..., self.order])
+
+    def bound(self, x: Floats, positions: Floats, unit: float = UNIT) -> Floats:
+        """Return how far each entry may be off, in arithmetic of a unit roundoff.
+
+        A row is off by τ, see `rounding`. A turned entry is x₁·cos - x₂·sin: sine and cosine are
+        off by τ, each product and the sum by a rounding, (τ + 2u)(|x₁| + |x₂|) in total. A sum with
+        x adds 4u(|x| + 1).
+        """
+        tau = self.factor * rounding(self.angles(positions), self.frequencies, unit)
+        one, two = self.pairs
+        # What doesn't turn, or is only added to, is rounded, too.
+        size = np.abs(self.carried * x)
+        out = 4 * unit * np.where(x == 0, 0, size + self.factor)
+        if self.convention.rotary:
+            tau = (tau + 2 * unit * self.factor) * (size[..., one] + size[..., two])
+        out[..., one] += tau
+        out[..., two] += tau
+        return np.asarray(out[..., self.order])
 
 
 KNOWN = {
@@ -193,24 +257,3 @@ def rounding(angles: Floats, omega: Floats, unit: float = UNIT) -> Floats:
     """
     logarithm = np.abs(np.log(np.maximum(np.abs(omega), 1e-30)))
     return np.asarray(2 * unit + UNIT * np.abs(angles) * (3 * logarithm + 5))
-
-
-def measure(waves: Waves) -> Floats:
-    """Return the radians per row of each pair, from cos + i·sin.
-
-    Longer and longer spans give the slope more digits, each unwrapped by the one before. Medians
-    don't mind if some rows are wrong.
-    """
-    omega = np.zeros(waves.shape[1])
-    span = 1
-    while span < len(waves):
-        # How far each pair turns in so many rows, minus what is known of it.
-        turns = waves[span:] * waves[:-span].conj() * np.exp(-1j * span * omega)
-        omega = omega + np.median(np.angle(turns), axis=0) / span
-        span *= 4
-    return omega
-
-
-def shortened(number: float) -> list[float]:
-    """Return a measured number, rounded to 1, 2, 3 and more digits."""
-    return [float(f"{number:.{digits}g}") for digits in (1, 2, 3, 5, 7)]

@@ -15,7 +15,6 @@ interleaved; exponent i/(d/2); base 10000; counted from 0 up (paper)
 from __future__ import annotations
 
 import inspect
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -26,48 +25,26 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posenc.checks import laws  # noqa: F401 - it registers the battery
-from posenc.checks.biases import Bias
-from posenc.checks.builders import Builder
 from posenc.checks.decoders import Decoder
-from posenc.checks.recognition import candidates
+from posenc.checks.encodings import Layer, Rotation, Table
+from posenc.checks.functions import Bias, Builder
 from posenc.checks.reports import Report, Row
-from posenc.checks.rotations import Rotation
 from posenc.checks.subjects import POSITIONS, TAGS, values
-from posenc.checks.tables import Layer, Table
-from posenc.checks.trials import KINDS, LAWS, Law, Raised, choose, judge_all, laws_of
-from posenc.checks.turning import Turning
+from posenc.checks.trials import LAWS, Law, Raised, choose, judge_all, laws_of
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = [
-    "FAULTS",
-    "KNOWN",
-    "LAWS",
-    "MUSEUM",
-    "TAGS",
-    "Convention",
-    "Fault",
-    "Law",
-    "Report",
-]
-__all__ += [
-    "Row",
-    "axis_of",
-    "check",
-    "check_bias",
-    "check_decoder",
-    "check_module",
-    "check_positions",
-    "check_rotary",
-]
-__all__ += ["check_table", "kind_of", "laws_of", "parametrize_with_checks"]
+__all__ = ["FAULTS", "KNOWN", "LAWS", "MUSEUM", "TAGS", "Convention", "Fault", "Law"]
+__all__ += ["Report", "Row", "axis_of", "check", "check_bias", "check_decoder"]
+__all__ += ["check_module", "check_positions", "check_rotary", "check_table"]
+__all__ += ["kind_of", "laws_of", "parametrize_with_checks"]
 
-CLASSES: dict[str, Any] = dict(
-    zip(KINDS, (Table, Layer, Rotation, Bias, Decoder, Builder), strict=True)
-)
+CLASSES: dict[str, Any] = {
+    each.kind: each for each in (Table, Layer, Rotation, Bias, Decoder, Builder)
+}
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
@@ -83,15 +60,10 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
         probe = CLASSES[name](subject, **options)
     except Raised as how:  # a layer can't be made
         raise how.__cause__ or how from None
-    rows = judge_all(probe, names)
+    rows = tuple(judge_all(probe, names))
     known, about = None, ""
     with suppress(Exception):  # the laws met it, too
-        known, about = probe.convention, probe.about
-        if known is None and isinstance(probe, Turning) and not about:
-            beside = next(candidates(probe))
-            about = (
-                f"no known convention gives nine tenths of it; beside it is {beside}"
-            )
+        known, about = probe.convention, probe.about or probe.beside
     return Report(name_of(subject), name, known, rows, about, probe.errors)
 
 
@@ -101,10 +73,10 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
     Parameters
     ----------
     encode : callable
-        ``encode(seq_len, d_model)`` returns a table of shape (seq_len, d_model), an array of numpy,
-        torch or another library; a batch axis of length 1 is allowed.
+        ``encode(seq_len, d_model)`` returns a table of shape (seq_len, d_model), an array of numpy
+        or torch; a batch axis of length 1 is allowed.
     base : float, optional
-        The intended base. By default, any base that is the same at all widths passes.
+        The intended base. By default, any that released models have, such as 10,000, passes.
     convention : str or Convention, optional
         The intended convention, or its name in `KNOWN`. By default, any known one passes.
     frequencies : array_like, optional
@@ -117,8 +89,7 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         default 131 073 or the longest length that is accepted.
     tags : iterable of str
         What the subject is declared to be, from `TAGS`. Laws that aren't meant for it are skipped.
-        If nothing is declared, learned tables and linear or doubling frequencies are recognized as
-        another kind.
+        If nothing is declared, learned tables are recognized as another kind.
     laws : iterable of str, optional
         Names of the laws to test, from those that `laws_of` lists; by default all but `device` and
         `compile`, which load a compiler.
@@ -155,20 +126,13 @@ def check_rotary(rotate: Callable[..., Any], **options: Any) -> Report:
     rotate : callable
         ``rotate(x, positions)`` with x of shape (..., seq_len, d) and positions of shape
         (seq_len,), integers, returns the shape of x. Positions of shape (batch, seq_len) are tested
-        if it takes them. Scores are what counts: permuted dimensions pass, and so does a norm after
-        the rotation. A class of modules is made for each width.
+        if it takes them. A class of modules is made for each width.
     attention_factor : float, optional
         Multiplier of the rotated dimensions, by default 1.
-    axes : int or sequence of int, optional
-        For positions of shape (seq_len, axes), such as time, height and width: the number of axes,
-        or the axis of each pair, as in ``[0, 0, 0, 0, 1, 1, 2, 2]`` (sections) or
-        ``[0, 1, 2, 0, 1, 2, 0, 0]`` (interleaved), for one width. Other laws are tested with equal
-        coordinates, as text has.
-    library : module or str, optional
-        Its array library: numpy, torch, or one that follows the array API standard, such as
-        ``"jax.numpy"``. By default torch if it takes tensors, else numpy.
     **options
-        As for `check_table`; with several axes, frequencies have the shape (axes, pairs).
+        As for `check_table`. If positions have several coordinates, such as time, height and
+        width, of shape (seq_len, axes), pass `frequencies` of shape (axes, pairs): 0 where a pair
+        doesn't turn by that coordinate. Most laws are tested with equal coordinates, as text has.
     """
     return check(rotate, "rotary", **options)
 
@@ -220,8 +184,8 @@ def check_decoder(
     relative : bool, optional
         Whether scores depend only on offsets, as with RoPE and ALiBi, unless a norm with weights
         follows the rotation. By default True.
-    library, **options
-        As for `check_rotary`; `tags` and `laws`, as for `check_table`.
+    **options
+        `tags` and `laws`, as for `check_table`.
     """
     return check(full, "decoder", step=step, **options)
 
@@ -239,8 +203,6 @@ def check_positions(
         What it is given, and returns: a mask, 0 for padding, and ids of its shape; segments, which
         text each token belongs to, and ids of that shape; or the numbers of frames, rows and
         columns of patches, and frame, row and column of each, shape (patches, 3) or (3, patches).
-    library : module or str, optional
-        As for `check_rotary`.
     """
     return check(build, "positions", expected=expected, **options)
 
@@ -262,14 +224,13 @@ def axis_of(
     def along(seq_len: int, d_model: int) -> Any:
         # Two sizes that differ, or a swap of the two would be invisible.
         size = (seq_len, 2) if axis == 0 else (2, seq_len)
-        table = values(encode(*size, 2 * d_model)).reshape(*size, 2 * d_model)
-        table = table if axis == 0 else table.swapaxes(0, 1)
-        halves = np.split(table, 2, axis=2)
-        # This axis has the half that doesn't change along the other one.
-        own = [half for half in halves if np.array_equal(half[:, 0], half[:, 1])]
-        if not own:
-            raise ValueError("no half of the columns is for this coordinate alone")
-        return own[0][:, 0]
+        table = values(encode(*size, 2 * d_model)).reshape(*size, 2, d_model)
+        # (seq_len, 2, halves, d_model): this axis has the half that the other doesn't change.
+        table = np.moveaxis(table, axis, 0)
+        for half in (table[:, :, 0], table[:, :, 1]):
+            if np.array_equal(half[:, 0], half[:, 1]):
+                return half[:, 0]
+        raise ValueError("no half of the columns is for this coordinate alone")
 
     return along
 
@@ -286,15 +247,14 @@ def kind_of(subject: Any) -> str:
     else a "module". A function of a single argument is a "bias"; of a second one with a name for
     positions, "rotary"; any other, a "table".
     """
-    torch = sys.modules.get("torch")
     owner: Any = subject if isinstance(subject, type) else type(subject)
-    is_module = bool(torch and issubclass(owner, torch.nn.Module))
-    parameters = [
-        *inspect.signature(owner.forward if is_module else subject).parameters.values()
+    is_module = hasattr(owner, "forward")
+    known = inspect.signature(owner.forward if is_module else subject).parameters
+    # Those that can be given by position, without `self`.
+    ordered = [
+        each for each in known.values() if each.kind <= each.POSITIONAL_OR_KEYWORD
     ]
-    # Those that can be given by position.
-    ordered = [each for each in parameters if each.kind <= each.POSITIONAL_OR_KEYWORD]
-    second = ordered[2:3] if is_module else ordered[1:2]
+    second = ordered[1 + is_module : 2 + is_module]
     places = bool(second) and second[0].name in POSITIONS
     if is_module:
         return "rotary" if places and second[0].default is second[0].empty else "module"
@@ -318,23 +278,25 @@ def parametrize_with_checks(
     """
     import pytest
 
-    def one_law(report: Callable[[], Report], law: str) -> None:
+    @cache
+    def report(subject: Any) -> Report:
+        return check(subject, kind, **options).expecting(expect or {})
+
+    def one_law(subject: Any, law: str) -> None:
         __tracebackhide__ = True
-        row = report()[law]
+        row = report(subject)[law]
         if row.status in ("skipped", "follows"):
             pytest.skip(row.note)
         if row.status == "expected":
             pytest.xfail(row.note)
-        replace(report(), rows=(row,)).raise_if_failed()
+        replace(report(subject), rows=(row,)).raise_if_failed()
 
-    parameters = []
-    for subject in subjects:
-        # One report for all laws of a subject, made by the first test that runs.
-        report = cache(
-            lambda one=subject: check(one, kind, **options).expecting(expect or {})
+    parameters = [
+        pytest.param(
+            partial(one_law, subject, law.name), id=f"{name_of(subject)}-{law.name}"
         )
-        for law in choose(kind or kind_of(subject), options.get("laws")):
-            name = f"{name_of(subject)}-{law.name}"
-            parameters.append(pytest.param(partial(one_law, report, law.name), id=name))
+        for subject in subjects
+        for law in choose(kind or kind_of(subject), options.get("laws"))
+    ]
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)
     return decorator

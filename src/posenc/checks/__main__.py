@@ -12,11 +12,10 @@ import json
 import sys
 from collections.abc import Sequence
 from pkgutil import resolve_name
-from typing import Any
 
 from posenc import checks
 from posenc.checks.reports import Report, printable
-from posenc.checks.trials import KINDS, describe
+from posenc.checks.trials import KINDS
 
 ABOUT = "Compare positional encodings with the book's."
 EXPECT = "an expected failure: LAW=REASON, or a TOML file with a table of them for each subject"
@@ -33,26 +32,28 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     add("--expected", choices=("alibi", "t5"), help="what a bias should be")
     add("--laws", nargs="+", metavar="LAW", help="laws to test")
     add("--tags", nargs="+", choices=checks.TAGS, help="what it is declared to be")
-    add("--library", help="its array library, such as jax.numpy")
     add("--expect", action="append", default=[], help=EXPECT)
     add("--json", action="store_true", help="print JSON, a list of reports")
     return parser.parse_args(arguments)
 
 
+OPTIONS = ("base", "expected", "laws", "tags")
+
+
 def report_on(target: str, given: argparse.Namespace) -> Report:
     """Check one target."""
-    # Those options that the shell can give.
-    names = ("base", "expected", "laws", "tags", "library")
-    options: dict[str, Any] = {name: getattr(given, name) for name in names}
+    options = {name: value for name, value in vars(given).items() if name in OPTIONS}
     options = {name: value for name, value in options.items() if value is not None}
     kind = given.kind
     if given.step:
-        options["step"] = resolve_name(given.step)
-        kind = "decoder"
+        kind, options["step"] = "decoder", resolve_name(given.step)
     report = checks.check(resolve_name(target), kind, **options)
-    for each in given.expect:
-        law, _, reason = each.partition("=")
-        report = report.expecting(each if each.endswith(".toml") else {law: reason})
+    for text in given.expect:
+        law, _, reason = text.partition("=")
+        report = report.expecting(text if text.endswith(".toml") else {law: reason})
+    # A plain call that raises: nothing could be checked.
+    if report.rows[0].trace:
+        raise RuntimeError(f"{report.rows[0].measured}\n{report.error}")
     return report
 
 
@@ -62,21 +63,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     reports = []
     for target in given.targets:
         try:
-            report = report_on(target, given)
-            # A plain call that raises: nothing could be checked.
-            first = report.rows[0]
-            trouble = f"{first.measured}\n{first.trace}" if first.trace else ""
-        except (
-            Exception,
-            SystemExit,
-        ) as error:  # an import or a layer may raise anything
-            trouble = describe(error)
-        if trouble:
-            print(
-                printable(f"{target} could not be checked: {trouble}"), file=sys.stderr
-            )
-        else:
-            reports.append(report)
+            reports.append(report_on(target, given))
+        except (Exception, SystemExit) as error:  # an import may raise anything
+            text = f"{target} could not be checked: {type(error).__name__}: {error}"
+            print(printable(text), file=sys.stderr)
     if given.json:
         print(json.dumps([report.as_dict() for report in reports], indent=1))
     elif reports:

@@ -1,73 +1,93 @@
-"""Recognition: which convention a table, a layer or a rotation follows, by its numbers.
-
-Candidates come from the subject's `templates`. Those with known numbers go first; then the base,
-the step and the direction are measured on the subject's `waves`.
-"""
+"""Recognition: which convention a table, a layer or a rotation follows, by its numbers."""
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from posenc import conventions as conv
-from posenc.conventions import Convention
+from posenc.checks.reports import NO_CAUSE
+from posenc.checks.trials import NEAR, Trial
+from posenc.conventions import Convention, Floats
 
 if TYPE_CHECKING:  # it imports this module
-    from posenc.checks.turning import Turning
+    from posenc.checks.encodings import Encoding
+
+# Bases of released models, the most usual ones first
+BASES = (
+    1e4,
+    5e5,
+    1e6,
+    1e5,
+    1e3,
+    1e2,
+    1e7,
+    5e6,
+    8e6,
+    1.5e5,
+    1.6e5,
+    2.5e5,
+    5e4,
+    4e4,
+    3e4,
+    2e4,
+)
+DECLARE = "if they are meant, pass base=, frequencies= or convention="
+OTHER_KIND = "; or if a table is of another kind, tags=['learned']"
 
 
-def recognized(subject: Turning) -> Convention | None:
+def recognized(subject: Encoding) -> Convention | None:
     """Return the first convention that gives nine tenths of the entries."""
-    for known in candidates(subject):
-        if follows(subject, known):
-            return known
-    return None
+    return next((each for each in candidates(subject) if follows(subject, each)), None)
 
 
-def follows(subject: Turning, known: Convention) -> bool:
+def follows(subject: Encoding, known: Convention) -> bool:
     """Whether a convention gives nine tenths of the entries, at all widths."""
     for width in subject.widths:
         x, out = subject.called(width)
-        right, where = subject.reference(width, known), np.arange(subject.rows)
-        meant = right(x, where)
-        # Least squares: the number that brings the two nearest. `values` tells if it isn't 1.
-        meant *= (meant * out).sum() / (meant**2).sum()
-        near = np.abs(meant - out) <= 4 * right.bound(x, where, subject.unit)
+        k = np.broadcast_to(np.arange(subject.rows), x.shape[:-1])
+        right = subject.reference(width, known)
+        meant, bound = right(x, k), 4 * right.bound(x, k, subject.unit)
+        # `values` tells if the multiplier isn't 1.
+        near = np.abs(multiplier(out, meant) * meant - out) <= bound
         if near.mean() < 0.9:
             return False
     return True
 
 
-def candidates(subject: Turning) -> Iterator[Convention]:
-    """Yield known conventions, then those with the measured base, step and direction."""
-    # Known numbers first, since any two frequencies fit some base.
-    for template in subject.templates():
-        yield replace(template, base=subject.base or 10_000.0)
-    for template in subject.templates():
-        yield from with_numbers(subject, template)
+def multiplier(given: Floats, meant: Floats) -> float:
+    """Return the number that brings what is meant nearest to what was given: least squares."""
+    return float((given * meant).sum() / (meant * meant).sum())
 
 
-def with_numbers(subject: Turning, template: Convention) -> Iterator[Convention]:
-    """Yield a convention with the base and the step that the slowest and fastest pair tell."""
-    width = max(subject.widths)
-    # radians per row: (pairs,)
-    omega = conv.measure(subject.waves(template, width))
-    # The slowest pair makes less than half a turn per row, so its sign is the direction.
-    if omega[-1] < 0:
-        way = "backwards" if template.rotary else "down"
-        omega, template = -omega, replace(template, direction=way)
-    power = template.powers(width)
-    for step in (template.step, *conv.shortened(omega[0])):
-        # The first frequency is the step, the last one is step · base^-power.
-        size = 2 * np.pi / subject.rows if isinstance(step, str) else step
-        if not 0 < omega[-1] < size:
-            continue
-        measured = conv.shortened((size / omega[-1]) ** (1 / power[-1]))
-        for base in measured if subject.base is None else [subject.base]:
-            # Modulo a turn, since steps may be large.
-            off = np.exp(1j * size * base**-power) - np.exp(1j * omega)
-            if np.abs(off).max() < 0.01:
-                yield replace(template, step=step, base=base)
+def candidates(subject: Encoding) -> Iterator[Convention]:
+    """Yield the subject's templates, with the declared base, or each of the usual ones."""
+    for base in [subject.base] if subject.base else BASES:
+        for template in subject.templates():
+            yield replace(template, base=base)
+
+
+def other_numbers(subject: Encoding, trials: list[Trial]) -> str:
+    """Say if all is multiplied by a number, or follows a convention that wasn't declared."""
+    x = subject.draw((), 1)
+    once, twice = (subject.call(n * x, [0]) for n in (64, 128))
+    if subject.kind == "rotary" and np.abs(once - twice).max() < NEAR:
+        return "a norm follows the rotation: check what comes before it"
+    # The same subject, as if nothing had been declared.
+    other = copy.copy(subject)
+    other.base = other.declared = other.frequencies = None
+    vars(other).pop("convention", None)
+    if other.convention not in (None, subject.convention):
+        return f"these are the numbers of another convention: {other.convention}"
+    given = np.concatenate([trial.given.ravel() for trial in trials])
+    meant = np.concatenate([trial.meant.ravel() for trial in trials])
+    number = multiplier(given, meant)
+    if np.abs(given - number * meant).max() < NEAR < abs(number - 1):
+        cure = f"pass attention_factor={number:.9g}, or check the result divided by it"
+        return f"everything is multiplied by {number:.7g}; if that is meant, {cure}"
+    undeclared = subject.convention is None and subject.frequencies is None
+    declare = DECLARE if subject.kind == "rotary" else f"{DECLARE}{OTHER_KIND}"
+    return f"{NO_CAUSE}; {declare}" if undeclared else ""

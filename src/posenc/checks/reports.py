@@ -52,25 +52,29 @@ class Row:
         """Say where the two part, by how much, and what is allowed."""
         if self.status in ("skipped", "follows", "expected"):
             return self.note
-        parts = [self.note]
         if isinstance(self.measured, str):
-            parts.insert(0, self.measured)
-        elif self.bound or self.measured:
-            parts.append(f"off by {self.measured:.1e}, at most {self.bound:.1e}")
-        text = "; ".join(filter(None, parts))
-        return (
-            f"{text} ({self.source})"
-            if self.bound and self.status == "failed"
-            else text
-        )
+            return "; ".join(filter(None, [self.measured, self.note]))
+        if not (self.bound or self.measured):
+            return self.note
+        text = f"{self.note}; off by {self.measured:.1e}, at most {self.bound:.1e}"
+        return f"{text} ({self.source})" if self.status == "failed" else text
+
+    def expecting(self, reason: str) -> Row:
+        """Return the row with this reason for a failure, or as failed if it passed."""
+        if self.status in ("failed", "follows"):
+            return replace(self, status="expected", note=f"expected: {reason}")
+        if self.status != "passed":
+            return self
+        # An expectation that outlives its reason would hide the next failure.
+        cause = f"it was fixed, so drop the expected failure: {reason}"
+        return Row(self.law, self.asks, "failed", "it passed", cause=cause)
 
     def __str__(self) -> str:
         """Format as one line, or three if the law failed."""
         lines = [f"{MARKS[self.status]} {self.law:12} {self.result()}".rstrip()]
         if self.status == "failed":
             lines.append(f"required: {self.asks}")
-        if self.status == "failed" and self.cause:
-            lines.append(f"cause: {self.cause}")
+            lines += [f"cause: {self.cause}"] if self.cause else []
         return f"\n  {'':12} ".join(lines)
 
 
@@ -124,31 +128,23 @@ class Report:
         that passes unexpectedly counts as failed, so that an expectation doesn't outlive its
         reason. A ValueError names a law that wasn't tested, or has no reason.
         """
-        # A file has the expectations of many subjects.
         if not isinstance(reasons, Mapping):
             import tomllib  # not among what a page loads
 
-            text = Path(reasons).read_text("utf-8")
-            reasons = dict(tomllib.loads(text).get(self.subject, {}))
-        rows = {row.law: row for row in self.rows}
+            tables = tomllib.loads(Path(reasons).read_text("utf-8"))
+            reasons = dict(tables.get(self.subject, {}))
+        laws = [row.law for row in self.rows]
         for law, reason in reasons.items():
-            if law not in rows:
-                names = ", ".join(rows)
+            if law not in laws or not reason:
+                rule = f"a law, of {', '.join(laws)}, and a reason"
                 raise ValueError(
-                    f"expected failures must be among {names}, got {law!r}"
+                    f"an expected failure needs {rule}; got {law}={reason!r}"
                 )
-            if not isinstance(reason, str) or not reason:
-                raise ValueError(
-                    f"an expected failure needs a reason, got {law} = {reason!r}"
-                )
-            row = rows[law]
-            if row.status in ("failed", "follows"):
-                rows[law] = replace(row, status="expected", note=f"expected: {reason}")
-            # An expectation that outlives its reason would hide the next failure.
-            elif row.status == "passed":
-                told = f"it was fixed, so drop the expected failure: {reason}"
-                rows[law] = Row(law, row.asks, "failed", "it passed", cause=told)
-        return replace(self, rows=tuple(rows.values()))
+        rows = [
+            row.expecting(reasons[row.law]) if row.law in reasons else row
+            for row in self.rows
+        ]
+        return replace(self, rows=tuple(rows))
 
     def counts(self) -> str:
         """Summarize how many laws passed, failed and were skipped."""

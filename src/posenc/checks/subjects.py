@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import importlib
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Sequence
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc.checks.trials import Broken, Raised, Trial, user
+from posenc.checks.trials import Broken, Raised, Skip, Trial, user
 from posenc.conventions import UNIT, Convention, Floats
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
@@ -20,7 +19,7 @@ POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 TAGS = {
     "learned": ("offset", "mirror", "penalty"),
     "ring cache": ("far", "unique", "steps", "chunks", "ragged"),
-    "made on meta": (),  # so that the law `meta` is asked
+    "made on meta": (),  # `state` fills buffers with NaN, too
 }
 """What a subject can be declared as, and the laws that aren't asked of it then."""
 
@@ -39,14 +38,11 @@ def type_of(array: Any) -> str:
 
 
 def values(array: Any) -> NDArray[Any]:
-    """Convert an array of any library to numpy; bfloat16 becomes float32."""
-    half = type_of(array) == "bfloat16"
+    """Convert an array to numpy; bfloat16, which numpy doesn't have, becomes float32."""
     if hasattr(array, "detach"):
-        return np.asarray((array.float() if half else array).detach().cpu())
-    # A library may support nothing but DLPack.
-    if hasattr(array, "__dlpack__") and not half:
-        return np.from_dlpack(array)
-    return np.asarray(array).astype(np.float32) if half else np.asarray(array)
+        half = type_of(array) == "bfloat16"
+        array = (array.float() if half else array).detach().cpu()
+    return np.asarray(array)
 
 
 def floats(array: Any, finite: bool = True) -> Floats:
@@ -59,49 +55,15 @@ def floats(array: Any, finite: bool = True) -> Floats:
     return numbers.astype(np.float64)
 
 
-class Library:
-    """The array library that the code under test takes: numpy, torch, or jax.numpy and the like."""
-
-    def __init__(self, namespace: Any) -> None:
-        if isinstance(namespace, str):
-            namespace = importlib.import_module(namespace)
-        if not hasattr(namespace, "asarray"):
-            rule = "a module with asarray, or its name"
-            raise TypeError(f"library must be {rule}, got {namespace!r}")
-        self.namespace: Any = namespace
-        self.name: str = namespace.__name__.partition(".")[0]
-
-    @classmethod
-    def of(cls, named: Any, call: Callable[[Library], Any]) -> Library:
-        """Return the named library; or torch if a call takes and returns its tensors; or numpy.
-
-        Tensors go first: code that caches tables would otherwise cache numpy's.
-        """
-        torch = sys.modules.get("torch")
-        if named is not None or torch is None:
-            return cls(np if named is None else named)
-        for space in (torch, np):
-            with contextlib.suppress(Raised):
-                return cls(space if hasattr(user(call, cls(space)), "detach") else np)
-        return cls(torch)  # a law will report the error
-
-    def array(self, x: Any, dtype: str = "float32") -> Any:
-        """Make an array with the values of x, in the named dtype."""
-        if dtype != "bfloat16":
-            return self.namespace.asarray(np.array(x, dtype, order="C"))
-        made = self.array(x)  # numpy doesn't have bfloat16
-        kind = self.namespace.bfloat16
-        return made.to(kind) if self.name == "torch" else made.astype(kind)
-
-
 class Subject:
     """What is checked, of one kind, and what it is declared to be."""
 
     kind = ""
     about = ""  # more than the convention
+    beside = ""  # what it was compared with, if no convention fits
     convention: Convention | None = None
     unit = UNIT
-    library: Library
+    library: Any = np  # whose arrays the code takes: numpy or torch
 
     def __init__(self, subject: Any, tags: Iterable[str] = ()) -> None:
         if not callable(subject):
@@ -112,10 +74,29 @@ class Subject:
         for tag in self.tags - {*TAGS}:
             raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
 
-    def excuse(self, law: str) -> str:
-        """Return the reason for which this law isn't asked, or ""."""
-        return next((f"declared: {tag}" for tag in self.tags if law in TAGS[tag]), "")
+    def find_library(self, call: Callable[[], Any]) -> None:
+        """Set the library: torch if a call takes and returns its tensors; or numpy."""
+        # Tensors go first: code that caches tables would otherwise cache numpy's.
+        torch = sys.modules.get("torch", np)
+        for library in (torch, np):
+            self.library = library
+            with contextlib.suppress(Raised):
+                self.library = library if hasattr(user(call), "detach") else np
+                return
+        self.library = torch  # a law will report the error
 
-    def explain(self, trials: Sequence[Trial]) -> str:
+    def array(self, x: Any, dtype: str = "float32") -> Any:
+        """Make an array of the library, in the named dtype and the same order in memory."""
+        if dtype != "bfloat16":
+            return self.library.asarray(np.array(x, dtype))
+        return self.library.asarray(np.array(x, "float32")).bfloat16()
+
+    def excuse(self, law: str) -> None:
+        """Raise `Skip` if what was declared isn't asked this law."""
+        for tag in self.tags:
+            if law in TAGS[tag]:
+                raise Skip(f"declared: {tag}")
+
+    def explain(self, trials: list[Trial]) -> str:
         """Return the known faults that give what was measured, or ""."""
         return ""

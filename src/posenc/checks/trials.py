@@ -1,4 +1,4 @@
-"""Trials and laws: what is compared, and how a law is judged.
+"""Trials and laws: what is compared, how a law is judged, and how its cause is found.
 
 A law is a function of a subject, which yields trials: arrays that code gave, those that it should
 give, and how far apart they may be. It raises `Skip` if it doesn't apply, and `Broken` if it is
@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import traceback
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,16 +18,18 @@ import numpy as np
 
 from posenc.checks.reports import INTERNAL, NO_CAUSE, Row
 from posenc.conventions import Floats
+from posenc.museum import FAULTS
 
 SEED = int(os.environ.get("POSENC_SEED", "0"))  # of all that is drawn
+NEAR = 1e-4  # far beyond rounding, far below the effect of a fault
+KINDS = ("table", "module", "rotary", "bias", "decoder", "positions")
+ROOTS = ("shape", "repeat", "values")  # while one is broken, other laws say little
+ON_REQUEST = ("device", "compile")  # they load a compiler
+RAISES = "your code raises this error; its traceback is the report's `error`"
 
 
 class Skip(Exception):  # noqa: N818
     """A law doesn't apply to this subject; the message says why, or what to pass."""
-
-
-class Follows(Skip):
-    """A law can't be tried, since another one is broken."""
 
 
 class Broken(Exception):  # noqa: N818
@@ -44,8 +46,9 @@ class Raised(Exception):  # noqa: N818
     def __init__(self, error: BaseException) -> None:
         super().__init__(describe(error))
         inside = error.__traceback__ and error.__traceback__.tb_next
-        lines = traceback.format_exception(type(error), error, inside)
-        self.trace: str = "".join(lines)
+        self.trace: str = "".join(
+            traceback.format_exception(type(error), error, inside)
+        )
 
 
 def describe(error: BaseException) -> str:
@@ -65,50 +68,49 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
 
 @dataclass(frozen=True)
 class Trial:
-    """One comparison. With x and positions, known faults can be tried on the same call."""
+    """One comparison. A bound of 0 asks for equal numbers.
+
+    If it has the arguments of the call, known faults can be run on the same: x and positions of a
+    table, layer or rotation.
+    """
 
     words: str
     given: Floats
     meant: Floats
-    bounds: Floats
+    bounds: Floats | float = 0.0
     axes: Sequence[str] = ()
-    x: Floats | None = None
-    positions: Floats | None = None
-    group: str = ""  # the number type, where a fault may begin in one
+    call: tuple[Any, ...] = ()
+    rounded: bool = False  # to a half type, of which faults in other types say nothing
 
-    def of_type(self, name: str) -> Trial:
-        """Return the trial of a number type."""
-        return replace(self, group=name)
-
+    @property
     def ratio(self) -> Floats:
-        """Return each entry's error in units of its bound; NaN counts as infinite."""
-        errors = np.abs(self.given - self.meant)
-        # A bound of 0 asks for equal numbers.
-        ratio = errors / np.maximum(self.bounds, 1e-300)
-        return np.asarray(np.where(np.isnan(errors), np.inf, ratio))
+        """Each entry's error in units of its bound; NaN counts as infinite."""
+        ratio = np.abs(self.given - self.meant) / np.maximum(self.bounds, 1e-300)
+        return np.asarray(np.where(np.isnan(ratio), np.inf, ratio))
 
+    @property
     def worst(self) -> float:
-        """Return the largest error in units of its bound."""
-        return float(self.ratio().max(initial=0.0))
+        """The largest error in units of its bound."""
+        return float(self.ratio.max(initial=0.0))
 
-    def measured(self) -> tuple[float, float, str]:
-        """Return the largest error, its bound, and where the two part: the first such entry."""
-        ratio = self.ratio()
+    def result(self) -> tuple[float, float, str]:
+        """Return an error, its bound, and where: the first beyond it, or the nearest to it."""
+        ratio, wrong = self.ratio, self.worst > 1
         if not ratio.size:
             return 0.0, 0.0, self.words
-        wrong = ratio > 1
-        # The first entry beyond its bound; or the nearest to it.
-        place = int(wrong.argmax() if wrong.any() else ratio.argmax())
+        place = int((ratio > 1).argmax() if wrong else ratio.argmax())
         entry = np.unravel_index(place, ratio.shape)
+        arrays = np.broadcast_arrays(self.given, self.meant, self.bounds)
+        given, meant, bound = (float(array[entry]) for array in arrays)
         names = [f"{name} {n}" for name, n in zip(self.axes, entry, strict=False)]
-        if self.positions is not None and "position" in self.axes:
-            names[-2] = f"position {self.positions[entry[:-1]]:g}"
-        bounds = np.broadcast_to(self.bounds, ratio.shape)
+        if "position" in self.axes:
+            names[-2] = f"position {self.call[1][entry[:-1]]:g}"
+        numbers = f": {given:.7g} for {meant:.7g}" if wrong else ""
         where = ", ".join(filter(None, [self.words, *names]))
-        if wrong.any():
-            where += f": {self.given[entry]:.7g} for {self.meant[entry]:.7g}"
-        error = abs(float(self.given[entry]) - float(self.meant[entry]))
-        return error, float(bounds[entry]), where
+        return abs(given - meant), bound, where + numbers
+
+
+Trials = Iterator[Trial]
 
 
 @dataclass(frozen=True)
@@ -116,39 +118,26 @@ class Law:
     """A law: which kinds of subjects it is for, what it asks, and where its bound comes from."""
 
     name: str
-    kinds: str
+    kinds: tuple[str, ...]
     asks: str
     source: str
     test: Callable[[Any], Iterable[Trial]]
-    on_request: bool = False
 
 
 LAWS: list[Law] = []
 """All laws, in the order in which a report lists them."""
 
-KINDS = ("table", "module", "rotary", "bias", "decoder", "positions")
-ROOTS = (
-    "shape",
-    "repeat",
-    "values",
-)  # other laws say little while one of these is broken
-
 
 def law(
-    name: str, kinds: str, asks: str, source: str = "exact", on_request: bool = False
-) -> Callable[[Callable[[Any], Iterable[Trial]]], Callable[[Any], Iterable[Trial]]]:
+    name: str, kinds: tuple[str, ...], asks: str, source: str = "exact"
+) -> Callable[[Callable[[Any], Iterable[Trial]]], None]:
     """Register the function that tests a law."""
-
-    def register(test: Callable[[Any], Iterable[Trial]]) -> Any:
-        LAWS.append(Law(name, kinds, asks, source, test, on_request))
-        return test
-
-    return register
+    return lambda test: LAWS.append(Law(name, kinds, asks, source, test))
 
 
 def laws_of(kind: str) -> list[str]:
     """Return the names of all laws of a kind, those on request included."""
-    return [law.name for law in LAWS if kind in law.kinds.split()]
+    return [law.name for law in LAWS if kind in law.kinds]
 
 
 def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
@@ -157,64 +146,77 @@ def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
         raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
     if isinstance(names, str):
         raise TypeError(f"laws must be a list of names, got {names!r}")
-    laws = [law for law in LAWS if kind in law.kinds.split()]
-    if names is None:
-        return [law for law in laws if not law.on_request]
-    wanted = [*names]
-    unknown = sorted({*wanted} - {law.name for law in laws})
-    if unknown or not wanted:
-        known = ", ".join(law.name for law in laws)
-        raise ValueError(
-            f"laws must be among those of a {kind}: {known}; got {unknown}"
-        )
-    return [law for law in laws if law.name in wanted]
+    known = laws_of(kind)
+    wanted = {*known} - {*ON_REQUEST} if names is None else {*names}
+    if not wanted or not wanted <= {*known}:
+        rule = f"among those of a {kind}: {', '.join(known)}"
+        raise ValueError(f"laws must be {rule}; got {sorted(wanted)}")
+    return [law for law in LAWS if kind in law.kinds and law.name in wanted]
+
+
+def judge_all(subject: Any, names: Iterable[str] | None) -> Iterator[Row]:
+    """Test laws one by one, until a root is broken: others would say nothing new."""
+    root = ""
+    for law in choose(subject.kind, names):
+        if root:
+            yield Row(law.name, law.asks, "follows", note=f"follows from {root}")
+            continue
+        row = judge(subject, law)
+        yield row
+        if row.status == "failed" and law.name in ROOTS:
+            root = law.name
 
 
 def judge(subject: Any, law: Law) -> Row:
-    """Test one law, and look for faults that give what was measured."""
+    """Test one law; what goes wrong, and where, is in the row."""
     row = Row(law.name, law.asks, "failed", source=law.source)
     try:
-        reason = subject.excuse(law.name)
-        if reason:
-            raise Skip(reason)
-        trials = [*law.test(subject)]
-        if not trials:
-            return replace(row, status="passed")
-        # The first call that parts is the simplest.
-        failing = [trial for trial in trials if trial.worst() > 1]
-        error, bound, note = (failing or [max(trials, key=Trial.worst)])[0].measured()
-        row = replace(row, measured=error, bound=bound, note=note)
-        if not failing:
-            return replace(row, status="passed")
-        return replace(row, cause=subject.explain(trials) or NO_CAUSE)
+        subject.excuse(law.name)
+        return compared(subject, row, [*law.test(subject)])
     except Skip as reason:
-        status = "follows" if isinstance(reason, Follows) else "skipped"
-        return replace(row, status=status, note=str(reason))
+        return replace(row, status="skipped", note=str(reason))
     except Broken as how:
         return replace(row, measured=str(how), cause=how.cause)
     except Raised as error:
-        cause = "your code raises this error; its traceback is the report's `error`"
-        return replace(row, measured=str(error), cause=cause, trace=error.trace)
+        return replace(row, measured=str(error), cause=RAISES, trace=error.trace)
     except Exception as error:
         trace = traceback.format_exc()
-        told = f"{describe(error)}; {INTERNAL}"
-        return replace(row, status="internal", measured=told, trace=trace)
+        measured = f"{describe(error)}; {INTERNAL}"
+        return replace(row, status="internal", measured=measured, trace=trace)
 
 
-def judge_all(subject: Any, names: Iterable[str] | None) -> tuple[Row, ...]:
-    """Test laws one by one; if a root is broken, others that fail follow from it."""
-    rows: list[Row] = []
-    for each in choose(subject.kind, names):
-        row = judge(subject, each)
-        # What follows from another failure would only hide it.
-        roots = [
-            other.law
-            for other in rows
-            if other.law in ROOTS and other.status == "failed"
-        ]
-        if roots and row.status == "failed":
-            row = replace(
-                row, status="follows", note=f"follows from {roots[0]}", trace=""
-            )
-        rows.append(row)
-    return tuple(rows)
+def compared(subject: Any, row: Row, trials: list[Trial]) -> Row:
+    """Complete the row of a law by its trials."""
+    if not trials:
+        return replace(row, status="passed")
+    failing = [trial for trial in trials if trial.worst > 1]
+    # The first call that parts is the simplest.
+    shown = failing[0] if failing else max(trials, key=lambda trial: trial.worst)
+    error, bound, note = shown.result()
+    row = replace(row, measured=error, bound=bound, note=note)
+    if not failing:
+        return replace(row, status="passed")
+    return replace(row, cause=subject.explain(trials) or NO_CAUSE)
+
+
+def causes(kind: str, rights: list[Any], trials: list[Trial]) -> str:
+    """Return the known faults that give all of these trials; `rights` has each trial's encoding."""
+    faults = [fault for fault in FAULTS if kind in fault.kinds]
+    alike = [str(fault) for fault in faults if gives(fault.make, rights, trials)]
+    return "; or ".join(dict.fromkeys(alike))
+
+
+def gives(make: Any, rights: list[Any], trials: list[Trial]) -> bool:
+    """Whether a fault gives what was measured, in each of these calls.
+
+    Entries may differ by their bounds, and by a tenth of what is to be explained, at most 1e-4.
+    """
+    # How far the two are apart, at most: what a fault has to explain.
+    apart = max(np.abs(trial.given - trial.meant).max(initial=0) for trial in trials)
+    for right, trial in zip(rights, trials, strict=True):
+        # Some faults divide by zero, as the code that has them does.
+        with np.errstate(all="ignore"):
+            off = np.abs(make(right, *trial.call) - trial.given)
+        if not (off <= trial.bounds + min(NEAR, apart / 10)).all():
+            return False
+    return True

@@ -1,0 +1,196 @@
+"""Biases of scores, such as ALiBi's and T5's, and builders of position ids, from one argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
+from posenc.checks.subjects import Subject, floats, values
+from posenc.checks.trials import Broken, Skip, Trial, Trials, causes, law, user
+from posenc.conventions import UNIT, Floats
+from posenc.museum import coordinates, restarted, words_counted
+
+LENGTH = 24
+LONG = 300  # beyond T5's last bucket, which begins at 128
+EXPECTED = "pass expected='alibi', 't5', or a function that returns the right one"
+AXES = ("head", "query", "key")
+
+
+class Bias(Subject):
+    """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
+
+    kind = "bias"
+
+    def __init__(
+        self, bias: Any, causal: bool = False, expected: Any = None, **options: Any
+    ) -> None:
+        super().__init__(bias, **options)
+        if expected not in (None, "alibi", "t5") and not callable(expected):
+            rule = "'alibi', 't5' or a function"
+            raise ValueError(f"expected must be {rule}, got {expected!r}")
+        self.causal, self.expected = causal, expected
+        hints = [] if expected else [f"its values aren't checked: {EXPECTED}"]
+        hints += [] if causal else ["if a mask hides later keys, pass causal=True"]
+        self.about = "; ".join(hints)
+
+    def square(self, seq_len: int = LENGTH, make: Any = None) -> Floats:
+        """Return the bias, (heads, query, key), and 0 where a causal mask hides it."""
+        bias = values(user(make or self.subject, seq_len))
+        if bias.dtype.kind in "iu":
+            bias = bias.astype(np.float64)
+        if bias.ndim not in (2, 3) or bias.shape[-2:] != (seq_len, seq_len):
+            raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}")
+        bias = bias.reshape(-1, seq_len, seq_len)
+        # What is hidden may be infinite.
+        return floats(np.tril(bias) if self.causal else bias)
+
+    def visible(self, seq_len: int) -> tuple[Any, Any]:
+        """Return which (query, key) no mask hides, and how far key is behind query there."""
+        offsets = np.arange(seq_len) - np.arange(seq_len)[:, None]
+        seen = offsets <= 0 if self.causal else offsets < seq_len
+        return seen, offsets[seen]
+
+    def explain(self, trials: list[Trial]) -> str:
+        """Run the known faults of ALiBi, with its slopes, and with the measured ones."""
+        bias, (seen, offsets) = self.square(), self.visible(LENGTH)
+        for slopes in (alibi_slopes(len(bias))[:, None], np.abs(bias[:, 1:2, 0])):
+            meant = -slopes * np.abs(offsets)
+            bound = 4 * UNIT * float(np.abs(meant).max())
+            trial = Trial("", bias[:, seen], meant, bound, call=(offsets,))
+            text = causes("bias", [slopes], [trial]) if trial.worst > 1 else ""
+            if text:
+                return text
+        return ""
+
+
+@law(
+    "shape", ("bias",), "the shape is (heads, seq_len, seq_len), and entries are finite"
+)
+def shape(bias: Bias) -> Trials:
+    """Ask for the usual length."""
+    yield Trial(f"{len(bias.square())} heads", bias.square(), bias.square())
+
+
+@law(
+    "values",
+    ("bias",),
+    "the bias is the expected one",
+    "4u|b|: a slope, a product, twice",
+)
+def expected_values(bias: Bias) -> Trials:
+    """Compare with ALiBi, with T5's buckets, or with the given function."""
+    if bias.expected is None:
+        raise Skip(EXPECTED)
+    if bias.expected == "t5":
+        yield in_buckets(bias)
+        return
+    given, expected = bias.square(), bias.expected
+    if expected == "alibi":
+        meant = bias.square(LENGTH, lambda n: alibi_bias(len(given), n))
+    else:
+        meant = bias.square(LENGTH, expected)
+    if meant.shape != given.shape:
+        raise Broken(f"{len(given)} heads for {len(meant)}")
+    yield Trial("", given, meant, 4 * UNIT * float(np.abs(meant).max()), AXES)
+
+
+def in_buckets(bias: Bias) -> Trial:
+    """Compare each entry with the first of its bucket; neighboring buckets should differ."""
+    seen, offsets = bias.visible(LONG)
+    buckets = t5_buckets(offsets, bidirectional=not bias.causal)
+    entries = bias.square(LONG)[:, seen]
+    _, first, groups = np.unique(buckets, return_index=True, return_inverse=True)
+    # (heads, buckets): the first entry of each
+    levels = entries[:, first]
+    same = (np.diff(levels, axis=1) == 0).all(axis=0).mean()
+    if same > 0.5:
+        raise Skip("most buckets have the same values: use random ones")
+    if same and (entries == levels[:, groups]).all():
+        raise Broken("neighboring buckets have the same values")
+    return Trial("by bucket", entries, levels[:, groups], 0.0, ("head", "entry"))
+
+
+@law("offset", ("bias",), "the bias depends only on how far key is from query", "4u|b|")
+def offset(bias: Bias) -> Trials:
+    """Shift query and key by one."""
+    main = bias.square()
+    bound = 4 * UNIT * float(np.abs(main).max())
+    yield Trial("shifted by one", main[:, 1:, 1:], main[:, :-1, :-1], bound, AXES)
+
+
+@law("start", ("bias",), "the bias doesn't depend on where the sequence ends")
+def start(bias: Bias) -> Trials:
+    """Ask for a shorter sequence."""
+    yield Trial("of 9 for 24", bias.square(9), bias.square()[:, :9, :9], 0.0, AXES)
+
+
+@law("mirror", ("bias",), "without a causal mask, it is the same forward and backward")
+def mirror(bias: Bias) -> Trials:
+    """Exchange query and key."""
+    if bias.causal:
+        raise Skip("a causal mask hides the other side")
+    yield Trial("", bias.square(), bias.square().swapaxes(1, 2), 0.0, AXES)
+
+
+@law(
+    "penalty", ("bias",), "no word gets a bonus, and no farther word a smaller penalty"
+)
+def penalty(bias: Bias) -> Trials:
+    """Look at the signs, and at the last query, which sees all keys, from far to near."""
+    main = bias.square()
+    yield Trial("a bonus", np.maximum(main, 0), 0 * main, 0.0, AXES)
+    steps = np.diff(main[:, -1:], axis=2)
+    yield Trial("from key to key", np.minimum(steps, 0), 0 * steps, 0.0, AXES)
+    for head in np.flatnonzero(np.ptp(main[:, -1], axis=1) == 0):
+        raise Broken(f"head {head} has one penalty for all words")
+
+
+# What a builder is given, and the function that makes the right ids of it.
+MASK = np.array([[0, 0, 0, 1, 1, 1], [1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1]])
+SEGMENTS = np.array([[0, 0, 0, 1, 1, 2], [0, 1, 1, 1, 1, 1]])
+GRID = np.array([2, 3, 4])  # frames, rows and columns of patches, all different
+BUILT: dict[str, tuple[Any, Callable[[Any], Any]]] = {
+    "left padding": (MASK, words_counted),
+    "packing": (SEGMENTS, restarted),
+    "images": (GRID, coordinates),
+}
+
+
+class Builder(Subject):
+    """A function that builds position ids."""
+
+    kind = "positions"
+
+    def __init__(self, build: Any, expected: str, **options: Any) -> None:
+        super().__init__(build, **options)
+        if expected not in BUILT:
+            rule = f"one of {', '.join(BUILT)}"
+            raise ValueError(f"expected must be {rule}, got {expected!r}")
+        self.expected = expected
+        self.given, self.right = BUILT[expected]
+        self.find_library(self.built)
+
+    def built(self) -> Any:
+        """Call the code."""
+        return user(self.subject, self.array(self.given, "int64"))
+
+    def explain(self, trials: list[Trial]) -> str:
+        """Run the known faults."""
+        return causes(self.expected, [self.right], trials)
+
+
+@law("values", ("positions",), "the ids are those of the book")
+def ids(builder: Builder) -> Trials:
+    """Compare the ids, but those of padding."""
+    built, right = values(builder.built()), builder.right(builder.given)
+    # Axes may come first, as in (3, patches). What has the right shape isn't transposed.
+    if built.shape != right.shape and built.T.shape == right.shape:
+        built = built.T
+    if built.shape != right.shape:
+        raise Broken(f"shape {built.shape} for {right.shape}")
+    if builder.expected == "left padding":
+        built = MASK * built
+    yield Trial("", built * 1.0, right, 0.0, ("row", "axis"), (builder.given,))
