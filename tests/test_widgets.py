@@ -1,11 +1,5 @@
-"""Figures without a script, and the helpers that draw the book's pictures."""
+"""Figures without a script, and tables."""
 
-import re
-from pathlib import Path
-
-import matplotlib as mpl
-import matplotlib.pyplot as plt
-import numpy as np
 import pytest
 import traitlets
 
@@ -38,30 +32,6 @@ def test_wrong_arguments_are_refused_by_name():
         widgets.Heatmap(d_model=1024)
     with pytest.raises(traitlets.TraitError, match=r"'variant' trait.*'halves'"):
         widgets.Switch(variant="b")
-
-
-def test_modules_import_what_others_export():
-    files = Path(widgets.__file__).with_name("figures").glob("*.js")
-    sources = {file.stem: file.read_text(encoding="utf-8") for file in files}
-    for name, source in sources.items():
-        for imported, module in re.findall(
-            r"^import { (.*) } from \"./(\w+)", source, re.M
-        ):
-            exported = re.findall(r"^export \w+ (\w+)", sources.get(module, ""), re.M)
-            missing = {*imported.split(", ")} - {*exported}
-            assert not missing or module == "constants", name
-
-
-@mpl.rc_context({"backend": "agg"})
-def test_axes_are_those_given_or_new():
-    ax = plots.curves([5, 7], [[0, 1], [1, 0]], ["up", "down"])
-    assert plots.curves([0], [[0]], ["same axes"], ax) is ax
-    plots.intervals(["a"], [np.nan], [[0, 1]], ax, shift=0.2)
-    assert len(ax.containers) == 1
-    image = plots.heatmap(np.eye(2), limit=3)
-    assert image.axes is not ax
-    assert image.get_clim() == (-3, 3)
-    plt.close("all")
 
 
 def test_a_table_says_the_same_as_text_and_as_html():

@@ -118,14 +118,19 @@ def curves(
     title: str | None = None,
     **kwargs: Any,
 ) -> Axes:
-    """Draw several curves over the same x, with a legend at the side; `kwargs` go to ``plot``."""
+    """Draw several curves over the same x, and name them above; `kwargs` go to ``plot``."""
     if ax is None:
         ax = plt.subplots()[1]
     for y, label in zip(ys, labels, strict=True):
         ax.plot(x, y, label=label, **kwargs)
     ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
-    ax.legend(loc="center left", bbox_to_anchor=(1, 0.5))
+    name_above(ax)
     return ax
+
+
+def name_above(ax: Axes) -> None:
+    """Name the lines of axes in a row above them, where a phone shows it without scrolling."""
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, columnspacing=1)
 
 
 def intervals(

@@ -6,7 +6,7 @@ import { SCALINGS } from "./scaling.js";
 
 export const HEAD = { places: 16, d_model: 16, trained: 8, factor: 2 };
 export const FARTHEST = HEAD.places - 1;
-const BACK = 3; // how many words back a head that turns has learned to look
+const LOOKS_BACK = 3; // how many words back a head that turns has learned to look
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
 const FINE = 4; // points of the curve per position
 export const DISTANCES = Array.from({ length: 2 * FARTHEST * FINE + 1 }, (_, n) => n / FINE - FARTHEST);
@@ -42,7 +42,7 @@ export function attention({ query, key, method, base, rule }) {
   const penalty = (distance) => (method === "ALiBi" ? SLOPE * Math.abs(distance) : 0);
   const scoreOf = (shares, distance) => sum(shares) - penalty(distance);
   // Beyond the turn by its place, the query has one that is learned: it meets keys so far back.
-  const learned = trained.map((frequency) => (isTurned ? -BACK * frequency : 0));
+  const learned = trained.map((frequency) => (isTurned ? -LOOKS_BACK * frequency : 0));
   const hands = {
     query: handsAt(query).map(([angle, length], pair) => [angle + learned[pair], length]),
     key: handsAt(key),
