@@ -1,7 +1,7 @@
 # The book's commands: `make` alone lists them. Without make, CONTRIBUTING.md says what to type.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book test text chapter new notebooks references lab pyodide serve pdf lint check-site bench versions audit links lock experiments clean .venv
+.PHONY: always help book test text chapter new notebooks references lab pyodide serve pdf card lint check-site bench versions audit links lock experiments clean .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -109,6 +109,9 @@ serve: book ## build the site and serve it on localhost (PORT=8000)
 
 pdf: book ## print the book into _build/book.pdf
 	@$(BIN)/python tools/pdf.py
+
+card: book ## draw the preview of links from the first page's figure
+	$(BIN)/python tools/card.py
 
 experiments: .venv ## retrain every model of the experiments (under 40 minutes on two cores; resumes)
 	$(BIN)/python tools/train.py

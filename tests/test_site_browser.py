@@ -1,7 +1,9 @@
 """The built site in a browser: controls, anchors, print, search, and what is focused or hovered."""
 
 import pytest
+from card import CARD, says
 from pages import PALE, address, check_with_axe, themes
+from PIL import Image
 from playwright.sync_api import expect
 
 pytestmark = pytest.mark.usefixtures("site")
@@ -132,6 +134,12 @@ def test_a_figure_is_shared_from_a_menu_that_escape_closes(visit):
     tab.keyboard.press("Escape")
     expect(tab.locator("posenc-figure [popover]").first).not_to_be_visible()
     expect(share).to_be_focused()
+
+
+def test_the_preview_of_links_shows_todays_figure(visit):
+    card = Image.open(CARD)
+    card.load()
+    assert says(visit(address("index"))) == card.text["says"], "run `make card`"
 
 
 def test_what_is_typed_is_found_and_said(visit):

@@ -1,0 +1,56 @@
+"""Draw the card that previews of links show, from the figure of the first page: `make card`.
+
+It is stored: a build that drew it would need a browser, which machines that only build have not.
+What the figure said when it was drawn is kept in the picture, and a test compares the two.
+"""
+
+import io
+from pathlib import Path
+
+from browser import chromium
+from PIL import Image, PngImagePlugin
+
+ROOT = Path(__file__).parents[1]
+FIGURE = ROOT / "_build" / "html" / "index.html"
+CARD = ROOT / "book" / "_static" / "card.png"
+SAYS = """(figure) => [...figure.shadowRoot.querySelectorAll("svg text")]
+    .map((word) => word.textContent).join("; ")"""
+# The title, a line, and the figure's drawing, alone on the page.
+ALONE = """(figure) => {
+    const [title, line] = [document.querySelector("h1"), document.createElement("p")];
+    title.querySelector("a")?.remove();
+    line.textContent =
+        "Everything turns, nothing changes: how a model knows the order of its words";
+    title.style = "font-size: 54px; margin: 0";
+    line.style = "font-size: 26px; margin: 0 0 4px";
+    for (const part of figure.shadowRoot.querySelectorAll(".say, .moves, .controls, .buttons"))
+        part.remove();
+    document.body.replaceChildren(title, line, figure);
+    document.body.style = "padding: 26px 48px; overflow: hidden";
+}"""
+
+
+def says(page):
+    """Return the words and numbers in the drawing of the page's first figure."""
+    return page.locator("posenc-figure").first.evaluate(SAYS)
+
+
+def main():
+    """Draw it, with what it says."""
+    with chromium() as browser:
+        page = browser.new_page(
+            viewport={"width": 1200, "height": 630}, reduced_motion="reduce"
+        )
+        page.goto(FIGURE.as_uri())
+        figure = page.locator("posenc-figure").first
+        said = says(page)
+        figure.evaluate(ALONE)
+        page.wait_for_timeout(500)  # it is drawn for its new width
+        picture = Image.open(io.BytesIO(page.screenshot()))
+    kept = PngImagePlugin.PngInfo()
+    kept.add_itxt("says", said)
+    picture.convert("RGB").quantize(128).save(CARD, pnginfo=kept, optimize=True)
+
+
+if __name__ == "__main__":
+    main()
