@@ -13,7 +13,7 @@ import subprocess
 import sys
 
 CPU_BUILDS = "https://download.pytorch.org/whl/cpu"
-SETTING = re.compile(r"[\w:]+\.(?P<name>[\w-]+)='(?P<value>.*)'")  # global.cert='a.pem'
+SETTING = re.compile(r"^[\w:-]+\.([\w-]+)='(.*)'$", re.MULTILINE)  # global.cert='a.pem'
 INDEXES = ("index-url", "extra-index-url", "find-links")
 
 
@@ -30,11 +30,8 @@ def output(*command, **options):
 def index_options(python):
     """Return pip's index settings as options of uv; set a certificate that it names."""
     options = []
-    for line in (output(python, "-m", "pip", "config", "list") or "").splitlines():
-        setting = SETTING.fullmatch(line)
-        if not setting:  # a warning of pip's, or a setting without a value
-            continue
-        name, value = setting["name"], setting["value"]
+    listed = output(python, "-m", "pip", "config", "list") or ""
+    for name, value in SETTING.findall(listed):
         if name == "cert":
             os.environ.setdefault("SSL_CERT_FILE", value)
         elif name in INDEXES:

@@ -19,10 +19,10 @@ import traceback
 import types
 import warnings
 from contextlib import redirect_stderr, redirect_stdout
-from typing import Any, NamedTuple
+from typing import Any
 
 from page import send  # registered by worker.js
-from slices import absent_names, is_setting, one_by_one
+from slices import Cell, absent_names, is_setting, one_by_one, understand
 
 # Large, so imported lazily, when a cell first reads one of their names.
 LATER = (
@@ -48,18 +48,9 @@ STYLE = "plots.use_style()"
 main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
 space = main.__dict__
-# What earlier cells left; `record` alone adds to them.
+# What earlier cells left.
 later: dict[str, list[ast.stmt]] = {}  # by name: what to execute once a cell reads it
-made: dict[str, set[str]] = {}  # the names that a name's definition uses
-
-
-class Statements(NamedTuple):
-    """A cell's statements, by when they can run."""
-
-    # By name: the module that the page lacks, or the statements that wait until a cell reads it.
-    absent: dict[str, str]
-    waiting: dict[str, list[ast.stmt]]
-    now: list[ast.stmt]
+ran: list[Cell] = []
 
 
 class Absent:
@@ -135,97 +126,98 @@ def show(*args: Any, **kwargs: Any) -> None:
     pyplot.close("all")
 
 
-def can_run(body: list[ast.stmt]) -> Statements:
-    """Sort a cell's statements; imports are split by name, settings of torch dropped.
+def sort_out(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Return the statements of a cell that can run now.
 
-    This reads `later`, and changes nothing.
+    Imports are taken name by name: of modules that the page lacks, a placeholder is bound at once;
+    large ones are kept until a cell reads their names. Settings of torch are dropped. The page asks
+    `wanted` before `run`, so this is done twice for each cell, which does no harm.
     """
-    cell = Statements({}, {}, [])
+    now = []
     for node in one_by_one(body):
         absent, waits = absent_names(node), absent_names(node, LATER)
-        cell.absent.update(absent)
-        cell.waiting.update({name: [node] for name in waits})
-        style_waits = PLOTS in cell.waiting or PLOTS in later
-        if style_waits and ast.unparse(node) == STYLE:
-            statements = cell.waiting.get(PLOTS) or later[PLOTS]
-            cell.waiting[PLOTS] = [*statements, node]
+        space.update({name: Absent(module) for name, module in absent.items()})
+        later.update({name: [node] for name in waits})
+        if PLOTS in later and ast.unparse(node) == STYLE:
+            later[PLOTS].append(node)
         elif not (absent or waits or is_setting(node)):
-            cell.now.append(node)
-    return cell
+            now.append(node)
+    return now
 
 
-def record(cell: Statements) -> None:
-    """Keep what a cell defers and defines, for this cell and those after it.
-
-    The page asks `wanted` before `run`, so each cell is recorded twice, which does no harm.
-    """
-    space.update({name: Absent(module) for name, module in cell.absent.items()})
-    later.update(cell.waiting)
-    for node in cell.now:
-        if isinstance(node, ast.FunctionDef | ast.ClassDef):
-            made[node.name] = names_in(node)
-        elif isinstance(node, ast.Assign):
-            made.update(dict.fromkeys(names_in(*node.targets), names_in(node.value)))
-
-
-def names_in(*nodes: ast.AST) -> set[str]:
-    parts = (part for node in nodes for part in ast.walk(node))
-    return {part.id for part in parts if isinstance(part, ast.Name)}
-
-
-def due(body: list[ast.stmt]) -> list[str]:
-    """The deferred names that a cell reads, directly or through what other cells defined."""
-    names = names_in(*body)
-    while new := set().union(*(made.get(name, ()) for name in names)) - names:
-        names |= new
+def due(cell: Cell) -> list[str]:
+    """The names for which something was kept that a cell reads, itself or by functions."""
+    names = {*cell.read}
+    while True:
+        used = [other.late for other in ran if other.bound & names]
+        more = names.union(*used)
+        if more == names:
+            break
+        names = more
     imports = [ast.unparse(later[name][0]) for name in names & later.keys()]
     if any("matplotlib" in line for line in imports):
         names.add(PLOTS)
     return sorted(names & later.keys())
 
 
-def wanted(source: str) -> str:
-    """A cell's code with the imports it needs now, from which Pyodide finds packages to load.
+def understood(body: list[ast.stmt]) -> Cell:
+    """What the statements that can run now read and bind."""
+    return understand(ast.unparse(ast.Module(body, [])))
 
-    It runs nothing, but records the cell as `execute` will.
-    """
+
+def wanted(source: str) -> str:
+    """A cell's code with the imports it needs now, from which Pyodide finds packages to load."""
     try:
-        cell = can_run(ast.parse(source).body)
+        body = sort_out(ast.parse(source).body)
+        names = due(understood(body))
     except SyntaxError:
         return ""
-    record(cell)
-    body = cell.now
-    code = ast.Module(
-        [*(node for name in due(body) for node in later[name]), *body], []
-    )
-    modules = [
-        m for m in BESIDE if any(absent_names(node, (m,)) for node in ast.walk(code))
-    ]
-    return "\n".join(
-        [ast.unparse(code), *(f"import {BESIDE[module]}" for module in modules)]
-    )
+    waited = [node for name in names for node in later[name]]
+    code = ast.Module([*waited, *body], [])
+    lines = [ast.unparse(code)]
+    for module, packages in BESIDE.items():
+        if any(absent_names(node, (module,)) for node in ast.walk(code)):
+            lines.append(f"import {packages}")
+    return "\n".join(lines)
 
 
 def execute(source: str, file: str) -> None:
     """Run a cell's statements, after those that waited for it, and show its last value."""
+    compile(source, file, "exec")  # an error has the line of the source
     written = ast.parse(source, file).body
-    cell = can_run(written)
-    record(cell)
-    body = cell.now
-    waited = [node for name in due(body) for node in later.pop(name)]
+    body = sort_out(written)
+    cell = understood(body)
+    waited = [node for name in due(cell) for node in later.pop(name)]
+    ran.append(cell)
     exec(compile(ast.Module(waited, []), HERE, "exec"), space)
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.show = show
-    last = (
-        body.pop()
-        if body and body[-1] is written[-1] and isinstance(written[-1], ast.Expr)
-        else None
-    )
-    exec(compile(ast.Module(body, []), file, "exec"), space)
-    if isinstance(last, ast.Expr):
-        value = eval(compile(ast.Expression(last.value), file, "eval"), space)
-        if value is not None and not source.rstrip().endswith(";"):
-            display(value)
+    last = written[-1] if body and body[-1] is written[-1] else None
+    if not isinstance(last, ast.Expr):
+        exec(compile(ast.Module(body, []), file, "exec"), space)
+        return
+    exec(compile(ast.Module(body[:-1], []), file, "exec"), space)
+    value = eval(compile(ast.Expression(last.value), file, "eval"), space)
+    if value is not None and not source.rstrip().endswith(";"):
+        display(value)
+
+
+def describe(error: BaseException, file: str) -> dict[str, Any]:
+    """An error as the page shows it, with the line of the cell that raised it."""
+    summary = traceback.TracebackException.from_exception(error)
+    inner = [frame for frame in summary.stack if frame.filename != HERE]
+    summary.stack = traceback.StackSummary.from_list(inner)
+    lines = [frame.lineno for frame in inner if frame.filename == file]
+    if isinstance(error, SyntaxError):
+        lines = [error.lineno]
+        summary.stack.clear()  # the parser's own frames
+    last = "".join(summary.format_exception_only()).strip().splitlines()[-1]
+    return {
+        "type": type(error).__name__,
+        "says": last,
+        "text": "".join(summary.format()),
+        "line": lines[-1] if lines else None,
+    }
 
 
 def run(source: str, name: str) -> str:
@@ -233,26 +225,12 @@ def run(source: str, name: str) -> str:
     file = f"<{name}>"
     linecache.cache[file] = len(source), None, source.splitlines(keepends=True), file
     out.length = err.length = 0
-    done: dict[str, Any] = {}
+    done = {}
     with redirect_stdout(out), redirect_stderr(err):
         try:
             execute(source, file)
         except BaseException as error:
-            summary = traceback.TracebackException.from_exception(error)
-            inner = [frame for frame in summary.stack if frame.filename != HERE]
-            summary.stack = traceback.StackSummary.from_list(inner)
-            lines = [frame.lineno for frame in summary.stack if frame.filename == file]
-            if isinstance(error, SyntaxError):
-                lines = [error.lineno]
-                summary.stack.clear()  # the parser's own frames
-            done["error"] = {
-                "type": type(error).__name__,
-                "says": "".join(summary.format_exception_only())
-                .strip()
-                .splitlines()[-1],
-                "text": "".join(summary.format()),
-                "line": lines[-1] if lines else None,
-            }
+            done["error"] = describe(error, file)
         show()
     sys.modules.pop("torch", None)  # the package checks there for the real torch
     return json.dumps(done)

@@ -121,12 +121,24 @@ def has_labels_of(first: Axes, left: Axes, right: Axes, svg: str) -> bool:
     return ticks == own and right.left - left.right < first.left / 2
 
 
+def strips_of(panels: list[Axes], svg: str) -> tuple[list[float], list[int]]:
+    """Where each panel's strip of the figure starts, and which get the first panel's labels."""
+    first, starts, labeled = panels[0], [0.0], []
+    for row, (left, right) in enumerate(pairwise(panels), 1):
+        if has_labels_of(first, left, right, svg):
+            starts.append(right.left - first.left)  # with room for them
+            labeled.append(row)
+        else:
+            starts.append(left.right)
+    return starts, labeled
+
+
 def stack(svg: str) -> tuple[str, float] | None:
     """Return what stacks two to four panels on a phone, and the picture's ratio there.
 
-    A panel that shares the labels of the first one gets them, too; a legend below all panels comes
-    last. None if the panels are others, or have other words in common. Media queries in a picture
-    go by its own width.
+    A panel that shares the labels of the first one gets a copy of them; a legend below all panels
+    comes last. None if the panels are others, or have other words in common. Media queries in a
+    picture go by its own width.
     """
     size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     if not size:
@@ -136,31 +148,27 @@ def stack(svg: str) -> tuple[str, float] | None:
     panels = panels_of(svg, axes, width)
     legends = LEGEND.findall(svg)
     lowest = max((panel.bottom for panel in panels), default=np.inf)
-    if any(float(top) < lowest for *_, top in legends) or not panels:
+    if not panels or any(float(top) < lowest for _, _, top in legends):
         return None
-    # A row is a strip of the figure, which starts with room for the labels of its panel.
-    first, starts, copied = panels[0], [0.0], []
-    for row, (left, right) in enumerate(pairwise(panels), 1):
-        shares = has_labels_of(first, left, right, svg)
-        starts.append(right.left - first.left if shares else left.right)
-        copied += [row] if shares else []
+    starts, labeled = strips_of(panels, svg)
     scale = min(1.6, width / max(np.diff([*starts, width])))
 
-    def rule(name: str, shift: float, row: int, more: str = "") -> str:
+    def rule(name: str, shift: float, row: int, shown: str = "") -> str:
+        """Move an element of the figure sideways, and into a row."""
         move = f"translate({shift:.1f}px, {row * height:.1f}px)"
-        return f"#{name} {{ {more}transform: scale({scale:.2f}) {move} }}\n"
+        return f"#{name} {{ {shown}transform: scale({scale:.2f}) {move} }}\n"
 
     rules, copies = "", ""
-    for axis in axes:
+    for axis in axes:  # panels and their color bars
         row = sum(start <= axis.left for start in starts) - 1
         rules += rule(axis.name, -starts[row], row)
-    for row in copied:
+    for row in labeled:
         rules += rule(f"again_{row}", 0, row, "display: inline; ")
         copies += (
             f'<use id="again_{row}" xlink:href="#matplotlib.axis_2" display="none"/>'
         )
     for name, left, _ in legends:
-        rules += rule(name, first.left - float(left), len(panels) - 1)
+        rules += rule(name, panels[0].left - float(left), len(panels) - 1)
     style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
     return style, width / (len(panels) * height * scale)
 
