@@ -83,9 +83,8 @@ def render(latex: str, display: bool) -> str:
 
 def joined(node: lxml.html.HtmlElement) -> str | None:
     """The text of a node and its parts; None if a part can't be text."""
-    parts = [letters(part) for part in node]
-    text = escape(node.text or "")
-    return None if None in parts else text + "".join(part or "" for part in parts)
+    parts = [escape(node.text or ""), *map(letters, node)]
+    return None if None in parts else "".join(parts)
 
 
 def letters(node: lxml.html.HtmlElement) -> str | None:
@@ -93,19 +92,29 @@ def letters(node: lxml.html.HtmlElement) -> str | None:
     kinds = {*node.classes}
     if "mspace" in kinds:
         width = re.search(r"margin-right:([\d.]+)em", node.get("style", ""))
-        return "" if not width else " " if float(width[1]) > 0.2 else "\u2009"
+        return space(float(width[1])) if width else ""
     if "strut" in kinds:
         return ""
     if "msupsub" in kinds:
-        row = node.find_class("vlist")[0]
-        tag = "sub" if node.find_class("vlist-t2") else "sup"
-        inner = [letters(part) for part in row.find_class("sizing")]
-        is_plain = len(row) == 1 and inner[0] not in (None, "′")
-        return f"<{tag}>{inner[0]}</{tag}>" if is_plain else None
+        return raised_or_lowered(node)
     if not all(map(SIMPLE.fullmatch, kinds)) or {*node.attrib} - {"class", "style"}:
         return None
     text = joined(node)
     return f"<i>{text}</i>" if text is not None and "mathnormal" in kinds else text
+
+
+def space(width: float) -> str:
+    """A space between words, or a thin one, for a width in em."""
+    return " " if width > 0.2 else "\u2009"
+
+
+def raised_or_lowered(node: lxml.html.HtmlElement) -> str | None:
+    """An index or an exponent, but not both."""
+    row = node.find_class("vlist")[0]
+    tag = "sub" if node.find_class("vlist-t2") else "sup"
+    inner = [letters(part) for part in row.find_class("sizing")]
+    is_plain = len(row) == 1 and inner[0] not in (None, "′")
+    return f"<{tag}>{inner[0]}</{tag}>" if is_plain else None
 
 
 def visit(self: Any, node: nodes.math | nodes.math_block) -> None:

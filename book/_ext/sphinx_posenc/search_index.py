@@ -9,7 +9,6 @@ lacks, each once: numbers fill outputs, and excerpts show prose.
 import json
 import re
 from collections.abc import Callable
-from typing import Any
 
 import lxml.html
 from docutils import nodes
@@ -22,8 +21,6 @@ NAME = re.compile(r"(?=\w*[_A-Z])[^\W\d]\w{2,}")  # others are words, or serve o
 COMMON = {"Draw", "False", "None", "True", "_000", "use_style"}
 SYMPTOMS = "what-you-see"  # a section whose table has one symptom a row
 LONGEST_FORMULA = 12  # letters; of a longer one an excerpt shows "…"
-
-pages: dict[str, list[Any]] = {}  # what was collected in this build, by page
 
 
 def collect(
@@ -38,12 +35,15 @@ def collect(
     inner_first = [*reversed([*page.findall(is_part)]), page]
     sections = [section_of(part) for part in inner_first]
     in_order = [section for section in reversed(sections) if any(section[2:])]
-    pages[docname] = [app.env.titles[docname].astext(), in_order]
+    entry = [app.env.titles[docname].astext(), in_order]
+    app.env.metadata[docname]["searched"] = entry
 
 
 def write(app: Sphinx) -> None:
     """Write the index, as a script, since a page on disk can load no other file."""
-    text = json.dumps(pages, sort_keys=True, ensure_ascii=False)
+    pages = app.env.metadata.items()
+    entries = {name: kept["searched"] for name, kept in pages if "searched" in kept}
+    text = json.dumps(entries, sort_keys=True, ensure_ascii=False)
     path = app.outdir / "searchindex.js"
     path.write_text(f"window.bookPages={text}", encoding="utf-8")
 
