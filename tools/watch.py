@@ -57,6 +57,7 @@ NEEDED = {
     "gemma3n_text": {"num_kv_shared_layers": 0, "intermediate_size": 32},
     "esm": {"vocab_size": 33, "pad_token_id": 1},
     "granitemoehybrid": {"layer_types": ["full_attention"] * 6},
+    "hunyuan_v1_dense": {"head_dim": 32},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1},
     "kimi_k2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
     "nemotron": {"head_dim": 64, "num_key_value_heads": 2},

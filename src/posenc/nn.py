@@ -196,12 +196,12 @@ def _device_of_angles(device: torch.device) -> torch.device:
         return torch.device("cpu")
 
 
-def _on(device: torch.device, part: Tensor) -> Tensor:
-    """Move positions, frequencies, or turns to a device."""
+def _on(device: torch.device, part: Tensor, dtype: torch.dtype | None = None) -> Tensor:
+    """Move positions, frequencies, or turns to a device, and cast them."""
     if part.is_meta and device.type != "meta":
         rule = f"have values for x on the device {device}, got the meta device"
         raise ValueError(f"positions, frequencies, and turns must {rule}")
-    return part.to(device)
+    return part.to(device=device, dtype=dtype)
 
 
 # As `torch.compiler.assume_constant_result` does, but that loads the compiler: seconds, at import.
@@ -353,12 +353,15 @@ def rotate_pairs(
     else:
         check_turns(turns, Tensor, included)
     shape = fit_turns(sizes, turns[0].shape, axis, first)
-    cos = _on(x.device, turns[0].reshape(shape).to(kind))
-    sin = _on(x.device, turns[1].reshape(shape).to(kind))
+    cos = _on(x.device, turns[0].reshape(shape), kind)
+    sin = _on(x.device, turns[1].reshape(shape), kind)
 
     width = 2 * shape[-1]
     part = x if width == d_model else x.narrow(-1, first, width)
-    turned = _turned(part.to(kind), cos, sin, pairing).to(x.dtype)
+    if kind == x.dtype:  # in one step of decoding, even casts to the same type count
+        turned = _turned(part, cos, sin, pairing)
+    else:
+        turned = _turned(part.to(kind), cos, sin, pairing).to(x.dtype)
     if width == d_model:
         return turned
     return torch.cat((x[..., :first], turned, x[..., first + width :]), dim=-1)
