@@ -509,7 +509,8 @@ def _shades() -> list[int]:
 def _style(files: list[Path]) -> str:
     """Return the style sheets that exist, the page's first, in one line."""
     sheets = [file.read_text("utf-8") for file in files if file.exists()]
-    return re.sub(r"/\*.*?\*/|\s+", " ", "".join(sheets), flags=re.DOTALL)
+    style = re.sub(r"/\*.*?\*/|\s+", " ", "".join(sheets), flags=re.DOTALL)
+    return re.sub(r"(?<=[{};:,]) +| (?=[{}])", "", style)
 
 
 def _fields(kind: type[_Figure]) -> dict[str, dict[str, Any]]:

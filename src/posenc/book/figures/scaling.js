@@ -4,7 +4,7 @@ import { clamp } from "./drawing.js";
 import { omegas } from "./encoding.js";
 
 /** A frequency, with a share of it, clamped to 0…1, divided by the factor. */
-function slowed(frequency, factor, share) {
+export function slowed(frequency, factor, share) {
   const part = clamp(0, share, 1);
   return (frequency / factor) * part + frequency * (1 - part);
 }
@@ -15,11 +15,6 @@ export const SCALINGS = {
   interpolation: (plain, { factor }) => plain.map((frequency) => frequency / factor),
   "NTK-aware": (plain, { d_model, base, factor }) =>
     omegas(d_model, base * factor ** (d_model / (d_model - 2))),
-  llama3: (plain, { trained, factor }) =>
-    plain.map((frequency) => {
-      const turns = (trained * frequency) / (2 * Math.PI);
-      return slowed(frequency, factor, (4 - turns) / 3);
-    }),
   YaRN(plain, { d_model, base, trained, factor }) {
     // The fractional index of the pair that makes so many turns over the trained length.
     const pairWith = (turns) =>

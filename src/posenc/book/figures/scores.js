@@ -1,115 +1,89 @@
-// Turning's chart: the score by distance, and what it is made of.
+// Turning's chart: the score by distance, with a dot that can be dragged, and the bar beside it.
 
 import { DISTANCES, FARTHEST, HEAD } from "./attention.js";
-import { PAIRS } from "./constants.js";
-import { clamp, end, line, middle, place, round, shape, show, text, write, written } from "./drawing.js";
+import { bar } from "./bar.js";
+import { clamp, end, level, line, middle, place, round, shape, text, written } from "./drawing.js";
 import { draggable } from "./motion.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
 const SCORE = `score: how much “${QUERY_WORD}” looks at “${KEY_WORD}”`;
+const [LOWEST, HIGHEST] = [-2.5, 9.5]; // scores between the edges
 
-/**
- * The score by distance, with a dot; beside it the wedges, added up to one bar.
- * Order: `arrange(width, top, height)` makes the scales, which `paint` and a drag of the dot read;
- * `since(score)` says what to compare with.
- */
+/** Where the chart is in its room, in pixels, and its scales: pixels by distance and by score. */
+function layOut(width, top, height) {
+  const isWide = width >= 560;
+  const [left, right] = [26, width - (isWide ? 160 : 92)];
+  const [high, low] = [top + 14, top + height - (isWide ? 38 : 34)];
+  const x = (distance) => left + ((distance + FARTHEST) / (2 * FARTHEST)) * (right - left);
+  const y = (score) => low - ((score - LOWEST) / (HIGHEST - LOWEST)) * (low - high);
+  return { isWide, left, right, high, low, x, y };
+}
+
+/** The distances that training never showed, on both sides; they are seen when the words are as far apart. */
+function unseenBands({ left, right, high, low, x }) {
+  const band = (from, to) =>
+    shape("rect", { x: from, y: high, width: to - from, height: low - high, class: "beyond" });
+  return [band(left, x(1 - HEAD.trained)), band(x(HEAD.trained - 1), right)];
+}
+
+/** Axes, their ticks and their names. */
+function scales({ left, right, high, low, x, y }) {
+  const center = (left + right) / 2;
+  const ticks = [-15, -10, -5, 0, 5, 10, 15].map((distance) =>
+    text(x(distance), low + 16, written(Math.abs(distance)), middle),
+  );
+  const levels = [0, 4, 8].flatMap((score) => [
+    text(left - 6, y(score) + 4, score, end),
+    level(left, right, y(score), { class: "thin grid" }),
+  ]);
+  return [
+    ...ticks,
+    ...levels,
+    text(center, high - 4, SCORE, middle),
+    text(left, low + 32, `${KEY_WORD} before ${QUERY_WORD}`),
+    text(center, low + 32, "distance", middle),
+    text(right, low + 32, `${KEY_WORD} after ${QUERY_WORD}`, end),
+  ];
+}
+
+/** Made by `arrange`, painted by `paint`, as all parts of Turning; for `since`, see bar.js. */
 export function chart(svg, set, current) {
   const frame = shape("g", { "aria-hidden": "true" });
   const curve = shape("polyline", { class: "curve" });
-  const level = line({ class: "thin faint", "stroke-dasharray": "2 4" });
+  const across = line({ class: "thin faint", "stroke-dasharray": "2 4" }); // from the dot to the bar
   const dot = shape("circle", { r: 9, class: "grip" });
-  const agree = PAIRS.map((fill) => shape("rect", { fill }));
-  const oppose = shape("rect", { class: "oppose" });
-  const total = line({ class: "total" });
-  const score = shape("text", { class: "score" });
-  const change = shape("text", { hidden: "" }); // of the score, by the last move
-  svg.append(frame, curve, level, ...agree, oppose, total, score, change, dot);
-  // By `arrange`: the scales of both axes, the bar's left edge and half its width, and the
-  // x of each distance.
-  let x, y, bar, columns;
-  // The curve that is seen, which stays when both words move; `arrange` forgets it, so that the
-  // next `paint` draws it on the new scales.
-  let drawn;
-  let start; // the score before the last move
+  svg.append(frame, curve, across);
+  const sum = bar(svg);
+  svg.append(dot);
+  let room; // by `arrange`
+  let drawn; // the curve that is seen, which stays when both words move
   const arrange = (width, top, height) => {
-    const wide = width >= 560;
-    const [left, right] = [26, width - (wide ? 160 : 92)];
-    const [high, low] = [top + 14, top + height - (wide ? 38 : 34)];
-    x = (distance) => left + ((distance + FARTHEST) / (2 * FARTHEST)) * (right - left);
-    y = (value) => low - ((value + 2.5) / 12) * (low - high);
-    bar = { left: right + 16, half: wide ? 28 : 14 };
-    columns = DISTANCES.map(x);
-    const ticks = [-15, -10, -5, 0, 5, 10, 15].map((distance) =>
-      text(x(distance), low + 16, written(Math.abs(distance)), { ...middle, class: "tick" }),
-    );
-    const levels = [0, 4, 8].flatMap((value) => [
-      text(left - 6, y(value) + 4, value, { ...end, class: "tick" }),
-      line({ x1: left, x2: right, y1: y(value), y2: y(value), class: "thin grid" }),
-    ]);
-    const seen = [1 - HEAD.trained, HEAD.trained - 1].map(x);
-    levels.push(text((left + right) / 2, high - 4, SCORE, middle));
-    const bands = [
-      [x(-FARTHEST), seen[0]],
-      [seen[1], x(FARTHEST)],
-    ].map(([from, to]) =>
-      shape("rect", { x: from, y: high, width: to - from, height: low - high, class: "beyond" }),
-    );
-    const labels = [`${KEY_WORD} before ${QUERY_WORD}`, "distance", `${KEY_WORD} after ${QUERY_WORD}`].map(
-      (words, n) =>
-        text([left, (left + right) / 2, right][n], low + 32, words, {
-          "text-anchor": ["start", "middle", "end"][n],
-        }),
-    );
-    const longer = text(x(FARTHEST) - 4, high + 13, "never in training", { ...end, class: "longer" });
+    room = layOut(width, top, height);
     drawn = undefined;
-    frame.replaceChildren(...bands, ...levels, ...ticks, ...labels, ...(wide ? [longer] : []));
+    frame.replaceChildren(...unseenBands(room), ...scales(room));
+    sum.arrange(room);
   };
-  /** Stack what agrees, upwards; what opposes takes away from the top. */
-  const stack = (shares, value) => {
-    let top = 0;
-    shares.forEach((share, pair) => {
-      const grown = top + Math.max(0, share);
-      place(agree[pair], {
-        x: bar.left,
-        y: y(grown),
-        width: bar.half,
-        height: Math.max(0, y(top) - y(grown) - 1),
-      });
-      top = grown;
-    });
-    place(oppose, { x: bar.left + bar.half, y: y(top), width: bar.half, height: y(value) - y(top) });
-  };
-  const paint = ({ query: [query], key: [key], shares, score: [value], curve: values }) => {
-    if (drawn !== values) {
-      drawn = values;
-      const points = values.map((one, n) => `${round(columns[n])},${round(y(one))}`);
-      curve.setAttribute("points", points.join(" "));
+  const paint = ({ query: [query], key: [key], shares, score: [score], curve: scores }) => {
+    const { x, y, right } = room;
+    if (drawn !== scores) {
+      drawn = scores;
+      const points = scores.map((one, n) => `${round(x(DISTANCES[n]))},${round(y(one))}`);
+      place(curve, { points: points.join(" ") });
     }
-    stack(shares, value);
-    const [across, down] = [round(x(key - query)), round(y(value))];
-    place(dot, { cx: across, cy: down });
-    place(level, { x1: across, x2: bar.left, y1: down, y2: down });
-    place(total, { x1: bar.left - 4, x2: bar.left + 2 * bar.half + 4, y1: down, y2: down });
-    place(score, { x: bar.left + 2 * bar.half + 8, y: down + 7 });
-    write(score, show(value, 2));
-    place(change, { x: bar.left + 2 * bar.half + 8, y: down + 24 });
-    const isSame = Math.abs(value - start) < 0.005;
-    write(change, isSame ? "same" : (value > start ? "+" : "") + show(value - start, 2));
-  };
-  /** Compare with the score before the last move. */
-  const since = (value) => {
-    start = value;
-    change.removeAttribute("hidden");
+    const [cx, cy] = [round(x(key - query)), round(y(score))];
+    place(dot, { cx, cy });
+    place(across, { x1: cx, x2: right + 16, y1: cy, y2: cy });
+    sum.paint(shares, score);
   };
   draggable(
     dot,
     svg,
     (from) => {
       const { key } = current();
-      const unit = x(1) - x(0);
+      const unit = room.x(1) - room.x(0);
       return (to) => set({ key: clamp(0, key + (to - from) / unit, FARTHEST) }, true);
     },
     () => set({ key: Math.round(current().key) }),
   );
-  return { arrange, paint, since };
+  return { arrange, paint, since: sum.since };
 }

@@ -3,15 +3,24 @@
 import { end, level, middle, path, place, show, text, written } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
-import { SCALINGS } from "./scaling.js";
+import { SCALINGS, slowed } from "./scaling.js";
 import { drawing } from "./scene.js";
+
+const RULES = {
+  ...SCALINGS,
+  llama3: (plain, { trained, factor }) =>
+    plain.map((frequency) => {
+      const turns = (trained * frequency) / (2 * Math.PI);
+      return slowed(frequency, factor, (4 - turns) / 3);
+    }),
+};
 
 FIGURES.stretch = {
   /** Wavelengths, and how many pairs never finished a turn, and how many meet new angles. */
   compute(state) {
     const { d_model, base, trained, factor, rule } = state;
     const plain = omegas(d_model, base);
-    const stretched = SCALINGS[rule](plain, state);
+    const stretched = RULES[rule](plain, state);
     const unfinished = plain.map((frequency) => frequency * trained < 2 * Math.PI);
     const beyond = stretched.filter(
       (frequency, pair) => unfinished[pair] && frequency * factor > plain[pair] * (1 + 1e-9),

@@ -59,7 +59,7 @@ export function attentionSays(state, values, before) {
   if (unseen)
     return (
       `Now ${apart} apart, the two words score ${score}. But on ${unseen} of the 8 clocks, they make an ` +
-      "angle that training never showed (red): what a model does there is a guess."
+      "angle that training never showed (red)."
     );
   const moved = ["query", "key"].filter((name) => start && state[name] !== start[name]);
   if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](score, apart, rule);

@@ -1,4 +1,8 @@
 // Everything turns, nothing changes: a query and a key in a sentence, and the score between them.
+//
+// The picture has three parts, from top to bottom: the sentence, the dials, and the chart. Each has
+// - `arrange`, which is called for a new width, before all else: it makes the part's geometry;
+// - `paint`, which shows numbers, as `flat` names them: states on the way between two, too.
 
 import { HEAD, attention } from "./attention.js";
 import { dials } from "./dials.js";
@@ -7,7 +11,7 @@ import { FIGURES } from "./figure.js";
 import { guide } from "./guide.js";
 import { easing } from "./motion.js";
 import { chart } from "./scores.js";
-import { ruler, sentence } from "./sentence.js";
+import { sentence } from "./sentence.js";
 import { attentionSays } from "./telling.js";
 
 FIGURES.turning = {
@@ -23,28 +27,23 @@ FIGURES.turning = {
     const clocks = dials(svg);
     const scores = chart(svg, set, current);
     let arranged; // the width that the parts were arranged for
+    const arrange = (width) => {
+      const height = svg.clientHeight; // by turning.css
+      const chartHeight = width < 560 ? 148 : height > 400 ? 190 : 170;
+      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+      const bottom = words.arrange(width) + 4;
+      clocks.arrange(width, bottom, height - chartHeight - bottom);
+      scores.arrange(width, height - chartHeight, chartHeight);
+      arranged = width;
+    };
     let latest; // the state drawn last: `paint` gets numbers alone, and method and rule are words
-    let rested; // the last state and values that weren't passing
     const paint = easing((shown) => {
       const isFar = Math.abs(shown.query[0] - shown.key[0]) >= HEAD.trained || latest.rule !== "as trained";
       picture.classList.toggle("far", isFar);
       picture.classList.toggle("still", latest.method === "ALiBi" || latest.method === "none");
-      words.paint(shown.query, shown.key);
-      clocks.paint(shown);
-      scores.paint(shown);
+      for (const part of [words, clocks, scores]) part.paint(shown);
     });
-    const arrange = (width) => {
-      const height = svg.clientHeight;
-      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      const { bottom } = ruler(width);
-      const below = width < 560 ? 148 : height > 400 ? 190 : 170;
-      words.arrange(width);
-      clocks.arrange(width, bottom + 4, height - bottom - below);
-      scores.arrange(width, height - below, below);
-      arranged = width;
-    };
-    // The page draws a state at rest first, so that there is one when a drag passes. The order
-    // is: arrange, then paint, then the mark where a drag began.
+    let rested; // the last state and values that weren't passing; the first state rests
     return (state, values, width, passing) => {
       latest = state;
       const isNew = arranged !== width;
@@ -59,7 +58,7 @@ FIGURES.turning = {
   say: attentionSays,
 };
 
-/** State and values as lists of numbers, which can be eased. */
+/** State and values as lists of numbers, which `easing` can mix. */
 function flat({ query, key }, { hands, shares, score, curve, learned, seen }) {
   const numbers = { query: [query], key: [key], shares, score: [score], curve, learned, seen };
   for (const [name, turns] of Object.entries(hands)) {
