@@ -411,9 +411,9 @@ register(
 # Wrong biases: the right slopes, (heads, 1), and how far each key is from the query.
 
 
-def of_heads(slopes: Floats, step: float, first: int = 1) -> Floats:
-    """Return powers of 2 for heads that are counted from a number."""
-    return np.asarray(2.0 ** (-step * (first + np.arange(len(slopes))[:, None])))
+def of_heads(slopes: Floats, step: float) -> Floats:
+    """Return powers of 2 for heads that are counted from 1."""
+    return np.asarray(2.0 ** (-step * (1 + np.arange(len(slopes))[:, None])))
 
 
 register(
@@ -426,22 +426,15 @@ register(
             lambda slopes, k: -slopes * k
         ),
         "bonus: a farther word gets one; subtract": lambda slopes, k: slopes * abs(k),
-        "slopes reversed: the first head has the last one's; reverse them": (
-            lambda slopes, k: -slopes[::-1] * abs(k)
-        ),
         "slopes 2^(-8h/n): n heads are no power of two; take every other of 2n": (
             lambda slopes, k: -of_heads(slopes, 8 / len(slopes)) * abs(k)
         ),
         "slopes 2^-h: they are those of 8 heads; use the number of heads": (
             lambda slopes, k: -of_heads(slopes, 1) * abs(k)
         ),
-        "heads from 0: slopes count them so; count from 1": (
-            lambda slopes, k: -of_heads(slopes, 8 / len(slopes), 0) * abs(k)
-        ),
         "one too far: distances are one too large; count from 0": (
             lambda slopes, k: -slopes * (abs(k) + 1)
         ),
-        "distances squared: leave them": lambda slopes, k: -slopes * k**2,
     },
 )
 
@@ -494,18 +487,12 @@ register(
     {
         "swapped: rows are columns": lambda right, grid: right(grid)[:, [0, 2, 1]],
         "sizes swapped: height is width": lambda right, grid: right(grid[[0, 2, 1]]),
-        "column by column: patches are numbered so; number them row by row": (
+        "column by column: number patches row by row": (
             lambda right, grid: right(grid[[0, 2, 1]])[:, [0, 2, 1]]
         ),
-        "one by one: patches are counted; count along each axis": (
-            lambda right, grid: np.arange(grid.prod())[:, None].repeat(3, axis=1)
+        "no frame: all patches are in the first; count frames": (
+            lambda right, grid: right(grid) * [0, 1, 1]
         ),
-    }
-    | {
-        f"no {name}: it is lost": lambda right, grid, n=n: (
-            right(grid) * (np.arange(3) != n)
-        )
-        for n, name in enumerate(("frame", "row", "column"))
     },
 )
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
 from html import escape
-from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -164,16 +163,11 @@ class Report:
         return "; ".join(filter(None, [known, self.about]))
 
     def __repr__(self) -> str:
-        """List the laws, for a terminal; those with the same note share a line."""
+        """List the laws, for a terminal."""
         lines = [self.headline(), self.compared()]
-        # Laws that are skipped for the same reason share a line.
-        for _, group in groupby(
-            self.rows, lambda row: (row.status, row.result() or row.law)
-        ):
-            rows = [*group]
-            names = ", ".join(row.law for row in rows)
-            alike = f"{MARKS[rows[0].status]} {names}: {rows[0].result()}"
-            lines.append(alike if len(rows) > 1 else str(rows[0]))
+        lines += [str(row) for row in self.rows if row.status != "follows"]
+        follows = ", ".join(self.of_status("follows"))
+        lines.append(f"{MARKS['follows']} {follows}: not tried" if follows else "")
         return printable("\n".join(filter(None, [*lines, self.error.rstrip()])))
 
     def _repr_html_(self) -> str:
