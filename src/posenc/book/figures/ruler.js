@@ -8,7 +8,7 @@ export function ruler(width) {
   const isPhone = width < 560;
   const columns = isPhone ? HEAD.places / 2 : HEAD.places;
   const slot = width / columns;
-  const height = isPhone ? 82 : 92; // of a row
+  const height = isPhone ? 76 : 92; // of a row
   const rows = HEAD.places / columns;
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   return {
@@ -18,7 +18,7 @@ export function ruler(width) {
     rows,
     bottom: rows * height,
     letters: clamp(15, slot * 0.38, 26), // the size of words
-    bracketTop: isPhone ? 1 : 11, // from a row's upper edge
+    bracketTop: isPhone ? 0 : 11, // from a row's upper edge
     /** The center of a place, and the upper edge of its row. */
     place: (position) => [
       (position - rowOf(position) * columns + 0.5) * slot,

@@ -11,9 +11,8 @@ const digits = (number) => show(number, number % 1 ? 1 : 0);
 /** What is seen of clocks that turn, by the rule for longer texts. */
 const SEEN_TURNED = {
   "as trained":
-    `Each word’s place turns eight hands: violet for ${WORDS.query}, orange for ${WORDS.key}. ` +
-    "Hands that agree (green) add to the score, hands that oppose (gray) take away. " +
-    `The model has learned to look three words back`,
+    `Each word’s place turns eight hands, violet for ${WORDS.query}, orange for ${WORDS.key}. Where they agree ` +
+    "(green), the score grows; where they oppose (gray), it falls. This model looks three words back",
   interpolation: "Interpolation slows all clocks by half: no angle is new, but neighbors look more alike",
   "NTK-aware": "NTK-aware: the slower a clock, the more it is slowed; the last one by half",
   YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
