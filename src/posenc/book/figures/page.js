@@ -1,52 +1,18 @@
 // A figure on a page: its picture, its sentence, its controls, and its state.
 
+import { caption } from "./caption.js";
 import { DARK_MAP, FIELDS, LINES, STYLE, UNSEEN } from "./constants.js";
 import { complete, controls, phrase } from "./controls.js";
 import { clamp, element } from "./drawing.js";
 import { FIGURES } from "./figure.js";
+import { lights } from "./lights.js";
 import { linked, share } from "./share.js";
 
-/** Letters in formulas of a section, but not of those within it; and their look when lit. */
-const LETTERS = ":scope > :not(section) .katex :is(i, mi, .mathnormal)";
-const GLOW = "color-mix(in srgb, var(--pst-color-primary) 25%, transparent)";
-
-/** Light up a field's number wherever it stands, and its letter in formulas beside the figure. */
-function lights(host, live, fields) {
-  let lit = "";
-  const light = (name) => {
-    if (name === lit) return;
-    lit = name;
-    // A label ends with its letter as formulas have it: “width d”.
-    const letter = fields[name]?.label.split(" ").at(-1);
-    for (const sign of host.closest("section")?.querySelectorAll(LETTERS) ?? [])
-      sign.style.background = sign.textContent === letter ? GLOW : "";
-    for (const part of live.querySelectorAll("[data-field]"))
-      part.classList.toggle("lit", part.dataset.field === name);
-  };
-  live.addEventListener("pointerover", ({ target, buttons }) => {
-    if (!buttons) light(target.closest("[data-field]")?.dataset.field ?? ""); // not while dragging
-  });
-  live.addEventListener("focusin", ({ target }) => light(target.id?.replace("field-", "") ?? ""));
-}
-
-/** A sentence that says what is seen, also for a screen reader, but only when all is at rest. */
-function caption() {
-  const said = element("p", { class: "say", "aria-hidden": "true" });
-  const spoken = element("output", { class: "hidden", "aria-live": "polite" });
-  let rest;
-  const announce = (words) => {
-    if (spoken.value !== words) spoken.value = words;
-  };
-  const tell = (nodes, passing) => {
-    const words = nodes.map((node) => node.textContent ?? node).join("");
-    if (said.textContent !== words) said.replaceChildren(...nodes);
-    clearTimeout(rest);
-    if (!passing) rest = setTimeout(() => announce(said.textContent), 500);
-  };
-  return { nodes: [said, spoken], tell, announce };
-}
-
-/** Draw a figure into the shadow root of `host`; report each state at rest to `onchange`. */
+/**
+ * Draw a figure of a kind into the shadow root of `host`, from a `given` state; report each state at
+ * rest to `onchange`. With an `id`, it can be shared. Return the figure: its `state`, its `values`,
+ * and `update(state, passing)`.
+ */
 export function mount(host, kind, given, onchange = () => {}, id = "") {
   const fields = FIELDS[kind];
   const { compute, build, say } = FIGURES[kind];

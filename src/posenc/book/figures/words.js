@@ -1,7 +1,7 @@
 // Three words of width 4, and attention whose queries, keys and values are the words themselves.
 
 import { shade } from "./colors.js";
-import { clamp, line, middle, place, round, shape, show, text } from "./drawing.js";
+import { clamp, line, middle, place, round, shape, show, text, write } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { draggable, easing, steppable } from "./motion.js";
 import { drawing } from "./scene.js";
@@ -43,14 +43,61 @@ function inFirstOrder(order, { weights, outputs, changes }) {
 function wordCard(svg, word) {
   const label = { role: "slider", tabindex: 0, "aria-label": word, "aria-valuemin": 1, "aria-valuemax": 3 };
   const back = shape("rect", { x: -50, y: 10, width: 100, height: 38, rx: 6 });
-  const card = shape("g", { class: "card", ...label }, back, text(0, 36, word, middle));
+  const grip = shape("g", { class: "card", ...label }, back, text(0, 36, word, middle));
   const cells = [0, 1, 2, 3].map((n) =>
     shape("rect", { x: 26 * n - 52, y: 150, width: 25, height: 30, class: "mapped" }),
   );
   const change = text(0, 200, "", { ...middle, class: "soft" });
-  const group = shape("g", {}, card, ...cells, change);
+  const group = shape("g", {}, grip, ...cells, change);
   svg.append(group);
-  return { card, cells, change, group };
+  return { word, grip, cells, change, group };
+}
+
+/** Show a card at a place, with its output and how far that is from the first order's. */
+function showCard({ cells, change, group }, x, output, by) {
+  group.style.transform = `translateX(${round(x)}px)`;
+  cells.forEach((cell, j) => place(cell, { fill: shade(output[j] / 5) }));
+  write(change, by < 0.005 ? "the same output" : `changed by ${show(by, 2)}`);
+}
+
+/** Lines from all words to all outputs; the thicker one is, the more of the word goes in. */
+function weightLines(places, weights) {
+  return places.flatMap((x2, to) =>
+    places.map((x1, from) => {
+      const style = `stroke-width: ${round(16 * weights[3 * to + from])}px`;
+      return line({ x1, y1: 50, x2, y2: 146, class: "weight", style });
+    }),
+  );
+}
+
+/**
+ * Let words be moved to other slots, by keys and by a pointer; `slotWidth()` is in pixels. Return a
+ * function of a word: the slot, fractional, at which a pointer holds it, if one does.
+ */
+function moveWords(cards, svg, set, current, slotWidth) {
+  const slotOf = (word) => current().order.split(" ").indexOf(word);
+  const move = (word, slot) => {
+    const others = current().order.split(" ").filter((other) => other !== word);
+    set({ order: others.toSpliced(clamp(0, slot, 2), 0, word).join(" ") });
+  };
+  let held = {};
+  for (const { word, grip } of cards) {
+    const take = (from) => {
+      const start = slotOf(word);
+      return (to) => {
+        const slot = clamp(-0.5, start + (to - from) / slotWidth(), 2.5);
+        held = { word, slot };
+        move(word, Math.round(slot));
+      };
+    };
+    const drop = () => {
+      held = {};
+      set({}); // draws once more, at rest: the word glides into its slot
+    };
+    draggable(grip, svg, take, drop);
+    steppable(grip, (by) => move(word, slotOf(word) + by));
+  }
+  return (word) => (held.word === word ? held.slot : undefined);
 }
 
 FIGURES.words = {
@@ -68,60 +115,19 @@ FIGURES.words = {
     const { svg, height, draw } = drawing(picture, "Three words, what each attends to, and its output", 210);
     svg.setAttribute("role", "group");
     const cards = FIRST.map((word) => wordCard(svg, word));
-    const slotOf = (word) => current().order.split(" ").indexOf(word);
-    const move = (word, slot) => {
-      const others = current().order.split(" ").filter((other) => other !== word);
-      set({ order: others.toSpliced(clamp(0, slot, 2), 0, word).join(" ") });
-    };
-    let step; // the width of a slot, as drawn last
-    let held; // the word under the pointer, and how far it is from its slot
-    FIRST.forEach((word, n) => {
-      steppable(cards[n].card, (by) => move(word, slotOf(word) + by));
-      draggable(
-        cards[n].card,
-        svg,
-        (from) => {
-          const start = slotOf(word);
-          return (to) => {
-            const slot = clamp(-0.5, start + (to - from) / step, 2.5);
-            held = { word, slot };
-            move(word, Math.round(slot));
-          };
-        },
-        () => {
-          held = undefined;
-          set({}); // draws once more, at rest: the word glides into its slot
-        },
-      );
-    });
+    let slotWidth; // as drawn last
+    const heldAt = moveWords(cards, svg, set, current, () => slotWidth);
     const paint = easing(({ slots, weights, outputs, changes }) => {
-      const at = (n) => ((held?.word === FIRST[n] ? held.slot : slots[n]) + 0.5) * step;
-      // The thicker a line, the more of a word goes into an output.
-      const lines = FIRST.flatMap((_, to) =>
-        FIRST.map((_, from) =>
-          line({
-            x1: at(from),
-            y1: 50,
-            x2: at(to),
-            y2: 146,
-            class: "weight",
-            style: `stroke-width: ${round(16 * weights[3 * to + from])}px`,
-          }),
-        ),
-      );
-      draw(3 * step, height, lines);
-      cards.forEach(({ cells, change, group }, n) => {
-        group.style.transform = `translateX(${round(at(n))}px)`;
-        cells.forEach((cell, j) => cell.setAttribute("fill", shade(outputs[4 * n + j] / 5)));
-        change.textContent = changes[n] < 0.005 ? "the same output" : `changed by ${show(changes[n], 2)}`;
-      });
+      const places = FIRST.map((word, n) => ((heldAt(word) ?? slots[n]) + 0.5) * slotWidth);
+      draw(3 * slotWidth, height, weightLines(places, weights));
+      cards.forEach((card, n) => showCard(card, places[n], outputs.slice(4 * n, 4 * n + 4), changes[n]));
     });
     let drawnWidth;
     return ({ order }, values, width) => {
-      step = width / 3;
+      slotWidth = width / 3;
       const shown = inFirstOrder(order, values);
       shown.slots.forEach((slot, n) =>
-        place(cards[n].card, { "aria-valuenow": slot + 1, "aria-valuetext": `word ${slot + 1} of 3` }),
+        place(cards[n].grip, { "aria-valuenow": slot + 1, "aria-valuetext": `word ${slot + 1} of 3` }),
       );
       paint(shown, drawnWidth !== width);
       drawnWidth = width;

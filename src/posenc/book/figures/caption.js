@@ -1,0 +1,23 @@
+// The sentence under a figure, seen and heard.
+
+import { element } from "./drawing.js";
+
+/**
+ * Two elements, one seen and one for screen readers. `tell(nodes, passing)` shows a sentence, and has
+ * it read once all has been at rest; `announce(words)` has other words read.
+ */
+export function caption() {
+  const said = element("p", { class: "say", "aria-hidden": "true" });
+  const spoken = element("output", { class: "hidden", "aria-live": "polite" });
+  let rest;
+  const announce = (words) => {
+    if (spoken.value !== words) spoken.value = words;
+  };
+  const tell = (nodes, passing) => {
+    const words = nodes.map((node) => node.textContent ?? node).join("");
+    if (said.textContent !== words) said.replaceChildren(...nodes);
+    clearTimeout(rest);
+    if (!passing) rest = setTimeout(() => announce(said.textContent), 500);
+  };
+  return { nodes: [said, spoken], tell, announce };
+}
