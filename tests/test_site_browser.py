@@ -198,3 +198,14 @@ def test_what_is_under_the_mouse_can_be_read_and_axe_finds_nothing(visit):
         for _ in themes(tab):
             assert link.evaluate(PALE) == [], "text needs 4.5 to 1, hovered, too"
     check_with_axe(tab, "body", contrast=False)
+
+
+def test_what_opens_over_the_page_can_be_read(visit):
+    tab = visit(address("notebooks/08_heatmaps"))
+    tab.get_by_role("button", name="Take this page along").click()
+    check_with_axe(tab, "#take")
+    tab.keyboard.press("Escape")
+    tab.keyboard.press("Control+k")
+    tab.locator(".search input").fill("rotary")
+    tab.locator("#hits a").first.wait_for()
+    check_with_axe(tab, "dialog.search")
