@@ -20,7 +20,8 @@ WHOLE = 10_000.0 ** -(np.arange(4) / 4)
 PART = np.array([1.0, 0.3, 0.1])
 ROW = np.arange(5.0)[None, :, None]
 EACH = np.array([[0, 1, 2, 3, 4], [7, 8.5, 9, -1, 2]])
-PLACES, AXES = RNG.random((5, 2)), RNG.random((2, 3))
+PLACES = RNG.random((5, 2))
+AXES = RNG.random((2, 3))
 ROTATIONS = [  # options, and by what angles (batch, seq_len, pairs) they turn
     (
         {"base": 16.0, "attention_factor": 1.5},
@@ -83,9 +84,13 @@ def test_half_precision_is_rounded_once(pairing):
 
 @PAIRINGS
 def test_what_is_compiled_is_computed_the_same(pairing):
-    x, k = torch.randn(2, 5, 8).double(), torch.arange(5) / 3
+    x = torch.randn(2, 5, 8).double()
+    k = torch.arange(5) / 3
     compiled = torch.compile(nn.rotate_pairs, backend="eager", fullgraph=True)
-    for options in ({"base": 50.0}, {"frequencies": [1.0, 0.1], "first": 4}):
+    for options in (
+        {"base": 50.0},
+        {"frequencies": [1.0, 0.1], "first": 4},
+    ):
         turned = compiled(x, k, pairing=pairing, **options)
         expected = nn.rotate_pairs(x, k, pairing=pairing, **options)
         close(turned, expected)
@@ -152,7 +157,8 @@ class NoFloat64(TorchDispatchMode):
 
 
 def test_devices_without_float64_are_served():
-    x, layer = torch.zeros(2, 4, 8, device="meta"), Layer(8, device="meta")
+    x = torch.zeros(2, 4, 8, device="meta")
+    layer = Layer(8, device="meta")
     with NoFloat64():
         assert nn.rotate_pairs(x).device == x.device
         assert layer(x, torch.arange(4)).device == x.device
@@ -172,7 +178,8 @@ def test_an_old_checkpoint_loads_if_its_table_is_this_one(length):
         assert keys.unexpected_keys == ["0.pe"]
 
 
-X, T = np.ones((2, 4)), torch.ones(2, 4)
+X = np.ones((2, 4))
+T = torch.ones(2, 4)
 CALLS = {  # functions, with right arguments
     posenc.sinusoidal_encoding: [3, 8],
     posenc.binary_encoding: [3, 2],

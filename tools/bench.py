@@ -14,6 +14,7 @@ import timeit
 from datetime import date
 from functools import partial
 from importlib.metadata import version
+from itertools import product
 from pathlib import Path
 from time import thread_time
 
@@ -39,92 +40,80 @@ ROUNDS = 15
 SHORTEST = 0.005  # seconds per measurement; quicker calls are repeated
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
 LONGEST_LOOP = 512  # rows that the loops of S0 are asked for
-PACKAGES = (
-    "numpy",
-    "torch",
-    "transformers",
-    "diffusers",
-    "torchtune",
-)
+PACKAGES = ("numpy", "torch", "transformers", "diffusers", "torchtune")
 # First position and length, in 32 heads of 128, as in a model of 7B parameters.
 STAGES = {"prefill": (0, 2048), "decode": (1000, 1)}
 
 
-def loops_of_s0(seq_len, d_model):
-    rows = []
-    for k in range(seq_len):
-        row = []
-        for i in range(d_model // 2):
-            row.append(np.sin(k / 10_000 ** (2 * i / d_model)))
-            row.append(np.cos(k / 10_000 ** (2 * i / d_model)))
-        rows.append(np.array(row))
-    return np.array(rows)
+def loops_of_s0(n, d):
+    table = np.zeros((n, d))
+    for k in range(n):
+        for i in range(d // 2):
+            table[k, 2 * i] = np.sin(k / 10_000 ** (2 * i / d))
+            table[k, 2 * i + 1] = np.cos(k / 10_000 ** (2 * i / d))
+    return table
 
 
-def broadcast(seq_len, d_model, dtype):
-    omega = 10_000 ** -(np.arange(0, d_model, 2, dtype=dtype) / dtype(d_model))
-    angles = np.arange(seq_len, dtype=dtype)[:, None] * omega
-    table = np.empty((seq_len, d_model), np.float32)
+def broadcast(n, d, dtype):
+    omega = 10_000 ** -(np.arange(0, d, 2, dtype=dtype) / dtype(d))
+    angles = np.arange(n, dtype=dtype)[:, None] * omega
+    table = np.empty((n, d), np.float32)
     table[:, 0::2] = np.sin(angles)
     table[:, 1::2] = np.cos(angles)
     return table
 
 
-def torch_of_s4(seq_len, d_model):
-    table = torch.zeros(seq_len, d_model)
-    position = torch.arange(0, seq_len, dtype=torch.float).unsqueeze(1)
-    even = torch.arange(0, d_model, 2).float()
-    div_term = torch.exp(even * (-np.log(10_000.0) / d_model))
-    table[:, 0::2] = torch.sin(position * div_term)
-    table[:, 1::2] = torch.cos(position * div_term)
+def torch_of_s4(n, d):
+    table = torch.zeros(n, d)
+    div_term = torch.exp(torch.arange(0, d, 2).float() * (-np.log(10_000.0) / d))
+    angles = torch.arange(n).float().unsqueeze(1) * div_term
+    table[:, 0::2] = torch.sin(angles)
+    table[:, 1::2] = torch.cos(angles)
     return table
 
 
-def table_makers(n, d):
-    """Return ways to make a table of n rows of width d."""
-    layer = speech.Speech2TextSinusoidalPositionalEmbedding
-    makers = {
-        "posenc": lambda: sinusoidal_encoding(n, d),
-        "allocate and fill": lambda: np.ones((n, d), np.float32),  # the limit for any
-        "numpy, float64": lambda: broadcast(n, d, np.float64),
-        "numpy, float32": lambda: broadcast(n, d, np.float32),
-        "torch of S4": lambda: torch_of_s4(n, d),
-        "transformers, Speech2Text": lambda: layer.get_embedding(n, d),
-        "diffusers, timesteps": lambda: get_timestep_embedding(torch.arange(n), d),
-    }
-    if n <= LONGEST_LOOP:
-        makers["loops of S0"] = lambda: loops_of_s0(n, d)
-    return makers
+TABLES = {  # ways to make a table of n rows of width d
+    "posenc": sinusoidal_encoding,
+    "allocate and fill": lambda n, d: np.ones((n, d), np.float32),  # a limit for any
+    "numpy, float64": partial(broadcast, dtype=np.float64),
+    "numpy, float32": partial(broadcast, dtype=np.float32),
+    "loops of S0": loops_of_s0,
+    "torch of S4": torch_of_s4,
+    "transformers, Speech2Text": (
+        speech.Speech2TextSinusoidalPositionalEmbedding.get_embedding
+    ),
+    "diffusers, timesteps": lambda n, d: get_timestep_embedding(torch.arange(n), d),
+}
 
 
 def rotations(first, seq_len, dtype):
     """Return ways to rotate a query and a key: with their turns, and with turns made before."""
     q, k = torch.randn(2, 1, 32, seq_len, 128).to(dtype)
     rows = q.transpose(1, 2).contiguous(), k.transpose(1, 2).contiguous()
-    where = torch.arange(seq_len) + first
+    places = torch.arange(seq_len) + first
     config = llama.LlamaConfig(hidden_size=4096, num_attention_heads=32)
     their_turns = llama.LlamaRotaryEmbedding(config)
     tuned = RotaryPositionalEmbeddings(128)
 
     def ours():
-        return nn.rotary_turns(where, 128, dtype=dtype)
+        return nn.rotary_turns(places, 128, dtype=dtype)
 
-    def in_pairing(pairing):
-        return lambda t: [nn.rotate_pairs(x, turns=t, pairing=pairing) for x in (q, k)]
+    def turned(turns, pairing="halves"):
+        return [nn.rotate_pairs(x, turns=turns, pairing=pairing) for x in (q, k)]
 
     ways = {  # what makes the turns, and what turns with them
-        "posenc": (ours, in_pairing("halves")),
-        "posenc, neighbors": (ours, in_pairing("neighbors")),
+        "posenc": (ours, turned),
+        "posenc, neighbors": (ours, partial(turned, pairing="neighbors")),
         "transformers": (
-            lambda: their_turns(q, where[None]),
-            lambda t: llama.apply_rotary_pos_emb(q, k, *t),
+            lambda: their_turns(q, places[None]),
+            lambda turns: llama.apply_rotary_pos_emb(q, k, *turns),
         ),
     }
     now, before = {}, {}
     for name, (make, turn) in ways.items():
         now[name] = lambda make=make, turn=turn: turn(make())
         before[name] = partial(turn, make())
-    before["torchtune"] = lambda: [tuned(x, input_pos=where[None]) for x in rows]
+    before["torchtune"] = lambda: [tuned(x, input_pos=places[None]) for x in rows]
     return {"with its turns": now, "turns made before": before}
 
 
@@ -141,12 +130,23 @@ def compare(ways, **setting):
             seconds[name].append(total / calls[name])
     rows = []
     for name in ways:
-        ratios = np.percentile(
-            np.divide(seconds[name], seconds["posenc"]), [25, 50, 75]
-        )
-        ratios = [float(f"{ratio:.2g}") for ratio in ratios]
-        rows.append({"way": name, **setting, "ratios": ratios})
+        ratios = np.divide(seconds[name], seconds["posenc"])
+        quartiles = [float(f"{x:.2g}") for x in np.percentile(ratios, [25, 50, 75])]
+        rows.append({"way": name, **setting, "ratios": quartiles})
         print(*rows[-1].values(), sep="\t", flush=True)
+    return rows
+
+
+def compare_rotations():
+    """Return rows for all rotations, with and without the compiler."""
+    rows = []
+    for dtype, (stage, (first, n)) in product(("float32", "bfloat16"), STAGES.items()):
+        for what, ways in rotations(first, n, getattr(torch, dtype)).items():
+            torch.compiler.reset()
+            setting = {"stage": stage, "what": what, "dtype": dtype}
+            rows += compare(ways, **setting, mode="eager")
+            compiled = {name: torch.compile(way) for name, way in ways.items()}
+            rows += compare(compiled, **setting, mode="compiled")
     return rows
 
 
@@ -163,18 +163,13 @@ def main():
         "rounds": ROUNDS,
         "times": [],
         "shapes": {stage: [1, 32, n, 128] for stage, (_, n) in STAGES.items()},
-        "rotations": [],
     }
     for n, d in SIZES:
-        record["times"] += compare(table_makers(n, d), seq_len=n, d_model=d)
-    for dtype in ("float32", "bfloat16"):
-        for stage, (first, n) in STAGES.items():
-            for what, ways in rotations(first, n, getattr(torch, dtype)).items():
-                torch.compiler.reset()
-                setting = {"stage": stage, "what": what, "dtype": dtype}
-                record["rotations"] += compare(ways, **setting, mode="eager")
-                compiled = {name: torch.compile(way) for name, way in ways.items()}
-                record["rotations"] += compare(compiled, **setting, mode="compiled")
+        makers = {name: partial(make, n, d) for name, make in TABLES.items()}
+        if n > LONGEST_LOOP:
+            del makers["loops of S0"]
+        record["times"] += compare(makers, seq_len=n, d_model=d)
+    record["rotations"] = compare_rotations()
     for name in sys.argv[1:]:
         text = json.dumps(record, indent=1).replace("\n   ", " ")  # a line for each row
         Path(name).write_text(text + "\n", encoding="utf-8")

@@ -69,20 +69,32 @@ class Fields:
         """Return the path of a field, as the file spells it."""
         return printable(f"{self.path}{self.spelling(name) or name}")
 
-    def checked(self, name: str, rule: str, fits: Callable[[Any], bool]) -> Any:
+    def checked(
+        self,
+        name: str,
+        rule: str,
+        fits: Callable[[Any], bool],
+        convert: Callable[[Any], Any] = lambda value: value,
+    ) -> Any:
         """Return a value that fits a rule; note any other, and return None for it."""
         value = self.value(name)
-        if value is None or fits(value):
-            return value
+        if value is None:
+            return None
+        if fits(value):
+            return convert(value)
         got = printable(repr(value)[:60])
         self.problems.append(f"{self.place(name)} must be {rule}, got {got}")
         return None
 
     def number(self, name: str, least: float = 0, most: float = 1e18) -> float | None:
         """Return a number within limits."""
+
+        def fits(value: Any) -> bool:
+            return is_number(value) and least <= value <= most
+
         rule = f"a number from {least:g} to {most:g}"
-        number = self.checked(name, rule, lambda x: is_number(x) and least <= x <= most)
-        return None if number is None else float(number)
+        number: float | None = self.checked(name, rule, fits, float)
+        return number
 
     def count(self, name: str, least: int = 1, most: float = 1e12) -> int | None:
         """Return a whole number within limits."""
@@ -90,13 +102,18 @@ class Fields:
         def fits(value: Any) -> bool:
             return is_number(value) and least <= value <= most and value % 1 == 0
 
-        count = self.checked(name, f"a whole number from {least} to {most:g}", fits)
-        return None if count is None else int(count)
+        rule = f"a whole number from {least} to {most:g}"
+        number: int | None = self.checked(name, rule, fits, int)
+        return number
 
     def flag(self, name: str) -> bool | None:
         """Return true or false."""
-        flag = self.checked(name, "true or false", lambda value: value in (False, True))
-        return None if flag is None else bool(flag)
+
+        def fits(value: Any) -> bool:
+            return value in (False, True)
+
+        flag: bool | None = self.checked(name, "true or false", fits, bool)
+        return flag
 
     def integers(self, name: str) -> list[int]:
         """Return a list of integers, an empty one if there is none."""
