@@ -20,9 +20,9 @@ from sphinx.application import Sphinx
 from posenc.book import widgets
 
 
-def script(*kinds: str) -> str:
+def script(*kinds: str, entries: tuple[str, ...] = ("website", "text")) -> str:
     """The modules as a classic script, which runs before the first paint: no layout shift."""
-    return jsmin(f"(() => {{\n{widgets.script(*kinds, entry='website')}}})();")
+    return jsmin(f"(() => {{\n{widgets.script(*kinds, entries=entries)}}})();")
 
 
 def live(
@@ -109,11 +109,12 @@ def script_for(app: Sphinx, body: str) -> None:
     names = sorted(kind.capitalize() for kind in kinds)
     if names:
         # While a page is rendered ("html-page-context"), this adds to that page alone.
-        app.add_js_file(None, body=script(*names))
+        entries = ("website", "text") if "data-set=" in body else ("website",)
+        app.add_js_file(None, body=script(*names, entries=entries))
 
 
 def embeds(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
     """Yield a standalone page for each kind of figure, for other sites' iframes."""
     for kind in widgets.FIGURES:
-        context = {"kind": kind, "script": script(kind)}
+        context = {"kind": kind, "script": script(kind, entries=("website",))}
         yield f"embed/{kind.lower()}", context, "embed.html"

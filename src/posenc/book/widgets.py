@@ -23,6 +23,7 @@ import itertools
 import json
 import os
 import re
+from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -461,10 +462,10 @@ __all__ = [*FIGURES]
 _IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";\n', re.MULTILINE)
 
 
-def script(*names: str, entry: str = "jupyter") -> str:
+def script(*names: str, entries: Sequence[str] = ("jupyter",)) -> str:
     """Return one script that draws the named figures.
 
-    It joins their modules of the folder ``figures``, and `entry`, which shows them, each after
+    It joins their modules of the folder ``figures``, and `entries`, which show them, each after
     those that it imports. So names at the top of modules are unique. From ``constants.js``,
     which isn't there, they import what Python knows.
     """
@@ -482,7 +483,7 @@ def script(*names: str, entry: str = "jupyter") -> str:
         source = _IMPORT.sub("", source)
         modules[name] = re.sub(r"^export (?!default)", "", source, flags=re.MULTILINE)
 
-    for name in [*(name.lower() for name in names), entry]:
+    for name in [*(name.lower() for name in names), *entries]:
         add(name)
     constants = {
         "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
@@ -524,7 +525,8 @@ def _fields(kind: type[_Figure]) -> dict[str, dict[str, Any]]:
             field["min"] = trait.min
             field["max"] = trait.max
             field["step"] = trait.metadata["step"]
-            field["log"] = "log" in trait.metadata
+            if "log" in trait.metadata:
+                field["log"] = True
         fields[name] = field
     return fields
 

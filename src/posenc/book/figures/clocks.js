@@ -2,10 +2,10 @@
 
 import { shade } from "./colors.js";
 import { FIELDS, PAIRS } from "./constants.js";
-import { element, middle, pairColor, place, shape, show, text, written } from "./drawing.js";
+import { element, middle, place, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
-import { hand, turnable } from "./hands.js";
+import { hand, pairColor, turnable } from "./hands.js";
 import { isCalm } from "./motion.js";
 import { drawing } from "./scene.js";
 import { encode, paper } from "./table.js";

@@ -1,7 +1,5 @@
 // Elements, words and shapes that figures are made of.
 
-import { PAIRS } from "./constants.js";
-
 const maker = (kind) => (name, attributes = {}, ...children) => {
   const made = document.createElementNS(`http://www.w3.org/${kind}`, name);
   for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
@@ -10,9 +8,6 @@ const maker = (kind) => (name, attributes = {}, ...children) => {
 };
 export const element = maker("1999/xhtml");
 export const shape = maker("2000/svg");
-
-/** The color of a pair, from fast to slow; wide encodings repeat the last. */
-export const pairColor = (pair) => PAIRS[Math.min(pair, PAIRS.length - 1)];
 
 export const text = (x, y, words, attributes) => shape("text", { x, y, ...attributes }, words);
 export const line = (attributes) => shape("line", attributes);

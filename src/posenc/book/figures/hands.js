@@ -1,7 +1,11 @@
-// Hands of clocks, which a pointer can turn.
+// Hands of clocks, in the colors of their pairs, which a pointer can turn.
 
 import { wrapped } from "./angles.js";
+import { PAIRS } from "./constants.js";
 import { line } from "./drawing.js";
+
+/** The color of a pair, from fast to slow; wide encodings repeat the last. */
+export const pairColor = (pair) => PAIRS[Math.min(pair, PAIRS.length - 1)];
 
 /** A clock hand from (cx, cy) toward a point of the unit circle. */
 export function hand(cx, cy, radius, [right, up], attributes) {

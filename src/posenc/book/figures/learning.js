@@ -1,10 +1,10 @@
 // A head that learns to look three words back: a film of its training, recorded every three steps.
 
 import { FIELDS, FRAMES } from "./constants.js";
-import { element, middle, pairColor, round, shape, show, text } from "./drawing.js";
+import { element, middle, round, shape, show, text } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
-import { hand } from "./hands.js";
+import { hand, pairColor } from "./hands.js";
 import { glide } from "./motion.js";
 import { drawing } from "./scene.js";
 

@@ -1,10 +1,10 @@
 // One clock before and after a shift, from position 0 and from another position.
 
 import { sector } from "./angles.js";
-import { middle, pairColor, path, place, round, shape, show, text, written } from "./drawing.js";
+import { middle, path, place, round, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
-import { hand, turnable } from "./hands.js";
+import { hand, pairColor, turnable } from "./hands.js";
 import { drawing } from "./scene.js";
 
 const point = (angle) => [Math.cos(angle), Math.sin(angle)];

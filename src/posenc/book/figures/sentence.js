@@ -26,8 +26,8 @@ function fit({ firstChild: frame, lastChild: word }) {
 }
 
 /**
- * Let grips move the query, the key, or both, as far as the ruler reaches. `geometry()` is the ruler
- * of now.
+ * Let grips, pairs of a name and an element, move the query, the key, or both, as far as the ruler
+ * reaches. `geometry()` is the ruler of now.
  */
 function moveBy(grips, svg, set, current, geometry) {
   /** Move from a state by a distance; at rest, to whole places. */
@@ -38,7 +38,7 @@ function moveBy(grips, svg, set, current, geometry) {
     const rest = (number) => (passing ? number : Math.round(number));
     set(Object.fromEntries(names.map((one) => [one, rest(start[one] + step)])), passing);
   };
-  for (const [name, grip] of Object.entries(grips)) {
+  for (const [name, grip] of grips) {
     steppable(grip, (by) => move(name, current(), by));
     draggable(
       grip,
@@ -57,15 +57,17 @@ function moveBy(grips, svg, set, current, geometry) {
 export function sentence(svg, set, current) {
   const lines = shape("g", { "aria-hidden": "true" });
   const bracket = shape("path", { class: "bracket" });
+  const hold = shape("path", { class: "hold" }); // along the bracket, wide enough for a finger
   const others = OTHERS.map((word) => shape("text", { ...middle, class: "other" }, word));
   const cards = {
     key: card("key", KEY_WORD, `${KEY_WORD}, the key`),
     query: card("query", QUERY_WORD, `${QUERY_WORD}, the query`),
     both: card("both", "‹ both ›", "both, by the bracket"),
   };
-  svg.append(lines, ...others, bracket, ...Object.values(cards));
+  svg.append(lines, ...others, bracket, hold, ...Object.values(cards));
   let geometry; // by `arrange`
-  moveBy(cards, svg, set, current, () => geometry);
+  const grips = [...Object.entries(cards), ["both", hold]];
+  moveBy(grips, svg, set, current, () => geometry);
 
   const arrange = (width) => {
     geometry = ruler(width);
@@ -80,7 +82,7 @@ export function sentence(svg, set, current) {
     node.style.transform = `translate(${x}px, ${top + geometry.height - 36 - hop}px)`;
   };
   const putBracket = (low, high) => {
-    place(bracket, { d: bracketPath(geometry, low, high) });
+    for (const path of [bracket, hold]) place(path, { d: bracketPath(geometry, low, high) });
     const [x, top] = geometry.place((low + high) / 2);
     const inside = clamp(24, x, geometry.width - 24);
     cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.bracketTop + 4}px)`;

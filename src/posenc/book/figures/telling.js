@@ -11,8 +11,8 @@ const digits = (number) => show(number, number % 1 ? 1 : 0);
 /** What is seen of clocks that turn, by the rule for longer texts. */
 const SEEN_TURNED = {
   "as trained":
-    `Each word’s place turns eight hands, violet for ${WORDS.query}, orange for ${WORDS.key}. Where they agree ` +
-    "(green), the score grows; where they oppose (gray), it falls. This model looks three words back",
+    `Each word’s place turns eight hands, violet for ${WORDS.query}, orange for ${WORDS.key}. Hands that agree ` +
+    `(green) score; opposed (gray), they cost. To look three words back, this model sets ${QUERY_WORD}’s hands back by three`,
   interpolation: "Interpolation slows all clocks by half: no angle is new, but neighbors look more alike",
   "NTK-aware": "NTK-aware: the slower a clock, the more it is slowed; the last one by half",
   YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
@@ -22,16 +22,17 @@ const SEEN_TURNED = {
 const SEEN = {
   turned: (score, apart, rule) => `${SEEN_TURNED[rule]}.`,
   added: (score) =>
-    "Added, a word’s hand, which stays, and its place’s, which turns, make one hand: halfway between them, " +
+    "Added to its word, whose hand stays, a place’s hand turns. We see their mean: halfway between them, " +
     `and shorter the more they differ. The score is ${score}.`,
-  ALiBi: (score, apart) => `No hand turns. Each step apart costs half a point: 8 − ${apart}/2 = ${score}.`,
+  ALiBi: (score, apart) => `With ALiBi, no hand turns. Each step apart costs half a point: 8 − ${apart}/2 = ${score}.`,
   none: (score) => `No hand turns: the score is ${score} wherever they stand, so the order doesn’t count.`,
 };
 
 /** What is seen once both words have moved alike, by method. */
 const SEEN_TOGETHER = {
   turned: (score) =>
-    `All sixteen hands turned, but each wedge is as wide as before: the score is the same, ${score}. ` +
+    `All sixteen hands turned, but ${score === "8.00" ? "they agree" : "each wedge is as wide"} as before: ` +
+    `the score is the same, ${score}. ` +
     "So what a model learns about two words at one place holds anywhere in a text.",
   added: (score, apart, was) =>
     `They are still ${apart} apart, but the score went from ${was} to ${score}. ` +

@@ -1,5 +1,6 @@
 // The text moves a figure: <a href="#fig-scores" data-set="key=4&method=added">marked words</a> set it,
-// by a click, and by scrolling until the reader plays. live_figures.py puts them on a stage with it.
+// by a click, and by scrolling until the reader plays. live_figures.py puts them on a stage with it,
+// and this module into pages with such words, beside website.js.
 
 const marked = (hash = "") => document.querySelectorAll(`a[href^="#"][href$="${hash}"][data-set]`);
 const figureOf = (link) => document.querySelector(`${link.hash} posenc-figure`);
@@ -20,7 +21,7 @@ function obey(link) {
  * Let the marked words that follow a figure set it as they scroll by: the first mark of the last
  * paragraph that has come up does, until the reader plays.
  */
-export function follow(host) {
+function follow(host) {
   const ids = [host.closest("section"), host.closest("[id]")].map((named) => `#${named?.id}`);
   const isAfter = (link) => host.compareDocumentPosition(link) & Node.DOCUMENT_POSITION_FOLLOWING;
   const links = [...new Set(ids.flatMap((id) => [...marked(id)]))].filter(isAfter);
@@ -52,3 +53,4 @@ document.addEventListener("click", (event) => {
   obey(link);
   if (isSeen(host)) event.preventDefault(); // else go where it is
 });
+addEventListener("DOMContentLoaded", () => document.querySelectorAll("posenc-figure").forEach(follow));

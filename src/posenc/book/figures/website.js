@@ -4,7 +4,6 @@ import { FIELDS } from "./constants.js";
 import { parse } from "./controls.js";
 import { mount } from "./page.js";
 import { linked } from "./share.js";
-import { follow } from "./text.js";
 
 class PosencFigure extends HTMLElement {
   connectedCallback() {
@@ -21,4 +20,3 @@ class PosencFigure extends HTMLElement {
   }
 }
 if (!customElements.get("posenc-figure")) customElements.define("posenc-figure", PosencFigure);
-addEventListener("DOMContentLoaded", () => document.querySelectorAll("posenc-figure").forEach(follow));
