@@ -398,6 +398,9 @@ register(
                 [right(x, k)[..., n::2] for n in (0, 1)], axis=-1
             )
         ),
+        "cosine for sine: they are swapped; give the cosine first": (
+            lambda right, x, k: right.encode(x, np.pi / 2 - right.angles(k))
+        ),
         "two minus signs: both dimensions of a pair subtract; write b·cos + a·sin": (
             lambda right, x, k: right.encode(x, right.angles(k), -right.angles(k))
         ),
@@ -431,6 +434,11 @@ register(
         ),
         "slopes 2^-h: they are those of 8 heads; use the number of heads": (
             lambda slopes, k: -of_heads(slopes, 1) * abs(k)
+        ),
+        "slopes of a rank: all ranks have the first's heads; begin at its first head": (
+            lambda slopes, k: (
+                -np.resize(slopes[: len(slopes) // 2], slopes.shape) * abs(k)
+            )
         ),
         "one too far: distances are one too large; count from 0": (
             lambda slopes, k: -slopes * (abs(k) + 1)
@@ -506,7 +514,21 @@ def with_ids(change: Any, decoder: Any, text: Any, lengths: Any) -> Any:
     sizes = [*lengths, seq_len - sum(lengths)]
     begin = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
     ids = change(np.arange(seq_len), begin, np.repeat(sizes, sizes))
-    return decoder.changed(text, positions=np.broadcast_to(ids, text.tokens.shape))
+    wrong = decoder.changed(text, positions=np.broadcast_to(ids, text.tokens.shape))
+    # If the code ignores positions, each fault in them would give the same.
+    return text.scores * np.nan if ignored("positions", decoder, text) else wrong
+
+
+def ignored(name: str, decoder: Any, text: Any) -> bool:
+    """Whether an argument makes no difference to a text that is read whole."""
+    zeros = np.zeros(text.tokens.shape, np.int64)
+    return np.array_equal(decoder.changed(text, **{name: zeros}), decoder.changed(text))
+
+
+def as_ignored(name: str, decoder: Any, text: Any, lengths: Any) -> Any:
+    """Read as it is, if an argument makes no difference."""
+    made = decoder.changed(text)
+    return made if ignored(name, decoder, text) else made * np.nan
 
 
 def without(name: str, decoder: Any, text: Any, lengths: Any) -> Any:
@@ -544,6 +566,8 @@ register(
         for n in (8, 12, 16)
     },
 )
+IGNORED = "positions ignored: they make no difference, so padding counts; pass them on"
+register(("decoder",), as_ignored, {IGNORED: "positions"})
 register(
     ("decoder",),
     without,
