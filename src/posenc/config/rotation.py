@@ -35,6 +35,7 @@ def describe(kind: Kind) -> Described:
         kind.fields.remarks.append(kind.entry["note"])
     facts |= widths(kind) | details(kind)
     facts |= axes(kind, facts["rotated"] or 0) | {"base": base(kind)}
+    # What a scaling makes of the frequencies needs the base and the widths above.
     lengths: Lengths = (None, None)
     name = kind.rope.text("rope_type") or "default"
     scaling = find_scaling(name)
@@ -126,6 +127,7 @@ def details(kind: Kind) -> Facts:
         facts["pairing"] = "neighbors" if interleaved else "halves"
     if "norm_if" not in entry or fields.flag(entry["norm_if"]):
         facts["norm"] = entry.get("norm")
+    # DeepSeek's code multiplies scores by the square of YaRN's factor for `mscale_all_dim`.
     factor, depth = rope.number("factor") or 1.0, rope.number("mscale_all_dim")
     if depth and factor > 1 and entry.get("mscale", not entry):
         facts["score_factor"] = (0.1 * depth * math.log(factor) + 1) ** 2

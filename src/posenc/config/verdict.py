@@ -77,6 +77,7 @@ def in_words(layers: Layers, total: int, several: bool) -> str:
         said += f" in all {layers.count} layers" if layers.count else " in all layers"
     if layers.base:
         said += f", base {layers.base:,.10g}"
+    # A share of the head, or a width that isn't known.
     if layers.rotated != layers.head_dim:
         of = f" of {layers.head_dim}" if layers.head_dim else ""
         said += f", {layers.rotated}{of} dimensions"
@@ -86,6 +87,7 @@ def in_words(layers: Layers, total: int, several: bool) -> str:
 def scaling_in_words(kinds: list[Described], lengths: Lengths) -> Iterator[str]:
     """Say which scalings stretch which length, and how far."""
     scalings = {described.layers.scaling for described in kinds}
+    # These two leave the lengths as they are.
     names = sorted(filter(None, scalings - {"default", "proportional"}))
     if names:
         start, intended = lengths
