@@ -27,7 +27,7 @@ def test_the_file_is_what_the_tool_computes():
     computed = copy.deepcopy(VECTORS)
     with mpmath.workdps(40):
         vectors.compute(computed)
-    for part in ("tables", "rotations", "axes"):
+    for part in ("tables", "rotations", "axes", "multipliers"):
         assert computed[part] == VECTORS[part]
     for new, old in zip(computed["frequencies"], VECTORS["frequencies"], strict=True):
         found = numbers(new["values"])

@@ -43,16 +43,19 @@ def table_rows(case):
         position = step * (case["first"] + count)
         sines = [mpmath.sin(position * w) for w in omega]
         cosines = [mpmath.cos(position * w) for w in omega]
-        columns = {"sin, cos": sines + cosines, "cos, sin": cosines + sines}
-        columns["interleaved"] = np.stack([sines, cosines], axis=1).flat
-        entries = columns[case["layout"]]
-        values.append([text(entry) for entry in entries])
+        columns = {
+            "sin, cos": sines + cosines,
+            "cos, sin": cosines + sines,
+            "interleaved": np.stack([sines, cosines], axis=1).flat,
+        }
+        values.append([text(entry) for entry in columns[case["layout"]]])
     return values
 
 
 def rotated(case):
     """Return one vector, rotated to several positions, each with one coordinate or several."""
     pairs = len(case["x"]) // 2
+    # Cases with several axes name the power of the base for each pair.
     omega = geometric(pairs, case["base"])
     if "exponents" in case:
         omega = [mpf(case["base"]) ** -mpf(power) for power in case["exponents"]]
