@@ -104,9 +104,13 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
         "seeds": [1, 2],
         "sweep": {"rate": [0.1, 0.01]},
         "lengths": [16, 32],
-        "rules": {"YaRN": {"rope_type": "yarn", "factor": 2.0}},
-        "asked": [32],
-        "tune": {"seq_len": 32, "steps": 1},
+        "changes": [
+            {
+                "rules": {"YaRN": {"rope_type": "yarn", "factor": 2.0}},
+                "asked": [32],
+                "tune": {"seq_len": 32, "steps": 1},
+            }
+        ],
         "settings": {"task": ["back"], "encoding": ["rotary"], "steps": [2]},
     }
     ways = ["sweep"] * 3 + ["test", "YaRN, not tuned", "YaRN, tuned"]

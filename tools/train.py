@@ -12,8 +12,9 @@ A study is a mapping with these keys; those in brackets may be missing:
 - [`sweep`]: lists of values of fields, of which each contender takes what does best on other seeds;
 - [`beyond`]: whether models are measured beyond the trained length, too;
 - [`lengths`]: the lengths that models are asked at, as they were trained;
-- [`rules`]: configurations of scaled frequencies, by name. With them, `asked`: the lengths, and
-  `tune`: the `seq_len` that models are tuned for, and further options of `fine_tune`.
+- [`changes`]: what is tried on rotary models after training. Each has `rules`: configurations of
+  their frequencies, by name; `asked`: the lengths; and `tune`: the `seq_len` that models are tuned
+  for, and further options of `fine_tune`.
 """
 
 import hashlib
@@ -98,18 +99,25 @@ def measures(study, models, ask):
         yield "test", ex.measure(models, study["beyond"])
     if "lengths" in study:
         yield "test", at_lengths(models, ask, study["lengths"])
-    for name, rule in study.get("rules", {}).items():
-        encoding = ex.Scaled(models.settings, rule, study["tune"]["seq_len"])
-        tuned = ex.fine_tune(models, encoding, **study["tune"])
-        for way, tried in (("not tuned", models), ("tuned", tuned)):
-            measured = at_lengths(tried, ask, study["asked"], rule)
-            yield f"{name}, {way}", measured
+    for change in study.get("changes", []):
+        tune = change["tune"]
+        for name, rule in change["rules"].items():
+            encoding = ex.Scaled(models.settings, rule, tune["seq_len"])
+            tuned = ex.fine_tune(models, encoding, **tune)
+            for way, tried in (("not tuned", models), ("tuned", tuned)):
+                measured = at_lengths(tried, ask, change["asked"], rule)
+                yield f"{name}, {way}", measured
 
 
 def at_lengths(models, ask, lengths, rule=None):
-    """Return what models are asked at each length, with frequencies scaled for it."""
+    """Return what models are asked at each length that their encoding reaches.
+
+    With a rule, their frequencies are scaled for the length.
+    """
     measured = {}
     for seq_len in lengths:
+        if models.model.encoding.ends and seq_len > models.settings.seq_len:
+            break
         if rule is not None:
             encoding = ex.Scaled(models.settings, rule, seq_len)
             models = models.with_encoding(encoding)
