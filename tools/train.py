@@ -53,6 +53,12 @@ def jobs():
             yield study, ex.Settings(**chosen)
 
 
+def seeds_of(study):
+    """Return the seeds that each contender trains from."""
+    first, number = study["seeds"]
+    return range(first, first + number)
+
+
 def combinations(values):
     """Yield each combination of listed values, as a mapping."""
     for chosen in product(*values.values()):
@@ -73,8 +79,7 @@ def rows_of(study, settings, trained_by):
     rows = []
     if "sweep" in study:
         settings = choose(study, settings, rows)
-    first, number = study["seeds"]
-    models = ex.train(settings, range(first, first + number))
+    models = ex.train(settings, seeds_of(study))
     for role, measured in measures(study, models, ask):
         rows += ex.records(study["study"], role, settings, models.seeds, measured)
     return rows
