@@ -130,18 +130,33 @@ def at_lengths(models, ask, lengths, rule=None):
     return measured
 
 
+def cost(study, settings):
+    """Return about how long a job takes, in no particular unit."""
+    models = len(seeds_of(study))
+    if "sweep" in study:
+        tried = list(combinations(study["sweep"]))
+        models += len(tried) * len(SWEEP_SEEDS)
+    read = settings.steps * settings.seq_len
+    return models * read * settings.layers * settings.width
+
+
 def write():
     """Train what isn't kept, say how long it will take, and write the tables."""
     todo = list(jobs())
-    costs = [one.steps * one.seq_len * one.width for _, one in todo]
+    trained_by = sources()
+    costs = []
+    for job in todo:
+        kept = rows_of.check_call_in_cache(*job, trained_by)
+        costs.append(0 if kept else cost(*job))
     start, done = time.monotonic(), 0
     tables = {}
-    trained_by = sources()
     work = (delayed(rows_of)(*job, trained_by) for job in todo)
     for number, rows in enumerate(Parallel(2, return_as="generator")(work)):
-        tables.setdefault(todo[number][0]["table"], []).extend(rows)
+        study, _ = todo[number]
+        tables.setdefault(study["table"], []).extend(rows)
         done += costs[number]
-        left = (time.monotonic() - start) * (sum(costs) / done - 1) / 60
+        minutes = (time.monotonic() - start) / 60
+        left = minutes * (sum(costs) - done) / max(done, 1)
         print(f"{number + 1} of {len(todo)}, {left:.0f} minutes left", flush=True)
     for table, rows in tables.items():
         ex.write(DATA / f"{table}.csv", rows)

@@ -81,13 +81,17 @@ class Decoder:
     ) -> tuple[Floats, Cache]:
         """Continue from a cache: return scores after each new token, and the longer cache."""
         batch, new = tokens.shape
-        nothing = np.zeros((batch, 0), np.int64)
-        *before, (old_positions, old_mask) = cache or [(nothing, nothing == 0)]
+        kept: list[Any] = [None] * LAYERS
+        old_positions = np.zeros((batch, 0), np.int64)
+        old_mask = np.zeros((batch, 0), np.bool_)
+        if cache:
+            *kept, (old_positions, old_mask) = cache
         if positions is None:
-            first = old_positions[:, -1:] + 1 if before else 0
+            first = old_positions[:, -1:] + 1 if cache else 0
             positions = np.broadcast_to(first + np.arange(new), tokens.shape)
         if mask is None:
             mask = np.ones(tokens.shape, np.bool_)
+        # A row's keys are those of the cache, then the new ones.
         all_positions = np.hstack((old_positions, positions))
         all_masks = np.hstack((old_mask, mask))
         allowed = _causal(new, all_masks)
@@ -99,8 +103,9 @@ class Decoder:
             x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
         longer: Cache = []
         for layer in range(LAYERS):
-            kept = before[layer] if before else None
-            attended, keys_and_values = self._attend(layer, x, positions, allowed, kept)
+            attended, keys_and_values = self._attend(
+                layer, x, positions, allowed, kept[layer]
+            )
             longer.append(keys_and_values)
             x = x + attended
             hidden = np.maximum(_norm(x) @ self.weights[f"{layer}.up"], 0)
@@ -128,7 +133,9 @@ class Decoder:
             k = np.concatenate([before[0], k], axis=2)
             v = np.concatenate([before[1], v], axis=2)
         scores = q @ k.swapaxes(2, 3) / np.float32(q.shape[-1] ** 0.5)
+        # Not -inf: a row of padding sees nothing, and would be 0 / 0.
         scores = np.where(allowed[:, None], scores, np.float32(-1e9))
+        # Less its maximum, no exponential overflows.
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
         gathered = (weights @ v).swapaxes(1, 2).reshape(x.shape)

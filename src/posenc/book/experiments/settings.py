@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import ast
 import csv
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +44,9 @@ class Settings:
 
 # One model: its study, role, seed and settings, and what was measured.
 Row = dict[str, Any]
+# The types of columns that aren't measured numbers; `written` is what a model wrote.
+KINDS: dict[str, type] = {"study": str, "role": str, "seed": int, "written": str}
+KINDS |= {field.name: type(field.default) for field in fields(Settings)}
 
 
 def records(
@@ -85,20 +86,17 @@ def read(path: str | Path) -> list[Row]:
     default = asdict(Settings())
     with Path(path).open(encoding="utf-8") as file:
         return [
-            default | {key: _value(text) for key, text in row.items() if text}
+            default | {key: _value(key, text) for key, text in row.items() if text}
             for row in csv.DictReader(file)
         ]
+
+
+def _value(column: str, text: str) -> Any:
+    """Return what a cell of the table holds; what was measured is a number."""
+    kind = KINDS.get(column, float)
+    return text == "True" if kind is bool else kind(text)
 
 
 def settings_of(row: Row) -> Settings:
     """Return the settings of a row of the table."""
     return Settings(**{field.name: row[field.name] for field in fields(Settings)})
-
-
-@cache
-def _value(text: str) -> Any:
-    """Parse text as a bool, an int or a float, if possible."""
-    try:
-        return ast.literal_eval(text)
-    except (SyntaxError, ValueError):
-        return text
