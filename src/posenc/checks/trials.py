@@ -196,9 +196,7 @@ def compared(subject: Any, row: Row, trials: list[Trial]) -> Row:
     row = replace(row, measured=error, bound=bound, note=note)
     if not failing:
         return replace(row, status="passed")
-    # No fault is run on a property, which has no call.
-    none = NO_CAUSE if any(trial.call for trial in trials) else ""
-    return replace(row, cause=subject.explain(trials) or none)
+    return replace(row, cause=subject.explain(trials) or NO_CAUSE)
 
 
 def causes(kind: str, rights: list[Any], trials: list[Trial]) -> str:
