@@ -85,7 +85,7 @@ def register(kinds: tuple[str, ...], how: Any, changes: Mapping[str, Any]) -> No
 
 
 def as_it_is(make: Any, *given: Any) -> Any:
-    """Call a function that makes the whole."""
+    """Call a function that makes the wrong result itself."""
     return make(*given)
 
 

@@ -55,10 +55,28 @@ LENGTHS = (2**15, 2**13, 5000, 4096, 2048, 1024, 512, ROWS, 128, 64, 32, 16, 8, 
 UNITS = {"float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
 AXES = ("sequence", "head", "position", "dimension")
 # Laws that another kind of table is asked, since they don't compare it with a sinusoid.
-ANY_TABLE = "shape repeat unique masked gradient state meta device compile"
+ANY_TABLE = [
+    "shape",
+    "repeat",
+    "unique",
+    "masked",
+    "gradient",
+    "state",
+    "device",
+    "compile",
+]
 LEARNED = "another kind (learned?), not checked as sinusoidal; to do so, pass base= or convention="
 CAST = "the result isn't cast back to the dtype of the input"
-WIDTHS = "d_model embedding_dim embed_dim hidden_size dim channels d_hid"  # names
+# Usual names of the attribute that holds a layer's width
+WIDTHS = [
+    "d_model",
+    "embedding_dim",
+    "embed_dim",
+    "hidden_size",
+    "dim",
+    "channels",
+    "d_hid",
+]
 
 
 class Encoding(Subject):
@@ -137,17 +155,20 @@ class Encoding(Subject):
     def at_most(self, seq_len: int) -> int:
         """Return this length, or the longest usual one below it that the code takes."""
         # Layers hold tables of some length, which nobody declares.
-        for length in (seq_len, *(n for n in LENGTHS if n < seq_len)):
-            # A table has to be built as a whole, a rotation is asked for its last row.
-            positions = [length - 1] if self.free else range(length)
-            with suppress(Raised):
-                try:
-                    self.call(self.draw((), len(positions)), positions)
-                except Broken:  # a law will report it; but a table may end early
-                    if not self.free:
-                        continue
-                return length
-        return seq_len
+        shorter = [length for length in LENGTHS if length < seq_len]
+        return next(filter(self.reaches, [seq_len, *shorter]), seq_len)
+
+    def reaches(self, seq_len: int) -> bool:
+        """Whether the code takes that many positions, from 0."""
+        # A table has to be built as a whole, a rotation is asked for its last row.
+        positions = [seq_len - 1] if self.free else range(seq_len)
+        try:
+            self.call(self.draw((), len(positions)), positions)
+        except Raised:
+            return False
+        except Broken:  # a law will report it; but a table may end early
+            return self.free
+        return True
 
     @cached_property
     def rows(self) -> int:
@@ -377,7 +398,7 @@ class Layer(Table):
 
 def width_of(module: Any) -> int:
     """Return the width of a layer, from an attribute or a table of its."""
-    sizes = [getattr(module, name, None) for name in WIDTHS.split()]
+    sizes = [getattr(module, name, None) for name in WIDTHS]
     tensors = [*module.buffers(), *module.parameters()]
     sizes += [tensor.shape[-1] for tensor in tensors if tensor.ndim > 1]
     for size in sizes:
