@@ -18,6 +18,14 @@ CHAPTERS = some(
     [f"notebooks/{path.stem}" for path in sorted(NOTEBOOKS.glob("*.ipynb"))]
 )
 SLOW = 240_000  # ms; a timeout for busy machines, not a delay
+# Stored texts and fresh ones that differ, but for cells that print times.
+CHANGED = """() => {
+    const words = (cell, part) => [...cell.querySelectorAll(part)]
+        .map((e) => e.textContent).join(" ").split(/\\s+/).join(" ").trim();
+    return [...document.querySelectorAll("div.cell:not(.tag_nbval-ignore-output):has(.ran)")]
+        .map((cell) => [words(cell, ".cell_output:not(.ran) pre"), words(cell, ".ran pre")])
+        .filter(([stored, fresh]) => stored !== fresh);
+}"""
 BUSY = re.compile("^(Waiting|Starting|Loading|Running)")
 
 
@@ -86,6 +94,7 @@ def test_all_cells_of_a_chapter_run_in_the_page(reader, page):
     reader.open(page)
     press(reader.locator("div.cell.first"), "Run all", says="cells have run")
     assert reader.locator(".ran .error").count() == 0
+    assert reader.evaluate(CHANGED) == [], "it prints something else than is stored"
 
 
 def test_a_press_on_a_slow_machine_isnt_lost(visit, served):
