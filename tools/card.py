@@ -13,8 +13,10 @@ from PIL import Image, PngImagePlugin
 ROOT = Path(__file__).parents[1]
 FIGURE = ROOT / "_build" / "html" / "index.html"
 CARD = ROOT / "book" / "_static" / "card.png"
+# What is seen, in any order.
 SAYS = """(figure) => [...figure.shadowRoot.querySelectorAll("svg text")]
-    .map((word) => word.textContent).join("; ")"""
+    .filter((word) => word.checkVisibility({ opacityProperty: true, visibilityProperty: true }))
+    .map((word) => word.textContent).sort().join("; ")"""
 # The title, a line, and the figure's drawing, alone on the page.
 ALONE = """(figure) => {
     const [title, line] = [document.querySelector("h1"), document.createElement("p")];

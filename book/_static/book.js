@@ -51,11 +51,12 @@ addEventListener("afterprint", paint);
 
 // ---------------------------------------------------------------- the bars and the menu
 
-for (const side of ["primary", "secondary"]) {
+/** On a narrow screen a button opens a bar beside the page: the theme shows it while `box` is checked. */
+function connectBar(side) {
   const button = document.querySelector(`.${side}-toggle`);
   const box = document.getElementById(`pst-${side}-sidebar-checkbox`);
   const bar = document.querySelector(`.bd-sidebar-${side}`);
-  if (!button || !bar) continue;
+  if (!button || !bar) return;
   button.addEventListener("click", () => {
     box.checked = !box.checked;
     if (box.checked) setTimeout(() => bar.querySelector("a, button").focus(), 100);
@@ -66,6 +67,7 @@ for (const side of ["primary", "secondary"]) {
     button.focus();
   });
 }
+for (const side of ["primary", "secondary"]) connectBar(side);
 
 // The list of chapters shows the current one; after the page is laid out, that costs nothing.
 addEventListener("load", () =>
@@ -76,6 +78,7 @@ addEventListener("load", () =>
   }),
 );
 
+/** What the entries of the menu do, by their data-does (article-header-buttons.html). */
 const DOES = {
   print: () => print(),
   printAll() {
@@ -169,29 +172,40 @@ const load = (file) =>
     script.addEventListener("error", failed);
     document.head.append(script);
   });
-let loaded;
-const seek = async () => {
+
+// In the order in which they need each other.
+const SEARCH = ["_static/search/minisearch.js", "searchindex.js", "_static/search/ranking.js", "_static/search/dialog.js"];
+async function loadSearch() {
+  for (const file of SEARCH) await load(file);
+}
+
+/** Where the search is: on its own page, or in a dialog, which is made once and opened. */
+function openSearchBox() {
   const page = document.getElementById("search-page");
-  let box = page ?? document.querySelector("dialog.search");
-  if (!box) {
-    box = make("dialog", { class: "search", "aria-label": "Search" });
-    box.addEventListener("click", ({ target }) => target === box && box.close());
-    document.body.append(box);
+  if (page) return page;
+  let dialog = document.querySelector("dialog.search");
+  if (!dialog) {
+    dialog = make("dialog", { class: "search", "aria-label": "Search" });
+    dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close()); // beside it
+    document.body.append(dialog);
   }
-  if (!page && !box.open) box.showModal();
-  if (!loaded) box.replaceChildren("Loading the index …");
-  loaded ??= load("_static/search/minisearch.js")
-    .then(() => load("searchindex.js"))
-    .then(() => load("_static/search/ranking.js"))
-    .then(() => load("_static/search/dialog.js"));
+  if (!dialog.open) dialog.showModal();
+  return dialog;
+}
+
+let searchLoads; // a promise; a failed one is forgotten, so that the next try loads again
+async function seek() {
+  const box = openSearchBox();
+  if (!searchLoads) box.replaceChildren("Loading the index …");
+  searchLoads ??= loadSearch();
   try {
-    await loaded;
+    await searchLoads;
     showSearch(box, new URLSearchParams(location.search).get("q") ?? "");
   } catch {
-    loaded = undefined;
+    searchLoads = undefined;
     box.replaceChildren("The index of the book can't be loaded. Is there a network?");
   }
-};
+}
 for (const button of all("button.seek")) button.addEventListener("click", seek);
 if (document.getElementById("search-page") && location.search) seek();
 if (/Mac|iP/.test(navigator.platform)) for (const key of all(".seek kbd")) key.textContent = "⌘ K";
@@ -202,16 +216,16 @@ addEventListener("keydown", (event) => {
   seek();
 });
 
-// A field above a long table leaves the rows that have all its words.
-for (const field of all("input.finds"))
-  field.addEventListener("input", () => {
-    const words = field.value.toLowerCase().split(/\s+/);
-    const has = (row) => words.every((word) => row.textContent.toLowerCase().includes(word));
-    const rows = all("tbody tr", field.closest("p").nextElementSibling);
-    for (const row of rows) row.hidden = !has(row);
-    const status = field.parentElement.nextElementSibling;
-    status.textContent = `${rows.filter(has).length} of ${rows.length}`;
-  });
+/** Leave the rows of the table below a field that have all the words typed there. */
+function filterRows({ target: field }) {
+  const words = field.value.toLowerCase().split(/\s+/);
+  const hasAll = (row) => words.every((word) => row.textContent.toLowerCase().includes(word));
+  const rows = all("tbody tr", field.closest("p").nextElementSibling);
+  for (const row of rows) row.hidden = !hasAll(row);
+  const status = field.parentElement.nextElementSibling;
+  status.textContent = `${rows.filter(hasAll).length} of ${rows.length}`;
+}
+for (const field of all("input.finds")) field.addEventListener("input", filterRows);
 
 // ---------------------------------------------------------------- contents, scrolling
 
@@ -413,7 +427,13 @@ const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
 const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
 if (python && chapter in kept("typed")) runtime(); // restores edits
 
-// The list of chapters shows how many exercises were answered, from local storage.
+function forgetAll() {
+  if (!confirm("Forget all answers and edits in this book?")) return;
+  for (const name of ["right", "typed"]) localStorage.removeItem(name);
+  showProgress();
+}
+
+/** Show in the list of chapters how many exercises were answered, from local storage. */
 function showProgress() {
   const list = document.querySelector(".bd-links");
   for (const old of all(".right, .forget")) old.remove();
@@ -421,13 +441,8 @@ function showProgress() {
     const link = all("a", list).find(({ pathname }) => pathname.endsWith(`/${name}.html`));
     link?.append(" ", make("span", { class: "right" }, `✓ ${right.length} of ${of}`));
   }
-  if (!Object.keys({ ...kept("right"), ...kept("typed") }).length) return;
-  const forget = () => {
-    if (!confirm("Forget all answers and edits in this book?")) return;
-    for (const name of ["right", "typed"]) localStorage.removeItem(name);
-    showProgress();
-  };
-  list?.append(make("p", { class: "forget" }, button("Forget answers and edits", forget)));
+  const isAnythingKept = Object.keys({ ...kept("right"), ...kept("typed") }).length > 0;
+  if (isAnythingKept) list?.append(make("p", { class: "forget" }, button("Forget answers and edits", forgetAll)));
 }
 addEventListener("right", showProgress);
 addEventListener("storage", showProgress);

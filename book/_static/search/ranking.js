@@ -115,24 +115,31 @@
 
   const isBeginning = (word) => [...occurrences.keys()].some((root) => root.startsWith(word));
 
-  /** The words to look for, and notes on those that the book doesn't have. */
-  function understand(query) {
+  /** What to look for, word by word: the words of a query that mean something, or all of them. */
+  function askedWords(query) {
     const typed = split(query);
     const meaningful = withoutFillers(typed);
-    const asked = (meaningful.length ? meaningful : typed).map((word) => word.toLowerCase());
-    const compounds = new Set((query.match(COMPOUND) ?? []).map((each) => split(each)[0]?.toLowerCase()));
+    return (meaningful.length ? meaningful : typed).map((word) => word.toLowerCase());
+  }
+
+  /** The words to look for, and notes on those that the book doesn't have. */
+  function understand(query) {
+    const asked = askedWords(query);
+    const compounds = new Set((query.match(COMPOUND) ?? []).map((text) => split(text)[0]?.toLowerCase()));
+    const last = asked.length - 1; // perhaps not typed to its end
+    const isKnown = (word, n) => occurrences.has(stem(word)) || (n === last && isBeginning(word));
+    const hasParts = (word, n) => compounds.has(word) && asked[n + 1] && word.startsWith(asked[n + 1]);
     const words = new Set();
     const notes = [];
     for (const [n, word] of asked.entries()) {
-      const isLast = n === asked.length - 1; // perhaps not typed to its end
-      if (occurrences.has(stem(word)) || (isLast && isBeginning(word))) words.add(word);
-      else {
-        const isCompound = compounds.has(word) && asked[n + 1] && word.startsWith(asked[n + 1]);
-        if (isCompound) continue; // its parts are looked for
-        const other = nearest(word);
-        notes.push(other ? `“${other}” instead of “${word}”.` : `Nothing has “${word}”.`);
-        if (other) words.add(other);
+      if (isKnown(word, n)) {
+        words.add(word);
+        continue;
       }
+      if (hasParts(word, n)) continue; // its parts follow, and are looked for
+      const other = nearest(word);
+      notes.push(other ? `“${other}” instead of “${word}”.` : `Nothing has “${word}”.`);
+      if (other) words.add(other);
     }
     return { words: [...words], notes };
   }
