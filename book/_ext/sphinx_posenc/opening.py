@@ -54,9 +54,12 @@ def mark_cells(doctree: nodes.document) -> str:
     for picture in doctree.findall(nodes.container):
         if "tag_remove-input" in picture["classes"]:  # without code
             picture["classes"].remove("cell")
-    cells = [*doctree.findall(lambda node: is_cell(node) and "cell" in node["classes"])]
-    sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
-    tagged = [n for n, cell in enumerate(cells) if "tag_needs-torch" in cell["classes"]]
+    cells = [*doctree.findall(is_cell)]
+    sources, tagged = [], []
+    for number, cell in enumerate(cells):
+        sources.append(next(cell.findall(nodes.literal_block)).astext())
+        if "tag_needs-torch" in cell["classes"]:
+            tagged.append(number)
     needs = [*needing_torch(sources, tagged)]
     for cell in compress(cells, needs):
         cell["classes"].append("needs-torch")
@@ -65,7 +68,9 @@ def mark_cells(doctree: nodes.document) -> str:
 
 def is_cell(node: nodes.Node) -> bool:
     """Whether a node is a cell of code with its outputs, as myst-nb has them."""
-    return isinstance(node, nodes.Element) and node.get("nb_element") == "cell_code"
+    if not isinstance(node, nodes.container):
+        return False
+    return node.get("nb_element") == "cell_code" and "cell" in node["classes"]
 
 
 def tell(app: Sphinx, doctree: nodes.document) -> None:
