@@ -113,7 +113,12 @@ def in_buckets(bias: Bias) -> Trial:
     return Trial("by bucket", entries, levels[:, groups], 0.0, ("head", "entry"))
 
 
-@law("offset", ("bias",), "the bias depends only on how far key is from query", "4u|b|")
+@law(
+    "offset",
+    ("bias",),
+    "the bias depends only on how far key is from query",
+    "4u|b|",
+)
 def offset(bias: Bias) -> Trials:
     """Shift query and key by one."""
     main = bias.square()
@@ -121,13 +126,21 @@ def offset(bias: Bias) -> Trials:
     yield Trial("shifted by one", main[:, 1:, 1:], main[:, :-1, :-1], bound, AXES)
 
 
-@law("start", ("bias",), "the bias doesn't depend on where the sequence ends")
+@law(
+    "start",
+    ("bias",),
+    "the bias doesn't depend on where the sequence ends",
+)
 def start(bias: Bias) -> Trials:
     """Ask for a shorter sequence."""
     yield Trial("of 9 for 24", bias.square(9), bias.square()[:, :9, :9], 0.0, AXES)
 
 
-@law("mirror", ("bias",), "without a causal mask, it is the same forward and backward")
+@law(
+    "mirror",
+    ("bias",),
+    "without a causal mask, it is the same forward and backward",
+)
 def mirror(bias: Bias) -> Trials:
     """Exchange query and key."""
     if bias.causal:
@@ -182,7 +195,11 @@ class Builder(Subject):
         return causes(self.expected, [self.right], trials)
 
 
-@law("values", ("positions",), "the ids are those of the book")
+@law(
+    "values",
+    ("positions",),
+    "the ids are those of the book",
+)
 def ids(builder: Builder) -> Trials:
     """Compare the ids, but those of padding."""
     built, right = values(builder.built()), builder.right(builder.given)

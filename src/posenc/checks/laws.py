@@ -152,16 +152,36 @@ def calls(
     law(name, kinds, asks, TAU)(test)
 
 
-BEGIN = "rows don't depend on where the sequence begins or ends"
-calls("start", ALL, BEGIN, [((), k) for k in SOME])
-STEPS = "one row at a time gives the same as the whole sequence"
-calls("steps", ALL, STEPS, [((1,), [k]) for k in range(9)])
-BATCH = "each sequence in a batch, and each head, gets the same as alone"
-calls("batch", CALLED, BATCH, [((n, heads), range(size)) for n, heads, size in SIZES])
-TOKEN = "in a batch of single tokens, each gets the same as alone"
-calls("token", CALLED, TOKEN, [(lead, [7]) for lead in TOKENS])
-EMPTY = "no rows and no sequences give none"
-calls("empty", CALLED, EMPTY, [((), []), ((2,), []), ((0,), range(3))])
+calls(
+    "start",
+    ALL,
+    "rows don't depend on where the sequence begins or ends",
+    [((), k) for k in SOME],
+)
+calls(
+    "steps",
+    ALL,
+    "one row at a time gives the same as the whole sequence",
+    [((1,), [k]) for k in range(9)],
+)
+calls(
+    "batch",
+    CALLED,
+    "each sequence in a batch, and each head, gets the same as alone",
+    [((n, heads), range(size)) for n, heads, size in SIZES],
+)
+calls(
+    "token",
+    CALLED,
+    "in a batch of single tokens, each gets the same as alone",
+    [(lead, [7]) for lead in TOKENS],
+)
+calls(
+    "empty",
+    CALLED,
+    "no rows and no sequences give none",
+    [((), []), ((2,), []), ((0,), range(3))],
+)
 
 
 @law("rows", CALLED, "with positions (batch, seq_len), each row gets its own", TAU)
