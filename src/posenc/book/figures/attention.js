@@ -20,6 +20,17 @@ const HANDS = {
   none: () => [0, 1],
 };
 
+/**
+ * What Turning shows of a state. Angles are in radians; lists have an item for each pair.
+ * @typedef {object} Attention
+ * @property {{ query: [number, number][], key: [number, number][] }} hands by word: angle and length
+ * @property {number[]} shares what each pair adds to the score
+ * @property {number} score
+ * @property {number[]} curve the score at each of `DISTANCES` of the key from this query
+ * @property {number[]} learned the angle of the query's hand beyond the turn by its place
+ * @property {number[]} seen how far apart places turned two hands in training, at most
+ */
+
 let memory = {};
 /** The last result for a key, which a drag asks for in each frame. */
 function remembered(key, compute) {
@@ -27,7 +38,7 @@ function remembered(key, compute) {
   return memory.result;
 }
 
-/** The query, the key, each pair's share of the score, and the score by distance. */
+/** What is seen of a state: `Attention`. */
 export function attention({ query, key, method, base, rule }) {
   const trained = omegas(HEAD.d_model, base);
   const isTurned = method === "turned";
@@ -52,13 +63,14 @@ export function attention({ query, key, method, base, rule }) {
     hands,
     shares,
     score: scoreOf(shares, key - query),
+    // The key has all that the curve depends on: the query's place counts where clocks are added.
     curve: remembered([method, rule, base, method === "added" && query].join(), () =>
       DISTANCES.map((distance) =>
         scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
       ),
     ),
     learned,
-    // How far apart places turned two hands in training; beyond half a turn, all angles were seen.
+    // Beyond half a turn, all angles were seen.
     seen: trained.map((frequency) => (isTurned ? frequency * (HEAD.trained - 1) : Math.PI)),
   };
 }

@@ -12,10 +12,10 @@ export function bar(svg) {
   const oppose = shape("rect", { class: "oppose" });
   const total = line({ class: "total" });
   const number = shape("text", { class: "score" });
-  const change = shape("text", { hidden: "" });
+  const change = shape("text");
   svg.append(...agree, oppose, total, number, change);
   let y, left, half; // by `arrange`: the scale, the left edge, and half the width
-  let before; // the score before the last move
+  let before; // the score before the last move; none at first, and then no change is said
   const arrange = (room) => {
     y = room.y;
     left = room.right + 16;
@@ -40,13 +40,11 @@ export function bar(svg) {
     place(total, { y1: y(score), y2: y(score) });
     place(number, { y: y(score) + 7 });
     write(number, show(score, 2));
+    if (before === undefined) return;
     place(change, { y: y(score) + 24 });
     const isSame = Math.abs(score - before) < 0.005;
     write(change, isSame ? "same" : (score > before ? "+" : "") + show(score - before, 2));
   };
-  const since = (score) => {
-    before = score;
-    change.removeAttribute("hidden");
-  };
+  const since = (score) => (before = score);
   return { arrange, paint, since };
 }

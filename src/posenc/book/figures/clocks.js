@@ -13,8 +13,11 @@ import { encode, paper } from "./table.js";
 const RUN = { perSecond: 1.6, last: FIELDS.clocks.position.max };
 
 /**
- * A button that plays and pauses; it also plays while in view, until the reader takes over, unless
- * a link has set the figure.
+ * A button that plays and pauses: the clocks run while `request` is set.
+ * - Until the reader takes over, they also run while in view, unless a link has set the figure.
+ * - A press or a key anywhere in the figure takes over: they stop, and coming into view starts
+ *   nothing from then on. On the button, it is the click that follows which plays or pauses.
+ * - A button that has left the page runs no further.
  */
 function player(picture, set, current, isLinked) {
   const button = element("button", { type: "button" });
@@ -64,8 +67,13 @@ function player(picture, set, current, isLinked) {
   return button;
 }
 
-/** One clock: its dial and hand, and below it the numbers of its sine and its cosine. */
-function clock(cx, cy, radius, pair, [up, right]) {
+/**
+ * A clock as it is drawn: its center, and its numbers, sine (up) and cosine (right).
+ * @typedef {{ pair: number, cx: number, cy: number, radius: number, up: number, right: number }} Clock
+ */
+
+/** One clock's dial and hand, and below it the numbers of its sine and its cosine. */
+function dialAndNumbers({ pair, cx, cy, radius, up, right }) {
   const foot = cy + radius + 6;
   const numbers = [up, right].map((value, n) => [
     shape("rect", {
@@ -103,14 +111,15 @@ FIGURES.clocks = {
   compute: ({ d_model, base, position }) => ({ row: encode(1, d_model, base, paper, position) }),
   build(picture, set, current, isLinked) {
     const { draw, grip } = drawing(picture, "One clock for each pair, and its two numbers", 300);
-    const centers = [];
+    let clocks = []; // as drawn last: a `Clock` for each pair
     const frequency = (pair) => omega(pair, current().d_model, current().base);
     const grips = PAIRS.map((_, pair) => {
       const take = () => {
         const { position } = current();
         return (angle) => set({ position: position + angle / frequency(pair) }, true);
       };
-      return grip("position", turnable(() => centers[pair], take), () =>
+      const center = () => [clocks[pair].cx, clocks[pair].cy];
+      return grip("position", turnable(center, take), () =>
         set({ position: Math.round(current().position) }),
       );
     });
@@ -122,17 +131,19 @@ FIGURES.clocks = {
       const step = width / columns;
       const radius = Math.round(Math.min(54, step * 0.44));
       const down = 2 * radius + 62;
-      const drawn = Array.from({ length: d_model / 2 }, (_, pair) => {
-        const cx = ((pair % columns) + 0.5) * step;
-        const cy = Math.floor(pair / columns) * down + radius + 22;
-        const numbers = [row[2 * pair], row[2 * pair + 1]];
-        centers[pair] = [cx, cy];
-        if (pair < grips.length) hold(grips[pair], centers[pair], radius, numbers, frequency(pair));
-        return clock(cx, cy, radius, pair, numbers);
-      });
-      const clocks = (PAIRS.length / columns) * down; // fewer move nothing below
-      const height = clocks + (digits === "on" ? 60 : 0);
-      draw(width, height, drawn, digits === "on" ? digitRow(position, width / 8, clocks + 6) : []);
+      clocks = Array.from({ length: d_model / 2 }, (_, pair) => ({
+        pair,
+        cx: ((pair % columns) + 0.5) * step,
+        cy: Math.floor(pair / columns) * down + radius + 22,
+        radius,
+        up: row[2 * pair],
+        right: row[2 * pair + 1],
+      }));
+      grips.forEach((one, pair) => hold(one, clocks[pair], frequency(pair)));
+      const bottom = (PAIRS.length / columns) * down; // fewer clocks move nothing below
+      const height = bottom + (digits === "on" ? 60 : 0);
+      const below = digits === "on" ? digitRow(position, width / 8, bottom + 6) : [];
+      draw(width, height, clocks.map(dialAndNumbers), below);
     };
   },
   say({ d_model, base }) {
@@ -144,8 +155,11 @@ FIGURES.clocks = {
   },
 };
 
-/** Put a grip at the tip of a hand that can turn all the way round; a slower one has none. */
-function hold(grip, [cx, cy], radius, [up, right], frequency) {
-  grip.toggleAttribute("hidden", frequency * RUN.last < 2 * Math.PI);
+/** Put a grip at the tip of a clock's hand, if there is one, and if it can turn all the way round. */
+function hold(grip, clock, frequency) {
+  const isHeld = clock && frequency * RUN.last >= 2 * Math.PI;
+  grip.toggleAttribute("hidden", !isHeld);
+  if (!isHeld) return;
+  const { cx, cy, radius, up, right } = clock;
   place(grip, { cx: cx + radius * right, cy: cy - radius * up });
 }

@@ -1,4 +1,4 @@
-// The fields of a figure: their values, their controls, and what they say.
+// The fields of a figure (`Field` in figure.js): their values, their controls, and what they say.
 
 import { FIELDS } from "./constants.js";
 import { element, written } from "./drawing.js";
@@ -34,7 +34,7 @@ export const phrase = (sentence, state) =>
     return element("span", { "data-field": part }, parts[n + 1] ?? written(state[part]));
   });
 
-/** The buttons of a field with options: their row, and a function that updates it. */
+/** The buttons of a field with options: their `row`, and `refresh(state)`, which updates it. */
 function choice(name, field, set) {
   const radios = field.options.map((value) => element("input", { type: "radio", name, value }));
   const labels = radios.map((radio) => element("label", {}, radio, radio.value));
@@ -44,7 +44,7 @@ function choice(name, field, set) {
   return { row, refresh };
 }
 
-/** The slider of a field with numbers. */
+/** The slider of a field with numbers: its `row` and `refresh`, as of a choice. */
 function slider(name, field, set) {
   const { min, max, step, log } = field;
   const id = `field-${name}`;

@@ -5,7 +5,8 @@ import { PAIRS } from "./constants.js";
 import { line, middle, place, round, shape, show, text, write } from "./drawing.js";
 
 /**
- * The eight dials: both words' hands, and the wedge between them, filled by its cosine.
+ * The eight dials: both words' hands, and the wedge between them, filled by its cosine. `paint`
+ * shows numbers by pair, as `flat` in turning.js names them.
  * Order: `arrange(width, top, height)` before the first `paint`, which reads its centers and radius.
  */
 export function dials(svg) {
@@ -51,6 +52,14 @@ export function dials(svg) {
       fill: cosine < 0 ? "currentColor" : color,
       "fill-opacity": (0.08 + (cosine < 0 ? 0.4 : 0.8) * Math.abs(cosine)).toFixed(3),
     });
+  /** Mark the angles that training never showed: they begin at the last that places made there. */
+  const paintUnseen = ({ unseen }, [cx, cy], placed, apart, seen) => {
+    const beyond = Math.abs(apart) - seen;
+    unseen.toggleAttribute("hidden", beyond <= 0.001);
+    if (beyond <= 0.001) return;
+    const sign = Math.sign(apart);
+    place(unseen, { d: sector(cx, cy, radius, placed + sign * seen, sign * beyond) });
+  };
   const paint = (shown) =>
     made.forEach((dial, pair) => {
       const [cx, cy] = centers[pair];
@@ -63,16 +72,9 @@ export function dials(svg) {
       const reach = round(radius * 0.7 * Math.sqrt(Math.abs(lengthQ * lengthK)));
       place(dial.wedge, { d: sector(cx, cy, reach, start, opening) });
       fill(dial, Math.cos(opening));
-      // The angles that training never showed begin at the last one that places made there.
       const placed = from - shown.learned[pair];
       const apart = wrapped(shown.keyAngles[pair] - placed);
-      const beyond = Math.abs(apart) - shown.seen[pair];
-      dial.unseen.toggleAttribute("hidden", beyond <= 0.001);
-      if (beyond > 0.001) {
-        const sign = Math.sign(apart);
-        const edge = placed + sign * shown.seen[pair];
-        place(dial.unseen, { d: sector(cx, cy, radius, edge, sign * beyond) });
-      }
+      paintUnseen(dial, centers[pair], placed, apart, shown.seen[pair]);
       point(dial.query, centers[pair], from, lengthQ);
       point(dial.key, centers[pair], shown.keyAngles[pair], lengthK);
       write(dial.cosine, show(shown.shares[pair], 2));

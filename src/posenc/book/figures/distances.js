@@ -10,6 +10,7 @@ import { drawing } from "./scene.js";
 const LINE = Array.from({ length: 64 }, (_, k) => k);
 
 FIGURES.distances = {
+  /** Distances of all positions from one, by digits and by pairs; of two neighbors by pairs, `step`. */
   compute({ d_model, base, position }) {
     const here = Math.round(position);
     const flips = (k) => (k ^ here).toString(2).replaceAll("0", "").length;
@@ -18,6 +19,7 @@ FIGURES.distances = {
     const chord = (offset) =>
       Math.hypot(...frequencies.map((frequency) => 2 * Math.sin((frequency * offset) / 2)));
     return {
+      step: chord(1),
       digits: LINE.map((k) => Math.sqrt(flips(k))),
       pairs: LINE.map((k) => chord(k - position)),
     };
@@ -50,12 +52,13 @@ FIGURES.distances = {
       place(dot, { cx: x(position), cy: y(0) });
     };
   },
-  say(state, { digits, pairs }) {
-    const k = Math.min(62, Math.round(state.position));
-    const flips = Math.round(digits[k + 1] ** 2);
+  say({ position }, { digits, step }) {
+    const here = Math.round(position); // in a drag, a position may lie between two
+    const jump = digits[here + 1];
+    const flips = Math.round(jump ** 2);
     return (
-      `One step on from {position}, ${flips} digit${flips === 1 ? " flips" : "s flip"}: distance ${show(digits[k + 1], 2)}. ` +
-      `The clocks move by ${show(pairs[k + 1], 2)}, as after each step.`
+      `One step on from {position|${here}}, ${flips} digit${flips === 1 ? " flips" : "s flip"}: distance ${show(jump, 2)}. ` +
+      `The clocks move by ${show(step, 2)}, as after each step.`
     );
   },
 };

@@ -32,14 +32,14 @@ FIGURES.kernel = {
     );
     return ({ d_model, base, offset }, { products, nearer }, width) => {
       const limits = [-d_model / 2, d_model / 2];
-      const { x, y, frame } = axes(width, height, 24, OFFSETS.length - 1, limits, "offset");
+      const { x, y, frame } = axes(width, height, 24, OFFSETS.at(-1), limits, "offset");
       const apart = (n) => n === nearer[0] || Math.abs(x(n) - x(nearer[0])) > 24;
       unit = x(1) - x(0);
       draw(
         width,
         height,
         frame,
-        level(x(0), x(127), y(products[1]), { class: "thin", "stroke-dasharray": "4 4" }),
+        level(x(0), x(OFFSETS.at(-1)), y(products[1]), { class: "thin", "stroke-dasharray": "4 4" }),
         path(products.map((product, n) => [x(n), y(product)]), { class: "curve" }),
         nearer.map((n) => shape("circle", { cx: x(n), cy: y(products[n]), r: 5, fill: LINES[3] })),
         nearer.slice(0, 2).filter(apart).map((n) => text(x(n), y(products[n]) - 9, n, middle)),

@@ -11,6 +11,7 @@ import { drawing } from "./scene.js";
 const BACK = 3;
 const STEPS_APART = 3;
 const LAST_STEP = FIELDS.learning.step.max;
+// By the width and base of the model that was filmed, in chapter 3.
 const TARGETS = [0, 1, 2, 3].map((pair) => -BACK * omega(pair, 32, 10_000));
 
 /** The film at a step, which may lie between two recorded ones. */
@@ -72,9 +73,12 @@ FIGURES.learning = {
       const run = (share) => set({ step: start + share * (LAST_STEP - start) }, true);
       stop = glide(6000, run, () => set({ step: LAST_STEP }));
     });
-    picture.getRootNode().addEventListener("input", () => stop(), true);
     picture.append(play);
-    return (_, { turns, weights }, width) => {
+    let drawn; // the state drawn last, which a new width draws again
+    return (state, { turns, weights }, width, passing) => {
+      // The film's own states pass; one at rest was set by the reader, or by the text.
+      if (!passing && state !== drawn) stop();
+      drawn = state;
       const isWide = width >= 460;
       const across = isWide ? width / 2 : width;
       const radius = Math.round(Math.min(44, across / 4 / 2 - 4));

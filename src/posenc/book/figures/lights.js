@@ -20,8 +20,10 @@ export function lights(host, live, fields) {
     for (const part of live.querySelectorAll("[data-field]"))
       part.classList.toggle("lit", part.dataset.field === name);
   };
-  live.addEventListener("pointerover", ({ target, buttons }) => {
-    if (!buttons) light(target.closest("[data-field]")?.dataset.field ?? ""); // not while dragging
-  });
-  live.addEventListener("focusin", ({ target }) => light(target.id?.replace("field-", "") ?? ""));
+  for (const type of ["pointerover", "pointerleave"])
+    live.addEventListener(type, ({ target, buttons }) => {
+      if (!buttons) light(target.closest("[data-field]")?.dataset.field ?? ""); // not while dragging
+    });
+  live.addEventListener("focusin", ({ target }) => light(target.id.replace("field-", "")));
+  live.addEventListener("focusout", () => light(""));
 }

@@ -17,7 +17,7 @@ export function glide(milliseconds, frame, done = () => {}) {
   return () => cancelAnimationFrame(request);
 }
 
-/** Objects of numbers, each number a share of the way from one to the other. */
+/** Objects of lists of numbers, of equal length, each number a share of the way from one to the other. */
 function between(from, to, share) {
   const mixed = (a, b) => a + share * (b - a);
   const entries = Object.entries(to).map(([name, numbers]) => [

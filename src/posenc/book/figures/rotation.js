@@ -1,12 +1,20 @@
 // One clock before and after a shift, from position 0 and from another position.
 
 import { sector } from "./angles.js";
+import { FIELDS } from "./constants.js";
 import { middle, path, place, round, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { hand, pairColor, turnable } from "./hands.js";
 import { drawing } from "./scene.js";
 
+const WIDTH = 16; // of the encoding, as in Python
+/** Hands that can be dragged: the field that each changes, its dial (left or right), and its angle. */
+const DRAGGED = [
+  { field: "offset", side: 0, angle: (state, { theta }) => theta },
+  { field: "offset", side: 1, angle: ({ position }, { theta, frequency }) => position * frequency + theta },
+  { field: "position", side: 1, angle: ({ position }, { frequency }) => position * frequency },
+];
 const point = (angle) => [Math.cos(angle), Math.sin(angle)];
 
 /** The turn from one hand to the other: a wedge, or a spiral beyond a full turn. */
@@ -22,16 +30,15 @@ function turnMark(cx, cy, radius, from, theta, fill) {
 }
 
 FIGURES.rotation = {
-  compute({ base, pair, position, offset }) {
-    const frequency = omega(pair, 16, base);
+  compute({ base, pair, offset }) {
+    const frequency = omega(pair, WIDTH, base);
     return { theta: frequency * offset, frequency };
   },
   build(picture, set, current) {
     const { draw, grip, height } = drawing(picture, "One clock before and after a shift", 240);
     let centers; // of both dials, as drawn last, which a drag turns about
-    const frequency = () => omega(current().pair, 16, current().base);
-    /** A grip that turns the hand of a field, in the left dial or the right one. */
-    const turning = (field, side) => {
+    const frequency = () => omega(current().pair, WIDTH, current().base);
+    const grips = DRAGGED.map(({ field, side }) => {
       const take = () => {
         const start = current()[field];
         return (angle) => set({ [field]: start + angle / frequency() }, true);
@@ -39,30 +46,31 @@ FIGURES.rotation = {
       return grip(field, turnable(() => centers[side], take), () =>
         set({ [field]: Math.round(current()[field]) }),
       );
-    };
-    const grips = [turning("offset", 0), turning("offset", 1), turning("position", 1)];
-    return ({ pair, position, offset }, { theta, frequency: speed }, width) => {
+    });
+    return (state, values, width) => {
+      const { pair, position, offset } = state;
+      const { theta } = values;
       const radius = Math.min(96, width / 4 - 14);
       centers = [1, 3].map((quarter) => [(quarter * width) / 4, 104]);
-      /** A dial that starts at a position, which a field may hold. */
-      const dial = ([cx, cy], start, field) => {
-        const from = start * speed;
+      /** A dial that starts at a position; its first hand may be marked as a field's. */
+      const dial = ([cx, cy], start, mark) => {
+        const from = start * values.frequency;
         return [
           shape("circle", { cx, cy, r: radius, class: "thin faint" }),
           turnMark(cx, cy, radius, from, theta, pairColor(pair)),
-          hand(cx, cy, radius, point(from), { class: "hand thin", "data-field": field }),
+          hand(cx, cy, radius, point(from), { class: "hand thin", ...mark }),
           hand(cx, cy, radius, point(from + theta), { class: "hand", stroke: pairColor(pair), "data-field": "offset" }),
           text(cx, cy + radius + 28, `${written(start)} to ${written(start + offset)}`, middle),
         ];
       };
-      draw(width, height, dial(centers[0], 0, ""), dial(centers[1], position, "position"));
-      const angles = [theta, position * speed + theta, position * speed];
-      angles.forEach((angle, n) => {
-        const [cx, cy] = centers[Math.min(n, 1)];
-        const [right, up] = point(angle);
+      draw(width, height, dial(centers[0], 0), dial(centers[1], position, { "data-field": "position" }));
+      // A hand that the limits hardly let turn isn't dragged: a touch would throw it to the end.
+      const isSlow = values.frequency * FIELDS.rotation.offset.max < Math.PI;
+      DRAGGED.forEach(({ side, angle }, n) => {
+        const [cx, cy] = centers[side];
+        const [right, up] = point(angle(state, values));
         place(grips[n], { cx: cx + radius * right, cy: cy - radius * up });
-        // A hand that the limits hardly let turn isn't dragged: a touch would throw it to the end.
-        grips[n].toggleAttribute("hidden", speed * 64 < Math.PI);
+        grips[n].toggleAttribute("hidden", isSlow);
       });
     };
   },

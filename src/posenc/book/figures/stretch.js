@@ -6,6 +6,7 @@ import { FIGURES } from "./figure.js";
 import { SCALINGS, slowed } from "./scaling.js";
 import { drawing } from "./scene.js";
 
+// What Turning, which has the others, doesn't offer.
 const RULES = {
   ...SCALINGS,
   llama3: (plain, { trained, factor }) =>
@@ -75,10 +76,10 @@ FIGURES.stretch = {
   },
   say({ rule }, { before, after, unfinished, beyond }) {
     const last = before.length - 1;
-    const slower = [0, last].map((pair) => show(after[pair] / before[pair], 2));
+    const [first, slowest] = [0, last].map((pair) => show(after[pair] / before[pair], 2));
     return (
-      `{rule|${RULE_SAYS[rule]}}. The first pair is slower by ${slower[0]}, the last by ` +
-      `${slower[1]}. Of ${unfinished} pairs that never finished a turn, ${beyond} meet new angles.`
+      `{rule|${RULE_SAYS[rule]}}. A turn of the first pair takes ${first} times as long, ` +
+      `of the last ${slowest} times. Of ${unfinished} pairs that never finished a turn, ${beyond} meet new angles.`
     );
   },
 };

@@ -7,6 +7,13 @@ import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 // Marks of `phrase` in controls.js, which give both words their colors.
 const WORDS = { query: `{query|${QUERY_WORD}}`, key: `{key|${KEY_WORD}}` };
 const digits = (number) => show(number, number % 1 ? 1 : 0);
+const points = (score) => show(score, 2);
+
+/**
+ * What sentences are told: the score, the score before, and how far apart the words are, as numbers;
+ * and the rule for longer texts.
+ * @typedef {{ score: number, was: number, apart: number, rule: string }} Told
+ */
 
 /** What is seen of clocks that turn, by the rule for longer texts. */
 const SEEN_TURNED = {
@@ -18,27 +25,29 @@ const SEEN_TURNED = {
   YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
 };
 
-/** What is seen in a state, by method. */
+/** What is seen in a state, by method: functions of `Told`. */
 const SEEN = {
-  turned: (score, apart, rule) => `${SEEN_TURNED[rule]}.`,
-  added: (score) =>
+  turned: ({ rule }) => `${SEEN_TURNED[rule]}.`,
+  added: ({ score }) =>
     "Added to its word, whose hand stays, a place’s hand turns. We see their mean: halfway between them, " +
-    `and shorter the more they differ. The score is ${score}.`,
-  ALiBi: (score, apart) => `With ALiBi, no hand turns. Each step apart costs half a point: 8 − ${apart}/2 = ${score}.`,
-  none: (score) => `No hand turns: the score is ${score} wherever they stand, so the order doesn’t count.`,
+    `and shorter the more they differ. The score is ${points(score)}.`,
+  ALiBi: ({ score, apart }) =>
+    `With ALiBi, no hand turns. Each step apart costs half a point: 8 − ${digits(apart)}/2 = ${points(score)}.`,
+  none: ({ score }) => `No hand turns: the score is ${points(score)} wherever they stand, so the order doesn’t count.`,
 };
 
-/** What is seen once both words have moved alike, by method. */
+/** What is seen once both words have moved alike, by method: functions of `Told`. */
 const SEEN_TOGETHER = {
-  turned: (score) =>
-    `All sixteen hands turned, but ${score === "8.00" ? "they agree" : "each wedge is as wide"} as before: ` +
-    `the score is the same, ${score}. ` +
+  // Hands that all agree score eight, a point each.
+  turned: ({ score }) =>
+    `All sixteen hands turned, but ${Math.abs(score - 8) < 0.005 ? "they agree" : "each wedge is as wide"} as before: ` +
+    `the score is the same, ${points(score)}. ` +
     "So what a model learns about two words at one place holds anywhere in a text.",
-  added: (score, apart, was) =>
-    `They are still ${apart} apart, but the score went from ${was} to ${score}. ` +
+  added: ({ score, was, apart }) =>
+    `They are still ${digits(apart)} apart, but the score went from ${points(was)} to ${points(score)}. ` +
     "Added, the same two words read differently at each place.",
-  ALiBi: (score, apart) => `They are still ${apart} apart, so the score is the same, ${score}.`,
-  none: (score) => `The score is ${score}, as anywhere.`,
+  ALiBi: ({ score, apart }) => `They are still ${digits(apart)} apart, so the score is the same, ${points(score)}.`,
+  none: ({ score }) => `The score is ${points(score)}, as anywhere.`,
 };
 
 /** Whether a change moved both words alike. */
@@ -48,12 +57,12 @@ export const isTogether = (from, to) => from.query !== to.query && to.query - fr
 export function attentionSays(state, values, before) {
   const { query, key, method, rule } = state;
   const start = before?.state;
-  const score = show(values.score, 2);
-  const apart = digits(Math.abs(key - query));
+  const told = { score: values.score, was: before?.values.score, apart: Math.abs(key - query), rule };
+  const [score, apart] = [points(told.score), digits(told.apart)];
   const isSwitched = !start || ["method", "rule", "base"].some((name) => start[name] !== state[name]);
   if (!isSwitched && isTogether(start, state)) {
     const by = digits(Math.abs(query - start.query));
-    return `Both moved by ${by}. ${SEEN_TOGETHER[method](score, apart, show(before.values.score, 2))}`;
+    return `Both moved by ${by}. ${SEEN_TOGETHER[method](told)}`;
   }
   const unseen = excess(values).filter(Boolean).length;
   if (unseen)
@@ -62,9 +71,9 @@ export function attentionSays(state, values, before) {
       "angle that training never showed (red)."
     );
   const moved = ["query", "key"].filter((name) => start && state[name] !== start[name]);
-  if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](score, apart, rule);
+  if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](told);
   return (
     `The hands of ${WORDS[moved[0]]} turned with its place, and the wedges changed. With ${KEY_WORD} ` +
-    `${apart} ${key < query ? "before" : "after"} ${QUERY_WORD}, the score is ${score} (it was ${show(before.values.score, 2)}).`
+    `${apart} ${key < query ? "before" : "after"} ${QUERY_WORD}, the score is ${score} (it was ${points(told.was)}).`
   );
 }

@@ -14,7 +14,7 @@ class PosencFigure extends HTMLElement {
     // A link's state, and for what it doesn't say, or wrongly, the page's.
     const given = linked(id);
     for (const [name, field] of Object.entries(FIELDS[kind])) {
-      if (parse(field, given[name]) === undefined) given[name] = this.getAttribute(name.replace("_", "-"));
+      if (parse(field, given[name]) === undefined) given[name] = this.getAttribute(name.replaceAll("_", "-"));
     }
     this.figure = mount(this, kind, given, undefined, id);
   }
