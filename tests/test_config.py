@@ -173,6 +173,45 @@ def test_the_verdict_says_what_runs_and_what_is_wrong(fields, words):
     assert words in read_config(PLAIN | fields).verdict
 
 
+@pytest.mark.parametrize(
+    ("fields", "words"),
+    [
+        (
+            {"model_type": "qwen2", "rope_theta": 1e6},
+            "RoPE in all layers (the file doesn't say how many; 32 by default), "
+            "base 1,000,000: nothing wrong",
+        ),
+        (
+            {"model_type": "llama", "num_hidden_layers": 16},
+            "RoPE in all 16 layers, base 10,000 by default: nothing wrong",
+        ),
+        (
+            {"model_type": "gemma3_text", "rope_theta": 1e6, "num_hidden_layers": 6},
+            "RoPE in 1 of 6 layers by default (full_attention), base 1,000,000, and "
+            "RoPE in 5 of 6 layers by default (sliding_attention), base 10,000 by "
+            "default: nothing wrong",
+        ),
+        ({"model_type": "gpt_neox"}, ", 24 of 96 dimensions by default: "),
+        (
+            {"model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 4}},
+            "2,048 (by default) stretched to 8,192 by yarn: ",
+        ),
+        ({"model_type": "gpt_oss"}, " to 131,072 by yarn, all by default: "),
+    ],
+)
+def test_what_the_file_leaves_out_is_told_as_the_type_s_default(fields, words):
+    assert words in read_config(fields).verdict
+
+
+def test_what_the_file_says_is_not_told_as_a_default():
+    for config in CONFIGS.values():
+        said = {"num_hidden_layers", "rope_theta"} <= config.keys()
+        # Of several kinds, one may have a base of its own.
+        layers = read_config(config).layers[: int(said)]
+        marked = {fact for one in layers for fact in one.by_default or ()}
+        assert marked.isdisjoint({"count", "base"})
+
+
 def test_each_key_of_a_type_is_one_that_the_code_reads():
     modules = (ROOT / "src/posenc/config").glob("*.py")
     code = "".join(module.read_text("utf-8") for module in modules)

@@ -73,12 +73,16 @@ class Layers:
         None  #: Number of pairs for time, height and width.
     )
     axes: str | None = None  #: These pairs are "in sections", or "interleaved".
+    #: Which of these the file leaves to the defaults of its type.
+    by_default: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         """Format everything for people, enough to write the kernel."""
         lines = [f"{shown(self.name)}: {self.where or UNSAID}"]
         if self.count is not None:
-            lines = [f"{shown(self.name)} ({self.count}): {self.where or UNSAID}"]
+            by_default = " by default" if "count" in (self.by_default or ()) else ""
+            number = f"{self.count}{by_default}"
+            lines = [f"{shown(self.name)} ({number}): {self.where or UNSAID}"]
         asked = ASKED if self.where == ROTARY else ()
         for name, value in vars(self).items():
             said = value is not None or name in asked

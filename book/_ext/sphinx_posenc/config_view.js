@@ -88,7 +88,8 @@ function drawWavelengths(title, lengths, { now, plain, beyond = [] }, width) {
 /** What is shown of one kind of layer. */
 function showLayers(part, layers, lengths, width) {
   const { where, count, frequencies, frequencies_beyond, indices, name, first, ...fields } = layers;
-  const many = isSaid(count) ? ` (${count})` : "";
+  const byDefault = fields.by_default?.includes("count") ? " by default" : "";
+  const many = isSaid(count) ? ` (${count}${byDefault})` : "";
   const heading = make("h2", {}, `${part}${name}${many}: ${where ?? UNSAID}`);
   const said = { layers: name === "all layers" ? null : indices, ...fields, "first that turns": first };
   if (where !== ROTARY) return [heading, facts(said)];

@@ -37,6 +37,8 @@ class Positions:
     length_before_scaling: int | None  #: The length that a scaling starts from.
     intended_length: int | None  #: The length that the scaling, or the file, is for.
     limit: int | None  #: The length that the file allows.
+    #: Which of these lengths the file leaves to the defaults of its type.
+    by_default: tuple[str, ...] | None
     layers: tuple[Layers, ...]  #: The kinds of layers.
     #: Fields that aren't read, then contradictions, then where programs differ.
     warnings: tuple[str, ...]
@@ -52,6 +54,8 @@ class Positions:
         lines = [self.verdict, *(f"Warning: {warning}" for warning in self.warnings)]
         for name in ("model_type", "code", *LENGTHS):
             lines.append(f"{name.replace('_', ' ')}: {shown(getattr(self, name))}")
+        if self.by_default:
+            lines.append(f"by default: {shown(self.by_default)}")
         # Of a type that isn't known, each line is a suggestion, and says so.
         begin = "" if self.code else "the fields suggest "
         lines += [f"\n{indent(str(layers), begin)}" for layers in self.layers]
@@ -161,8 +165,13 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     fields.defaults = bases | entry.get("defaults", {})
     kinds = [describe(kind) for kind in normalize(fields, entry)]
     # Of the first kind that is stretched from a known length.
-    lengths = (fields.count(ORIGINAL), fields.count(LIMIT))
+    limit = fields.count(LIMIT)
+    lengths = (fields.count(ORIGINAL), limit)
     lengths = next((one.lengths for one in kinds if one.lengths[0]), lengths)
+    by_default = None
+    if limit and not fields.has(LIMIT):
+        named = zip(LENGTHS, (*lengths, limit), strict=True)
+        by_default = tuple(name for name, length in named if length == limit)
     unread = [*unread_fields(fields, entry)]
     for described in kinds:
         unread += unread_fields(described.kind.rope, entry)
@@ -171,12 +180,13 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     warnings = [f"{place} {words}" for place in unread] + problems
     warnings += dict.fromkeys(fields.remarks)
     return Positions(
-        verdict=sentence(kinds, lengths, bool(entry), unread, problems),
+        verdict=sentence(kinds, lengths, by_default, bool(entry), unread, problems),
         model_type=name,
         code=f"{entry['class']}, {entry['read']}" if entry else None,
         length_before_scaling=lengths[0],
         intended_length=lengths[1],
-        limit=fields.count(LIMIT),
+        limit=limit,
+        by_default=by_default,
         layers=tuple(described.layers for described in kinds),
         warnings=tuple(warnings),
     )

@@ -31,10 +31,14 @@ class Fields:
     defaults of the model's class don't replace it, and don't replace null either.
     """
 
-    def __init__(self, content: Mapping[str, Any], path: str = "") -> None:
+    def __init__(
+        self, content: Mapping[str, Any], path: str = "", of_class: bool = False
+    ) -> None:
         self.content = dict(content)
+        self.of_class = of_class  # a default as a whole: the file has no such mapping
         self.path = path
         self.defaults: Mapping[str, Any] = {}
+        self.left_out: set[str] = set()  # asked for, and known by default alone
         self.problems: list[str] = []
         self.remarks: list[str] = []  # what one should know, though nothing is wrong
         self.asked = set(GROUPS)
@@ -55,7 +59,10 @@ class Fields:
     def value(self, name: str) -> Any:
         """Return what the file says, be it null, or else the default of its class."""
         spelling = self.spelling(name)
-        return self.defaults.get(name) if spelling is None else self.content[spelling]
+        value = self.defaults.get(name) if spelling is None else self.content[spelling]
+        if value is not None and (spelling is None or self.of_class):
+            self.left_out.add(name)
+        return value
 
     def has(self, name: str) -> bool:
         """Whether the file itself has a value for a field."""
@@ -130,7 +137,7 @@ class Fields:
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
         content = self.checked(name, "a mapping", lambda x: isinstance(x, Mapping))
-        inner = Fields(content or {}, f"{self.place(name)}.")
+        inner = Fields(content or {}, f"{self.place(name)}.", self.of_class)
         inner.problems = self.problems
         return inner
 

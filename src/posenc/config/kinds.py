@@ -35,6 +35,7 @@ class Kind:
     name: str
     where: Where
     indices: tuple[int, ...]
+    left_out: frozenset[str]  # fields of the layers' number and kinds, known by default
 
 
 def normalize(fields: Fields, entry: Entry) -> list[Kind]:
@@ -42,7 +43,9 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
     drop_ignored(fields, entry)
     encoding = where_positions_enter(fields, entry)
     rope = mapping_of_rotation(fields, entry)
+    fields.left_out.clear()
     groups = groups_of_layers(fields, entry)
+    left_out = frozenset(fields.left_out)
     nested = names_of_mappings(rope)
     if nested and all(group.name == ALL for group in groups):
         # It isn't known which layers are of which kind.
@@ -52,7 +55,8 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
         known = bool(entry) or group.name in nested
         where = where_in_kind(group, encoding, known)
         own_rope = mapping_of_kind(group.name, fields, rope, entry)
-        kind = Kind(fields, own_rope, entry, group.name, where, tuple(indices))
+        layers = tuple(indices)
+        kind = Kind(fields, own_rope, entry, group.name, where, layers, left_out)
         kinds.append(kind)
     return kinds
 
@@ -86,7 +90,7 @@ def mapping_of_rotation(fields: Fields, entry: Entry) -> Fields:
         if inside and outside and inside != outside:
             words = f"{outside!a:.40} outside {rope.path[:-1]}, {inside!a:.40} inside"
             fields.problems.append(f"{fields.path}{name} is {words}")
-    usual = Fields(entry.get("default_rope", {}), "rope_parameters.")
+    usual = Fields(entry.get("default_rope", {}), "rope_parameters.", of_class=True)
     return rope if rope.content else usual
 
 
@@ -108,7 +112,12 @@ def mapping_of_kind(name: str, fields: Fields, rope: Fields, entry: Entry) -> Fi
     own = Fields(rope.content if scaled else {}, rope.path)
     own.problems = rope.problems
     own.content[SHARE] = rope.value(SHARE)
-    own.content["rope_theta"] = fields.number("rope_local_base_freq", 1e-9)
+    local_base = {"rope_theta": fields.number("rope_local_base_freq", 1e-9)}
+    if fields.spelling("rope_local_base_freq"):
+        own.content |= local_base
+    else:
+        own.content.pop("rope_theta", None)
+        own.defaults = local_base
     return own
 
 

@@ -28,9 +28,10 @@ class Described(NamedTuple):
 
 def describe(kind: Kind) -> Described:
     """Return what is known of a kind of layer."""
+    kind.fields.left_out.clear()  # another kind may read other fields
     facts = facts_without_rotation(kind)
     if kind.where != ROTARY:
-        return Described(kind, Layers(**facts))
+        return with_defaults(kind, facts, (None, None))
     if "note" in kind.entry:
         kind.fields.remarks.append(kind.entry["note"])
     facts |= widths(kind) | details(kind)
@@ -48,7 +49,19 @@ def describe(kind: Kind) -> Described:
     else:
         place = kind.rope.place("rope_type")
         kind.fields.problems.append(f"{place} {name[:40]!a} isn't known here")
-    return Described(kind, Layers(**facts), lengths)
+    return with_defaults(kind, facts, lengths)
+
+
+def with_defaults(kind: Kind, facts: Facts, lengths: Lengths) -> Described:
+    """Name the facts that rest on fields that the file leaves out."""
+    left_out = kind.left_out | kind.fields.left_out | kind.rope.left_out
+    by_default = [
+        fact
+        for fact, fields in WORDS["fields_of_facts"].items()
+        if facts.get(fact) is not None and not left_out.isdisjoint(fields)
+    ]
+    layers = Layers(**facts, by_default=tuple(by_default) or None)
+    return Described(kind, layers, lengths)
 
 
 def facts_without_rotation(kind: Kind) -> Facts:
@@ -81,7 +94,8 @@ def window(kind: Kind) -> int | None:
 
 def base(kind: Kind) -> float | None:
     """Return the base: in the mapping of the rotation, outside it, or the class's."""
-    source = kind.rope if kind.rope.spelling("rope_theta") else kind.fields
+    inside = kind.rope.spelling("rope_theta") or kind.rope.defaults
+    source = kind.rope if inside else kind.fields
     if source.is_null("rope_theta"):
         place = source.place("rope_theta")
         source.problems.append(f"{place} is null: no base is known")
@@ -91,17 +105,20 @@ def base(kind: Kind) -> float | None:
 def widths(kind: Kind) -> Facts:
     """Return the width of a head, how many of its dimensions turn, and from which one on."""
     fields, entry = kind.fields, kind.entry
-    width, first = width_of_head(kind), 0 if entry else None
+    first = 0 if entry else None
     turning = fields.count("qk_rope_head_dim", most=WIDEST)
     if turning:  # latent attention: the last dimensions turn
         resting = fields.count("qk_nope_head_dim", least=0, most=WIDEST)
-        width = width if resting is None else turning + resting
+        width = width_of_head(kind) if resting is None else turning + resting
         first = resting if entry else None
     else:
+        width = width_of_head(kind)
         share = kind.rope.number(SHARE, most=1) or fields.number(SHARE, most=1)
         if not share:
             turning = fields.count("rotary_dim", most=width or WIDEST)
         if width and not turning:
+            if not share and "share" in entry:
+                fields.left_out.add(SHARE)
             turning = int(width * (share or entry.get("share", 1.0)))
     first = 0 if width and turning == width else first
     return {"head_dim": width, "rotated": turning, "first": first}

@@ -39,6 +39,7 @@ def unread_fields(fields: Fields, entry: Entry) -> Iterator[str]:
 def sentence(
     kinds: list[Described],
     lengths: Lengths,
+    default_lengths: tuple[str, ...] | None,
     known: bool,
     unread: list[str],
     problems: list[str],
@@ -52,7 +53,7 @@ def sentence(
         names = ", ".join(unread[:5])
         clauses.append(f"not read, though it may change this: {names}")
     clauses.append(("" if known else SUGGESTED) + layers_in_words(kinds))
-    clauses += scaling_in_words(kinds, lengths)
+    clauses += scaling_in_words(kinds, lengths, default_lengths or ())
     said = "; ".join(clauses)
     fine = "nothing wrong" if known and not unread else "no contradiction"
     return f"{said[0].upper()}{said[1:]}: {'; '.join(problems[:3]) or fine}"
@@ -72,25 +73,45 @@ def in_words(layers: Layers, total: int, several: bool) -> str:
     said = NAMES.get(layers.where, str(layers.where))
     if several:
         number = f"{layers.count} of {total} " if layers.count else ""
-        said += f" in {number}layers ({shown(layers.name)})"
+        by_default = mark(layers, "count", "indices") if number else ""
+        said += f" in {number}layers{by_default} ({shown(layers.name)})"
+    elif mark(layers, "count"):
+        number = f"{layers.count} by default"
+        said += f" in all layers (the file doesn't say how many; {number})"
     else:
         said += f" in all {layers.count} layers" if layers.count else " in all layers"
     if layers.base:
-        said += f", base {layers.base:,.10g}"
+        said += f", base {layers.base:,.10g}{mark(layers, 'base')}"
     # A share of the head, or a width that isn't known.
     if layers.rotated != layers.head_dim:
         of = f" of {layers.head_dim}" if layers.head_dim else ""
-        said += f", {layers.rotated}{of} dimensions"
+        by_default = mark(layers, "rotated", "head_dim")
+        said += f", {layers.rotated}{of} dimensions{by_default}"
     return said
 
 
-def scaling_in_words(kinds: list[Described], lengths: Lengths) -> Iterator[str]:
+def mark(layers: Layers, *facts: str) -> str:
+    """Return words that mark facts which aren't the file's, nothing if they are."""
+    return "" if set(facts).isdisjoint(layers.by_default or ()) else " by default"
+
+
+def scaling_in_words(
+    kinds: list[Described], lengths: Lengths, by_default: tuple[str, ...]
+) -> Iterator[str]:
     """Say which scalings stretch which length, and how far."""
-    scalings = {described.layers.scaling for described in kinds}
+    layers = [described.layers for described in kinds]
     # These two leave the lengths as they are.
-    names = sorted(filter(None, scalings - {"default", "proportional"}))
-    if names:
-        start, intended = lengths
-        before = f"{start:,} " if start else ""
-        after = f" to {intended:,}" if start and intended else ""
-        yield f"{before}stretched{after} by {', '.join(names)}"
+    scalings = {one.scaling for one in layers} - {"default", "proportional"}
+    names = sorted(filter(None, scalings))
+    if not names:
+        return
+    start, intended = lengths
+    whole = any(mark(one, "scaling") for one in layers)
+    start_mark, end_mark = (
+        " (by default)" if name in by_default and not whole else ""
+        for name in ("length_before_scaling", "intended_length")
+    )
+    before = f"{start:,}{start_mark} " if start else ""
+    after = f" to {intended:,}{end_mark}" if start and intended else ""
+    all_of_it = ", all by default" if whole else ""
+    yield f"{before}stretched{after} by {', '.join(names)}{all_of_it}"
