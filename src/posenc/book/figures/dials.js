@@ -52,7 +52,10 @@ export function dials(svg) {
       fill: cosine < 0 ? "currentColor" : color,
       "fill-opacity": (0.08 + (cosine < 0 ? 0.4 : 0.8) * Math.abs(cosine)).toFixed(3),
     });
-  /** Mark the angles that training never showed: they begin at the last that places made there. */
+  /**
+   * Mark the angles that training never showed: `placed` is the query's by its place alone, `apart`
+   * the turn from there to the key, and `seen` the widest one of training, at which they begin.
+   */
   const paintUnseen = ({ unseen }, [cx, cy], placed, apart, seen) => {
     const beyond = Math.abs(apart) - seen;
     unseen.toggleAttribute("hidden", beyond <= 0.001);

@@ -53,7 +53,7 @@ export function chart(svg, set, current) {
   const across = line({ class: "thin faint", "stroke-dasharray": "2 4" }); // from the dot to the bar
   const dot = shape("circle", { r: 9, class: "grip" });
   svg.append(frame, curve, across);
-  const sum = bar(svg);
+  const scoreBar = bar(svg);
   svg.append(dot);
   let room; // by `arrange`
   let drawn; // the curve that is seen, which stays when both words move
@@ -61,7 +61,7 @@ export function chart(svg, set, current) {
     room = layOut(width, top, height);
     drawn = undefined;
     frame.replaceChildren(...unseenBands(room), ...scales(room));
-    sum.arrange(room);
+    scoreBar.arrange(room);
   };
   const paint = ({ query: [query], key: [key], shares, score: [score], curve: scores }) => {
     const { x, y, right } = room;
@@ -73,7 +73,7 @@ export function chart(svg, set, current) {
     const [cx, cy] = [round(x(key - query)), round(y(score))];
     place(dot, { cx, cy });
     place(across, { x1: cx, x2: right + 16, y1: cy, y2: cy });
-    sum.paint(shares, score);
+    scoreBar.paint(shares, score);
   };
   draggable(
     dot,
@@ -85,5 +85,5 @@ export function chart(svg, set, current) {
     },
     () => set({ key: Math.round(current().key) }),
   );
-  return { arrange, paint, since: sum.since };
+  return { arrange, paint, since: scoreBar.since };
 }

@@ -9,7 +9,7 @@ const SENTENCE = ["the", "dog", "saw", "a", "cat", "and", "ran", "home"];
 export const KEY_WORD = "dog";
 export const QUERY_WORD = "ran";
 const OTHERS = SENTENCE.filter((word) => word !== KEY_WORD && word !== QUERY_WORD);
-const PLACES = DISTANCES.filter((n) => n >= 0 && n % 1 === 0);
+const PLACES = DISTANCES.filter((n) => n >= 0 && n % 1 === 0); // 0 to FARTHEST, in whole steps
 
 /** A word in a frame, which a pointer or keys can move. */
 function card(name, words, label) {
