@@ -94,7 +94,8 @@ def test_all_cells_of_a_chapter_run_in_the_page(reader, page):
     reader.open(page)
     press(reader.locator("div.cell.first"), "Run all", says="cells have run")
     assert reader.locator(".ran .error").count() == 0
-    assert reader.evaluate(CHANGED) == [], "it prints something else than is stored"
+    if page in CHAPTERS:  # a page of Markdown stores no output
+        assert reader.evaluate(CHANGED) == [], "it prints something else than is stored"
 
 
 def test_a_press_on_a_slow_machine_isnt_lost(visit, served):
