@@ -104,7 +104,12 @@ def test_released_files_give_these_numbers(name):
         ("wav2vec2-bert", "position_embeddings_type", None, "nowhere"),
         ("deepseek_v3", "qk_rope_head_dim", 0, "nowhere"),
         ("phi", "partial_rotary_factor", 0, "nowhere"),
-        ("zamba2", "use_mem_rope", True, ROTARY),
+        (
+            "mpnet",
+            "relative_attention_num_buckets",
+            9,
+            "scores, a bias; input, a table",
+        ),
         ("nemotron_h", "layer_types", ["attention"] * 4, "nowhere"),
         ("unknown", "layer_types", ["recurrent"] * 4, None),
     ],
@@ -145,6 +150,11 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
         ),
         ({"rope_scaling": {"type": "odd"}}, "rope_scaling.type 'odd' isn't known"),
         ({"model_type": "llama", "rope_theta": None}, "rope_theta is null"),
+        (
+            {"model_type": "zamba2", "use_mem_rope": True, "hybrid_layer_ids": [1]},
+            "RoPE in 1 of 4 layers (full_attention), base 10,000, and no attention in 3",
+        ),
+        ({"model_type": "zamba2", "use_long_context": True}, "Not read, though it"),
         (
             {"model_type": "jamba", "attn_layer_period": 3, "attn_layer_offset": 1},
             "No encoding in 1 of 4 layers (full_attention), and no attention in 3",

@@ -164,7 +164,7 @@ def usual_names(
         return [FULL if i in resting else "chunked_attention" for i in range(number)]
     if "others" not in entry:
         return []
-    # Bamba, LFM2 and Kimi list the layers with full attention; Kimi counts from 1.
+    # Bamba, LFM2, Zamba2, and Kimi list the layers with full attention; Kimi counts from 1.
     start = entry.get("counted_from", 0)
     full = {i - start for i in fields.integers("full_attn_layers")}
     # In others one of so many attends fully, the last one in most.

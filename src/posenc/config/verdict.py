@@ -81,7 +81,7 @@ def in_words(layers: Layers, total: int, several: bool) -> str:
     else:
         said += f" in all {layers.count} layers" if layers.count else " in all layers"
     if layers.base:
-        said += f", base {layers.base:,.10g}{mark(layers, 'base')}"
+        said += f", base {layers.base:,.15g}{mark(layers, 'base')}"
     # A share of the head, or a width that isn't known.
     if layers.rotated != layers.head_dim:
         of = f" of {layers.head_dim}" if layers.head_dim else ""
