@@ -152,6 +152,21 @@ def test_a_cell_is_run_edited_and_reset(cell):
     expect(cell.locator(".ran .say")).to_contain_text("Position 4")
 
 
+def test_what_is_edited_while_a_cell_runs_isnt_taken_for_run(reader, cell):
+    later = reader.locator("div.cell:not(.answer, [class*=tag_])").nth(1)
+    write(cell, "import time\ntyped = 1\ntime.sleep(5)")
+    cell.get_by_role("button", name="Run", exact=True).click()
+    cell.get_by_text("Running", exact=True).wait_for(timeout=SLOW)
+    press(cell, "Reset", says="running")
+    cell.locator("textarea").fill("typed = 2")
+    expect(cell.locator(".state")).to_contain_text("Done")
+    later.scroll_into_view_if_needed()
+    write(later, "print(typed)")
+    press(later, says="Done")
+    expect(later.locator(".stdout")).to_have_text("2")
+    press(later, "Reset")
+
+
 def test_an_exercise_is_answered_and_kept_here_until_it_is_forgotten(reader, cell):
     notebook = nbformat.read(NOTEBOOKS / f"{ONE}.ipynb", as_version=4)
     question = next(c for c in notebook.cells if "wrong_answers" in c.metadata)

@@ -153,6 +153,27 @@ def test_what_is_typed_is_found_and_said(visit):
     tab.wait_for_url("**/glossary.html#term-wavelength")
 
 
+def test_a_result_on_the_same_page_is_shown_and_ends_the_search(visit):
+    tab = visit(CHAPTER)
+    tab.keyboard.press("Control+k")
+    tab.locator(".search input").fill("linearity")
+    tab.locator("#hits a[href*='03_linearity.html#']").first.click()
+    expect(tab.locator("dialog.search")).not_to_be_visible()
+
+
+def test_a_page_works_without_storage_and_with_a_hash_that_leads_nowhere(visit):
+    tab = visit()
+    forbid = "Object.defineProperty(window, '{}', {{ get() {{ throw Error('no') }} }});"
+    tab.add_init_script(forbid.format("localStorage") + forbid.format("sessionStorage"))
+    tab.goto(f"{CHAPTER}#100%")
+    assert tab.wrong == ["no", "no"], "of two scripts in the head, which end alone"
+    tab.wrong.clear()
+    tab.get_by_role("button", name="Evidence", exact=True).click()
+    expect(tab.get_by_text("Checked: ").first).to_be_visible()
+    tab.keyboard.press("Control+k")
+    expect(tab.locator(".search input")).to_be_focused()
+
+
 # Boxes that scroll, and can't be reached by the keyboard.
 UNREACHED = """() => [...document.querySelectorAll("article *")].every((box) =>
     box.scrollWidth <= box.clientWidth + 1 || !box.clientWidth || box.tabIndex >= 0

@@ -1,11 +1,19 @@
 /* All that a page does before a reader runs a cell or searches; those scripts are loaded on first
    use. It reads no layout while the page comes, which would make a slow phone lay it out twice.
 
+   It stands at the end of the body and runs from top to bottom. All parts use the names before
+   "light and dark"; the menu prints evidence; cells wait as "contents, scrolling" does (`whenIdle`,
+   `onceLoaded`), and `sizes` of it watches what they print. What a part does at once, other than to
+   listen, it does by `begin`, so that a failure leaves the parts below it at work.
+
    It is no module, so other scripts use these names of it:
    - `make`: page.js, colors.js, config_view.js, search/dialog.js
-   - `root`: search/dialog.js
+   - `root`, `attempt`: search/dialog.js
    - `all`, `addBar`, `editor`, `kept`, `sizes`, `chapter`: page.js
-   And it calls others: `warm` and `act` of page.js, `showSearch` of search/dialog.js. */
+   - `setStored`: page.js, python.js; `getStored`: python.js
+   And it calls others: `warm` and `act` of page.js, `showSearch` of search/dialog.js.
+
+   optimization.py minifies it, and keeps the files that it names: write their names out. */
 
 const all = (query, within = document) => [...within.querySelectorAll(query)];
 const { dataset } = document.documentElement;
@@ -18,6 +26,30 @@ function make(name, attributes = {}, ...children) {
   made.append(...children);
   return made;
 }
+
+/** Begin a part of the page; should it fail, the console says why, and those below it still work. */
+function begin(part) {
+  try {
+    part();
+  } catch (error) {
+    reportError(error);
+  }
+}
+
+/** The result of what a browser may refuse, such as storage; undefined if it does. */
+function attempt(work) {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}
+
+const getStored = (name) => attempt(() => localStorage.getItem(name));
+const setStored = (name, text) => attempt(() => localStorage.setItem(name, text));
+
+/** What a hash leads to; one that is no percent code, as in #100%, leads nowhere. */
+const targetOf = (hash) => document.getElementById(attempt(() => decodeURIComponent(hash.slice(1))) ?? "");
 
 /** Say something for a moment where it was done. */
 function flash(button, words) {
@@ -32,18 +64,18 @@ const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => {
   const { mode } = dataset;
   dataset.theme = mode === "light" || mode === "dark" ? mode : dark.matches ? "dark" : "light";
-  localStorage.setItem("theme", dataset.theme);
+  setStored("theme", dataset.theme);
 };
 dark.addEventListener("change", paint);
 for (const button of all("button.theme")) {
   button.addEventListener("click", () => {
     const other = dataset.theme === "dark" ? "light" : "dark";
     dataset.mode = (other === "dark") === dark.matches ? "auto" : other;
-    localStorage.setItem("mode", dataset.mode);
+    setStored("mode", dataset.mode);
     paint();
   });
 }
-paint();
+begin(paint);
 
 // Printed in the light theme; book.css opens the boxes.
 addEventListener("beforeprint", () => (dataset.theme = "light"));
@@ -67,7 +99,7 @@ function connectBar(side) {
     button.focus();
   });
 }
-for (const side of ["primary", "secondary"]) connectBar(side);
+for (const side of ["primary", "secondary"]) begin(() => connectBar(side));
 
 // The list of chapters shows the current one; after the page is laid out, that costs nothing.
 addEventListener("load", () =>
@@ -83,9 +115,14 @@ const DOES = {
   print: () => print(),
   printAll() {
     const shown = classList.contains("evidence");
+    const opened = all("details[open]");
+    const restore = () => {
+      showEvidence(shown);
+      for (const box of opened) box.open = true;
+    };
+    addEventListener("afterprint", restore, { once: true }); // print() may return before
     showEvidence(true);
     print();
-    showEvidence(shown);
   },
   async link({ target }) {
     await navigator.clipboard.writeText(location.href);
@@ -107,7 +144,7 @@ function showEvidence(shown) {
   classList.toggle("evidence", shown);
   for (const button of switches) button.ariaPressed = shown;
   for (const box of evidence) box.hidden = shown ? false : "until-found";
-  for (const box of all(":is(.documents, .opening)", document)) box.open = shown;
+  for (const box of all(":is(.documents, .opening)")) box.open = shown;
 }
 
 /** Show or hide evidence, and keep the text that is read where it is. */
@@ -119,7 +156,7 @@ function switchEvidence() {
   const before = read?.getBoundingClientRect().top;
   showEvidence(shown);
   if (read) scrollBy(0, read.getBoundingClientRect().top - before);
-  localStorage.setItem("evidence", shown ? "shown" : "hidden");
+  setStored("evidence", shown ? "shown" : "hidden");
 }
 
 /** Open all that hides a part of the page, and a cell's own code. */
@@ -138,23 +175,31 @@ function openSought(section, sought) {
   const missing = sought.filter((stem) => !main.textContent.toLowerCase().includes(stem));
   for (const box of all(".evidence", section)) {
     const text = box.textContent.toLowerCase();
-    if (missing.some((stem) => text.includes(stem))) for (const fold of all("details", box)) reveal(fold);
+    if (!missing.some((stem) => text.includes(stem))) continue;
+    for (const part of [box, ...all("details", box)]) reveal(part);
   }
 }
 
+/** Take what was searched for, if a result led to this address (dialog.js). */
+function takeSought() {
+  const { address, stems } = attempt(() => JSON.parse(sessionStorage.getItem("sought"))) ?? {};
+  attempt(() => sessionStorage.removeItem("sought"));
+  return address === location.href ? stems : [];
+}
+
+/** Open what hides the place that the address names. */
 function follow() {
-  const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
-  const sought = sessionStorage.getItem("sought");
-  sessionStorage.removeItem("sought");
-  const section = (target ?? document.querySelector("h1")).closest("section");
-  if (sought && section) openSought(section, sought.split(" "));
+  const target = targetOf(location.hash);
+  const section = (target ?? document.querySelector("h1"))?.closest("section");
+  const sought = takeSought();
+  if (section && sought.length) openSought(section, sought);
   if (!target?.closest(".evidence, details")) return;
   reveal(target);
   target.scrollIntoView();
 }
 
-if (classList.contains("evidence")) showEvidence(true);
-follow();
+if (classList.contains("evidence")) begin(() => showEvidence(true));
+begin(follow);
 addEventListener("hashchange", follow);
 addEventListener("reveal", ({ target }) => reveal(target)); // a check that fails (page.js)
 for (const button of switches) button.addEventListener("click", switchEvidence);
@@ -200,11 +245,11 @@ async function seek() {
   searchLoads ??= loadSearch();
   try {
     await searchLoads;
-    showSearch(box, new URLSearchParams(location.search).get("q") ?? "");
   } catch {
     searchLoads = undefined;
-    box.replaceChildren("The index of the book can't be loaded. Is there a network?");
+    return box.replaceChildren("The index of the book can't be loaded. Is there a network?");
   }
+  showSearch(box, new URLSearchParams(location.search).get("q") ?? "");
 }
 for (const button of all("button.seek")) button.addEventListener("click", seek);
 if (document.getElementById("search-page") && location.search) seek();
@@ -237,7 +282,7 @@ const onceLoaded = (work) =>
 // the window, or, at the end of the page, the one that a link led to, or the last.
 const READ = 0.2;
 const contents = all(".bd-toc-nav a[href^='#']");
-const sectionOf = (link) => document.getElementById(decodeURIComponent(link.hash.slice(1)));
+const sectionOf = (link) => targetOf(link.hash);
 
 function readNow() {
   const { scrollHeight } = document.documentElement;
@@ -395,15 +440,20 @@ function liftComment(comment) {
 }
 
 const PHONE_LINE = 42; // letters
-if (innerWidth <= 600) for (const comment of all("article pre .c1")) liftComment(comment);
+if (innerWidth <= 600) begin(() => all("article pre .c1").forEach(liftComment));
 
 const cells = all("div.cell");
 for (const [n, cell] of cells.entries()) cell.dataset.name = `cell ${n + 1}`;
 const runnable = cells.filter(canRun);
-for (const cell of runnable) {
-  const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
-  for (const [, check, given] of checks) ask(cell, check, given);
+
+function askAll() {
+  for (const cell of runnable) {
+    const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
+    for (const [, check, given] of checks) ask(cell, check, given);
+  }
 }
+begin(askAll);
+
 const isOpen = (cell) => !cell.querySelector(".cell_input").closest("details, .evidence");
 const firstOpen = runnable.find(isOpen);
 firstOpen?.classList.add("first");
@@ -423,27 +473,28 @@ const startSoon = new IntersectionObserver(
 );
 if (firstOpen && !isDear) addEventListener("scroll", () => startSoon.observe(firstOpen), { once: true, passive: true });
 
-const kept = (name) => JSON.parse(localStorage.getItem(name) ?? "{}");
+const kept = (name) => JSON.parse(getStored(name) ?? "{}");
 const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
 if (python && chapter in kept("typed")) runtime(); // restores edits
 
 function forgetAll() {
   if (!confirm("Forget all answers and edits in this book?")) return;
-  for (const name of ["right", "typed"]) localStorage.removeItem(name);
+  for (const name of ["right", "typed"]) attempt(() => localStorage.removeItem(name));
   showProgress();
 }
 
 /** Show in the list of chapters how many exercises were answered, from local storage. */
 function showProgress() {
   const list = document.querySelector(".bd-links");
-  for (const old of all(".right, .forget")) old.remove();
+  if (!list) return;
+  for (const old of all(".right, .forget", list)) old.remove();
   for (const [name, { right, of }] of Object.entries(kept("right"))) {
     const link = all("a", list).find(({ pathname }) => pathname.endsWith(`/${name}.html`));
-    link?.append(" ", make("span", { class: "right" }, `✓ ${right.length} of ${of}`));
+    link?.append(make("span", { class: "right" }, `✓ ${right.length} of ${of}`));
   }
   const isAnythingKept = Object.keys({ ...kept("right"), ...kept("typed") }).length > 0;
-  if (isAnythingKept) list?.append(make("p", { class: "forget" }, button("Forget answers and edits", forgetAll)));
+  if (isAnythingKept) list.append(make("p", { class: "forget" }, button("Forget answers and edits", forgetAll)));
 }
 addEventListener("right", showProgress);
 addEventListener("storage", showProgress);
-showProgress();
+begin(showProgress);

@@ -34,8 +34,11 @@ addEventListener("fetch", (event) => {
   if (method === "GET" && new URL(url).origin === location.origin) event.respondWith(answer(event));
 });
 
-// Cache the files that the page loaded before.
-addEventListener("message", (event) => {
-  const keep = async () => (await caches.open(NAME)).addAll(event.data);
-  event.waitUntil(keep().catch(() => {}));
-});
+/** Keep what the page loaded before: one by one, so that a file that is gone keeps none away. */
+async function keepAll(addresses) {
+  const cache = await caches.open(NAME);
+  const ours = new Set(addresses.filter((address) => new URL(address).origin === location.origin));
+  await Promise.allSettled([...ours].map((address) => cache.add(address)));
+}
+
+addEventListener("message", (event) => event.waitUntil(keepAll(event.data)));

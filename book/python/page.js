@@ -1,6 +1,6 @@
 // Cells that run in the page. Loaded when a reader first uses one, or nears one, by book.js, whose
 // functions it uses.
-/* global all, make, addBar, chapter, editor, kept, sizes */
+/* global all, make, addBar, chapter, editor, kept, setStored, sizes */
 
 import { colored } from "./colors.js";
 import { Python } from "./python.js";
@@ -61,6 +61,13 @@ function hear(message) {
   if (message.done) resolve(message.done);
 }
 
+/** What a `post` is answered with.
+
+    @typedef {number[]} Needed to { sources, source }: which of the sources the cell needs, by index
+    @typedef {{ error?: { type: string, says: string, text: string, line: ?number } }} Ran
+      to { source, name }: no error, or the one that kernel.py describes
+    @typedef {{ stopped: string }} Stopped to either, if Python was stopped: why */
+
 function stop(words) {
   stops++;
   python.stop();
@@ -69,7 +76,9 @@ function stop(words) {
   running?.resolve({ stopped: words });
 }
 
-/** Post a message about a cell to the worker; resolves to its answer. */
+/** Post a message about a cell to the worker.
+
+    @returns {Promise<Needed | Ran | Stopped>} */
 async function post(cell, message) {
   const answer = new Promise((resolve) => (running = { cell, resolve }));
   python.post(message);
@@ -86,9 +95,10 @@ async function runEach(list, asked) {
       tell(asked, asked.progress);
     }
     cell.box.classList.add("stale"); // the old output stays, dimmed, until there is new output
-    const { stopped, error } = await post(cell, { source: cell.source, name: cell.name });
-    cell.ran = stopped || error ? undefined : cell.source;
-    if (!stopped) cell.finish(error);
+    const { source, name } = cell; // a reader may edit while it runs
+    const { stopped, error } = await post(cell, { source, name });
+    cell.ran = stopped || error ? undefined : source;
+    if (!stopped) cell.finish(source, error);
     if (cell.ran !== undefined) continue;
     if (cell !== asked) say(asked, `It stopped at ${cell.name}: ${stopped ?? error.says}`);
     return false;
@@ -130,9 +140,15 @@ function enqueue(cell, work) {
   queue = queue.then(async () => {
     if (stops !== before) return say(cell, "Stopped.");
     cell.box.ariaBusy = true; // shows Stop
-    await work(cell);
-    cell.box.ariaBusy = false;
-    cell.progress = RUNNING;
+    try {
+      await work(cell);
+    } catch (error) {
+      say(cell, `The page failed: ${error.message}`, "error");
+      reportError(error);
+    } finally {
+      cell.box.ariaBusy = false;
+      cell.progress = RUNNING;
+    }
   });
 }
 
@@ -199,15 +215,17 @@ class Cell {
   async showFigure({ kind, state }, svg) {
     const el = make("div");
     this.show(el);
-    const { default: figures } = await import(`${here}figures.js`);
+    const loaded = await import(`${here}figures.js`).catch(() => undefined);
+    if (!loaded) return el.append(picture(svg, this.alt)); // without a network
     const shown = { ...state, _kind: kind.toLowerCase() };
     const ignore = () => {};
     const model = { get: (name) => shown[name], set: ignore, save_changes: ignore, on: ignore };
-    figures.render({ model, el });
+    loaded.default.render({ model, el });
     el.firstChild.append(picture(svg, "")); // for print
   }
 
-  finish(error) {
+  /** Say how this source, which the cell may no longer have, ended. */
+  finish(source, error) {
     this.replace();
     if (this.check && error?.type === "AssertionError") {
       say(this, `Not yet: ${error.says.replace(/^AssertionError: (not yet:? *)?/i, "")}`, "wrong");
@@ -215,7 +233,7 @@ class Cell {
       this.show(make("pre", { class: "error" }, error.text));
       this.box.dispatchEvent(new Event("reveal", { bubbles: true })); // if it is evidence
       say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says, "error");
-    } else if (this.check && this.source.includes(`${this.check}(`)) {
+    } else if (this.check && source.includes(`${this.check}(`)) {
       if (this.output.textContent === "Right.\n") this.output.replaceChildren(); // not twice
       say(this, "Right.", "right");
       remember(this.check);
@@ -260,6 +278,7 @@ class Cell {
   }
 
   reset() {
+    if (running?.cell === this) return say(this, "It is running: stop it, or wait, and then reset it.");
     this.output.remove();
     this.box.classList.remove("has-run", "stale");
     if (this.area) this.edit(this.published);
@@ -283,7 +302,7 @@ function keep({ name, published, source }) {
   if (source === published) delete mine[name];
   else mine[name] = { of: published, text: source };
   const typed = Object.keys(mine).length ? { ...others, [chapter]: mine } : others;
-  localStorage.setItem("typed", JSON.stringify(typed));
+  setStored("typed", JSON.stringify(typed));
 }
 
 for (const cell of cells) {
@@ -299,7 +318,7 @@ function remember(check) {
   const right = kept("right");
   const found = new Set([...(right[chapter]?.right ?? []), check]);
   right[chapter] = { right: [...found], of: cells.filter((cell) => cell.check).length };
-  localStorage.setItem("right", JSON.stringify(right));
+  setStored("right", JSON.stringify(right));
   dispatchEvent(new Event("right"));
 }
 

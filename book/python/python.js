@@ -1,4 +1,6 @@
 // Python in a worker, as cells (page.js) and the reader of configurations (config_view.js) start it.
+// `getStored` and `setStored` are book.js's.
+/* global getStored, setStored */
 
 const here = new URL(".", import.meta.url).href;
 const SECONDS = "python-seconds"; // in local storage: how long the last start took in this browser
@@ -10,7 +12,7 @@ const inMegabytes = (bytes) => (bytes / 1e6).toFixed(1);
 function progress(loaded) {
   const isLoading = loaded > 0 && loaded < size;
   if (isLoading) return `Loading Python, once for all pages: ${inMegabytes(loaded)} of ${inMegabytes(size)} MB`;
-  const seconds = localStorage.getItem(SECONDS);
+  const seconds = getStored(SECONDS);
   return seconds ? `Starting Python, about ${seconds} s` : "Starting Python, once for all cells";
 }
 
@@ -54,17 +56,17 @@ export class Python {
     await keepForOffline();
     const worker = new Worker(`${here}worker.js`, { type: "module" });
     worker.addEventListener("message", ({ data }) => this.receive(data, began));
-    worker.addEventListener("error", () => this.fail("Is there a network?"));
+    worker.addEventListener("error", () => this.giveUp("Is there a network?"));
     return worker;
   }
 
   receive(data, began) {
-    if (data.broken) this.fail(data.broken);
+    if (data.broken) this.giveUp(data.broken);
     else if (data.kept) this.tell(progress(size));
     else if (data.loaded) this.tell(progress(data.loaded));
     else if (data.started) {
       this.isStarted = true;
-      localStorage.setItem(SECONDS, Math.ceil((performance.now() - began) / 1000));
+      setStored(SECONDS, Math.ceil((performance.now() - began) / 1000));
     } else this.hear(data);
   }
 
@@ -72,6 +74,12 @@ export class Python {
     if (!this.isStarted) this.tell(progress(0));
     const worker = await this.warm();
     worker.postMessage(message);
+  }
+
+  /** Stop, and say why; the next message starts it again. */
+  giveUp(reason) {
+    this.stop();
+    this.fail(reason);
   }
 
   /** End whatever runs; the variables are gone. */

@@ -1,9 +1,18 @@
 // Python for one page, in a worker: the page stays responsive, and an endless loop can be stopped.
 //
-// Receives { source, name } to run a cell, or { sources, source } to ask which of the cells above it
-// needs. Answers with { done }, after messages of kernel.py (streams, texts, pictures). Before, it
-// sends { loaded }, bytes so far, or { kept } if nothing is left to download, and { started };
-// { broken } if Python can't be loaded.
+// Messages, each an object told from the others by its first key:
+//
+//   from the page   source, name       run a cell
+//                   sources, source    which of these cells above does one need?
+//   at the start    loaded             bytes so far; python.js takes these four
+//                   kept               nothing is left to download
+//                   started            Python is there
+//                   broken             why it isn't, or why the worker failed later
+//   for a cell      running            its packages are there, and it begins
+//    (kernel.py)    stream, name       what it prints, to "stdout" or "stderr"
+//    (kernel.py)    text               a value that it shows
+//    (kernel.py)    svg, figure        a picture, and of a widget { kind, state }, else null
+//                   done               its answer: { error } or {}, or the indices of cells needed
 
 import { loadPyodide } from "./pyodide.mjs";
 
@@ -82,7 +91,7 @@ async function startPyodide(lockFileContents) {
     try {
       return await loadPyodide({ ...options, _loadSnapshot: await snapshot.arrayBuffer() });
     } catch {
-      return loadPyodide(options); // of another browser's version, perhaps
+      await (await cache).delete(address); // of another browser's version, perhaps
     }
   }
   const python = await loadPyodide({ ...options, _makeSnapshot: true });
@@ -117,7 +126,7 @@ async function answer({ sources, source, name }) {
   const { python, kernel, slices } = await starting;
   if (sources) return slices.needed(python.toPy(sources), source).toJs();
   await python.loadPackagesFromImports(kernel.wanted(source), { messageCallback() {} });
-  postMessage({ running: name });
+  postMessage({ running: true });
   return JSON.parse(kernel.run(source, name));
 }
 

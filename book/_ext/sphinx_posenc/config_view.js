@@ -1,6 +1,34 @@
 // The page that reads a config.json. `RELEASED` has released files, each with what `read_config`
 // reads in it (config_page.py); Python in the page reads pasted ones. `make` is book.js's.
 
+/** What `read_config` reads, as `as_dict` writes it; what isn't said is null. All that isn't named
+    here is shown under its own name: by `facts`, as text.
+
+    @typedef {object} Layers a kind of layer
+    @property {string} name
+    @property {?string} where ROTARY, or where else positions enter
+    @property {?number} count
+    @property {?number[]} indices
+    @property {?number} first the first dimension of a head that turns
+    @property {?number} rotated how many dimensions do
+    @property {?number} base
+    @property {string} scaling
+    @property {?number[]} frequencies by pair of the head, in radians per position; 0: doesn't turn
+    @property {?number[]} frequencies_beyond in texts beyond the length before scaling
+
+    @typedef {object} Part a model, or a part of it
+    @property {?string} verdict
+    @property {?string} code
+    @property {?string} model_type
+    @property {?number} length_before_scaling
+    @property {?number} intended_length
+    @property {?number} limit
+    @property {Layers[]} layers
+    @property {string[]} warnings
+    @property {Object<string, Part>} parts
+
+    @typedef {[name: string, length: number][]} Lengths */
+
 const UNSAID = "the file doesn't say";
 const ROTARY = "queries and keys, rotary";
 const isSaid = (value) => value !== null && value !== undefined;
@@ -28,7 +56,10 @@ function facts(fields, always = []) {
 
 // ---------------------------------------------------------------- one kind of layer
 
-/** The lengths that matter, with their names: where a scaling starts, else the limit; and the intended one. */
+/** The lengths that matter, with their names: where a scaling starts, else the limit; and the intended one.
+
+    @param {Part} part
+    @returns {Lengths} */
 function lengthsOf({ length_before_scaling: before, intended_length: intended, limit }) {
   const start = isSaid(before) ? ["length before scaling", before] : ["limit", limit];
   const lengths = [start];
@@ -85,7 +116,11 @@ function drawWavelengths(title, lengths, { now, plain, beyond = [] }, width) {
   return drawn;
 }
 
-/** What is shown of one kind of layer. */
+/** What is shown of one kind of layer.
+
+    @param {string} part its name, to begin headings with
+    @param {Layers} layers
+    @param {Lengths} lengths */
 function showLayers(part, layers, lengths, width) {
   const { where, count, frequencies, frequencies_beyond, indices, name, first, ...fields } = layers;
   const byDefault = fields.by_default?.includes("count") ? " by default" : "";
@@ -107,18 +142,20 @@ function showLayers(part, layers, lengths, width) {
 
 // ---------------------------------------------------------------- the page
 
-/** All that is read in a file: the verdict, what looks wrong, the layers, and what the file is. */
+/** All that is read in a file: the verdict, what looks wrong, the layers, and what the file is.
+
+    @param {Part} read */
 function showAll(read, width) {
-  const { verdict, code, model_type: type, layers, warnings, parts, ...lengths } = read;
+  const { verdict, code, model_type: type, layers, warnings, parts, ...fields } = read;
   const named = [["", read], ...Object.entries(parts).map(([name, part]) => [`${name}, `, part])];
   const shown = [];
   if (verdict) shown.push(make("p", { class: "config-verdict" }, verdict));
   const items = named.flatMap(([, part]) => part.warnings.map((warning) => make("li", {}, warning)));
   if (items.length) shown.push(make("ul", { "aria-label": "Warnings" }, ...items));
   for (const [name, part] of named)
-    for (const each of part.layers) shown.push(...showLayers(name, each, lengthsOf(part), width));
+    for (const kind of part.layers) shown.push(...showLayers(name, kind, lengthsOf(part), width));
   const known = code ?? "not known here, so this is what the file says";
-  shown.push(make("h2", {}, "The file"), facts({ type, code: known, ...lengths }));
+  shown.push(make("h2", {}, "The file"), facts({ type, code: known, ...fields }));
   return shown;
 }
 
@@ -166,8 +203,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   /** Collect what Python prints; of several texts, only the answer to the latest is shown. */
-  function hear({ stream = "", done }) {
-    printed += stream;
+  function hear({ stream, name, done }) {
+    if (name === "stdout") printed += stream; // Python's warnings aren't the answer
     if (!done) return;
     const answer = printed;
     printed = "";
@@ -177,12 +214,31 @@ document.addEventListener("DOMContentLoaded", () => {
     else show(JSON.parse(answer));
   }
 
+  /** Say why Python isn't there. What was asked is lost; the next text starts it again. */
+  function fail(reason) {
+    waiting = 0;
+    printed = "";
+    say(`Python couldn't be loaded. ${reason}`);
+  }
+
   async function startPython() {
     const { Python } = await import(new URL(`${address}python.js`, location));
     const tell = (words) => waiting && say(`Reading … ${words}`);
-    const started = new Python({ hear, tell, fail: (reason) => say(`Python couldn't be loaded. ${reason}`) });
+    const started = new Python({ hear, tell, fail });
     started.warm();
     return started;
+  }
+
+  /** Python, or undefined if its script can't be loaded. */
+  async function getPython() {
+    python ??= startPython();
+    try {
+      return await python;
+    } catch {
+      python = undefined;
+      fail("Is there a network?");
+      return undefined;
+    }
   }
 
   async function readPasted() {
@@ -193,8 +249,7 @@ document.addEventListener("DOMContentLoaded", () => {
     waiting++;
     const text = JSON.stringify(area.value);
     const source = `import json\nfrom posenc import read_config\nprint(json.dumps(read_config(${text}.encode()).as_dict()))`;
-    python ??= startPython();
-    (await python).post({ source, name: "file" });
+    (await getPython())?.post({ source, name: "file" });
   }
 
   function showReleased() {
@@ -203,7 +258,7 @@ document.addEventListener("DOMContentLoaded", () => {
     show(read);
   }
 
-  if (hasPython) area.addEventListener("focus", () => (python ??= startPython()), { once: true });
+  if (hasPython) area.addEventListener("focus", getPython, { once: true });
   area.addEventListener("input", readPasted);
   choice.addEventListener("change", () => choice.value && showReleased());
   addEventListener("resize", () => last && show(last));

@@ -1,6 +1,6 @@
-/* The field of the search and its results, while one types; `bookSearch` is in ranking.js, `make`
-   and `root` in book.js. */
-/* global make, root, bookSearch, bookWords */
+/* The field of the search and its results, while one types; `bookSearch` and `bookWords` are in
+   ranking.js, `attempt`, `make` and `root` in book.js. */
+/* global attempt, make, root, bookSearch, bookWords */
 {
   const MOST = 12; // results
   const BEFORE = 14; // pieces of text before the first word that was looked for; every second is a word
@@ -22,7 +22,11 @@
     const address = `${root}${name}.html${anchor && "#"}${anchor}`;
     const heading = make("b", {}, ...excerpt(title, stems));
     const link = make("a", { href: address }, heading, make("small", {}, page), make("span", {}, ...excerpt(text, stems)));
-    link.addEventListener("click", () => sessionStorage.setItem("sought", [...stems].join(" ")));
+    link.addEventListener("click", () => {
+      const sought = { address: link.href, stems: [...stems] }; // for book.js, where the link leads
+      attempt(() => sessionStorage.setItem("sought", JSON.stringify(sought)));
+      if (link.pathname === location.pathname) link.closest("dialog")?.close();
+    });
     return link;
   }
 
