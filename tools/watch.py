@@ -68,7 +68,7 @@ NEEDED = {
 
 
 def small_fields(kind):
-    """Return fields of a file, for a small model of a type with heads as wide as by default."""
+    """Return fields of a file, for a small model of a type, with heads about as wide as usual."""
     usual = class_of(kind).config_class().to_dict()
     fields = {"model_type": kind}
     for name, value in usual.items():
@@ -80,8 +80,9 @@ def small_fields(kind):
     heads = next((name for name in HEADS if name in usual), None)
     hidden = next((name for name in HIDDEN if name in usual), None)
     if heads and hidden:
-        width = usual[hidden] // usual[heads]
-        fields |= {heads: 4, hidden: max(width // 8 * 8, 8) * 4}
+        # A multiple of 8, which most rotations allow.
+        width = max(usual[hidden] // usual[heads] // 8 * 8, 8)
+        fields |= {heads: 4, hidden: 4 * width}
         for name in ("num_key_value_heads", "num_kv_heads"):
             if type(usual.get(name)) is int:
                 fields[name] = 4 if usual[name] == usual[heads] else 2

@@ -137,8 +137,7 @@ def check_frequencies(
     if len(shape) not in (1, 2) or not shape[-1]:
         rule = "shape (pairs,) or (axes, pairs), with at least 1 pair"
         raise ValueError(f"frequencies must have {rule}, got {shape}")
-    if d_model is not None and 2 * shape[-1] > d_model:
-        most = d_model // 2
+    if d_model is not None and shape[-1] > (most := check_d_model(d_model) // 2):
         raise ValueError(f"frequencies must have at most {most} pairs, got {shape[-1]}")
     if len(shape) == 2 and tuple(positions_shape[-1:]) != shape[:1]:
         rule = f"a coordinate for each of {shape[0]} axes"

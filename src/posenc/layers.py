@@ -27,52 +27,56 @@ UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
 BY_OFFSET, CONVOLUTION = "scores, by offset", "input, a convolution"
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
-ASKED = {
-    "head_dim",
-    "rotated",
-    "pairing",
-    "base",
-    "scaling",
-    "frequencies",
-}  # of a rotation
+# Of a rotation these are named even if nothing says them.
+ASKED = {"head_dim", "rotated", "pairing", "base", "scaling", "frequencies"}
 
 
 @dataclass(frozen=True)
 class Layers:
     """What runs in one kind of layer. None means that neither the file nor its type says."""
 
-    name: str = "all layers"  #: The kind, in the file's own words if it has any.
-    where: str | None = None  #: Where positions enter.
-    count: int | None = None  #: Number of layers of this kind.
-    indices: tuple[int, ...] | None = None  #: These layers, counted from 0.
-    window: int | None = None  #: Number of keys that a query sees, if limited.
-    chunk: int | None = None  #: Number of keys after which attention begins anew.
-    table: str | None = (
-        None  #: Tables that the input gets, learned or fixed, and their rows.
-    )
-    head_dim: int | None = None  #: Width of a query or key.
-    rotated: int | None = None  #: How many of its dimensions turn.
-    first: int | None = None  #: The first dimension that turns.
-    pairing: str | None = (
-        None  #: Pairs, "halves" (i, i + rotated/2) or "neighbors" (2i, 2i + 1).
-    )
-    base: float | None = None  #: The constant that spreads the frequencies.
-    scaling: str | None = None  #: The type of scaling, "default" for none.
+    #: The kind, in the file's own words if it has any.
+    name: str = "all layers"
+    #: Where positions enter.
+    where: str | None = None
+    #: Number of layers of this kind.
+    count: int | None = None
+    #: These layers, counted from 0.
+    indices: tuple[int, ...] | None = None
+    #: Number of keys that a query sees, if limited.
+    window: int | None = None
+    #: Number of keys after which attention begins anew.
+    chunk: int | None = None
+    #: Tables that the input gets, learned or fixed, and their rows.
+    table: str | None = None
+    #: Width of a query or key.
+    head_dim: int | None = None
+    #: How many of its dimensions turn.
+    rotated: int | None = None
+    #: The first dimension that turns.
+    first: int | None = None
+    #: Pairs, "halves" (i, i + rotated/2) or "neighbors" (2i, 2i + 1).
+    pairing: str | None = None
+    #: The constant that spreads the frequencies.
+    base: float | None = None
+    #: The type of scaling, "default" for none.
+    scaling: str | None = None
     #: Radians per position, in a text of at most the length before scaling.
     frequencies: tuple[float, ...] | None = None
-    frequencies_beyond: tuple[float, ...] | None = (
-        None  #: The same in longer texts, if different.
-    )
-    attention_factor: float | None = None  #: Multiplier of cosine and sine.
-    attention_factor_beyond: float | None = None  #: The same beyond, if different.
-    score_factor: float | None = (
-        None  #: Additional multiplier of scores, for the scaling.
-    )
-    norm: str | None = None  #: "before" or "after" the rotation, if there is a norm.
-    sections: tuple[int, ...] | None = (
-        None  #: Number of pairs for time, height and width.
-    )
-    axes: str | None = None  #: These pairs are "in sections", or "interleaved".
+    #: The same in longer texts, if different.
+    frequencies_beyond: tuple[float, ...] | None = None
+    #: Multiplier of cosine and sine.
+    attention_factor: float | None = None
+    #: The same beyond, if different.
+    attention_factor_beyond: float | None = None
+    #: Additional multiplier of scores, for the scaling.
+    score_factor: float | None = None
+    #: "before" or "after" the rotation, if there is a norm.
+    norm: str | None = None
+    #: Number of pairs for time, height and width.
+    sections: tuple[int, ...] | None = None
+    #: These pairs are "in sections", or "interleaved".
+    axes: str | None = None
     #: Which of these the file leaves to the defaults of its type.
     by_default: tuple[str, ...] | None = None
 
@@ -118,14 +122,15 @@ class Layers:
     def rotate(self, x: X, turns: tuple[X, X], **options: Any) -> X:
         """Turn a query or key of these layers, by what `turns` returned.
 
-        `options` are those of `rotate_pairs`: `seq_dim`, and `pairing` where the file doesn't say
-        it. The width of `x` must be `head_dim`.
+        `options` are those of `rotate_pairs`: `seq_dim`, and `pairing` and `first` where the file
+        doesn't say them. The width of `x` must be `head_dim`.
         """
         if self.head_dim not in (None, np.shape(x)[-1]):
             raise ValueError(
                 f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}"
             )
-        first = 0 if self.rotated == self.head_dim else self.first
+        turns_whole = self.rotated is not None and self.rotated == self.head_dim
+        first = 0 if turns_whole else self.first
         options = {"first": first, "pairing": self.pairing} | options
         for name in ("first", "pairing"):
             if options[name] is None:

@@ -87,7 +87,7 @@ def keep_live_figure(cell: Cell) -> None:
     """Move a live figure from the outputs, whose types myst-nb must know, to the metadata."""
     from posenc.book.widgets import MIME  # slow to import; link checks don't need it
 
-    for output in cell["outputs"]:
+    for output in cell.get("outputs", []):  # a raw cell has none
         if live := output.get("data", {}).pop(MIME, None):
             cell["metadata"]["figure"] = live
 

@@ -40,20 +40,32 @@ def minutes(node: nodes.Node, main: bool) -> float:
     if isinstance(node, nodes.literal_block):
         lines = LINE.findall(node.astext())
         return len(lines) / LINES_PER_MINUTE
-    # Paragraphs, titles and captions; what is inside them isn't counted again.
+    # Paragraphs, titles and captions; what is inside them isn't counted again. HTML isn't read.
     if isinstance(node, nodes.TextElement):
-        return len(node.astext().split()) / WORDS_PER_MINUTE
-    if node.get("nb_element") == "cell_code_output" or isinstance(node, nodes.raw):
+        texts = node.findall(nodes.Text)
+        read = (text for text in texts if not isinstance(text.parent, nodes.raw))
+        return len("".join(read).split()) / WORDS_PER_MINUTE
+    if node.get("nb_element") == "cell_code_output":
         return 0
     inside = sum(minutes(child, main) for child in node.children)
     return inside + FIGURE if isinstance(node, nodes.figure) else inside
 
 
+def restore_class_names(doctree: nodes.document) -> None:
+    """Name the code of cells as `book.css` and the scripts know it: ``cell_input``."""
+    for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens
+        box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]
+
+
+def unmark_pictures(doctree: nodes.document) -> None:
+    """Take the class ``cell`` from cells without code: to `is_cell` and the scripts they aren't."""
+    for picture in doctree.findall(nodes.container):
+        if "tag_remove-input" in picture["classes"]:
+            picture["classes"].remove("cell")
+
+
 def mark_cells(doctree: nodes.document) -> str:
     """Mark the cells that need torch, and say how many run in the page."""
-    for picture in doctree.findall(nodes.container):
-        if "tag_remove-input" in picture["classes"]:  # without code
-            picture["classes"].remove("cell")
     cells = [*doctree.findall(is_cell)]
     sources, tagged = [], []
     for number, cell in enumerate(cells):
@@ -74,11 +86,11 @@ def is_cell(node: nodes.Node) -> bool:
 
 
 def tell(app: Sphinx, doctree: nodes.document) -> None:
-    """Add the line below the title; mark cells and optional sections."""
-    for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens
-        box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]
+    """Add the line below the title; mark cells and, for `book.css`, optional sections."""
+    restore_class_names(doctree)
     if not app.env.doc2path(app.env.docname).endswith(".ipynb"):
         return
+    unmark_pictures(doctree)
     main = max(1, round(minutes(doctree, main=True)))
     whole = max(1, round(minutes(doctree, main=False)))
     for part in doctree.findall(nodes.section):

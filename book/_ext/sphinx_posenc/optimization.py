@@ -69,8 +69,10 @@ def write_style(site: Path, pages: Pages, code: str) -> tuple[str, str]:
     search = [path.read_text("utf-8") for path in (folder / "search").glob("*.js")]
     tags = {tag for page in pages.values() for tag in TAG.findall(page)}
     css = used_rules(others, {*WORD.findall(" ".join([code, *search, *tags]))})
-    notices = [note for path in paths for note in NOTICE.findall(path.read_text())]
-    head = f'@charset "utf-8";{"".join(notices)}'
+    notices = "".join(
+        note for path in paths for note in NOTICE.findall(path.read_text("utf-8"))
+    )
+    head = f'@charset "utf-8";{notices}'
     css = f"{head}{faces(fonts, css, pages.values(), folder)}{css}"
     return store(folder, "site", ".css", css.encode()), css
 

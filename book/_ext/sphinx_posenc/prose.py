@@ -17,9 +17,12 @@ CODE, FORMULA = 16, 38
 
 def is_prose(text: nodes.Text) -> bool:
     """Whether a text stands in a paragraph of the main line, not in a link or a table."""
+    if not isinstance(text.parent, nodes.paragraph):
+        return False
     around = text.parent.parent
-    in_paragraph = isinstance(text.parent, nodes.paragraph)
-    return in_paragraph and not isinstance(around, nodes.entry | Fold)
+    while around and not isinstance(around, nodes.entry | Fold):
+        around = around.parent
+    return not around
 
 
 def link_terms(
