@@ -203,6 +203,20 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show):
     assert state_of(page)["method"] == "turned"
 
 
+@pytest.mark.parametrize(("query", "key"), [(5, 2), (3, 1), (0, 15)])
+def test_the_guide_shows_open_wedges_wherever_the_words_stand(show, query, key):
+    """Also where all hands agree, which say nothing when both words move, or no room is left."""
+    page = show("turning")
+    moves, said = page.figure.locator(".moves"), page.figure.locator(".say")
+    page.figure.evaluate(f"(e) => e.figure.update({{ query: {query}, key: {key} }})")
+    for move in ("Drag dog", "Now drag both", "Now add"):
+        expect(moves).to_contain_text(move)
+        moves.get_by_role("button").click()
+        if move == "Now drag both":
+            expect(said).to_contain_text("each wedge is as wide as before")
+    expect(moves).to_contain_text("Turned, a score depends")
+
+
 def test_what_is_seen_is_announced_once_it_rests(show):
     page = show("turning")
     spoken = page.figure.locator("[aria-live=polite]")

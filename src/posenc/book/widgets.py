@@ -487,10 +487,8 @@ def script(*names: str, entries: Sequence[str] = ("jupyter",)) -> str:
         add(name)
     constants = {
         "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
-        "DARK_MAP": plots.DARK_MAP,
         "LINES": plots.COLORS,
         "PAIRS": plots.PAIRS,
-        "UNSEEN": plots.UNSEEN,
         "MAP": _shades(),
         "STYLE": _style([folder / f"{name}.css" for name in reversed(modules)]),
         "FRAMES": _FILM,
@@ -508,8 +506,12 @@ def _shades() -> list[int]:
 
 
 def _style(files: list[Path]) -> str:
-    """Return the style sheets that exist, the page's first, in one line."""
-    sheets = [file.read_text("utf-8") for file in files if file.exists()]
+    """Return the book's colors, and the style sheets that exist, in one line."""
+    colors = (
+        f":host {{ --query: {plots.COLORS[0]}; --key: {plots.COLORS[1]}; "
+        f"--unseen: {plots.UNSEEN}; --map: {plots.DARK_MAP} }}\n"
+    )
+    sheets = [colors, *(file.read_text("utf-8") for file in files if file.exists())]
     style = re.sub(r"/\*.*?\*/|\s+", " ", "".join(sheets), flags=re.DOTALL)
     return re.sub(r"(?<=[{};:,]) +| (?=[{}])", "", style)
 

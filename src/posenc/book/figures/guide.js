@@ -1,33 +1,50 @@
 // Turning's guide: what to try next, one move after the other.
 
-import { FARTHEST } from "./attention.js";
+import { FARTHEST, LOOKS_BACK } from "./attention.js";
+import { phrase } from "./controls.js";
 import { element } from "./drawing.js";
 import { glide } from "./motion.js";
-import { KEY_WORD } from "./sentence.js";
-import { isTogether } from "./telling.js";
+import { WORDS, isTogether } from "./telling.js";
 
-/** Both words moved by up to seven places, to the side where there is more room. */
+/** A place two from the query, from which wedges are open. */
+const near = (query) => (query > 2 ? query - 2 : query + 2);
+
+/** The key moved near the query, or on by one if it is there. */
+const movedKey = ({ query, key }) => ({ to: { key: key === near(query) ? key - 1 : near(query) } });
+
+/**
+ * Both words moved by up to seven places, to the side where there is more room. The key starts near
+ * the query if no wedge is open, or there is no room.
+ */
 function movedBoth({ query, key }) {
-  const [low, high] = [Math.min(query, key), FARTHEST - Math.max(query, key)];
+  const isOpen = query - key !== LOOKS_BACK && Math.abs(query - key) < 12;
+  const from = { rule: "as trained", query, key: isOpen ? key : near(query) };
+  const [low, high] = [Math.min(query, from.key), FARTHEST - Math.max(query, from.key)];
   const by = high >= low ? Math.min(7, high) : -Math.min(7, low);
-  return { query: query + by, key: key + by };
+  return { from, to: { query: query + by, key: from.key + by } };
 }
 
-/** Things to try: what they say, the states that show them, and whether a change was one of them. */
+/**
+ * Things to try: what they say, the states from and to which a film shows them, and whether a change
+ * was one of them, as the film's has to be.
+ */
 const MOVES = [
   {
-    says: ["Drag ", [KEY_WORD], ", and watch the wedges between the hands."],
-    shows: ({ query }) => ({ key: query > 2 ? query - 2 : query + 2 }),
+    says: `Drag ${WORDS.key}, and watch the wedges between the hands.`,
+    shows: movedKey,
     isDone: (from, to) => from.key !== to.key && from.query === to.query,
   },
   {
-    says: ["Now drag both, by the bracket."],
+    says: "Now drag both, by the bracket.",
     shows: movedBoth,
     isDone: isTogether,
   },
   {
-    says: ["Now add instead of turning: choose “added”, and drag both."],
-    shows: (state) => ({ method: "added", ...movedBoth(state) }),
+    says: "Now add instead of turning: choose “added”, and drag both.",
+    shows(state) {
+      const { from, to } = movedBoth(state);
+      return { from: { ...from, method: "added" }, to };
+    },
     isDone: (from, to) => to.method === "added" && isTogether(from, to),
   },
 ];
@@ -44,22 +61,20 @@ export function guide(set, current) {
   let next = 0;
   let stop = () => {};
   const write = () => {
-    const says = MOVES[next]?.says ?? [LESSON];
-    const nodes = says.map((part) => (typeof part === "string" ? part : element("b", {}, ...part)));
-    words.replaceChildren(...nodes);
+    words.replaceChildren(...phrase(MOVES[next]?.says ?? LESSON, current()));
     button.textContent = MOVES[next] ? "Show me" : "Again";
     row.dataset.next = next;
   };
-  /** Choose the method at once, and move the words to their places. */
-  const perform = ({ method = current().method, ...places }) => {
-    if (method !== current().method) set({ method });
+  /** Start from a state at once, and move the words to their places. */
+  const perform = ({ from, to }) => {
+    set(from ?? {});
     const start = current();
     const placesAt = (share) =>
-      Object.entries(places).map(([name, place]) => [name, start[name] + share * (place - start[name])]);
+      Object.entries(to).map(([name, place]) => [name, start[name] + share * (place - start[name])]);
     stop = glide(
       2400,
       (share) => set(Object.fromEntries(placesAt(share)), true),
-      () => set(places),
+      () => set(to),
     );
   };
   button.addEventListener("click", () => {

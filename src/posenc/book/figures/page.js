@@ -1,7 +1,7 @@
 // A figure on a page: its picture, its sentence, its controls, and its state.
 
 import { caption } from "./caption.js";
-import { DARK_MAP, FIELDS, LINES, STYLE, UNSEEN } from "./constants.js";
+import { FIELDS, STYLE } from "./constants.js";
 import { complete, controls, phrase } from "./controls.js";
 import { clamp, element } from "./drawing.js";
 import { FIGURES } from "./figure.js";
@@ -47,7 +47,7 @@ export function mount(host, kind, given, onchange = () => {}, id = "") {
   // Order: `panel` and `draw` exist before the first `update`, which uses both; the picture is in
   // the host before `build`, which may ask for its root. The first size draws.
   const panel = controls(kind, set);
-  const style = element("style", {}, `:host { ${TINTS} } ${STYLE}`);
+  const style = element("style", {}, STYLE);
   const menu = id ? share(host, kind, id, figure, words.announce) : [];
   const buttons = element("div", { class: "buttons" }, panel.more, ...menu);
   live.append(picture, ...words.nodes, panel.rows, buttons);
@@ -62,6 +62,3 @@ export function mount(host, kind, given, onchange = () => {}, id = "") {
   }).observe(picture);
   return figure;
 }
-
-/** The book's colors, as custom properties of a figure. */
-const TINTS = `--query: ${LINES[0]}; --key: ${LINES[1]}; --unseen: ${UNSEEN}; --map: ${DARK_MAP};`;
