@@ -46,17 +46,17 @@ class Chapter:
         self.code = [cell for cell in self.cells if cell.cell_type == "code"]
         texts = [cell.source for cell in self.cells if cell.cell_type == "markdown"]
         self.text = "\n\n".join(texts)
-        self.claims = {
-            claim: (verdict, cell)
+        # Pairs: in a dict, a claim on two cells would be there once.
+        self.claims = [
+            (claim, (verdict, cell))
             for cell in self.code
             for claim, verdict in cell.metadata.get("claims", {}).items()
-        }
+        ]
 
 
 read = cache(Chapter)
-CLAIMS = {}  # the verdict and the cell of each claim
-for path in NOTEBOOKS:
-    CLAIMS |= read(path).claims
+JUDGED = [pair for path in NOTEBOOKS for pair in read(path).claims]
+CLAIMS = dict(JUDGED)  # the verdict and the cell of each claim
 
 
 def rule(find, paths=NOTEBOOKS):
@@ -195,12 +195,18 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
     """Each claim's id is in one box and on one cell of the same chapter, and nowhere else."""
     named = re.compile(rf"`({CLAIM.pattern})`").findall
     judged = Counter(named("".join(DOCUMENTS.findall(chapter.text))))
-    if judged != Counter(named(chapter.text)) or judged != Counter([*chapter.claims]):
-        odd = {*named(chapter.text)} ^ chapter.claims.keys() or judged
+    on_cells = Counter(claim for claim, _ in chapter.claims)
+    if judged != Counter(named(chapter.text)) or judged != on_cells:
+        odd = {*named(chapter.text)} ^ on_cells.keys() or judged | on_cells
         yield None, f"{odd}: each once in a box, and once under `claims` of a cell"
     for cell in chapter.code:
         if "claims" in cell.metadata and not re.search(r"\bassert", cell.source):
             yield cell, "judges a claim, but asserts nothing: add the assertion"
+
+
+def test_no_claim_is_on_two_cells():
+    counts = Counter(claim for claim, _ in JUDGED)
+    assert [claim for claim in counts if counts[claim] > 1] == []
 
 
 def test_ledger_says_what_cells_assert():

@@ -1,5 +1,6 @@
 """A chapter in JupyterLab, as `make lab` opens it: it shows its figures and folds, and it runs."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -15,6 +16,18 @@ ROOT = Path(__file__).parents[1]
 CHAPTER = "notebooks/09_binary_analogy.ipynb"
 NOTEBOOK = "jupyterapp.shell.currentWidget"
 READY = f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
+
+
+def address_of(server, folder):
+    """Wait for the file in which a server says where it is; return the address."""
+    deadline = time.monotonic() + 180
+    while time.monotonic() < deadline:
+        assert server.poll() is None, "JupyterLab doesn't start"
+        for file in folder.glob("jpserver-*.json"):
+            with contextlib.suppress(ValueError):  # half written: read it again
+                return json.loads(file.read_text("utf-8"))["url"]
+        time.sleep(0.1)
+    raise TimeoutError("JupyterLab says no address")
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +54,10 @@ def lab(tmp_path_factory):
     with subprocess.Popen(
         [sys.executable, "-m", "jupyterlab", *options], **run
     ) as server:
-        while not (running := [*(folder / "RUNTIME").glob("jpserver-*.json")]):
-            assert server.poll() is None, "JupyterLab doesn't start"
-            time.sleep(0.1)
-        yield json.loads(running[0].read_text())["url"]
-        server.kill()
+        try:
+            yield address_of(server, folder / "RUNTIME")
+        finally:
+            server.kill()
 
 
 def test_a_chapter_shows_its_figures_and_folds_and_runs(visit, lab):

@@ -88,7 +88,8 @@ def test_a_notebook_fails_and_says_where(tmp_path):
         cells += [cell, nbformat.v4.new_markdown_cell(caption)]
     nbformat.write(nbformat.v4.new_notebook(cells=cells), tmp_path / "trial.ipynb")
     options = ["--nbval", "--nbval-current-env", "-q", "-p", "conftest", "--color=no"]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}:{ROOT}/tools:{ROOT}/tests"}
+    paths = map(str, [ROOT, ROOT / "tools", ROOT / "tests"])
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(paths)}
     run = subprocess.run(
         [sys.executable, "-m", "pytest", *options],
         cwd=tmp_path,

@@ -16,7 +16,11 @@ from pages import PALE, SITE, themes
 pytestmark = pytest.mark.browser  # it needs the site
 # With PAGES_URL, the links of 404.html start at the site's root, and don't work from disk.
 OTHERS = {"_static", "embed"} | ({"404.html"} if os.environ.get("PAGES_URL") else set())
-PAGES = [page for page in sorted(SITE.rglob("*.html")) if not OTHERS & {*page.parts}]
+PAGES = [
+    page
+    for page in sorted(SITE.rglob("*.html"))
+    if not OTHERS & {*page.relative_to(SITE).parts}
+]
 HEAVIEST = 130_000  # bytes of a page without its pictures, for phones
 # Without the hashes of a page's inline scripts.
 POLICY = (
@@ -124,6 +128,10 @@ def problems(tab, page):
         yield f"hard to read, {theme}: set a color of 4.5 to 1 in book.css", pale
     tab.set_viewport_size({"width": 320, "height": 844})
     yield "wider than a phone: let it wrap, shrink or scroll", tab.evaluate(WIDE)
+
+
+def test_the_site_has_pages(site):
+    assert site / "index.html" in PAGES
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(SITE)))
