@@ -55,6 +55,7 @@ def loops_of_s0(n, d):
 
 
 def broadcast(n, d, dtype):
+    """Return a table whose angles are computed in a dtype, without loops."""
     omega = 10_000 ** -(np.arange(0, d, 2, dtype=dtype) / dtype(d))
     angles = np.arange(n, dtype=dtype)[:, None] * omega
     table = np.empty((n, d), np.float32)
@@ -118,7 +119,10 @@ def rotations(first, seq_len, dtype):
 
 
 def compare(ways, **setting):
-    """Return a row for each way: its time as a multiple of ours, quartiles over all rounds."""
+    """Return a row for each way: its time as a multiple of ours, quartiles over all rounds.
+
+    `ways` has a call without arguments for each name; one name is "posenc".
+    """
     calls, seconds = {}, {name: [] for name in ways}
     for name, way in ways.items():
         once = min(timeit.repeat(way, timer=thread_time, number=1, repeat=3))

@@ -46,7 +46,11 @@ def is_comparable(svg):
 
 
 class Element(NamedTuple):
-    """A part of a drawing: an element, the pixels of a heatmap, or a word."""
+    """A part of a drawing: an element, the pixels of a heatmap, or a word.
+
+    Their `what` is "path d=M _ _ L _ _ style=fill: none", "pixels, (64, 64, 4)", and "'position'".
+    `MORE_POINTS` and `LINE` read the first, `unlike` the start of the second, `labels` the third.
+    """
 
     where: str  # the named groups around it: "axes_1 line2d_3"
     what: str  # its tag and attributes, with _ for each coordinate; a word in quotes

@@ -80,18 +80,23 @@ class Book:
         anchor: str | None,
     ) -> str:
         """The correct text of a link to a page or to a place there."""
+        # "the formula" stays
         if FREE.fullmatch(text):
             return text
+        # "" -> "Su et al., 2021"; "Su et al. (2021)" stays
         if page == REFERENCES and anchor:
             name = self.labels.get(anchor, f"?{anchor}: add it to {REFERENCES}")
-            in_sentence = re.sub(r", (\d{4}\w?)$", r" (\1)", name)  # Su et al. (2021)
+            in_sentence = re.sub(r", (\d{4}\w?)$", r" (\1)", name)
             return text if text == in_sentence else name
+        # "" -> "Figure 7.1", "(7.2)"; "Figures 7.1" -> "Figures 7.2"
         if anchor in self.places.get(page, ()):
             kind, number = self.places[page][anchor]
             plain = f"({number})" if kind == "equation" else f"{kind.title()} {number}"
             return NUMBER.sub(number, text) if NUMBER.search(text) else plain
+        # "Chapter 6 shows" -> "Chapter 7 shows"
         if self.chapter(page) and CHAPTER.search(text):
             return CHAPTER.sub(rf"\g<1>{self.chapter(page)}", text)
+        # "" -> the page's title; a text for a heading stays
         return text if anchor else self.titles.get(page, text)
 
     def restate(self, here: str, text: str) -> str:

@@ -100,25 +100,25 @@ def multipliers(case):
 
 def compute(vectors):
     """Add values to all cases."""
-    for case in vectors["tables"]:
-        case["values"] = table_rows(case)
-    for case in vectors["rotations"] + vectors["axes"]:
-        case["values"] = rotated(case)
-    for case in vectors["frequencies"]:
-        case["values"], case["attention_factor"] = frequencies(case)
-    for case in vectors["multipliers"]:
-        case["attention_factor"], case["score_factor"] = multipliers(case)
+    with mpmath.workdps(DIGITS + 20):
+        for case in vectors["tables"]:
+            case["values"] = table_rows(case)
+        for case in vectors["rotations"] + vectors["axes"]:
+            case["values"] = rotated(case)
+        for case in vectors["frequencies"]:
+            case["values"], case["attention_factor"] = frequencies(case)
+        for case in vectors["multipliers"]:
+            case["attention_factor"], case["score_factor"] = multipliers(case)
 
 
 def written(vectors):
-    """Return the file's text, a line for each case and each row of values."""
+    """Return the file's text, a line for each case and each row of values; no word has brackets."""
     text = json.dumps(vectors, ensure_ascii=False)
     text = text.replace('}], "', '}],\n"').replace(', {"', ',\n {"')
     return text.replace("[[", "[\n  [").replace("], [", "],\n  [") + "\n"
 
 
 if __name__ == "__main__":
-    mpmath.mp.dps = DIGITS + 20
     known = json.loads(FILE.read_text(encoding="utf-8"))
     compute(known)
     FILE.write_text(written(known), "utf-8")

@@ -12,6 +12,7 @@ from contextlib import suppress
 from copy import deepcopy
 from datetime import date
 from pathlib import Path
+from typing import NamedTuple
 
 import torch
 import transformers
@@ -106,8 +107,20 @@ def model_of(fields, attention):
     return build(config).eval()
 
 
+class Call(NamedTuple):
+    """What one call of attention got: of one text's first head, where there are several."""
+
+    layer: int | None  # its number, if its name has one
+    keys: torch.Tensor  # (positions, width)
+    mask: torch.Tensor | None  # added to scores, (1, heads or 1, queries, keys)
+    scale: float | None
+
+
 def same_everywhere(module, args, kwargs):
-    """Give an attention the input of its first position at every position."""
+    """Give an attention the input of its first position at every position.
+
+    Then keys differ only by what the attention does with their positions.
+    """
 
     def same(x):
         return x[:, :1].expand_as(x) if torch.is_tensor(x) and x.ndim == 3 else x
@@ -118,19 +131,22 @@ def same_everywhere(module, args, kwargs):
 
 
 def watched(fields):
-    """Return what attention gets in each layer: its number, the keys, the mask, the scale."""
-    calls = []
+    """Return what attention gets in each layer, as `Call`s.
+
+    An attention whose class isn't named "…Attention" gets inputs that aren't the same everywhere.
+    """
+    calls, numbers = [], {}  # numbers of layers, by module
 
     def attention(module, query, key, value, mask, scaling=None, **options):
         """Note what comes, and attend to nothing."""
         if mask is not None and mask.shape[-1] < key.shape[2]:
             raise ValueError("no mask for all keys: attention couldn't add it")
-        calls.append((numbers.get(module), key[0, 0].double(), mask, scaling))
+        keys = key[0, 0].double()
+        calls.append(Call(numbers.get(module), keys, mask, scaling))
         batch, heads, length, _ = query.shape
         return value.new_zeros(batch, length, heads, value.shape[-1]), None
 
     model = model_of(fields, attention)
-    numbers = {}
     for name, module in model.named_modules():
         # model.layers.3.self_attn, transformer.h.3.attn
         number = re.search(r"(?:layers|h|blocks?|layer)\.(\d+)\.[\w.]*$", name)

@@ -119,15 +119,17 @@ def show(*args: Any, **kwargs: Any) -> None:
     pyplot = sys.modules.get("matplotlib.pyplot")
     if not pyplot:
         return
-    for number in pyplot.get_fignums():
-        svg = io.StringIO()
-        pyplot.figure(number).savefig(svg, format="svg", metadata={"Date": None})
-        tell_picture(svg.getvalue())
-    pyplot.close("all")
+    try:
+        for number in pyplot.get_fignums():
+            svg = io.StringIO()
+            pyplot.figure(number).savefig(svg, format="svg", metadata={"Date": None})
+            tell_picture(svg.getvalue())
+    finally:  # a figure that can't be drawn doesn't come up again
+        pyplot.close("all")
 
 
-def sort_out(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Return the statements of a cell that can run now.
+def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Keep in `space` and `later` what a cell imports; return the statements that can run now.
 
     Imports are taken name by name: of modules that the page lacks, a placeholder is bound at once;
     large ones are kept until a cell reads their names. Settings of torch are dropped. The page asks
@@ -168,7 +170,7 @@ def understood(body: list[ast.stmt]) -> Cell:
 def wanted(source: str) -> str:
     """A cell's code with the imports it needs now, from which Pyodide finds packages to load."""
     try:
-        body = sort_out(ast.parse(source).body)
+        body = keep_and_split(ast.parse(source).body)
         names = due(understood(body))
     except SyntaxError:
         return ""
@@ -185,7 +187,7 @@ def execute(source: str, file: str) -> None:
     """Run a cell's statements, after those that waited for it, and show its last value."""
     compile(source, file, "exec")  # an error has the line of the source
     written = ast.parse(source, file).body
-    body = sort_out(written)
+    body = keep_and_split(written)
     cell = understood(body)
     waited = [node for name in due(cell) for node in later.pop(name)]
     ran.append(cell)
@@ -228,10 +230,12 @@ def run(source: str, name: str) -> str:
     done = {}
     with redirect_stdout(out), redirect_stderr(err):
         try:
-            execute(source, file)
+            try:
+                execute(source, file)
+            finally:
+                show()
         except BaseException as error:
             done["error"] = describe(error, file)
-        show()
     sys.modules.pop("torch", None)  # the package checks there for the real torch
     return json.dumps(done)
 

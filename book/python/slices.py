@@ -81,9 +81,13 @@ def base_of(node: ast.AST) -> str:
 
 
 def changes(node: ast.AST) -> bool:
-    """Whether a part of a cell may change an object in place."""
+    """Whether a part of a cell may change an object in place.
+
+    Seen are ``x[0] = 1``, ``del x[0]``, ``x.append(1)`` and ``y = rng.random()``; not seen are
+    ``last = x.pop()``, ``f(x)`` and a function's ``global x``: write such a cell in another way.
+    """
     if isinstance(node, ast.Attribute | ast.Subscript):
-        return isinstance(node.ctx, ast.Store)
+        return isinstance(node.ctx, ast.Store | ast.Del)
     if isinstance(node, ast.Expr):  # x.append(1), whose value nobody takes
         call = node.value
         return isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute)

@@ -34,6 +34,13 @@ try:
 except ImportError as error:
     raise ImportError("posenc.nn needs torch: pip install 'posenc[torch]'") from error
 
+# What branches for other ways of running are for:
+# - `is_compiling`: values can't be read (`_check_numbers`, `_given_frequencies`), frequencies are
+#   constants of the graph (`_geometric_frequencies`), products are fused (`_turned`, `_rotated`);
+# - `suppress(RuntimeError)`: in vmap and on the meta device values can't be read either, and some
+#   strides and devices have no complex numbers. The error is how one knows;
+# - `is_tracing`: `torch.jit.trace` would keep the example's sizes, so it is refused.
+
 __all__ = [
     "SinusoidalPositionalEncoding",
     "Turns",
@@ -196,16 +203,16 @@ def _device_of_angles(device: torch.device) -> torch.device:
         return torch.device("cpu")
 
 
+# As `torch.compiler.assume_constant_result` does, but that loads the compiler: seconds, at import.
+_device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
+
+
 def _on(device: torch.device, part: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Move positions, frequencies, or turns to a device, and cast them."""
     if part.is_meta and device.type != "meta":
         rule = f"have values for x on the device {device}, got the meta device"
         raise ValueError(f"positions, frequencies, and turns must {rule}")
     return part.to(device=device, dtype=dtype)
-
-
-# As `torch.compiler.assume_constant_result` does, but that loads the compiler: seconds, at import.
-_device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
 
 
 def _check_floating(name: str, dtype: Any) -> None:

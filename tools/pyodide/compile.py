@@ -34,40 +34,45 @@ DOCUMENTED = "numpy/_core/multiarray.py"  # it passes docstrings to C, which wan
 
 
 def shrink(path, modules):
+    """Rewrite an archive without what is left out, with bytecode for these modules."""
     with zipfile.ZipFile(path) as archive:
         files = {name: archive.read(name) for name in sorted(archive.namelist())}
     with zipfile.ZipFile(path, "w") as archive:
         for name, content in files.items():
             if name.endswith("/") or any(
-                fnmatch(name, each) for each in LEFT_OUT.split()
+                fnmatch(name, out) for out in LEFT_OUT.split()
             ):
                 continue
-            module = (
-                name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-            )
+            path_of_module = name.removesuffix(".py").removesuffix("/__init__")
+            module = path_of_module.replace("/", ".")
             if name.endswith(".py") and module in modules:
                 level = 0 if name == DOCUMENTED else 2
                 code = compile(content, name, "exec", dont_inherit=True, optimize=level)
-                name, content = (
-                    f"{name}c",
-                    bytes(_code_to_hash_pyc(code, bytes(8), False)),
-                )
+                # No source is beside it: its hash is 0, and isn't checked.
+                name = f"{name}c"
+                content = bytes(_code_to_hash_pyc(code, bytes(8), False))
             entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
             entry.compress_type = zipfile.ZIP_DEFLATED
             archive.writestr(entry, content, compresslevel=9)
 
 
-archives = [
-    path for path in Path("/files").iterdir() if path.suffix in (".whl", ".zip")
-]
-for path in archives:
-    with zipfile.ZipFile(path) as archive:
-        if path.suffix == ".whl":
-            archive.extractall(sys.path[-1])
-for name in IMPORTED.split():
-    importlib.import_module(name)
-library = {*sys.modules}
-for name in DRAWING.split():
-    importlib.import_module(name)
-for path in archives:
-    shrink(path, {*sys.modules} if path.suffix == ".whl" else library)
+def main():
+    """Shrink the wheels, and the standard library, which is the only ``.zip``."""
+    folder = Path("/files")  # compile.mjs mounts it
+    wheels, library = [*folder.glob("*.whl")], [*folder.glob("*.zip")]
+    for path in wheels:
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(sys.path[-1])  # Pyodide's site-packages
+    for name in IMPORTED.split():
+        importlib.import_module(name)
+    # The library is loaded on each page: of it only what each imports, not what matplotlib does.
+    for_all_pages = {*sys.modules}
+    for name in DRAWING.split():
+        importlib.import_module(name)
+    for path in wheels:
+        shrink(path, {*sys.modules})
+    for path in library:
+        shrink(path, for_all_pages)
+
+
+main()

@@ -62,6 +62,8 @@ def fold_from(opening: nodes.raw, kind: str, title: str) -> None:
     start = opening.parent.index(opening)
     after = opening.parent[start + 1 :]
     inside = [*takewhile(lambda node: node.astext().strip() != "</details>", after)]
+    if len(inside) == len(after):
+        raise ValueError(f"{title!r} has no </details> after a blank line")
     behind = after[len(inside) + 1 :]
     cells = [*takewhile(lambda node: "tag_solution" in node["classes"], behind)]
     fold = Fold("", Summary("", title), *inside, classes=[kind])

@@ -78,7 +78,10 @@ def set_stages(app: Sphinx, doctree: nodes.document, docname: str) -> None:
 
 
 def set_stage(section: nodes.section, figure: nodes.Element) -> None:
-    """Wrap what stands from the first to the last of a figure and its marked words."""
+    """Wrap what stands from the first to the last of a figure and its marked words.
+
+    A chapter writes them ``<a href="#fig-x" data-set="position=3">words</a>``, in this order.
+    """
     named = [section, *figure.findall(nodes.figure)]
     links = [f'href="#{name}" data-set=' for node in named for name in node["ids"]]
     places = [section.index(figure)]

@@ -117,7 +117,10 @@ def guard(html: str) -> str:
 
 
 def finish(app: Sphinx) -> None:
-    """Optimize the pages, and add a security policy to each."""
+    """Optimize the pages, and add a security policy to each.
+
+    A site is finished once, as Sphinx has just written it into an empty folder.
+    """
     site, url = app.outdir.resolve(), app.config.html_baseurl
     pages = {
         path: size_images(path.read_text(encoding="utf-8"), path.parent)

@@ -9,6 +9,7 @@ lacks, each once: numbers fill outputs, and excerpts show prose.
 import json
 import re
 from collections.abc import Callable
+from typing import NamedTuple
 
 import lxml.html
 from docutils import nodes
@@ -21,6 +22,16 @@ NAME = re.compile(r"(?=\w*[_A-Z])[^\W\d]\w{2,}")  # others are words, or serve o
 COMMON = {"Draw", "False", "None", "True", "_000", "use_style"}
 SYMPTOMS = "what-you-see"  # a section whose table has one symptom a row
 LONGEST_FORMULA = 12  # letters; of a longer one an excerpt shows "…"
+
+
+class Section(NamedTuple):
+    """What the script knows by its place in a list."""
+
+    anchor: str
+    title: str
+    other_titles: str
+    text: str
+    code: str
 
 
 def collect(
@@ -48,7 +59,7 @@ def write(app: Sphinx) -> None:
     path.write_text(f"window.bookPages={text}", encoding="utf-8")
 
 
-def section_of(part: nodes.Element) -> list[str]:
+def section_of(part: nodes.Element) -> Section:
     """Take a part out of its page, as the index has it."""
     anchor, title = "", ""
     if part.parent is not None:
@@ -64,7 +75,7 @@ def section_of(part: nodes.Element) -> list[str]:
     text = prose(part)
     known = {*NAME.findall(text), *COMMON}
     names = dict.fromkeys(name for name in NAME.findall(code) if name not in known)
-    return [anchor, title, ", ".join(entries), text, " ".join(names)]
+    return Section(anchor, title, ", ".join(entries), text, " ".join(names))
 
 
 def remove(
