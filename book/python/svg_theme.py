@@ -21,6 +21,8 @@ from posenc.book.plots import COLORS, DARK_MAP, DIVERGING, INK
 
 DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
+WIDEST_BAR = 1 / 8  # of a figure's width: wider axes are a panel, not a color bar
+LARGEST_SCALE = 1.6  # of a stacked panel, by its size in the row
 THEME = f"""<style>
 :root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}
 text {{
@@ -72,6 +74,13 @@ class Axes(NamedTuple):
     right: float
 
 
+class Stacked(NamedTuple):
+    """How panels are stacked on a phone."""
+
+    style: str  # what the picture's head gets
+    ratio: float  # of the stacked picture: its width by its height
+
+
 def set_word(outlines: re.Match[str]) -> str:
     """Turn a word of outlines into text as wide, in the typeface of the page."""
     words, style, place, scale = outlines.groups(default="")
@@ -108,7 +117,7 @@ def mark_map(image: re.Match[str]) -> str:
 
 def panels_of(svg: str, axes: list[Axes], width: float) -> list[Axes]:
     """The two to four panels that can be stacked, from left to right; none if others are drawn."""
-    panels = [axis for axis in axes if axis.right - axis.left > width / 8]  # no bars
+    panels = [axis for axis in axes if axis.right - axis.left > width * WIDEST_BAR]
     is_row = all(left.right <= right.left for left, right in pairwise(panels))
     is_all_known = len(axes) == svg.count('<g id="axes_') and not FOR_ALL.search(svg)
     return panels if is_row and is_all_known and 2 <= len(panels) <= 4 else []
@@ -117,7 +126,9 @@ def panels_of(svg: str, axes: list[Axes], width: float) -> list[Axes]:
 def has_labels_of(first: Axes, left: Axes, right: Axes, svg: str) -> bool:
     """Whether a panel, right of another one, has no labels of its own, but the first one's."""
     parts = [svg.partition(f'id="{panel.name}"')[2] for panel in (first, right)]
+    # A panel ends where the next one begins.
     ticks, own = (part.split('id="axes_')[0].count("ytick_") for part in parts)
+    # Labels of its own would need as much room as the first one's have.
     return ticks == own and right.left - left.right < first.left / 2
 
 
@@ -133,7 +144,7 @@ def strips_of(panels: list[Axes], svg: str) -> tuple[list[float], list[int]]:
     return starts, labeled
 
 
-def stack(svg: str) -> tuple[str, float] | None:
+def stack(svg: str) -> Stacked | None:
     """Return what stacks two to four panels on a phone, and the picture's ratio there.
 
     A panel that shares the labels of the first one gets a copy of them; a legend below all panels
@@ -151,7 +162,7 @@ def stack(svg: str) -> tuple[str, float] | None:
     if not panels or any(float(top) < lowest for _, _, top in legends):
         return None
     starts, labeled = strips_of(panels, svg)
-    scale = min(1.6, width / max(np.diff([*starts, width])))
+    scale = min(LARGEST_SCALE, width / max(np.diff([*starts, width])))
 
     def rule(name: str, shift: float, row: int, shown: str = "") -> str:
         """Move an element of the figure sideways, and into a row."""
@@ -162,7 +173,7 @@ def stack(svg: str) -> tuple[str, float] | None:
     for axis in axes:  # panels and their color bars
         row = sum(start <= axis.left for start in starts) - 1
         rules += rule(axis.name, -starts[row], row)
-    for row in labeled:
+    for row in labeled:  # matplotlib.axis_2 is the first panel's y axis
         rules += rule(f"again_{row}", 0, row, "display: inline; ")
         copies += (
             f'<use id="again_{row}" xlink:href="#matplotlib.axis_2" display="none"/>'
@@ -170,7 +181,7 @@ def stack(svg: str) -> tuple[str, float] | None:
     for name, left, _ in legends:
         rules += rule(name, panels[0].left - float(left), len(panels) - 1)
     style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
-    return style, width / (len(panels) * height * scale)
+    return Stacked(style, width / (len(panels) * height * scale))
 
 
 def follow_theme(svg: str) -> str:
@@ -185,9 +196,8 @@ def follow_theme(svg: str) -> str:
     for color, name in ((INK, "ink"), ("#000000", "black"), ("#ffffff", "white")):
         body = body.replace(color, f"var(--{name})")
     if stacked := stack(svg):
-        style, _ = stacked
         at_the_left = '<svg preserveAspectRatio="xMinYMin" '
-        head = head.replace("<svg ", at_the_left, 1) + style
+        head = head.replace("<svg ", at_the_left, 1) + stacked.style
     return f"{head}{THEME}<defs>{body}"
 
 

@@ -51,7 +51,7 @@ def size_images(html: str, folder: Path) -> str:
         lazy = ' loading="lazy"' if next(before) else ""
         ratio = ""
         if path.suffix == ".svg" and (stacked := stack(path.read_text("utf-8"))):
-            ratio = f' style="--stacked: {stacked[1]:.3f}"'
+            ratio = f' style="--stacked: {stacked.ratio:.3f}"'
         return f'<img width="{width}" height="{height}" decoding="async"{lazy}{ratio}'
 
     return IMAGE.sub(sized, html)
