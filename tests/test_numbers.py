@@ -26,6 +26,7 @@ from test_book import CLAIMS, read, rule
 ROOT = Path(__file__).parents[1]
 ELSEWHERE = yaml.safe_load((ROOT / "tests" / "numbers.yml").read_text(encoding="utf-8"))
 ANYWHERE = {"What you'll do", "Summary", "What comes next"}
+WHOLE = None  # the title under which all numbers of a chapter stand
 UNTESTED = {"CHANGELOG", "CONTRIBUTING", "SECURITY", "references", "try"}  # no results
 
 NAMED = {"eleven": 11, "twelve": 12, "fifteen": 15, "sixteen": 16, "twenty": 20}
@@ -35,6 +36,7 @@ PRINTED = re.compile(r"(?<![\w.])\d+(?:\.\d*)?(?:e[-+]?\d+)?")
 NUMBER = re.compile(
     r"(?<![\w.,/^{])(?<![\w{}]-)\d+(?:\.\d+)?(?:e[-+]?\d+)?(?![\w}/-]|\.\d|,\d)"
 )
+HEADING_OR_ANCHOR = re.compile(r'^(#+) (.+)$|<a id="([\w-]+)">', re.MULTILINE)
 # What holds numbers that aren't results, taken out by one pass from left to right.
 NO_RESULT = re.compile(
     r"""
@@ -109,20 +111,28 @@ def shown_by(cell):
 
 @cache
 def sections(path):
-    """What each section of a chapter states, by cell, and shows; ``None`` is the chapter."""
-    stated, shown = [], defaultdict(set)
-    title = None
+    """What each section of a chapter states, by cell, and shows, and the section of anchors.
+
+    Sections are known by their titles; `WHOLE` is the chapter.
+    """
+    stated, shown, places = [], defaultdict(set), {}
+    title = WHOLE
     for cell in read(path).cells:
         texts = [cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")]
         if cell.cell_type == "markdown":
             texts.append(cell.source)
-            for level, name in re.findall(r"^(#+) (.+)$", cell.source, re.MULTILINE):
-                title = None if level == "#" or name in ANYWHERE else name
+            for level, name, anchor in HEADING_OR_ANCHOR.findall(cell.source):
+                if not level:  # of a figure, an equation, or an exercise
+                    places[anchor] = WHOLE
+                    continue
+                title = WHOLE if level == "#" or name in ANYWHERE else name
+                slug = default_slugify(re.sub(r"[`*$]|<[^>]*>", "", name))
+                places[slug] = title
         else:
             shown[title] |= shown_by(cell)
-            shown[None] |= shown[title]
+            shown[WHOLE] |= shown[title]
         stated += [(cell, title, number) for text in texts for number in numbers(text)]
-    return stated, shown
+    return stated, shown, places
 
 
 def is_shown(number, shown):
@@ -136,7 +146,7 @@ def is_shown(number, shown):
 
 @rule
 def test_numbers_in_the_text_are_printed_or_asserted(chapter):
-    stated, shown = sections(chapter.path)
+    stated, shown, _ = sections(chapter.path)
     known = ELSEWHERE.get(chapter.path.stem, {})
     for cell, title, number in stated:
         if number not in known and not is_shown(number, shown[title]):
@@ -145,13 +155,16 @@ def test_numbers_in_the_text_are_printed_or_asserted(chapter):
 
 
 def linked(text):
-    """The numbers of all sections, or whole chapters, that a text links to."""
+    """The numbers of all sections, or whole chapters, that a text links to.
+
+    A section without numbers in its cells stands for its chapter. A KeyError names an anchor
+    that the chapter doesn't have.
+    """
     shown = set()
     for chapter, anchor in re.findall(r"(\d\d_\w+)\.ipynb(?:#([\w-]+))?", text):
-        _, by_title = sections(ROOT / f"notebooks/{chapter}.ipynb")
-        plain = {re.sub(r"[`*$]|<[^>]*>", "", title or ""): title for title in by_title}
-        slugs = {default_slugify(words): title for words, title in plain.items()}
-        shown |= by_title[slugs.get(anchor)]
+        _, by_title, places = sections(ROOT / f"notebooks/{chapter}.ipynb")
+        title = places[anchor] if anchor else WHOLE
+        shown |= by_title[title] or by_title[WHOLE]
     return shown
 
 
