@@ -25,6 +25,7 @@ def _bug(fault: Fault) -> Encode:
 
 # A name that isn't in the museum raises here. Later, its error would pass for an objection.
 BUGS: dict[str, Encode] = {name: _bug(MUSEUM[name]) for name in TABLES}
+# Names for "module:name" on a command line, which gets no name with a space.
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 
 

@@ -79,7 +79,7 @@ def dials(hands: ArrayLike, colors: Sequence[str | None], ax: Axes) -> None:
 
 def heatmaps(tables: Mapping[str, ArrayLike], figure: Figure, limit: float) -> None:
     """Draw tables side by side, each under its name."""
-    panels = figure.subplots(1, len(tables))
+    panels = figure.subplots(1, len(tables), squeeze=False)[0]
     for ax, (title, table) in zip(panels, tables.items(), strict=True):
         heatmap(table, ax, limit=limit, title=title, colorbar=False)
 

@@ -79,7 +79,12 @@ class Decoder:
         mask: Mask | None = None,
         segments: Ints | None = None,
     ) -> tuple[Floats, Cache]:
-        """Continue from a cache: return scores after each new token, and the longer cache."""
+        """Continue from a cache: return scores after each new token, and the longer cache.
+
+        A cache doesn't hold segments: ValueError with both.
+        """
+        if cache and segments is not None:
+            raise ValueError("segments must be None with a cache, which holds none")
         batch, new = tokens.shape
         kept: list[Any] = [None] * LAYERS
         old_positions = np.zeros((batch, 0), np.int64)

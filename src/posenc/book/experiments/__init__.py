@@ -4,7 +4,9 @@
 
 One experiment is a `Settings`; `train` trains it from several seeds at once, `examine` and
 `measure` test the result, and `read` reads the recorded results. Weights have a leading axis for
-the seed, which gives the same model, up to rounding, whether it trains alone or with others.
+the seed, which gives the same model, up to rounding, whether it trains alone or with others. The
+exception is `recall`, which asks at more places from some seeds than from others: those that train
+together share one mean of the loss, so a seed's gradient grows with its part of all places asked.
 Language models read the prose of this book, `Prose`.
 """
 
@@ -15,7 +17,6 @@ from posenc.book.experiments.measures import (
     ask,
     examine,
     measure,
-    steps_to,
 )
 from posenc.book.experiments.model import (
     data,
@@ -34,11 +35,10 @@ from posenc.book.experiments.settings import (
 )
 from posenc.book.experiments.tasks import (
     LETTERS,
-    NO_TARGET,
     TASKS,
     A,
     B,
     order,
     share,
 )
-from posenc.book.experiments.text import BEGINNING, Prose, continued
+from posenc.book.experiments.text import BEGINNING, Prose

@@ -151,7 +151,10 @@ class ALiBi(Encoding):
 
 
 class T5(Encoding):
-    """Add a learned number per head and bucket of offsets, shared by all layers."""
+    """Add a learned number per head and bucket of offsets, shared by all layers.
+
+    All seeds share positions: `Settings.spread`, which gives each its own, doesn't work.
+    """
 
     between: bool = False
 

@@ -59,11 +59,16 @@ def _answers(
 def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
     """Return everything that the book records about trained models, one number per model.
 
-    ``16`` … ``128`` are accuracies by length, as far as the encoding goes, and ``x32`` … the same
-    with positions interpolated to the trained range. ``moved`` and ``stretched`` are accuracies at
-    the trained length with positions shifted by 16, or twice as far apart. ``known`` is that on the
-    training sequences, and ``to90`` the result of `steps_to`. If `beyond` is false, only trained
-    positions are tested.
+    ``16`` … ``128``: accuracy at the trained length, if it is one of `LENGTHS`, and with `beyond`
+    at those above it, as far as encoding and task go.
+    ``known``: accuracy on the training sequences, if their number is fixed.
+
+    With `beyond`, for ``order`` and ``back`` alone:
+
+    ``to90``: the result of `steps_to`.
+    ``moved``, ``stretched``: accuracy at the trained length with positions shifted by 16, or twice
+    as far apart, and ``x32`` … at longer ones with positions interpolated to the trained range, if
+    the encoding goes beyond the trained length and between its places.
     """
     settings = models.settings
     measured = _by_length(models, beyond)

@@ -192,7 +192,7 @@ def _fit(
 ) -> Trained:
     """Train models in place on (seeds, steps, ...); the rate decays linearly to zero."""
     seeds, steps = tokens.shape[:2]
-    # Adam treats each number alone, so stacked models train as single ones would.
+    # Adam treats each number alone: with its own gradient, a model trains as it would alone.
     weights = [weight for weight in models.weights.values() if weight.requires_grad]
     adam = torch.optim.Adam(weights, lr=rate)
     decay = torch.optim.lr_scheduler.LinearLR(adam, 1, 0, max(steps, 1))
@@ -209,7 +209,9 @@ def _fit(
             ignore_index=NO_TARGET,
         )
         adam.zero_grad()
-        # The loss is a mean over all models; times their number, each gets its own gradient.
+        # The loss is a mean over all models' places; times the number of models, each gets its
+        # own gradient where all are asked at equally many. In `recall` they aren't: a gradient is
+        # larger by the ratio of its model's places to the mean number of them.
         torch.autograd.backward(loss * seeds)
         adam.step()
         decay.step()
