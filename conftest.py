@@ -38,6 +38,8 @@ class WrongAnswer(pytest.Item):
     """Code that runs in a copy of a chapter's namespace, after its cells, and must be rejected."""
 
     source: str
+    # It passes if it raises an AssertionError with these words: a check's, or, from
+    # `near_answers.try_all`, "all rejected", by which that function always says success.
     says: str
 
     def runtest(self):

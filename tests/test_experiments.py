@@ -26,7 +26,12 @@ READER = ex.Settings(
 
 
 PROSE = ex.Prose(train.DATA / "prose.txt")
-PROSE.register()
+
+
+@pytest.fixture(autouse=True)
+def book_is_read():
+    """The task "prose" is this text, whatever a run of `train` registered before."""
+    PROSE.register()
 
 
 # A text of each task, and below each letter the answer that is asked there, if one is.
@@ -106,12 +111,14 @@ def test_a_run_goes_on_where_it_stopped(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "DATA", tmp_path)
     prose = tmp_path / "prose.txt"
     prose.write_text("# a text\n" + "letters " * 2000)
+    # The same function, kept in a folder of its own.
     kept = Memory(tmp_path, verbose=0).cache(train.rows_of.func)
     monkeypatch.setattr(train, "rows_of", kept)
     train.write()
     rows = ex.read(tmp_path / "small.csv")
     roles = {row["role"] for row in rows}
     assert roles == {"sweep", "test", "YaRN, not tuned", "YaRN, tuned"}
+    # Whoever trains now fails: None can't be called.
     monkeypatch.setattr(ex, "train", None)
     (job,) = train.jobs()
     trained_by = train.sources()
