@@ -8,7 +8,10 @@ import numpy as np
 
 
 def near(value, size, drawn):
-    """Return a value a little off; add it to `drawn` if there is one."""
+    """Return a value a little off; add it to `drawn` if there is one.
+
+    Types, text, truth values, and what is empty stay as they are.
+    """
     if isinstance(value, type):
         return value
     if callable(value):  # a function that the solution defines: its results are off
@@ -17,7 +20,8 @@ def near(value, size, drawn):
     if array.dtype.kind not in "iuf" or not array.size:
         return value
     if array.dtype.kind == "f":
-        array = array * (1 + size)
+        # Zeros alone have no part that could be off.
+        array = array * (1 + size) if array.any() else array + size
     else:
         array.flat[-1] += np.sign(size)
     drawn.append(array)
