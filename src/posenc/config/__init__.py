@@ -91,7 +91,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     --------
     >>> config = {"model_type": "llama", "head_dim": 128, "num_hidden_layers": 16}
     >>> read_config(config).verdict
-    'RoPE in all 16 layers, base 10,000: nothing wrong'
+    'RoPE in all 16 layers, base 10,000 by default: nothing wrong'
     """
     if isinstance(config, str | Path):
         with Path(config).open("rb") as file:
