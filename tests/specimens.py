@@ -592,6 +592,15 @@ def counting_up(place):
 
 full = DECODER.full
 ABSOLUTE = tiny.Decoder(DECODER.weights, "sinusoidal")
+
+
+def spoiled(tokens, positions=None, mask=None, segments=None):
+    """Score padding as NaN, as a softmax over nothing does."""
+    scores = full(tokens, positions, mask, segments)
+    return scores if mask is None else np.where(mask[..., None], scores, np.nan)
+
+
+add(Pair(spoiled), "NaN at padding is right", "decoder")
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
 add(Pair(lambda t: torch.tensor(full(t.numpy()))), "torch is right", "decoder")
 add(DECODER, "a ring cache is right", "decoder", tags=["ring cache"])

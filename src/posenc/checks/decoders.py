@@ -151,7 +151,9 @@ class Decoder(Subject):
         """Compare scores, to half of the digits, relative to their spread."""
         text = self.texts[key]
         bound = self.unit**0.5 * float(np.ptp(text.scores, axis=2).max())
-        given, meant = (x * text.shown[..., None] for x in (scores, text.scores))
+        # Padding may score anything, even NaN, which no factor takes away.
+        shown = text.shown[..., None].astype(bool)
+        given, meant = (np.where(shown, x, 0.0) for x in (scores, text.scores))
         names = ("text", "token", "score")
         return Trial(key, given, meant, bound, names, (text, lengths))
 
@@ -165,9 +167,8 @@ class Decoder(Subject):
         known = all(argument(self.subject, NAMES[name]) for name in changes)
         if known and (not without or given.pop(without, None) is not None):
             try:
-                return np.asarray(
-                    self.read(text.tokens, **given) * text.shown[..., None]
-                )
+                scores = self.read(text.tokens, **given)
+                return np.where(text.shown[..., None].astype(bool), scores, 0.0)
             except (Broken, Raised):
                 pass
         return text.scores * np.nan
