@@ -177,6 +177,11 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
         ({"rope_theta": [1e4, 5e6]}, "rope_theta must be a number from 1e-09"),
         ({"per_layer_config": {"1": {"head_dim": 32}}}, "this: per_layer_config;"),
         ({"axes_dims_rope": [16, 56, 56]}, "this: axes_dims_rope;"),
+        ({"rope_scaling": {"mrope_section": [8, 12]}}, "sums to 20, but 64"),
+        (
+            {"hidden_size": None, "rope_scaling": {"mrope_section": [8]}},
+            "no contradiction",
+        ),
     ],
 )
 def test_the_verdict_says_what_runs_and_what_is_wrong(fields, words):

@@ -35,7 +35,7 @@ def describe(kind: Kind) -> Described:
     if "note" in kind.entry:
         kind.fields.remarks.append(kind.entry["note"])
     facts |= widths(kind) | details(kind)
-    facts |= axes(kind, facts["rotated"] or 0) | {"base": base(kind)}
+    facts |= axes(kind, facts["rotated"]) | {"base": base(kind)}
     # What a scaling makes of the frequencies needs the base and the widths above.
     lengths: Lengths = (None, None)
     name = kind.rope.text("rope_type") or "default"
@@ -199,8 +199,8 @@ def note_contradictions(kind: Kind, settings: Facts, limit: int | None) -> None:
     # Some files give the trained length in both fields, which says nothing of a ratio.
     ratio = limit / start if limit and start else 1
     if factor and ratio not in (1, factor) and settings["rope_type"] != "llama3":
-        words = f"{limit} / {start} is {ratio:g}: it takes precedence"
-        problems.append(f"the factor is {factor:g}, but {words}")
+        words = f"the factor is {factor:g}, but {limit} / {start} is {ratio:g}"
+        problems.append(f"{words}: the factor takes precedence")
 
 
 def frequencies(
@@ -233,13 +233,14 @@ def frequencies(
     }
 
 
-def axes(kind: Kind, rotated: int) -> Facts:
+def axes(kind: Kind, rotated: int | None) -> Facts:
     """Return how many pairs each axis turns (time, height, width), and in which order."""
     rope, entry = kind.rope, kind.entry
     sections = rope.integers("mrope_section") or entry.get("sections", [])
     if not sections:
         return {}
-    if 2 * sum(sections) != rotated:
+    # Nothing is wrong with sections of a head whose width the file doesn't say.
+    if rotated is not None and 2 * sum(sections) != rotated:
         words = f"mrope_section sums to {sum(sections)}, but {rotated} dimensions turn"
         kind.fields.problems.append(words)
     interleaved = rope.flag("mrope_interleaved") or entry.get("axes") == "interleaved"
