@@ -389,6 +389,13 @@ def permuted(x, p):
     return rotate_pairs(x.unflatten(-1, (-1, 2)).mT.flatten(-2), p)
 
 
+@rotary()
+def permuted_in_part(x, p):
+    """Split a part off, permute that alone, and put the rest behind it."""
+    turned, rest = x.chunk(2, dim=-1)
+    return torch.cat([permuted(turned, p), rest], dim=-1)
+
+
 DECLARED = {"convention": "rotary, neighbors"}
 add(permuted, "permuted, undeclared", "rotary", "values", "permuted", **DECLARED)
 

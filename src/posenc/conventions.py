@@ -127,10 +127,12 @@ class Convention:
     def encoding(self, d_model: int) -> Reference:
         """Return the encoding of some width."""
         omega = self.base ** -self.powers(d_model)
-        # Even dimensions first, then odd ones
-        order = np.argsort(np.arange(d_model) % 2, kind="stable")
-        returned = order if self.layout == AS_HALVES else np.arange(d_model)
-        return Reference(self, omega, self.dimensions(d_model), returned)
+        order = np.arange(d_model)
+        if self.layout == AS_HALVES:
+            # Of what is turned as a head, even dimensions come first, then odd ones.
+            width = 2 * len(omega) if self.extent == "partial" else d_model
+            order[:width] = np.argsort(order[:width] % 2, kind="stable")
+        return Reference(self, omega, self.dimensions(d_model), order)
 
     def table(self, seq_len: int, d_model: int) -> Floats:
         """Return the whole table in float64; a rotation has none."""

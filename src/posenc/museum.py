@@ -206,6 +206,7 @@ register(
             lambda w, p, base: base**p
         ),
         "swapped power: it is exponent ** base; write `base ** exponent`": (
+            # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
             lambda w, p, base: p ** (1 / base)
         ),
         "frequencies reversed: they rise; reverse them": lambda w, p, base: w[::-1],
