@@ -2,6 +2,20 @@
 
 A check that fails runs all that apply on the same calls: one that gives the measured numbers is the
 cause. Those with a number are exhibits of the book's chapters 14 and 16.
+
+What a fault's `make` gets and returns depends on its kind:
+
+===================================  ==========================  ==================
+kind                                 gets                        returns
+===================================  ==========================  ==================
+table, module, rotary                Reference, x, positions k   x, encoded wrongly
+bias                                 right slopes, offsets k     a bias
+left padding, packing, images        right function, its input   position ids
+decoder                              Decoder, Text, lengths      scores
+===================================  ==========================  ==================
+
+`register` binds `make` to a change, which is all that its faults differ in. A comment above each
+group says what a change takes.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from abc import abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -90,9 +91,6 @@ class Encoding(Subject):
     fixed = False  # whether it has one width
     carried = 1.0  # multiplier of x, where rows are added to it
     axes = 0  # of coordinates, if there are several
-    raw: Any  # calls the code, or a module in its place, with arrays of its library
-    factor_of: Any  # the multiplier of the rows, or of what turns, for a width
-    templates: Any  # conventions to try, whose numbers may be others
 
     def __init__(
         self,
@@ -122,6 +120,20 @@ class Encoding(Subject):
         self.longest = check_int("longest", longest, minimum=16)
         self.module: Any = subject
         self.called: Any = cache(self.call_whole)
+
+    # What each kind says of itself
+
+    @abstractmethod
+    def raw(self, x: Any, positions: Any, module: Any = None) -> Any:
+        """Call the code, or a module in its place, with arrays of its library."""
+
+    @abstractmethod
+    def factor_of(self, width: int) -> float:
+        """Return the multiplier of the rows, or of what turns."""
+
+    @abstractmethod
+    def templates(self) -> list[Convention]:
+        """Return conventions to try, whose bases may be others."""
 
     # Calls
 
@@ -193,6 +205,14 @@ class Encoding(Subject):
         first = next(candidates(self))
         text = f"no known convention gives nine tenths of it; beside it is {first}"
         return "" if self.convention else text
+
+    def undeclared(self) -> Encoding:
+        """Return the same subject, as if nothing had been declared."""
+        # What was called and seen to move stays; what it is compared with is found anew.
+        other = copy.copy(self)
+        other.base = other.declared = other.frequencies = None
+        vars(other).pop("convention", None)
+        return other
 
     def reference(self, width: int, known: Convention | None = None) -> Reference:
         """Return the book's encoding: of the convention, or with the declared frequencies."""

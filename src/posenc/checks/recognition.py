@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -76,10 +75,7 @@ def other_numbers(subject: Encoding, trials: list[Trial]) -> str:
     once, twice = (subject.call(n * x, [0]) for n in (64, 128))
     if subject.kind == "rotary" and np.abs(once - twice).max() < NEAR:
         return "a norm follows the rotation: check what comes before it"
-    # The same subject, as if nothing had been declared.
-    other = copy.copy(subject)
-    other.base = other.declared = other.frequencies = None
-    vars(other).pop("convention", None)
+    other = subject.undeclared()
     if other.convention not in (None, subject.convention):
         return f"these are the numbers of another convention: {other.convention}"
     given = np.concatenate([trial.given.ravel() for trial in trials])

@@ -70,8 +70,13 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
 class Trial:
     """One comparison. A bound of 0 asks for equal numbers.
 
-    If it has the arguments of the call, known faults can be run on the same: x and positions of a
-    table, layer or rotation.
+    If it has the arguments of the call, known faults can be run on the same. What `call` holds:
+
+    - table, module, rotary: x, (..., seq_len, width), and positions, (..., seq_len). Then `axes`
+      ends in "position" and "dimension".
+    - bias: how far each key is from its query.
+    - decoder: the `Text` that is read, and the lengths of its chunks.
+    - positions: the mask, the segments or the sizes of images.
     """
 
     words: str
@@ -131,7 +136,7 @@ LAWS: list[Law] = []
 def law(
     name: str, kinds: tuple[str, ...], asks: str, source: str = "exact"
 ) -> Callable[[Callable[[Any], Iterable[Trial]]], None]:
-    """Register the function that tests a law."""
+    """Register the function that tests a law; its name then holds None, as only `LAWS` is read."""
     return lambda test: LAWS.append(Law(name, kinds, asks, source, test))
 
 
