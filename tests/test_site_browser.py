@@ -77,11 +77,10 @@ def test_an_address_with_a_place_leads_there_and_contents_mark_it(visit):
     tab.wait_for_function(f"Math.abs({place} - 50) <= 50")
     marked = tab.locator(".bd-toc-nav a.active")
     expect(marked).to_have_text("Summary")
-    # While sections are still laid out, Chromium may end a key's scroll halfway.
-    expect(tab.locator("article > section > section:not([style])")).to_have_count(0)
     tab.keyboard.press("End")
     expect(marked).to_have_text("What comes next")
-    tab.keyboard.press("Home")
+    # On a busy machine, Chromium may end a scroll by the key Home halfway.
+    tab.evaluate("scrollTo(0, 0)")
     expect(marked).to_have_count(0)
 
 
