@@ -396,6 +396,13 @@ def permuted_in_part(x, p):
     return torch.cat([permuted(turned, p), rest], dim=-1)
 
 
+@rotary()
+def permuted_at_the_end(x, p):
+    """Turn the last dimensions, as latent attention does."""
+    rest, turned = x.chunk(2, dim=-1)
+    return torch.cat([rest, permuted(turned, p)], dim=-1)
+
+
 DECLARED = {"convention": "rotary, neighbors"}
 add(permuted, "permuted, undeclared", "rotary", "values", "permuted", **DECLARED)
 

@@ -92,21 +92,21 @@ class Convention:
         """Whether it is a rotation, and no table."""
         return self.layout in ROTARY_LAYOUTS
 
-    def pairs(self, d_model: int) -> int:
+    def n_pairs(self, d_model: int) -> int:
         """Return the number of pairs that turn in a head of that width."""
         # A share such as 2/3 isn't exact in binary.
         return max(int(self.share * (check_d_model(d_model) // 2) + 1e-9), 1)
 
     def powers(self, d_model: int) -> Floats:
         """Return the power of 1 / base for each pair that turns."""
-        pairs = self.pairs(d_model)
+        pairs = self.n_pairs(d_model)
         whole = pairs if self.extent == "partial" else d_model // 2
         # One pair has the power 0, whatever the divisor.
         return np.arange(pairs) / max(whole - RULES[self.rule], 1)
 
     def dimensions(self, d_model: int) -> tuple[Ints, Ints]:
         """Return the first and the second dimension of each pair; a table's sine and cosine."""
-        pairs = self.pairs(d_model)
+        pairs = self.n_pairs(d_model)
         one = np.arange(pairs)
         # A proportional rotation pairs across the whole head, though a part of it turns.
         two = one + (pairs if self.extent == "partial" else d_model // 2)

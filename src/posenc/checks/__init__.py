@@ -43,14 +43,14 @@ __all__ += ["check_module", "check_positions", "check_rotary", "check_table"]
 __all__ += ["kind_of", "laws_of", "parametrize_with_checks"]
 
 CLASSES: dict[str, Any] = {
-    each.kind: each for each in (Table, Layer, Rotation, Bias, Decoder, Builder)
+    kind.kind: kind for kind in (Table, Layer, Rotation, Bias, Decoder, Builder)
 }
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
-    """Check any kind of subject: a "table", "module", "rotary", "bias" or "decoder".
+    """Check a subject: "table", "module", "rotary", "bias", "decoder", or "positions".
 
-    By default, `kind_of` guesses which. The options are those of that check.
+    By default, `kind_of` guesses which of the first four. The options are those of that check.
     """
     name = kind or kind_of(subject)
     names = options.pop("laws", None)
@@ -86,7 +86,7 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         exponent. Widths that a rotation refuses are skipped; a layer has its own.
     length, longest : int
         Number of rows that must all differ, by default 2048, and to compare with exact values, by
-        default 131 073 or the longest length that is accepted.
+        default 131,073 or the longest length that is accepted.
     tags : iterable of str
         What the subject is declared to be, from `TAGS`. Laws that aren't meant for it are skipped.
         If nothing is declared, learned tables are recognized as another kind.
@@ -252,7 +252,9 @@ def kind_of(subject: Any) -> str:
     known = inspect.signature(owner.forward if is_module else subject).parameters
     # Those that can be given by position, without `self`.
     ordered = [
-        each for each in known.values() if each.kind <= each.POSITIONAL_OR_KEYWORD
+        argument
+        for argument in known.values()
+        if argument.kind <= argument.POSITIONAL_OR_KEYWORD
     ]
     second = ordered[1 + is_module : 2 + is_module]
     places = bool(second) and second[0].name in POSITIONS

@@ -152,7 +152,7 @@ class Decoder(Subject):
         text = self.texts[key]
         bound = self.unit**0.5 * float(np.ptp(text.scores, axis=2).max())
         # Padding may score anything, even NaN, which no factor takes away.
-        shown = text.shown[..., None].astype(bool)
+        shown = text.shown[..., None]
         given, meant = (np.where(shown, x, 0.0) for x in (scores, text.scores))
         names = ("text", "token", "score")
         return Trial(key, given, meant, bound, names, (text, lengths))
@@ -168,7 +168,7 @@ class Decoder(Subject):
         if known and (not without or given.pop(without, None) is not None):
             try:
                 scores = self.read(text.tokens, **given)
-                return np.where(text.shown[..., None].astype(bool), scores, 0.0)
+                return np.where(text.shown[..., None], scores, 0.0)
             except (Broken, Raised):
                 pass
         return text.scores * np.nan

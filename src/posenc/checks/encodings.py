@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -80,7 +80,7 @@ WIDTHS = [
 ]
 
 
-class Encoding(Subject):
+class Encoding(Subject, ABC):
     """A table, a layer or a rotation, which turns pairs of dimensions from row to row.
 
     `convention` is what it is compared with: the declared one, or the one that gives nine tenths
@@ -290,30 +290,8 @@ class Encoding(Subject):
         return "" if self.agrees else other_numbers(self, tried)
 
 
-class Table(Encoding):
-    """A function (seq_len, d_model) → table. It takes no x, and counts positions by itself."""
-
-    kind = "table"
-    free = False
-
-    def __init__(self, encode: Any, **options: Any) -> None:
-        super().__init__(encode, **options)
-        self.find_library(lambda: encode(2, self.widths[0]))
-
-    def raw(self, x: Any, positions: Any, module: Any = None) -> Any:
-        """Return the rows, without a batch axis of length 1; in a half type, if x has one."""
-        half = type_of(x) != "float32"
-        made = user(self.subject, *x.shape, **{"dtype": x.dtype} if half else {})
-        if not half:
-            self.unit = max(self.unit, UNITS.get(type_of(made), 0.0))
-        # (1, seq_len, width) and (seq_len, 1, width) are usual in layers.
-        if np.ndim(made) == 3 and 1 in made.shape[:2]:
-            return made.reshape(-1, made.shape[2])
-        return made
-
-    def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
-        """Return zeros, since a table has no x and no batch."""
-        return np.zeros((seq_len, width or self.widths[0]))
+class Added(Encoding):
+    """A table or a layer: rows are added, of a sinusoid or of another kind."""
 
     def added(self, width: int) -> Floats:
         """Return what is added to zeros."""
@@ -327,7 +305,7 @@ class Table(Encoding):
 
     def templates(self) -> list[Convention]:
         """Return the known tables, then other layouts, exponents, and starts."""
-        known = [each for each in KNOWN.values() if not each.rotary]
+        known = [table for table in KNOWN.values() if not table.rotary]
         starts = product(LAYOUTS, RULES, (0, 1, 2))
         return known + [Convention(layout, rule, first=k) for layout, rule, k in starts]
 
@@ -360,7 +338,33 @@ def nearest_root(width: int, number: float) -> float:
     return float(min(roots, key=lambda root: abs(np.log(root / max(number, 1e-9)))))
 
 
-class Layer(Table):
+class Table(Added):
+    """A function (seq_len, d_model) → table. It takes no x, and counts positions by itself."""
+
+    kind = "table"
+    free = False
+
+    def __init__(self, encode: Any, **options: Any) -> None:
+        super().__init__(encode, **options)
+        self.find_library(lambda: encode(2, self.widths[0]))
+
+    def raw(self, x: Any, positions: Any, module: Any = None) -> Any:
+        """Return the rows, without a batch axis of length 1; in a half type, if x has one."""
+        half = type_of(x) != "float32"
+        made = user(self.subject, *x.shape, **{"dtype": x.dtype} if half else {})
+        if not half:
+            self.unit = max(self.unit, UNITS.get(type_of(made), 0.0))
+        # (1, seq_len, width) and (seq_len, 1, width) are usual in layers.
+        if np.ndim(made) == 3 and 1 in made.shape[:2]:
+            return made.reshape(-1, made.shape[2])
+        return made
+
+    def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
+        """Return zeros, since a table has no x and no batch."""
+        return np.zeros((seq_len, width or self.widths[0]))
+
+
+class Layer(Added):
     """A torch module, or a factory for a given width, whose table is what it adds to zeros."""
 
     kind = "module"
@@ -370,7 +374,7 @@ class Layer(Table):
     ) -> None:
         import torch  # not among what a table needs
 
-        Encoding.__init__(self, module, **options)
+        super().__init__(module, **options)
         self.library = torch
         self.fixed = isinstance(module, torch.nn.Module)
         if self.fixed:
@@ -404,7 +408,7 @@ class Layer(Table):
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
         """Draw embeddings; a layer takes one batch axis."""
-        return Encoding.draw(self, (lead or (2,))[:1], seq_len, width)
+        return super().draw((lead or (2,))[:1], seq_len, width)
 
     @cached_property
     def carried(self) -> float:  # type: ignore[override]
@@ -498,6 +502,8 @@ class Rotation(Encoding):
         # 0 if nothing turns
         first = 0 if self.declared else self.moving(width)[:1].sum()
         one, two = right.pairs
-        if two[-1] + first < width:
-            right = replace(right, pairs=(one + first, two + first))
-        return right
+        if two[-1] + first >= width:
+            return right
+        # The part and its order move along; what stands behind it comes to the front.
+        order = np.roll((right.order + first) % width, first)
+        return replace(right, pairs=(one + first, two + first), order=order)

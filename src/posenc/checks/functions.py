@@ -50,7 +50,7 @@ class Bias(Subject):
     def visible(self, seq_len: int) -> tuple[Any, Any]:
         """Return which (query, key) no mask hides, and how far key is behind query there."""
         offsets = np.arange(seq_len) - np.arange(seq_len)[:, None]
-        seen = offsets <= 0 if self.causal else offsets < seq_len
+        seen = (offsets <= 0) | (not self.causal)
         return seen, offsets[seen]
 
     def explain(self, trials: list[Trial]) -> str:

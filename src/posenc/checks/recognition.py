@@ -16,31 +16,17 @@ if TYPE_CHECKING:  # it imports this module
     from posenc.checks.encodings import Encoding
 
 # Bases of released models, the most usual ones first
-BASES = (
-    1e4,
-    5e5,
-    1e6,
-    1e5,
-    1e3,
-    1e2,
-    1e7,
-    5e6,
-    8e6,
-    1.5e5,
-    1.6e5,
-    2.5e5,
-    5e4,
-    4e4,
-    3e4,
-    2e4,
-)
+BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
+BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
 DECLARE = "if they are meant, pass base=, frequencies= or convention="
 OTHER_KIND = "; or if a table is of another kind, tags=['learned']"
 
 
 def recognized(subject: Encoding) -> Convention | None:
     """Return the first convention that gives nine tenths of the entries."""
-    return next((each for each in candidates(subject) if follows(subject, each)), None)
+    return next(
+        (known for known in candidates(subject) if follows(subject, known)), None
+    )
 
 
 def follows(subject: Encoding, known: Convention) -> bool:
