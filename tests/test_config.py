@@ -168,11 +168,23 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
         ),
         (
             {
-                "model_type": "gemma3_text",
+                "model_type": "mimo_v2_flash",
                 "layer_types": ["sliding_attention"] * 4,
                 "rope_scaling": {"partial_rotary_factor": 3},
             },
             "rope_scaling.partial_rotary_factor must be a number from 0 to 1, got 3",
+        ),
+        (
+            {"model_type": "llama", "rotary_pct": 0.5},
+            "base 10,000: LlamaModel ignores rotary_pct",
+        ),
+        (
+            {"model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}},
+            "base 10,000: LlamaModel ignores rope_parameters.partial_rotary_factor",
+        ),
+        (
+            {"model_type": "llama", "rope_parameters": {"full": {"rope_pct": 0.5}}},
+            "base 10,000: LlamaModel ignores rope_parameters.full.rope_pct",
         ),
         ({"rope_theta": [1e4, 5e6]}, "rope_theta must be a number from 1e-09"),
         ({"per_layer_config": {"1": {"head_dim": 32}}}, "this: per_layer_config;"),

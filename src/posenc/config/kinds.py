@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from posenc.config.fields import WORDS, Entry, Fields
+from posenc.config.fields import WORDS, Entry, Fields, printable
 from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE
 from posenc.scaling import ORIGINAL
 
@@ -39,11 +39,16 @@ class Kind:
 
 
 def normalize(fields: Fields, entry: Entry) -> list[Kind]:
-    """Return the kinds of layers, each with the mapping of rotations that it follows."""
+    """Return the kinds of layers, each with the mapping of rotations that it follows.
+
+    What the type's code ignores is taken out of `fields` first, so that nothing here or later
+    reads it. Kinds come last: mappings tell them apart if the layers aren't listed.
+    """
     drop_ignored(fields, entry)
     encoding = where_positions_enter(fields, entry)
     rope = mapping_of_rotation(fields, entry)
-    fields.left_out.clear()
+    drop_share(rope, entry)
+    fields.left_out.clear()  # from here on: defaults of the layers' number and kinds
     groups = groups_of_layers(fields, entry)
     left_out = frozenset(fields.left_out)
     nested = names_of_mappings(rope)
@@ -55,6 +60,7 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
         known = bool(entry) or group.name in nested
         where = where_in_kind(group, encoding, known)
         own_rope = mapping_of_kind(group.name, fields, rope, entry)
+        drop_share(own_rope, entry)
         layers = tuple(indices)
         kind = Kind(fields, own_rope, entry, group.name, where, layers, left_out)
         kinds.append(kind)
@@ -62,15 +68,24 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
 
 
 def drop_ignored(fields: Fields, entry: Entry) -> None:
-    """Name the fields that the type's code doesn't read, though other code does."""
-    ignored = list(entry.get("ignores", ()))
+    """Remove and name the fields that the type's code doesn't read, though other code does."""
+    drop(fields, entry.get("ignores", []), entry)
+    drop_share(fields, entry)
+
+
+def drop_share(fields: Fields, entry: Entry) -> None:
+    """Remove and name the share of a head that turns, unless the type's code reads it."""
     if entry and "share" not in entry:
-        ignored.append(SHARE)
-    for name in ignored:
+        drop(fields, WORDS["spellings"][SHARE], entry)
+
+
+def drop(fields: Fields, names: list[str], entry: Entry) -> None:
+    """Remove fields from a mapping, and name those that say something."""
+    for name in names:
         value = fields.content.pop(name, None)
         if value not in (None, 1):
-            words = f"{entry['class']} ignores {name}; other programs may not"
-            fields.problems.append(words)
+            words = f"{entry['class']} ignores {printable(fields.path + name)}"
+            fields.problems.append(f"{words}; other programs may not")
 
 
 # ---------------------------------------------------------------- mappings of rotations
