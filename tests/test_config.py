@@ -285,7 +285,7 @@ def test_the_command(tmp_path, capsys, monkeypatch):
     file = tmp_path / "config.json"
     file.write_text(json.dumps(PLAIN))
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
-    for arguments in ["-"], [file], ["--json", tmp_path]:
+    for arguments in ["-"], [file, file], ["--json", tmp_path]:
         assert main([*map(str, arguments)]) == 0
     printed = capsys.readouterr().out
     assert printed.count(str(read_config(file))) == 2

@@ -4,6 +4,7 @@ import argparse
 import json
 import signal
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from posenc.config import Positions, read_config
@@ -17,13 +18,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("file", nargs="+", help=a_file)
     parser.add_argument("--json", action="store_true", help="print JSON, for programs")
     options = parser.parse_args(arguments)
-    names = [name for path in options.file for name in files_of(path)]
+    # A file that is named twice is read once.
+    names = dict.fromkeys(name for path in options.file for name in files_of(path))
     readings = readings_of(names)
     if options.json:
         parsed = {name: reading.as_dict() for name, reading in readings.items()}
         text = json.dumps(parsed, indent=1)
     else:
-        text = "\n\n".join(f"{name}\n{told}" for name, told in readings.items())
+        text = "\n\n".join(f"{name}\n{reading}" for name, reading in readings.items())
     # A terminal may lack letters.
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "replace").decode(encoding))
@@ -35,7 +37,7 @@ def files_of(path: str) -> list[str]:
     return sorted(map(str, Path(path).rglob("*config.json"))) or [path]
 
 
-def readings_of(names: list[str]) -> dict[str, Positions]:
+def readings_of(names: Iterable[str]) -> dict[str, Positions]:
     """Return what files say, and print what is wrong with those that can't be read."""
     readings = {}
     for name in names:
