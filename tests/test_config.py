@@ -148,6 +148,10 @@ def test_frequencies_along_the_axes_of_images_are_not_guessed(kind):
             {"rope_scaling": YARN | {"factor": "4"}},
             "rope_scaling.factor must be a number",
         ),
+        (
+            {"hidden_size": None, "rope_scaling": YARN | {"factor": "4"}},
+            "; stretched by yarn: rope_scaling.factor must be a number",
+        ),
         ({"rope_scaling": {"type": "odd"}}, "rope_scaling.type 'odd' isn't known"),
         ({"model_type": "llama", "rope_theta": None}, "rope_theta is null"),
         (

@@ -116,7 +116,9 @@ class Scaling:
         start: int | None = limit if self.name == "dynamic" else fields.get(ORIGINAL)
         # llama3's factor doesn't say how much longer texts may be.
         if start and "factor" in fields and self.name != "llama3":
-            return start, int(start * fields["factor"])
+            # Where no frequencies are computed, nothing else checks it.
+            factor = check_real("scaling['factor']", fields["factor"], positive=True)
+            return start, int(start * factor)
         return start, limit
 
 
