@@ -55,7 +55,7 @@ def install_with_uv(uv, python, what):
 def main(folder, *what):
     if sys.version_info < (3, 11):  # noqa: UP036 - for a clear message
         sys.exit("This needs Python 3.11 or later: make PYTHON=python3.11 …")
-    print(f"Setting up {folder}: 1.6 GB for the whole book.", flush=True)
+    print(f"Setting up {folder}: 1.7 GB for the whole book.", flush=True)
     python = f"{folder}/bin/python"
     if output(python, "-c", "") is None:
         subprocess.run([sys.executable, "-m", "venv", "--clear", folder], check=True)
