@@ -105,7 +105,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
         fields.path[:-1]: read_model(fields, name)
         for fields, name in models(whole, kind)
     }
-    text = readings.pop(next(iter(readings)))
+    text = readings.pop(next(iter(readings)))  # `models` yields the text first
     return replace(text, model_type=kind or text.model_type, parts=readings)
 
 
@@ -158,13 +158,15 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     """Read the fields of one model."""
     entry = TYPES.get(name or "", {})
     entry = entry if "where" in entry else {}
+    # 1. The defaults of the class, which all that reads fields counts on.
     bases = {
         "rope_theta": entry.get("base"),
         "rope_local_base_freq": entry.get("local_base"),
     }
     fields.defaults = bases | entry.get("defaults", {})
+    # 2. What each kind of layer does; problems and remarks gather in `fields`.
     kinds = [describe(kind) for kind in normalize(fields, entry)]
-    # Of the first kind that is stretched from a known length.
+    # 3. Lengths: of the first kind that is stretched from a known one.
     limit = fields.count(LIMIT)
     lengths = (fields.count(ORIGINAL), limit)
     lengths = next((one.lengths for one in kinds if one.lengths[0]), lengths)
@@ -172,6 +174,7 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     if limit and not fields.has(LIMIT):
         named = zip(LENGTHS, (*lengths, limit), strict=True)
         by_default = tuple(name for name, length in named if length == limit)
+    # 4. The fields that nobody asked for: so nothing may be read after this.
     unread = [*unread_fields(fields, entry)]
     for described in kinds:
         unread += unread_fields(described.kind.rope, entry)

@@ -1,7 +1,8 @@
 """How queries and keys turn in one kind of layer.
 
-`describe` returns what it finds, and changes nothing but two notes that a file's `Fields` keep:
-`problems`, to which every function here may append, and `asked`, by which unread fields are told.
+`describe` returns what it finds, and changes nothing but notes that a file's `Fields` keep:
+`problems`, to which most functions here append, `remarks`, `asked`, by which unread fields are
+known, and `left_out`, by which `with_defaults` knows what rests on defaults.
 """
 
 import math
@@ -15,6 +16,7 @@ from posenc.scaling import ORIGINAL, Scaling, find_scaling, rotary_frequencies
 
 LIMIT = "max_position_embeddings"
 Facts = dict[str, Any]  # arguments of `Layers`
+Settings = dict[str, Any]  # fields of a scaling, as `rotary_frequencies` takes them
 Lengths = tuple[int | None, int | None]  # before scaling, and what the scaling is for
 
 
@@ -171,7 +173,7 @@ def stretched(kind: Kind, facts: Facts, scaling: Scaling) -> tuple[Lengths, Fact
         return (None, None), {}
 
 
-def settings_of(kind: Kind, scaling: Scaling, limit: int | None) -> Facts:
+def settings_of(kind: Kind, scaling: Scaling, limit: int | None) -> Settings:
     """Return the fields of a scaling that the file gives; its rule checks them."""
     rope = kind.rope
     given = {name: rope.value(name) for name in scaling.fields}
@@ -184,7 +186,7 @@ def settings_of(kind: Kind, scaling: Scaling, limit: int | None) -> Facts:
     return {name: value for name, value in given.items() if value is not None}
 
 
-def note_contradictions(kind: Kind, settings: Facts, limit: int | None) -> None:
+def note_contradictions(kind: Kind, settings: Settings, limit: int | None) -> None:
     """Note where the fields of a scaling contradict each other."""
     rope, path, problems = kind.rope, kind.rope.path[:-1], kind.fields.problems
     new, old = rope.content.get("rope_type"), rope.content.get("type")
@@ -204,7 +206,7 @@ def note_contradictions(kind: Kind, settings: Facts, limit: int | None) -> None:
 
 
 def frequencies(
-    facts: Facts, settings: Facts, limit: int | None, lengths: Lengths
+    facts: Facts, settings: Settings, limit: int | None, lengths: Lengths
 ) -> Facts:
     """Return frequencies and factors, up to the length before scaling and beyond it."""
     width, rotated = facts["head_dim"], facts["rotated"]
