@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.fields import TYPES, WORDS
+from posenc.config.fields import TYPES, WORDS, Entry
 from posenc.layers import ROTARY
 
 ROOT = Path(__file__).parents[1]
@@ -247,6 +247,7 @@ def test_each_key_of_a_type_is_one_that_the_code_reads():
     modules = (ROOT / "src/posenc/config").glob("*.py")
     code = "".join(module.read_text("utf-8") for module in modules)
     keys = set().union(*TYPES.values())
+    assert keys == Entry.__annotations__.keys()
     assert not {key for key in keys if f'"{key}"' not in code.replace("'", '"')}
 
 

@@ -60,7 +60,7 @@ OF_RELEASE = {"mimo_v2_flash": {"rope_theta", "partial_rotary_factor"}}
 TYPES_OF_TEXT = [
     kind
     for kind, entry in TYPES.items()
-    if hasattr(transformers, entry["class"])
+    if hasattr(transformers, entry["code"])
     and "where" in entry
     and "image_size" not in entry.get("defaults", {})
     and "image" not in entry.get("axes", "")

@@ -92,7 +92,7 @@ def small_fields(kind):
 
 def class_of(kind):
     """Return the class that the table of types names."""
-    return getattr(transformers, TYPES[kind]["class"])
+    return getattr(transformers, TYPES[kind]["code"])
 
 
 def model_of(fields, attention):

@@ -48,7 +48,7 @@ def _row(name: str, entry: dict[str, Any]) -> list[str]:
     norm = entry.get("norm", "")
     if "norm_if" in entry:
         norm += f" if {entry['norm_if']}"
-    code = f"{entry['class']}, {entry['read']}"
+    code = f"{entry['code']}, {entry['read']}"
     return [name, where, entry.get("pairing", ""), " and ".join(bases), norm, code]
 
 

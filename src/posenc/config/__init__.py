@@ -185,7 +185,7 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     return Positions(
         verdict=sentence(kinds, lengths, by_default, bool(entry), unread, problems),
         model_type=name,
-        code=f"{entry['class']}, {entry['read']}" if entry else None,
+        code=f"{entry['code']}, {entry['read']}" if entry else None,
         length_before_scaling=lengths[0],
         intended_length=lengths[1],
         limit=limit,

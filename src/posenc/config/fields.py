@@ -6,7 +6,7 @@ import json
 import tomllib
 from collections.abc import Callable, Mapping
 from importlib.resources import files
-from typing import Any
+from typing import Any, TypedDict
 
 LARGEST_FILE = 8_000_000  # bytes; released ones have some thousand
 WIDEST = 65_536  # dimensions of a head
@@ -19,8 +19,41 @@ def table(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
 
 
-Entry = Mapping[str, Any]  # what the code of a type does; empty if it isn't known
-TYPES: dict[str, Entry] = table("types.toml")  # its head says what each key means
+class Entry(TypedDict, total=False):
+    """What the code of a type does, empty if it isn't known; types.toml says what keys mean."""
+
+    code: str
+    read: str
+    where: str
+    defaults: dict[str, Any]
+    default_rope: dict[str, Any]
+    pairing: str
+    norm: str
+    norm_if: str
+    base: float
+    share: float
+    ignores: list[str]
+    chooses: list[str]
+    window: bool
+    others: str
+    counted_from: int
+    last: str
+    skips: bool
+    chunked: bool
+    still: list[str]
+    still_if: str
+    local: list[str]
+    local_base: float
+    local_scaled: bool
+    sections: list[int]
+    axes: str
+    mscale: bool
+    table: str
+    note: str
+    parts: dict[str, str]
+
+
+TYPES: dict[str, Entry] = table("types.toml")
 WORDS = table("fields.toml")
 
 

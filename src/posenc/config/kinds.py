@@ -84,7 +84,7 @@ def drop(fields: Fields, names: list[str], entry: Entry) -> None:
     for name in names:
         value = fields.content.pop(name, None)
         if value not in (None, 1):
-            words = f"{entry['class']} ignores {printable(fields.path + name)}"
+            words = f"{entry['code']} ignores {printable(fields.path + name)}"
             fields.problems.append(f"{words}; other programs may not")
 
 
@@ -214,7 +214,7 @@ def where_positions_enter(fields: Fields, entry: Entry) -> Where:
     if said is None:
         return expected
     if entry and said not in (usual, NOWHERE, UNKNOWN) and "chooses" not in entry:
-        words = f"the file asks for an encoding that {entry['class']} doesn't have"
+        words = f"the file asks for an encoding that {entry['code']} doesn't have"
         fields.problems.append(words)
     # DeBERTa may have a table besides.
     if said == BY_OFFSET and fields.flag("position_biased_input"):
