@@ -3,7 +3,7 @@
 import pytest
 import traitlets
 
-from posenc.book import plots, widgets
+from posenc.book import plots, scripts, widgets
 
 
 @pytest.mark.parametrize("kind", widgets.FIGURES.values(), ids=[*widgets.FIGURES])
@@ -32,6 +32,12 @@ def test_wrong_arguments_are_refused_by_name():
         widgets.Heatmap(d_model=1024)
     with pytest.raises(traitlets.TraitError, match=r"'variant' trait.*'halves'"):
         widgets.Switch(variant="b")
+
+
+@pytest.mark.parametrize("line", ['import "./a.js";', "import {\n  a } from './a.js';"])
+def test_an_import_that_a_script_would_keep_is_an_error(line):
+    with pytest.raises(ValueError, match=r"clocks\.js must say import \{ a, b \}"):
+        scripts.without_imports("clocks", f"const x = 1;\n{line}\n")
 
 
 def test_a_table_says_the_same_as_text_and_as_html():

@@ -22,7 +22,6 @@ from __future__ import annotations
 import itertools
 import json
 import os
-import re
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -36,13 +35,12 @@ from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
 import posenc
-from posenc.book import plots
+from posenc.book import plots, scripts
 from posenc.conventions import Convention
 from posenc.museum import wrong_table
 
-MIME = (
-    "application/vnd.posenc.figure+json"  # of kind and state, beside a stored picture
-)
+# Of kind and state, beside a stored picture.
+MIME = "application/vnd.posenc.figure+json"
 Floats = NDArray[Any]
 Values = dict[str, Any]  # what is drawn, by the names that scripts have for it
 
@@ -459,61 +457,12 @@ FIGURES = {kind.__name__: kind for kind in _Figure.__subclasses__()}
 
 __all__ = [*FIGURES]
 
-_IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";\n', re.MULTILINE)
-
 
 def script(*names: str, entries: Sequence[str] = ("jupyter",)) -> str:
-    """Return one script that draws the named figures.
-
-    It joins their modules of the folder ``figures``, and `entries`, which show them, each after
-    those that it imports. So names at the top of modules are unique. From ``constants.js``,
-    which isn't there, they import what Python knows.
-    """
-    folder = Path(__file__).with_name("figures")
-    modules: dict[str, str] = {}  # in order, without imports and exports
-    wanted: set[str] = set()  # constants
-
-    def add(name: str) -> None:
-        source = (folder / f"{name}.js").read_text("utf-8")
-        for imported, module in _IMPORT.findall(source):
-            if module == "constants":
-                wanted.update(imported.split(", "))
-            elif module not in modules:
-                add(module)
-        source = _IMPORT.sub("", source)
-        modules[name] = re.sub(r"^export (?!default)", "", source, flags=re.MULTILINE)
-
-    for name in [*(name.lower() for name in names), *entries]:
-        add(name)
-    constants = {
-        "FIELDS": {name.lower(): _fields(FIGURES[name]) for name in names},
-        "LINES": plots.COLORS,
-        "PAIRS": plots.PAIRS,
-        "MAP": _shades(),
-        "STYLE": _style([folder / f"{name}.css" for name in reversed(modules)]),
-        "FRAMES": _FILM,
-    }
-    parts = [
-        f"const {name} = {json.dumps(constants[name])};" for name in sorted(wanted)
-    ]
-    return "\n".join([*parts, *modules.values()])
-
-
-def _shades() -> list[int]:
-    """Return eleven colors of the heatmaps' map, as 0xRRGGBB."""
-    colors = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
-    return [int(mpl.colors.to_hex(color)[1:], 16) for color in colors]
-
-
-def _style(files: list[Path]) -> str:
-    """Return the book's colors, and the style sheets that exist, in one line."""
-    colors = (
-        f":host {{ --query: {plots.COLORS[0]}; --key: {plots.COLORS[1]}; "
-        f"--unseen: {plots.UNSEEN}; --map: {plots.DARK_MAP} }}\n"
-    )
-    sheets = [colors, *(file.read_text("utf-8") for file in files if file.exists())]
-    style = re.sub(r"/\*.*?\*/|\s+", " ", "".join(sheets), flags=re.DOTALL)
-    return re.sub(r"(?<=[{};:,]) +| (?=[{}])", "", style)
+    """Return one script that draws the named figures; the modules `entries` show them."""
+    modules = [*(name.lower() for name in names), *entries]
+    fields = {name.lower(): _fields(FIGURES[name]) for name in names}
+    return scripts.bundle(modules, {"FIELDS": fields, "FRAMES": _FILM})
 
 
 def _fields(kind: type[_Figure]) -> dict[str, dict[str, Any]]:

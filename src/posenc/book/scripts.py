@@ -1,0 +1,74 @@
+"""One script of the modules in ``figures``, for pages that can't load modules."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import matplotlib as mpl
+
+from posenc.book import plots
+
+FOLDER = Path(__file__).with_name("figures")
+IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";\n', re.MULTILINE)
+EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
+
+
+def bundle(names: Iterable[str], constants: Mapping[str, Any]) -> str:
+    """Return one script of the named modules, each after those that it imports.
+
+    Their names are joined in one scope, so those at the top of modules are unique. From
+    ``constants.js``, which isn't there, they import `constants`, and what Python knows of colors.
+    """
+    modules: dict[str, str] = {}  # in order, without imports and exports
+    wanted: set[str] = set()  # constants
+
+    def add(name: str) -> None:
+        source = (FOLDER / f"{name}.js").read_text("utf-8")
+        for imported, module in IMPORT.findall(source):
+            if module == "constants":
+                wanted.update(imported.split(", "))
+            elif module not in modules:
+                add(module)
+        modules[name] = without_imports(name, source)
+
+    for name in names:
+        add(name)
+    known = {
+        "LINES": plots.COLORS,
+        "PAIRS": plots.PAIRS,
+        "MAP": _shades(),
+        "STYLE": _style([FOLDER / f"{name}.css" for name in reversed(modules)]),
+        **constants,
+    }
+    lines = [f"const {name} = {json.dumps(known[name])};" for name in sorted(wanted)]
+    return "\n".join([*lines, *modules.values()])
+
+
+def without_imports(name: str, source: str) -> str:
+    """Return a module's source without imports and exports; ValueError if an import is left."""
+    source = IMPORT.sub("", source)
+    if line := re.search(r"^\s*import\b.*", source, re.MULTILINE):
+        rule = 'import { a, b } from "./module.js"; alone on a line'
+        raise ValueError(f"{name}.js must say {rule}, got {line[0].strip()}")
+    return EXPORT.sub("", source)
+
+
+def _shades() -> list[int]:
+    """Return eleven colors of the heatmaps' map, as 0xRRGGBB."""
+    colors = mpl.colormaps[plots.DIVERGING].resampled(11)(range(11))
+    return [int(mpl.colors.to_hex(color)[1:], 16) for color in colors]
+
+
+def _style(files: list[Path]) -> str:
+    """Return the book's colors, and the style sheets that exist, in one line."""
+    colors = (
+        f":host {{ --query: {plots.COLORS[0]}; --key: {plots.COLORS[1]}; "
+        f"--unseen: {plots.UNSEEN}; --map: {plots.DARK_MAP} }}\n"
+    )
+    sheets = [colors, *(file.read_text("utf-8") for file in files if file.exists())]
+    style = re.sub(r"/\*.*?\*/|\s+", " ", "".join(sheets), flags=re.DOTALL)
+    return re.sub(r"(?<=[{};:,]) +| (?=[{}])", "", style)
