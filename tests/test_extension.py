@@ -1,6 +1,9 @@
 """Links of the text, cells that others need, pictures: where a reader would be led wrong."""
 
+import json
 import re
+import subprocess
+import sys
 
 import pytest
 import slices
@@ -74,6 +77,38 @@ def test_a_cell_needs_what_binds_or_changes_its_names_and_no_more():
     assert slices.needed(cells, "check(x)") == [1, 5]
     assert slices.needed(cells, "f(1)") == [3, 4]
     assert slices.needed(cells, "x = np.ones(2)") == [0]
+
+
+# The kernel of a page, with what it sends on one line per cell; it replaces the main module.
+KERNEL = """import json, sys, types
+sent = []
+page = sys.modules["page"] = types.ModuleType("page")
+page.send = lambda message: sent.append(json.loads(message))
+import kernel
+for cell in json.load(sys.stdin):
+    kernel.wanted(cell)
+    error = json.loads(kernel.run(cell, "cell")).get("error")
+    print([message["text"] for message in sent] or (error and error["line"]))
+    sent.clear()
+"""
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected"),
+    [
+        (["from scipy import stats", "stats = 3", "stats"], "['3']"),
+        (["from scipy import stats", "float(stats.norm.cdf(0))"], "['0.5']"),
+        (["x = 1\n\ncompile('\\n' * 9 + '1 +', '', 'exec')"], "3"),
+        (["x = 1\n\nfor"], "3"),
+    ],
+)
+def test_a_page_s_kernel_keeps_a_name_s_value_and_an_error_s_line(cells, expected):
+    command = [sys.executable, "-c", KERNEL]
+    text = json.dumps(cells)
+    run = subprocess.run(
+        command, cwd=ROOT / "book/python", input=text, capture_output=True, text=True
+    )
+    assert run.stdout.splitlines()[-1] == expected, run.stderr
 
 
 def test_the_page_of_no_address_works_at_any_depth():

@@ -18,6 +18,7 @@ import sys
 import traceback
 import types
 import warnings
+from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
@@ -49,7 +50,8 @@ main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
 space = main.__dict__
 # What earlier cells left.
-later: dict[str, list[ast.stmt]] = {}  # by name: what to execute once a cell reads it
+waiting: dict[str, ast.stmt] = {}  # by name: the import to run once a cell reads it
+following: dict[str, ast.stmt] = {}  # by name: what to run right after that import
 ran: list[Cell] = []
 
 
@@ -129,7 +131,7 @@ def show(*args: Any, **kwargs: Any) -> None:
 
 
 def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Keep in `space` and `later` what a cell imports; return the statements that can run now.
+    """Keep in `space` and `waiting` what a cell imports; return the statements that can run now.
 
     Imports are taken name by name: of modules that the page lacks, a placeholder is bound at once;
     large ones are kept until a cell reads their names. Settings of torch are dropped. The page asks
@@ -137,12 +139,12 @@ def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
     """
     now = []
     for node in one_by_one(body):
-        absent, waits = absent_names(node), absent_names(node, LATER)
+        absent, large = absent_names(node), absent_names(node, LATER)
         space.update({name: Absent(module) for name, module in absent.items()})
-        later.update({name: [node] for name in waits})
-        if PLOTS in later and ast.unparse(node) == STYLE:
-            later[PLOTS].append(node)
-        elif not (absent or waits or is_setting(node)):
+        waiting.update(dict.fromkeys(large, node))
+        if PLOTS in waiting and ast.unparse(node) == STYLE:
+            following[PLOTS] = node
+        elif not (absent or large or is_setting(node)):
             now.append(node)
     return now
 
@@ -156,10 +158,27 @@ def due(cell: Cell) -> list[str]:
         if more == names:
             break
         names = more
-    imports = [ast.unparse(later[name][0]) for name in names & later.keys()]
+    imports = [ast.unparse(waiting[name]) for name in names & waiting.keys()]
     if any("matplotlib" in line for line in imports):
         names.add(PLOTS)
-    return sorted(names & later.keys())
+    return sorted(names & waiting.keys())
+
+
+def statements(names: list[str]) -> list[ast.stmt]:
+    """The imports of these names, each with what follows it."""
+    nodes = []
+    for name in names:
+        nodes.append(waiting[name])
+        if name in following:
+            nodes.append(following[name])
+    return nodes
+
+
+def forget(names: Iterable[str]) -> None:
+    """Let no import wait for names that have their value."""
+    for name in names:
+        waiting.pop(name, None)
+        following.pop(name, None)
 
 
 def understood(body: list[ast.stmt]) -> Cell:
@@ -174,8 +193,7 @@ def wanted(source: str) -> str:
         names = due(understood(body))
     except SyntaxError:
         return ""
-    waited = [node for name in names for node in later[name]]
-    code = ast.Module([*waited, *body], [])
+    code = ast.Module([*statements(names), *body], [])
     lines = [ast.unparse(code)]
     for module, packages in BESIDE.items():
         if any(absent_names(node, (module,)) for node in ast.walk(code)):
@@ -189,16 +207,20 @@ def execute(source: str, file: str) -> None:
     written = ast.parse(source, file).body
     body = keep_and_split(written)
     cell = understood(body)
-    waited = [node for name in due(cell) for node in later.pop(name)]
+    names = due(cell)
+    waited = statements(names)
+    forget(names)
     ran.append(cell)
     exec(compile(ast.Module(waited, []), HERE, "exec"), space)
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.show = show
-    last = written[-1] if body and body[-1] is written[-1] else None
-    if not isinstance(last, ast.Expr):
-        exec(compile(ast.Module(body, []), file, "exec"), space)
+    last = body[-1] if body else None
+    shows = isinstance(last, ast.Expr) and last is written[-1]
+    now = body[:-1] if shows else body
+    exec(compile(ast.Module(now, []), file, "exec"), space)
+    forget(cell.bound)  # a cell may give an imported name another value
+    if not shows:
         return
-    exec(compile(ast.Module(body[:-1], []), file, "exec"), space)
     value = eval(compile(ast.Expression(last.value), file, "eval"), space)
     if value is not None and not source.rstrip().endswith(";"):
         display(value)
@@ -210,7 +232,8 @@ def describe(error: BaseException, file: str) -> dict[str, Any]:
     inner = [frame for frame in summary.stack if frame.filename != HERE]
     summary.stack = traceback.StackSummary.from_list(inner)
     lines = [frame.lineno for frame in inner if frame.filename == file]
-    if isinstance(error, SyntaxError):
+    # Of the cell itself, not of a text that it compiles.
+    if isinstance(error, SyntaxError) and error.filename == file:
         lines = [error.lineno]
         summary.stack.clear()  # the parser's own frames
     last = "".join(summary.format_exception_only()).strip().splitlines()[-1]
