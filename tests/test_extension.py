@@ -8,8 +8,9 @@ import sys
 import pytest
 import slices
 import svg_theme
+from docutils import nodes, utils
 from references import REFERENCES, ROOT, Book, changes
-from sphinx_posenc import metadata
+from sphinx_posenc import metadata, prose
 
 from posenc.book import widgets
 
@@ -130,3 +131,11 @@ def test_panels_stack_on_a_phone():
     styles, _ = svg_theme.stack(widgets.Words().picture())
     assert re.findall(r"^#\w+", styles, re.MULTILINE) == ["#axes_1", "#axes_2"]
     assert svg_theme.stack(widgets.Heatmap().picture()) is None
+
+
+def test_a_comma_kept_with_a_formula_is_the_one_behind_it():
+    document = utils.new_document("page")
+    parts = [nodes.math("", "x") if part == "x" else nodes.Text(part) for part in "a,x,"]
+    document += nodes.paragraph("", "", *parts)
+    prose.keep_together(None, document, "page")
+    assert document.astext() == "a,x,"

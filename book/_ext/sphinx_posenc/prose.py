@@ -72,7 +72,8 @@ def keep_together(
         signs = re.match(r"\S+", after) if isinstance(after, nodes.Text) else None
         if signs:
             parent = formula.parent
-            parent.replace(after, nodes.Text(after[signs.end() :]))
+            # By its place: another text that is equal, such as a comma, may stand before it.
+            parent[parent.index(formula) + 1] = nodes.Text(after[signs.end() :])
             together = nodes.inline(classes=["together"])
             parent.replace(formula, together)
             together += formula
