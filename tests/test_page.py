@@ -86,6 +86,9 @@ def test_a_pasted_config_is_read_and_never_shown_as_another(reader):
     expect(shown).to_contain_text(moved, timeout=SLOW)
     reader.locator("#config-text").fill('{"rope_theta": 1e4\n "head_dim": 64}')
     expect(reader.locator(".config-wrong")).to_have_text('1  {"rope_theta": 1e4')
+    reader.get_by_role("button", name="Clear").click()
+    expect(reader.locator("#config-text")).to_have_value("")
+    expect(shown).to_have_text("Paste a config.json, or choose a released one.")
 
 
 @pytest.mark.parametrize("page", [*CHAPTERS, "book/try"])

@@ -174,12 +174,13 @@ function makeForm() {
   const choice = make("select", { id: "config-choice" }, ...options, own);
   const area = make("textarea", { id: "config-text", rows: 12, spellcheck: "false", autocomplete: "off" });
   const form = make("div", {}, make("label", { for: choice.id }, "A released file"), choice);
-  form.append(make("label", { for: area.id }, "Or paste your own in its place"), area);
-  return { form, choice, area };
+  const clear = make("button", { type: "button" }, "Clear");
+  form.append(make("label", { for: area.id }, "Or paste your own in its place"), area, clear);
+  return { form, choice, area, clear };
 }
 
 document.addEventListener("DOMContentLoaded", () => {
-  const { form, choice, area } = makeForm();
+  const { form, choice, area, clear } = makeForm();
   const shown = make("div", { id: "config-shown", role: "status" });
   const address = document.querySelector("meta[name=python]")?.content;
   const hasPython = address && location.protocol !== "file:";
@@ -209,7 +210,7 @@ document.addEventListener("DOMContentLoaded", () => {
     const answer = printed;
     printed = "";
     waiting--;
-    if (waiting > 0) return;
+    if (waiting > 0 || !area.value.trim()) return;
     if (done.error) refuse(done.error.says);
     else show(JSON.parse(answer));
   }
@@ -244,6 +245,7 @@ document.addEventListener("DOMContentLoaded", () => {
   async function readPasted() {
     choice.value = "";
     last = undefined;
+    if (!area.value.trim()) return say("Paste a config.json, or choose a released one.");
     if (!hasPython) return say("This needs Python, which only a website can load, not a local file.");
     say("Reading …"); // at once: what was shown is another file's
     waiting++;
@@ -260,6 +262,11 @@ document.addEventListener("DOMContentLoaded", () => {
 
   if (hasPython) area.addEventListener("focus", getPython, { once: true });
   area.addEventListener("input", readPasted);
+  clear.addEventListener("click", () => {
+    area.value = "";
+    area.focus();
+    readPasted();
+  });
   choice.addEventListener("change", () => choice.value && showReleased());
   addEventListener("resize", () => last && show(last));
   document.getElementById("config-reader").replaceChildren(form, shown);
