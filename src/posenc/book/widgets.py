@@ -360,8 +360,8 @@ class Stretch(_Figure):
 class Turning(_Figure):
     """A query and a key in a sentence: their dials, and the score by distance."""
 
-    query = _number("query k", 6, 0, 15, 0.25)
-    key = _number("key m", 1, 0, 15, 0.25)
+    query = _number("query k", 6, 0, 15, 1.0)
+    key = _number("key m", 1, 0, 15, 1.0)
     method = _choice("positions", "turned", "added", "ALiBi", "none")
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)

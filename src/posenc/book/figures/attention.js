@@ -31,13 +31,6 @@ const HANDS = {
  * @property {number[]} seen how far apart places turned two hands in training, at most
  */
 
-let memory = {};
-/** The last result for a key, which a drag asks for in each frame. */
-function remembered(key, compute) {
-  if (memory.key !== key) memory = { key, result: compute() };
-  return memory.result;
-}
-
 /** What is seen of a state: `Attention`. */
 export function attention({ query, key, method, base, rule }) {
   const trained = omegas(HEAD.d_model, base);
@@ -63,11 +56,8 @@ export function attention({ query, key, method, base, rule }) {
     hands,
     shares,
     score: scoreOf(shares, key - query),
-    // The key has all that the curve depends on: the query's place counts where clocks are added.
-    curve: remembered([method, rule, base, method === "added" && query].join(), () =>
-      DISTANCES.map((distance) =>
-        scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
-      ),
+    curve: DISTANCES.map((distance) =>
+      scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
     ),
     learned,
     // Beyond half a turn, all angles were seen.

@@ -1,6 +1,6 @@
 // The sentence under a figure, seen and heard.
 
-import { element } from "./drawing.js";
+import { element, write } from "./drawing.js";
 
 /**
  * Two elements, one seen and one for screen readers. `tell(nodes, passing)` shows a sentence, and has
@@ -10,9 +10,7 @@ export function caption() {
   const said = element("p", { class: "say", "aria-hidden": "true" });
   const spoken = element("output", { class: "hidden", "aria-live": "polite" });
   let rest;
-  const announce = (words) => {
-    if (spoken.value !== words) spoken.value = words;
-  };
+  const announce = (words) => write(spoken, words);
   const tell = (nodes, passing) => {
     const words = nodes.map((node) => node.textContent ?? node).join("");
     if (said.textContent !== words) said.replaceChildren(...nodes);

@@ -32,7 +32,7 @@ function player(picture, set, current, isLinked) {
     cancelAnimationFrame(request);
     request = undefined;
     label("Play", "M4 2v12l9-6z");
-    set({ position: Math.round(current().position) });
+    set({});
   };
   const play = () => {
     label("Pause", "M4 3v10h2V3zM10 3v10h2V3z");
@@ -119,9 +119,7 @@ FIGURES.clocks = {
         return (angle) => set({ position: position + angle / frequency(pair) }, true);
       };
       const center = () => [clocks[pair].cx, clocks[pair].cy];
-      return grip("position", turnable(center, take), () =>
-        set({ position: Math.round(current().position) }),
-      );
+      return grip("position", turnable(center, take), () => set({}));
     });
     let button;
     return ({ d_model, position, digits }, { row }, width) => {

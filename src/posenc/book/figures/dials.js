@@ -50,16 +50,14 @@ export function dials(svg) {
   const fill = ({ wedge, color }, cosine) =>
     place(wedge, {
       fill: cosine < 0 ? "currentColor" : color,
-      "fill-opacity": (0.08 + (cosine < 0 ? 0.4 : 0.8) * Math.abs(cosine)).toFixed(3),
+      "fill-opacity": 0.08 + (cosine < 0 ? 0.4 : 0.8) * Math.abs(cosine),
     });
   /**
    * Mark the angles that training never showed: `placed` is the query's by its place alone, `apart`
    * the turn from there to the key, and `seen` the widest one of training, at which they begin.
    */
   const paintUnseen = ({ unseen }, [cx, cy], placed, apart, seen) => {
-    const beyond = Math.abs(apart) - seen;
-    unseen.toggleAttribute("hidden", beyond <= 0.001);
-    if (beyond <= 0.001) return;
+    const beyond = Math.max(0, Math.abs(apart) - seen);
     const sign = Math.sign(apart);
     place(unseen, { d: sector(cx, cy, radius, placed + sign * seen, sign * beyond) });
   };

@@ -33,7 +33,7 @@ FIGURES.distances = {
         const { position } = current();
         return (to) => set({ position: position + (to - from) / unit }, true);
       },
-      () => set({ position: Math.round(current().position) }),
+      () => set({}),
     );
     return ({ d_model, position }, { digits, pairs }, width) => {
       const { x, y, frame } = axes(width, height, 30, 63, [0, Math.ceil(Math.sqrt(2 * d_model))], "position");
@@ -44,10 +44,10 @@ FIGURES.distances = {
         height,
         frame,
         path(bits, { class: "curve" }),
-        bits.map(([cx, cy]) => shape("circle", { cx, cy, r: 3, class: "full" })),
+        bits.map(([cx, cy]) => shape("circle", { cx, cy, r: 3, fill: "currentColor" })),
         path(hands, { stroke: PAIRS[2], "stroke-width": 3 }),
-        text(x(0), 14, "as binary digits", { class: "name" }),
-        text(x(63), 14, "as clocks", { ...end, style: `fill: ${PAIRS[2]}`, class: "name" }),
+        text(x(0), 14, "as binary digits", { "font-weight": 700 }),
+        text(x(63), 14, "as clocks", { ...end, style: `fill: ${PAIRS[2]}`, "font-weight": 700 }),
       );
       place(dot, { cx: x(position), cy: y(0) });
     };

@@ -15,10 +15,8 @@ export const middle = { "text-anchor": "middle" };
 export const end = { "text-anchor": "end" };
 export const round = (x) => Math.round(10 * x) / 10;
 export const clamp = (low, number, high) => Math.max(low, Math.min(high, number));
-export const path = (places, attributes) => {
-  const points = places.map(([x, y]) => `${round(x)},${round(y)}`).join(" ");
-  return shape("polyline", { points, ...attributes });
-};
+export const points = (places) => places.map(([x, y]) => `${round(x)},${round(y)}`).join(" ");
+export const path = (places, attributes) => shape("polyline", { points: points(places), ...attributes });
 export const level = (from, to, y, attributes) => path([[from, y], [to, y]], attributes);
 /** Set attributes; those that stay cost no style or layout in a frame. */
 export const place = (node, attributes) => {
@@ -30,6 +28,7 @@ export const write = (node, words) => {
   if (node.textContent !== words) node.textContent = words;
 };
 
+/** A number that rounds to zero has no sign: the first rounding keeps it, the second drops it. */
 export const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");
 /** A field's value in words; a fraction is a position between two others. */
 export const written = (value) => {

@@ -66,8 +66,8 @@ export function guide(set, current) {
     row.dataset.next = next;
   };
   /** Start from a state at once, and move the words to their places. */
-  const perform = ({ from, to }) => {
-    set(from ?? {});
+  const perform = ({ from = {}, to }) => {
+    set(from);
     const start = current();
     const placesAt = (share) =>
       Object.entries(to).map(([name, place]) => [name, start[name] + share * (place - start[name])]);

@@ -28,7 +28,7 @@ FIGURES.kernel = {
         const { offset } = current();
         return (to) => set({ offset: offset + (to - from) / unit }, true);
       },
-      () => set({ offset: Math.round(current().offset) }),
+      () => set({}),
     );
     return ({ d_model, base, offset }, { products, nearer }, width) => {
       const limits = [-d_model / 2, d_model / 2];

@@ -74,11 +74,9 @@ FIGURES.learning = {
       stop = glide(6000, run, () => set({ step: LAST_STEP }));
     });
     picture.append(play);
-    let drawn; // the state drawn last, which a new width draws again
-    return (state, { turns, weights }, width, passing) => {
+    return (state, { turns, weights }, width, passing, before) => {
       // The film's own states pass; one at rest was set by the reader, or by the text.
-      if (!passing && state !== drawn) stop();
-      drawn = state;
+      if (before && !passing) stop();
       const isWide = width >= 460;
       const across = isWide ? width / 2 : width;
       const radius = Math.round(Math.min(44, across / 4 / 2 - 4));

@@ -37,9 +37,8 @@ export function map(picture, { label, down, across, values, pick }) {
       follow(event);
   });
   canvas.addEventListener("click", follow);
-  let painted; // the table that is seen, which stays when only the mark moves
   return (table, { rows, columns, limit, row, column }) => {
-    if (painted !== table) paint(canvas, (painted = table), rows, columns, limit);
+    paint(canvas, table, rows, columns, limit);
     [bottom.textContent, right.textContent] = [rows - 1, columns - 1];
     [low.textContent, high.textContent] = [show(-limit, 0), limit];
     cell.style.cssText = `left: ${(column / columns) * 100}%; top: ${(row / rows) * 100}%;

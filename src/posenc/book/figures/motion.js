@@ -42,7 +42,8 @@ export function easing(paint) {
 
 /**
  * Let a pointer drag an element. `take` gets the place where it is taken, and returns what follows
- * the pointer; `drop` is called at the end. Places are in the units of the `svg`.
+ * the pointer; `drop` is called at the end, to draw once more, at rest. Places are in the units of
+ * the `svg`.
  */
 export function draggable(element, svg, take, drop) {
   let inverse; // from the screen to the svg, read once, since reading it costs a layout
@@ -64,12 +65,21 @@ export function draggable(element, svg, take, drop) {
   });
 }
 
-const KEY_STEPS = { ArrowLeft: -1, ArrowDown: -1, ArrowRight: 1, ArrowUp: 1, PageDown: -4, PageUp: 4 };
+const KEY_STEPS = {
+  ArrowLeft: -1,
+  ArrowDown: -1,
+  ArrowRight: 1,
+  ArrowUp: 1,
+  PageDown: -4,
+  PageUp: 4,
+  Home: -Infinity,
+  End: Infinity,
+};
 
 /** Let the arrow keys move an element by whole steps. */
 export function steppable(element, step) {
   element.addEventListener("keydown", (event) => {
-    const by = KEY_STEPS[event.key] ?? { Home: -Infinity, End: Infinity }[event.key];
+    const by = KEY_STEPS[event.key];
     if (by === undefined) return;
     event.preventDefault();
     step(by);

@@ -40,7 +40,7 @@ export function mount(host, kind, given, onchange = () => {}, id = "") {
     Object.assign(figure, { state, values });
     panel.refresh(state);
     words.tell(phrase(say(state, values, rested), state), passing);
-    if (width) draw(state, values, width, passing);
+    if (width) draw(state, values, width, passing, rested);
     if (!passing) rested = { state, values };
   }
 

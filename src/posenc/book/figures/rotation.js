@@ -43,9 +43,7 @@ FIGURES.rotation = {
         const start = current()[field];
         return (angle) => set({ [field]: start + angle / frequency() }, true);
       };
-      return grip(field, turnable(() => centers[side], take), () =>
-        set({ [field]: Math.round(current()[field]) }),
-      );
+      return grip(field, turnable(() => centers[side], take), () => set({}));
     });
     return (state, values, width) => {
       const { pair, position, offset } = state;

@@ -1,6 +1,6 @@
 // Turning's ruler: one row of places, or two on a phone.
 
-import { FARTHEST, HEAD } from "./attention.js";
+import { HEAD } from "./attention.js";
 import { clamp, level, middle, round, shape, text } from "./drawing.js";
 
 /** The ruler's geometry, for a width in pixels. Positions may be fractional. */
@@ -11,6 +11,7 @@ export function ruler(width) {
   const height = isPhone ? 76 : 92; // of a row
   const rows = HEAD.places / columns;
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
+  const xIn = (row, position) => (position - row * columns + 0.5) * slot;
   return {
     width,
     slot,
@@ -20,10 +21,10 @@ export function ruler(width) {
     letters: clamp(15, slot * 0.38, 26), // the size of words
     bracketTop: isPhone ? 3 : 11, // from a row's upper edge
     /** The center of a place, and the upper edge of its row. */
-    place: (position) => [
-      (position - rowOf(position) * columns + 0.5) * slot,
-      rowOf(position) * height,
-    ],
+    place(position) {
+      const row = rowOf(position);
+      return [xIn(row, position), row * height];
+    },
     /** The position of a point. */
     at(x, y) {
       const row = clamp(0, Math.floor(y / height), rows - 1);
@@ -31,21 +32,18 @@ export function ruler(width) {
     },
     /** The part of an interval in each row, as [from, to] in x. */
     spans: (from, to) =>
-      Array.from({ length: rows }, (_, row) => [
-        clamp(0, (from - row * columns + 0.5) * slot, width),
-        clamp(0, (to - row * columns + 0.5) * slot, width),
-      ]),
+      Array.from({ length: rows }, (_, row) => [from, to].map((edge) => clamp(0, xIn(row, edge), width))),
   };
 }
 
 /** What is drawn of a ruler: its lines, its numbers, and the band beyond the trained length. */
-export function rulerLines({ width, slot, height, place, spans }) {
+export function rulerLines({ width, slot, height, rows, place }) {
   const numbers = Array.from({ length: HEAD.places }, (_, position) => {
     const [x, top] = place(position);
     return text(x, top + height - 8, position, middle);
   });
-  const lines = spans(-0.5, FARTHEST + 0.5).map(([from, to], row) =>
-    level(from, to, (row + 1) * height - 21, { class: "thin grid" }),
+  const lines = Array.from({ length: rows }, (_, row) =>
+    level(0, width, (row + 1) * height - 21, { class: "thin grid" }),
   );
   const [center, top] = place(HEAD.trained);
   const x = center - slot / 2;

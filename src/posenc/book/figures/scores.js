@@ -2,7 +2,7 @@
 
 import { DISTANCES, FARTHEST, HEAD } from "./attention.js";
 import { bar } from "./bar.js";
-import { clamp, end, level, line, middle, place, round, shape, text, written } from "./drawing.js";
+import { end, level, line, middle, place, points, round, shape, text } from "./drawing.js";
 import { draggable } from "./motion.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
@@ -30,7 +30,7 @@ function unseenBands({ left, right, high, low, x }) {
 function scales({ left, right, high, low, x, y }) {
   const center = (left + right) / 2;
   const ticks = [-15, -10, -5, 0, 5, 10, 15].map((distance) =>
-    text(x(distance), low + 16, written(Math.abs(distance)), middle),
+    text(x(distance), low + 16, Math.abs(distance), middle),
   );
   const levels = [0, 4, 8].flatMap((score) => [
     text(left - 6, y(score) + 4, score, end),
@@ -56,20 +56,14 @@ export function chart(svg, set, current) {
   const scoreBar = bar(svg);
   svg.append(dot);
   let room; // by `arrange`
-  let drawn; // the curve that is seen, which stays when both words move
   const arrange = (width, top, height) => {
     room = layOut(width, top, height);
-    drawn = undefined;
     frame.replaceChildren(...unseenBands(room), ...scales(room));
     scoreBar.arrange(room);
   };
   const paint = ({ query: [query], key: [key], shares, score: [score], curve: scores }) => {
     const { x, y, right } = room;
-    if (drawn !== scores) {
-      drawn = scores;
-      const points = scores.map((one, n) => `${round(x(DISTANCES[n]))},${round(y(one))}`);
-      place(curve, { points: points.join(" ") });
-    }
+    place(curve, { points: points(scores.map((one, n) => [x(DISTANCES[n]), y(one)])) });
     const [cx, cy] = [round(x(key - query)), round(y(score))];
     place(dot, { cx, cy });
     place(across, { x1: cx, x2: right + 16, y1: cy, y2: cy });
@@ -81,9 +75,9 @@ export function chart(svg, set, current) {
     (from) => {
       const { key } = current();
       const unit = room.x(1) - room.x(0);
-      return (to) => set({ key: clamp(0, key + (to - from) / unit, FARTHEST) }, true);
+      return (to) => set({ key: key + (to - from) / unit }, true);
     },
-    () => set({ key: Math.round(current().key) }),
+    () => set({}),
   );
   return { arrange, paint, since: scoreBar.since };
 }

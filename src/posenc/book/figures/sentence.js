@@ -1,6 +1,6 @@
 // Turning's sentence on a ruler, with the two words that can be moved, alone or by a bracket.
 
-import { DISTANCES, FARTHEST } from "./attention.js";
+import { FARTHEST, HEAD } from "./attention.js";
 import { clamp, middle, place, round, shape } from "./drawing.js";
 import { draggable, steppable } from "./motion.js";
 import { bracketPath, ruler, rulerLines } from "./ruler.js";
@@ -9,7 +9,7 @@ const SENTENCE = ["the", "dog", "saw", "a", "cat", "and", "ran", "home"];
 export const KEY_WORD = "dog";
 export const QUERY_WORD = "ran";
 const OTHERS = SENTENCE.filter((word) => word !== KEY_WORD && word !== QUERY_WORD);
-const PLACES = DISTANCES.filter((n) => n >= 0 && n % 1 === 0); // 0 to FARTHEST, in whole steps
+const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 
 /** A word in a frame, which a pointer or keys can move. */
 function card(name, words, label) {
@@ -30,13 +30,12 @@ function fit({ firstChild: frame, lastChild: word }) {
  * reaches. `geometry()` is the ruler of now.
  */
 function moveBy(grips, svg, set, current, geometry) {
-  /** Move from a state by a distance; at rest, to whole places. */
+  /** Move from a state by a distance. */
   const move = (name, start, by, passing) => {
     const names = name === "both" ? ["query", "key"] : [name];
     const places = names.map((one) => start[one]);
     const step = clamp(-Math.min(...places), by, FARTHEST - Math.max(...places));
-    const rest = (number) => (passing ? number : Math.round(number));
-    set(Object.fromEntries(names.map((one) => [one, rest(start[one] + step)])), passing);
+    set(Object.fromEntries(names.map((one) => [one, start[one] + step])), passing);
   };
   for (const [name, grip] of grips) {
     steppable(grip, (by) => move(name, current(), by));
@@ -48,7 +47,7 @@ function moveBy(grips, svg, set, current, geometry) {
         const from = geometry().at(...point);
         return (...next) => move(name, start, geometry().at(...next) - from, true);
       },
-      () => move(name, current(), 0),
+      () => set({}),
     );
   }
 }

@@ -41,14 +41,12 @@ FIGURES.stretch = {
       grip(
         field,
         () => (_, y) => set({ [field]: valueOf(lengthAt(y)) }, true),
-        () => set({ [field]: Math.round(current()[field]) }),
+        () => set({}),
       );
     const wanted = lengthGrip("factor", (length) => length / current().trained);
     const known = lengthGrip("trained", (length) => length);
     return ({ trained, factor }, { before, after }, width) => {
-      const margin = { left: 80, right: 12, top: 14, bottom: 36 };
-      const [x0, x1] = [margin.left, width - margin.right];
-      const [y0, y1] = [height - margin.bottom, margin.top];
+      const [x0, x1, y0, y1] = [80, width - 12, height - 36, 14];
       const top = Math.ceil(Math.log10(Math.max(...after, factor * trained)));
       const x = (pair) => x0 + (pair / (before.length - 1)) * (x1 - x0);
       const y = (length) => y0 - (Math.log10(length) / top) * (y0 - y1);

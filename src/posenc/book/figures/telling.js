@@ -56,7 +56,8 @@ export const isTogether = (from, to) => from.query !== to.query && to.query - fr
 export function attentionSays(state, values, before) {
   const { query, key, method, rule } = state;
   const start = before?.state;
-  const [score, was] = [values, before?.values].map((one) => one && show(one.score, 2));
+  const score = show(values.score, 2);
+  const was = before && show(before.values.score, 2);
   const apart = digits(Math.abs(key - query));
   const agree = values.score > 7.995 && rule !== "YaRN"; // which sharpens scores
   const facts = { score, was, apart, agree, rule };
@@ -69,7 +70,7 @@ export function attentionSays(state, values, before) {
       `Now ${apart} apart, the two words score ${score}. But on ${unseen} of the 8 clocks, they make an ` +
       "angle that training never showed (red)."
     );
-  const moved = ["query", "key"].filter((name) => start && state[name] !== start[name]);
+  const moved = ["query", "key"].filter((name) => state[name] !== start?.[name]);
   if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](facts);
   return (
     `The hands of ${WORDS[moved[0]]} turned with its place. With ${KEY_WORD} ${apart} ` +

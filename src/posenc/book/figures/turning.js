@@ -26,7 +26,6 @@ FIGURES.turning = {
     const words = sentence(svg, set, current);
     const clocks = dials(svg);
     const scores = chart(svg, set, current);
-    let arranged; // the width that the parts were arranged for
     const arrange = (width) => {
       const height = svg.clientHeight; // by turning.css
       const chartHeight = width < 560 ? 148 : height > 400 ? 190 : 170;
@@ -34,7 +33,6 @@ FIGURES.turning = {
       const bottom = words.arrange(width) + 4;
       clocks.arrange(width, bottom, height - chartHeight - bottom);
       scores.arrange(width, height - chartHeight, chartHeight);
-      arranged = width;
     };
     let latest; // the state drawn last: `paint` gets numbers alone, and method and rule are words
     const paint = easing((shown) => {
@@ -43,16 +41,12 @@ FIGURES.turning = {
       picture.classList.toggle("still", latest.method === "ALiBi" || latest.method === "none");
       for (const part of [words, clocks, scores]) part.paint(shown);
     });
-    let rested; // the last state and values that weren't passing; the first state rests
-    return (state, values, width, passing) => {
+    return (state, values, width, passing, before) => {
       latest = state;
-      const isNew = arranged !== width;
-      if (isNew) arrange(width);
-      if (rested && rested.state !== state) scores.since(rested.values.score);
-      paint(flat(state, values), isNew || passing);
-      if (passing) return;
-      if (rested) hint.watch(rested.state, state);
-      rested = { state, values };
+      if (before) scores.since(before.values.score);
+      else arrange(width);
+      paint(flat(state, values), passing || !before);
+      if (before && !passing) hint.watch(before.state, state);
     };
   },
   say: attentionSays,

@@ -19,4 +19,4 @@ class PosencFigure extends HTMLElement {
     this.figure = mount(this, kind, given, undefined, id);
   }
 }
-if (!customElements.get("posenc-figure")) customElements.define("posenc-figure", PosencFigure);
+customElements.define("posenc-figure", PosencFigure);

@@ -92,7 +92,7 @@ function moveWords(cards, svg, set, current, slotWidth) {
     };
     const drop = () => {
       held = {};
-      set({}); // draws once more, at rest: the word glides into its slot
+      set({}); // at rest, the word glides into its slot
     };
     draggable(grip, svg, take, drop);
     steppable(grip, (by) => move(word, slotOf(word) + by));
@@ -122,15 +122,13 @@ FIGURES.words = {
       draw(3 * slotWidth, height, weightLines(places, weights));
       cards.forEach((card, n) => showCard(card, places[n], outputs.slice(4 * n, 4 * n + 4), changes[n]));
     });
-    let drawnWidth;
-    return ({ order }, values, width) => {
+    return ({ order }, values, width, passing, before) => {
       slotWidth = width / 3;
       const shown = inFirstOrder(order, values);
       shown.slots.forEach((slot, n) =>
         place(cards[n].grip, { "aria-valuenow": slot + 1, "aria-valuetext": `word ${slot + 1} of 3` }),
       );
-      paint(shown, drawnWidth !== width);
-      drawnWidth = width;
+      paint(shown, !before);
     };
   },
   say({ order, positions }, { changes }) {
