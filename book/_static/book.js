@@ -316,9 +316,19 @@ if (contents.length) addEventListener("scroll", markContents, { passive: true })
 
 // Sections that are far away aren't laid out while the page comes (book.css), and their heights are
 // guesses. Once it has come they are laid out one by one, each in a task too short to be felt, so that
-// the scroll bar is right before a reader scrolls.
+// the scroll bar is right before a reader scrolls. Chromium holds what is read in its place when a
+// section above it grows, and that ends a scroll that is under way, such as Home's: so they wait.
+const STILL = 500; // ms
 const unlaid = all("article > section > section");
+let lastMove = -Infinity;
+const noteMove = () => (lastMove = performance.now());
+// A key or a wheel moves the page only some frames later.
+for (const kind of ["keydown", "wheel", "scroll"]) addEventListener(kind, noteMove, { passive: true });
 function layOut() {
+  if (performance.now() - lastMove < STILL) {
+    setTimeout(layOut, STILL);
+    return;
+  }
   const section = unlaid.shift();
   if (!section) return;
   section.style.contentVisibility = "visible";
