@@ -135,7 +135,9 @@ def test_panels_stack_on_a_phone():
 
 def test_a_comma_kept_with_a_formula_is_the_one_behind_it():
     document = utils.new_document("page")
-    parts = [nodes.math("", "x") if part == "x" else nodes.Text(part) for part in "a,x,"]
+    parts = [
+        nodes.math("", "x") if part == "x" else nodes.Text(part) for part in "a,x,"
+    ]
     document += nodes.paragraph("", "", *parts)
     prose.keep_together(None, document, "page")
     assert document.astext() == "a,x,"
