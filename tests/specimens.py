@@ -605,7 +605,7 @@ def counting_up(place):
 
 
 full = DECODER.full
-ABSOLUTE = tiny.Decoder(DECODER.weights, "sinusoidal")
+ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 
 
 def spoiled(tokens, positions=None, mask=None, segments=None):

@@ -6,7 +6,6 @@ from urllib.parse import urlencode
 import matplotlib as mpl
 import numpy as np
 import pytest
-import traitlets
 from pages import check_with_axe
 from playwright.sync_api import expect
 from sphinx_posenc import live_figures
@@ -95,13 +94,12 @@ def drawn_states(kind):
     lot = np.random.default_rng(0)
     for share in (lambda: 0, lambda: 1, *[lot.random] * 8):
         state = {}
-        for name, trait in kind.arguments().items():
-            if isinstance(trait, traitlets.Enum):
-                state[name] = str(lot.choice(trait.values))
+        for name, field in kind.fields.items():
+            if "options" in field:
+                state[name] = str(lot.choice(field["options"]))
             else:
-                step = trait.metadata["step"]
-                steps = (trait.max - trait.min) // step
-                state[name] = trait.min + step * round(share() * steps)
+                steps = (field["max"] - field["min"]) // field["step"]
+                state[name] = field["min"] + field["step"] * round(share() * steps)
         yield state
 
 

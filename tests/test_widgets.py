@@ -17,8 +17,8 @@ def test_a_figure_is_live_or_a_picture_of_its_state(kind, monkeypatch):
     assert live == still
     assert still[widgets.MIME] == {"kind": kind.__name__, "state": widget.state()}
     assert eval(still["text/plain"], vars(widgets)).state() == widget.state()
-    name, trait = next(iter(kind.arguments().items()))
-    last = trait.values[-1] if isinstance(trait, traitlets.Enum) else trait.max
+    name, field = next(iter(kind.fields.items()))
+    last = field["options"][-1] if "options" in field else field["max"]
     setattr(widget, name, last)
     assert widget.picture() != still["image/svg+xml"]
 

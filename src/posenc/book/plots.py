@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +11,6 @@ import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from matplotlib.image import AxesImage
 from matplotlib.patches import Circle, Wedge
 from numpy.typing import ArrayLike
@@ -57,31 +56,23 @@ UNSEEN = "#d0342c"
 
 
 def dials(hands: ArrayLike, colors: Sequence[str | None], ax: Axes) -> None:
-    """Draw dials, eight in a row: hands has shape (dials, hands of each, 2), as (up, right).
+    """Draw dials, four in a row: hands has shape (dials, hands of each, 2), as (up, right).
 
     Each of a dial's hands has a color, or that of the dial's pair for None. Between two
     hands stands a wedge, on the side where they are closer.
     """
     ax.set_aspect("equal")
     ax.axis("off")
-    ax.margins(0)
-    for n, dial in enumerate(np.asarray(hands, float)):
-        center = x, y = 2.6 * (n % 8), -2.6 * (n // 8)
+    for pair, dial in enumerate(np.asarray(hands, float)):
+        row, column = divmod(pair, 4)
+        center = x, y = 2.6 * column, -2.6 * row
         ax.add_patch(Circle(center, 1, fill=False, edgecolor=INK, alpha=0.5))
         for color, (up, right) in zip(colors, dial, strict=True):
-            ax.plot([x, x + right], [y, y + up], color=color or PAIRS[n % 8])
-        if len(dial) == 2:
-            start, end = np.degrees(np.arctan2(dial[:, 0], dial[:, 1]))
-            first, last = (start, end) if (end - start) % 360 < 180 else (end, start)
-            wedge = Wedge(center, 0.7, first, last, color=PAIRS[n % 8], alpha=0.5)
-            ax.add_patch(wedge)
-
-
-def heatmaps(tables: Mapping[str, ArrayLike], figure: Figure, limit: float) -> None:
-    """Draw tables side by side, each under its name."""
-    panels = figure.subplots(1, len(tables), squeeze=False)[0]
-    for ax, (title, table) in zip(panels, tables.items(), strict=True):
-        heatmap(table, ax, limit=limit, title=title, colorbar=False)
+            ax.plot([x, x + right], [y, y + up], color=color or PAIRS[pair])
+        angles = np.degrees(np.arctan2(dial[:, 0], dial[:, 1]))
+        turn = (angles[-1] - angles[0] + 180) % 360 - 180
+        ends = sorted([angles[0], angles[0] + turn])
+        ax.add_patch(Wedge(center, 0.7, *ends, color=PAIRS[pair], alpha=0.5))
 
 
 def heatmap(
@@ -115,7 +106,6 @@ def curves(
     *,
     xlabel: str = "position",
     ylabel: str = "value",
-    title: str | None = None,
     **kwargs: Any,
 ) -> Axes:
     """Draw several curves over the same x, and name them above; `kwargs` go to ``plot``."""
@@ -123,7 +113,7 @@ def curves(
         ax = plt.subplots()[1]
     for y, label in zip(ys, labels, strict=True):
         ax.plot(x, y, label=label, **kwargs)
-    ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    ax.set(xlabel=xlabel, ylabel=ylabel)
     name_above(ax)
     return ax
 
@@ -164,31 +154,24 @@ class Table:
     Each row has a label and a cell for each other column; to show it is a ValueError otherwise.
     """
 
-    def __init__(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
-        self.header: list[str] = list(header)
-        self.rows: list[list[str]] = [[str(cell) for cell in row] for row in rows]
+    def __init__(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+        self.rows: list[list[str]] = [[*map(str, row)] for row in (header, *rows)]
 
     def __repr__(self) -> str:
         """Return the cells as aligned text."""
-        widths = [
-            max(map(len, column))
-            for column in zip(self.header, *self.rows, strict=True)
-        ]
-        lines = []
-        for first, *others in [self.header, *self.rows]:
-            cells = [
-                cell.rjust(width)
-                for cell, width in zip(others, widths[1:], strict=True)
-            ]
-            lines.append("  ".join([first.ljust(widths[0]), *cells]).rstrip())
+        columns: list[list[str]] = []
+        for column in zip(*self.rows, strict=True):
+            align = str.rjust if columns else str.ljust
+            width = max(map(len, column))
+            columns.append([align(cell, width) for cell in column])
+        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
         return "\n".join(lines)
 
     def _repr_html_(self) -> str:
-        head = "".join(
-            f'<th scope="col">{html.escape(name)}</th>' for name in self.header
-        )
+        header, *rows = self.rows
+        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in header)
         body = ""
-        for first, *others in self.rows:
+        for first, *others in rows:
             cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in others)
             body += f'<tr><th scope="row">{html.escape(first)}</th>{cells}</tr>\n'
         return (

@@ -13,7 +13,7 @@ import matplotlib as mpl
 from posenc.book import plots
 
 FOLDER = Path(__file__).with_name("figures")
-IMPORT = re.compile(r'^import \{ (.*) \} from "\./(\w+)\.js";\n', re.MULTILINE)
+IMPORT = re.compile(r'^import \{ .* \} from "\./(\w+)\.js";\n', re.MULTILINE)
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
@@ -24,28 +24,30 @@ def bundle(names: Iterable[str], constants: Mapping[str, Any]) -> str:
     ``constants.js``, which isn't there, they import `constants`, and what Python knows of colors.
     """
     modules: dict[str, str] = {}  # in order, without imports and exports
-    wanted: set[str] = set()  # constants
 
     def add(name: str) -> None:
         source = (FOLDER / f"{name}.js").read_text("utf-8")
-        for imported, module in IMPORT.findall(source):
-            if module == "constants":
-                wanted.update(imported.split(", "))
-            elif module not in modules:
+        for module in IMPORT.findall(source):
+            if module not in (*modules, "constants"):
                 add(module)
         modules[name] = without_imports(name, source)
 
     for name in names:
         add(name)
+    code = "\n".join(modules.values())
     known = {
         "LINES": plots.COLORS,
         "PAIRS": plots.PAIRS,
         "MAP": _shades(),
-        "STYLE": _style([FOLDER / f"{name}.css" for name in reversed(modules)]),
+        "STYLE": _style(reversed(modules)),
         **constants,
     }
-    lines = [f"const {name} = {json.dumps(known[name])};" for name in sorted(wanted)]
-    return "\n".join([*lines, *modules.values()])
+    lines = [
+        f"const {name} = {json.dumps(value)};\n"
+        for name, value in known.items()
+        if re.search(rf"\b{name}\b", code)
+    ]
+    return "".join(lines) + code
 
 
 def without_imports(name: str, source: str) -> str:
@@ -63,12 +65,15 @@ def _shades() -> list[int]:
     return [int(mpl.colors.to_hex(color)[1:], 16) for color in colors]
 
 
-def _style(files: list[Path]) -> str:
-    """Return the book's colors, and the style sheets that exist, in one line."""
-    colors = (
+def _style(names: Iterable[str]) -> str:
+    """Return the book's colors, and the style sheets that modules have, in one line."""
+    style = (
         f":host {{ --query: {plots.COLORS[0]}; --key: {plots.COLORS[1]}; "
         f"--unseen: {plots.UNSEEN}; --map: {plots.DARK_MAP} }}\n"
     )
-    sheets = [colors, *(file.read_text("utf-8") for file in files if file.exists())]
-    style = re.sub(r"/\*.*?\*/|\s+", " ", "".join(sheets), flags=re.DOTALL)
+    for name in names:
+        file = FOLDER / f"{name}.css"
+        if file.exists():
+            style += file.read_text("utf-8")
+    style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
     return re.sub(r"(?<=[{};:,]) +| (?=[{}])", "", style)

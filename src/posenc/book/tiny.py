@@ -6,7 +6,8 @@ gives the same scores.
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,31 +18,38 @@ from posenc.encoding import sinusoidal_encoding
 Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
-Weights = dict[str, Floats]
-# For each layer its turned keys and its values, (batch, heads, seq, 8); at the end, the
-# positions and the mask of all tokens, (batch, seq).
-Cache = list[tuple[Any, Any]]
 
-ENCODINGS = ("rotary", "sinusoidal", "none")
 VOCABULARY, WIDTH, HEADS, LAYERS, ANSWERS = 12, 32, 4, 2, 16
 
 
-def initial_weights(seed: int) -> Weights:
-    """Return random weights by name, each of shape (inputs, outputs)."""
-    shapes = {"words": (VOCABULARY, WIDTH), "answers": (WIDTH, ANSWERS)}
-    for layer in range(LAYERS):
-        shapes[f"{layer}.qkv"] = WIDTH, 3 * WIDTH
-        shapes[f"{layer}.out"] = WIDTH, WIDTH
-        shapes[f"{layer}.up"] = WIDTH, 2 * WIDTH
-        shapes[f"{layer}.down"] = 2 * WIDTH, WIDTH
+class Cache(NamedTuple):
+    """What is kept of the tokens that a decoder has read."""
+
+    keys: Floats  #: Turned: (layers, batch, heads, seq, 8).
+    values: Floats  #: (layers, batch, heads, seq, 8).
+    positions: Ints  #: (batch, seq).
+    mask: Mask  #: False for padding: (batch, seq).
+
+
+def initial_weights(seed: int) -> dict[str, Floats]:
+    """Return random weights by name, of shape (inputs, outputs) or (layers, inputs, outputs)."""
+    shapes = {
+        "words": (VOCABULARY, WIDTH),
+        "qkv": (LAYERS, WIDTH, 3 * WIDTH),
+        "out": (LAYERS, WIDTH, WIDTH),
+        "up": (LAYERS, WIDTH, 2 * WIDTH),
+        "down": (LAYERS, 2 * WIDTH, WIDTH),
+        "answers": (WIDTH, ANSWERS),
+    }
     rng = np.random.default_rng(seed)
     weights = {}
     for name, shape in shapes.items():
-        drawn = rng.normal(scale=shape[0] ** -0.5, size=shape)
+        drawn = rng.normal(scale=shape[-2] ** -0.5, size=shape)
         weights[name] = drawn.astype(np.float32)
     return weights
 
 
+@dataclass(frozen=True)
 class Decoder:
     """A decoder, run on a whole text or in steps with a cache.
 
@@ -50,12 +58,8 @@ class Decoder:
     position that follows them.
     """
 
-    def __init__(self, weights: Weights, encoding: str = "rotary") -> None:
-        if encoding not in ENCODINGS:
-            names = ", ".join(ENCODINGS)
-            raise ValueError(f"encoding must be one of {names}, got {encoding!r}")
-        self.weights: Weights = weights
-        self.encoding: str = encoding
+    weights: dict[str, Floats]
+    rotary: bool = True  #: Or else sinusoidal encodings are added to the words.
 
     def full(
         self,
@@ -86,71 +90,61 @@ class Decoder:
         if cache and segments is not None:
             raise ValueError("segments must be None with a cache, which holds none")
         batch, new = tokens.shape
-        kept: list[Any] = [None] * LAYERS
-        old_positions = np.zeros((batch, 0), np.int64)
-        old_mask = np.zeros((batch, 0), np.bool_)
-        if cache:
-            *kept, (old_positions, old_mask) = cache
+        old = cache or _empty(batch)
         if positions is None:
-            first = old_positions[:, -1:] + 1 if cache else 0
-            positions = np.broadcast_to(first + np.arange(new), tokens.shape)
+            last = old.positions.max(axis=1, initial=-1, keepdims=True)
+            positions = last + 1 + np.arange(new)
         if mask is None:
             mask = np.ones(tokens.shape, np.bool_)
         # A row's keys are those of the cache, then the new ones.
-        all_positions = np.hstack((old_positions, positions))
-        all_masks = np.hstack((old_mask, mask))
+        all_masks = np.hstack((old.mask, mask))
         allowed = _causal(new, all_masks)
         if segments is not None:
-            allowed &= segments[:, :, None] == segments[:, None, :]
+            allowed &= segments[:, :, None] == segments[:, None]
 
         x = self.weights["words"][tokens]
-        if self.encoding == "sinusoidal":
+        if not self.rotary:
             x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
-        longer: Cache = []
+        keys, values = [], []
         for layer in range(LAYERS):
-            attended, keys_and_values = self._attend(
-                layer, x, positions, allowed, kept[layer]
-            )
-            longer.append(keys_and_values)
-            x = x + attended
-            hidden = np.maximum(_norm(x) @ self.weights[f"{layer}.up"], 0)
-            x = x + hidden @ self.weights[f"{layer}.down"]
-        scores = _norm(x) @ self.weights["answers"]
-        return scores, [*longer, (all_positions, all_masks)]
+            weights = {
+                name: self.weights[name][layer] for name in ("qkv", "out", "up", "down")
+            }
+            qkv = (_norm(x) @ weights["qkv"]).reshape(batch, new, 3, HEADS, -1)
+            q, k, v = qkv.transpose(2, 0, 3, 1, 4)  # each (batch, heads, new, 8)
+            if self.rotary:
+                q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
+            keys.append(np.concatenate([old.keys[layer], k], axis=2))
+            values.append(np.concatenate([old.values[layer], v], axis=2))
+            gathered = _attend(q, keys[layer], values[layer], allowed)
+            x = x + gathered.swapaxes(1, 2).reshape(x.shape) @ weights["out"]
+            x = x + np.maximum(_norm(x) @ weights["up"], 0) @ weights["down"]
+        all_positions = np.hstack((old.positions, positions))
+        cache = Cache(np.stack(keys), np.stack(values), all_positions, all_masks)
+        return _norm(x) @ self.weights["answers"], cache
 
-    def _attend(
-        self,
-        layer: int,
-        x: Floats,
-        positions: Ints,
-        allowed: Mask,
-        before: tuple[Floats, Floats] | None,
-    ) -> tuple[Floats, tuple[Floats, Floats]]:
-        """Return what a layer adds, shape of x, and its keys and values, old and new."""
-        batch, new, _ = x.shape
-        qkv = (_norm(x) @ self.weights[f"{layer}.qkv"]).reshape(
-            batch, new, 3, HEADS, -1
-        )
-        q, k, v = qkv.transpose(2, 0, 3, 1, 4)  # each (batch, heads, new, 8)
-        if self.encoding == "rotary":
-            q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
-        if before is not None:
-            k = np.concatenate([before[0], k], axis=2)
-            v = np.concatenate([before[1], v], axis=2)
-        scores = q @ k.swapaxes(2, 3) / np.float32(q.shape[-1] ** 0.5)
-        # Not -inf: a row of padding sees nothing, and would be 0 / 0.
-        scores = np.where(allowed[:, None], scores, np.float32(-1e9))
-        # Less its maximum, no exponential overflows.
-        weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-        weights /= weights.sum(axis=-1, keepdims=True)
-        gathered = (weights @ v).swapaxes(1, 2).reshape(x.shape)
-        return gathered @ self.weights[f"{layer}.out"], (k, v)
+
+def _empty(batch: int) -> Cache:
+    """Return the cache before the first token."""
+    nothing = np.zeros((LAYERS, batch, HEADS, 0, WIDTH // HEADS), np.float32)
+    positions = np.zeros((batch, 0), np.int64)
+    return Cache(nothing, nothing, positions, positions > 0)
 
 
 def _causal(new: int, mask: Mask) -> Mask:
     """Return which keys each new token may see: (batch, new, all), False for padding."""
     count = mask.shape[1]
-    return np.tri(new, count, count - new, dtype=np.bool_) & mask[:, None, :]
+    return np.tri(new, count, count - new, dtype=np.bool_) & mask[:, None]
+
+
+def _attend(q: Floats, k: Floats, v: Floats, allowed: Mask) -> Any:
+    """Return the values that queries gather, (batch, heads, new, 8)."""
+    scores = q @ k.swapaxes(2, 3) / np.float32(q.shape[-1] ** 0.5)
+    # Not -inf: a row of padding sees nothing, and would be 0 / 0.
+    scores = np.where(allowed[:, None], scores, np.float32(-1e9))
+    # Less its maximum, no exponential overflows.
+    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
+    return weights / weights.sum(axis=-1, keepdims=True) @ v
 
 
 def _norm(x: Any) -> Any:

@@ -1,16 +1,17 @@
 """Live figures, as Jupyter widgets.
 
 A script of the folder ``figures`` draws each of them, on the website and in Jupyter. Python
-has its arguments with their limits, the values that tests hold the script to, and a plain
+has its fields with their limits, the values that tests hold the script to, and a plain
 picture for readers without JavaScript. Limits are checked by traitlets, which raises
 TraitError. With ``POSENC_STATIC`` set, only the picture is shown: a stored notebook outlives
 the kernel of a widget.
 
 To add a figure:
 
-1. Write a subclass of `_Figure` here: its arguments (`_number`, `_base`, `_choice`), `values` and
-   `_draw`. Its name has one capital, the first letter. The last word of a label is the letter that
-   formulas have for it ("width d"): it lights up with its number.
+1. Write a subclass of `_Figure` here: its fields (`_number`, `_base`, `_choice`), `values`, and the
+   `parts` of its picture, with `_plot` if one is a plot. Its name has one capital, the first
+   letter. The last word of a label is the letter that formulas have for it ("width d"): it lights
+   up with its number.
 2. Write ``figures/<name in lowercase>.js``, which sets ``FIGURES.<name in lowercase>``; what it is
    made of is said in ``figure.js``. Its ``compute`` returns `values`, key by key; ``hands``, which
    only Python has, are compared with the lines of the class ``hand``.
@@ -23,14 +24,15 @@ import itertools
 import json
 import os
 from collections.abc import Sequence
+from dataclasses import replace
 from io import StringIO
-from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import anywidget
 import matplotlib as mpl
 import numpy as np
 import traitlets
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -42,88 +44,122 @@ from posenc.museum import wrong_table
 # Of kind and state, beside a stored picture.
 MIME = "application/vnd.posenc.figure+json"
 Floats = NDArray[Any]
-Values = dict[str, Any]  # what is drawn, by the names that scripts have for it
+Field = dict[str, Any]  # what a script knows of a field: `Field` in figure.js
+# What is drawn, by the names that scripts have for it. "hands" are those of dials, as (up, right):
+# (dials, hands of each, 2).
+Values = dict[str, Any]
 
 
 def _number(
-    label: str, default: float, low: float, high: float, step: float = 1
+    label: str, initial: float, low: float, high: float, step: float = 1, **more: bool
 ) -> Any:
-    """Return an argument between two limits, which a slider moves by steps."""
+    """Return a field between two limits, which a slider moves by steps."""
+    limits = {"min": low, "max": high}
+    field = {
+        "label": label,
+        "initial": initial,
+        "step": step,
+        **limits,
+        **more,
+    }
     kind: Any = traitlets.Int if isinstance(step, int) else traitlets.Float
-    return kind(default, min=low, max=high).tag(sync=True, label=label, step=step)
+    return kind(initial, **limits).tag(sync=True, field=field)
 
 
-def _base(default: float = 10_000.0) -> Any:
+def _base(initial: float = 10_000.0) -> Any:
     """Return a base, which a slider moves by quarter powers of ten."""
-    return _number("base n", default, 10, 1_000_000, 0.25).tag(log=True)
+    return _number("base n", initial, 10, 1_000_000, 0.25, log=True)
 
 
 def _choice(label: str, *options: str) -> Any:
-    """Return an argument that is one of the options, the first by default."""
-    return traitlets.Enum(options, options[0]).tag(sync=True, label=label)
+    """Return a field that is one of the options, the first by default."""
+    field = {"label": label, "initial": options[0], "options": options}
+    return traitlets.Enum(options, options[0]).tag(sync=True, field=field)
 
 
 class _Figure(anywidget.AnyWidget):
-    """A figure has arguments, `values`, which its script computes, too, and `_draw`."""
+    """A figure has fields, and `values`, which its script computes, too."""
 
-    _kind = traitlets.Unicode().tag(sync=True)
+    fields: ClassVar[dict[str, Field]] = {}
+    #: Panels of the picture: tables by their names, the dials with "hands", and a "plot".
+    parts: ClassVar[Sequence[str]] = ("plot",)
+    #: Of the hands of a dial; None is the color of the dial's pair.
+    colors: ClassVar[Sequence[str | None]] = (None,)
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        # Each widget gets a class of its own, which inherits its fields.
+        traits = {
+            name: trait.metadata["field"]
+            for name, trait in vars(cls).items()
+            if "field" in getattr(trait, "metadata", ())
+        }
+        cls.fields = cls.fields | traits
 
     def __init__(self, **state: Any) -> None:
-        if unknown := state.keys() - self.arguments().keys():
+        if unknown := state.keys() - self.fields.keys():
             raise TypeError(f"{type(self).__name__} has no argument {min(unknown)}")
-        super().__init__(_kind=type(self).__name__.lower(), **state)
+        super().__init__(**state)
 
     def open(self) -> None:
         """Announce the widget to the browser, unless static; called by ipywidgets."""
         if not os.environ.get("POSENC_STATIC"):
             super().open()
 
-    @classmethod
-    def arguments(cls) -> dict[str, Any]:
-        """Return the traits that a reader can move, by name."""
-        # A widget's own class is a subclass without them.
-        traits = {}
-        for owner in cls.__mro__:
-            for name, trait in vars(owner).items():
-                if "label" in getattr(trait, "metadata", ()):
-                    traits[name] = trait
-        return traits
-
     def state(self) -> Values:
         """Return the arguments that recreate the figure."""
-        return {name: getattr(self, name) for name in self.arguments()}
+        return {name: getattr(self, name) for name in self.fields}
 
     def values(self) -> Values:
         """Return what is drawn, by the names that the script has for it."""
         raise NotImplementedError
 
-    def _draw(self, figure: Figure, values: Values) -> None:
-        raise NotImplementedError
-
     def picture(self) -> str:
         """Return a picture of the state, as SVG in the book's style."""
-        with mpl.rc_context():
-            plots.use_style()
+        with mpl.rc_context(plots.STYLE):
             figure, svg = Figure(), StringIO()
             self._draw(figure, self.values())
             figure.savefig(svg, format="svg", metadata={"Date": None})
         return svg.getvalue()
 
+    def _draw(self, figure: Figure, values: Values) -> None:
+        panels = figure.subplots(1, len(self.parts), squeeze=False)[0]
+        for part, ax in zip(self.parts, panels, strict=True):
+            if part == "plot":
+                self._plot(ax, values)
+            elif part == "hands":
+                plots.dials(values["hands"], self.colors, ax)
+            else:
+                limit = np.ceil(abs(values[part]).max())
+                look = {"limit": limit, "colorbar": len(panels) == 1}
+                plots.heatmap(values[part], ax, title=part, **look)
+
+    def _plot(self, ax: Axes, values: Values) -> None:
+        raise NotImplementedError
+
     def __repr__(self) -> str:
         state = ", ".join(f"{name}={value!r}" for name, value in self.state().items())
         return f"{type(self).__name__}({state})"
 
-    def _repr_mimebundle_(self, **kwargs: Any) -> tuple[dict[str, Any], dict[str, Any]]:
-        figure = {"kind": type(self).__name__, "state": self.state()}
+    def _repr_mimebundle_(
+        self, **options: Any
+    ) -> tuple[dict[str, Any], dict[str, Any]]:
         data = {
             "text/plain": repr(self),
             "image/svg+xml": self.picture(),
-            MIME: figure,
+            MIME: {"kind": type(self).__name__, "state": self.state()},
         }
         if os.environ.get("POSENC_STATIC"):
             return data, {}
-        live, metadata = super()._repr_mimebundle_(**kwargs) or ({}, {})
+        live, metadata = super()._repr_mimebundle_(**options) or ({}, {})
         return live | data, metadata
+
+
+def _encode(positions: ArrayLike, figure: Any) -> Floats:
+    """Return the rows of positions, by a figure's width and base."""
+    places = np.asarray(positions, float)
+    width, base = figure.d_model, figure.base
+    return posenc.sinusoidal_encoding(places, width, base=base, dtype=float)
 
 
 class Heatmap(_Figure):
@@ -134,13 +170,10 @@ class Heatmap(_Figure):
     seq_len = _number("length L", 64, 2, 128)
     position = _number("position k", 5, 0, 127)
     dimension = _number("column j", 8, 0, 255)
+    parts = ("table",)
 
     def values(self) -> Values:
         return {"table": _encode(range(self.seq_len), self)}
-
-    def _draw(self, figure: Figure, values: Values) -> None:
-        axes = plots.heatmap(values["table"], figure.subplots(), xlabel="column").axes
-        axes.plot(self.dimension, self.position, "s", mfc="none", mec="black", ms=7)
 
 
 class Distances(_Figure):
@@ -152,20 +185,18 @@ class Distances(_Figure):
 
     def values(self) -> Values:
         # Six digits are enough for 64 positions.
-        digits = posenc.binary_encoding(64, 6).astype(float)
-        pairs = _encode(range(64), self)
+        digits, pairs = posenc.binary_encoding(64, 6), _encode(range(64), self)
         here = self.position
         return {
-            "digits": np.linalg.norm(digits - digits[here], axis=1),
+            "digits": np.sqrt((digits != digits[here]).sum(axis=1)),
             "pairs": np.linalg.norm(pairs - pairs[here], axis=1),
         }
 
-    def _draw(self, figure: Figure, values: Values) -> None:
-        axes = figure.subplots()
-        axes.plot(values["digits"], color=plots.INK, label="as binary digits")
-        axes.plot(values["pairs"], color=plots.PAIRS[2], label="as clocks")
-        axes.set(xlabel="position", ylabel=f"distance from {self.position}")
-        axes.legend()
+    def _plot(self, ax: Axes, values: Values) -> None:
+        ax.plot(values["digits"], color=plots.INK, label="as binary digits")
+        ax.plot(values["pairs"], color=plots.PAIRS[2], label="as clocks")
+        ax.set(xlabel="position", ylabel=f"distance from {self.position}")
+        plots.name_above(ax)
 
 
 class Clocks(_Figure):
@@ -175,15 +206,11 @@ class Clocks(_Figure):
     d_model = _number("width d", 16, 2, 16, 2)
     base = _base()
     digits = _choice("binary digits", "off", "on")
+    parts = ("hands",)
 
     def values(self) -> Values:
         row = _encode([self.position], self)[0]
-        return {"row": row, "hands": row}
-
-    def _draw(self, figure: Figure, values: Values) -> None:
-        hands = values["hands"].reshape(-1, 1, 2)
-        figure.set_size_inches(7, len(hands) / 5)
-        plots.dials(hands, [None], figure.subplots())
+        return {"row": row, "hands": row.reshape(-1, 1, 2)}
 
 
 class Rotation(_Figure):
@@ -194,22 +221,18 @@ class Rotation(_Figure):
     pair = _number("clock i", 1, 0, 7)
     base = _base()
     d_model = 16
+    parts = ("hands",)
+    colors = (plots.INK, None)
 
     def values(self) -> Values:
         omega = posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
         # The hands of the left dial, and those of the right one.
         ends = [0, self.offset, self.position, self.position + self.offset]
-        rows = _encode(ends, self)[:, 2 * self.pair : 2 * self.pair + 2]
-        return {"theta": self.offset * omega, "hands": rows}
-
-    def _draw(self, figure: Figure, values: Values) -> None:
-        colors = plots.INK, plots.PAIRS[self.pair]
-        plots.dials(values["hands"].reshape(2, 2, 2), colors, figure.subplots())
+        hands = _encode(ends, self).reshape(2, 2, -1, 2)[:, :, self.pair]
+        return {"theta": self.offset * omega, "hands": hands}
 
 
-_FILM = json.loads(
-    Path(__file__).with_name("figures").joinpath("learning.json").read_text("utf-8")
-)
+_FILM = json.loads(scripts.FOLDER.joinpath("learning.json").read_text("utf-8"))
 
 
 class Learning(_Figure):
@@ -217,29 +240,29 @@ class Learning(_Figure):
 
     Each frame has, for the four fastest clocks, the turn that the head has learned, as
     (up, right), and the mean weight that a word gives to the words 0 to 7 before it. The
-    code is chapter 3's.
+    code is chapter 3's. Each dial has a turn by three words back, and the learned one.
     """
 
     step = _number("training step", 0, 0, 90)
+    parts = ("hands", "plot")
+    colors = ("silver", None)
 
     def values(self) -> Values:
         before, after = _FILM[self.step // 3], _FILM[-(-self.step // 3)]
         share = self.step % 3 / 3
-        mixed = {key: np.array(before[key]) for key in before}
-        for key, numbers in mixed.items():
-            numbers += share * (np.array(after[key]) - numbers)
-        return mixed
-
-    def _draw(self, figure: Figure, values: Values) -> None:
-        left, right = figure.subplots(1, 2)
-        omega = posenc.angular_frequencies(32)[:4, None]
-        targets = np.hstack([np.sin(-3 * omega), np.cos(-3 * omega)])
-        # A hand that a head asks for strongly is as long as the dial.
-        turns = values["turns"]
+        turns, weights = (
+            (1 - share) * np.array(before[name]) + share * np.array(after[name])
+            for name in ("turns", "weights")
+        )
+        meant = posenc.sinusoidal_encoding([-3], 32, dtype=float).reshape(-1, 2)[:4]
+        # A turn that a head asks for strongly has a hand as long as the dial.
         turns /= np.maximum(1, np.linalg.norm(turns, axis=1, keepdims=True))
-        plots.dials(np.stack([targets, turns], axis=1), ["silver", None], left)
-        right.bar(range(0, -8, -1), values["weights"], color=plots.INK)
-        right.set(xlabel="word that gets the weight", ylabel="mean weight", ylim=(0, 1))
+        return {"weights": weights, "hands": np.stack([meant, turns], axis=1)}
+
+    def _plot(self, ax: Axes, values: Values) -> None:
+        ax.bar(range(0, -8, -1), values["weights"], color=plots.INK)
+        ax.set(xlabel="word that gets the weight", ylabel="mean weight")
+        ax.set_ylim(0, 1)
 
 
 class Kernel(_Figure):
@@ -255,72 +278,59 @@ class Kernel(_Figure):
         nearer = np.flatnonzero(products > products[1])[1:]
         return {"products": products, "nearer": nearer[np.argsort(-products[nearer])]}
 
-    def _draw(self, figure: Figure, values: Values) -> None:
-        axes = figure.subplots()
+    def _plot(self, ax: Axes, values: Values) -> None:
         products, nearer = values["products"], values["nearer"]
-        axes.axhline(products[1], color=plots.INK, linestyle="--", linewidth=1)
-        axes.plot(products)
-        axes.plot(nearer, products[nearer], "o")
-        axes.set(xlabel="offset", ylabel="dot product")
+        ax.axhline(products[1], color=plots.INK, linestyle="--", linewidth=1)
+        ax.plot(products)
+        ax.plot(nearer, products[nearer], "o")
+        ax.set(xlabel="offset", ylabel="dot product")
 
 
-# A convention by its settings, or none for a mistake, which has its table in the museum.
-_VARIANTS: dict[str, dict[str, Any] | None] = {
+# Variants that are conventions, by their settings; the others are mistakes of the museum.
+_CONVENTIONS: dict[str, dict[str, Any]] = {
     "halves": {"layout": "sin, cos"},
     "cosine first": {"layout": "interleaved, cos first"},
     "from 1": {"first": 1},
     "minus 1": {"rule": "d/2 - 1"},
-    "all ones": None,
-    "dimension for pair": None,
-    "own exponent": None,
 }
+_MISTAKES = "all ones", "dimension for pair", "own exponent"
 
 
 class Switch(_Figure):
     """The paper's table, a variant by convention or by mistake, and their difference."""
 
-    variant = _choice("variant", *_VARIANTS)
+    variant = _choice("variant", *_CONVENTIONS, *_MISTAKES)
     d_model = _number("width d", 16, 4, 64, 2)
     base = _base()
     seq_len = _number("length L", 64, 2, 128)
+    parts = ("right", "other", "difference")
 
     def values(self) -> Values:
         size = self.seq_len, self.d_model
-        settings = _VARIANTS[self.variant]
-        if settings is None:
-            right = _encode(range(self.seq_len), self)
+        paper = Convention(base=self.base)
+        if self.variant in _MISTAKES:
             other = wrong_table(self.variant, *size, self.base)
         else:
-            right = Convention(base=self.base).table(*size)
-            other = Convention(base=self.base, **settings).table(*size)
+            other = replace(paper, **_CONVENTIONS[self.variant]).table(*size)
+        right = paper.table(*size)
         return {"right": right, "other": other, "difference": other - right}
-
-    def _draw(self, figure: Figure, values: Values) -> None:
-        tables = {
-            "the paper’s": values["right"],
-            "other": values["other"],
-            "difference": values["difference"],
-        }
-        plots.heatmaps(tables, figure, limit=2)
 
 
 _RULES = "as trained", "interpolation", "NTK-aware", "YaRN"
 
 
-def _stretched(
-    rule: str, d_model: int, base: float, *, trained: int, factor: int
-) -> tuple[Floats, float]:
-    """Return the frequencies by a rule for longer texts, and the attention factor."""
+def _scaling(rule: str, trained: int, factor: int) -> dict[str, Any]:
+    """Return a rule for longer texts as the ``rope_parameters`` of a configuration."""
     by_parts = {"factor": factor, "original_max_position_embeddings": trained}
     ends = {"low_freq_factor": 1, "high_freq_factor": 4}
-    scaling: dict[str, dict[str, Any]] = {
+    scalings: dict[str, dict[str, Any]] = {
+        "as trained": {},
         "interpolation": {"rope_type": "linear", "factor": factor},
-        "llama3": {"rope_type": "llama3", **ends, **by_parts},
+        "NTK-aware": {"rope_type": "dynamic", "alpha": factor},
         "YaRN": {"rope_type": "yarn", **by_parts},
+        "llama3": {"rope_type": "llama3", **by_parts, **ends},
     }
-    if rule == "NTK-aware":
-        base *= factor ** (d_model / (d_model - 2))
-    return posenc.rotary_frequencies(d_model, base=base, scaling=scaling.get(rule))
+    return scalings[rule]
 
 
 class Stretch(_Figure):
@@ -333,15 +343,14 @@ class Stretch(_Figure):
     trained = _number("trained length", 4096, 64, 16_384)
 
     def values(self) -> Values:
-        factor, trained = self.factor, self.trained
-        plain = posenc.angular_frequencies(self.d_model, base=self.base)
-        now, _ = _stretched(
-            self.rule, self.d_model, self.base, trained=trained, factor=factor
-        )
+        width, base = self.d_model, self.base
+        scaling = _scaling(self.rule, self.trained, self.factor)
+        plain = posenc.angular_frequencies(width, base=base)
+        now, _ = posenc.rotary_frequencies(width, base=base, scaling=scaling)
         # A pair that never finished a turn meets new angles in a longer text, unless it is
         # slowed by as much as the text is longer.
-        unfinished = plain * trained < 2 * np.pi
-        beyond = unfinished & (now * factor > plain * (1 + 1e-9))
+        unfinished = plain * self.trained < 2 * np.pi
+        beyond = unfinished & (now * self.factor > plain * (1 + 1e-9))
         return {
             "before": 2 * np.pi / plain,
             "after": 2 * np.pi / now,
@@ -349,12 +358,16 @@ class Stretch(_Figure):
             "beyond": beyond.sum(),  # pairs that meet angles beyond those of training
         }
 
-    def _draw(self, figure: Figure, values: Values) -> None:
-        axes = figure.subplots()
-        axes.plot(values["before"], "--", values["after"], "-", color=plots.INK)
-        axes.axhline(self.trained, color=plots.INK, linewidth=1)
-        axes.axhline(self.factor * self.trained, color=plots.UNSEEN, linewidth=1)
-        axes.set(yscale="log", xlabel="pair", ylabel="wavelength in positions")
+    def _plot(self, ax: Axes, values: Values) -> None:
+        ax.plot(values["before"], "--", color=plots.INK)
+        ax.plot(values["after"], color=plots.INK)
+        ax.axhline(self.trained, color=plots.INK, linewidth=1)
+        ax.axhline(self.factor * self.trained, color=plots.UNSEEN, linewidth=1)
+        ax.set(xlabel="pair", ylabel="wavelength in positions")
+        ax.set_yscale("log")
+
+
+_DISTANCES = np.arange(-60, 61) / 4  # of Turning's curve, in quarter steps
 
 
 class Turning(_Figure):
@@ -365,49 +378,45 @@ class Turning(_Figure):
     method = _choice("positions", "turned", "added", "ALiBi", "none")
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)
+    parts = ("hands", "plot")
+    colors = plots.COLORS[:2]
 
     def values(self) -> Values:
-        # The query, the key, and keys at all distances in quarter steps, all the same word.
-        distances = np.arange(-60, 61) / 4
-        places = [self.query, self.key, *(self.query + distances)]
+        # The query, the key, and keys at all distances, all the same word.
+        places = np.hstack([self.query, self.key, self.query + _DISTANCES])
         vectors = self._vectors(places)
         scores = vectors @ vectors[0]
         if self.method == "ALiBi":  # the slope of the first of eight heads is 1/2
-            scores -= abs(np.subtract(places, self.query)) / 2
-        # The products of the query and the key, by pair and component: (8, 2).
-        products = (vectors[0] * vectors[1]).reshape(8, 2)
-        # Both words' hands by pair, as (up, right): (8, 2, 2).
-        hands = vectors[:2].reshape(2, 8, 2).swapaxes(0, 1)[..., ::-1]
+            scores -= abs(places - self.query) / 2
+        pairs = vectors[:2].reshape(2, 2, 8)  # (words, right and up, pairs)
         return {
-            "shares": products.sum(axis=1),
+            "shares": pairs.prod(axis=0).sum(axis=0),
             "score": scores[1],
             "curve": scores[2:],
-            "hands": hands,
+            "hands": pairs.transpose(2, 0, 1)[..., ::-1],
         }
 
-    def _vectors(self, places: list[float]) -> Floats:
-        """Return a word at each place, its pairs as (right, up): shape (places, 16)."""
-        words = np.tile([1.0, 0.0], (len(places), 8))
-        if self.method == "turned":
-            # Trained on eight words, stretched to sixteen.
-            omega, factor = _stretched(self.rule, 16, self.base, trained=8, factor=2)
-            plain = posenc.angular_frequencies(16, base=self.base)
-            # The query has learned to look three words back.
-            words[:1] = _rotate(words[:1], [-3], plain)
-            return _rotate(words * factor, places, omega)
+    def _vectors(self, places: Floats) -> Floats:
+        """Return a word at each place, (places, 16): right of all pairs, then up of all."""
+        words = np.zeros((len(places), 16))
+        words[:, :8] = 1
         if self.method == "added":
-            clocks = posenc.sinusoidal_encoding(places, 16, base=self.base, dtype=float)
-            # The encoding has (up, right). The sum is halved, so that no hand is longer than 1.
-            words += clocks.reshape(-1, 8, 2)[..., ::-1].reshape(-1, 16)
-            words /= 2
-        return words
+            add = Convention("cos, sin", base=self.base).encoding(16)
+            return add(words, places) / 2  # so that no hand is longer than 1
+        if self.method != "turned":
+            return words
+        # The query has learned to look three words back.
+        words[:1] = posenc.rotate_pairs(words[:1], [-3], base=self.base)
+        # Trained on eight words, stretched to sixteen.
+        scaling = _scaling(self.rule, trained=8, factor=2)
+        omega, factor = posenc.rotary_frequencies(16, base=self.base, scaling=scaling)
+        turns = posenc.rotary_turns(places, frequencies=omega, attention_factor=factor)
+        return posenc.rotate_pairs(words, turns=turns)
 
-    def _draw(self, figure: Figure, values: Values) -> None:
-        top, bottom = figure.subplots(2, 1, height_ratios=[1, 2])
-        plots.dials(values["hands"], plots.COLORS[:2], top)
-        bottom.plot(np.arange(-60, 61) / 4, values["curve"], color=plots.INK)
-        bottom.plot(self.key - self.query, values["score"], "o", color=plots.INK)
-        bottom.set(xlabel="position of the key minus that of the query", ylabel="score")
+    def _plot(self, ax: Axes, values: Values) -> None:
+        ax.plot(_DISTANCES, values["curve"], color=plots.INK)
+        ax.plot(self.key - self.query, values["score"], "o", color=plots.INK)
+        ax.set(xlabel="position of the key minus the query’s", ylabel="score")
 
 
 _WORDS = {
@@ -423,6 +432,7 @@ class Words(_Figure):
 
     order = _choice("order", *_ORDERS)
     positions = _choice("positions", "off", "on")
+    parts = ("weights", "outputs")
 
     def values(self) -> Values:
         words = self.order.split()
@@ -438,18 +448,18 @@ class Words(_Figure):
         # Queries, keys and values are the words themselves.
         x = np.array([_WORDS[word] for word in words], dtype=float)
         if self.positions == "on":
-            x += posenc.sinusoidal_encoding(3, 4, dtype=np.float64)
+            x += posenc.sinusoidal_encoding(3, 4, dtype=float)
         weights = np.exp(x @ x.T)
         weights /= weights.sum(axis=1, keepdims=True)
         return weights, weights @ x
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        tables = {"attends to": 5 * values["weights"], "output": values["outputs"]}
-        plots.heatmaps(tables, figure, limit=5)
-        for axes in figure.axes:
-            axes.set(xlabel="", ylabel="", xticks=[])
-            axes.set_yticks(range(3), self.order.split())
-        figure.axes[0].set_xticks(range(3), self.order.split())
+        super()._draw(figure, values)
+        words = self.order.split()
+        for ax in figure.axes:
+            ax.set_yticks(range(3), words)
+            ax.set(xlabel="", ylabel="")
+        figure.axes[0].set_xticks(range(3), words)
 
 
 # By name; each has a script of that name in ``figures``.
@@ -460,41 +470,9 @@ __all__ = [*FIGURES]
 
 def script(*names: str, entries: Sequence[str] = ("jupyter",)) -> str:
     """Return one script that draws the named figures; the modules `entries` show them."""
-    modules = [*(name.lower() for name in names), *entries]
-    fields = {name.lower(): _fields(FIGURES[name]) for name in names}
-    return scripts.bundle(modules, {"FIELDS": fields, "FRAMES": _FILM})
-
-
-def _fields(kind: type[_Figure]) -> dict[str, dict[str, Any]]:
-    """Return what the script needs to know of a figure's arguments."""
-    fields = {}
-    for name, trait in kind.arguments().items():
-        field = {"label": trait.metadata["label"], "initial": trait.default_value}
-        if isinstance(trait, traitlets.Enum):
-            field["options"] = trait.values
-        else:
-            field["min"] = trait.min
-            field["max"] = trait.max
-            field["step"] = trait.metadata["step"]
-            if "log" in trait.metadata:
-                field["log"] = True
-        fields[name] = field
-    return fields
+    fields = {name.lower(): FIGURES[name].fields for name in names}
+    return scripts.bundle([*fields, *entries], {"FIELDS": fields, "FRAMES": _FILM})
 
 
 for _name, _kind in FIGURES.items():
     _kind._esm = script(_name)  # for anywidget
-
-
-def _rotate(words: Floats, places: ArrayLike, frequencies: Floats) -> Floats:
-    """Return words turned by their places, pair by pair of neighbors."""
-    return posenc.rotate_pairs(
-        words, places, frequencies=frequencies, pairing="neighbors"
-    )
-
-
-def _encode(positions: ArrayLike, figure: Any) -> Floats:
-    """Return the rows of positions, by a figure's width and base."""
-    width, base = figure.d_model, figure.base
-    points = np.asarray(positions, float)
-    return posenc.sinusoidal_encoding(points, width, base=base, dtype=np.float64)

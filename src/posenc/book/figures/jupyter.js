@@ -6,7 +6,7 @@ import { mount } from "./page.js";
 
 /** In Jupyter: anywidget calls this with the model shared with Python. */
 function render({ model, el }) {
-  const kind = model.get("_kind");
+  const [kind] = Object.keys(FIELDS); // a widget's script has one
   const names = Object.keys(FIELDS[kind]);
   const read = () => Object.fromEntries(names.map((name) => [name, model.get(name)]));
   const host = element("div", { "data-lm-suppress-shortcuts": "true" }); // keep arrow keys for the sliders

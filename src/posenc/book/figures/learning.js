@@ -32,7 +32,7 @@ function learner(cx, cy, radius, pair, [up, right]) {
   const point = (turn, length) => [length * Math.cos(turn), length * Math.sin(turn)];
   return [
     shape("circle", { cx, cy, r: radius, class: "thin faint" }),
-    hand(cx, cy, radius, point(TARGETS[pair], 1), { class: "target" }),
+    hand(cx, cy, radius, point(TARGETS[pair], 1), { class: "hand target" }),
     hand(cx, cy, radius, point(angle, size), { class: "hand", stroke: pairColor(pair) }),
     text(cx, cy + radius + 18, `clock ${pair}`, middle),
   ];
