@@ -37,7 +37,6 @@ CHOICES = [
     {"no_rope_layer_interval": 3},
     {"no_rope_layers": [0, 1, 1, 0, 1, 1]},
     {"attention_chunk_size": None},
-    {"cross_attention_layers": [1]},
     {"use_mem_rope": True},
     {"position_embedding_type": "rope"},
     {"position_embedding_type": "nope"},
@@ -53,17 +52,16 @@ CHOICES = [
 ALWAYS = {"rope_theta", "rope_scaling", "partial_rotary_factor"}
 # Their code moves neighbors apart, into halves, in queries and keys alike.
 PERMUTED = {"deepseek_v3", "deepseek_v32", "kimi_k2"}
-# Code that doesn't hand over queries and keys, or turns sounds alone.
-UNSEEN = {"falcon", "roformer", "seamless_m4t"}
+# Its code doesn't hand over queries and keys.
+UNSEEN = {"falcon"}
 # Fields that only the code of the release reads: the table has a note.
 OF_RELEASE = {"mimo_v2_flash": {"rope_theta", "partial_rotary_factor"}}
 TYPES_OF_TEXT = [
     kind
     for kind, entry in TYPES.items()
-    if hasattr(transformers, entry["code"])
-    and "where" in entry
-    and "image_size" not in entry.get("defaults", {})
-    and "image" not in entry.get("axes", "")
+    if hasattr(transformers, entry.code)
+    and "image_size" not in entry.defaults
+    and "image" not in entry.axes
     and kind not in UNSEEN
 ]
 

@@ -52,18 +52,13 @@ HEADS = ("num_attention_heads", "encoder_attention_heads", "num_heads", "n_head"
 HIDDEN = ("hidden_size", "d_model", "embed_dim", "n_embd")
 # Fields without which a small model can't be built, or has no attention.
 NEEDED = {
-    "bamba": {"attn_layer_indices": [1, 3]},
-    "dbrx": {"attn_config": {"kv_n_heads": 1, "rope_theta": 10_000.0, "clip_qkv": 8.0}},
     "deepseek_v2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
-    "gemma3n_text": {"num_kv_shared_layers": 0, "intermediate_size": 32},
     "esm": {"vocab_size": 33, "pad_token_id": 1},
     "granitemoehybrid": {"layer_types": ["full_attention"] * 6},
-    "hunyuan_v1_dense": {"head_dim": 32},
     "jamba": {"attn_layer_period": 3, "attn_layer_offset": 1},
     "kimi_k2": {"n_routed_experts": 4, "num_experts_per_tok": 2},
     "nemotron": {"head_dim": 64, "num_key_value_heads": 2},
     "nemotron_h": {"layers_block_type": ["linear_attention", "full_attention"] * 3},
-    "step3p5": {"sliding_window": 6, "num_attention_groups": 2},
     "zamba2": {"layers_block_type": ["mamba", "hybrid"] * 3},
 }
 
@@ -92,7 +87,7 @@ def small_fields(kind):
 
 def class_of(kind):
     """Return the class that the table of types names."""
-    return getattr(transformers, TYPES[kind]["code"])
+    return getattr(transformers, TYPES[kind].code)
 
 
 def model_of(fields, attention):

@@ -10,7 +10,7 @@ from sphinx.application import Sphinx
 
 from posenc.book.plots import Table
 from posenc.config import read_config
-from posenc.config.fields import TYPES
+from posenc.config.fields import TYPES, Entry
 from posenc.config.kinds import ENCODINGS
 
 from .claims import FINDER
@@ -31,25 +31,25 @@ def script(released: Path, names: list[str]) -> str:
 def types() -> str:
     """Return a table of what the code of each type decides, for the page's search field."""
     heads = ["type", "where", "pairs", "base by default", "norm of q and k", "code"]
-    known = [name for name, entry in sorted(TYPES.items()) if "where" in entry]
-    table = Table(heads, [_row(name, TYPES[name]) for name in known])
-    count = f"<p>{len(known)} types.</p>"
+    table = Table(heads, [_row(name, entry) for name, entry in sorted(TYPES.items())])
+    count = f"<p>{len(TYPES)} types.</p>"
     return f"{count}{FINDER.format('type')}{table._repr_html_()}"
 
 
-def _row(name: str, entry: dict[str, Any]) -> list[str]:
+def _row(name: str, entry: Entry) -> list[str]:
     """Say what one type does."""
-    where = ENCODINGS[entry["where"]]
-    if entry.get("axes") == "image":
+    where = ENCODINGS[entry.where]
+    if entry.axes == "image":
         where += ", along the axes of an image"
-    if "still" in entry:
-        where += f"; not {', '.join(entry['still'])}"
-    bases = [f"{entry[key]:,.0f}" for key in ("base", "local_base") if key in entry]
-    norm = entry.get("norm", "")
-    if "norm_if" in entry:
-        norm += f" if {entry['norm_if']}"
-    code = f"{entry['code']}, {entry['read']}"
-    return [name, where, entry.get("pairing", ""), " and ".join(bases), norm, code]
+    if entry.still:
+        where += f"; not {', '.join(entry.still)}"
+    bases = map(entry.defaults.get, ("rope_theta", "rope_local_base_freq"))
+    base = " and ".join(f"{number:,.0f}" for number in bases if number)
+    norm = entry.norm or ""
+    if entry.norm_if:
+        norm += f" if {entry.norm_if}"
+    code = f"{entry.code}, {entry.read}"
+    return [name, where, entry.pairing or "", base, norm, code]
 
 
 def fill(app: Sphinx, context: dict[str, Any]) -> None:

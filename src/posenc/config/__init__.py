@@ -14,7 +14,7 @@ from pathlib import Path
 from textwrap import indent
 from typing import Any
 
-from posenc.config.fields import LARGEST_FILE, TYPES, WORDS, Fields, load
+from posenc.config.fields import LARGEST_FILE, TYPES, WORDS, Entry, Fields, load
 from posenc.config.kinds import normalize
 from posenc.config.rotation import LIMIT, describe
 from posenc.config.verdict import sentence, unread_fields
@@ -23,7 +23,6 @@ from posenc.scaling import ORIGINAL
 
 __all__ = ["Layers", "Positions", "read_config"]
 
-DEEPEST = 5  # models in models
 LENGTHS = ("length_before_scaling", "intended_length", "limit")
 
 
@@ -101,12 +100,10 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
         raise TypeError(f"config must be a mapping, got {str(content)[:60]}")
     whole = Fields(content)
     kind = whole.text("model_type") or type_of_params(whole)
-    readings = {
-        fields.path[:-1]: read_model(fields, name)
-        for fields, name in models(whole, kind)
-    }
-    text = readings.pop(next(iter(readings)))  # `models` yields the text first
-    return replace(text, model_type=kind or text.model_type, parts=readings)
+    (text, text_kind), *others = models(whole, kind)
+    reading = read_model(text, text_kind)
+    parts = {part.path[:-1]: read_model(part, name) for part, name in others}
+    return replace(reading, model_type=kind or text_kind, parts=parts)
 
 
 def type_of_params(whole: Fields) -> str | None:
@@ -119,21 +116,22 @@ def type_of_params(whole: Fields) -> str | None:
 
 def models(whole: Fields, kind: str | None) -> Iterator[tuple[Fields, str | None]]:
     """Yield fields and type of each model in a file, those of the text first."""
-    usual_types = TYPES.get(kind or "", {}).get("parts", {})
     parts = parts_inside(whole)
     text = next((name for name in WORDS["parts_with_text"] if name in parts), None)
     if text is None:  # the fields of the text may stand beside those of other parts
-        yield whole, usual_types.get("text_config", kind)
+        yield whole, kind if kind in TYPES else named_like(kind, "text") or kind
     elif whole.has("rope_scaling"):
         words = f"rope_scaling beside {text} is ignored: move it inside"
         parts[text].problems.append(words)
     for name in sorted(parts, key=lambda name: name != text):
         part = parts[name]
-        said = type_of_part(part, usual_types.get(name))
+        said = part.text("model_type")
+        # Some files write the type of the whole into a part, and some write none.
+        if said not in TYPES:
+            said = named_like(said or kind, name.removesuffix("_config")) or said
         known = said in TYPES or "text_config" in part.content
         if name == text or known or part.has("num_hidden_layers"):
-            whole.asked.add(name)
-            yield from models(part, said)
+            yield from models(part, said or None)
 
 
 def parts_inside(whole: Fields) -> dict[str, Fields]:
@@ -141,31 +139,25 @@ def parts_inside(whole: Fields) -> dict[str, Fields]:
     parts = {}
     for name, value in whole.content.items():
         named = str(name).endswith(("_config", "encoder", "decoder"))
-        if named and isinstance(value, Mapping) and whole.path.count(".") < DEEPEST:
+        if named and isinstance(value, Mapping):
             parts[name] = Fields(value, f"{whole.path}{name}.")
     return parts
 
 
-def type_of_part(part: Fields, usual: str | None) -> str | None:
-    """Return the type of a part: the one it names, or else the usual one in its whole."""
-    said = part.text("model_type")
-    # Some files write the type of the whole into a part.
-    is_of_whole = usual is not None and "parts" in TYPES.get(said, {})
-    return said if said and not is_of_whole else usual
+def named_like(kind: str | None, part: str) -> str | None:
+    """Return the type of a part that is named like its whole, if the table has one."""
+    names = (f"{kind}_{part}", f"{kind}_{part}_model")
+    return next((name for name in names if name in TYPES), None)
 
 
 def read_model(fields: Fields, name: str | None) -> Positions:
     """Read the fields of one model."""
-    entry = TYPES.get(name or "", {})
-    entry = entry if "where" in entry else {}
+    entry = TYPES.get(name or "", Entry())
     # 1. The defaults of the class, which all that reads fields counts on.
-    bases = {
-        "rope_theta": entry.get("base"),
-        "rope_local_base_freq": entry.get("local_base"),
-    }
-    fields.defaults = bases | entry.get("defaults", {})
+    fields.defaults = entry.defaults
     # 2. What each kind of layer does; problems and remarks gather in `fields`.
     kinds = [describe(kind) for kind in normalize(fields, entry)]
+    layers = tuple(described.layers for described in kinds)
     # 3. Lengths: of the first kind that is stretched from a known one.
     limit = fields.count(LIMIT)
     lengths = (fields.count(ORIGINAL), limit)
@@ -182,14 +174,8 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     words = "isn't read here, and may speak of positions"
     warnings = [f"{place} {words}" for place in unread] + problems
     warnings += dict.fromkeys(fields.remarks)
-    return Positions(
-        verdict=sentence(kinds, lengths, by_default, bool(entry), unread, problems),
-        model_type=name,
-        code=f"{entry['code']}, {entry['read']}" if entry else None,
-        length_before_scaling=lengths[0],
-        intended_length=lengths[1],
-        limit=limit,
-        by_default=by_default,
-        layers=tuple(described.layers for described in kinds),
-        warnings=tuple(warnings),
+    code = f"{entry.code}, {entry.read}" if entry.code else None
+    reading = Positions(
+        "", name, code, *lengths, limit, by_default, layers, tuple(warnings)
     )
+    return replace(reading, verdict=sentence(reading, unread, problems))

@@ -21,11 +21,10 @@ def main(arguments: list[str] | None = None) -> int:
     # A file that is named twice is read once.
     names = dict.fromkeys(name for path in options.file for name in files_of(path))
     readings = readings_of(names)
+    text = "\n\n".join(f"{name}\n{reading}" for name, reading in readings.items())
     if options.json:
         parsed = {name: reading.as_dict() for name, reading in readings.items()}
         text = json.dumps(parsed, indent=1)
-    else:
-        text = "\n\n".join(f"{name}\n{reading}" for name, reading in readings.items())
     # A terminal may lack letters.
     encoding = sys.stdout.encoding or "utf-8"
     print(text.encode(encoding, "replace").decode(encoding))
@@ -44,7 +43,7 @@ def readings_of(names: Iterable[str]) -> dict[str, Positions]:
         try:
             source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
             readings[name] = read_config(source)
-        except (OSError, TypeError, ValueError) as error:
+        except (OSError, RecursionError, TypeError, ValueError) as error:
             print(f"{name}: {error}", file=sys.stderr)
     return readings
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, TypedDict
+from typing import Any, NamedTuple
+
+from posenc.layers import shown
 
 LARGEST_FILE = 8_000_000  # bytes; released ones have some thousand
-WIDEST = 65_536  # dimensions of a head
-# Mappings of MPT, DBRX and Kimi, whose fields are read as if they stood outside.
-GROUPS = ("attn_config", "linear_attn_config")
 
 
 def table(name: str) -> dict[str, Any]:
@@ -19,42 +18,37 @@ def table(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
 
 
-class Entry(TypedDict, total=False):
-    """What the code of a type does, empty if it isn't known; types.toml says what keys mean."""
+class Entry(NamedTuple):
+    """What the code of a type does, in the words of types.toml.
 
-    code: str
-    read: str
-    where: str
-    defaults: dict[str, Any]
-    default_rope: dict[str, Any]
-    pairing: str
-    norm: str
-    norm_if: str
-    base: float
-    share: float
-    ignores: list[str]
-    chooses: list[str]
-    window: bool
-    others: str
-    counted_from: int
-    last: str
-    skips: bool
-    chunked: bool
-    still: list[str]
-    still_if: str
-    local: list[str]
-    local_base: float
-    local_scaled: bool
-    sections: list[int]
-    axes: str
-    mscale: bool
-    table: str
-    note: str
-    parts: dict[str, str]
+    Of a type that isn't known, `code` is empty, as all else is.
+    """
+
+    code: str = ""
+    read: str = ""
+    where: str = ""
+    defaults: Mapping[str, Any] = {}
+    pairing: str | None = None
+    norm: str | None = None
+    norm_if: str = ""
+    ignores: Sequence[str] = ()
+    chooses: Sequence[str] = ()
+    window: bool = False
+    others: str = ""
+    last: bool = False
+    skips: bool = False
+    still: Sequence[str] = ()
+    local: Sequence[str] = ()
+    local_scaled: bool = False
+    sections: Sequence[int] = ()
+    axes: str = ""
+    mscale: bool = False
+    table: str | None = None
+    note: str = ""
 
 
-TYPES: dict[str, Entry] = table("types.toml")
-WORDS = table("fields.toml")
+TYPES = {name: Entry(**entry) for name, entry in table("types.toml").items()}
+WORDS = table("fields.toml")  # spellings, words, and patterns of names
 
 
 class Fields:
@@ -64,21 +58,18 @@ class Fields:
     defaults of the model's class don't replace it, and don't replace null either.
     """
 
-    def __init__(
-        self, content: Mapping[str, Any], path: str = "", of_class: bool = False
-    ) -> None:
+    def __init__(self, content: Mapping[str, Any], path: str = "") -> None:
         self.content = dict(content)
-        self.of_class = of_class  # a default as a whole: the file has no such mapping
         self.path = path
         self.defaults: Mapping[str, Any] = {}
         self.left_out: set[str] = set()  # asked for, and known by default alone
         self.problems: list[str] = []
         self.remarks: list[str] = []  # what one should know, though nothing is wrong
-        self.asked = set(GROUPS)
-        for group in GROUPS:
-            inner = content.get(group)
-            if isinstance(inner, Mapping):
-                self.content |= {f"{group}.{name}": inner[name] for name in inner}
+        self.asked = {"attn_config"}
+        # MPT and DBRX have a mapping whose fields are read as if they stood outside.
+        inner = content.get("attn_config")
+        if isinstance(inner, Mapping):
+            self.content |= {f"attn_config.{name}": inner[name] for name in inner}
 
     def spelling(self, name: str) -> str | None:
         """Return how the file spells a field, with a value rather than with null."""
@@ -86,16 +77,16 @@ class Fields:
         self.asked.update(spellings)
         # Files of two programs may have one field in two spellings, one of them null.
         present = [name for name in spellings if name in self.content]
-        present.sort(key=lambda name: self.content[name] is None)
-        return next(iter(present), None)
+        return min(present, key=lambda name: self.content[name] is None, default=None)
 
     def value(self, name: str) -> Any:
         """Return what the file says, be it null, or else the default of its class."""
         spelling = self.spelling(name)
-        value = self.defaults.get(name) if spelling is None else self.content[spelling]
-        if value is not None and (spelling is None or self.of_class):
+        if spelling is not None:
+            return self.content[spelling]
+        if name in self.defaults:
             self.left_out.add(name)
-        return value
+        return self.defaults.get(name)
 
     def has(self, name: str) -> bool:
         """Whether the file itself has a value for a field."""
@@ -107,59 +98,42 @@ class Fields:
 
     def place(self, name: str) -> str:
         """Return the path of a field, as the file spells it."""
-        return printable(f"{self.path}{self.spelling(name) or name}")
+        return shown(f"{self.path}{self.spelling(name) or name}")
 
-    def checked(
-        self,
-        name: str,
-        rule: str,
-        fits: Callable[[Any], bool],
-        convert: Callable[[Any], Any] = lambda value: value,
-    ) -> Any:
+    def checked(self, name: str, rule: str, fits: Callable[[Any], bool]) -> Any:
         """Return a value that fits a rule; note any other, and return None for it."""
         value = self.value(name)
-        if value is None:
-            return None
-        if fits(value):
-            return convert(value)
-        got = printable(repr(value)[:60])
+        if value is None or fits(value):
+            return value
+        got = shown(repr(value)[:60])
         self.problems.append(f"{self.place(name)} must be {rule}, got {got}")
         return None
 
     def number(self, name: str, least: float = 0, most: float = 1e18) -> float | None:
         """Return a number within limits."""
-
-        def fits(value: Any) -> bool:
-            return is_number(value) and least <= value <= most
-
         rule = f"a number from {least:g} to {most:g}"
-        number: float | None = self.checked(name, rule, fits, float)
-        return number
+        value = self.checked(name, rule, lambda x: is_within(x, least, most))
+        return None if value is None else float(value)
 
     def count(self, name: str, least: int = 1, most: float = 1e12) -> int | None:
         """Return a whole number within limits."""
-
-        def fits(value: Any) -> bool:
-            return is_number(value) and least <= value <= most and value % 1 == 0
-
         rule = f"a whole number from {least} to {most:g}"
-        number: int | None = self.checked(name, rule, fits, int)
-        return number
+        value = self.checked(
+            name, rule, lambda x: is_within(x, least, most) and x % 1 == 0
+        )
+        return None if value is None else int(value)
 
     def flag(self, name: str) -> bool | None:
         """Return true or false."""
-
-        def fits(value: Any) -> bool:
-            return value in (False, True)
-
-        flag: bool | None = self.checked(name, "true or false", fits, bool)
+        rule = "true or false"
+        flag: bool | None = self.checked(name, rule, lambda x: isinstance(x, bool))
         return flag
 
     def integers(self, name: str) -> list[int]:
         """Return a list of integers, an empty one if there is none."""
 
         def fits(value: Any) -> bool:
-            return isinstance(value, list) and {type(item) for item in value} <= {int}
+            return isinstance(value, list) and {*map(type, value)} <= {int}
 
         return self.checked(name, "a list of integers", fits) or []
 
@@ -170,30 +144,27 @@ class Fields:
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
         content = self.checked(name, "a mapping", lambda x: isinstance(x, Mapping))
-        inner = Fields(content or {}, f"{self.place(name)}.", self.of_class)
-        inner.problems = self.problems
+        path = f"{self.place(name)}."
+        if self.spelling(name) is None:  # what is inside a default are defaults
+            inner = Fields({}, path)
+            inner.defaults = content or {}
+        else:
+            inner = Fields(content or {}, path)
+        inner.problems, inner.left_out = self.problems, self.left_out
         return inner
 
 
-def is_number(value: Any) -> bool:
-    """Whether a value is a number; true is an int in Python, and no number in a file."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def printable(text: str) -> str:
-    """Return the beginning of a text, without control characters."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text[:120])
+def is_within(value: Any, least: float, most: float) -> bool:
+    """Whether a value is a number within limits; true is an int in Python, and none in a file."""
+    number = isinstance(value, int | float) and not isinstance(value, bool)
+    return number and least <= value <= most
 
 
 def load(content: bytes) -> Any:
-    """Parse a file; an error is told at the end of what comes before it."""
+    """Parse a file."""
     if len(content) > LARGEST_FILE:
         raise ValueError("the file has over 8 MB, so it isn't a configuration")
     try:
         return json.loads(content.decode("utf-8-sig"))
-    except json.JSONDecodeError as error:
-        lines = error.doc[: error.pos].rstrip().split("\n")
-        place = f"line {len(lines)}, column {len(lines[-1])}"
-        raise ValueError(f"the file isn't JSON: {place}: {error.msg}") from error
     except (RecursionError, ValueError) as error:
         raise ValueError(f"the file isn't JSON: {error}") from error

@@ -4,12 +4,17 @@
 the others. `sentence` comes last.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
-from posenc.config.fields import WORDS, Entry, Fields, printable
-from posenc.config.rotation import Described, Lengths
+from posenc.config.fields import WORDS, Entry, Fields
 from posenc.layers import NO_ATTENTION, NOWHERE, ROTARY, Layers, shown
+
+if TYPE_CHECKING:
+    from posenc.config import Positions
 
 SPEAKS = re.compile("|".join(WORDS["speak_of_positions"]))
 ALIKE = re.compile("|".join(WORDS["sound_alike"]))
@@ -25,7 +30,7 @@ NAMES = {
 def unread_fields(fields: Fields, entry: Entry) -> Iterator[str]:
     """Yield the fields that, by their names, speak of positions, and weren't asked for."""
     # What the code of a known type does with these changes no answer here.
-    details = WORDS["details"] if entry else ()
+    details = WORDS["details"] if entry.code else ()
     for name, value in fields.content.items():
         usual = name in fields.defaults and value == fields.defaults[name]
         plain = not value or value in WORDS["plain_words"]
@@ -33,35 +38,26 @@ def unread_fields(fields: Fields, entry: Entry) -> Iterator[str]:
             continue
         place = f"{fields.path}{name}"
         if SPEAKS.search(place) and not ALIKE.search(place):
-            yield printable(place)
+            yield shown(place)
 
 
-def sentence(
-    kinds: list[Described],
-    lengths: Lengths,
-    default_lengths: tuple[str, ...] | None,
-    known: bool,
-    unread: list[str],
-    problems: list[str],
-) -> str:
+def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
     """Say which layers turn, how they are stretched, and what looks wrong.
 
     `unread` and `problems` must be complete, for all kinds: an empty list is "nothing wrong".
     """
-    clauses = []
+    layers = ("" if reading.code else SUGGESTED) + layers_in_words(reading.layers)
+    clauses = [layers, scaling_in_words(reading)]
     if unread:
         names = ", ".join(unread[:5])
-        clauses.append(f"not read, though it may change this: {names}")
-    clauses.append(("" if known else SUGGESTED) + layers_in_words(kinds))
-    clauses += scaling_in_words(kinds, lengths, default_lengths or ())
-    said = "; ".join(clauses)
-    fine = "nothing wrong" if known and not unread else "no contradiction"
+        clauses.insert(0, f"not read, though it may change this: {names}")
+    said = "; ".join(filter(None, clauses))
+    fine = "nothing wrong" if reading.code and not unread else "no contradiction"
     return f"{said[0].upper()}{said[1:]}: {'; '.join(problems[:3]) or fine}"
 
 
-def layers_in_words(kinds: list[Described]) -> str:
+def layers_in_words(layers: tuple[Layers, ...]) -> str:
     """Say what all layers do."""
-    layers = [described.layers for described in kinds]
     if not any(one.where for one in layers):
         return "nothing about positions"
     total = sum(one.count or 0 for one in layers)
@@ -71,15 +67,15 @@ def layers_in_words(kinds: list[Described]) -> str:
 def in_words(layers: Layers, total: int, several: bool) -> str:
     """Say what one kind of layer does."""
     said = NAMES.get(layers.where, str(layers.where))
+    number = f"{layers.count} " if layers.count else ""
     if several:
-        number = f"{layers.count} of {total} " if layers.count else ""
+        of = f"{number}of {total} " if number else ""
         by_default = mark(layers, "count", "indices") if number else ""
-        said += f" in {number}layers{by_default} ({shown(layers.name)})"
+        said += f" in {of}layers{by_default} ({shown(layers.name)})"
     elif mark(layers, "count"):
-        number = f"{layers.count} by default"
-        said += f" in all layers (the file doesn't say how many; {number})"
+        said += f" in all layers (the file doesn't say how many; {number}by default)"
     else:
-        said += f" in all {layers.count} layers" if layers.count else " in all layers"
+        said += f" in all {number}layers"
     if layers.base:
         said += f", base {layers.base:,.15g}{mark(layers, 'base')}"
     # A share of the head, or a width that isn't known.
@@ -95,23 +91,19 @@ def mark(layers: Layers, *facts: str) -> str:
     return "" if set(facts).isdisjoint(layers.by_default or ()) else " by default"
 
 
-def scaling_in_words(
-    kinds: list[Described], lengths: Lengths, by_default: tuple[str, ...]
-) -> Iterator[str]:
-    """Say which scalings stretch which length, and how far."""
-    layers = [described.layers for described in kinds]
+def scaling_in_words(reading: Positions) -> str:
+    """Say which scalings stretch which length, and how far; nothing if none does."""
     # These two leave the lengths as they are.
-    scalings = {one.scaling for one in layers} - {"default", "proportional"}
-    names = sorted(filter(None, scalings))
+    scalings = {one.scaling for one in reading.layers} - {"default", "proportional"}
+    names = ", ".join(sorted(filter(None, scalings)))
     if not names:
-        return
-    start, intended = lengths
-    whole = any(mark(one, "scaling") for one in layers)
-    start_mark, end_mark = (
-        " (by default)" if name in by_default and not whole else ""
-        for name in ("length_before_scaling", "intended_length")
-    )
-    before = f"{start:,}{start_mark} " if start else ""
-    after = f" to {intended:,}{end_mark}" if start and intended else ""
-    all_of_it = ", all by default" if whole else ""
-    yield f"{before}stretched{after} by {', '.join(names)}{all_of_it}"
+        return ""
+    start, end = reading.length_before_scaling, reading.intended_length
+    said = f"stretched by {names}"
+    if start:
+        said = f"{start:,} stretched{f' to {end:,}' if end else ''} by {names}"
+    if any(mark(one, "scaling") for one in reading.layers):
+        return f"{said}, all by default"
+    # The limit, which is one of these lengths, may be the class's.
+    partly = start and reading.by_default and reading.limit in (start, end)
+    return f"{said}, partly by default" if partly else said
