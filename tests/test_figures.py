@@ -1,5 +1,6 @@
 """Live figures show what Python computes, and follow a reader's hand, keys and links."""
 
+import gzip
 import json
 from urllib.parse import urlencode
 
@@ -148,6 +149,11 @@ def test_each_control_answers_to_the_keyboard_on_a_phone(show, name):
         group.get_by_role("radio").first.press("ArrowLeft")  # around, to the last
         assert state_of(page) != before
     assert page.evaluate("document.documentElement.scrollWidth") == 320
+
+
+def test_the_largest_figure_is_light_enough_for_a_phone():
+    script = live_figures.script("Turning").encode()
+    assert len(gzip.compress(script)) <= 14 * 1024
 
 
 def test_axe_finds_nothing_and_print_shows_the_picture(show):

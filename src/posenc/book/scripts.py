@@ -76,4 +76,4 @@ def _style(names: Iterable[str]) -> str:
         if file.exists():
             style += file.read_text("utf-8")
     style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
-    return re.sub(r"(?<=[{};:,]) +| (?=[{}])", "", style)
+    return re.sub(r"(?<=[{};:,]) +| (?=[{}])|;(?= ?})", "", style)

@@ -110,7 +110,7 @@ function digitRow(position, step, y) {
 FIGURES.clocks = {
   compute: ({ d_model, base, position }) => ({ row: encode(1, d_model, base, paper, position) }),
   build(picture, set, current, isLinked) {
-    const { draw, grip } = drawing(picture, "One clock for each pair, and its two numbers", 300);
+    const { draw, grip } = drawing(picture, "One clock for each pair, and its two numbers");
     let clocks = []; // as drawn last: a `Clock` for each pair
     const frequency = (pair) => omega(pair, current().d_model, current().base);
     const grips = PAIRS.map((_, pair) => {

@@ -25,7 +25,8 @@ FIGURES.distances = {
     };
   },
   build(picture, set, current) {
-    const { height, draw, grip } = drawing(picture, "Distance of all positions from one", 260);
+    const height = 260;
+    const { draw, grip } = drawing(picture, "Distance of all positions from one");
     let unit;
     const dot = grip(
       "position",

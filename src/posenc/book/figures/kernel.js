@@ -20,7 +20,8 @@ FIGURES.kernel = {
     return { products, nearer: nearer.sort((a, b) => products[b] - products[a]) };
   },
   build(picture, set, current) {
-    const { height, draw, grip } = drawing(picture, "Dot product of two encodings, by their offset", 250);
+    const height = 250;
+    const { draw, grip } = drawing(picture, "Dot product of two encodings, by their offset");
     let unit;
     const dot = grip(
       "offset",
@@ -31,7 +32,7 @@ FIGURES.kernel = {
       () => set({}),
     );
     return ({ d_model, base, offset }, { products, nearer }, width) => {
-      const limits = [-d_model / 2, d_model / 2];
+      const limits = [Math.floor(Math.min(0, ...products)), d_model / 2];
       const { x, y, frame } = axes(width, height, 24, OFFSETS.at(-1), limits, "offset");
       const apart = (n) => n === nearer[0] || Math.abs(x(n) - x(nearer[0])) > 24;
       unit = x(1) - x(0);

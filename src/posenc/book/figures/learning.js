@@ -64,7 +64,7 @@ function weightBars(weights, left, width, top, height) {
 FIGURES.learning = {
   compute: ({ step }) => frameAt(step),
   build(picture, set, current) {
-    const { draw } = drawing(picture, "A head in training: its clocks, and its weights", 190);
+    const { draw } = drawing(picture, "A head in training: its clocks, and its weights");
     const play = element("button", { type: "button" }, "Play");
     let stop = () => {};
     play.addEventListener("click", () => {

@@ -44,8 +44,16 @@ export function mount(host, kind, given, onchange = () => {}, id = "") {
     if (!passing) rested = { state, values };
   }
 
+  /** Draw for a new width; a figure that is hidden, as in print, has none. */
+  function fit(room) {
+    if (!room || room === width) return;
+    width = room;
+    draw(figure.state, figure.values, width);
+  }
+
   // Order: `panel` and `draw` exist before the first `update`, which uses both; the picture is in
-  // the host before `build`, which may ask for its root. The first size draws.
+  // the host before `build`, which may ask for its root. It's drawn at once, before what stands
+  // below is laid out, so that nothing moves.
   const panel = controls(kind, set);
   const style = element("style", {}, STYLE);
   const menu = id ? share(host, kind, id, figure, words.announce) : [];
@@ -55,10 +63,7 @@ export function mount(host, kind, given, onchange = () => {}, id = "") {
   const draw = build(picture, set, () => figure.state, "figure" in linked(id));
   lights(host, live, fields);
   update(figure.state);
-  new ResizeObserver(([{ contentRect }]) => {
-    if (!contentRect.width || contentRect.width === width) return; // hidden, as in print
-    width = contentRect.width;
-    draw(figure.state, figure.values, width);
-  }).observe(picture);
+  fit(picture.getBoundingClientRect().width);
+  new ResizeObserver(([{ contentRect }]) => fit(contentRect.width)).observe(picture);
   return figure;
 }

@@ -35,7 +35,8 @@ FIGURES.rotation = {
     return { theta: frequency * offset, frequency };
   },
   build(picture, set, current) {
-    const { draw, grip, height } = drawing(picture, "One clock before and after a shift", 240);
+    const height = 240;
+    const { draw, grip } = drawing(picture, "One clock before and after a shift");
     let centers; // of both dials, as drawn last, which a drag turns about
     const frequency = () => omega(current().pair, WIDTH, current().base);
     const grips = DRAGGED.map(({ field, side }) => {

@@ -4,11 +4,11 @@ import { place, shape } from "./drawing.js";
 import { draggable } from "./motion.js";
 
 /**
- * Add an SVG as wide as its container, `height` pixels high until it is drawn. `draw` replaces
- * what it shows, and sets its size; grips on top stay.
+ * Add an SVG as wide as its container. `draw` replaces what it shows, and sets its size; grips on
+ * top stay.
  */
-export function drawing(picture, label, height) {
-  const svg = shape("svg", { role: "img", "aria-label": label, height });
+export function drawing(picture, label) {
+  const svg = shape("svg", { role: "img", "aria-label": label });
   const scene = shape("g");
   svg.append(scene);
   picture.append(svg);
@@ -23,5 +23,5 @@ export function drawing(picture, label, height) {
     draggable(circle, svg, take, drop);
     return circle;
   };
-  return { svg, height, draw, grip };
+  return { svg, draw, grip };
 }

@@ -34,7 +34,8 @@ FIGURES.stretch = {
     };
   },
   build(picture, set, current) {
-    const { height, draw, grip } = drawing(picture, "Wavelength of each pair, in training and now", 260);
+    const height = 260;
+    const { draw, grip } = drawing(picture, "Wavelength of each pair, in training and now");
     let lengthAt; // the length at a height of the picture, as drawn last
     /** A grip that follows the pointer up and down to another length. */
     const lengthGrip = (field, valueOf) =>

@@ -112,7 +112,8 @@ FIGURES.words = {
     return { weights, outputs, changes };
   },
   build(picture, set, current) {
-    const { svg, height, draw } = drawing(picture, "Three words, what each attends to, and its output", 210);
+    const height = 210;
+    const { svg, draw } = drawing(picture, "Three words, what each attends to, and its output");
     svg.setAttribute("role", "group");
     const cards = FIRST.map((word) => wordCard(svg, word));
     let slotWidth; // as drawn last
