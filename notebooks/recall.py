@@ -127,7 +127,7 @@ class Recomputed(Rotary):
 
 def one_offset(tokens, cache, positions=None, mask=None):
     if cache:
-        positions = counted(tokens, cache[0][0].shape[2])
+        positions = counted(tokens, cache.positions.shape[1])
     return DECODER.step(tokens, cache, positions, mask)
 
 

@@ -597,7 +597,7 @@ def counting_up(place):
     """Begin steps at `place(n, more)`, given the counts of cached and of new tokens."""
 
     def step(tokens, cache):
-        held = cache[0][0].shape[2] if cache else 0
+        held = cache.positions.shape[1] if cache else 0
         begin = place(held, tokens.shape[1])
         return DECODER.step(tokens, cache, counted(tokens, begin))
 

@@ -19,14 +19,15 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-VOCABULARY, WIDTH, HEADS, LAYERS, ANSWERS = 12, 32, 4, 2, 16
+VOCABULARY, WIDTH, LAYERS, ANSWERS = 12, 32, 2, 16
+LAYER = "qkv", "out", "up", "down"  # weights of each layer
 
 
 class Cache(NamedTuple):
     """What is kept of the tokens that a decoder has read."""
 
-    keys: Floats  #: Turned: (layers, batch, heads, seq, 8).
-    values: Floats  #: (layers, batch, heads, seq, 8).
+    keys: Floats  #: Turned: (layers, batch, seq, width).
+    values: Floats  #: (layers, batch, seq, width).
     positions: Ints  #: (batch, seq).
     mask: Mask  #: False for padding: (batch, seq).
 
@@ -51,7 +52,7 @@ def initial_weights(seed: int) -> dict[str, Floats]:
 
 @dataclass(frozen=True)
 class Decoder:
-    """A decoder, run on a whole text or in steps with a cache.
+    """A decoder with one head, run on a whole text or in steps with a cache.
 
     Tokens, positions, masks and segments have shape (batch, seq). By default positions
     continue from the cache. Keys are cached after their rotation, so a query needs the
@@ -105,28 +106,26 @@ class Decoder:
         x = self.weights["words"][tokens]
         if not self.rotary:
             x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
+        layers = zip(
+            *(self.weights[name] for name in LAYER), old.keys, old.values, strict=True
+        )
         keys, values = [], []
-        for layer in range(LAYERS):
-            weights = {
-                name: self.weights[name][layer] for name in ("qkv", "out", "up", "down")
-            }
-            qkv = (_norm(x) @ weights["qkv"]).reshape(batch, new, 3, HEADS, -1)
-            q, k, v = qkv.transpose(2, 0, 3, 1, 4)  # each (batch, heads, new, 8)
+        for qkv, out, up, down, old_k, old_v in layers:
+            q, k, v = np.split(_norm(x) @ qkv, 3, axis=2)  # each (batch, new, width)
             if self.rotary:
                 q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
-            keys.append(np.concatenate([old.keys[layer], k], axis=2))
-            values.append(np.concatenate([old.values[layer], v], axis=2))
-            gathered = _attend(q, keys[layer], values[layer], allowed)
-            x = x + gathered.swapaxes(1, 2).reshape(x.shape) @ weights["out"]
-            x = x + np.maximum(_norm(x) @ weights["up"], 0) @ weights["down"]
+            keys.append(np.hstack([old_k, k]))
+            values.append(np.hstack([old_v, v]))
+            x = x + _attend(q, keys[-1], values[-1], allowed) @ out
+            x = x + np.maximum(_norm(x) @ up, 0) @ down
         all_positions = np.hstack((old.positions, positions))
-        cache = Cache(np.stack(keys), np.stack(values), all_positions, all_masks)
-        return _norm(x) @ self.weights["answers"], cache
+        longer = Cache(np.stack(keys), np.stack(values), all_positions, all_masks)
+        return _norm(x) @ self.weights["answers"], longer
 
 
 def _empty(batch: int) -> Cache:
     """Return the cache before the first token."""
-    nothing = np.zeros((LAYERS, batch, HEADS, 0, WIDTH // HEADS), np.float32)
+    nothing = np.zeros((LAYERS, batch, 0, WIDTH), np.float32)
     positions = np.zeros((batch, 0), np.int64)
     return Cache(nothing, nothing, positions, positions > 0)
 
@@ -138,10 +137,10 @@ def _causal(new: int, mask: Mask) -> Mask:
 
 
 def _attend(q: Floats, k: Floats, v: Floats, allowed: Mask) -> Any:
-    """Return the values that queries gather, (batch, heads, new, 8)."""
-    scores = q @ k.swapaxes(2, 3) / np.float32(q.shape[-1] ** 0.5)
+    """Return the values that queries gather: (batch, new, width)."""
+    scores = q @ k.swapaxes(1, 2) / np.float32(WIDTH**0.5)
     # Not -inf: a row of padding sees nothing, and would be 0 / 0.
-    scores = np.where(allowed[:, None], scores, np.float32(-1e9))
+    scores = np.where(allowed, scores, np.float32(-1e9))
     # Less its maximum, no exponential overflows.
     weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
     return weights / weights.sum(axis=-1, keepdims=True) @ v

@@ -243,21 +243,18 @@ class Learning(_Figure):
     code is chapter 3's. Each dial has a turn by three words back, and the learned one.
     """
 
-    step = _number("training step", 0, 0, 90)
+    step = _number("training step", 0, 0, 90, 3)
     parts = ("hands", "plot")
     colors = ("silver", None)
 
     def values(self) -> Values:
-        before, after = _FILM[self.step // 3], _FILM[-(-self.step // 3)]
-        share = self.step % 3 / 3
-        turns, weights = (
-            (1 - share) * np.array(before[name]) + share * np.array(after[name])
-            for name in ("turns", "weights")
-        )
-        meant = posenc.sinusoidal_encoding([-3], 32, dtype=float).reshape(-1, 2)[:4]
+        frame = _FILM[self.step // 3]
+        turns = np.array(frame["turns"])
         # A turn that a head asks for strongly has a hand as long as the dial.
         turns /= np.maximum(1, np.linalg.norm(turns, axis=1, keepdims=True))
-        return {"weights": weights, "hands": np.stack([meant, turns], axis=1)}
+        meant = posenc.sinusoidal_encoding([-3], 32, dtype=float).reshape(-1, 2)
+        hands = np.stack([meant[:4], turns], axis=1)
+        return {"weights": np.array(frame["weights"]), "hands": hands}
 
     def _plot(self, ax: Axes, values: Values) -> None:
         ax.bar(range(0, -8, -1), values["weights"], color=plots.INK)
