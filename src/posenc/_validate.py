@@ -39,8 +39,9 @@ def check_d_model(d_model: Any) -> int:
     """Return `d_model` as an int if it is positive and even."""
     width = check_int("d_model", d_model, minimum=2)
     if width % 2:
-        rule = "even (sines and cosines come in pairs)"
-        raise ValueError(f"d_model must be {rule}, got {d_model!r}")
+        raise ValueError(
+            f"d_model must be even (sines and cosines come in pairs), got {d_model!r}"
+        )
     return width
 
 
@@ -63,8 +64,9 @@ def check_array(name: str, value: Any) -> NDArray[Any]:
         # A ragged list; or a tensor in bfloat16, on a GPU, or with a gradient.
         tensor = type(value).__module__ == "torch"
         hint = " (posenc.nn has functions for tensors)" if tensor else ""
-        message = f"{name} must be an array or a list of numbers: {error}{hint}"
-        raise TypeError(message) from error
+        raise TypeError(
+            f"{name} must be an array or a list of numbers: {error}{hint}"
+        ) from error
 
 
 def check_positions(
@@ -104,14 +106,16 @@ def check_rotation(
     start = check_int("first", first)
     # Not `in range(…)`: torch.compile can't trace that for a width that varies.
     if start % 2 or start < 0 or start >= max(width, 1):
-        rule = f"even and a dimension of x, below {width}"
-        raise ValueError(f"first must be {rule}, got {first!r}")
+        raise ValueError(
+            f"first must be even and a dimension of x, below {width}, got {first!r}"
+        )
     axis = check_int("seq_dim", seq_dim)
     if axis < 0:
         axis += len(x_shape)
     if not 0 <= axis < len(x_shape) - 1:
-        rule = "a dimension of x, but not the last"
-        raise ValueError(f"seq_dim must be {rule}, got {seq_dim!r}")
+        raise ValueError(
+            f"seq_dim must be a dimension of x, but not the last, got {seq_dim!r}"
+        )
     return axis
 
 
@@ -135,14 +139,17 @@ def check_frequencies(
     if base is not None:
         raise ValueError("base must not be given with frequencies, which include it")
     if len(shape) not in (1, 2) or not shape[-1]:
-        rule = "shape (pairs,) or (axes, pairs), with at least 1 pair"
-        raise ValueError(f"frequencies must have {rule}, got {shape}")
+        raise ValueError(
+            "frequencies must have "
+            f"shape (pairs,) or (axes, pairs), with at least 1 pair, got {shape}"
+        )
     if d_model is not None and shape[-1] > (most := check_d_model(d_model) // 2):
         raise ValueError(f"frequencies must have at most {most} pairs, got {shape[-1]}")
     if len(shape) == 2 and tuple(positions_shape[-1:]) != shape[:1]:
-        rule = f"a coordinate for each of {shape[0]} axes"
-        got = tuple(positions_shape)
-        raise ValueError(f"positions must have {rule}, got shape {got}")
+        raise ValueError(
+            f"positions must have a coordinate for each of {shape[0]} axes, "
+            f"got shape {tuple(positions_shape)}"
+        )
 
 
 def check_turns(turns: Any, kind: type[Any], included: Mapping[str, Any]) -> None:
@@ -155,12 +162,14 @@ def check_turns(turns: Any, kind: type[Any], included: Mapping[str, Any]) -> Non
             raise ValueError(f"{name} must not be given with turns, which include it")
     pair = isinstance(turns, (tuple, list)) and len(turns) == 2
     if not (pair and isinstance(turns[0], kind) and isinstance(turns[1], kind)):
-        rule = f"rotary_turns' pair of {kind.__name__}"
-        raise TypeError(f"turns must be {rule}, got {turns!r}")
+        raise TypeError(
+            f"turns must be rotary_turns' pair of {kind.__name__}, got {turns!r}"
+        )
     cos, sin = turns[0].shape, turns[1].shape
     if cos != sin or not cos:
-        got = f"{tuple(cos)} and {tuple(sin)}"
-        raise ValueError(f"turns must be two of one shape, got {got}")
+        raise ValueError(
+            f"turns must be two of one shape, got {tuple(cos)} and {tuple(sin)}"
+        )
 
 
 def fit_turns(
@@ -182,8 +191,10 @@ def fit_turns(
     seq_len, pairs = x_shape[axis], turns_shape[-1]
     most = (x_shape[-1] - first) // 2
     if pairs > most:
-        rule = f"{most} pairs from dimension first = {first!r} of {x_shape[-1]}"
-        raise ValueError(f"turns must have at most {rule}, got {pairs}")
+        raise ValueError(
+            "turns must have at most "
+            f"{most} pairs from dimension first = {first!r} of {x_shape[-1]}, got {pairs}"
+        )
     # Rows that all sequences share, or some of its own for each: then x's batch comes first.
     batch = turns_shape[0] if len(turns_shape) == 3 else None
     by_batch = batch is not None and axis > 0 and (batch == 1 or batch == x_shape[0])
@@ -201,9 +212,10 @@ def fit_turns(
 def _misfit(x_shape: Sequence[int], rows: tuple[int, ...], axis: int) -> str:
     """Return what is wrong with positions of shape `rows`."""
     seq_len = x_shape[axis]
-    shapes = f"({seq_len},), (1, {seq_len}) or (batch, {seq_len})"
-    rule = f"{shapes} for x of shape {tuple(x_shape)} and seq_dim {axis}"
-    message = f"positions must have shape {rule}, got {rows}"
+    message = (
+        f"positions must have shape ({seq_len},), (1, {seq_len}) or (batch, {seq_len}) "
+        f"for x of shape {tuple(x_shape)} and seq_dim {axis}, got {rows}"
+    )
     # The likeliest reason: heads behind the positions, where they come first by default.
     if len(x_shape) == 4 and axis == 2 and rows[-1:] == tuple(x_shape[1:2]):
         message += "; is x (batch, seq_len, heads, d_model)? Pass seq_dim=1"

@@ -174,10 +174,9 @@ def alibi_slopes(n_heads: int) -> NDArray[np.float32]:
     n = check_int("n_heads", n_heads, minimum=1)
     below = 1 << (n.bit_length() - 1)
     # The slopes for `below` heads, then those for 2 · below heads that lie between them.
-    exponents = [8 * h / below for h in range(1, below + 1)]
-    exponents += [4 * h / below for h in range(1, 2 * below, 2)]
-    slopes = [2.0**-exponent for exponent in exponents[:n]]
-    return np.array(slopes, dtype=np.float32)
+    whole, between = np.arange(1, below + 1), np.arange(1, 2 * below, 2) / 2
+    exponents = 8 / below * np.append(whole, between)[:n]
+    return (0.5**exponents).astype(np.float32)
 
 
 def alibi_bias(
@@ -201,8 +200,9 @@ def alibi_bias(
         at_keys = at_queries
     elif check_array("keys", keys).ndim == 0:
         # As a length, it wouldn't say which of these positions are the queries'.
-        rule = "a 1-D array of positions, such as range(5)"
-        raise TypeError(f"keys must be {rule}, got {keys!r}")
+        raise TypeError(
+            f"keys must be a 1-D array of positions, such as range(5), got {keys!r}"
+        )
     else:
         at_keys = check_positions(keys, "keys")
     distance = np.abs(at_queries[:, None] - at_keys)  # (queries, keys)
@@ -251,8 +251,9 @@ def t5_buckets(
         raise TypeError(f"offsets must hold whole numbers, got {offsets!r}")
     multiple = 4 if bidirectional else 2
     if check_int("n_buckets", n_buckets, minimum=2) % multiple:
-        rule = f"a multiple of {multiple}"
-        raise ValueError(f"n_buckets must be {rule}, got {n_buckets!r}")
+        raise ValueError(
+            f"n_buckets must be a multiple of {multiple}, got {n_buckets!r}"
+        )
     exact = n_buckets // multiple  # distances that have a bucket of their own
     limit = check_int("max_distance", max_distance, minimum=exact + 1)
 

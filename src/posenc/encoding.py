@@ -178,8 +178,9 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
         raise TypeError(f"positions must hold whole numbers, got {positions!r}")
     highest = 2**width - 1
     if numbers.min() < 0 or numbers.max() > highest:
-        rule = f"from 0 to 2**n_bits - 1 = {highest}"
-        raise ValueError(f"positions must be {rule}, got {positions!r}")
+        raise ValueError(
+            f"positions must be from 0 to 2**n_bits - 1 = {highest}, got {positions!r}"
+        )
     # Shift digit j to the end of the number, and keep the last digit: (L, n_bits).
     shifted = numbers.astype(np.int64)[:, None] >> np.arange(width)
     return (shifted & 1).astype(np.uint8)

@@ -82,11 +82,9 @@ class Layers:
 
     def __str__(self) -> str:
         """Format everything for people, enough to write the kernel."""
-        lines = [f"{shown(self.name)}: {self.where or UNSAID}"]
-        if self.count is not None:
-            by_default = " by default" if "count" in (self.by_default or ()) else ""
-            number = f"{self.count}{by_default}"
-            lines = [f"{shown(self.name)} ({number}): {self.where or UNSAID}"]
+        by_default = " by default" if "count" in (self.by_default or ()) else ""
+        number = "" if self.count is None else f" ({self.count}{by_default})"
+        lines = [f"{shown(self.name)}{number}: {self.where or UNSAID}"]
         asked = ASKED if self.where == ROTARY else ()
         for name, value in vars(self).items():
             said = value is not None or name in asked

@@ -148,8 +148,10 @@ class SinusoidalPositionalEncoding(nn.Module):
         _check_floating("x", x.dtype)
         max_len, d_model = self.pe.shape
         if x.ndim != 3 or x.shape[2] != d_model:
-            rule = f"3 dimensions, the last of width d_model = {d_model}"
-            raise ValueError(f"x must have {rule}, got shape {tuple(x.shape)}")
+            raise ValueError(
+                f"x must have 3 dimensions, the last of width d_model = {d_model}"
+                f", got shape {tuple(x.shape)}"
+            )
         batch, seq_len = x.shape[:2] if self.batch_first else (x.shape[1], x.shape[0])
         if positions is not None:
             cos, sin = rotary_turns(
@@ -159,9 +161,9 @@ class SinusoidalPositionalEncoding(nn.Module):
             # (..., seq_len, pairs) twice -> (..., seq_len, d_model), interleaved
             rows = _on(x.device, torch.stack((sin, cos), dim=-1).flatten(-2))
         elif seq_len > max_len:
-            rule = f"must have at most max_len = {max_len} positions, got {seq_len}"
             raise ValueError(
-                f"x {rule}: give the layer a larger max_len, or pass positions"
+                f"x must have at most max_len = {max_len} positions, got {seq_len}: "
+                "give the layer a larger max_len, or pass positions"
             )
         else:
             rows = self.pe[:seq_len]
@@ -178,8 +180,11 @@ class SinusoidalPositionalEncoding(nn.Module):
         if name in state_dict and self._is_mine(state_dict[name]):
             del state_dict[name]
         elif name in state_dict:
-            why = "is not the table of this layer: its width, base or layout differs"
-            warnings.warn(f"{name} in the checkpoint {why}", stacklevel=2)
+            warnings.warn(
+                f"{name} in the checkpoint is not the table of this layer: "
+                "its width, base or layout differs",
+                stacklevel=2,
+            )
         super()._load_from_state_dict(state_dict, prefix, *rest)
 
     def _is_mine(self, stored: Tensor) -> bool:
@@ -210,8 +215,10 @@ _device_of_angles._dynamo_marked_constant = True  # type: ignore[attr-defined]
 def _on(device: torch.device, part: Tensor, dtype: torch.dtype | None = None) -> Tensor:
     """Move positions, frequencies, or turns to a device, and cast them."""
     if part.is_meta and device.type != "meta":
-        rule = f"have values for x on the device {device}, got the meta device"
-        raise ValueError(f"positions, frequencies, and turns must {rule}")
+        raise ValueError(
+            "positions, frequencies, and turns must "
+            f"have values for x on the device {device}, got the meta device"
+        )
     return part.to(device=device, dtype=dtype)
 
 
@@ -219,8 +226,9 @@ def _check_floating(name: str, dtype: Any) -> None:
     """Raise unless torch can add and multiply in a floating-point type: not in float8."""
     floating = isinstance(dtype, torch.dtype) and dtype.is_floating_point
     if not floating or dtype.itemsize < 2:
-        rule = "floating-point, with 16 bits or more"
-        raise TypeError(f"{name} must be {rule}, got {dtype!r}")
+        raise TypeError(
+            f"{name} must be floating-point, with 16 bits or more, got {dtype!r}"
+        )
 
 
 def _check_tensor(name: str, x: Any) -> None:
@@ -231,11 +239,11 @@ def _check_tensor(name: str, x: Any) -> None:
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a tensor, got {x!r}")
     if x.is_nested:
-        rule = "a dense tensor: pass x.values(), and their positions"
-        raise TypeError(f"{name} must be {rule}")
+        raise TypeError(
+            f"{name} must be a dense tensor: pass x.values(), and their positions"
+        )
     if x.layout != torch.strided:
-        rule = "a dense tensor: pass x.to_dense()"
-        raise TypeError(f"{name} must be {rule}")
+        raise TypeError(f"{name} must be a dense tensor: pass x.to_dense()")
 
 
 def _check_numbers(name: str, x: Any, *, finite: bool) -> None:

@@ -62,17 +62,16 @@ class Setting:
         self, name: str, default: float | None = None, *, minimum: float = 0.0
     ) -> float:
         """Return a field as a float, positive and at least `minimum`."""
-        value = self.field(name, default)
         key = f"scaling[{name!r}]"
-        number = check_real(key, value, positive=not minimum)
+        number = check_real(key, self.field(name, default), positive=not minimum)
         if number < minimum:
-            raise ValueError(f"{key} must be at least {minimum:g}, got {value!r}")
+            raise ValueError(f"{key} must be at least {minimum:g}, got {number!r}")
         return number
 
     def trained_len(self) -> int:
         """Return the length before stretching."""
-        other = ", or pass max_position_embeddings"
-        value = self.field(ORIGINAL, self.max_position_embeddings, other)
+        limit = self.max_position_embeddings
+        value = self.field(ORIGINAL, limit, ", or pass max_position_embeddings")
         return check_int(f"scaling[{ORIGINAL!r}]", value, minimum=2)
 
     def stretch(self) -> float:
@@ -89,8 +88,10 @@ class Setting:
         pairs = self.rotated // 2
         key = f"scaling[{name!r}]"
         if not isinstance(value, (list, tuple)) or len(value) != pairs:
-            rule = f"a list with a number for each of the {pairs} pairs"
-            raise ValueError(f"{key} must be {rule}, got {value!r}")
+            raise ValueError(
+                f"{key} must be "
+                f"a list with a number for each of the {pairs} pairs, got {value!r}"
+            )
         return np.array([check_real(key, number, positive=True) for number in value])
 
 
@@ -182,8 +183,10 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
     factor = setting.stretch()
     if factor < 1:
         least = f"{ORIGINAL} = {setting.trained_len()}"
-        rule = f"at least {least}, got {setting.max_position_embeddings}"
-        raise ValueError(f"max_position_embeddings must be {rule}")
+        raise ValueError(
+            "max_position_embeddings must be "
+            f"at least {least}, got {setting.max_position_embeddings}"
+        )
     low, high = _ends_of_blend(setting)
     # 0 for pairs up to `low`, which keep their frequencies, and 1 from `high` on.
     stretched = np.clip((np.arange(setting.rotated // 2) - low) / (high - low), 0, 1)
@@ -202,8 +205,9 @@ def _ends_of_blend(setting: Setting) -> tuple[float, float]:
         )
     fast, slow = setting.number("beta_fast", 32.0), setting.number("beta_slow", 1.0)
     if fast < slow:
-        rule = f"must not be below beta_slow = {slow:g}, got {fast:g}"
-        raise ValueError(f"scaling['beta_fast'] {rule}")
+        raise ValueError(
+            f"scaling['beta_fast'] must not be below beta_slow = {slow:g}, got {fast:g}"
+        )
 
     def pair_with(turns: float) -> float:
         # Solve trained · base^(-2i/d) = 2π · turns for i, which needn't be whole.
@@ -236,18 +240,16 @@ def _yarn_attention(setting: Setting, factor: float) -> float:
 
 def _longrope(setting: Setting) -> tuple[Floats, float]:
     """ω_i / short_factor_i, or ω_i / long_factor_i beyond the trained length (arXiv:2402.13753)."""
-    short, long = setting.factors("short_factor"), setting.factors("long_factor")
     factor, trained = setting.stretch(), setting.trained_len()
     usual = 1.0
     if factor > 1:
         usual = math.sqrt(1 + math.log(factor) / math.log(trained))
-    if (setting.seq_len or 0) > trained:
-        stretches, mscale = long, "long_mscale"
-    else:
-        stretches, mscale = short, "short_mscale"
+    length = "long" if (setting.seq_len or 0) > trained else "short"
+    omega = setting.omega / setting.factors(f"{length}_factor")
     # Phi-3.5-MoE has an mscale for each length; other files have one factor, or none.
+    mscale = f"{length}_mscale"
     name = mscale if mscale in setting.fields else "attention_factor"
-    return setting.omega / stretches, setting.number(name, usual)
+    return omega, setting.number(name, usual)
 
 
 def _llama3(setting: Setting) -> tuple[Floats, float]:
@@ -255,8 +257,10 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
     factor, trained = setting.number("factor", minimum=1.0), setting.trained_len()
     low, high = setting.number("low_freq_factor"), setting.number("high_freq_factor")
     if high < low:
-        rule = f"must not be below low_freq_factor = {low:g}, got {high:g}"
-        raise ValueError(f"scaling['high_freq_factor'] {rule}")
+        raise ValueError(
+            "scaling['high_freq_factor'] "
+            f"must not be below low_freq_factor = {low:g}, got {high:g}"
+        )
     omega = setting.omega
     # Full turns of each pair over the trained length: many for fast pairs, which stay.
     turns = trained * omega / (2 * np.pi)
@@ -265,43 +269,19 @@ def _llama3(setting: Setting) -> tuple[Floats, float]:
     return (1 - kept) * omega / factor + kept * omega, 1.0
 
 
-_YARN_FIELDS = (
-    "factor",
-    ORIGINAL,
-    "attention_factor",
-    "beta_fast",
-    "beta_slow",
-    "mscale",
-    "mscale_all_dim",
-    "truncate",
-)
-_LONGROPE_FIELDS = (
-    "short_factor",
-    "long_factor",
-    "factor",
-    ORIGINAL,
-    "attention_factor",
-    "short_mscale",
-    "long_mscale",
-)
+_BOTH = ("factor", ORIGINAL, "attention_factor")  # fields of yarn and longrope
+_YARNS = (*_BOTH, "beta_fast", "beta_slow", "mscale", "mscale_all_dim", "truncate")
+_LONGROPES = (*_BOTH, "short_factor", "long_factor", "short_mscale", "long_mscale")
+_LLAMA3S = ("factor", ORIGINAL, "low_freq_factor", "high_freq_factor")
 _ALL = (
     Scaling("default", _default, spellings=("mrope",)),
     Scaling("linear", _linear, ("factor",)),
     Scaling("proportional", _proportional, ("factor",)),
     Scaling("dynamic", _dynamic, ("factor", "alpha")),
     Scaling("ntk", _ntk, ("factor", "mixed_b")),
-    Scaling("yarn", _yarn, _YARN_FIELDS, spellings=("deepseek_yarn",)),
-    Scaling(
-        "longrope",
-        _longrope,
-        _LONGROPE_FIELDS,
-        spellings=("su",),
-    ),
-    Scaling(
-        "llama3",
-        _llama3,
-        ("factor", "low_freq_factor", "high_freq_factor", ORIGINAL),
-    ),
+    Scaling("yarn", _yarn, _YARNS, spellings=("deepseek_yarn",)),
+    Scaling("longrope", _longrope, _LONGROPES, spellings=("su",)),
+    Scaling("llama3", _llama3, _LLAMA3S),
 )
 SCALINGS: dict[str, Scaling] = {scaling.name: scaling for scaling in _ALL}
 
@@ -316,25 +296,27 @@ def find_scaling(name: Any) -> Scaling | None:
 
 def _scaling(fields: Mapping[str, Any]) -> Scaling:
     """Return the type of scaling that a mapping names, or "default"."""
-    scaling = None
-    for key in ("rope_type", "type"):
-        if key not in fields:
-            continue
-        named = find_scaling(fields[key])
-        if named is None:
-            rule = f"one of {', '.join(SCALINGS)}, got {fields[key]!r:.80}"
-            raise ValueError(f"scaling[{key!r}] must be {rule}")
-        if scaling is not None and scaling != named:
-            both = f"{fields['rope_type']!r}, {fields['type']!r}"
-            raise ValueError(f"scaling['rope_type'] and scaling['type'] differ: {both}")
-        scaling = named
-    if scaling is not None:
-        return scaling
-    if any(isinstance(value, Mapping) for value in fields.values()):
-        kinds = ", ".join(sorted(fields))
-        rule = f"has a mapping for each kind of layer, {kinds}: pass one of them"
-        raise ValueError(f"scaling {rule}")
-    return SCALINGS["default"]
+    named = [_named(key, fields) for key in ("rope_type", "type") if key in fields]
+    if len({*named}) > 1:
+        both = f"{fields['rope_type']!r}, {fields['type']!r}"
+        raise ValueError(f"scaling['rope_type'] and scaling['type'] differ: {both}")
+    if not named and any(isinstance(value, Mapping) for value in fields.values()):
+        raise ValueError(
+            "scaling has a mapping for each kind of layer, "
+            f"{', '.join(sorted(fields))}: pass one of them"
+        )
+    return named[0] if named else SCALINGS["default"]
+
+
+def _named(key: str, fields: Mapping[str, Any]) -> Scaling:
+    """Return the type of scaling that a field names."""
+    scaling = find_scaling(fields[key])
+    if scaling is None:
+        raise ValueError(
+            f"scaling[{key!r}] must be one of {', '.join(SCALINGS)}, "
+            f"got {fields[key]!r:.80}"
+        )
+    return scaling
 
 
 def _base(fields: Mapping[str, Any], base: float | None) -> float:
@@ -402,24 +384,25 @@ def rotary_frequencies(
     kind = _scaling(fields)
     unknown = sorted(map(str, set(fields) - {*kind.fields} - SHARED))
     if unknown:
-        rule = f"unknown field for type {kind.name!r}: {unknown[0]!r}"
-        raise ValueError(f"scaling has an {rule}")
-    for name, length in (
-        ("max_position_embeddings", max_position_embeddings),
-        ("seq_len", seq_len),
-    ):
-        if length is not None:
-            check_int(name, length, minimum=1)
-
+        raise ValueError(
+            f"scaling has an unknown field for type {kind.name!r}: {unknown[0]!r}"
+        )
+    if max_position_embeddings is not None:
+        check_int("max_position_embeddings", max_position_embeddings, minimum=1)
+    if seq_len is not None:
+        check_int("seq_len", seq_len, minimum=1)
     setting = Setting(number, width, fields, max_position_embeddings, seq_len)
     share = setting.number("partial_rotary_factor", 1.0)
     if share > 1:
-        rule = f"must be at most 1, got {share:g}"
-        raise ValueError(f"scaling['partial_rotary_factor'] {rule}")
+        raise ValueError(
+            f"scaling['partial_rotary_factor'] must be at most 1, got {share:g}"
+        )
     if kind.name == "proportional":  # it keeps the frequencies of the full width
         return kind.rule(setting)
     rotated = int(width * share)
     if rotated % 2 or not rotated:
-        rule = f"leave an even number of dimensions, got {rotated} of {width}"
-        raise ValueError(f"scaling['partial_rotary_factor'] must {rule}")
+        raise ValueError(
+            "scaling['partial_rotary_factor'] must "
+            f"leave an even number of dimensions, got {rotated} of {width}"
+        )
     return kind.rule(replace(setting, rotated=rotated))
