@@ -33,6 +33,7 @@ needle bAcdb 22222
 recall bAcdb --222
 place  bcadb 01234
 marked ^cadb 01234
+sums   b?c^d ---30
 """
 
 

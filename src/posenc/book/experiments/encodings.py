@@ -26,7 +26,7 @@ class Encoding(nn.Module):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.settings: Settings = settings
+        self.settings = settings
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
         """Return the embeddings `x`, (..., seq_len, width), with positions."""
@@ -77,7 +77,7 @@ class Learned(Encoding):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         drawn = torch.randn(settings.seq_len, settings.width)
-        self.table: nn.Parameter = nn.Parameter(drawn * settings.init_std)
+        self.table = nn.Parameter(drawn * settings.init_std)
 
     def rows(self, x: Tensor, positions: Tensor) -> Tensor:
         return x + self.table[positions]
@@ -120,6 +120,15 @@ class Scaled(Encoding):
         return rotate_pairs(x, turns=turns, pairing="neighbors")
 
 
+class PlaceValues(Scaled):
+    """Rotate the digits of `tasks.sums` by their place in a number, and signs not at all."""
+
+    def turn(self, x: Tensor, positions: Tensor) -> Tensor:
+        # Both numbers and the sum have as many digits, each with a sign before or after.
+        apart = (len(positions) + 1) // 3
+        return super().turn(x, (positions + 1) % apart)
+
+
 class Windows(Scaled):
     """Rotate, and show each place only the places nearer than `window`."""
 
@@ -133,8 +142,8 @@ class Alternating(Encoding):
 
     def __init__(self, settings: Settings, even: Callable[..., Encoding]) -> None:
         super().__init__(settings)
-        self.even: Encoding = even(settings)
-        self.odd: Encoding = Encoding(settings)
+        self.even = even(settings)
+        self.odd = Encoding(settings)
 
     def in_layer(self, number: int) -> Encoding:
         # Windows carry positions on; a layer without any then looks everywhere.
@@ -161,7 +170,7 @@ class T5(Encoding):
     def __init__(self, settings: Settings) -> None:
         super().__init__(settings)
         drawn = torch.randn(32, HEADS)
-        self.values: nn.Parameter = nn.Parameter(drawn * settings.init_std)
+        self.values = nn.Parameter(drawn * settings.init_std)
 
     def bias(self, positions: Tensor) -> Tensor:
         offsets = positions - positions[:, None]
@@ -184,6 +193,7 @@ ENCODINGS: dict[str, Callable[[Settings], Encoding]] = {
     "T5": T5,
     "concatenated": Concatenated,
     "frozen": Frozen,
+    "place values": PlaceValues,
     "windows": Windows,
     "hybrid": partial(Alternating, even=Windows),
     "alternating": partial(Alternating, even=Scaled),

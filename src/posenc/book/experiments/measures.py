@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 from torch import Tensor
 
@@ -33,15 +35,9 @@ def examine(
     return tokens, targets, _answers(models, tokens, positions)
 
 
-def accuracy(
-    models: Trained,
-    seq_len: int,
-    positions: Tensor | None = None,
-    number: int = 256,
-    exam: int = 0,
-) -> Tensor:
+def accuracy(models: Trained, seq_len: int, **options: Any) -> Tensor:
     """Return the share of right answers in `examine`, one per model."""
-    _, targets, answers = examine(models, seq_len, positions, number, exam)
+    _, targets, answers = examine(models, seq_len, **options)
     return share(targets, answers)
 
 
@@ -65,61 +61,53 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
 
     With `beyond`, for ``order`` and ``back`` alone:
 
-    ``to90``: the result of `steps_to`.
+    ``to90``: the steps until nine in ten answers are right.
     ``moved``, ``stretched``: accuracy at the trained length with positions shifted by 16, or twice
     as far apart, and ``x32`` … at longer ones with positions interpolated to the trained range, if
     the encoding goes beyond the trained length and between its places.
     """
-    settings = models.settings
-    measured = _by_length(models, beyond)
+    settings, encoding = models.settings, models.model.encoding
+    # Tables end at the trained length, and so do the answers in tasks about the place.
+    goes_on = not encoding.ends and settings.task not in ("place", "marked")
+    measured = {
+        f"{seq_len}": accuracy(models, seq_len, number=number)
+        for seq_len, number in LENGTHS.items()
+        if seq_len == settings.seq_len
+        or (seq_len > settings.seq_len and beyond and goes_on)
+    }
     if settings.sequences:
         shape = (settings.sequences,)
         of_training = (models.seeds, shape, settings.seq_len, FIRST_TRAINING)
         tokens, targets = drawn(settings.task, *of_training)
         measured["known"] = share(targets, _answers(models, tokens))
     if beyond and settings.task in ("order", "back"):
-        measured["to90"] = steps_to(models)
-        measured |= _elsewhere(models)
+        measured["to90"] = _steps_to_90(models)
+        if goes_on and encoding.between:
+            measured |= _elsewhere(models)
     return measured
 
 
-def _goes_on(models: Trained) -> bool:
-    """Whether models can be asked beyond the trained length."""
-    # Tables end there, and so do the answers in tasks about the place.
-    place = models.settings.task in ("place", "marked")
-    return not models.model.encoding.ends and not place
-
-
-def _by_length(models: Trained, beyond: bool) -> dict[str, Tensor]:
-    trained = models.settings.seq_len
-    return {
-        f"{seq_len}": accuracy(models, seq_len, number=number)
-        for seq_len, number in LENGTHS.items()
-        if seq_len == trained or (seq_len > trained and beyond and _goes_on(models))
-    }
-
-
 def _elsewhere(models: Trained) -> dict[str, Tensor]:
-    """Return accuracies at moved, stretched and, if possible, interpolated positions."""
+    """Return accuracies at moved, stretched, and interpolated positions."""
     trained = models.settings.seq_len
-    if not (_goes_on(models) and models.model.encoding.between):
-        return {}
     usual = torch.arange(trained)
     measured = {
-        "moved": accuracy(models, trained, usual + 16, 128),
-        "stretched": accuracy(models, trained, usual * 2, 128),
+        "moved": accuracy(models, trained, positions=usual + 16, number=128),
+        "stretched": accuracy(models, trained, positions=usual * 2, number=128),
     }
     for seq_len, number in LENGTHS.items():
         if seq_len > trained:
             squeezed = torch.arange(seq_len) * trained / seq_len
-            measured[f"x{seq_len}"] = accuracy(models, seq_len, squeezed, number)
+            measured[f"x{seq_len}"] = accuracy(
+                models, seq_len, positions=squeezed, number=number
+            )
     return measured
 
 
-def steps_to(models: Trained, window: int = 10) -> Tensor:
-    """Return the number of steps to the first window of batches that are 0.9 right, or all."""
+def _steps_to_90(models: Trained) -> Tensor:
+    """Return the number of steps to the first ten batches that are 0.9 right, or all steps."""
     steps = len(models.curve)
-    window = min(window, steps)
+    window = min(10, steps)
     means = models.curve.unfold(0, window, 1).mean(-1)  # (steps - window + 1, seeds)
     always = torch.ones_like(means[:1], dtype=torch.bool)  # in case none reaches it
     reached = torch.cat((means >= 0.9, always))

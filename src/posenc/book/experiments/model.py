@@ -25,9 +25,9 @@ class Attention(nn.Module):
 
     def __init__(self, width: int, causal: bool) -> None:
         super().__init__()
-        self.causal: bool = causal
-        self.to_qkv: nn.Linear = nn.Linear(width, 3 * width)
-        self.out: nn.Linear = nn.Linear(width, width)
+        self.causal = causal
+        self.to_qkv = nn.Linear(width, 3 * width)
+        self.out = nn.Linear(width, width)
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
         # (batch, seq_len, 3, HEADS, head_width)
@@ -50,12 +50,10 @@ class Layer(nn.Module):
 
     def __init__(self, width: int, causal: bool) -> None:
         super().__init__()
-        self.norm: nn.LayerNorm = nn.LayerNorm(width)
-        self.attention: Attention = Attention(width, causal)
+        self.norm = nn.LayerNorm(width)
+        self.attention = Attention(width, causal)
         wider, narrower = nn.Linear(width, 2 * width), nn.Linear(2 * width, width)
-        self.mlp: nn.Sequential = nn.Sequential(
-            nn.LayerNorm(width), wider, nn.ReLU(), narrower
-        )
+        self.mlp = nn.Sequential(nn.LayerNorm(width), wider, nn.ReLU(), narrower)
 
     def forward(self, x: Tensor, positions: Tensor, encoding: Encoding) -> Tensor:
         x = x + self.attention(self.norm(x), positions, encoding)
@@ -68,18 +66,18 @@ class Transformer(nn.Module):
 
     def __init__(self, settings: Settings) -> None:
         super().__init__()
-        self.settings: Settings = settings
+        self.settings = settings
         width = settings.width
-        self.words: nn.Embedding = nn.Embedding(settings.symbols, width)
+        self.words = nn.Embedding(settings.symbols, width)
         nn.init.normal_(self.words.weight, std=settings.init_std)
-        self.layers: nn.ModuleList = nn.ModuleList(
+        self.layers = nn.ModuleList(
             Layer(width, settings.causal) for _ in range(settings.layers)
         )
-        self.head: nn.Sequential = nn.Sequential(
+        self.head = nn.Sequential(
             nn.LayerNorm(width), nn.Linear(width, settings.answers)
         )
         # Last, so that a seed's contenders share all other weights.
-        self.encoding: Encoding = ENCODINGS[settings.encoding](settings)
+        self.encoding = ENCODINGS[settings.encoding](settings)
 
     def forward(self, tokens: Tensor, positions: Tensor, states: bool = False) -> Any:
         """Return scores, (batch, seq_len, answers), or all layers' inputs and the last output."""

@@ -13,6 +13,7 @@ from torch import Generator, Tensor
 
 LETTERS = "abcdefghAB?^"  # the symbols of all tasks but prose; a to h are filler
 FILLERS, A, B, QUESTION, MARK = 8, 8, 9, 10, 11
+PLUS, EQUALS = 10, 11  # after ten digits
 NO_TARGET = -1  # of a place where nothing is asked
 
 Texts = tuple[Tensor, Tensor]  # tokens and targets, each (*shape, seq_len)
@@ -120,16 +121,30 @@ def marked(
     return tokens, targets
 
 
+def sums(
+    shape: Shape,
+    seq_len: int,
+    generator: Generator,
+) -> Texts:
+    """Ask, from the = on, for the next digit of a sum; all numbers begin with the ones.
+
+    Two numbers have (seq_len - 2) / 3 digits each.
+    """
+    digits = (seq_len - 2) // 3
+    places = 10 ** torch.arange(digits + 1)
+    numbers = torch.randint(10**digits, (2, *shape, 1), generator=generator)
+    one, other, total = (number // places % 10 for number in (*numbers, numbers.sum(0)))
+    # Of the two numbers, the last of these digits is 0.
+    one[..., -1] = PLUS
+    other[..., -1] = EQUALS
+    tokens = torch.cat((one, other, total[..., :-1]), -1)
+    return _asked(tokens, 2 * digits + 1, total)
+
+
 # The registry; `text.Prose` adds the task of reading.
 TASKS: dict[str, Task] = {
-    "order": order,
-    "back": back,
-    "local": local,
-    "count": count,
-    "needle": needle,
-    "recall": recall,
-    "place": place,
-    "marked": marked,
+    task.__name__: task
+    for task in (order, back, local, count, needle, recall, place, marked, sums)
 }
 
 
