@@ -416,6 +416,38 @@ class Turning(_Figure):
         ax.set(xlabel="position of the key minus the query’s", ylabel="score")
 
 
+class Influence(_Figure):
+    """How much each place counts for the last output, through layers of random weights."""
+
+    mask = _choice("mask", "causal", "none")
+    depth = _number("layers", 12, 1, 12)
+    encoding = _choice("positions", "none", "rotary", "ALiBi", "windows", "hybrid")
+
+    def values(self) -> Values:
+        # In times the mean over 128 places; chapter 21 compares it with layers drawn at random.
+        influence = 128 * np.eye(128)[-1]
+        for layer in reversed(range(self.depth)):
+            # Attention adds a seventh, and the residual connection keeps the rest.
+            influence = (6 * influence + influence @ self._attention(layer)) / 7
+        return {"influence": influence}
+
+    def _attention(self, layer: int) -> Floats:
+        """Return the weights of a layer, a mean over heads and random scores: (128, 128)."""
+        distances: Floats = abs(np.subtract.outer(range(128), range(128)))
+        windows = {"windows": 16, "hybrid": (16, 128)[layer % 2]}
+        seen = distances < windows.get(self.encoding, 128)
+        if self.mask == "causal":
+            seen = np.tril(seen)
+        slopes = posenc.alibi_slopes(4) if self.encoding == "ALiBi" else np.zeros(1)
+        weights = seen * np.exp(-slopes[:, None, None] * distances)
+        mean: Floats = np.mean(weights / weights.sum(axis=2, keepdims=True), axis=0)
+        return mean
+
+    def _plot(self, ax: Axes, values: Values) -> None:
+        ax.bar(range(128), values["influence"] - 1, 1, bottom=1, color=plots.INK)
+        ax.set(xlabel="place", ylabel="times the mean", yscale="log", ylim=0.01)
+
+
 _WORDS = {
     "dog": (2, 0, 0, 1),
     "bites": (0, 1, 1, 0),
