@@ -21,31 +21,43 @@
     return words.filter((word) => !LETTER.test(word));
   }
 
-  const ENDING = /(?:ations?|ate[ds]?|ating|ings?|ions?|ed|ies|e?s|[ey])$/;
+  const ENDING = /(?:able|ally|ations?|ate[ds]?|ating|ings?|ions?|ed|ies|e?s|[ey])$/;
   const SHORT = { dim: "dimension", emb: "embedding", freq: "frequency", len: "length", pos: "position" };
+  const IRREGULAR = { chose: "choose", chosen: "choose", drawn: "draw" };
+  const FORMS = { ...SHORT, ...IRREGULAR };
 
   /** What a word shares with its other forms: position, positions, positional differ by endings. */
   function stem(word) {
     const lower = word.toLowerCase();
-    const long = Object.hasOwn(SHORT, lower) ? SHORT[lower] : lower;
+    const long = Object.hasOwn(FORMS, lower) ? FORMS[lower] : lower;
     if (long.length < 4 || !/^[a-z]+$/.test(long)) return long;
     return long.replace(ENDING, "").replace(/(.)\1$/, "$1"); // embedding is embed, too
   }
 
-  // Who asks for one may find the others.
+  // Who asks for one may find the others, a little later.
   const ALIKE = [
     ["rope", "rotary", "rotate"],
     ["sin", "sine"],
     ["cos", "cosine"],
+    ["torch", "pytorch"],
+    ["bug", "mistake"],
+    ["check", "verify"],
+    ["choose", "choice"],
+    ["draw", "plot"],
+    ["build", "implement", "code"],
+    ["prove", "proof"],
+    ["permute", "shuffle", "reorder"],
   ];
   const alike = new Map(ALIKE.flatMap((group) => group.map((word) => [stem(word), group.map(stem)])));
   const meanings = (word) => alike.get(stem(word)) ?? [stem(word)];
 
   // They hold a question together, and say nothing of what it is about.
   const FILLERS = new Set(
-    ("a about am an and any applied apply are as at be between but by can compare compared could did difference do does for from " +
-      "get has have how i if in into is it its itself me my not of on or our please should so than that the their there " +
-      "this to versus vs was we were what when where which while why will with would you your").split(" "),
+    ("a about actually all am an and any applied apply are as at be between but by can compare compared " +
+      "could did difference do does for from get happen happens has have how i if in into is it its itself " +
+      "many me much my not of on or our please really should so than that the their there this " +
+      "through to use used uses using versus vs was we were what when where which while who why will with " +
+      "would you your").split(" "),
   );
   const COMPARES = /\b(?:difference|compared?|vs|versus|better)\b/i;
 
@@ -127,7 +139,8 @@
     const asked = askedWords(query);
     const compounds = new Set((query.match(COMPOUND) ?? []).map((text) => split(text)[0]?.toLowerCase()));
     const last = asked.length - 1; // perhaps not typed to its end
-    const isKnown = (word, n) => occurrences.has(stem(word)) || (n === last && isBeginning(word));
+    const isMet = (word) => meanings(word).some((root) => occurrences.has(root));
+    const isKnown = (word, n) => isMet(word) || (n === last && isBeginning(word));
     const hasParts = (word, n) => compounds.has(word) && asked[n + 1] && word.startsWith(asked[n + 1]);
     const words = new Set();
     const notes = [];
@@ -139,7 +152,7 @@
       if (hasParts(word, n)) continue; // its parts follow, and are looked for
       const other = nearest(word);
       notes.push(other ? `“${other}” instead of “${word}”.` : `Nothing has “${word}”.`);
-      if (other) words.add(other);
+      if (other && !FILLERS.has(other)) words.add(other);
     }
     return { words: [...words], notes };
   }
@@ -160,7 +173,20 @@
   const WEIGHTS = { notebooks: 1.1, questions: 1.2, rope_in_production: 1.2, glossary: 0.8 };
   const OTHER_PAGE = 0.9;
 
-  const rarity = (word) => Math.log(1 + index.documentCount / (occurrences.get(stem(word)) ?? 1));
+
+  // What every page is about tells little of one: "gradient through positional encoding".
+  const SUBJECT = /\bpositional[ -]encodings?\b/i;
+  const SUBJECT_ROOTS = new Set(["positional", "encod"]);
+  const SUBJECT_TERM = 0.3; // of another word's weight
+
+  /** How much each root of a query weighs, as a function. */
+  function weights(query) {
+    const light = SUBJECT.test(query) ? SUBJECT_ROOTS : new Set();
+    return (root) => (light.has(root) ? SUBJECT_TERM : 1);
+  }
+
+  const rarity = (root) => Math.log(1 + index.documentCount / (occurrences.get(root) ?? 1));
+  const sumOf = (items, value) => items.reduce((sum, item) => sum + value(item), 0);
 
   /** How well titles fit: the whole query is one, is in one, or has words of the heading. */
   function titleFit({ anchor, title, other }, words) {
@@ -171,7 +197,8 @@
     if (phrases.some(isWhole)) return WHOLE_TITLE;
     const asked = new Set(words.flatMap(meanings));
     const heading = phrases[0].trim().split(" ");
-    const share = heading.filter((root) => asked.has(root)).length / heading.length;
+    const met = heading.filter((root) => asked.has(root));
+    const share = sumOf(met, rarity) / sumOf(heading, rarity);
     const isWithin = phrases.some((each) => each.includes(whole));
     return (isWithin ? WITHIN_TITLE : 1) * (1 + share);
   }
@@ -184,33 +211,34 @@
   }
 
   /** How much of a query a section has; a word that is only like one of its words counts less. */
-  function share(words, { queryTerms }) {
+  function share(words, { queryTerms }, weigh) {
     const fit = (word) => {
       if (queryTerms.includes(stem(word))) return 1;
       return meanings(word).some((root) => queryTerms.includes(root)) ? LIKENESS : 0;
     };
-    const met = words.reduce((sum, word) => sum + fit(word) * rarity(word), 0);
-    return met / words.reduce((sum, word) => sum + rarity(word), 0);
+    const worth = (word) => weigh(stem(word)) * rarity(stem(word));
+    return sumOf(words, (word) => fit(word) * worth(word)) / sumOf(words, worth);
   }
 
   /** Sections for a query, best first, with its words and notes on unknown ones. */
   window.bookSearch = (query) => {
     const { words, notes } = understand(query);
     const asked = new Set(words.map(stem));
+    const weigh = weights(query);
     const lastStem = words.length && stem(words.at(-1));
     const isTyped = words.at(-1)?.length <= 2 && occurrences.has(lastStem);
     const hits = index.search(words.flatMap(meanings).join(" "), {
       tokenize: (stems) => stems.split(" "),
       processTerm: (root) => root,
       boost: FIELDS,
-      boostTerm: (root) => (asked.has(root) ? 1 : ALIKE_TERM),
+      boostTerm: (root) => (asked.has(root) ? weigh(root) : ALIKE_TERM),
       prefix: (root) => root === lastStem && !isTyped, // the last word may be half typed
       weights: { prefix: PREFIX, fuzzy: 0 },
     });
     const compares = COMPARES.test(query);
     for (const hit of hits) {
       const place = hit.name.startsWith("notebooks/") ? "notebooks" : hit.name.split("/").at(-1);
-      hit.score *= share(words, hit) ** SHARE_POWER * titleFit(hit, words) * (WEIGHTS[place] ?? OTHER_PAGE);
+      hit.score *= share(words, hit, weigh) ** SHARE_POWER * titleFit(hit, words) * (WEIGHTS[place] ?? OTHER_PAGE);
       if (compares && comparesInTitle(hit, words)) hit.score *= COMPARED;
     }
     return { notes, words, results: hits.sort((a, b) => b.score - a.score) };
