@@ -26,10 +26,10 @@ LAYER = "qkv", "out", "up", "down"  # weights of each layer
 class Cache(NamedTuple):
     """What is kept of the tokens that a decoder has read."""
 
-    keys: Floats  #: Turned: (layers, batch, seq, width).
+    keys: Floats  #: (layers, batch, seq, width), turned.
     values: Floats  #: (layers, batch, seq, width).
     positions: Ints  #: (batch, seq).
-    mask: Mask  #: False for padding: (batch, seq).
+    mask: Mask  #: (batch, seq), False for padding.
 
 
 def initial_weights(seed: int) -> dict[str, Floats]:

@@ -81,7 +81,7 @@ class _Figure(anywidget.AnyWidget):
     """A figure has fields, and `values`, which its script computes, too."""
 
     fields: ClassVar[dict[str, Field]] = {}
-    #: Panels of the picture: tables by their names, the dials with "hands", and a "plot".
+    #: The panels of the picture, namely tables by name, "hands" for dials, and a "plot".
     parts: ClassVar[Sequence[str]] = ("plot",)
     #: Of the hands of a dial; None is the color of the dial's pair.
     colors: ClassVar[Sequence[str | None]] = (None,)
