@@ -16,60 +16,47 @@ RNG = np.random.default_rng(0)
 close = partial(np.testing.assert_allclose, rtol=0, atol=1e-14)
 PAIRINGS = pytest.mark.parametrize("pairing", ["halves", "neighbors"])
 
-WHOLE = 10_000.0 ** -(np.arange(4) / 4)
+X = RNG.normal(size=(2, 5, 3, 8))  # (batch, seq_len, heads, d_model)
+PLACES = np.array([[0, 1, 2, 3, 4], [7, 8.5, 9, -1, 2]])
 PART = np.array([1.0, 0.3, 0.1])
-ROW = np.arange(5.0)[None, :, None]
-EACH = np.array([[0, 1, 2, 3, 4], [7, 8.5, 9, -1, 2]])
-PLACES = RNG.random((5, 2))
-AXES = RNG.random((2, 3))
-ROTATIONS = [  # options, and by what angles (batch, seq_len, pairs) they turn
-    (
-        {"base": 16.0, "attention_factor": 1.5},
-        ROW * 0.5 ** np.arange(4),
-    ),
-    (
-        {"positions": EACH},
-        EACH[..., None] * WHOLE,
-    ),
-    (
-        {"frequencies": PART, "first": 2},
-        ROW * PART,
-    ),
-    (
-        {"frequencies": AXES, "positions": PLACES},
-        (PLACES @ AXES)[None],
-    ),
+OPTIONS = [
+    {
+        "base": 16.0,
+        "attention_factor": 1.5,
+    },
+    {"positions": PLACES},
+    {
+        "frequencies": PART,
+        "first": 2,
+    },
+    {
+        "frequencies": RNG.random((2, 3)),
+        "positions": RNG.random((5, 2)),
+    },
 ]
 
 
-def defined(x, angles, pairing, first=0, attention_factor=1.0):
-    """Multiply pairs of x (batch, heads, seq_len, d_model) as complex numbers."""
-    pairs = np.arange(angles.shape[-1])
-    one, two = first + pairs, first + pairs + len(pairs)
-    if pairing == "neighbors":
-        one, two = first + 2 * pairs, first + 2 * pairs + 1
-    z = (x[..., one] + 1j * x[..., two]) * np.exp(1j * angles)[:, None]
-    out = x.copy()
-    out[..., one] = attention_factor * z.real
-    out[..., two] = attention_factor * z.imag
-    return out
+@PAIRINGS
+@pytest.mark.parametrize("options", OPTIONS)
+def test_tensors_turn_as_arrays_do(options, pairing):
+    options = options | {"pairing": pairing, "seq_dim": 1}
+    expected = rotate_pairs(X, **options)
+    for name in options.keys() & {"frequencies", "positions"}:
+        options[name] = torch.from_numpy(options[name])
+    x = torch.from_numpy(X)
+    close(nn.rotate_pairs(x, **options), expected)
+    compiled = torch.compile(nn.rotate_pairs, backend="eager", fullgraph=True)
+    close(compiled(x, **options), expected)
 
 
 @PAIRINGS
-@pytest.mark.parametrize(("options", "angles"), ROTATIONS)
-def test_rotations_are_as_defined(options, angles, pairing):
-    x = RNG.normal(size=(2, 3, 5, 8))
-    first = options.get("first", 0)
-    expected = defined(x, angles, pairing, first, options.get("attention_factor", 1.0))
-    turned = rotate_pairs(x, pairing=pairing, **options)
-    close(turned, expected)
-
-    if "positions" in options:
-        options = options | {"positions": torch.from_numpy(options["positions"])}
-    swapped = torch.from_numpy(x).transpose(1, 2)  # (batch, seq_len, heads, d_model)
-    turned = nn.rotate_pairs(swapped, pairing=pairing, seq_dim=1, **options)
-    turned = turned.transpose(1, 2).numpy()
-    close(turned, expected)
+def test_what_turns_by_which_positions(pairing):
+    turn = partial(rotate_pairs, pairing=pairing, seq_dim=1)
+    close(turn(X, PLACES)[1], rotate_pairs(X[1], PLACES[1], pairing=pairing, seq_dim=0))
+    part = turn(X, frequencies=PART, first=2)
+    close(part[..., :2], X[..., :2])
+    close(part[..., 2:], turn(X[..., 2:], frequencies=PART))
+    close(turn(X, attention_factor=1.5), 1.5 * turn(X))
 
 
 @PAIRINGS
@@ -82,48 +69,30 @@ def test_half_precision_is_rounded_once(pairing):
     assert (turned.double() - exact).norm() <= 1.05 * least.norm()
 
 
-@PAIRINGS
-def test_what_is_compiled_is_computed_the_same(pairing):
-    x = torch.randn(2, 5, 8).double()
-    k = torch.arange(5) / 3
-    compiled = torch.compile(nn.rotate_pairs, backend="eager", fullgraph=True)
-    for options in (
-        {"base": 50.0},
-        {"frequencies": [1.0, 0.1], "first": 4},
-    ):
-        turned = compiled(x, k, pairing=pairing, **options)
-        expected = nn.rotate_pairs(x, k, pairing=pairing, **options)
-        close(turned, expected)
-
-
-def test_slopes_and_biases_are_as_defined():
-    exponents = np.array([1, 2, 3, 4, 5, 6, 7, 8, 0.5, 1.5, 2.5, 3.5])
-    close(alibi_slopes(12), 0.5**exponents, rtol=1e-7)
-    distance = np.abs([[4, 3, 2, 1, 0, -1], [5, 4, 3, 2, 1, 0]])
+def test_a_bias_is_slope_times_distance():
+    distance = np.abs(np.subtract.outer([4, 5], range(6)))
     expected = -distance * alibi_slopes(3)[:, None, None]
     close(alibi_bias(3, [4, 5], range(6)), expected)
 
 
-@pytest.mark.parametrize("both", [True, False])
-def test_a_bucket_counts_the_bounds_that_a_distance_has_passed(both):
-    exact = 8 if both else 16
-    bounds = [*range(1, exact), *exact * (128 / exact) ** (np.arange(exact) / exact)]
-    distance = np.arange(256)
-    expected = (distance[:, None] >= np.array(bounds) - 1e-9).sum(axis=1)
-    found = t5_buckets(-distance, bidirectional=both)
-    close(found, expected)
-    far = t5_buckets([-(2**63), -256, 256, 2**63 - 1], bidirectional=both)
-    assert far.tolist() == ([15, 15, 31, 31] if both else [31, 31, 0, 0])
+def test_buckets_widen_and_share_the_last_one():
+    least, most = -(2**63), 2**63 - 1
+    offsets = [least, -91, -90, -16, -15, -7, 0, 7, 8, most]
+    assert t5_buckets(offsets).tolist() == [15, 15, 14, 10, 9, 7, 0, 23, 24, 31]
+    offsets = [least, -113, -112, -16, -15, 0, 8, most]
+    behind = t5_buckets(offsets, bidirectional=False)
+    assert behind.tolist() == [31, 31, 30, 16, 15, 0, 0, 0]
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 def test_the_layer_adds_rows_along_the_sequence(axis):
     layer = Layer(8, dropout=0.0, batch_first=axis == 0)
     x = torch.randn(2, 3, 8)
-    assert torch.equal(layer(x.transpose(0, axis)).transpose(0, axis), x + layer.pe[:3])
+    given = x.transpose(0, axis)
+    close(layer(given).transpose(0, axis), x + layer.pe[:3])
     for rows in ([0, 1, 2], [[4, 0, 2]], [[4, 0, 2], [1, 1, 3]]):
         k = torch.tensor(rows)
-        y = layer(x.transpose(0, axis), k).transpose(0, axis)
+        y = layer(given, k).transpose(0, axis)
         close(y, x + layer.pe[k], atol=1e-6)
 
 
@@ -140,10 +109,10 @@ def test_the_layer_has_dropout_and_no_state():
 def test_a_cast_layer_keeps_its_digits(kind):
     layer = Layer(8, dropout=0.0).to(torch.bfloat16).to(kind)
     exact = posenc.sinusoidal_encoding(300, 8, dtype=np.float64)
-    digits = 1e-13 if kind == torch.float64 else 3.1e-8
-    close(layer.pe[:300], exact, atol=digits)
+    bound = 1e-13 if kind == torch.float64 else 3.1e-8
+    close(layer.pe[:300], exact, atol=bound)
     y = layer(torch.zeros(1, 300, 8).double(), torch.arange(300))
-    close(y[0], exact, atol=digits)
+    close(y[0], exact, atol=bound)
 
 
 class NoFloat64(TorchDispatchMode):
@@ -171,20 +140,19 @@ def test_an_old_checkpoint_loads_if_its_table_is_this_one(length):
     before = model[0].pe.clone()
     for saved in (old.bfloat16(), old[:, None], old.to("meta")):
         model.load_state_dict({"0.pe": saved})
-        assert torch.equal(model[0].pe, before)
     for wrong in (old + 0.02, old[:, :6]):
         with pytest.warns(UserWarning, match="is not the table of this layer"):
             keys = model.load_state_dict({"0.pe": wrong}, strict=False)
         assert keys.unexpected_keys == ["0.pe"]
+    assert torch.equal(model[0].pe, before)
 
 
-X = np.ones((2, 4))
 T = torch.ones(2, 4)
 CALLS = {  # functions, with right arguments
     posenc.sinusoidal_encoding: [3, 8],
     posenc.binary_encoding: [3, 2],
     posenc.rotary_frequencies: [8],
-    rotate_pairs: [X],
+    rotate_pairs: [T.numpy()],
     alibi_bias: [8, 3],
     t5_buckets: [[3]],
     nn.rotate_pairs: [T],
@@ -202,7 +170,8 @@ def test_each_argument_is_refused_by_its_name(function, right):
                 function(**arguments)
 
 
-PAIR = posenc.rotary_frequencies(4)
+# Both numbers that `rotary_frequencies` returns, for one of them.
+WHOLE = partial(nn.rotate_pairs, frequencies=posenc.rotary_frequencies(4))
 MISTAKES = [  # that people make, and what they are told
     (
         nn.rotate_pairs,
@@ -210,13 +179,13 @@ MISTAKES = [  # that people make, and what they are told
         "bfloat16 has rounded them",
     ),
     (
-        partial(nn.rotate_pairs, frequencies=PAIR),
+        WHOLE,
         [T],
         "^frequencies .*: unpack it",
     ),
     (
         rotate_pairs,
-        [X[None, :, None], [0, 1]],
+        [X, range(5)],
         "Pass seq_dim=1$",
     ),
     (
