@@ -48,7 +48,7 @@ const MOVES = [
     isDone: (from, to) => to.method === "added" && isTogether(from, to),
   },
 ];
-const LESSON = "Turned, a score depends on which word comes first and on how far apart they are, wherever they stand.";
+const LESSON = "Turned, a score depends on order and distance, not on the place.";
 
 /**
  * A line with the next thing to try, and a button that shows it.

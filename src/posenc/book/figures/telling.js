@@ -18,8 +18,8 @@ const digits = (number) => show(number, number % 1 ? 1 : 0);
 const SEEN_TURNED = {
   "as trained":
     `Each word’s place turns eight hands, violet for ${WORDS.query}, orange for ${WORDS.key}. Hands that agree ` +
-    `(green) score; opposed (gray), they cost. Here ${QUERY_WORD} looks for the word three before it: ` +
-    "its hands are set back by three, to agree with that word’s",
+    `(green) score; opposed (gray), they cost. Here ${QUERY_WORD} looks three words back: ` +
+    "its hands are set back by three, to match that word’s",
   interpolation: "Interpolation slows all clocks by half: no angle is new, but neighbors look more alike",
   "NTK-aware": "NTK-aware: the slower a clock, the more it is slowed; the last one by half",
   YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
