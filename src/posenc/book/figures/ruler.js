@@ -18,7 +18,7 @@ export function ruler(width) {
     height,
     rows,
     bottom: rows * height,
-    letters: clamp(15, slot * 0.38, 26), // the size of words
+    letters: clamp(14, slot * 0.34, 26), // the size of words
     bracketTop: isPhone ? 3 : 11, // from a row's upper edge
     /** The center of a place, and the upper edge of its row. */
     place(position) {
