@@ -10,7 +10,7 @@ import slices
 import svg_theme
 from docutils import nodes, utils
 from references import REFERENCES, ROOT, Book, changes
-from sphinx_posenc import metadata, prose
+from sphinx_posenc import metadata, prose, theme
 
 from posenc.book import widgets
 
@@ -141,3 +141,12 @@ def test_a_comma_kept_with_a_formula_is_the_one_behind_it():
     document += nodes.paragraph("", "", *parts)
     prose.keep_together(None, document, "page")
     assert document.astext() == "a,x,"
+
+
+def test_sections_that_go_further_share_an_entry_of_the_contents():
+    entry = '<li class="toc-h2 toc-entry"><a href="#{0}">{1}{0}</a></li>\n'
+    main, one = entry.format("a", ""), entry.format("b", "Going further: ")
+    shown = theme.grouped(main + one + entry.format("c", "Going further: "))
+    assert shown.count("Going further") == 1
+    assert re.findall("#.", shown) == ["#a", "#b", "#c"]
+    assert theme.grouped(main + one) == main + one

@@ -233,3 +233,15 @@ def test_what_opens_over_the_page_can_be_read(visit):
     tab.locator(".search input").fill("rotary")
     tab.locator("#hits a").first.wait_for()
     check_with_axe(tab, "dialog.search")
+
+
+def test_claims_are_filtered_and_what_none_has_is_searched_for(visit):
+    tab = visit(address("book/claims"))
+    field = tab.get_by_label("Find a claim")
+    field.fill("s3 fails")
+    rows = tab.locator("table.ledger tbody tr:visible")
+    expect(rows.first).to_contain_text("S3")
+    field.fill("falls with distance")
+    expect(rows).to_have_count(0)
+    tab.get_by_role("button", name="Search the book").click()
+    expect(tab.locator("dialog #hits a").first).to_contain_text("distance")

@@ -39,7 +39,7 @@ def new(name: str) -> None:
     template = (ROOT / "tools" / "chapter.ipynb").read_text(encoding="utf-8")
     text = template.replace("NAME", name.replace("_", "-"))
     (ROOT / f"{chapter}.ipynb").write_text(text, encoding="utf-8")
-    row = f"| {number} | [](../{chapter}.ipynb): what it shows, in one sentence. |\n"
+    row = f"- [](../{chapter}.ipynb): what it shows, in one sentence.\n"
     list_last("_toc.yml", f"      - file: {chapter}\n")
     list_last("index.md", f"- [What it is about]({chapter}.ipynb)\n")
     list_last("book/all_pages.md", row)

@@ -239,7 +239,7 @@ function openSearchBox() {
 }
 
 let searchLoads; // a promise; a failed one is forgotten, so that the next try loads again
-async function seek() {
+async function seek(query = new URLSearchParams(location.search).get("q") ?? "") {
   const box = openSearchBox();
   if (!searchLoads) box.replaceChildren("Loading the index …");
   searchLoads ??= loadSearch();
@@ -249,9 +249,9 @@ async function seek() {
     searchLoads = undefined;
     return box.replaceChildren("The index of the book can't be loaded. Is there a network?");
   }
-  showSearch(box, new URLSearchParams(location.search).get("q") ?? "");
+  showSearch(box, query);
 }
-for (const button of all("button.seek")) button.addEventListener("click", seek);
+for (const button of all("button.seek")) button.addEventListener("click", () => seek());
 if (document.getElementById("search-page") && location.search) seek();
 if (/Mac|iP/.test(navigator.platform)) for (const key of all(".seek kbd")) key.textContent = "⌘ K";
 addEventListener("keydown", (event) => {
@@ -268,7 +268,9 @@ function filterRows({ target: field }) {
   const rows = all("tbody tr", field.closest("p").nextElementSibling);
   for (const row of rows) row.hidden = !hasAll(row);
   const status = field.parentElement.nextElementSibling;
-  status.textContent = `${rows.filter(hasAll).length} of ${rows.length}`;
+  const shown = rows.filter(hasAll).length;
+  status.textContent = `${shown} of ${rows.length}. `;
+  if (!shown) status.append(button("Search the book", () => seek(field.value)));
 }
 for (const field of all("input.finds")) field.addEventListener("input", filterRows);
 

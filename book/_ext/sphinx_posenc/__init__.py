@@ -45,6 +45,8 @@ def setup(app: Sphinx) -> dict[str, Any]:
     ) -> None:
         """Complete what a page's template gets: no script but the book's, for example."""
         body = context["body"] = theme.boxed(context.get("body") or "")
+        contents = context["generate_toc_html"]
+        context["generate_toc_html"] = lambda: theme.grouped(str(contents()))
         context["script_files"].clear()
         browser_files.name_folder(page, context)
         live_figures.script_for(app, body)

@@ -1,6 +1,6 @@
-"""The chapters on the first page: each with its sign, from ``book/signs.svg``.
+"""Lists of chapters, on the first page and of all pages: each with its sign.
 
-Signs are written into the page, so that they follow its colors.
+Signs, from ``book/signs.svg``, are written into the page, so that they follow its colors.
 """
 
 import re
@@ -19,14 +19,15 @@ def deal(
     doctree: nodes.document,
     docname: str,
 ) -> None:
-    """Turn the lists of chapters in sections of the first page into rows of signs."""
-    if docname != app.config.root_doc:
+    """Mark the lists in sections of these two pages, and add signs to their chapters."""
+    kind = {app.config.root_doc: "signs", "book/all_pages": "shelf"}.get(docname)
+    if kind is None:
         return
     signs = dict(SIGN.findall(FILE.read_text(encoding="utf-8")))
     page = next(doctree.findall(nodes.section))
     for section in list(page.findall(nodes.section))[1:]:
         for chapters in section.findall(nodes.bullet_list):
-            chapters["classes"].append("signs")
+            chapters["classes"].append(kind)
             for link in chapters.findall(nodes.reference):
                 add_sign(link, signs)
 

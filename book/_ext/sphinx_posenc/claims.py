@@ -22,10 +22,13 @@ from .myst_markup import read_notebook
 
 CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
 DIRECTIVE = re.compile(r"^```\{ledger\}\n(?::document: (\w+)\n)?```$", re.MULTILINE)
+SAID = {"holds": "hold", "within limits": "within limits", "fails": "fail"}
 FINDER = "<p><label>Find a {}: <input type='search' class='finds'></label> <output></output></p>"
 ALL = """\
 Of {} claims, {} hold, {} hold within limits, and {} fail. Type a document, a verdict or other
 words, such as “S3 fails”, to see their rows alone.
+
+{}
 
 {}
 
@@ -86,6 +89,15 @@ def as_row(*cells: str) -> str:
     return f"| {' | '.join(escaped)} |"
 
 
+def share(verdict: tuple[str, str], count: int) -> str:
+    """A part of a bar, as long as there are claims with a verdict, which is named and said."""
+    name, said = verdict
+    kind = nodes.make_id(name)
+    return (
+        f"<span class='verdict-{kind}' style='flex-grow: {count}'>{count} {said}</span>"
+    )
+
+
 def all_claims(root: Path) -> str:
     """A table of all claims, with a field to search it."""
     rows = ledger(root)
@@ -97,8 +109,11 @@ def all_claims(root: Path) -> str:
             as_row(verdict, row["claim"], document, link_to_cell(row["id"], root))
         )
     verdicts = Counter(row["verdict"] for row in rows)
-    counts = (verdicts[name] for name in ("holds", "within limits", "fails"))
-    return ALL.format(len(rows), *counts, FINDER.format("claim"), "\n".join(lines))
+    counts = [verdicts[name] for name in SAID]
+    shares = "".join(map(share, SAID.items(), counts))
+    tally = f"<p class='tally' aria-hidden='true'>{shares}</p>"
+    finder = FINDER.format("claim")
+    return ALL.format(len(rows), *counts, tally, finder, "\n".join(lines))
 
 
 def mistakes(document: str, root: Path) -> str:

@@ -10,9 +10,21 @@ TABLE = '<div class="pst-scrollable-table-container">'
 PICTURE = re.compile(
     r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
 )
+ENTRY = r'<li class="toc-h2 [^"]*"><a [^>]*>Going further: .*</a></li>\n'
+FURTHER = re.compile(rf"(?:{ENTRY}){{2,}}")
 PATH = re.compile(
     r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)'
 )
+
+
+def grouped(contents: str) -> str:
+    """Gather neighboring sections of a page's contents that go further below one entry."""
+
+    def group(entries: re.Match[str]) -> str:
+        inner = entries[0].replace("Going further: ", "")
+        return f'<li class="further">Going further<ul>{inner}</ul></li>'
+
+    return FURTHER.sub(group, contents)
 
 
 def boxed(body: str) -> str:
