@@ -75,5 +75,5 @@ FIGURES.rotation = {
   },
   say: (_, { theta }) =>
     `Clock {pair}, moved on by {offset}, turns by θ = ${show(theta)} rad = ${show((theta * 180) / Math.PI, 1)}°, ` +
-    "from 0 or from {position}. Cosine across, sine upwards.",
+    "from 0 or from {position}. Cosine across, sine upward.",
 };
