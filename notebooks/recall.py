@@ -151,7 +151,7 @@ class Bug(NamedTuple):
         """Check what is wrong, or right, with this law, or with all."""
         options = {"laws": [self.law] if self.law else None} | self.options
         if self.kind != "decoder":
-            options |= {"longest": 5000, "length": 300}
+            options |= {"longest": 5000}
         report = check(subject, self.kind, **options)
         return [row for row in report if row.status == "failed"]
 
@@ -287,11 +287,11 @@ BUGS = [
     Bug(
         says="a table created on the meta device is never initialized",
         report="pytorch/torchtitan/issues/4783",
-        law="state",
+        law="meta",
         cause="reset_parameters",
         wrong=Added,
         right=Refilled,
-        options={"tags": ["made on meta"]},
+        options={"laws": ["meta"]},
         kind="module",
     ),
     Bug(

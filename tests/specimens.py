@@ -24,13 +24,13 @@ from posenc.book import hunt, tiny
 from posenc.nn import SinusoidalPositionalEncoding, rotary_turns, rotate_pairs
 
 # float16 rounds from 2048 on, bfloat16 from 256 on
-QUICK = {"longest": 5000, "length": 2500}
+QUICK = {"longest": 5000}
 LEAF = torch.zeros((), requires_grad=True)  # another leaf that gradients reach
 KEPT = {}
 MEMORY = np.zeros(500_000, np.float32)
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])
 AXES = {"frequencies": AXIAL}
-LEARNED = {"tags": ["learned"]}
+LEARNED = {"learned": True}
 
 
 class Specimen(NamedTuple):
@@ -95,7 +95,7 @@ for name, known in checks.KNOWN.items():
     if not known.rotary:
         add(known.table, f"the convention {name} is right", "table", convention=name)
 for name, encode in hunt.RIGHT.items():
-    add(encode, f"{name}: right", "table", longest=600, length=600)
+    add(encode, f"{name}: right", "table", longest=600)
 for name, bug in hunt.BUGS.items():
     add(bug, name, "table", "far" if "float16" in name else "values", name)
 add(in_torch, "in_torch is right", "table")
@@ -116,7 +116,7 @@ def tensor2tensor(length, channels):
     return np.pad(signal, [[0, 0], [0, channels % 2]])[None]
 
 
-@specimen("table", "values", "tags=['learned']")
+@specimen("table", "values", "learned=True")
 def fourier_features(n, d):
     return waves(np.outer(np.linspace(-1, 1, n), np.pi * np.linspace(1, 10, d // 2)))
 
@@ -124,7 +124,7 @@ def fourier_features(n, d):
 add(fourier_features, "fourier_features, declared, is right", "table", **LEARNED)
 
 
-@specimen("table", "values", "tags=['learned']")
+@specimen("table", "values", "learned=True")
 def nerf(n, d):
     return waves(np.outer(np.arange(n), np.pi * 2.0 ** np.arange(d // 2) / max(n, 1)))
 
@@ -165,7 +165,7 @@ rows_of = partial(
 )
 
 
-@rows_of()
+@rows_of(widths=[16], attention_factor=0.25)
 def scaled(rows):
     return rows[:, None] * np.float32(rows.shape[1] ** -0.5)
 
@@ -206,9 +206,16 @@ def of_two_coordinates(height, width, d_model):
     return np.concatenate(both, axis=-1)
 
 
-for axis in (0, 1):
-    along = checks.axis_of(of_two_coordinates, axis)
-    add(along, f"axis {axis} of two is right", "table")
+add(
+    lambda n, d: of_two_coordinates(n, 3, 2 * d).reshape(3 * n, -1)[::3, :d],
+    "height is right",
+    "table",
+)
+add(
+    lambda n, d: of_two_coordinates(3, n, 2 * d).reshape(3 * n, -1)[:n, d:],
+    "width is right",
+    "table",
+)
 
 
 # Layers
@@ -404,7 +411,14 @@ def permuted_at_the_end(x, p):
 
 
 DECLARED = {"convention": "rotary, neighbors"}
-add(permuted, "permuted, undeclared", "rotary", "values", "permuted", **DECLARED)
+add(
+    permuted,
+    "permuted, undeclared",
+    "rotary",
+    "values",
+    "returned as halves",
+    **DECLARED,
+)
 
 
 @rotary("values", "a norm follows")
@@ -433,7 +447,7 @@ def overwritten(x, p):
     return torch.mul(rotate_pairs(x, p), 1, out=KEPT.setdefault(x.shape, 0 * x))
 
 
-@rotary("odd")
+@rotary("odd", "exhibit 6")
 def odd_doubled(x, p):
     return 2 * x if x.shape[-1] % 2 else rotate_pairs(x, p)
 
@@ -534,7 +548,7 @@ def signed(n):
     return 0.25 * offsets(n)
 
 
-add(signed, "signed, without causal=True", "bias", "mirror", "signed")
+add(signed, "signed, without causal=True", "bias", "penalty", "signed")
 
 
 @bias()
@@ -617,7 +631,6 @@ def spoiled(tokens, positions=None, mask=None, segments=None):
 add(Pair(spoiled), "NaN at padding is right", "decoder")
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
 add(Pair(lambda t: torch.tensor(full(t.numpy()))), "torch is right", "decoder")
-add(DECODER, "a ring cache is right", "decoder", tags=["ring cache"])
 add(ABSOLUTE, "absolute is right", "decoder", relative=False)
 for name, law, cause, pair in (
     ("repeated", "batch", "", Pair(lambda t: np.repeat(full(t[:1]), len(t), 0))),

@@ -21,7 +21,6 @@ from posenc._validate import check_d_model, check_real
 __all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "Reference", "rounding"]
 
 Floats = NDArray[Any]  # of float64, almost everywhere
-Ints = NDArray[np.int64]
 
 UNIT = 2.0**-24  # unit roundoff of float32: half the distance from 1 to the next number
 LAYOUTS = ("interleaved", "sin, cos", "cos, sin", "interleaved, cos first")
@@ -60,8 +59,9 @@ class Convention:
     extent : {"whole", "partial", "proportional"}
         "partial" turns the first dimensions of a head as if they were a separate head, with its own
         exponents; "proportional", the first pairs at the whole head's.
-    share : float
-        The share of the dimensions that turn, above 0 and at most 1.
+    share, start : float
+        The share of the dimensions that turn, above 0 and at most 1, and of those in front of a
+        part that does.
     """
 
     layout: str = "interleaved"
@@ -72,6 +72,7 @@ class Convention:
     direction: str = "up"
     extent: str = "whole"
     share: float = 1.0
+    start: float = 0.0
 
     def __post_init__(self) -> None:
         """Validate the parameters."""
@@ -82,37 +83,39 @@ class Convention:
                 raise ValueError(f"{name} {rule}; got {value!r}")
         check_real("base", self.base, positive=True)
         check_real("first", self.first)
-        if not 0 < check_real("share", self.share) <= 1:
-            raise ValueError(f"share must be above 0 and at most 1, got {self.share!r}")
-        if self.step != AROUND and check_real("step", self.step) <= 0:
-            raise ValueError(f"step must be positive, or {AROUND!r}, got {self.step!r}")
+        check_real("start", self.start)
+        if self.step != AROUND:
+            check_real("step", self.step, positive=True)
+        if check_real("share", self.share, positive=True) > 1:
+            raise ValueError(f"share must be at most 1, got {self.share!r}")
 
     @property
     def rotary(self) -> bool:
         """Whether it is a rotation, and no table."""
         return self.layout in ROTARY_LAYOUTS
 
-    def n_pairs(self, d_model: int) -> int:
-        """Return the number of pairs that turn in a head of that width."""
+    def encoding(self, d_model: int) -> Reference:
+        """Return the encoding of some width."""
+        half = check_d_model(d_model) // 2
         # A share such as 2/3 isn't exact in binary.
-        return max(int(self.share * (check_d_model(d_model) // 2) + 1e-9), 1)
-
-    def powers(self, d_model: int) -> Floats:
-        """Return the power of 1 / base for each pair that turns."""
-        pairs = self.n_pairs(d_model)
-        whole = pairs if self.extent == "partial" else d_model // 2
-        # One pair has the power 0, whatever the divisor.
-        return np.arange(pairs) / max(whole - RULES[self.rule], 1)
-
-    def dimensions(self, d_model: int) -> tuple[Ints, Ints]:
-        """Return the first and the second dimension of each pair; a table's sine and cosine."""
-        pairs = self.n_pairs(d_model)
-        one = np.arange(pairs)
+        pairs = max(int(self.share * half + 1e-9), 1)
+        start = int(self.start * d_model + 1e-9)
         # A proportional rotation pairs across the whole head, though a part of it turns.
-        two = one + (pairs if self.extent == "partial" else d_model // 2)
+        half = pairs if self.extent == "partial" else half
+        one = np.arange(pairs)
+        # One pair has the power 0, whatever the divisor.
+        omega = self.base ** (-one / max(half - RULES[self.rule], 1))
+        two = one + half
         if self.layout in SIDE_BY_SIDE:
             one, two = 2 * one, 2 * one + 1
-        return (two, one) if self.layout in COSINE_FIRST else (one, two)
+        if self.layout in COSINE_FIRST:
+            one, two = two, one
+        order = np.arange(d_model)
+        if self.layout == AS_HALVES:
+            # Of what is turned as a head, even dimensions come first, then odd ones.
+            part = order[start : start + 2 * half]
+            part[:] = np.concatenate([part[::2], part[1::2]])
+        return Reference(self, omega, (start + one, start + two), order)
 
     def counted(self, rows: Floats) -> Floats:
         """Return the positions of the rows of a sequence, shape (..., seq_len)."""
@@ -123,16 +126,6 @@ class Convention:
         step = 2 * np.pi / max(seq_len, 1) if self.step == AROUND else float(self.step)
         sign = -1 if self.direction == "backwards" else 1
         return sign * step * (self.first + rows)
-
-    def encoding(self, d_model: int) -> Reference:
-        """Return the encoding of some width."""
-        omega = self.base ** -self.powers(d_model)
-        order = np.arange(d_model)
-        if self.layout == AS_HALVES:
-            # Of what is turned as a head, even dimensions come first, then odd ones.
-            width = 2 * len(omega) if self.extent == "partial" else d_model
-            order[:width] = np.argsort(order[:width] % 2, kind="stable")
-        return Reference(self, omega, self.dimensions(d_model), order)
 
     def table(self, seq_len: int, d_model: int) -> Floats:
         """Return the whole table in float64; a rotation has none."""
@@ -150,10 +143,11 @@ class Convention:
         else:
             text += f"counted from {self.first:g} {self.direction}"
         if self.step != 1:
-            step = self.step if self.step == AROUND else f"{self.step:.7g}"
-            text += f" in steps of {step}"
+            text += f" in steps of {self.step}"
         if self.extent != "whole":
             text += f"; {self.extent}, {self.share:.4g} of the width"
+        if self.start:
+            text += f", from {self.start:.4g} of it on"
         names = ", ".join(name for name, known in KNOWN.items() if known == self)
         return f"{text} ({names})" if names else text
 
@@ -178,8 +172,8 @@ class Reference:
 
     convention: Convention
     frequencies: Floats
-    pairs: tuple[Ints, Ints]
-    order: Ints
+    pairs: tuple[NDArray[Any], NDArray[Any]]
+    order: NDArray[Any]
     factor: float = 1.0
     carried: float = 1.0
 
@@ -202,9 +196,9 @@ class Reference:
         out = self.carried * x
         if self.convention.rotary:
             # (a, b) turns by the angle, counterclockwise.
-            a, b = x[..., one], x[..., two]
-            out[..., one] = self.factor * (a * np.cos(angles) - b * np.sin(angles))
-            out[..., two] = self.factor * (b * np.cos(seconds) + a * np.sin(seconds))
+            a, b = self.factor * x[..., one], self.factor * x[..., two]
+            out[..., one] = a * np.cos(angles) - b * np.sin(angles)
+            out[..., two] = b * np.cos(seconds) + a * np.sin(seconds)
         else:
             out[..., one] += self.factor * np.sin(angles)
             out[..., two] += self.factor * np.cos(seconds)

@@ -10,7 +10,7 @@ kind                                 gets                        returns
 ===================================  ==========================  ==================
 table, module, rotary                Reference, x, positions k   x, encoded wrongly
 bias                                 right slopes, offsets k     a bias
-left padding, packing, images        right function, its input   position ids
+left padding, packing, images        right ids, what was given   position ids
 decoder                              Decoder, Text, lengths      scores
 ===================================  ==========================  ==================
 
@@ -31,41 +31,17 @@ from posenc.conventions import Convention, Floats, Reference
 
 __all__ = ["FAULTS", "MUSEUM", "TABLES", "Fault", "wrong_table"]
 
-EXHIBITS = {
-    "1": ["batch for sequence"],
-    "2": ["dimension for pair", "twice the exponent"],
-    "3": ["all ones"],
-    "4": ["slipped parenthesis"],
-    "5": ["sum thrown away"],
-    "8": ["rows in bfloat16", "rows in float16"],
-    "9": ["own exponent"],
-    "10": ["minus sign", "swapped power"],
-    "11": ["rows for columns"],
-    "A": ["positions in bfloat16", "positions in float16", "product in bfloat16"],
-    "B": ["offset that sticks", "step too many", "step too few", "step from 0"],
-    "C": ["mixed layouts"],
-    "D": ["lost half"],
-    "E": ["lost setting"],
-    "F": ["attention factor", "attention factor squared"],
-    "H": ["signed distance"],
-}
-NUMBERS = {name: number for number, names in EXHIBITS.items() for name in names}
-
 
 @dataclass(frozen=True)
 class Fault:
     """A fault, and the kinds of subjects that may have it."""
 
     name: str  # the key of the museum
+    number: str  # of its exhibit, or ""
     sentence: str  # what goes wrong, and the cure
     kinds: tuple[str, ...]
     make: Callable[..., Any]
     """What comes of the right encoding and the arguments of a call, such as x and positions."""
-
-    @property
-    def number(self) -> str:
-        """The number of its exhibit, or ""."""
-        return NUMBERS.get(self.name, "")
 
     @property
     def says(self) -> str:
@@ -92,10 +68,12 @@ ANY = TABLE + ROTARY
 
 
 def register(kinds: tuple[str, ...], how: Any, changes: Mapping[str, Any]) -> None:
-    """Add faults: "name: what goes wrong; the cure", and a change, made as `how` says."""
+    """Add faults: "name (exhibit n): what goes wrong; the cure", and a change for `how`."""
     for text, change in changes.items():
-        name, _, sentence = text.partition(": ")
-        FAULTS.append(Fault(name, sentence, kinds, partial(how, change)))
+        title, _, sentence = text.partition(": ")
+        name, _, number = title.partition(" (exhibit ")
+        number = number.rstrip(")")
+        FAULTS.append(Fault(name, number, sentence, kinds, partial(how, change)))
 
 
 def as_it_is(make: Any, *given: Any) -> Any:
@@ -109,11 +87,6 @@ def as_it_is(make: Any, *given: Any) -> Any:
 def with_positions(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
     """Encode right, at wrong positions."""
     return right(x, change(k))
-
-
-def for_single_rows(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Encode a call of a single row at a wrong position, and others right."""
-    return right(x, change(k) if k.shape[-1] == 1 else k)
 
 
 def along(axis: int, k: Floats) -> Floats:
@@ -133,45 +106,36 @@ LENGTHS = (*(2**n for n in range(5, 18)), 5000)  # of tables
 TIMES = (1 / 8, 1 / 4, 1 / 2, 2, 4, 8)  # positions are scaled by
 LONGER = "make the table longer, or compute the angles"
 CAST = "compute positions and angles in float32, and cast sine and cosine last"
-ONCE = "scale once, alike in all paths (or declare it: Convention(step=…))"
+ONCE = "scale once, alike in all paths (or declare it: Convention(step=...))"
+HEADS = "heads are counted; move the sequence behind them"
 
 register(
     ANY,
     with_positions,
     {
-        "batch for sequence: the batch is counted; write `x.size(1)` for `x.size(0)`": (
-            partial(along, 0)
-        ),
-        "heads for sequence: heads are counted; move the sequence behind them": (
-            partial(along, -2)
-        ),
-        "offset that sticks: each call begins at 0; use the positions that are given": (
+        "batch for sequence (exhibit 1): the batch is counted; "
+        "write `x.size(1)` for `x.size(0)`": partial(along, 0),
+        f"heads for sequence: {HEADS}": partial(along, -2),
+        "offset that sticks (exhibit B): each call begins at 0; use what is given": (
             partial(along, -1)
         ),
         "no positions: all rows are the first; use what is given": lambda k: 0 * k,
         "row for rows: one row is taken for all; write `pe[:, :n]` for `pe[:, n]`": (
             lambda k: 0 * k + k.shape[-1]
         ),
-        "last for all: the last row is taken; take one for each position": (
-            lambda k: 0 * k + k.max(initial=0)
-        ),
         "first text for all: its positions are all rows'; don't index them": (
-            lambda k: k[:1] + 0 * k if k.ndim > 1 else k
+            lambda k: 0 * k + k.reshape(-1, k.shape[-1])[0]
         ),
         "one too many: positions are one too large; count from 0": lambda k: k + 1,
         "one too few: positions are one too small; count from 0": lambda k: k - 1,
         "time from 0 to 1: positions are divided by the last; count rows": (
             lambda k: k / max(k.max(initial=0), 1)
         ),
-        "share of the length: positions are divided by it; count rows": (
-            lambda k: k / k.shape[-1]
-        ),
-        "backwards: rows count from the end; reverse them": lambda k: k[..., ::-1],
         "clockwise: all turn the other way; negate the sine": lambda k: -k,
-        "degrees: angles are in degrees, or turns; leave out π": (
+        "degrees: angles are in degrees, or turns; leave out pi": (
             lambda k: 2 * np.pi * k
         ),
-        "lost half: two neighbors share a position; add up all of it": (
+        "lost half (exhibit D): two neighbors share a position; add up all of it": (
             lambda k: k // 2
         ),
     }
@@ -179,30 +143,20 @@ register(
     | {f"end at {n}: {LONGER}": partial(np.minimum, n - 1) for n in LENGTHS}
     | {f"times {n:g}: {ONCE}": partial(np.multiply, n) for n in TIMES},
 )
-register(
-    ANY,
-    for_single_rows,
-    {
-        "step too many: a single row is the next; count the cache": lambda k: k + 1,
-        "step too few: a single row is the one before; count it": lambda k: k - 1,
-        "step from 0: a single row is the first; add the cache's length": (
-            lambda k: 0 * k
-        ),
-    }
-    | {f"step times {n:g}: {ONCE}": partial(np.multiply, n) for n in TIMES},
-)
 for _name, _digits in HALVES.items():
     _round = partial(rounded, _digits)
-    register(TABLE, with_positions, {f"rows in {_name}: {CAST}": _round})
-    register(ROTARY, with_positions, {f"positions in {_name}: {CAST}": _round})
+    _rows = f"rows in {_name} (exhibit 8): {CAST}"
+    _positions = f"positions in {_name} (exhibit A): {CAST}"
+    register(TABLE, with_positions, {_rows: _round})
+    register(ROTARY, with_positions, {_positions: _round})
 
-# Wrong frequencies. A change takes the right ones, w, their powers, p = 2i/d, and the base.
+# Wrong frequencies. A change takes the powers, p = 2i/d, and the base.
 
 
 def with_frequencies(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
     """Encode at wrong frequencies."""
     pairs = len(right.frequencies)
-    omega = change(right.frequencies, np.arange(pairs) / pairs, right.convention.base)
+    omega = change(np.arange(pairs) / pairs, right.convention.base)
     return replace(right, frequencies=omega)(x, k)
 
 
@@ -210,42 +164,35 @@ register(
     ANY,
     with_frequencies,
     {
-        "all ones: the exponent is an integer; divide by `/`": (
-            lambda w, p, base: base ** (0 * p)
+        "all ones (exhibit 3): the exponent is an integer; divide by `/`": (
+            lambda p, base: base ** (0 * p)
         ),
-        "slipped parenthesis: the base is e^d; write `/ (d // 2)` for `/ d // 2`": (
-            lambda w, p, base: np.exp(-2 * len(p) * p)
+        "slipped parenthesis (exhibit 4): the base is e^d; "
+        "write `/ (d // 2)` for `/ d // 2`": (lambda p, base: np.exp(-2 * len(p) * p)),
+        "minus sign (exhibit 10): frequencies rise; divide by the power": (
+            lambda p, base: base**p
         ),
-        "minus sign: frequencies rise; divide by the power": (
-            lambda w, p, base: base**p
-        ),
-        "swapped power: it is exponent ** base; write `base ** exponent`": (
+        "swapped power (exhibit 10): it is exponent ** base; write `base ** exponent`": (
             # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
-            lambda w, p, base: p ** (1 / base)
+            lambda p, base: p ** (1 / base)
         ),
-        "frequencies reversed: they rise; reverse them": lambda w, p, base: w[::-1],
-        "lost setting: the base is 10000, the default; pass it on, in each call": (
-            lambda w, p, base: 10_000.0**-p
+        "frequencies reversed: they rise; reverse them": lambda p, base: (
+            base ** -p[::-1]
         ),
+        "lost setting (exhibit E): the base is 10000, the default; "
+        "pass it on, in each call": lambda p, base: 10_000.0**-p,
         "half the exponent: it is i/d for 2i/d; divide by half the width": (
-            lambda w, p, base: base ** (-p / 2)
+            lambda p, base: base ** (-p / 2)
         ),
-        "twice the exponent: it is 4i/d for 2i/d; double i once": (
-            lambda w, p, base: base ** (-2 * p)
+        "twice the exponent (exhibit 2): it is 4i/d for 2i/d; double i once": (
+            lambda p, base: base ** (-2 * p)
         ),
         "one pair late: the first exponent is the second's; count pairs from 0": (
-            lambda w, p, base: base ** -(p + 1 / len(p))
-        ),
-        "odd numbers: the exponent takes odd dimensions; count even ones from 0": (
-            lambda w, p, base: base ** -(p + 0.5 / len(p))
+            lambda p, base: base ** -(p + 1 / len(p))
         ),
         "last pair at the base: i is divided by d/2 - 1; divide it by d/2": (
-            lambda w, p, base: base ** -(p / max(p.max(), 1e-9))
+            lambda p, base: base ** -(p / max(p.max(), 1e-9))
         ),
-    }
-    | {
-        f"frequencies in {name}: {CAST}": lambda w, p, base, n=n: rounded(n, w)
-        for name, n in HALVES.items()
     },
 )
 
@@ -261,65 +208,82 @@ register(
     ROTARY,
     with_factor,
     {
-        "attention factor: it is missing; multiply by it": lambda factor, d: 1,
-        "attention factor squared: apply it once": lambda factor, d: factor**2,
+        "attention factor (exhibit F): it is missing; multiply by it": lambda f, d: 1,
+        "attention factor squared (exhibit F): apply it once": lambda f, d: f**2,
     },
 )
 register(
     TABLE,
     with_factor,
-    {"rows twice: they are added twice; add them once": lambda factor, d: 2 * factor}
-    | {
-        f"rows times {name}: add them as they are": lambda factor, d, n=n: d**n
-        for name, n in {"1/d": -1.0, "1/√d": -0.5, "√d": 0.5, "d": 1.0}.items()
+    {
+        "rows twice: they are added twice; add them once": lambda f, d: 2 * f,
+        "rows times 1/d: add them as they are": lambda f, d: f / d,
+        "rows times sqrt(d): add them as they are": lambda f, d: f * d**0.5,
     },
 )
 
-# Other pairs. A change takes the numbers of the pairs, and the width.
+# Other pairs. A change is that of the convention whose pairs turn, at the right frequencies.
 
 
 def with_pairs(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
     """Turn other dimensions together."""
-    numbers = np.arange(len(right.frequencies))
-    return replace(right, pairs=change(numbers, x.shape[-1]))(x, k)
-
-
-def single_other(pairs: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Turn a single row in the other layout, and others right."""
-    neighbors, halves = pairs
-    other = halves if right.convention.layout == "neighbors" else neighbors
-    return with_pairs(other, right, x, k) if x.shape[-2] == 1 else right(x, k)
-
-
-def neighbors(i: Any, d: int) -> tuple[Any, Any]:
-    """Pair each even dimension with the next."""
-    return 2 * i, 2 * i + 1
-
-
-def halves(i: Any, d: int) -> tuple[Any, Any]:
-    """Pair the first dimensions with as many that follow."""
-    return i, i + len(i)
+    other = replace(right.convention, **change).encoding(x.shape[-1])
+    return replace(right, pairs=other.pairs)(x, k)
 
 
 register(
     ROTARY,
     with_pairs,
     {
-        "neighbors for halves: permute the weights, or pair halves": neighbors,
-        "within the part: its halves are paired; pair i with i + d/2": halves,
+        "neighbors for halves: permute the weights, or pair halves": (
+            {"layout": "neighbors"}
+        ),
+        "within the part: its halves are paired; pair i with i + d/2": (
+            {"extent": "partial"}
+        ),
         "across the head: the part is paired with the rest; split it off first": (
-            lambda i, d: (i, i + d // 2)
+            {"extent": "proportional"}
         ),
     },
 )
+
+# Single rows alone are wrong. A change makes them, as above.
+
+
+def for_single_rows(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Encode calls of a single row wrongly, and others right."""
+    return (change if x.shape[-2] == 1 else Reference.__call__)(right, x, k)
+
+
+ALIKE = "pair alike in both paths"
 register(
-    ROTARY,
-    single_other,
+    ANY,
+    for_single_rows,
     {
-        "mixed layouts: a single row has other pairs; pair alike in both paths": (
-            neighbors,
-            halves,
-        )
+        f"step times {n:g}: {ONCE}": partial(with_positions, partial(np.multiply, n))
+        for n in TIMES
+    }
+    | {
+        "step too many (exhibit B): a single row is the next; count the cache": (
+            lambda right, x, k: right(x, k + 1)
+        ),
+        "step too few (exhibit B): a single row is the one before; count it": (
+            lambda right, x, k: right(x, k - 1)
+        ),
+        "step from 0 (exhibit B): a single row is the first; "
+        "add the cache's length": lambda right, x, k: right(x, 0 * k),
+        f"mixed layouts (exhibit C): a single row's neighbors are paired; {ALIKE}": (
+            partial(with_pairs, {"layout": "neighbors"})
+        ),
+        f"mixed layouts (exhibit C): a single row's halves are paired; {ALIKE}": (
+            partial(with_pairs, {"layout": "halves"})
+        ),
+        "first alone: of single rows in a batch, the first is turned; mind the axes": (
+            lambda right, x, k: right(x, k) * (along(0, x) == 0)
+        ),
+        "single rows are zero: a step reads nothing; take the row of its position": (
+            lambda right, x, k: 0 * x
+        ),
     },
 )
 
@@ -359,28 +323,16 @@ def beyond(length: int, kept: int, right: Reference, x: Floats, k: Floats) -> Fl
     return np.asarray(np.where((k < length)[..., None], right(x, k), kept * x))
 
 
-def first_alone(right: Reference, x: Floats, k: Floats) -> Floats:
-    """In a batch of single rows, encode the first; the others are zero."""
-    others = along(0, x) > 0
-    return np.where(others & (x.shape[-2] == 1), 0, right(x, k))
-
-
 register(
     ANY,
     as_it_is,
     {
-        "dimension for pair: the exponent counts dimensions; "
+        "dimension for pair (exhibit 2): the exponent counts dimensions; "
         "write `2 * (i // 2)` for `2 * i`": partial(by_dimension, 2),
-        "own exponent: the cosine has its own; write `2 * (i // 2)` for `i`": (
-            partial(by_dimension, 1)
-        ),
-        "first alone: of single rows in a batch, the first is turned; mind the axes": (
-            first_alone
-        ),
-        "single rows are zero: a step reads nothing; take the row of its position": (
-            lambda right, x, k: right(x, k) * (x.shape[-2] > 1)
-        ),
-        "product in bfloat16: angles are a product of matrices; multiply elementwise": (
+        "own exponent (exhibit 9): the cosine has its own; "
+        "write `2 * (i // 2)` for `i`": partial(by_dimension, 1),
+        "product in bfloat16 (exhibit A): angles are a product of matrices; "
+        "multiply elementwise": (
             lambda right, x, k: right.encode(
                 x, rounded(8, rounded(8, k)[..., None] * rounded(8, right.frequencies))
             )
@@ -392,14 +344,20 @@ register(
         )
         for name, n in HALVES.items()
     }
+    | {
+        f"frequencies in {name}: {CAST}": lambda right, x, k, n=n: replace(
+            right, frequencies=rounded(n, right.frequencies)
+        )(x, k)
+        for name, n in HALVES.items()
+    }
     | {f"past the end of {n}: {LONGER}": partial(beyond, n, 0) for n in LENGTHS},
 )
 register(
     TABLE,
     as_it_is,
     {
-        "sum thrown away: assign it, `x = x + pe`": lambda right, x, k: x,
-        "rows for columns: write `pe[:, 0::2]` for `pe[0::2]`": by_rows,
+        "sum thrown away (exhibit 5): assign it, `x = x + pe`": lambda right, x, k: x,
+        "rows for columns (exhibit 11): write `pe[:, 0::2]` for `pe[0::2]`": by_rows,
     },
 )
 register(
@@ -408,18 +366,13 @@ register(
     {
         "laid out for the other: `cat` angles for halves, "
         "`repeat_interleave` them for neighbors": laid_out,
-        "permuted: neighbors are returned as halves; permute queries and keys alike": (
-            lambda right, x, k: np.concatenate(
-                [right(x, k)[..., n::2] for n in (0, 1)], axis=-1
-            )
-        ),
         "cosine for sine: they are swapped; give the cosine first": (
             lambda right, x, k: right.encode(x, np.pi / 2 - right.angles(k))
         ),
-        "two minus signs: both dimensions of a pair subtract; write b·cos + a·sin": (
+        "two minus signs: both dimensions of a pair subtract; write b*cos + a*sin": (
             lambda right, x, k: right.encode(x, right.angles(k), -right.angles(k))
         ),
-        "two plus signs: both dimensions of a pair add; write a·cos - b·sin": (
+        "two plus signs: both dimensions of a pair add; write a*cos - b*sin": (
             lambda right, x, k: right.encode(x, -right.angles(k), right.angles(k))
         ),
     }
@@ -429,69 +382,53 @@ register(
 # Wrong biases: the right slopes, (heads, 1), and how far each key is from the query.
 
 
-def of_heads(slopes: Floats, step: float) -> Floats:
-    """Return powers of 2 for heads that are counted from 1."""
-    return np.asarray(2.0 ** (-step * (1 + np.arange(len(slopes))[:, None])))
+def with_slopes(change: Any, slopes: Floats, k: Floats) -> Floats:
+    """Take wrong slopes: a change takes the right ones, and the numbers of the heads from 1."""
+    return np.asarray(-change(slopes, 1 + np.arange(len(slopes))[:, None]) * abs(k))
 
 
+ABS = "take `abs`; or if a mask hides later keys, pass causal=True"
 register(
     ("bias",),
     as_it_is,
     {
-        "signed distance: take `abs`; or if a mask hides later keys, "
-        "pass causal=True": lambda slopes, k: slopes * k,
-        "signed distance: it is from key to query; take `abs`, or pass causal=True": (
+        f"signed distance (exhibit H): {ABS}": lambda slopes, k: slopes * k,
+        f"signed distance (exhibit H): it is from key to query; {ABS}": (
             lambda slopes, k: -slopes * k
         ),
         "bonus: a farther word gets one; subtract": lambda slopes, k: slopes * abs(k),
-        "slopes 2^(-8h/n): n heads are no power of two; take every other of 2n": (
-            lambda slopes, k: -of_heads(slopes, 8 / len(slopes)) * abs(k)
-        ),
-        "slopes 2^-h: they are those of 8 heads; use the number of heads": (
-            lambda slopes, k: -of_heads(slopes, 1) * abs(k)
-        ),
-        "slopes of a rank: all ranks have the first's heads; begin at its first head": (
-            lambda slopes, k: (
-                -np.resize(slopes[: len(slopes) // 2], slopes.shape) * abs(k)
-            )
-        ),
         "one too far: distances are one too large; count from 0": (
             lambda slopes, k: -slopes * (abs(k) + 1)
         ),
     },
 )
+register(
+    ("bias",),
+    with_slopes,
+    {
+        "slopes 2^(-8h/n): n heads are no power of two; take every other of 2n": (
+            lambda slopes, h: 2.0 ** (-8 * h / len(h))
+        ),
+        "slopes 2^-h: they are those of 8 heads; use the number of heads": (
+            lambda slopes, h: 2.0**-h
+        ),
+        "slopes of a rank: all ranks have the first's heads; begin at its first head": (
+            lambda slopes, h: np.resize(slopes[: len(h) // 2], h.shape)
+        ),
+    },
+)
 
-# Wrong position ids: the function that makes the right ones, and what it is given.
-
-
-def words_counted(mask: Any) -> Any:
-    """Return the positions of words, from a mask that is 0 for padding on their left."""
-    return np.maximum(mask.cumsum(axis=1) - 1, 0)
-
-
-def restarted(segments: Any) -> Any:
-    """Count from 0 in each segment."""
-    columns = np.indices(segments.shape)[1]
-    new = np.diff(segments, axis=1, prepend=segments[:, :1] - 1) != 0
-    return columns - np.maximum.accumulate(np.where(new, columns, 0), axis=1)
-
-
-def coordinates(grid: Any) -> Any:
-    """Return frame, row and column of each patch, row by row: (patches, axes)."""
-    return np.indices(tuple(grid)).reshape(len(grid), -1).T
-
+# Wrong position ids: the right ones, and what was given.
 
 register(
     ("left padding",),
     as_it_is,
     {
         "columns for words: padding is counted, too; count the mask": (
-            lambda right, mask: mask * np.indices(mask.shape)[1]
+            lambda ids, mask: mask * np.arange(mask.shape[1])
         ),
-        "words from 1: subtract 1": lambda right, mask: right(mask) + mask,
-        "first text for all: count each mask": (
-            lambda right, mask: right(mask[:1]) * mask
-        ),
+        "words from 1: subtract 1": lambda ids, mask: ids + mask,
+        "first text for all: count each mask": lambda ids, mask: ids[:1] * mask,
     },
 )
 register(
@@ -499,22 +436,22 @@ register(
     as_it_is,
     {
         "not restarted: positions continue from the text before; count each alone": (
-            lambda right, segments: np.indices(segments.shape)[1]
+            lambda ids, segments: 0 * ids + np.arange(ids.shape[1])
         ),
-        "from 1: count from 0": lambda right, segments: right(segments) + 1,
+        "from 1: count from 0": lambda ids, segments: ids + 1,
     },
 )
 register(
     ("images",),
     as_it_is,
     {
-        "swapped: rows are columns": lambda right, grid: right(grid)[:, [0, 2, 1]],
-        "sizes swapped: height is width": lambda right, grid: right(grid[[0, 2, 1]]),
-        "column by column: number patches row by row": (
-            lambda right, grid: right(grid[[0, 2, 1]])[:, [0, 2, 1]]
-        ),
+        "swapped: rows are columns": lambda ids, grid: ids[:, [0, 2, 1]],
         "no frame: all patches are in the first; count frames": (
-            lambda right, grid: right(grid) * [0, 1, 1]
+            lambda ids, grid: ids * [0, 1, 1]
+        ),
+        "column by column: number patches row by row": (
+            # By column and then by row, and the frame before both
+            lambda ids, grid: ids[np.lexsort((ids[:, 1], ids[:, 2], ids[:, 0]))]
         ),
     },
 )
@@ -524,31 +461,27 @@ register(
 
 
 def with_ids(change: Any, decoder: Any, text: Any, lengths: Any) -> Any:
-    """Read at wrong positions."""
-    seq_len = text.tokens.shape[1]
-    sizes = [*lengths, seq_len - sum(lengths)]
-    begin = np.repeat(np.cumsum([0, *sizes[:-1]]), sizes)
-    ids = change(np.arange(seq_len), begin, np.repeat(sizes, sizes))
-    wrong = decoder.changed(text, positions=np.broadcast_to(ids, text.tokens.shape))
-    # If the code ignores positions, each fault in them would give the same.
-    return text.scores * np.nan if ignored("positions", decoder, text) else wrong
+    """Read at wrong positions; if the code ignores them, each fault would give the same: none."""
+    sizes = np.array([*lengths, text.tokens.shape[1] - sum(lengths)])
+    begin = np.repeat(sizes.cumsum() - sizes, sizes)
+    ids = change(np.arange(sizes.sum()), begin, np.repeat(sizes, sizes))
+    wrong = decoder.read_again(text, positions=np.broadcast_to(ids, text.tokens.shape))
+    return np.nan if ignored(decoder, text) else wrong
 
 
-def ignored(name: str, decoder: Any, text: Any) -> bool:
-    """Whether an argument makes no difference to a text that is read whole."""
-    zeros = np.zeros(text.tokens.shape, np.int64)
-    return np.array_equal(decoder.changed(text, **{name: zeros}), decoder.changed(text))
-
-
-def as_ignored(name: str, decoder: Any, text: Any, lengths: Any) -> Any:
-    """Read as it is, if an argument makes no difference."""
-    made = decoder.changed(text)
-    return made if ignored(name, decoder, text) else made * np.nan
+def ignored(decoder: Any, text: Any) -> bool:
+    """Whether positions make no difference to a text that is read whole."""
+    zeros = decoder.read_again(text, positions=0 * text.tokens)
+    return np.array_equal(zeros, decoder.read_again(text))
 
 
 def without(name: str, decoder: Any, text: Any, lengths: Any) -> Any:
-    """Read without the mask or the segments."""
-    return decoder.changed(text, without=name)
+    """Read without the positions, if they are ignored, the mask or the segments."""
+    if name not in text.arguments or (
+        name == "positions" and not ignored(decoder, text)
+    ):
+        return np.nan
+    return decoder.read_again(text, **{name: None})
 
 
 ADD = "add the length of the cache"
@@ -556,7 +489,7 @@ register(
     ("decoder",),
     with_ids,
     {
-        f"step from 0: each step begins at position 0; {ADD}": (
+        f"step from 0 (exhibit B): each step begins at position 0; {ADD}": (
             lambda k, begin, size: 0 * k
         ),
         f"chunk from 0: each chunk begins at position 0; {ADD}": (
@@ -565,28 +498,27 @@ register(
         f"long chunk from 0: several tokens begin at position 0; {ADD}": (
             lambda k, begin, size: k - begin * (size > 1)
         ),
-        f"step too many: positions are one too large after the first; {ADD}": (
+        f"step too many (exhibit B): positions are one too large after the first; {ADD}": (
             lambda k, begin, size: k + (k > 0)
         ),
-        f"step too few: positions are one too small after the first; {ADD}": (
+        f"step too few (exhibit B): positions are one too small after the first; {ADD}": (
             lambda k, begin, size: k - (k > 0)
         ),
         "all counted: padding or an earlier text is; count each text's own": (
             lambda k, begin, size: k
         ),
     }
-    | {f"wrap at {n}: {LONGER}": lambda k, begin, size, n=n: k % n for n in (8, 12, 16)}
+    | {f"wrap at {n}: {LONGER}": lambda k, *more, n=n: k % n for n in (8, 12, 16)}
     | {
-        f"end at {n}: {LONGER}": lambda k, begin, size, n=n: np.minimum(k, n - 1)
+        f"end at {n}: {LONGER}": lambda k, *more, n=n: np.minimum(k, n - 1)
         for n in (8, 12, 16)
     },
 )
-IGNORED = "positions ignored: they make no difference, so padding counts; pass them on"
-register(("decoder",), as_ignored, {IGNORED: "positions"})
 register(
     ("decoder",),
     without,
     {
+        "positions ignored: they make no difference; pass them on": "positions",
         "padding seen: it is attended to; pass the mask on": "mask",
         "packed texts seen: they attend to each other; mask them": "segments",
     },

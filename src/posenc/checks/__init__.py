@@ -22,29 +22,25 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from posenc.checks import laws  # noqa: F401 - it registers the battery
 from posenc.checks.decoders import Decoder
 from posenc.checks.encodings import Layer, Rotation, Table
 from posenc.checks.functions import Bias, Builder
 from posenc.checks.reports import Report, Row
-from posenc.checks.subjects import POSITIONS, TAGS, values
-from posenc.checks.trials import LAWS, Law, Raised, choose, judge_all, laws_of
+from posenc.checks.subjects import POSITIONS
+from posenc.checks.trials import LAWS, Law, choose, judge_all, laws_of
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["FAULTS", "KNOWN", "LAWS", "MUSEUM", "TAGS", "Convention", "Fault", "Law"]
-__all__ += ["Report", "Row", "axis_of", "check", "check_bias", "check_decoder"]
-__all__ += ["check_module", "check_positions", "check_rotary", "check_table"]
-__all__ += ["kind_of", "laws_of", "parametrize_with_checks"]
+__all__ = ["FAULTS", "KNOWN", "LAWS", "MUSEUM", "Convention", "Fault", "Law", "Report"]
+__all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
+__all__ += ["check_positions", "check_rotary", "check_table", "kind_of", "laws_of"]
+__all__ += ["parametrize_with_checks"]
 
-CLASSES: dict[str, Any] = {
-    kind.kind: kind for kind in (Table, Layer, Rotation, Bias, Decoder, Builder)
-}
+KINDS: list[Any] = [Table, Layer, Rotation, Bias, Decoder, Builder]
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
@@ -52,19 +48,16 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
 
     By default, `kind_of` guesses which of the first four. The options are those of that check.
     """
-    name = kind or kind_of(subject)
-    names = options.pop("laws", None)
+    name = kind or ("decoder" if "step" in options else kind_of(subject))
     # Arguments are checked before anything is called.
-    choose(name, names)  # raises if there is no such kind or law
-    try:
-        probe = CLASSES[name](subject, **options)
-    except Raised as how:  # a layer can't be made
-        raise how.__cause__ or how from None
-    rows = tuple(judge_all(probe, names))
+    chosen = choose(name, options.pop("laws", None))
+    (make,) = (known for known in KINDS if known.kind == name)
+    probe = make(subject, **options)
+    rows = tuple(judge_all(probe, chosen))
     known, about = None, ""
     with suppress(Exception):  # the laws met it, too
-        known, about = probe.convention, probe.about or probe.beside
-    return Report(name_of(subject), name, known, rows, about, probe.errors)
+        known, about = probe.convention, probe.about
+    return Report(name_of(subject), name, known, rows, about)
 
 
 def check_table(encode: Callable[..., Any], **options: Any) -> Report:
@@ -84,15 +77,23 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
     widths : sequence of int
         Even widths to test, by default 16 and 24. Two of them tell d/2 from d/2 - 1 in the
         exponent. Widths that a rotation refuses are skipped; a layer has its own.
-    length, longest : int
-        Number of rows that must all differ, by default 2048, and to compare with exact values, by
-        default 131,073 or the longest length that is accepted.
-    tags : iterable of str
-        What the subject is declared to be, from `TAGS`. Laws that aren't meant for it are skipped.
-        If nothing is declared, learned tables are recognized as another kind.
+    longest : int
+        Number of rows to compare with exact values, by default 131,073; or the half of it, the
+        quarter, …, that is accepted.
+    attention_factor : float, optional
+        Multiplier of the rows, or of the dimensions that turn, by default 1.
+    learned : bool, optional
+        Whether it is another kind of table, which isn't compared with sinusoids. By default, that
+        is recognized.
     laws : iterable of str, optional
-        Names of the laws to test, from those that `laws_of` lists; by default all but `device` and
-        `compile`, which load a compiler.
+        Names of the laws to test, from those that `laws_of` lists; by default all but `meta`,
+        `device` and `compile`.
+
+    Notes
+    -----
+    A table of two coordinates, ``encode(height, width, d_model)`` with one half of the columns for
+    each, is checked along each: pass ``lambda n, d: encode(n, 3, 2 * d)[::3, :d]``, and ``lambda n,
+    d: encode(3, n, 2 * d)[:n, d:]``.
     """
     return check(encode, "table", **options)
 
@@ -127,8 +128,6 @@ def check_rotary(rotate: Callable[..., Any], **options: Any) -> Report:
         ``rotate(x, positions)`` with x of shape (..., seq_len, d) and positions of shape
         (seq_len,), integers, returns the shape of x. Positions of shape (batch, seq_len) are tested
         if it takes them. A class of modules is made for each width.
-    attention_factor : float, optional
-        Multiplier of the rotated dimensions, by default 1.
     **options
         As for `check_table`. If positions have several coordinates, such as time, height and
         width, of shape (seq_len, axes), pass `frequencies` of shape (axes, pairs): 0 where a pair
@@ -141,7 +140,7 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
     A penalty may stop growing at some distance. A learned bias, such as T5's, may treat later keys
-    differently from earlier ones and reward a distance: then pass ``tags=["learned"]``.
+    differently from earlier ones and reward a distance: then pass ``learned=True``.
 
     Parameters
     ----------
@@ -155,7 +154,7 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
         has one value for each of T5's buckets (32, the last from distance 128 on); or a function
         of seq_len that returns the right one.
     **options
-        `tags` and `laws`, as for `check_table`.
+        `learned` and `laws`, as for `check_table`.
     """
     return check(bias, "bias", **options)
 
@@ -185,7 +184,7 @@ def check_decoder(
         Whether scores depend only on offsets, as with RoPE and ALiBi, unless a norm with weights
         follows the rotation. By default True.
     **options
-        `tags` and `laws`, as for `check_table`.
+        `laws`, as for `check_table`.
     """
     return check(full, "decoder", step=step, **options)
 
@@ -207,34 +206,6 @@ def check_positions(
     return check(build, "positions", expected=expected, **options)
 
 
-def axis_of(
-    encode: Callable[[int, int, int], Any], axis: int
-) -> Callable[[int, int], Any]:
-    """Return what a table of two coordinates has for one of them, to check with `check_table`.
-
-    Parameters
-    ----------
-    encode : callable
-        ``encode(height, width, d_model)`` returns a table of shape (height * width, d_model), row
-        by row, or (height, width, d_model). One half of the columns is for each coordinate.
-    axis : {0, 1}
-        Along the height, or along the width.
-    """
-
-    def along(seq_len: int, d_model: int) -> Any:
-        # Two sizes that differ, or a swap of the two would be invisible.
-        size = (seq_len, 2) if axis == 0 else (2, seq_len)
-        table = values(encode(*size, 2 * d_model)).reshape(*size, 2, d_model)
-        # (seq_len, 2, halves, d_model): this axis has the half that the other doesn't change.
-        table = np.moveaxis(table, axis, 0)
-        for half in (table[:, :, 0], table[:, :, 1]):
-            if np.array_equal(half[:, 0], half[:, 1]):
-                return half[:, 0]
-        raise ValueError("no half of the columns is for this coordinate alone")
-
-    return along
-
-
 def name_of(subject: Any) -> str:
     """Return the name of a function, a class, or a layer's class."""
     return str(getattr(subject, "__qualname__", type(subject).__name__))
@@ -247,22 +218,17 @@ def kind_of(subject: Any) -> str:
     else a "module". A function of a single argument is a "bias"; of a second one with a name for
     positions, "rotary"; any other, a "table".
     """
-    owner: Any = subject if isinstance(subject, type) else type(subject)
-    is_module = hasattr(owner, "forward")
-    known = inspect.signature(owner.forward if is_module else subject).parameters
-    # Those that can be given by position, without `self`.
-    ordered = [
-        argument
-        for argument in known.values()
-        if argument.kind <= argument.POSITIONAL_OR_KEYWORD
-    ]
-    second = ordered[1 + is_module : 2 + is_module]
-    places = bool(second) and second[0].name in POSITIONS
+    is_module = hasattr(subject, "forward")
+    call = subject.forward if is_module else subject
+    known = {**inspect.signature(call).parameters}
+    known.pop("self", None)  # of a class
+    required = [p for p in known.values() if p.default is p.empty or not is_module]
+    second = [argument.name for argument in required][1:2]
+    if second and second[0] in POSITIONS:
+        return "rotary"
     if is_module:
-        return "rotary" if places and second[0].default is second[0].empty else "module"
-    if len(ordered) == 1:
-        return "bias"
-    return "rotary" if places else "table"
+        return "module"
+    return "table" if second else "bias"
 
 
 def parametrize_with_checks(
@@ -293,12 +259,12 @@ def parametrize_with_checks(
             pytest.xfail(row.note)
         replace(report(subject), rows=(row,)).raise_if_failed()
 
-    parameters = [
+    tests = [
         pytest.param(
             partial(one_law, subject, law.name), id=f"{name_of(subject)}-{law.name}"
         )
         for subject in subjects
         for law in choose(kind or kind_of(subject), options.get("laws"))
     ]
-    decorator: Callable[..., Any] = pytest.mark.parametrize("check", parameters)
+    decorator: Callable[..., Any] = pytest.mark.parametrize("check", tests)
     return decorator

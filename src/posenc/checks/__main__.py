@@ -8,71 +8,81 @@ posenc itself failed.
 from __future__ import annotations
 
 import argparse
+import io
 import json
 import sys
 from collections.abc import Sequence
 from pkgutil import resolve_name
+from typing import Any
 
 from posenc import checks
-from posenc.checks.reports import Report, printable
+from posenc.checks.reports import Report
 from posenc.checks.trials import KINDS
 
 ABOUT = "Compare positional encodings with the book's."
 EXPECT = "an expected failure: LAW=REASON, or a TOML file with a table of them for each subject"
 
 
-def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
-    """Parse the arguments of the command."""
-    parser = argparse.ArgumentParser(prog="python -m posenc.checks", description=ABOUT)
+def parse(arguments: Sequence[str] | None) -> dict[str, Any]:
+    """Parse the arguments of the command; options that aren't given are left out."""
+    parser = argparse.ArgumentParser(
+        prog="python -m posenc.checks",
+        description=ABOUT,
+        argument_default=argparse.SUPPRESS,
+    )
     add = parser.add_argument
     add("targets", nargs="+", metavar="package.module:name")
     add("--kind", choices=KINDS, help="what it is; guessed by default")
-    add("--step", metavar="package.module:name", help="a decoder's step")
+    add(
+        "--step",
+        type=resolve_name,
+        metavar="package.module:name",
+        help="a decoder's step",
+    )
     add("--base", type=float, help="the intended base")
     add("--expected", choices=("alibi", "t5"), help="what a bias should be")
     add("--laws", nargs="+", metavar="LAW", help="laws to test")
-    add("--tags", nargs="+", choices=checks.TAGS, help="what it is declared to be")
+    add("--learned", action="store_true", help="it is another kind of table, or bias")
     add("--expect", action="append", default=[], help=EXPECT)
-    add("--json", action="store_true", help="print JSON, a list of reports")
-    return parser.parse_args(arguments)
-
-
-OPTIONS = ("base", "expected", "laws", "tags")
-
-
-def report_on(target: str, given: argparse.Namespace) -> Report:
-    """Check one target."""
-    options = {name: value for name, value in vars(given).items() if name in OPTIONS}
-    options = {name: value for name, value in options.items() if value is not None}
-    kind = given.kind
-    if given.step:
-        kind, options["step"] = "decoder", resolve_name(given.step)
-    report = checks.check(resolve_name(target), kind, **options)
-    for text in given.expect:
-        law, _, reason = text.partition("=")
-        report = report.expecting(text if text.endswith(".toml") else {law: reason})
-    # A plain call that raises: nothing could be checked.
-    if report.rows[0].trace:
-        raise RuntimeError(f"{report.rows[0].measured}\n{report.error}")
-    return report
+    add(
+        "--json",
+        action="store_true",
+        default=False,
+        help="print JSON, a list of reports",
+    )
+    return vars(parser.parse_args(arguments))
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Print the reports, and return the exit code."""
-    given = parse(arguments)
-    reports = []
-    for target in given.targets:
+    options = parse(arguments)
+    targets, expect, as_json = (
+        options.pop(name) for name in ("targets", "expect", "json")
+    )
+    # All that posenc says is ASCII; what the code says may not fit the terminal.
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+    reports: list[Report] = []
+    for target in targets:
         try:
-            reports.append(report_on(target, given))
+            report = checks.check(resolve_name(target), **options)
+            for text in expect:
+                law, _, reason = text.partition("=")
+                file = text.endswith(".toml")
+                report = report.expecting(text if file else {law: reason})
+            reports.append(report)
         except (Exception, SystemExit) as error:  # an import may raise anything
             text = f"{target} could not be checked: {type(error).__name__}: {error}"
-            print(printable(text), file=sys.stderr)
-    if given.json:
+            print(text, file=sys.stderr)
+    if as_json:
         print(json.dumps([report.as_dict() for report in reports], indent=1))
-    elif reports:
+    else:
         print(*reports, sep="\n\n")
-    internal = any(report.of_status("internal") for report in reports)
-    if len(reports) < len(given.targets) or internal:
+    # A plain call that raises: nothing could be checked.
+    unchecked = any(
+        report.rows[0].trace or report.of_status("internal") for report in reports
+    )
+    if len(reports) < len(targets) or unchecked:
         return 2
     return int(not all(report.passed for report in reports))
 

@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import islice, product
 from typing import Any
 
 import numpy as np
 
-from posenc._validate import check_int, check_positions, check_real
-from posenc.checks.recognition import candidates, other_numbers, recognized
+from posenc._validate import check_d_model, check_int, check_positions, check_real
+from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import POSITIONS, Subject, argument, floats, type_of
-from posenc.checks.trials import (
-    NEAR,
-    SEED,
-    Broken,
-    Raised,
-    Skip,
-    Trial,
-    Trials,
-    causes,
-    user,
-)
+from posenc.checks.trials import NEAR, SEED, Broken, Raised, Trial, causes, user
 from posenc.conventions import (
     KNOWN,
     LAYOUTS,
@@ -41,56 +29,51 @@ from posenc.conventions import (
 # What a subject knows of itself is measured when it is first asked for, and kept. Each of these
 # may ask for those to its left, never for one to its right:
 #
-#   call → rows → called(width) → convention → reference(width) → agrees → compare, explain
+#   call → rows → sequences → convention → reference(width) → agrees → compare, explain
 #
-#   call           calls the code.
-#   rows           how many positions most laws look at: fewer than 257 if a table ends early.
-#   called(width)  x and the result for all of these rows. A Table's calls also raise `unit` to
-#                  that of the type they return, so `unit` is read after a call, never before.
-#   convention     the declared one, or the one recognized by reference(width, candidate). That
-#                  doesn't ask for `convention`, since the candidate is given.
-#   agrees         whether the whole sequence follows it.
+#   call        calls the code.
+#   rows        how many positions most laws look at: fewer than 257 if a table ends early.
+#   sequences   x and the result for all of these rows, by width. A Table's calls also raise `unit`
+#               to that of the type they return, so `unit` is read after a call, never before.
+#   convention  the declared one, or the one recognized by reference(width, candidate). That
+#               doesn't ask for `convention`, since the candidate is given.
+#   agrees      whether the whole sequence follows it.
 
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
-LENGTHS = (2**15, 2**13, 5000, 4096, 2048, 1024, 512, ROWS, 128, 64, 32, 16, 8, 2)
 UNITS = {"float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
-AXES = ("sequence", "head", "position", "dimension")
-# Laws that another kind of table is asked, since they don't compare it with a sinusoid.
-ANY_TABLE = [
-    "shape",
-    "repeat",
-    "unique",
-    "masked",
-    "gradient",
-    "state",
-    "device",
-    "compile",
-]
+# Bases of released models, the most usual ones first
+BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
+BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
 LEARNED = "another kind (learned?), not checked as sinusoidal; to do so, pass base= or convention="
+UNKNOWN = "no known convention gives nine tenths of it; beside it is"
+DECLARE = (
+    f"{NO_CAUSE}; if they are meant, pass base=, frequencies= or convention=, or learned=True for "
+    "a table of another kind; if a norm follows the rotation, check what comes before it"
+)
 CAST = "the result isn't cast back to the dtype of the input"
 # Usual names of the attribute that holds a layer's width
-WIDTHS = [
-    "d_model",
-    "embedding_dim",
-    "embed_dim",
-    "hidden_size",
-    "dim",
-    "channels",
-    "d_hid",
-]
+WIDTHS = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels")
 
 
-class Encoding(Subject, ABC):
+class Encoding(Subject):
     """A table, a layer or a rotation, which turns pairs of dimensions from row to row.
 
     `convention` is what it is compared with: the declared one, or the one that gives nine tenths
-    of its entries. If there is none, the law `values` fails, and the others follow.
+    of its entries. If there is none, the law `values` fails, and the others follow. Each kind says
+    how it is called, by ``raw(x, positions)`` in arrays of its library.
     """
 
-    free = True  # whether a call takes any positions, or only 0, 1, 2, …
-    fixed = False  # whether it has one width
-    carried = 1.0  # multiplier of x, where rows are added to it
-    axes = 0  # of coordinates, if there are several
+    # Other laws compare it with a sinusoid.
+    asked_if_learned = (
+        *("shape", "repeat", "unique", "masked", "gradient"),
+        *("state", "meta", "device", "compile"),
+    )
+    free: Any = True  # whether a call takes any positions, or only 0, 1, 2, …
+    leads = (0, 2)  # the fewest and the most axes of x in front of (seq_len, width)
+    carried: Any = 1.0  # multiplier of x, where rows are added to it
+    axes = 1  # coordinates of a position
+    dtype = "float32"
+    raw: Any
 
     def __init__(
         self,
@@ -99,46 +82,56 @@ class Encoding(Subject, ABC):
         convention: str | Convention | None = None,
         frequencies: Any = None,
         widths: Sequence[int] | None = None,
-        length: int = 2048,
         longest: int = 2**17 + 1,
-        **options: Any,
+        attention_factor: float = 1.0,
+        learned: bool = False,
     ) -> None:
-        super().__init__(subject, **options)
+        super().__init__(subject, learned)
+        self.factor = check_real("attention_factor", attention_factor, positive=True)
         self.base = None if base is None else check_real("base", base, positive=True)
         self.declared: Any = KNOWN.get(str(convention), convention)
         if not isinstance(self.declared, Convention | None):
             names = f"a Convention or one of {', '.join(KNOWN)}"
             raise ValueError(f"convention must be {names}, got {convention!r}")
-        self.frequencies: Any = frequencies
+        self.frequencies: Any = None
         if frequencies is not None:
-            self.frequencies = check_positions(frequencies, "frequencies", ndim=None)
-            widths = widths or [2 * self.frequencies.shape[-1]]
-        self.widths = [check_int("widths", d, minimum=2) for d in widths or (16, 24)]
-        if any(width % 2 for width in self.widths):
-            raise ValueError(f"widths must be even, got {widths!r}")
-        self.length = check_int("length", length, minimum=2)
+            omega = check_positions(frequencies, "frequencies", ndim=None)
+            self.frequencies = np.atleast_2d(omega)
+            self.axes, pairs = self.frequencies.shape
+            widths = widths or [2 * pairs]
         self.longest = check_int("longest", longest, minimum=16)
-        self.module: Any = subject
-        self.called: Any = cache(self.call_whole)
+        self.widths = [check_d_model(width) for width in widths or (16, 24)]
+        self.made: Any = cache(self.make)
+        self.find_library(lambda: self.plain(self.widths[0]))
+        taken = [d for d in self.widths if self.accepts(partial(self.plain, d))]
+        self.widths = taken or self.widths[:1]
 
-    # What each kind says of itself
+    def make(self, width: int) -> Any:
+        """Return what is called: the subject, or what a class makes, in evaluation mode."""
+        made = (
+            user(self.subject, width) if self.factory else copy.deepcopy(self.subject)
+        )
+        return made.eval() if hasattr(made, "eval") else made
 
-    @abstractmethod
-    def raw(self, x: Any, positions: Any, module: Any = None) -> Any:
-        """Call the code, or a module in its place, with arrays of its library."""
+    @property
+    def factory(self) -> bool:
+        """Whether the subject makes what is called."""
+        return isinstance(self.subject, type)
 
-    @abstractmethod
-    def factor_of(self, width: int) -> float:
-        """Return the multiplier of the rows, or of what turns."""
+    def plain(self, width: int) -> Any:
+        """Call the code with a batch."""
+        return self.raw(self.array(self.draw((2,), 3, width)), self.places(range(3)))
 
-    @abstractmethod
-    def templates(self) -> list[Convention]:
-        """Return conventions to try, whose bases may be others."""
-
-    # Calls
+    def changed(self, **attributes: Any) -> Encoding:
+        """Return a copy with other attributes; what was measured stays."""
+        other = copy.copy(self)
+        vars(other).update(attributes)
+        return other
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
         """Draw x, in numbers that float32 has: (*lead, seq_len, width)."""
+        fewest, most = self.leads
+        lead = (*lead, *[2] * fewest)[:most]
         # Rounded to float32 once, so that both sides get the very same numbers.
         size = (*lead, seq_len, width or self.widths[0])
         return np.random.default_rng(SEED).normal(size=size).astype("f4").astype("f8")
@@ -148,108 +141,117 @@ class Encoding(Subject, ABC):
         k = np.asarray(positions)
         # Tables are indexed by whole numbers; an empty list would become floats.
         whole = k.dtype.kind in "iu" or not k.size
-        k = k[..., None].repeat(self.axes, -1) if self.axes else k
+        k = k[..., None].repeat(self.axes, -1) if self.axes > 1 else k
         return self.array(k, "int64" if whole else "float32")
 
-    def call(
-        self, x: Floats, positions: Any, dtype: str = "float32", module: Any = None
-    ) -> Floats:
-        """Call the code, or a module in its place; return float64 values, of the shape of x."""
+    def call(self, x: Floats, positions: Any) -> Floats:
+        """Call the code; return float64 values, of the shape of x."""
         # x: (..., seq_len, width), positions: (seq_len,) or (batch, seq_len)
-        made = self.raw(self.array(x, dtype), self.places(positions), module)
-        if dtype != "float32" and type_of(made) != dtype:
-            raise Broken(f"{type_of(made)} for {dtype}", CAST)
+        made = self.raw(self.array(x, self.dtype), self.places(positions))
+        if self.dtype not in ("float32", type_of(made)):
+            raise Broken(f"{type_of(made)} for {self.dtype}", CAST)
         out = floats(made, finite=bool(np.isfinite(x).all()))
         if out.shape != x.shape:
             raise Broken(f"shape {out.shape} for {x.shape}")
         return out
 
-    def at_most(self, seq_len: int) -> int:
-        """Return this length, or the longest usual one below it that the code takes."""
+    def at_most(self, count: int) -> int:
+        """Return this number of rows, or a half, a quarter, … of it that the code takes."""
         # Layers hold tables of some length, which nobody declares.
-        shorter = [length for length in LENGTHS if length < seq_len]
-        return next(filter(self.reaches, [seq_len, *shorter]), seq_len)
-
-    def reaches(self, seq_len: int) -> bool:
-        """Whether the code takes that many positions, from 0."""
-        # A table has to be built as a whole, a rotation is asked for its last row.
-        positions = [seq_len - 1] if self.free else range(seq_len)
-        try:
-            self.call(self.draw((), len(positions)), positions)
-        except Raised:
-            return False
-        except Broken:  # a law will report it; but a table may end early
-            return self.free
-        return True
+        while count > 2:
+            # A table has to be built as a whole, a rotation is asked for its last row.
+            positions = [count - 1] if self.free else range(count)
+            try:
+                self.call(self.draw((), len(positions)), positions)
+                break
+            except (Broken, Raised) as how:
+                # A law will report what is broken; but a table may end early.
+                if self.free and isinstance(how, Broken):
+                    break
+                count //= 2
+        return count
 
     @cached_property
     def rows(self) -> int:
         """The number of positions that most laws look at."""
         return self.at_most(ROWS)
 
-    def call_whole(self, width: int) -> tuple[Floats, Floats]:
-        """Return x and the result for all rows; x is drawn for a rotation, else zeros."""
-        x = self.draw((), self.rows, width) * (self.kind == "rotary")
-        return x, self.call(x, range(self.rows))
+    @cached_property
+    def sequences(self) -> dict[int, tuple[Floats, Floats]]:
+        """By width, x and the result for all rows; x is drawn for a rotation, else zeros."""
+        inputs = [self.draw((), self.rows, width) for width in self.widths]
+        inputs = inputs if self.kind == "rotary" else [0 * x for x in inputs]
+        return {x.shape[-1]: (x, self.call(x, range(self.rows))) for x in inputs}
 
     # What it is compared with
 
     @cached_property
+    def templates(self) -> list[Convention]:
+        """Conventions to try, of any base: known tables, other layouts, and starts."""
+        known = [table for table in KNOWN.values() if not table.rotary]
+        starts = product(LAYOUTS, RULES, (0, 1, 2))
+        return known + [Convention(layout, rule, first=k) for layout, rule, k in starts]
+
+    def candidates(self) -> Iterator[Convention]:
+        """Yield the templates, with the declared base, or each of the usual ones."""
+        for base in [self.base] if self.base else BASES:
+            for template in self.templates:
+                yield replace(template, base=base)
+
+    def follows(self, known: Convention) -> bool:
+        """Whether a convention gives nine tenths of the entries, at all widths."""
+        for trial in self.whole(known):
+            # `values` tells if the multiplier isn't 1.
+            scaled = replace(trial, meant=multiplier(trial) * trial.meant)
+            if (scaled.ratio <= 4).mean() < 0.9:
+                return False
+        return True
+
+    @cached_property
     def convention(self) -> Convention | None:  # type: ignore[override]
         """The declared convention, or the first that gives nine tenths of the entries."""
-        return self.declared or recognized(self)
+        return self.declared or next(filter(self.follows, self.candidates()), None)
 
     @property
-    def beside(self) -> str:  # type: ignore[override]
-        """What it was compared with, if no convention fits."""
-        first = next(candidates(self))
-        text = f"no known convention gives nine tenths of it; beside it is {first}"
-        return "" if self.convention else text
-
-    def undeclared(self) -> Encoding:
-        """Return the same subject, as if nothing had been declared."""
-        # What was called and seen to move stays; what it is compared with is found anew.
-        other = copy.copy(self)
-        other.base = other.declared = other.frequencies = None
-        vars(other).pop("convention", None)
-        return other
+    def about(self) -> str:  # type: ignore[override]
+        """What it was compared with."""
+        if self.other_kind:
+            return LEARNED
+        words = "compared with" if self.convention else UNKNOWN
+        return f"{words} {self.convention or next(self.candidates())}"
 
     def reference(self, width: int, known: Convention | None = None) -> Reference:
         """Return the book's encoding: of the convention, or with the declared frequencies."""
-        known = known or self.convention or next(candidates(self))
-        factor = self.factor_of(width)
-        right = replace(known.encoding(width), carried=self.carried, factor=factor)
-        if self.frequencies is None:
-            return right
-        # Coordinates of several axes are equal here, so that their frequencies add up.
-        return replace(right, frequencies=np.atleast_2d(self.frequencies).sum(axis=0))
+        known = known or self.convention or next(self.candidates())
+        right = known.encoding(width)
+        if self.frequencies is not None:
+            # Coordinates of several axes are equal here, so that their frequencies add up.
+            right = replace(right, frequencies=self.frequencies.sum(axis=0))
+        return replace(right, carried=self.carried, factor=self.factor)
+
+    def whole(self, known: Convention | None = None) -> list[Trial]:
+        """Compare the whole sequence at each width."""
+        return [
+            self.trial(f"width {width}", x, out, range(self.rows), known)
+            for width, (x, out) in self.sequences.items()
+        ]
 
     @cached_property
     def agrees(self) -> bool:
         """Whether the whole sequence is what the reference gives."""
         return all(trial.worst <= 1 for trial in self.whole())
 
-    def whole(self) -> Trials:
-        """Compare the whole sequence at each width."""
-        for width in self.widths:
-            x, out = self.called(width)
-            yield self.trial(f"width {width}", x, out, range(self.rows))
-
-    def compare(
-        self,
-        x: Floats,
-        positions: Any,
-        words: str = "",
-        dtype: str = "float32",
-        unit: float = UNIT,
-        module: Any = None,
-    ) -> Trial:
+    def compare(self, x: Floats, positions: Any) -> Trial:
         """Call the code, and compare it with the book's."""
-        out = self.call(x, positions, dtype, module)
-        return self.trial(words, x, out, positions, unit)
+        return self.trial(f"shape {x.shape}", x, self.call(x, positions), positions)
 
     def trial(
-        self, words: str, x: Floats, out: Floats, positions: Any, unit: float = UNIT
+        self,
+        words: str,
+        x: Floats,
+        out: Floats,
+        positions: Any,
+        known: Convention | None = None,
     ) -> Trial:
         """Compare a result with the book's."""
         k = np.asarray(positions, np.float64)
@@ -257,20 +259,13 @@ class Encoding(Subject, ABC):
             # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
             k = k.reshape(len(k), *[1] * (x.ndim - 3), -1)
         k = np.broadcast_to(k, x.shape[:-1])
-        right = self.reference(x.shape[-1])
-        bounds = right.bound(x, k, max(unit, self.unit))
+        right = self.reference(x.shape[-1], known)
         # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
-        names = (AXES[0], *AXES[2:]) if x.ndim == 3 else AXES[4 - x.ndim :]
-        rounded = unit > UNIT
-        return Trial(words, out, right(x, k), bounds, names, (x, k), rounded)
+        axes = (*("sequence", "head")[: x.ndim - 2], "position", "dimension")
+        bounds, rounded = right.bound(x, k, self.unit), self.unit > UNIT
+        return Trial(words, out, right(x, k), bounds, axes, (x, k), rounded)
 
     # Causes
-
-    def excuse(self, law: str) -> None:
-        """Raise `Skip` if another kind of table isn't asked this law."""
-        super().excuse(law)
-        if self.about and law not in ANY_TABLE:
-            raise Skip(self.about)
 
     def explain(self, trials: list[Trial]) -> str:
         """Return the known faults that give the same calls, the whole sequence, and a batch."""
@@ -280,230 +275,159 @@ class Encoding(Subject, ABC):
             return ""
         if self.agrees and not tried[0].rounded:
             tried += [*self.whole(), self.compare(self.draw((2, 3), 5), range(5))]
-        widths = [trial.given.shape[-1] for trial in tried]
-        known = [self.convention] if self.convention else islice(candidates(self), 20)
-        for convention in known:
-            rights = [self.reference(width, convention) for width in widths]
+        likely = [self.convention] if self.convention else islice(self.candidates(), 20)
+        for known in likely:
+            rights = [self.reference(trial.given.shape[-1], known) for trial in tried]
             text = causes(self.kind, rights, tried)
             if text:
                 return text
-        return "" if self.agrees else other_numbers(self, tried)
+        return "" if self.agrees else self.undeclared(tried[0])
 
-
-class Added(Encoding):
-    """A table or a layer: rows are added, of a sinusoid or of another kind."""
-
-    def added(self, width: int) -> Floats:
-        """Return what is added to zeros."""
-        return np.asarray(self.called(width)[1].reshape(-1, self.rows, width)[0])
-
-    def factor_of(self, width: int) -> float:
-        """Return the usual multiplier that is nearest to that of the rows."""
-        # Each pair adds 1 to the square of a row; a median, since some rows may be wrong.
-        squares = np.median((self.added(width) ** 2).mean(axis=1))
-        return nearest_root(width, float(2 * squares) ** 0.5)
-
-    def templates(self) -> list[Convention]:
-        """Return the known tables, then other layouts, exponents, and starts."""
-        known = [table for table in KNOWN.values() if not table.rotary]
-        starts = product(LAYOUTS, RULES, (0, 1, 2))
-        return known + [Convention(layout, rule, first=k) for layout, rule, k in starts]
+    def undeclared(self, trial: Trial) -> str:
+        """Say if it follows a convention that wasn't declared, or is multiplied by a number."""
+        other = self.changed(base=None, declared=None, frequencies=None)
+        known = next(filter(other.follows, other.candidates()), None)
+        if known not in (None, self.convention):
+            return f"these are the numbers of another convention: {known}"
+        number = multiplier(trial)
+        if np.abs(trial.given - number * trial.meant).max() < NEAR < abs(number - 1):
+            cure = (
+                f"pass attention_factor={number:.9g}, widths=[{trial.given.shape[-1]}]"
+            )
+            return f"everything is multiplied by {number:.7g}; if that is meant, {cure}"
+        return NO_CAUSE if self.declared or self.frequencies is not None else DECLARE
 
     @cached_property
-    def about(self) -> str:  # type: ignore[override]
-        """Another kind of table, if nobody said that it is sinusoidal."""
-        sinusoidal = self.base or self.declared or self.frequencies is not None
-        learned = "learned" in self.tags or (not sinusoidal and self.looks_learned())
-        return LEARNED if learned else ""
-
-    def looks_learned(self) -> bool:
-        """Whether most columns have their energy at many frequencies.
+    def other_kind(self) -> bool:
+        """Whether that is declared, or most columns have their energy at many frequencies.
 
         A sinusoid's column has most of it at one, and so has every known bug's.
         """
-        if self.rows < 64:  # too few to tell
-            return False
-        columns = self.added(self.widths[0])
+        declared = self.base or self.declared or self.frequencies is not None
+        if self.learned or declared or self.rows < 64:  # too few to tell
+            return self.learned
+        columns = self.sequences[self.widths[0]][1].reshape(
+            -1, self.rows, self.widths[0]
+        )[0]
         # A Hann window keeps a sinusoid that is cut off from leaking over the spectrum.
         columns = (columns - columns.mean(axis=0)) * np.hanning(self.rows)[:, None]
         # (frequencies, width), the strongest last
         energy = np.sort(np.abs(np.fft.rfft(columns, axis=0)) ** 2, axis=0)
-        share = energy[-5:].sum(axis=0) / np.maximum(energy.sum(axis=0), 1e-300)
-        return bool(np.median(share) < 0.5 and energy.any(axis=0).all())
+        # A column that is constant makes it NaN, and the answer no.
+        with np.errstate(invalid="ignore"):
+            share = np.median(energy[-5:].sum(axis=0) / energy.sum(axis=0))
+        return bool(share < 0.5)
 
 
-def nearest_root(width: int, number: float) -> float:
-    """Return 1, the root of the width, or its inverse, whichever is nearest."""
-    roots = [width**power for power in (-0.5, 0.0, 0.5)]
-    return float(min(roots, key=lambda root: abs(np.log(root / max(number, 1e-9)))))
+def multiplier(trial: Trial) -> float:
+    """Return the number that brings what is meant nearest to what was given: least squares."""
+    return float((trial.given * trial.meant).sum() / (trial.meant**2).sum())
 
 
-class Table(Added):
+class Table(Encoding):
     """A function (seq_len, d_model) → table. It takes no x, and counts positions by itself."""
 
     kind = "table"
     free = False
+    leads = (0, 0)
+    carried = 0.0
 
-    def __init__(self, encode: Any, **options: Any) -> None:
-        super().__init__(encode, **options)
-        self.find_library(lambda: encode(2, self.widths[0]))
-
-    def raw(self, x: Any, positions: Any, module: Any = None) -> Any:
+    def raw(self, x: Any, positions: Any) -> Any:
         """Return the rows, without a batch axis of length 1; in a half type, if x has one."""
-        half = type_of(x) != "float32"
-        made = user(self.subject, *x.shape, **{"dtype": x.dtype} if half else {})
-        if not half:
-            self.unit = max(self.unit, UNITS.get(type_of(made), 0.0))
+        half = self.dtype != "float32"
+        rows = user(self.subject, *x.shape, **{"dtype": x.dtype} if half else {})
+        self.unit = max(self.unit, UNITS.get(type_of(rows), 0.0))
         # (1, seq_len, width) and (seq_len, 1, width) are usual in layers.
-        if np.ndim(made) == 3 and 1 in made.shape[:2]:
-            return made.reshape(-1, made.shape[2])
-        return made
-
-    def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
-        """Return zeros, since a table has no x and no batch."""
-        return np.zeros((seq_len, width or self.widths[0]))
+        if np.ndim(rows) == 3 and 1 in rows.shape[:2]:
+            return rows.reshape(-1, rows.shape[2])
+        return rows
 
 
-class Layer(Added):
+class Layer(Encoding):
     """A torch module, or a factory for a given width, whose table is what it adds to zeros."""
 
     kind = "module"
+    leads = (1, 1)
 
     def __init__(
         self, module: Any, d_model: Any = None, batch_first: Any = None, **options: Any
     ) -> None:
-        import torch  # not among what a table needs
-
+        self.batch_first = batch_first
+        if hasattr(module, "modules") and not isinstance(module, type):
+            options["widths"] = [d_model or width_of(module)]
         super().__init__(module, **options)
-        self.library = torch
-        self.fixed = isinstance(module, torch.nn.Module)
-        if self.fixed:
-            width = width_of(module) if d_model is None else d_model
-            self.widths = [check_int("d_model", width, minimum=2)]
-            module = user(copy.deepcopy, module)
-        self.made: Any = cache(
-            lambda d: (module if self.fixed else user(module, d)).eval()
-        )
-        self.module = self.made(self.widths[0])
-        usual = getattr(self.module, "batch_first", True)
-        self.batch_first = bool(usual if batch_first is None else batch_first)
-        self.argument = argument(self.module.forward, POSITIONS)
-        self.free = bool(self.argument)
 
-    def raw(self, x: Any, positions: Any, module: Any = None) -> Any:
-        """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
-        call = module or self.made(x.shape[-1])
-        named = {} if positions is None else {self.argument: positions}
-        # Gradients are asked for by `requires_grad`, and cost memory otherwise.
-        with self.library.set_grad_enabled(x.requires_grad):
-            out = user(call, x if self.batch_first else x.transpose(0, 1), **named)
-        # Some layers also return what they added.
-        out = out[0] if isinstance(out, tuple) else out
-        return out if self.batch_first else out.transpose(0, 1)
-
-    def places(self, positions: Any) -> Any:
-        """Let the layer count by itself, where it would count the same."""
-        counted = np.array_equal(positions, np.arange(len(positions)))
-        return None if counted or not self.free else super().places(positions)
-
-    def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
-        """Draw embeddings; a layer takes one batch axis."""
-        return super().draw((lead or (2,))[:1], seq_len, width)
+    @property
+    def factory(self) -> bool:
+        """Whether the subject is a class, or another function of the width."""
+        return super().factory or not hasattr(self.subject, "forward")
 
     @cached_property
-    def carried(self) -> float:  # type: ignore[override]
+    def free(self) -> str:
+        """The name of the layer's argument for positions, if it has one."""
+        return argument(self.made(self.widths[0]).forward, POSITIONS)
+
+    def raw(self, x: Any, positions: Any) -> Any:
+        """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
+        call = self.made(x.shape[-1])
+        usual = getattr(call, "batch_first", True)
+        swap = not (usual if self.batch_first is None else self.batch_first)
+        # It counts by itself, where it should count the same.
+        counted = positions.tolist() == [*range(len(positions))]
+        named = {self.free: positions} if self.free and not counted else {}
+        # Gradients are asked for by `requires_grad`, and cost memory otherwise.
+        with self.library.set_grad_enabled(x.requires_grad):
+            out = user(call, x.transpose(0, 1) if swap else x, **named)
+        # Some layers also return what they added.
+        out = out[0] if isinstance(out, tuple) else out
+        return out.transpose(0, 1) if swap else out
+
+    @cached_property
+    def carried(self) -> float:
         """The factor of x: 1 or the root of the width, whichever is nearer."""
-        x = self.draw((2,), min(9, self.rows))
-        k = range(x.shape[1])
+        x, k = self.draw((), 2), range(2)
         # What is added to x cancels.
-        factor = ((self.call(x, k) - self.call(0 * x, k)) * x).sum() / (x * x).sum()
-        return max(nearest_root(x.shape[2], float(factor)), 1.0)
+        times = np.median((self.call(x, k) - self.call(0 * x, k)) / x)
+        root = float(x.shape[2] ** 0.5)
+        return root if times > root / 2 else 1.0
 
 
 def width_of(module: Any) -> int:
     """Return the width of a layer, from an attribute or a table of its."""
-    sizes = [getattr(module, name, None) for name in WIDTHS]
-    tensors = [*module.buffers(), *module.parameters()]
-    sizes += [tensor.shape[-1] for tensor in tensors if tensor.ndim > 1]
-    for size in sizes:
-        if type(size) is int:
-            return size
-    raise ValueError("the width of the layer can't be inferred: pass d_model")
+    widths = [getattr(module, name) for name in WIDTHS if hasattr(module, name)]
+    tables = [*module.buffers(), *module.parameters()]
+    widths += [table.shape[-1] for table in tables if table.ndim > 1]
+    if not widths:
+        raise ValueError("the width of the layer can't be inferred: pass d_model")
+    return int(widths[0])
 
 
 class Rotation(Encoding):
     """A function (x, positions) → x, turned: at each position, a matrix times x."""
 
     kind = "rotary"
+    other_kind = False
 
-    def __init__(
-        self,
-        rotate: Any,
-        attention_factor: float = 1.0,
-        **options: Any,
-    ) -> None:
-        super().__init__(rotate, **options)
-        self.factor = check_real("attention_factor", attention_factor, positive=True)
-        if np.ndim(self.frequencies) == 2:
-            self.axes = len(self.frequencies)
-        is_class = isinstance(rotate, type)
-        self.made: Any = cache(lambda width: rotate(width) if is_class else rotate)
-        self.moving: Any = cache(self.find_moving)
-        self.find_library(lambda: self.ones(self.widths[0]))
-        self.widths = [d for d in self.widths if self.takes(d)] or self.widths[:1]
-        self.module = self.made(self.widths[0])
-
-    def ones(self, width: int) -> Any:
-        """Turn ones, as a batch."""
-        x = self.array(np.ones((2, 3, width)))
-        if self.library is not np:  # numpy code refuses it then
-            x.requires_grad_()
-        return self.raw(x, self.places(range(3)))
-
-    def takes(self, width: int) -> bool:
-        """Whether heads of this width can be turned; a module may have one width."""
-        with suppress(Raised):
-            self.ones(width)
-            return True
-        return False
-
-    def raw(self, x: Any, positions: Any, module: Any = None) -> Any:
+    def raw(self, x: Any, positions: Any) -> Any:
         """Call the function."""
-        return user(module or user(self.made, x.shape[-1]), x, positions)
+        return user(self.made(x.shape[-1]), x, positions)
 
-    def factor_of(self, width: int) -> float:
-        """Return the attention factor."""
-        return self.factor
-
-    def find_moving(self, width: int) -> Any:
-        """Return the dimensions that change from row to row."""
+    @cached_property
+    def templates(self) -> list[Convention]:
+        """Rotations of the dimensions that turn, in all layouts, and both ways."""
+        width = max(self.widths)
         # Ones turn to cos - sin and cos + sin: a dimension that turns changes.
         out = self.call(np.ones((self.rows, width)), range(self.rows))
-        return np.flatnonzero(np.ptp(out, axis=0) > NEAR)
-
-    def templates(self) -> list[Convention]:
-        """Return rotations of the share that turns, in all layouts, and both ways."""
-        width = max(self.widths)
-        share, extents = len(self.moving(width)) / width, ["partial", "proportional"]
+        moving = np.flatnonzero(np.ptp(out, axis=0) > NEAR)
+        turning = len(moving)
         if self.frequencies is not None:
-            share, extents = 2 * self.frequencies.shape[-1] / width, ["partial"]
-        if share in (0, 1):
-            share, extents = 1, ["whole"]
+            turning = 2 * self.frequencies.shape[1]
+        share, start, extents = 1.0, 0.0, ["whole"]
+        if 0 < turning < width:
+            share, start = turning / width, min(moving[0], width - turning) / width
+            extents = ["partial"] if start else ["partial", "proportional"]
+        ways = product(ROTARY_LAYOUTS, extents, ("up", "backwards"))
         return [
-            Convention(layout, direction=way, extent=extent, share=share)
-            for way in ("up", "backwards")
-            for layout in ROTARY_LAYOUTS
-            for extent in extents
+            Convention(layout, direction=way, extent=extent, share=share, start=start)
+            for layout, extent, way in ways
         ]
-
-    def reference(self, width: int, known: Convention | None = None) -> Reference:
-        """Return the book's rotation, from the first dimension on that turns."""
-        right = super().reference(width, known)
-        # 0 if nothing turns
-        first = 0 if self.declared else self.moving(width)[:1].sum()
-        one, two = right.pairs
-        if two[-1] + first >= width:
-            return right
-        # The part and its order move along; what stands behind it comes to the front.
-        order = np.roll((right.order + first) % width, first)
-        return replace(right, pairs=(one + first, two + first), order=order)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
 from posenc.checks.subjects import Subject, floats, values
 from posenc.checks.trials import Broken, Skip, Trial, Trials, causes, law, user
 from posenc.conventions import UNIT, Floats
-from posenc.museum import coordinates, restarted, words_counted
 
 LENGTH = 24
 LONG = 300  # beyond T5's last bucket, which begins at 128
@@ -23,6 +23,7 @@ class Bias(Subject):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
     kind = "bias"
+    asked_if_learned = ("shape", "values", "start")
 
     def __init__(
         self, bias: Any, causal: bool = False, expected: Any = None, **options: Any
@@ -39,12 +40,10 @@ class Bias(Subject):
     def square(self, seq_len: int = LENGTH, make: Any = None) -> Floats:
         """Return the bias, (heads, query, key), and 0 where a causal mask hides it."""
         bias = values(user(make or self.subject, seq_len))
-        if bias.dtype.kind in "iu":
-            bias = bias.astype(np.float64)
         if bias.ndim not in (2, 3) or bias.shape[-2:] != (seq_len, seq_len):
             raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}")
-        bias = bias.reshape(-1, seq_len, seq_len)
-        # What is hidden may be infinite.
+        # Whole numbers are as good; what is hidden may be infinite.
+        bias = bias.reshape(-1, seq_len, seq_len) * 1.0
         return floats(np.tril(bias) if self.causal else bias)
 
     def visible(self, seq_len: int) -> tuple[Any, Any]:
@@ -53,33 +52,30 @@ class Bias(Subject):
         seen = (offsets <= 0) | (not self.causal)
         return seen, offsets[seen]
 
+    def trial(self, words: str, given: Floats, meant: Floats) -> Trial:
+        """Compare biases: a slope and a product are rounded, on both sides."""
+        return Trial(words, given, meant, 4 * UNIT * float(np.abs(meant).max()), AXES)
+
     def explain(self, trials: list[Trial]) -> str:
-        """Run the known faults of ALiBi, with its slopes, and with the measured ones."""
+        """Run the known faults of ALiBi, with its slopes if they are expected, or the measured."""
         bias, (seen, offsets) = self.square(), self.visible(LENGTH)
-        for slopes in (alibi_slopes(len(bias))[:, None], np.abs(bias[:, 1:2, 0])):
-            meant = -slopes * np.abs(offsets)
-            bound = 4 * UNIT * float(np.abs(meant).max())
-            trial = Trial("", bias[:, seen], meant, bound, call=(offsets,))
-            text = causes("bias", [slopes], [trial]) if trial.worst > 1 else ""
-            if text:
-                return text
-        return ""
+        slopes = np.abs(bias[:, 1:2, 0])
+        if self.expected == "alibi":
+            slopes = alibi_slopes(len(bias))[:, None]
+        trial = self.trial("", bias[:, seen], -slopes * np.abs(offsets))
+        return causes("bias", [slopes], [replace(trial, call=(offsets,))])
 
 
-@law(
-    "shape", ("bias",), "the shape is (heads, seq_len, seq_len), and entries are finite"
-)
+BIAS = ("bias",)
+
+
+@law("shape", BIAS, "the shape is (heads, seq_len, seq_len), and entries are finite")
 def shape(bias: Bias) -> Trials:
     """Ask for the usual length."""
     yield Trial(f"{len(bias.square())} heads", bias.square(), bias.square())
 
 
-@law(
-    "values",
-    ("bias",),
-    "the bias is the expected one",
-    "4u|b|: a slope, a product, twice",
-)
+@law("values", BIAS, "the bias is the expected one", "4u|b|: a slope, a product, twice")
 def expected_values(bias: Bias) -> Trials:
     """Compare with ALiBi, with T5's buckets, or with the given function."""
     if bias.expected is None:
@@ -87,14 +83,13 @@ def expected_values(bias: Bias) -> Trials:
     if bias.expected == "t5":
         yield in_buckets(bias)
         return
-    given, expected = bias.square(), bias.expected
-    if expected == "alibi":
-        meant = bias.square(LENGTH, lambda n: alibi_bias(len(given), n))
-    else:
-        meant = bias.square(LENGTH, expected)
+    given, make = bias.square(), bias.expected
+    if make == "alibi":
+        make = partial(alibi_bias, len(given))
+    meant = bias.square(LENGTH, make)
     if meant.shape != given.shape:
         raise Broken(f"{len(given)} heads for {len(meant)}")
-    yield Trial("", given, meant, 4 * UNIT * float(np.abs(meant).max()), AXES)
+    yield bias.trial("", given, meant)
 
 
 def in_buckets(bias: Bias) -> Trial:
@@ -105,70 +100,46 @@ def in_buckets(bias: Bias) -> Trial:
     _, first, groups = np.unique(buckets, return_index=True, return_inverse=True)
     # (heads, buckets): the first entry of each
     levels = entries[:, first]
-    same = (np.diff(levels, axis=1) == 0).all(axis=0).mean()
-    if same > 0.5:
-        raise Skip("most buckets have the same values: use random ones")
-    if same and (entries == levels[:, groups]).all():
-        raise Broken("neighboring buckets have the same values")
+    if (np.diff(levels, axis=1) == 0).all(axis=0).any():
+        raise Broken("neighboring buckets have the same values, or they aren't random")
     return Trial("by bucket", entries, levels[:, groups], 0.0, ("head", "entry"))
 
 
-@law(
-    "offset",
-    ("bias",),
-    "the bias depends only on how far key is from query",
-    "4u|b|",
-)
+@law("offset", BIAS, "the bias depends only on how far key is from query", "4u|b|")
 def offset(bias: Bias) -> Trials:
     """Shift query and key by one."""
     main = bias.square()
-    bound = 4 * UNIT * float(np.abs(main).max())
-    yield Trial("shifted by one", main[:, 1:, 1:], main[:, :-1, :-1], bound, AXES)
+    yield bias.trial("shifted by one", main[:, 1:, 1:], main[:, :-1, :-1])
 
 
-@law(
-    "start",
-    ("bias",),
-    "the bias doesn't depend on where the sequence ends",
-)
+@law("start", BIAS, "the bias doesn't depend on where the sequence ends")
 def start(bias: Bias) -> Trials:
     """Ask for a shorter sequence."""
     yield Trial("of 9 for 24", bias.square(9), bias.square()[:, :9, :9], 0.0, AXES)
 
 
-@law(
-    "mirror",
-    ("bias",),
-    "without a causal mask, it is the same forward and backward",
-)
-def mirror(bias: Bias) -> Trials:
-    """Exchange query and key."""
-    if bias.causal:
-        raise Skip("a causal mask hides the other side")
-    yield Trial("", bias.square(), bias.square().swapaxes(1, 2), 0.0, AXES)
-
-
-@law(
-    "penalty", ("bias",), "no word gets a bonus, and no farther word a smaller penalty"
-)
+@law("penalty", BIAS, "no word gets a bonus, and a farther one no smaller penalty")
 def penalty(bias: Bias) -> Trials:
-    """Look at the signs, and at the last query, which sees all keys, from far to near."""
+    """Look at the first and the last query, from far to near."""
     main = bias.square()
-    yield Trial("a bonus", np.maximum(main, 0), 0 * main, 0.0, AXES)
-    steps = np.diff(main[:, -1:], axis=2)
-    yield Trial("from key to key", np.minimum(steps, 0), 0 * steps, 0.0, AXES)
-    for head in np.flatnonzero(np.ptp(main[:, -1], axis=1) == 0):
-        raise Broken(f"head {head} has one penalty for all words")
+    for words, row in (
+        ("the last query", main[:, -1]),
+        ("the first", main[:, 0, ::-1]),
+    ):
+        meant = np.minimum(np.maximum.accumulate(row, axis=1), 0)
+        yield Trial(words, row, meant, 0.0, ("head", "key"))
+    if (np.ptp(main[:, -1], axis=1) == 0).any():
+        raise Broken("a head has one penalty for all words")
 
 
-# What a builder is given, and the function that makes the right ids of it.
+# What a builder is given, and the right ids.
 MASK = np.array([[0, 0, 0, 1, 1, 1], [1, 1, 1, 1, 1, 1], [0, 1, 1, 1, 1, 1]])
 SEGMENTS = np.array([[0, 0, 0, 1, 1, 2], [0, 1, 1, 1, 1, 1]])
 GRID = np.array([2, 3, 4])  # frames, rows and columns of patches, all different
-BUILT: dict[str, tuple[Any, Callable[[Any], Any]]] = {
-    "left padding": (MASK, words_counted),
-    "packing": (SEGMENTS, restarted),
-    "images": (GRID, coordinates),
+BUILT = {
+    "left padding": (MASK, np.maximum(MASK.cumsum(axis=1) - 1, 0)),
+    "packing": (SEGMENTS, np.array([[0, 1, 2, 0, 1, 0], [0, 0, 1, 2, 3, 4]])),
+    "images": (GRID, np.indices(tuple(GRID)).reshape(3, -1).T),
 }
 
 
@@ -182,7 +153,7 @@ class Builder(Subject):
         if expected not in BUILT:
             rule = f"one of {', '.join(BUILT)}"
             raise ValueError(f"expected must be {rule}, got {expected!r}")
-        self.expected = expected
+        self.faults = expected
         self.given, self.right = BUILT[expected]
         self.find_library(self.built)
 
@@ -190,24 +161,16 @@ class Builder(Subject):
         """Call the code."""
         return user(self.subject, self.array(self.given, "int64"))
 
-    def explain(self, trials: list[Trial]) -> str:
-        """Run the known faults."""
-        return causes(self.expected, [self.right], trials)
 
-
-@law(
-    "values",
-    ("positions",),
-    "the ids are those of the book",
-)
+@law("values", ("positions",), "the ids are those of the book")
 def ids(builder: Builder) -> Trials:
     """Compare the ids, but those of padding."""
-    built, right = values(builder.built()), builder.right(builder.given)
+    built, right = values(builder.built()), builder.right
     # Axes may come first, as in (3, patches). What has the right shape isn't transposed.
-    if built.shape != right.shape and built.T.shape == right.shape:
+    if built.shape == right.T.shape != right.shape:
         built = built.T
     if built.shape != right.shape:
         raise Broken(f"shape {built.shape} for {right.shape}")
-    if builder.expected == "left padding":
+    if builder.faults == "left padding":
         built = MASK * built
     yield Trial("", built * 1.0, right, 0.0, ("row", "axis"), (builder.given,))

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Iterable
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from posenc.checks.encodings import UNITS, Encoding, Rotation
+from posenc.checks.encodings import UNITS, Encoding
 from posenc.checks.subjects import argument, floats
 from posenc.checks.trials import (
     NEAR,
@@ -26,45 +27,28 @@ from posenc.conventions import UNIT
 
 # What laws ask a subject, of any kind (x: (..., seq_len, width), in float64):
 #
-#   draw(lead, seq_len)      x with these axes in front; zeros for a table
+#   draw(lead, seq_len)      x with these axes in front, if the kind has them
 #   call(x, positions)       the result, of the shape of x; a law is broken if it has another
 #   raw(array, places)       the same in the library's own arrays, with nothing checked
-#   rows, at_most(n)         positions that most laws look at; n, or the longest that the code takes
+#   rows, at_most(n)         positions that most laws look at; n, or as many as the code takes
 #   free                     whether a call takes any positions, or counts 0, 1, 2, … by itself
 #   compare(x, positions)    a trial of a call, beside the book's
-#   about                    why it is another kind of table, or ""
-#   module                   the torch module, or function, of the first width
-ALL, CALLED = ("table", "module", "rotary"), ("module", "rotary")
-TAU = "τ + 2u for an entry of size 1, τ = 2u + u|θ|(3|ln ω| + 5)"
-IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
-
-REFILLS = ("reset_parameters", "reset_buffers", "rope_init", "init_weights")
-CUT = "the graph is cut: by `detach`, `no_grad`, or `.data`"
-ODD = "an odd width leaves a sine without a cosine: refuse it (exhibit 6)"
-SWAPPED = "axes are swapped (exhibit G: notebooks/16_batches_and_caches.html#exhibit-g)"
-STAYS = "a tensor stays behind: register it as a buffer, or make it on `x.device`"
-UNFILLED = (
-    "a buffer that isn't in the state dict is never filled: give it `reset_parameters`"
+#   changed(…)               the same subject with another number type, or another module
+#   made(width)              the torch module, or function, that is called
+ALL, ADDED, CALLED = (
+    ("table", "module", "rotary"),
+    ("table", "module"),
+    ("module", "rotary"),
 )
-
-
-def positions_near(limit: int) -> list[int]:
-    """Return positions to test below a limit: first, last, and near the usual lengths of tables."""
-    # Tables end, and half types lose whole numbers, at powers of two.
-    near = {2**n + more for n in range(1, 21) for more in (-1, 0, 1)}
-    return sorted(k for k in near | {300, 301, 5001, limit - 1} if 0 <= k < limit)
+TAU = "tau + 2u for an entry of size 1, tau = 2u + u |theta| (3 |ln omega| + 5)"
+IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
+SWAPPED = "axes are swapped (exhibit G: notebooks/16_batches_and_caches.html#exhibit-g)"
 
 
 def some(subject: Encoding) -> tuple[Any, range]:
     """Draw two sequences, and return them and their positions."""
     count = min(9, subject.rows)
     return subject.draw((2,), count), range(count)
-
-
-def rows_alike(subject: Encoding, count: int) -> Any:
-    """Return the rows of one x at all positions, or those that are added to zeros."""
-    x = np.repeat(subject.draw((), 1), count, axis=-2) * (subject.kind == "rotary")
-    return subject.call(x, range(count)).reshape(-1, count, x.shape[-1])[0]
 
 
 # The sequence as a whole
@@ -75,9 +59,8 @@ def shape(subject: Encoding) -> Trials:
     """Call with and without a batch, and heads."""
     # (seq_len, width), (batch, seq_len, width), (batch, heads, seq_len, width)
     for lead in ((), (2,), (2, 3)):
-        x = subject.draw(lead, 5)
-        out = subject.call(x, range(5))
-        yield Trial(f"shape {x.shape}", out, out)
+        out = subject.call(subject.draw(lead, 5), range(5))
+        yield Trial(f"shape {out.shape}", out, out)
 
 
 @law(
@@ -93,158 +76,125 @@ def repeat(subject: Encoding) -> Trials:
     # A copy is kept: what the code returned may change under us.
     kept = floats(first).copy()
     yield Trial("a second call", floats(subject.raw(given, places)), kept)
-    subject.call(1 + subject.draw((2,), len(x[0]), subject.widths[-1]), positions)
+    for width in subject.widths:
+        subject.call(1 + subject.draw((2,), len(positions), width), positions)
     yield Trial("the first result, after a later call", floats(first), kept)
     yield Trial("the input", floats(given), x)
 
 
-@law("values", ALL, "the whole sequence has the entries of the convention", TAU)
-def whole(subject: Encoding) -> Trials:
-    """Compare the whole sequence at each width."""
-    yield from subject.whole()
+law("values", ALL, "the whole sequence has the entries of the convention", TAU)(
+    lambda subject: subject.whole()
+)
 
 
-@law("norm", ALL, "rows have the norm that sin² + cos² = 1 gives", "12u of its square")
-def norm(subject: Encoding) -> Trials:
-    """Compare squares, which no angle changes."""
-    for trial in subject.whole():
-        given, meant = ((x**2).sum(axis=-1) for x in (trial.given, trial.meant))
-        # An error of 2u in sine and cosine changes sin² + cos² by up to 4√2·u, and x by as much.
-        yield Trial(trial.words, given, meant, 12 * subject.unit * meant, ("row",))
-
-
-@law("unique", ALL, "no two rows are equal", "six decimals")
+@law("unique", ADDED, "no two rows are equal", "six decimals")
 def unique(subject: Encoding) -> Trials:
-    """Look for rows that are equal when rounded."""
-    count = subject.at_most(subject.length)
-    rows = np.round(rows_alike(subject, count), 6)
-    _, first, groups = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    # For each row, the number of the first one that is equal: its own.
-    equal = first[groups.ravel()]
-    yield Trial("the first row that is equal", equal, np.arange(count), 0.0, ("row",))
+    """Compare each row with the one in front of it, when rows are in order."""
+    _, out = subject.sequences[subject.widths[0]]
+    rows = np.unique(out.reshape(-1, *out.shape[-2:])[0].round(6), axis=0)
+    yield Trial("rows that differ", np.array(len(rows)), np.array(subject.rows))
 
 
 # The same rows in other calls, which the reference tells
 
-# Faults may begin at eight heads, four sequences or an odd length.
-DRAWN = np.random.default_rng(SEED).integers((1, 1, 2), (10, 13, 34), (6, 3))
-SIZES = [*DRAWN.tolist(), [9, 12, 33], [3, 8, 5], [1, 1, 4]]
-TOKENS: Any = ((3,), (3, 2), (1, 4), (4, 8))
-SOME = ([1, 2, 3, 4], range(40, 60), [9, 3, 12, 5], [200, 0, 0, 7])
-RAGGED = np.array([[3, 4, 5, 6, 7], [7, 8, 9, 10, 2], [40, 3, 5, 1, 0]])
-FRACTIONS = np.array([0.5, 1.25, 7.75])
 
-
-def calls(
-    name: str, kinds: tuple[str, ...], asks: str, made: Iterable[tuple[Any, Any]]
-) -> None:
-    """Define a law that compares calls: axes in front of (seq_len, width), and positions."""
+def calls(*made: Any) -> Callable[[Encoding], Trials]:
+    """Return a test of calls, each given by axes in front of (seq_len, width), and positions."""
 
     def test(subject: Encoding) -> Trials:
         for lead, positions in made:
             # Modulo, since a table may be short; counted from 0, if it takes no positions.
-            k = np.array(positions, np.int64)[: subject.rows] % subject.rows
-            x = subject.draw(lead, len(k))
+            k = np.array(positions, np.int64)[..., : subject.rows] % subject.rows
+            x = subject.draw(lead, k.shape[-1])
             if len(lead) == 2:  # rows aren't next to each other in memory
                 x = np.ascontiguousarray(x.swapaxes(-3, -2)).swapaxes(-3, -2)
-            yield subject.compare(x, k if subject.free else range(len(k)), str(x.shape))
+            yield subject.compare(x, k if subject.free else range(len(k)))
 
-    law(name, kinds, asks, TAU)(test)
+    return test
 
 
-calls(
-    "start",
-    ALL,
-    "rows don't depend on where the sequence begins or ends",
-    [((), k) for k in SOME],
+# Faults may begin at eight heads, four sequences or an odd length.
+SIZES = np.random.default_rng(SEED).integers((1, 1, 2), (10, 13, 34), (6, 3)).tolist()
+SIZES += [[9, 12, 33], [3, 8, 5], [1, 1, 4]]
+RAGGED = [[3, 4, 5, 6, 7], [7, 8, 9, 10, 2], [40, 3, 5, 1, 0]]
+
+law("start", ALL, "rows don't depend on where the sequence begins or ends", TAU)(
+    calls(
+        ((), [1, 2, 3, 4]),
+        ((), range(40, 60)),
+        ((), [9, 3, 12, 5]),
+        ((), [200, 0, 0, 7]),
+    )
 )
-calls(
-    "steps",
-    ALL,
-    "one row at a time gives the same as the whole sequence",
-    [((1,), [k]) for k in range(9)],
+law("steps", ALL, "one row at a time gives the same as the whole sequence", TAU)(
+    calls(*[((1,), [k]) for k in range(9)])
 )
-calls(
-    "batch",
-    CALLED,
-    "each sequence in a batch, and each head, gets the same as alone",
-    [((n, heads), range(size)) for n, heads, size in SIZES],
+law("batch", CALLED, "in a batch, each sequence and head gets the same as alone", TAU)(
+    calls(*[((batch, heads), range(size)) for batch, heads, size in SIZES])
 )
-calls(
-    "token",
-    CALLED,
-    "in a batch of single tokens, each gets the same as alone",
-    [(lead, [7]) for lead in TOKENS],
+law("token", CALLED, "in a batch of single tokens, each is as alone", TAU)(
+    calls(((3,), [7]), ((3, 2), [7]), ((1, 4), [7]), ((4, 8), [7]))
 )
-calls(
-    "empty",
-    CALLED,
-    "no rows and no sequences give none",
-    [((), []), ((2,), []), ((0,), range(3))],
+law("empty", CALLED, "no rows and no sequences give none", TAU)(
+    calls(((), []), ((2,), []), ((0,), range(3)))
 )
 
 
 @law("rows", CALLED, "with positions (batch, seq_len), each row gets its own", TAU)
 def rows(subject: Encoding) -> Trials:
     """Give each sequence other positions, if the code takes that."""
-    if not subject.free:
-        raise Skip("takes no positions")
-    for lead in ((3,), (3, 2)):
-        try:
-            x = subject.draw(lead, 5)
-            yield subject.compare(x, RAGGED, "three rows of positions")
-        except (Broken, Raised):
-            raise Skip("takes no positions of shape (batch, seq_len)") from None
+    try:
+        assert subject.free
+        yield from calls(((3,), RAGGED), ((3, 2), RAGGED))(subject)
+    except (AssertionError, Broken, Raised):
+        raise Skip("takes no positions of shape (batch, seq_len)") from None
 
 
 @law("fractions", CALLED, "positions between two rows turn by a part of the angle", TAU)
 def fractions(subject: Encoding) -> Trials:
     """Give fractional positions, unless they are refused, or cut off."""
-    x = subject.draw((1,), 3)
+    x, positions = subject.draw((1,), 3), np.array([0.5, 1.25, 7.75])
     try:
-        out, cut = (subject.call(x, k) for k in (FRACTIONS, FRACTIONS.astype(int)))
+        trial = subject.compare(x, positions)
+        cut = subject.call(x, positions // 1)
     except (Raised, TypeError):
         raise Skip("positions are whole numbers: others are refused") from None
     # Code that indexes a table cuts the rest off; that is its right.
-    if np.array_equal(out, cut):
+    if np.array_equal(trial.given, cut):
         raise Skip("positions are whole numbers: the rest is cut off")
-    yield subject.compare(x, FRACTIONS, "positions 0.5, 1.25, 7.75")
+    yield trial
+
+
+def positions_to(limit: int) -> list[int]:
+    """Return positions below a limit: first, last, and near the usual lengths of tables."""
+    # Tables end, and half types lose whole numbers, at powers of two.
+    near = {2**n + more for n in range(1, 21) for more in (-1, 0, 1)}
+    return sorted(k for k in near | {300, 301, 5001, limit - 1} if 0 <= k < limit)
 
 
 @law("far", ALL, "far beyond the first rows, a row is what it should be", TAU)
 def far(subject: Encoding) -> Trials:
-    """Try distant rows, or a long table; a layer may refuse them."""
-    if subject.kind == "module" and not subject.free:
-        raise Skip("rows are counted from the first one only")
-    if subject.convention and subject.convention.direction == "down":
-        raise Skip("rows are counted from the last one only")
+    """Try distant rows, or a long table, as far as the code takes them."""
     limit = subject.at_most(subject.longest)
-    tested = positions_near(limit)
-    positions = tested if subject.free else range(limit)
-    trial = subject.compare(subject.draw((), len(positions)), positions)
-    yield trial
-    errors = np.abs(trial.given - trial.meant).max(axis=-1).reshape(-1)
-    shown = zip(positions, errors.tolist(), strict=False)
-    subject.errors = {k: error for k, error in shown if k in tested}
+    positions = positions_to(limit) if subject.free else range(limit)
+    yield subject.compare(subject.draw((), len(positions)), positions)
 
 
 @law("axes", ("rotary",), "each pair turns by its own coordinate", TAU)
-def axes(subject: Rotation) -> Trials:
+def axes(subject: Encoding) -> Trials:
     """Give another coordinate along each axis."""
-    if not subject.axes:
-        raise Skip(
-            "one coordinate; for several, pass frequencies of shape (axes, pairs)"
-        )
+    if subject.axes == 1:
+        raise Skip("for several coordinates, pass frequencies of shape (axes, pairs)")
     x, right = subject.draw((), 12), subject.reference(subject.widths[0])
     # (rows, axes)
-    k = np.random.default_rng(SEED).integers(1, subject.rows, (12, subject.axes))
+    k = np.random.default_rng(SEED).integers(1, 256, (12, subject.axes))
     out = floats(subject.raw(subject.array(x), subject.array(k, "int64")))
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.
-    meant, swapped = (right.encode(x, n @ subject.frequencies) for n in (k, k[:, ::-1]))
-    if np.abs(out - swapped).max() < NEAR < np.abs(out - meant).max():
-        raise Broken("coordinates are in reverse order", SWAPPED)
-    bounds = right.bound(x, np.full(12, 1.0 * subject.axes * subject.rows))
-    yield Trial("other coordinates", out, meant, bounds, ("row", "dimension"))
+    meant, other = (right.encode(x, n @ subject.frequencies) for n in (k, k[:, ::-1]))
+    cause = SWAPPED if np.abs(out - other).max() < NEAR else ""
+    yield Trial(
+        "other coordinates", out, meant, NEAR, ("row", "dimension"), cause=cause
+    )
 
 
 # Unusual input
@@ -256,41 +206,40 @@ def masked(subject: Encoding) -> Trials:
     x, positions = some(subject)
     before = subject.call(x, positions)
     x[0, -1], x[1, 0] = math.nan, math.inf
+    kept = np.isfinite(x).all(axis=-1)
     with np.errstate(invalid="ignore"):
         after = subject.call(x, positions)
-    kept = np.isfinite(x).all(axis=-1)
     yield Trial("rows beside NaN", after[kept], before[kept])
 
 
-@law("odd", ALL, "an odd width is refused, or its last dimension passes")
+@law(
+    "odd",
+    ALL,
+    "an odd width is refused, or its last dimension passes",
+    cure="an odd width leaves a sine without a cosine: refuse it (exhibit 6)",
+)
 def odd(subject: Encoding) -> Trials:
-    """Ask for an odd width."""
-    if subject.fixed:
-        raise Skip("the layer has one width")
+    """Ask for an odd width; any error is a refusal."""
     x = subject.draw((), 3, subject.widths[0] - 1)
+    # tensor2tensor pads a table with zeros.
+    meant = x * (subject.kind == "rotary")
     try:
         out = subject.call(x, range(3))
     except Raised:
-        return  # any error is a refusal
-    except Broken as how:
-        raise Broken(str(how), ODD) from None
-    known = subject.convention
-    # tensor2tensor pads a table with zeros.
-    if subject.kind != "rotary" and not (known and known.rule == "d/2 - 1"):
-        raise Broken(f"a table of width {x.shape[-1]}, and no error", ODD)
-    yield Trial("last dimension", out[..., -1], x[..., -1], NEAR)
+        out = meant
+    yield Trial(f"width {x.shape[-1]}", out[..., -1], meant[..., -1], NEAR)
 
 
 # Number types
 
 
-def in_half(subject: Encoding, name: str, **how: Any) -> Trial:
+def in_half(subject: Encoding, name: str, **changes: Any) -> Trial:
     """Compare a call in which results are rounded to a half type."""
     count = subject.at_most(1024 if subject.kind == "module" else 5000)
-    positions = positions_near(count) if subject.free else range(count)
+    positions = positions_to(count) if subject.free else range(count)
     # x is in the half type: its rounding isn't the code's.
     x = floats(subject.array(subject.draw((1,), len(positions)), name))
-    return subject.compare(x, positions, name, unit=UNITS[name], **how)
+    return subject.changed(unit=UNITS[name], **changes).compare(x, positions)
 
 
 @law("half", ALL, "in half precision, positions and angles keep their digits", IN_UNIT)
@@ -299,10 +248,10 @@ def half(subject: Encoding) -> Trials:
     if subject.kind == "table" and not argument(subject.subject, ["dtype"]):
         raise Skip("no argument `dtype`")
     name = "float16" if subject.library is np else "bfloat16"
-    module = None
-    if hasattr(subject.module, name):
-        module = user(copy.deepcopy, subject.module).bfloat16()
-    yield in_half(subject, name, dtype=name, module=module)
+    made = copy.deepcopy(subject.made(subject.widths[0]))
+    if hasattr(made, name):
+        user(made.bfloat16)
+    yield in_half(subject, name, dtype=name, made=lambda width: made)
 
 
 @law("reduced", CALLED, "under autocast, angles keep their digits", IN_UNIT)
@@ -323,95 +272,98 @@ def torch_of(subject: Encoding) -> Any:
     return subject.library
 
 
-def a_copy(subject: Encoding) -> Any:
-    """Return a copy of the module, or skip the law if it isn't a torch module."""
-    if not isinstance(subject.module, torch_of(subject).nn.Module):
-        raise Skip("not a torch module")
-    return user(copy.deepcopy, subject.module).eval()
-
-
-def same(subject: Encoding, module: Any, words: str) -> Trial:
+def same(subject: Encoding, module: Any) -> Trial:
     """Compare a module with the one that was given."""
     x, positions = some(subject)
-    meant, given = (subject.call(x, positions, module=m) for m in (None, module))
-    return Trial(words, given, meant, 4 * subject.unit * (1 + np.abs(meant)))
+    meant = subject.call(x, positions)
+    other = subject.changed(made=lambda width: module)
+    given = other.raw(subject.array(x), subject.places(positions))
+    bounds = 4 * subject.unit * (1 + np.abs(meant))
+    return Trial("", floats(given, finite=False), meant, bounds)
 
 
-@law("gradient", CALLED, "gradients flow, and no table is trained", TAU)
+@law(
+    "gradient",
+    CALLED,
+    "gradients flow to x, and no table is trained",
+    "16u of what is added up",
+    "the graph is cut by `detach`, `no_grad`, or `.data`; or a table is no buffer (exhibit 7)",
+)
 def gradient(subject: Encoding) -> Trials:
     """Multiply the gradient by x: that is how much of the result comes from x, in each row."""
     torch_of(subject)
     drawn, positions = some(subject)
     x, weights = subject.array(drawn).requires_grad_(), drawn[::-1]
     out = subject.raw(x, subject.places(positions))
-    if out.requires_grad:
-        (out * subject.array(weights)).sum().backward()
-    if x.grad is None:
-        raise Broken("no gradient reaches x", CUT)
-    if subject.kind == "module" and not subject.about:
-        for name, table in subject.module.named_parameters():
-            if table.ndim > 1 and table.grad is not None:
-                raise Broken(f"{name} is trained", "make it a buffer (exhibit 7)")
+    # Where the graph is cut, a gradient of 0 remains.
+    ((out * subject.array(weights)).sum() + 0 * x.sum()).backward()
+    parameters = getattr(subject.made(drawn.shape[-1]), "parameters", list)
+    trained = [
+        table for table in parameters() if table.ndim > 1 and table.grad is not None
+    ]
+    if trained and not subject.other_kind:
+        raise Broken("a table is trained")
     # Both are linear in x, but for the rows that are added.
-    from_x = floats(out) - subject.call(0 * drawn, positions)
-    given, meant = (
-        (floats(x.grad) * drawn).sum(axis=-1),
-        (weights * from_x).sum(axis=-1),
-    )
-    bounds = (16 * UNIT * np.abs(weights) * (1 + np.abs(drawn))).sum(axis=-1)
+    linear = floats(out) - subject.call(0 * drawn, positions)
+    given, meant = floats(x.grad) * drawn, weights * linear
+    bounds = 16 * UNIT * np.abs(weights) * (1 + np.abs(drawn))
+    given, meant, bounds = (array.sum(axis=-1) for array in (given, meant, bounds))
     yield Trial("gradient times x", given, meant, bounds, ("sequence", "row"))
 
 
-@law("state", CALLED, "saved, and loaded into an empty copy, it gives the same", "4u")
-def state(subject: Encoding) -> Trials:
+def loaded(subject: Encoding, on_meta: bool) -> Trials:
     """Fill a copy with NaN, as memory on meta may have, and then as frameworks do."""
-    module = a_copy(subject)
+    module = copy.deepcopy(subject.made(subject.widths[0]))
+    if not isinstance(module, torch_of(subject).nn.Module):
+        raise Skip("not a torch module")
     saved = copy.deepcopy(module.state_dict())
-    refills = [
-        getattr(part, name)
-        for part in module.modules()
-        for name in REFILLS
-        if hasattr(part, name)
-    ]
+    parts = [part for part in module.modules() if hasattr(part, "reset_parameters")]
     tensors = [*module.state_dict().values()]
     # What isn't in the state can only be filled by code, if there is some.
-    if refills or "made on meta" in subject.tags:
+    if parts or on_meta:
         tensors += module.buffers()
     for tensor in tensors:
         tensor.fill_(math.nan if tensor.is_floating_point() else 0)
-    for refill in refills:
-        user(refill)
+    for part in parts:
+        user(part.reset_parameters)
     user(module.load_state_dict, saved)
-    try:
-        trial = same(subject, module, "saved and loaded")
-    except Broken as how:
-        raise Broken(str(how), UNFILLED) from None
-    if refills and trial.worst > 1:
-        raise Broken("another result", UNFILLED)
-    yield trial
+    yield same(subject, module)
 
 
-@law("device", CALLED, "the result has the device of the input")
-def device(subject: Encoding) -> Iterable[Trial]:
-    """Move to torch's device meta."""
-    torch, (x, positions) = torch_of(subject), some(subject)
-    places, module = subject.places(positions), subject.module
-    if isinstance(module, torch.nn.Module):
-        module = a_copy(subject).to("meta")
-    places = None if places is None else places.to("meta")
-    if not subject.raw(subject.array(x).to("meta"), places, module).is_meta:
-        raise Broken("the result isn't on the device of the input", STAYS)
-    return ()
+UNFILLED = "a tensor isn't as it was: save it, or fill it in `reset_parameters`"
+law("state", CALLED, "loaded into an empty copy, it gives the same", "4u", UNFILLED)(
+    partial(loaded, on_meta=False)
+)
+law("meta", CALLED, "loaded into a copy made on meta, too", "4u", UNFILLED)(
+    partial(loaded, on_meta=True)
+)
 
 
 @law(
-    "compile", CALLED, "torch.compile takes it as one graph, with the same result", "4u"
+    "device",
+    CALLED,
+    "the result has the device of the input",
+    cure="a tensor stays behind: register it as a buffer, or make it on `x.device`",
 )
+def device(subject: Encoding) -> Trials:
+    """Move to torch's device meta."""
+    torch_of(subject)
+    module, (x, positions) = subject.made(subject.widths[0]), some(subject)
+    if hasattr(module, "to"):
+        module = copy.deepcopy(module).to("meta")
+    given, places = subject.array(x).to("meta"), subject.places(positions)
+    if subject.kind == "rotary":
+        places = places.to("meta")
+    out = subject.changed(made=lambda width: module).raw(given, places)
+    yield Trial("on meta", np.array(float(out.is_meta)), np.ones(()))
+
+
+@law("compile", CALLED, "torch.compile takes it as one graph, and gives the same", "4u")
 def compiles(subject: Encoding) -> Trials:
     """Compile without a backend."""
     torch = torch_of(subject)
     # Graphs of an earlier check would be taken again.
     torch.compiler.reset()
-    compiled = torch.compile(subject.module, fullgraph=True, backend="eager")
+    module = subject.made(subject.widths[0])
     with torch.no_grad():
-        yield same(subject, compiled, "compiled")
+        yield same(subject, torch.compile(module, fullgraph=True, backend="eager"))

@@ -5,31 +5,25 @@ from __future__ import annotations
 import contextlib
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc.checks.trials import Broken, Raised, Skip, Trial, user
+from posenc.checks.trials import Broken, Raised, Trial, causes
 from posenc.conventions import UNIT, Convention, Floats
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
-TAGS = {
-    "learned": ("offset", "mirror", "penalty"),
-    "ring cache": ("far", "unique", "steps", "chunks", "ragged"),
-    "made on meta": (),  # `state` fills buffers with NaN, too
-}
-"""What a subject can be declared as, and the laws that aren't asked of it then."""
 
 
 def argument(call: Any, names: Sequence[str]) -> str:
     """Return the first of these names that an argument has, or ""."""
+    known: Any = ()
     with contextlib.suppress(TypeError, ValueError):  # of a builtin
         known = inspect.signature(call).parameters
-        return next((name for name in names if name in known), "")
-    return ""
+    return next((name for name in names if name in known), "")
 
 
 def type_of(array: Any) -> str:
@@ -59,31 +53,39 @@ class Subject:
     """What is checked, of one kind, and what it is declared to be."""
 
     kind = ""
-    about = ""  # more than the convention
-    beside = ""  # what it was compared with, if no convention fits
+    faults = ""  # the kind of its known faults
+    right: Any = None  # what those are made of
+    about = ""  # what it is compared with, or should be
     convention: Convention | None = None
     unit = UNIT
+    asked_if_learned: Sequence[str] = ()  # laws that another kind of encoding is asked
     library: Any = np  # whose arrays the code takes: numpy or torch
 
-    def __init__(self, subject: Any, tags: Iterable[str] = ()) -> None:
+    def __init__(self, subject: Any, learned: bool = False) -> None:
         if not callable(subject):
             raise TypeError(f"a subject must be callable, got {subject!r}")
         self.subject: Any = subject
-        self.errors: dict[int, float] = {}  # by position
-        self.tags = {tags} if isinstance(tags, str) else {*tags}
-        for tag in self.tags - {*TAGS}:
-            raise ValueError(f"tags must be among {', '.join(TAGS)}, got {tag!r}")
+        self.learned = learned
+
+    @property
+    def other_kind(self) -> bool:
+        """Whether it isn't asked the laws of a sinusoid, or of ALiBi."""
+        return self.learned
+
+    def accepts(self, call: Callable[[], Any]) -> bool:
+        """Whether a call takes arrays of the library, and returns one of it."""
+        with contextlib.suppress(Raised):
+            return hasattr(call(), "detach") == (self.library is not np)
+        return False
 
     def find_library(self, call: Callable[[], Any]) -> None:
         """Set the library: torch if a call takes and returns its tensors; or numpy."""
-        # Tensors go first: code that caches tables would otherwise cache numpy's.
+        # Tensors go first: code that caches tables would otherwise cache numpy's. If neither is
+        # taken, a law will report the error that tensors make.
         torch = sys.modules.get("torch", np)
-        for library in (torch, np):
-            self.library = library
-            with contextlib.suppress(Raised):
-                self.library = library if hasattr(user(call), "detach") else np
-                return
-        self.library = torch  # a law will report the error
+        for self.library in (torch, np, torch):
+            if self.accepts(call):
+                break
 
     def array(self, x: Any, dtype: str = "float32") -> Any:
         """Make an array of the library, in the named dtype and the same order in memory."""
@@ -91,12 +93,6 @@ class Subject:
             return self.library.asarray(np.array(x, dtype))
         return self.library.asarray(np.array(x, "float32")).bfloat16()
 
-    def excuse(self, law: str) -> None:
-        """Raise `Skip` if what was declared isn't asked this law."""
-        for tag in self.tags:
-            if law in TAGS[tag]:
-                raise Skip(f"declared: {tag}")
-
     def explain(self, trials: list[Trial]) -> str:
         """Return the known faults that give what was measured, or ""."""
-        return ""
+        return causes(self.faults, [self.right] * len(trials), trials)
