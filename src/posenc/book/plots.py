@@ -119,8 +119,11 @@ def curves(
 
 
 def name_above(ax: Axes) -> None:
-    """Name the lines of axes in a row above them, where a phone shows it without scrolling."""
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=4, columnspacing=1)
+    """Name the lines of axes above them, where a phone shows all names without scrolling."""
+    _, names = ax.get_legend_handles_labels()
+    # A phone shows six sevenths of a picture's width: four short names, or two long ones.
+    columns = 4 if max(map(len, names)) < 15 else 2
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, columnspacing=1)
 
 
 def intervals(
