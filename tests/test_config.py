@@ -141,6 +141,8 @@ VERDICTS = rows("""
 "model_type": "llama", "rope_theta": null → rope_theta is null
 "model_type": "zamba2", "use_mem_rope": true, "hybrid_layer_ids": [1]
     → RoPE in 1 of 4 layers (full_attention), base 10,000, and no attention in 3
+"model_type": "zamba2", "hybrid_layer_ids": [1], "layers_block_type": ["hybrid", "mamba"]
+    → layers_block_type and hybrid_layer_ids differ: the former counts here
 "model_type": "zamba2", "use_long_context": true → Not read, though it
 "model_type": "jamba", "attn_layer_period": 3, "attn_layer_offset": 1
     → No encoding in 1 of 4 layers (full_attention), and no attention in 3

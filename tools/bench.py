@@ -37,7 +37,6 @@ from transformers.models.speech_to_text import modeling_speech_to_text as speech
 from posenc import nn, sinusoidal_encoding
 
 ROUNDS = 15
-SHORTEST = 0.005  # seconds per measurement; quicker calls are repeated
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
 LONGEST_LOOP = 512  # rows that the loops of S0 are asked for
 PACKAGES = ("numpy", "torch", "transformers", "diffusers", "torchtune")
@@ -123,15 +122,13 @@ def compare(ways, **setting):
 
     `ways` has a call without arguments for each name; one name is "posenc".
     """
-    calls, seconds = {}, {name: [] for name in ways}
-    for name, way in ways.items():
-        once = min(timeit.repeat(way, timer=thread_time, number=1, repeat=3))
-        calls[name] = max(1, round(SHORTEST / once))
+    timers = {name: timeit.Timer(way, timer=thread_time) for name, way in ways.items()}
+    calls = {name: timer.autorange()[0] for name, timer in timers.items()}
+    seconds = {name: [] for name in ways}
     order = np.random.default_rng(0)
     for _ in range(ROUNDS):
         for name in order.permutation(list(ways)):
-            total = timeit.timeit(ways[name], timer=thread_time, number=calls[name])
-            seconds[name].append(total / calls[name])
+            seconds[name].append(timers[name].timeit(calls[name]) / calls[name])
     rows = []
     for name in ways:
         ratios = np.divide(seconds[name], seconds["posenc"])

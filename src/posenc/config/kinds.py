@@ -131,7 +131,7 @@ def mapping_of_kind(name: str, fields: Fields, rope: Fields, entry: Entry) -> Fi
 
 def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
     """Return the layers of each kind: they differ in name, or in whether they turn."""
-    listed = names_listed(fields)
+    listed = names_listed(fields, entry)
     number = fields.count("num_hidden_layers", most=MOST_LAYERS) or len(listed)
     resting = resting_layers(fields, entry, number)
     whole = whole_layers(fields, entry, number, resting) if not listed else set()
@@ -148,12 +148,19 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
     return groups or {(ALL, False): []}
 
 
-def names_listed(fields: Fields) -> list[str]:
+def names_listed(fields: Fields, entry: Entry) -> list[str]:
     """Return the kind of each layer that the file lists, in words, letters or numbers."""
     rule = "a list of kinds of layers"
     listed = fields.checked("layer_types", rule, lambda x: isinstance(x, list | str))
     words = WORDS["kinds_of_layers"]
-    return [words.get(str(kind), str(kind)) for kind in (listed or [])[:MOST_LAYERS]]
+    names = [words.get(str(kind), str(kind)) for kind in (listed or [])[:MOST_LAYERS]]
+    # Zamba2 and LFM2 may list the layers with full attention, too.
+    if names and entry.others and fields.has("full_attn_layers"):
+        whole = [i for i, name in enumerate(names) if name != entry.others]
+        if whole != fields.integers("full_attn_layers"):
+            one, other = map(fields.place, ("layer_types", "full_attn_layers"))
+            fields.problems.append(f"{one} and {other} differ: the former counts here")
+    return names
 
 
 def whole_layers(
