@@ -124,7 +124,7 @@ register(
             lambda k: 0 * k + k.shape[-1]
         ),
         "first text for all: its positions are all rows'; don't index them": (
-            lambda k: 0 * k + k.reshape(-1, k.shape[-1])[0]
+            lambda k: k[:1] + 0 * k if k.ndim > 1 else k
         ),
         "one too many: positions are one too large; count from 0": lambda k: k + 1,
         "one too few: positions are one too small; count from 0": lambda k: k - 1,
