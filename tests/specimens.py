@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 import recall
 import torch
-from recall import DECODER, NARROW, OMEGA, Pair, counted, part, turn
+from recall import DECODER, OMEGA, Pair, counted, part, turn
 from torch import nn
 
+import posenc
 from posenc import (
     alibi_bias,
     checks,
@@ -21,10 +22,9 @@ from posenc import (
     t5_buckets,
 )
 from posenc.book import hunt, tiny
-from posenc.nn import SinusoidalPositionalEncoding, rotary_turns, rotate_pairs
+from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])  # (axes, pairs)
-LEARNED = {"learned": True}
 
 
 class Specimen(NamedTuple):
@@ -81,7 +81,6 @@ for name, encode in hunt.RIGHT.items():
     add(encode, f"{name}: right", "table", longest=600)
 for name, bug in hunt.BUGS.items():
     add(bug, name, "table", "far" if name == "rows in float16" else "values", name)
-add(in_torch, "in torch", "table")
 OTHER = "the numbers of another convention: interleaved"
 add(table, "another convention", "table", "values", OTHER, convention="Marian")
 
@@ -107,9 +106,6 @@ def tensor2tensor(length, channels):
 def fourier_features(n, d):
     angles = np.outer(np.linspace(-1, 1, n), np.pi * np.linspace(1, 10, d // 2))
     return np.concatenate((np.sin(angles), np.cos(angles)), axis=1)
-
-
-add(fourier_features, "fourier features, declared", "table", **LEARNED)
 
 
 @specimen("table")
@@ -174,7 +170,6 @@ def of_two_coordinates(height, width, d_model):
 
 # As the notes of `check_table` say
 add(lambda n, d: of_two_coordinates(n, 3, 2 * d)[::3, :d], "height", "table")
-add(lambda n, d: of_two_coordinates(3, n, 2 * d)[:n, d:], "width", "table")
 
 
 # Layers
@@ -263,32 +258,12 @@ class Emptied(Layer):
 # Rotations
 
 
-def in_numpy(x, positions):
-    angles = np.outer(positions, rotary_frequencies(x.shape[-1])[0])
-    turned = (x[..., 0::2] + 1j * x[..., 1::2]) * np.exp(1j * angles)
-    return turned.view(np.float64).astype(x.dtype)
-
-
-class Cached(nn.Module):
-    """A table of cosines and sines."""
-
-    def __init__(self, d_model=16):
-        super().__init__()
-        turns = rotary_turns(torch.arange(4096), d_model)
-        self.register_buffer("turns", torch.stack(turns))
-
-    def forward(self, x, positions):
-        return rotate_pairs(x, turns=tuple(self.turns[:, positions]))
-
-
 FACTOR, AXES = turn(attention_factor=1.5), {"frequencies": AXIAL}
 SWAPPED, OF_OMEGA = turn(frequencies=AXIAL[::-1]), {"frequencies": OMEGA}
 OTHER = "the numbers of another convention"
 for subject, name, options, law, cause in (
-    (in_numpy, "in numpy", {}, "", ""),
-    (Cached, "a class of modules", {}, "", ""),
-    (Cached(), "a module", NARROW, "", ""),
-    (rotate_pairs, "rotate_pairs", {}, "", ""),
+    (posenc.rotate_pairs, "in numpy", {}, "", ""),
+    (rotate_pairs, "in torch", {}, "", ""),
     (turn(frequencies=AXIAL), "axial", AXES, "", ""),
     (SWAPPED, "axes swapped", AXES, "axes", "axes are swapped"),
     (FACTOR, "factor", {"attention_factor": 1.5}, "", ""),
@@ -310,23 +285,10 @@ def permuted(x, p):
 
 
 @rotary()
-def permuted_in_part(x, p):
-    """Split a part off, permute that alone, and put the rest behind it."""
-    turned, rest = x.chunk(2, dim=-1)
-    return torch.cat([permuted(turned, p), rest], dim=-1)
-
-
-@rotary()
 def permuted_at_the_end(x, p):
     """Turn the last dimensions, as latent attention does."""
     rest, turned = x.chunk(2, dim=-1)
     return torch.cat([rest, permuted(turned, p)], dim=-1)
-
-
-@rotary("values", "a norm follows")
-def normed(x, p):
-    weights = torch.linspace(0.5, 2, x.shape[-1]).to(x)
-    return nn.functional.rms_norm(rotate_pairs(x, p), x.shape[-1:], weights, 1e-6)
 
 
 @rotary(widths=[24])
@@ -376,7 +338,7 @@ def buckets(causal, shift=0):
 
 
 bias = partial(specimen, "bias")
-T5 = {"expected": "t5", **LEARNED}
+T5 = {"expected": "t5", "learned": True}
 add(lambda n: alibi_bias(12, n), "ALiBi", "bias", expected="alibi")
 for causal in (False, True):
     add(buckets(causal), f"T5, causal={causal}", "bias", **T5, causal=causal)

@@ -13,9 +13,9 @@ import nbformat
 import numpy as np
 import pytest
 import torch
+from recall import Rotary
 from specimens import (
     SPECIMENS,
-    Cached,
     in_torch,
     judge,
     layer_that_adds,
@@ -148,7 +148,7 @@ def test_the_kind_of_a_subject_is_guessed():
         (lambda seq_len: 0, "bias"),
         (SinusoidalPositionalEncoding, "module"),
         (nn.ReLU(), "module"),
-        (Cached(), "rotary"),
+        (Rotary(), "rotary"),
     ):
         assert checks.kind_of(subject) == kind
 
@@ -160,16 +160,12 @@ BAD = {  # the message, and what raises it
     "must be even": lambda: TABLE(widths=[9]),
     r"got \['far', 'peace'\]": lambda: TABLE(laws=["far", "peace"]),
     "must be a Convention or one of": lambda: TABLE(convention="mine"),
-    "unexpected keyword argument 'bases'": lambda: TABLE(bases=3),
-    "kind must be one of table.*'sofa'": lambda: TABLE(kind="sofa"),
     "pass d_model": lambda: checks.check_module(nn.LayerNorm(4)),
     "expected must be 'alibi', 't5' or a": lambda: checks.check_bias(len, expected=3),
     "step must be callable, got 3": lambda: checks.check_decoder(len, step=3),
     "got x=''": lambda: FROZEN.expecting({"x": ""}),
     "layout must be one of interleaved; .* got 'sofa'": lambda: Convention("sofa"),
     "share must be at most 1": lambda: Convention("halves", share=2),
-    "step must be positive": lambda: Convention("halves", step=0),
-    "layout must be .* for a table": lambda: Convention("halves").table(3, 8),
     "test must be a function of encode": lambda: hunt.hunt(True),
 }
 

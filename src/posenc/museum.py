@@ -132,9 +132,6 @@ register(
             lambda k: k / max(k.max(initial=0), 1)
         ),
         "clockwise: all turn the other way; negate the sine": lambda k: -k,
-        "degrees: angles are in degrees, or turns; leave out pi": (
-            lambda k: 2 * np.pi * k
-        ),
         "lost half (exhibit D): two neighbors share a position; add up all of it": (
             lambda k: k // 2
         ),
@@ -176,9 +173,6 @@ register(
             # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
             lambda p, base: p ** (1 / base)
         ),
-        "frequencies reversed: they rise; reverse them": lambda p, base: (
-            base ** -p[::-1]
-        ),
         "lost setting (exhibit E): the base is 10000, the default; "
         "pass it on, in each call": lambda p, base: 10_000.0**-p,
         "half the exponent: it is i/d for 2i/d; divide by half the width": (
@@ -196,32 +190,6 @@ register(
     },
 )
 
-# Another multiplier. A change takes the right one, and the width.
-
-
-def with_factor(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Multiply what turns, or the rows, by another number."""
-    return replace(right, factor=change(right.factor, x.shape[-1]))(x, k)
-
-
-register(
-    ROTARY,
-    with_factor,
-    {
-        "attention factor (exhibit F): it is missing; multiply by it": lambda f, d: 1,
-        "attention factor squared (exhibit F): apply it once": lambda f, d: f**2,
-    },
-)
-register(
-    TABLE,
-    with_factor,
-    {
-        "rows twice: they are added twice; add them once": lambda f, d: 2 * f,
-        "rows times 1/d: add them as they are": lambda f, d: f / d,
-        "rows times sqrt(d): add them as they are": lambda f, d: f * d**0.5,
-    },
-)
-
 # Other pairs. A change is that of the convention whose pairs turn, at the right frequencies.
 
 
@@ -235,9 +203,6 @@ register(
     ROTARY,
     with_pairs,
     {
-        "neighbors for halves: permute the weights, or pair halves": (
-            {"layout": "neighbors"}
-        ),
         "within the part: its halves are paired; pair i with i + d/2": (
             {"extent": "partial"}
         ),
@@ -281,9 +246,6 @@ register(
         "first alone: of single rows in a batch, the first is turned; mind the axes": (
             lambda right, x, k: right(x, k) * (along(0, x) == 0)
         ),
-        "single rows are zero: a step reads nothing; take the row of its position": (
-            lambda right, x, k: 0 * x
-        ),
     },
 )
 
@@ -308,14 +270,13 @@ def by_rows(right: Reference, x: Floats, k: Floats) -> Floats:
 
 def laid_out(right: Reference, x: Floats, k: Floats) -> Floats:
     """Turn halves by the angles of neighbors, or neighbors by those of halves."""
-    angles = right.angles(k)
-    # Each angle twice, as the dimensions of the other layout have them.
+    angles, pairs = right.angles(k), len(right.frequencies)
+    i = np.arange(pairs)
+    # Dimensions 2i and 2i + 1 get one angle, or dimensions i and i + pairs.
+    one, two = 2 * i % pairs, (2 * i + 1) % pairs
     if right.convention.layout == "halves":
-        laid = np.repeat(angles, 2, axis=-1)
-    else:
-        laid = np.concatenate([angles, angles], axis=-1)
-    one, two = np.mod(right.pairs, laid.shape[-1])
-    return right.encode(x, laid[..., one], laid[..., two])
+        one, two = i // 2, (i + pairs) // 2
+    return right.encode(x, angles[..., one], angles[..., two])
 
 
 def beyond(length: int, kept: int, right: Reference, x: Floats, k: Floats) -> Floats:
@@ -364,6 +325,12 @@ register(
     ROTARY,
     as_it_is,
     {
+        "attention factor (exhibit F): it is missing; multiply by it": (
+            lambda right, x, k: replace(right, factor=1.0)(x, k)
+        ),
+        "attention factor squared (exhibit F): apply it once": (
+            lambda right, x, k: replace(right, factor=right.factor**2)(x, k)
+        ),
         "laid out for the other: `cat` angles for halves, "
         "`repeat_interleave` them for neighbors": laid_out,
         "cosine for sine: they are swapped; give the cosine first": (
@@ -508,11 +475,7 @@ register(
             lambda k, begin, size: k
         ),
     }
-    | {f"wrap at {n}: {LONGER}": lambda k, *more, n=n: k % n for n in (8, 12, 16)}
-    | {
-        f"end at {n}: {LONGER}": lambda k, *more, n=n: np.minimum(k, n - 1)
-        for n in (8, 12, 16)
-    },
+    | {f"wrap at {n}: {LONGER}": lambda k, *more, n=n: k % n for n in (8, 12, 16)},
 )
 register(
     ("decoder",),

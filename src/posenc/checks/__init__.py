@@ -28,14 +28,14 @@ from posenc.checks.encodings import Layer, Rotation, Table
 from posenc.checks.functions import Bias, Builder
 from posenc.checks.reports import Report, Row
 from posenc.checks.subjects import POSITIONS
-from posenc.checks.trials import LAWS, Law, choose, judge_all, laws_of
+from posenc.checks.trials import LAWS, choose, judge_all, laws_of
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
 
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["FAULTS", "KNOWN", "LAWS", "MUSEUM", "Convention", "Fault", "Law", "Report"]
+__all__ = ["FAULTS", "KNOWN", "LAWS", "MUSEUM", "Convention", "Fault", "Report"]
 __all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
 __all__ += ["check_positions", "check_rotary", "check_table", "kind_of", "laws_of"]
 __all__ += ["parametrize_with_checks"]

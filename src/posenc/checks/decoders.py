@@ -15,11 +15,11 @@ from posenc.checks.subjects import POSITIONS, Subject, argument, floats
 from posenc.checks.trials import (
     SEED,
     Broken,
+    Law,
     Raised,
     Skip,
     Trial,
     Trials,
-    law,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -162,7 +162,7 @@ class Decoder(Subject):
 DECODER = ("decoder",)
 
 
-@law("shape", DECODER, "there are scores after each token, and all are finite")
+@Law("shape", DECODER, "there are scores after each token, and all are finite")
 def shape(decoder: Decoder) -> Trials:
     """Read all texts."""
     made = decoder.read(decoder.tokens)
@@ -177,13 +177,13 @@ def reading(name: str, asks: str, *texts: str, more: Any = (), needs: str = "") 
         for text in texts:
             yield decoder.compare(text, lengths, needs)
 
-    law(name, DECODER, asks, BOUND)(test)
+    Law(name, DECODER, asks, BOUND)(test)
 
 
 reading("batch", "each text in a batch gets the same scores as alone", "texts")
 
 
-@law("order", DECODER, "swapping two tokens changes the scores after them", BOUND)
+@Law("order", DECODER, "swapping two tokens changes the scores after them", BOUND)
 def order(decoder: Decoder) -> Trials:
     """Swap the first two tokens, which differ."""
     trial = decoder.compare("swapped")
@@ -227,7 +227,7 @@ reading(
 )
 
 
-@law(
+@Law(
     "moved",
     DECODER,
     "a text shifted by 100 positions gives the same scores; if positions are absolute, "

@@ -29,7 +29,7 @@ from posenc.conventions import (
 # What a subject knows of itself is measured when it is first asked for, and kept. Each of these
 # may ask for those to its left, never for one to its right:
 #
-#   call → rows → sequences → convention → reference(width) → agrees → compare, explain
+#   call → rows → sequences → convention → reference(width) → compare, explain
 #
 #   call        calls the code.
 #   rows        how many positions most laws look at: fewer than 257 if a table ends early.
@@ -37,7 +37,6 @@ from posenc.conventions import (
 #               to that of the type they return, so `unit` is read after a call, never before.
 #   convention  the declared one, or the one recognized by reference(width, candidate). That
 #               doesn't ask for `convention`, since the candidate is given.
-#   agrees      whether the whole sequence follows it.
 
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
 UNITS = {"float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
@@ -179,9 +178,9 @@ class Encoding(Subject):
     @cached_property
     def sequences(self) -> dict[int, tuple[Floats, Floats]]:
         """By width, x and the result for all rows; x is drawn for a rotation, else zeros."""
-        inputs = [self.draw((), self.rows, width) for width in self.widths]
-        inputs = inputs if self.kind == "rotary" else [0 * x for x in inputs]
-        return {x.shape[-1]: (x, self.call(x, range(self.rows))) for x in inputs}
+        turns = self.kind == "rotary"
+        inputs = {d: turns * self.draw((), self.rows, d) for d in self.widths}
+        return {d: (x, self.call(x, range(self.rows))) for d, x in inputs.items()}
 
     # What it is compared with
 
@@ -194,9 +193,9 @@ class Encoding(Subject):
 
     def candidates(self) -> Iterator[Convention]:
         """Yield the templates, with the declared base, or each of the usual ones."""
-        for base in [self.base] if self.base else BASES:
-            for template in self.templates:
-                yield replace(template, base=base)
+        bases = [self.base] if self.base else BASES
+        for base, template in product(bases, self.templates):
+            yield replace(template, base=base)
 
     def follows(self, known: Convention) -> bool:
         """Whether a convention gives nine tenths of the entries, at all widths."""
@@ -236,11 +235,6 @@ class Encoding(Subject):
             for width, (x, out) in self.sequences.items()
         ]
 
-    @cached_property
-    def agrees(self) -> bool:
-        """Whether the whole sequence is what the reference gives."""
-        return all(trial.worst <= 1 for trial in self.whole())
-
     def compare(self, x: Floats, positions: Any) -> Trial:
         """Call the code, and compare it with the book's."""
         return self.trial(f"shape {x.shape}", x, self.call(x, positions), positions)
@@ -273,7 +267,8 @@ class Encoding(Subject):
         tried = [trial for trial in trials if trial.call]
         if not tried:
             return ""
-        if self.agrees and not tried[0].rounded:
+        agrees = all(trial.worst <= 1 for trial in self.whole())
+        if agrees and not tried[0].rounded:
             tried += [*self.whole(), self.compare(self.draw((2, 3), 5), range(5))]
         likely = [self.convention] if self.convention else islice(self.candidates(), 20)
         for known in likely:
@@ -281,7 +276,7 @@ class Encoding(Subject):
             text = causes(self.kind, rights, tried)
             if text:
                 return text
-        return "" if self.agrees else self.undeclared(tried[0])
+        return "" if agrees else self.undeclared(tried[0])
 
     def undeclared(self, trial: Trial) -> str:
         """Say if it follows a convention that wasn't declared, or is multiplied by a number."""

@@ -10,7 +10,15 @@ import numpy as np
 
 from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
 from posenc.checks.subjects import Subject, floats, values
-from posenc.checks.trials import Broken, Skip, Trial, Trials, causes, law, user
+from posenc.checks.trials import (
+    Broken,
+    Law,
+    Skip,
+    Trial,
+    Trials,
+    causes,
+    user,
+)
 from posenc.conventions import UNIT, Floats
 
 LENGTH = 24
@@ -26,7 +34,11 @@ class Bias(Subject):
     asked_if_learned = ("shape", "values", "start")
 
     def __init__(
-        self, bias: Any, causal: bool = False, expected: Any = None, **options: Any
+        self,
+        bias: Any,
+        causal: bool = False,
+        expected: Any = None,
+        **options: Any,
     ) -> None:
         super().__init__(bias, **options)
         if expected not in (None, "alibi", "t5") and not callable(expected):
@@ -46,36 +58,38 @@ class Bias(Subject):
         bias = bias.reshape(-1, seq_len, seq_len) * 1.0
         return floats(np.tril(bias) if self.causal else bias)
 
-    def visible(self, seq_len: int) -> tuple[Any, Any]:
-        """Return which (query, key) no mask hides, and how far key is behind query there."""
+    def entries(self, seq_len: int) -> tuple[Floats, Any]:
+        """Return what no mask hides, (heads, entries), and how far key is from query there."""
         offsets = np.arange(seq_len) - np.arange(seq_len)[:, None]
         seen = (offsets <= 0) | (not self.causal)
-        return seen, offsets[seen]
+        return self.square(seq_len)[:, seen], offsets[seen]
 
     def trial(self, words: str, given: Floats, meant: Floats) -> Trial:
         """Compare biases: a slope and a product are rounded, on both sides."""
-        return Trial(words, given, meant, 4 * UNIT * float(np.abs(meant).max()), AXES)
+        bound = 4 * UNIT * float(np.abs(meant).max())
+        return Trial(words, given, meant, bound, AXES)
 
     def explain(self, trials: list[Trial]) -> str:
         """Run the known faults of ALiBi, with its slopes if they are expected, or the measured."""
-        bias, (seen, offsets) = self.square(), self.visible(LENGTH)
-        slopes = np.abs(bias[:, 1:2, 0])
+        entries, offsets = self.entries(LENGTH)
+        slopes = np.abs(self.square()[:, 1:2, 0])
         if self.expected == "alibi":
-            slopes = alibi_slopes(len(bias))[:, None]
-        trial = self.trial("", bias[:, seen], -slopes * np.abs(offsets))
+            slopes = alibi_slopes(len(entries))[:, None]
+        trial = self.trial("", entries, -slopes * np.abs(offsets))
         return causes("bias", [slopes], [replace(trial, call=(offsets,))])
 
 
 BIAS = ("bias",)
 
 
-@law("shape", BIAS, "the shape is (heads, seq_len, seq_len), and entries are finite")
+@Law("shape", BIAS, "the shape is (heads, seq_len, seq_len), and entries are finite")
 def shape(bias: Bias) -> Trials:
     """Ask for the usual length."""
-    yield Trial(f"{len(bias.square())} heads", bias.square(), bias.square())
+    main = bias.square()
+    yield Trial(f"{len(main)} heads", main, main)
 
 
-@law("values", BIAS, "the bias is the expected one", "4u|b|: a slope, a product, twice")
+@Law("values", BIAS, "the bias is the expected one", "4u|b|: a slope, a product, twice")
 def expected_values(bias: Bias) -> Trials:
     """Compare with ALiBi, with T5's buckets, or with the given function."""
     if bias.expected is None:
@@ -83,9 +97,9 @@ def expected_values(bias: Bias) -> Trials:
     if bias.expected == "t5":
         yield in_buckets(bias)
         return
-    given, make = bias.square(), bias.expected
-    if make == "alibi":
-        make = partial(alibi_bias, len(given))
+    given = bias.square()
+    alibi = partial(alibi_bias, len(given))
+    make = alibi if bias.expected == "alibi" else bias.expected
     meant = bias.square(LENGTH, make)
     if meant.shape != given.shape:
         raise Broken(f"{len(given)} heads for {len(meant)}")
@@ -94,9 +108,8 @@ def expected_values(bias: Bias) -> Trials:
 
 def in_buckets(bias: Bias) -> Trial:
     """Compare each entry with the first of its bucket; neighboring buckets should differ."""
-    seen, offsets = bias.visible(LONG)
+    entries, offsets = bias.entries(LONG)
     buckets = t5_buckets(offsets, bidirectional=not bias.causal)
-    entries = bias.square(LONG)[:, seen]
     _, first, groups = np.unique(buckets, return_index=True, return_inverse=True)
     # (heads, buckets): the first entry of each
     levels = entries[:, first]
@@ -105,20 +118,21 @@ def in_buckets(bias: Bias) -> Trial:
     return Trial("by bucket", entries, levels[:, groups], 0.0, ("head", "entry"))
 
 
-@law("offset", BIAS, "the bias depends only on how far key is from query", "4u|b|")
+@Law("offset", BIAS, "the bias depends only on how far key is from query", "4u|b|")
 def offset(bias: Bias) -> Trials:
     """Shift query and key by one."""
     main = bias.square()
     yield bias.trial("shifted by one", main[:, 1:, 1:], main[:, :-1, :-1])
 
 
-@law("start", BIAS, "the bias doesn't depend on where the sequence ends")
+@Law("start", BIAS, "the bias doesn't depend on where the sequence ends")
 def start(bias: Bias) -> Trials:
     """Ask for a shorter sequence."""
-    yield Trial("of 9 for 24", bias.square(9), bias.square()[:, :9, :9], 0.0, AXES)
+    main = bias.square()
+    yield Trial("of 9 for 24", bias.square(9), main[:, :9, :9], 0.0, AXES)
 
 
-@law("penalty", BIAS, "no word gets a bonus, and a farther one no smaller penalty")
+@Law("penalty", BIAS, "no word gets a bonus, and a farther one no smaller penalty")
 def penalty(bias: Bias) -> Trials:
     """Look at the first and the last query, from far to near."""
     main = bias.square()
@@ -162,7 +176,7 @@ class Builder(Subject):
         return user(self.subject, self.array(self.given, "int64"))
 
 
-@law("values", ("positions",), "the ids are those of the book")
+@Law("values", ("positions",), "the ids are those of the book")
 def ids(builder: Builder) -> Trials:
     """Compare the ids, but those of padding."""
     built, right = values(builder.built()), builder.right

@@ -106,31 +106,25 @@ class Trial:
 Trials = Iterator[Trial]
 
 
-@dataclass(frozen=True)
-class Law:
-    """A law: which kinds of subjects it is for, what it asks, and where its bound comes from."""
-
-    name: str
-    kinds: tuple[str, ...]
-    asks: str
-    source: str
-    cure: str  # what is said if it is broken, and no known fault gives the same
-    test: Callable[[Any], Iterable[Trial]]
-
-
 LAWS: list[Law] = []
 """All laws, in the order in which a report lists them."""
 
 
-def law(
-    name: str,
-    kinds: tuple[str, ...],
-    asks: str,
-    source: str = "exact",
-    cure: str = "",
-) -> Callable[[Callable[[Any], Iterable[Trial]]], None]:
-    """Register the function that tests a law; its name then holds None, as only `LAWS` is read."""
-    return lambda test: LAWS.append(Law(name, kinds, asks, source, cure, test))
+@dataclass
+class Law:
+    """A law, which registers the function that it decorates; that name then holds None."""
+
+    name: str
+    kinds: tuple[str, ...]  # of subjects
+    asks: str
+    source: str = "exact"  # of its bound
+    cure: str = ""  # what is said if it is broken, and no known fault gives the same
+    test: Any = None  # a function of the subject that yields trials
+
+    def __call__(self, test: Callable[[Any], Iterable[Trial]]) -> None:
+        """Keep the test."""
+        self.test = test
+        LAWS.append(self)
 
 
 def laws_of(kind: str) -> list[str]:
