@@ -13,7 +13,9 @@ import matplotlib as mpl
 from posenc.book import plots
 
 FOLDER = Path(__file__).with_name("figures")
+# The only form of import that modules may have: `without_imports` refuses others.
 IMPORT = re.compile(r'^import \{ .* \} from "\./(\w+)\.js";\n', re.MULTILINE)
+# What Jupyter imports of a script stays: `export default`.
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 
 
@@ -42,6 +44,7 @@ def bundle(names: Iterable[str], constants: Mapping[str, Any]) -> str:
         "STYLE": _style(reversed(modules)),
         **constants,
     }
+    # Pages that need no film or color map don't load one.
     lines = [
         f"const {name} = {json.dumps(value)};\n"
         for name, value in known.items()
@@ -75,5 +78,6 @@ def _style(names: Iterable[str]) -> str:
         file = FOLDER / f"{name}.css"
         if file.exists():
             style += file.read_text("utf-8")
+    # Without comments, in one line; then without what CSS doesn't need around signs.
     style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
     return re.sub(r"(?<=[{};:,]) +| (?=[{}])|;(?= ?})", "", style)
