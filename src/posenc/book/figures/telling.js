@@ -18,8 +18,7 @@ const digits = (number) => show(number, number % 1 ? 1 : 0);
 const SEEN_TURNED = {
   "as trained":
     `Each word’s place turns eight hands, violet for ${WORDS.query}, orange for ${WORDS.key}. Hands that agree ` +
-    `(green) score; opposed (gray), they cost. Here ${QUERY_WORD} looks three words back: ` +
-    "its hands are set back by three, to match that word’s",
+    "(green) score; opposed (gray), they cost",
   interpolation: "Interpolation slows all clocks by half: no angle is new, but neighbors look more alike",
   "NTK-aware": "NTK-aware: the slower a clock, the more it is slowed; the last one by half",
   YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
@@ -72,9 +71,11 @@ export function attentionSays(state, values, before) {
     );
   const moved = ["query", "key"].filter((name) => state[name] !== start?.[name]);
   if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](facts);
+  const where = `With ${KEY_WORD} ${apart} ${key < query ? "before" : "after"} ${QUERY_WORD}`;
+  const turned = `The hands of ${WORDS[moved[0]]} turned with its place. `;
+  if (!agree) return `${turned}${where}, the score is ${score} (it was ${was}).`;
   return (
-    `The hands of ${WORDS[moved[0]]} turned with its place. With ${KEY_WORD} ${apart} ` +
-    `${key < query ? "before" : "after"} ${QUERY_WORD}, ${agree ? "all hands agree: " : ""}` +
-    `the score is ${score}${agree ? ", the highest" : ""} (it was ${was}).`
+    `${where}, all hands agree: the score is ${score}, the highest. Here ${QUERY_WORD} looks for the word ` +
+    "three before it, so its hands are set back by three."
   );
 }
