@@ -10,8 +10,8 @@ import nbformat
 import pytest
 import yaml
 from slices import needed
-from sphinx_posenc.claims import CLAIM, ledger
-from sphinx_posenc.myst_markup import draws
+from sphinx_posenc.claims import ledger
+from sphinx_posenc.myst_markup import CLAIM, draws
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))

@@ -12,13 +12,13 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 
 
-def chapters() -> list[str]:
+def chapters():
     """Return the names of the numbered chapters in order, without chapter 0."""
     notebooks = (ROOT / "notebooks").glob("[0-9][0-9]_*.ipynb")
     return sorted(path.stem for path in notebooks if not path.stem.startswith("00_"))
 
 
-def list_last(name: str, row: str) -> None:
+def list_last(name, row):
     """Insert a row below the last one of a file that names a chapter."""
     path = ROOT / name
     text = path.read_text(encoding="utf-8")
@@ -26,7 +26,7 @@ def list_last(name: str, row: str) -> None:
     path.write_text(text[: last.end()] + row + text[last.end() :], encoding="utf-8")
 
 
-def new(name: str) -> None:
+def new(name):
     """Write the chapter, and list it last."""
     if not re.fullmatch("[a-z][a-z0-9]*(_[a-z0-9]+)*", name):
         example = "make new NAME=relative_bias"

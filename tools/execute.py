@@ -11,6 +11,7 @@ import os
 import re
 import subprocess
 import sys
+from copy import deepcopy
 from pathlib import Path
 
 import nbformat
@@ -22,22 +23,24 @@ from traitlets.config import Config
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # What metadata of cells may hold: editors add more. `jupyter` and `cellView` (Colab) follow tags.
 KEPT = {"accepts_near", "claims", "mystnb", "tags", "wrong_answers"}
+# What differs between two runs of a cell that prints times.
+NUMBERS = re.compile(r"[-\d.,\s]|\\n|\b[mµn]?s\b")
 
 
 def tidy(notebook):
     """Return a notebook without an editor's metadata, its code folded as tags say."""
-    cells = []
+    notebook = deepcopy(notebook)
+    notebook.metadata = nbformat.from_dict({"kernelspec": KERNEL})
     for cell in notebook.cells:
-        metadata = {k: v for k, v in cell.metadata.items() if k in KEPT}
-        tags = metadata.get("tags", [])
+        metadata = {key: cell.metadata[key] for key in KEPT & cell.metadata.keys()}
+        tags = {*metadata.get("tags", [])}
         if "solution" in tags:
             metadata["jupyter"] = {"outputs_hidden": True, "source_hidden": True}
             metadata["cellView"] = "form"
-        elif {"hide-input", "remove-input"} & {*tags}:
+        elif tags & {"hide-input", "remove-input"}:
             metadata["jupyter"] = {"source_hidden": True}
-        cells.append({**cell, "metadata": metadata})
-    metadata = {"kernelspec": KERNEL}
-    return nbformat.from_dict({**notebook, "metadata": metadata, "cells": cells})
+        cell.metadata = nbformat.from_dict(metadata)
+    return notebook
 
 
 def committed(path):
@@ -50,30 +53,28 @@ def committed(path):
 
 def words(cell):
     """Return a cell's output as text, without pictures, and without numbers if it's timed."""
-    shown = []
-    for output in cell.outputs:
-        data = output.get("data", {})
-        texts = {kind: text for kind, text in data.items() if kind != pictures.SVG}
-        shown.append(
-            [output.get("name"), output.get("text"), pictures.SVG in data, texts]
-        )
-    text = json.dumps(shown, sort_keys=True)
-    timed = "nbval-ignore-output" in cell.metadata.get("tags", [])
-    return re.sub(r"[-\d.,\s]|\\n|\b[mµn]?s\b", "", text) if timed else text
+    outputs = deepcopy(cell.outputs)
+    for output in outputs:
+        output.pop("execution_count", None)
+        if pictures.SVG in output.get("data", {}):
+            output.data[pictures.SVG] = ""
+    text = json.dumps(outputs, sort_keys=True)
+    is_timed = "nbval-ignore-output" in cell.metadata.get("tags", [])
+    return NUMBERS.sub("", text) if is_timed else text
 
 
 def keep_outputs(fresh, stored):
     """Put the stored outputs of equal cells in the place of fresh ones that look the same."""
     before = {cell.id: cell for cell in stored.cells if cell.cell_type == "code"}
     for cell in fresh.cells:
-        old = before.get(cell.id) if cell.cell_type == "code" else None
-        if old is None or words(old) != words(cell):
+        old = before.get(cell.id)
+        if not old or cell.cell_type != "code" or words(old) != words(cell):
             continue
         if not pictures.changed(old, cell.outputs, pictures.name(fresh.cells, cell)):
             cell.outputs = old.outputs
             for output in cell.outputs:
                 if "execution_count" in output:
-                    output["execution_count"] = cell.execution_count
+                    output.execution_count = cell.execution_count
 
 
 def execute(path):

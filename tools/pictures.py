@@ -13,12 +13,15 @@ from typing import NamedTuple
 import matplotlib as mpl
 import numpy as np
 from lxml import etree
+from matplotlib.path import Path
 from PIL import Image
+from scipy.spatial import KDTree
 
 SVG = "image/svg+xml"
 ANCHOR = re.compile(r'<a id="(fig-[\w-]+)"></a>')
 
 POINTS = 0.25  # tolerance of coordinates; matplotlib draws a curve no more exactly
+PIECES = 2000  # of each straight part of a curve: the longest is some 500 points long
 LEVELS = 4  # of a heatmap's pixels, of 255: at most one step of the color map
 
 # Tolerances of figures whose curves and points, but not axes or words, vary between CPUs.
@@ -35,9 +38,17 @@ NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
 HASH = re.compile(r"[0-9a-f]{10}\b")  # of coordinates, in the ids of markers and clips
 NAMED = re.compile("axes|matplotlib|.?tick|legend|text|line2d|patch|.*Collection")
 GEOMETRY = {"d", "transform", "x", "y", "width", "height", "viewBox"}
-MORE_POINTS = re.compile("( L _ _)+")
-LINE = re.compile(r"path (.* )?d=M _ _ L( style=.*)?")  # without `MORE_POINTS`
+CURVE = re.compile("M _ _( L _ _)+")  # the `d` of a path, with _ for each coordinate
 PNG = "data:image/png;base64,"
+
+
+class Part(NamedTuple):
+    """A part of a drawing."""
+
+    where: str  # the named groups around it: "axes_1 line2d_3"
+    kind: str  # "word", "pixels" of a heatmap, "curve", or "shape", which is all others
+    what: str  # a word in quotes; else tag and attributes, with _ for each coordinate
+    numbers: np.ndarray  # what _ stands for; of pixels, the colors
 
 
 def is_comparable(svg):
@@ -45,82 +56,63 @@ def is_comparable(svg):
     return f"Matplotlib v{'.'.join(mpl.__version__.split('.')[:2])}." in svg
 
 
-class Element(NamedTuple):
-    """A part of a drawing: an element, the pixels of a heatmap, or a word.
-
-    Their `what` is "path d=M _ _ L _ _ style=fill: none", "pixels, (64, 64, 4)", and "'position'".
-    `MORE_POINTS` and `LINE` read the first, `unlike` the start of the second, `labels` the third.
-    """
-
-    where: str  # the named groups around it: "axes_1 line2d_3"
-    what: str  # its tag and attributes, with _ for each coordinate; a word in quotes
-    numbers: np.ndarray  # what _ stands for
-
-
 def pixels(value, where):
     """Return the colors of a picture that an attribute holds."""
     file = io.BytesIO(base64.b64decode(value.removeprefix(PNG)))
     colors = np.asarray(Image.open(file).convert("RGBA"), dtype=float)
-    return Element(where, f"pixels, {colors.shape}", colors)
+    return Part(where, "pixels", f"pixels, {colors.shape}", colors)
 
 
-def element(node, where):
+def shape(node, where):
     """Return an element, with its coordinates apart from the rest of its attributes."""
-    what, numbers = [etree.QName(node).localname], []
+    kind, numbers = "shape", []
+    what = etree.QName(node).localname
     for key, value in sorted(node.items()):
         if key in GEOMETRY:
             numbers += NUMBER.findall(value)
             value = " ".join(NUMBER.sub("_", value).split())
+        if CURVE.fullmatch(value):  # rounding decides how many points it has
+            kind, value = "curve", "M _ _ L …"
         if not value.startswith(PNG):
-            what.append(f"{key.rpartition('}')[2]}={HASH.sub('#', value)}")
-    return Element(where, " ".join(what), np.array(numbers, dtype=float))
+            what += f" {etree.QName(key).localname}={HASH.sub('#', value)}"
+    return Part(where, kind, what, np.array(numbers, float))
 
 
-def elements(svg):
-    """Yield an `Element` for each element and word, in drawing order."""
-    places = {None: ""}
+def parts(svg):
+    """Yield a `Part` for each element and word, in drawing order."""
     for node in etree.fromstring(svg.encode()).iter():
-        where = places.get(node.getparent())
-        if where is None or str(node.tag).endswith("metadata"):
-            continue
+        around = [group.get("id", "") for group in node.iterancestors()]
+        where = " ".join(filter(NAMED.match, reversed(around)))
         if node.tag is etree.Comment:  # matplotlib writes a word as a comment
-            yield Element(where, repr(node.text.strip()), np.empty(0))
-            continue
-        if not re.search(r"text_\d+$", where):  # glyphs; the word itself is a comment
-            name = node.get("id", "")
-            places[node] = f"{where} {name}".strip() if NAMED.match(name) else where
-        yield element(node, where)
-        for value in node.values():
-            if value.startswith(PNG):
-                yield pixels(value, where)
+            yield Part(where, "word", repr(node.text.strip()), np.empty(0))
+        # Of a text its place is compared and the word, not the glyphs.
+        elif not (re.search(r"text_\d+$", where) and around[0] == ""):
+            yield shape(node, where)
+            for value in node.values():
+                if value.startswith(PNG):
+                    yield pixels(value, where)
 
 
-def apart(points, line):
-    """Return the largest distance of the points from a polyline."""
-    start, along = line[:-1], np.diff(line, axis=0)
-    to = points[:, None] - start
-    # The nearest point of each piece of the line: the foot of a perpendicular, or an end.
-    share = (to * along).sum(axis=2) / np.maximum((along**2).sum(axis=1), 1e-12)
-    foot = np.clip(share, 0, 1)[..., None] * along
-    return np.linalg.norm(to - foot, axis=2).min(axis=1).max()
+def apart(curve, other):
+    """Return the largest distance of a curve's points from another curve."""
+    pieces = Path(other.reshape(-1, 2)).interpolated(PIECES).vertices
+    return KDTree(pieces).query(curve.reshape(-1, 2))[0].max()
 
 
 def unlike(old, new, rough):
-    """Say how two elements differ, or None; `rough` is the tolerance for data inside the axes."""
-    # A curve may have more points or fewer.
-    shape, shape_now = (MORE_POINTS.sub(" L", one.what) for one in (old, new))
-    if shape != shape_now:
+    """Say how two parts differ, or None; `rough` is the tolerance for data inside the axes."""
+    if old.what != new.what:
         return f"{old.where}: {old.what[:80]} became {new.what[:80]}"
     is_data = "axes" in old.where and "matplotlib.axis" not in old.where
     tolerance = rough if is_data else POINTS
-    if old.what.startswith("pixels"):
+    if old.kind == "pixels":
         tolerance = LEVELS
-    is_same_size = old.numbers.shape == new.numbers.shape
-    far = np.abs(old.numbers - new.numbers).max(initial=0) if is_same_size else np.inf
-    if far > tolerance and LINE.fullmatch(shape):
-        # Rounding decides which points matplotlib drops when it simplifies a curve.
-        line, line_now = old.numbers.reshape(-1, 2), new.numbers.reshape(-1, 2)
-        far = max(apart(line, line_now), apart(line_now, line))
+    far = np.inf
+    if old.numbers.shape == new.numbers.shape:
+        far = np.abs(old.numbers - new.numbers).max(initial=0)
+    if far > tolerance and old.kind == "curve":
+        # Other points may be left out of the same line.
+        far = max(apart(old.numbers, new.numbers), apart(new.numbers, old.numbers))
     if far > tolerance:
         return f"{old.where}: {old.what[:40]} differ by {far:.2f}"
     return None
@@ -128,10 +120,11 @@ def unlike(old, new, rough):
 
 def differences(stored, fresh, figure=""):
     """Return the first differences between two SVGs of the named figure, in words."""
-    old, new = [*elements(stored)], [*elements(fresh)]
+    old, new = [*parts(stored)], [*parts(fresh)]
     rough = ROUGH.get(figure, POINTS)
     pairs = zip(old, new, strict=False)
-    problems = [*filter(None, (unlike(before, now, rough) for before, now in pairs))]
+    problems = [unlike(before, now, rough) for before, now in pairs]
+    problems = [problem for problem in problems if problem]
     if len(old) != len(new):
         problems.append(f"{len(old)} elements became {len(new)}")
     # Words, colors and shapes first: a longer word shifts many coordinates.
@@ -140,8 +133,9 @@ def differences(stored, fresh, figure=""):
 
 def labels(svg):
     """Return the words of a picture, without tick labels and numbers."""
-    shown = [one.what for one in elements(svg) if "tick" not in one.where]
-    return [what for what in shown if re.match("'.*[a-z]{2}", what)]
+    words = [part for part in parts(svg) if part.kind == "word"]
+    outside = [part.what for part in words if "tick" not in part.where]
+    return [word for word in outside if re.search("[a-z]{2}", word)]
 
 
 def name(cells, cell):
@@ -152,20 +146,21 @@ def name(cells, cell):
     return ""
 
 
+def drawn(outputs):
+    """Return the pictures among outputs."""
+    return [output.data[SVG] for output in outputs if SVG in output.get("data", {})]
+
+
 def changed(cell, outputs, figure=""):
     """Say how a cell's stored pictures, of the named figure, differ from fresh outputs.
 
     Where nbval ignores the output, because of times or rounding, only labels are compared.
     """
-    stored, fresh = (
-        [output.data[SVG] for output in side if SVG in output.get("data", {})]
-        for side in (cell.outputs, outputs)
-    )
+    is_timed = "nbval-ignore-output" in cell.metadata.get("tags", [])
     problems = []
-    for old, new in zip(stored, fresh, strict=True):
-        if "nbval-ignore-output" in cell.metadata.get("tags", []):
-            if labels(old) != labels(new):
-                problems.append(f"labels {labels(old)} became {labels(new)}")
-        elif is_comparable(old):
+    for old, new in zip(drawn(cell.outputs), drawn(outputs), strict=True):
+        if not is_timed and is_comparable(old):
             problems += differences(old, new, figure)
+        elif is_timed and labels(old) != labels(new):
+            problems.append(f"labels {labels(old)} became {labels(new)}")
     return "\n".join(f"{figure} {problem}" for problem in problems)

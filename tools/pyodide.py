@@ -19,7 +19,7 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-HERE = ROOT / "book" / "python" / "pyodide"
+OUT = ROOT / "book" / "python" / "pyodide"
 CORE = ROOT / "tools" / "pyodide" / "node_modules" / "pyodide"
 CORE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip")
 WASM = "pyodide.asm.wasm"
@@ -50,14 +50,14 @@ def download(folder):
 
 def copy_core():
     """Replace what is there, but for the licenses, by Pyodide's core."""
-    for path in HERE.iterdir():
+    for path in OUT.iterdir():
         if path.name != "LICENSES.txt":
             path.unlink()
     for name in CORE_FILES:
-        shutil.copy(CORE / name, HERE)
+        shutil.copy(CORE / name, OUT)
     # Without a time in it: the same input gives the same bytes.
     packed = gzip.compress((CORE / WASM).read_bytes(), 9, mtime=0)
-    (HERE / f"{WASM}.packed").write_bytes(packed)
+    (OUT / f"{WASM}.packed").write_bytes(packed)
 
 
 def copy_package(entry, shipped):
@@ -67,7 +67,7 @@ def copy_package(entry, shipped):
         wheel = wheels.read(f"open_webui/frontend/pyodide/{name}")
     if checksum(wheel) != entry["sha256"]:
         sys.exit(f"{name} doesn't match the checksum that Pyodide lists")
-    (HERE / name).write_bytes(wheel)
+    (OUT / name).write_bytes(wheel)
 
 
 def main(folder):
@@ -81,18 +81,18 @@ def main(folder):
         # The shipped traitlets has its tests in a package of its own; PyPI's is one wheel.
         if name == "traitlets":
             entry["unvendored_tests"] = False
-            shutil.copy(traitlets, HERE / entry["file_name"])
+            shutil.copy(traitlets, OUT / entry["file_name"])
         else:
             copy_package(entry, shipped)
         packages[name] = entry
-    subprocess.run(["node", CORE.parents[1] / "compile.mjs", HERE], check=True)
+    subprocess.run(["node", CORE.parents[1] / "compile.mjs", OUT], check=True)
     # compile.mjs rewrote the packages, so they have new checksums.
     for entry in packages.values():
-        entry["sha256"] = checksum((HERE / entry["file_name"]).read_bytes())
+        entry["sha256"] = checksum((OUT / entry["file_name"]).read_bytes())
     text = json.dumps(lock | {"packages": packages}, indent=1, sort_keys=True) + "\n"
-    (HERE / "pyodide-lock.json").write_text(text, encoding="utf-8")
-    size = sum(path.stat().st_size for path in HERE.iterdir())
-    print(f"{size / 1e6:.1f} MB in {HERE}")
+    (OUT / "pyodide-lock.json").write_text(text, encoding="utf-8")
+    size = sum(path.stat().st_size for path in OUT.iterdir())
+    print(f"{size / 1e6:.1f} MB in {OUT}")
 
 
 if __name__ == "__main__":

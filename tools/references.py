@@ -27,7 +27,7 @@ LINK = re.compile(
     r"""
     (?P<code> ^(?P<fence>`{3,}|~{3,}).*?^(?P=fence)$
             | (?<!`)(?P<tick>`{1,2})(?!`).+?(?<!`)(?P=tick)(?!`) )
-    | (?<![!\\]) \[(?P<text>[^\[\]]*)\] \((?P<path>[\w./-]*)(?:\#(?P<anchor>[\w-]+))?\)
+    | (?<![!\\]) \[(?P<text>[^\[\]]*)\] \((?P<path>[\w./-]*)(?P<hash>\#[\w-]+)?\)
     """,
     re.DOTALL | re.MULTILINE | re.VERBOSE,
 )
@@ -38,92 +38,93 @@ HEADING = re.compile(r"^#{1,4} (.+)$", re.MULTILINE)
 FREE = re.compile(r"[a-z`]\D*")  # the author's own wording
 
 
+def chapter_of(page):
+    """The number of a chapter; 0 for the first page of the story and for other pages."""
+    match = re.match(r"notebooks/(\d\d)_", page)
+    return int(match[1]) if match else 0
+
+
+def texts_of(path):
+    """The Markdown of a page, or of each cell of a chapter."""
+    if path.suffix == ".md":
+        return [path.read_text(encoding="utf-8")]
+    cells = read_notebook(path)["cells"]
+    return [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+
+
 class Book:
-    """Titles, numbers and labels of pages, figures, tables, equations, exercises and references."""
+    """Titles of pages, labels of references, and numbers of figures, tables and the like.
 
-    def __init__(self, root: Path) -> None:
+    A place is its kind and number: `places` has ``{page: {"fig-x": ("figure", "7.1")}}``.
+    """
+
+    def __init__(self, root):
         self.root = root
-        self.labels: dict[str, str] = {}  # of references
-        self.titles: dict[str, str] = {}
-        self.places: dict[str, dict[str, tuple[str, str]]] = {}  # kind and number
-        for path in [root / "index.md", *root.glob("book/*.md")]:
-            if path.exists():
-                page = path.relative_to(root).as_posix()
-                self.add(page, [path.read_text(encoding="utf-8")])
-        for path in sorted(root.glob("notebooks/*.ipynb")):
-            cells = read_notebook(path)["cells"]
-            texts = [c["source"] for c in cells if c["cell_type"] == "markdown"]
-            self.add(f"notebooks/{path.name}", texts)
+        self.titles, self.places, self.labels = {}, {}, {}
+        for pattern in ("index.md", "book/*.md", "notebooks/*.ipynb"):
+            for path in sorted(root.glob(pattern)):
+                self.add(path.relative_to(root).as_posix(), texts_of(path))
 
-    def add(self, page: str, texts: list[str]) -> None:
+    def add(self, page, texts):
         """Take in the text of a page, or of each cell; number what it has, kind by kind."""
         heading = HEADING.search("\n\n".join(texts))
         self.titles[page] = heading[1] if heading else ""
-        self.places[page] = {}
         if page == REFERENCES:
             self.labels = dict(LABEL.findall(texts[0]))
-        if chapter := self.chapter(page):
-            for kind, form in PLACES.items():
-                places = [place for text in texts for place in form.finditer(text)]
-                for number, place in enumerate(places, 1):
-                    self.places[page][place["name"]] = kind, f"{chapter}.{number}"
+        places = self.places[page] = {}
+        chapter = chapter_of(page)
+        for kind, form in PLACES.items() if chapter else ():
+            names = [place["name"] for text in texts for place in form.finditer(text)]
+            for number, name in enumerate(names, 1):
+                places[name] = kind, f"{chapter}.{number}"
 
-    def chapter(self, page: str) -> int:
-        """The number of a chapter; 0 for the first page of the story and for other pages."""
-        match = re.match(r"notebooks/(\d\d)_", page)
-        return int(match[1]) if match else 0
-
-    def words(
-        self,
-        text: str,
-        page: str,
-        anchor: str | None,
-    ) -> str:
+    def words(self, text, page, anchor):
         """The correct text of a link to a page or to a place there."""
         # "the formula" stays
         if FREE.fullmatch(text):
             return text
         # "" -> "Su et al., 2021"; "Su et al. (2021)" stays
         if page == REFERENCES and anchor:
-            name = self.labels.get(anchor, f"?{anchor}: add it to {REFERENCES}")
-            in_sentence = re.sub(r", (\d{4}\w?)$", r" (\1)", name)
-            return text if text == in_sentence else name
+            label = self.labels.get(anchor, f"?{anchor}: add it to {REFERENCES}")
+            in_sentence = re.sub(r", (\d{4}\w?)$", r" (\1)", label)
+            return text if text == in_sentence else label
         # "" -> "Figure 7.1", "(7.2)"; "Figures 7.1" -> "Figures 7.2"
-        if anchor in self.places.get(page, ()):
-            kind, number = self.places[page][anchor]
+        if place := self.places.get(page, {}).get(anchor):
+            kind, number = place
             plain = f"({number})" if kind == "equation" else f"{kind.title()} {number}"
             return NUMBER.sub(number, text) if NUMBER.search(text) else plain
         # "Chapter 6 shows" -> "Chapter 7 shows"
-        if self.chapter(page) and CHAPTER.search(text):
-            return CHAPTER.sub(rf"\g<1>{self.chapter(page)}", text)
+        if chapter_of(page) and CHAPTER.search(text):
+            return CHAPTER.sub(rf"\g<1>{chapter_of(page)}", text)
         # "" -> the page's title; a text for a heading stays
         return text if anchor else self.titles.get(page, text)
 
-    def restate(self, here: str, text: str) -> str:
+    def restate(self, here, text):
         """Correct every number, title and label in the Markdown of a page."""
 
-        def link(match: re.Match[str]) -> str:
-            path, anchor = match["path"], match["anchor"]
+        def link(match):
+            path, anchor = match["path"], match["hash"] or ""
             if match["code"] or not (path or anchor):
                 return match[0]
             there = posixpath.join(posixpath.dirname(here), path) if path else here
-            text = " ".join(match["text"].split())  # it may span lines
-            words = self.words(text, posixpath.normpath(there), anchor)
-            if words == text:
+            before = " ".join(match["text"].split())  # it may span lines
+            words = self.words(before, posixpath.normpath(there), anchor[1:])
+            if words == before:
                 return match[0]
             words = words.replace(" ", "\n", match["text"].count("\n"))
-            return f"[{words}]({path}{f'#{anchor}' if anchor else ''})"
+            return f"[{words}]({path}{anchor})"
 
-        def place(match: re.Match[str]) -> str:
+        def place(match):
             _, number = self.places[here][match["name"]]
-            start, end = (index - match.start() for index in match.span("number"))
-            return match[0][:start] + number + match[0][end:]
+            start, end = match.span("number")
+            text = match.string
+            return text[match.start() : start] + number + text[end : match.end()]
 
         for form in PLACES.values() if self.places[here] else ():
             text = form.sub(place, text)
         return LINK.sub(link, text)
 
-    def updated(self, page: str) -> str:
+    def updated(self, page):
         """A page's file as it should be."""
         path = self.root / page
         if not page.endswith(".ipynb"):
@@ -136,7 +137,7 @@ class Book:
         return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
 
 
-def changes(book: Book, page: str) -> list[str]:
+def changes(book, page):
     """The lines of a page's file that would change, with their new form."""
     before = (book.root / page).read_text(encoding="utf-8").splitlines()
     after = book.updated(page).splitlines()

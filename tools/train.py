@@ -18,7 +18,6 @@ A study is a mapping with these keys; those in brackets may be missing:
 """
 
 import hashlib
-import time
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -130,34 +129,14 @@ def at_lengths(models, ask, lengths, rule=None):
     return measured
 
 
-def cost(study, settings):
-    """Return about how long a job takes, in no particular unit."""
-    models = len(seeds_of(study))
-    if "sweep" in study:
-        tried = list(combinations(study["sweep"]))
-        models += len(tried) * len(SWEEP_SEEDS)
-    read = settings.steps * settings.seq_len
-    return models * read * settings.layers * settings.width
-
-
 def write():
-    """Train what isn't kept, say how long it will take, and write the tables."""
-    todo = list(jobs())
+    """Train what isn't kept, and write the tables; joblib says how long that will take."""
     trained_by = sources()
-    costs = []
-    for job in todo:
-        kept = rows_of.check_call_in_cache(*job, trained_by)
-        costs.append(0 if kept else cost(*job))
-    start, done = time.monotonic(), 0
+    todo = [*jobs()]
+    work = [delayed(rows_of)(*job, trained_by) for job in todo]
     tables = {}
-    work = (delayed(rows_of)(*job, trained_by) for job in todo)
-    for number, rows in enumerate(Parallel(2, return_as="generator")(work)):
-        study, _ = todo[number]
+    for (study, _), rows in zip(todo, Parallel(2, verbose=20)(work), strict=True):
         tables.setdefault(study["table"], []).extend(rows)
-        done += costs[number]
-        minutes = (time.monotonic() - start) / 60
-        left = minutes * (sum(costs) - done) / max(done, 1)
-        print(f"{number + 1} of {len(todo)}, {left:.0f} minutes left", flush=True)
     for table, rows in tables.items():
         ex.write(DATA / f"{table}.csv", rows)
 

@@ -8,17 +8,16 @@ them; the build asks which cells can't run there.
 import ast
 import copy
 import dis
-from collections.abc import Container, Iterator
+import symtable
 from dataclasses import dataclass
 from functools import cache
-from types import CodeType
 
 # Modules that Python in a page lacks.
 ABSENT = ("torch", "posenc.nn", "posenc.book.experiments", "recall")
 GENERATORS = {"rng", "random", "generator"}
 
 
-def one_by_one(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+def one_by_one(body):
     """Statements, with imports split into one name each."""
     for node in body:
         if isinstance(node, ast.Import | ast.ImportFrom):
@@ -30,21 +29,21 @@ def one_by_one(body: list[ast.stmt]) -> Iterator[ast.stmt]:
             yield node
 
 
-def absent_names(
-    node: ast.AST,
-    modules: tuple[str, ...] = ABSENT,
-) -> dict[str, str]:
+def absent_names(node, modules=ABSENT):
     """The names that an import binds to these modules or their parts, and what each refers to."""
-    names = {}
-    if isinstance(node, ast.Import):
-        names = {a.asname or a.name.partition(".")[0]: a.name for a in node.names}
-    elif isinstance(node, ast.ImportFrom):
-        names = {a.asname or a.name: f"{node.module}.{a.name}" for a in node.names}
+    if not isinstance(node, ast.Import | ast.ImportFrom):
+        return {}
+    package = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
     parts = tuple(f"{module}." for module in modules)
-    return {name: full for name, full in names.items() if f"{full}.".startswith(parts)}
+    names = {}
+    for alias in node.names:
+        module = f"{package}{alias.name}"
+        if f"{module}.".startswith(parts):
+            names[alias.asname or alias.name.partition(".")[0]] = module
+    return names
 
 
-def is_setting(node: ast.AST) -> bool:
+def is_setting(node):
     """Whether a statement only sets a torch option."""
     return isinstance(node, ast.Expr) and ast.unparse(node).startswith("torch.set_")
 
@@ -60,27 +59,24 @@ class Cell:
     imported: set[str]
 
 
-def read_later(code: CodeType) -> set[str]:
-    """The names of the notebook that functions and classes within a piece of code read."""
+def read_later(table):
+    """The names of the notebook that functions and classes read, by a table of symbols."""
     names = set()
-    for inner in code.co_consts:
-        if isinstance(inner, CodeType):
-            steps = [*dis.get_instructions(inner)]
-            own = {step.argval for step in steps if step.opname == "STORE_NAME"}
-            loads = ("LOAD_GLOBAL", "LOAD_NAME")
-            names |= {step.argval for step in steps if step.opname in loads} - own
-            names |= read_later(inner)
+    for inner in table.get_children():
+        symbols = inner.get_symbols()
+        names |= {symbol.get_name() for symbol in symbols if symbol.is_global()}
+        names |= read_later(inner)
     return names
 
 
-def base_of(node: ast.AST) -> str:
+def base_of(node):
     """The name that a chain of attributes and items begins with."""
-    while isinstance(node, ast.Attribute | ast.Subscript | ast.Call):
+    while isinstance(node, ast.Expr | ast.Attribute | ast.Subscript | ast.Call):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.id if isinstance(node, ast.Name) else ""
 
 
-def changes(node: ast.AST) -> bool:
+def changes(node):
     """Whether a part of a cell may change an object in place.
 
     Seen are ``x[0] = 1``, ``del x[0]``, ``x.append(1)`` and ``y = rng.random()``; not seen are
@@ -95,13 +91,12 @@ def changes(node: ast.AST) -> bool:
 
 
 @cache
-def understand(source: str) -> Cell:
+def understand(source):
     """Parse a cell."""
     tree = ast.parse(source)
-    code = compile(tree, "a cell", "exec")
     bound, read, imported, changed = set(), set(), set(), set()
     # The compiled code has names in the order in which they are read and bound.
-    for step in dis.get_instructions(code):
+    for step in dis.get_instructions(compile(tree, "a cell", "exec")):
         if step.opname == "STORE_NAME":
             bound.add(step.argval)
         elif step.opname == "LOAD_NAME" and step.argval not in bound:
@@ -110,12 +105,12 @@ def understand(source: str) -> Cell:
         if isinstance(node, ast.Import | ast.ImportFrom):
             imported |= {alias.asname or alias.name for alias in node.names}
         elif changes(node):
-            changed.add(base_of(node.value if isinstance(node, ast.Expr) else node))
-    late = read_later(code) - bound
+            changed.add(base_of(node))
+    late = read_later(symtable.symtable(source, "a cell", "exec")) - bound
     return Cell(bound, read | late, late, changed - bound - {""}, imported)
 
 
-def needed(sources: list[str], source: str) -> list[int]:
+def needed(sources, source):
     """The numbers of the cells, among those above, that a cell needs.
 
     With these four cells above, ``print(total)`` needs 0, 2 and 3::
@@ -134,36 +129,30 @@ def needed(sources: list[str], source: str) -> list[int]:
     except SyntaxError:
         return []
     # What a module's functions set counts only where the module is imported.
-    modules = set[str]().union(*(cell.imported for cell in cells))
-    # Functions read names when they are called: what binds those may follow the function.
-    later = set[str]()
-    chosen: list[int] = []
-    # A round may choose a function that reads more names, so another follows. It ends, since
-    # `later` only grows, by names of these cells; once it doesn't, a round chooses the same.
-    while True:
+    modules = set().union(*(cell.imported for cell in cells))
+    # Functions read names when they are called: what binds those may follow the function. So
+    # a round that chooses functions is followed by another one, until they read no more names.
+    later, more = None, set()
+    while more != later:
+        later, chosen = more, []
         wanted = first | later
-        before, chosen = chosen, []
-        for number in reversed(range(len(cells))):
-            cell = cells[number]
+        for number, cell in reversed([*enumerate(cells)]):
             if (cell.bound | (cell.changed - modules)) & wanted:
                 chosen.append(number)
                 wanted = (wanted - cell.bound) | cell.read | cell.changed
-        later = later.union(*(cells[number].late for number in chosen))
-        if chosen == before:
-            return chosen[::-1]
+        more = later.union(*(cells[number].late for number in chosen))
+    return chosen[::-1]
 
 
-def needing_torch(
-    sources: list[str],
-    tagged: Container[int] = (),
-) -> Iterator[bool]:
+def needing_torch(sources, tagged=()):
     """Whether each cell of a chapter needs torch, directly or through another cell.
 
     A cell that merely imports torch along with other modules doesn't: ``kernel.py`` drops that
     import, and torch's settings. Where names can't tell, as with a dict that other cells fill,
-    tag the cell `needs-torch`.
+    tag the cell `needs-torch`; `tagged` has the numbers of such cells.
     """
-    absent = set[str]()  # names that can't be had
+    absent = set()  # names that can't be had
+    needs = []
     for number, source in enumerate(sources):
         rest = []
         for node in one_by_one(ast.parse(source).body):
@@ -174,6 +163,7 @@ def needing_torch(
         cell = understand(ast.unparse(ast.Module(rest, [])))
         imports = any(absent_names(part) for node in rest for part in ast.walk(node))
         executes = "exec" in cell.read and "torch." in source
-        needs = bool(cell.read & absent) or imports or executes or number in tagged
-        absent = absent | cell.bound if needs else absent - cell.bound
-        yield needs
+        is_cut = bool(cell.read & absent) or imports or executes or number in tagged
+        absent = absent | cell.bound if is_cut else absent - cell.bound
+        needs.append(is_cut)
+    return needs

@@ -8,7 +8,6 @@ import re
 from html import unescape
 from io import BytesIO
 from itertools import pairwise
-from pathlib import Path
 from typing import NamedTuple
 
 import matplotlib as mpl
@@ -57,12 +56,18 @@ LEGEND = re.compile(
 #  <g id="patch_2">      the background, from the bottom left to the bottom right
 #   <path d="M 38.8 206.5
 # L 250.1 206.5 (more)
+BEFORE_AXES = '<g id="axes_'
 AXES = re.compile(
-    r'<g id="(axes_\d+)">\s*<g id="patch_\d+">\s*<path d="M ([\d.]+) ([\d.]+)\s*L ([\d.]+) '
+    r'(\d+)">\s*<g id="patch_\d+">\s*<path d="M ([\d.]+) ([\d.]+)\s*L ([\d.]+) '
 )
 # <image xlink:href="data:image/png;base64,
 # iVBORw0KGgo(more)" id="image1" (more)/>
 IMAGE = re.compile(r'<image (?=[^>]*?base64,\s*([^"]+)")')
+
+
+SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
+# A copy of the first panel's y axis, which matplotlib numbers after its x axis.
+LABELS = '<use id="again_{}" xlink:href="#matplotlib.axis_2" display="none"/>'
 
 
 class Axes(NamedTuple):
@@ -72,6 +77,7 @@ class Axes(NamedTuple):
     left: float
     bottom: float
     right: float
+    labels: int  # how many labels, or only ticks, its y axis has
 
 
 class Stacked(NamedTuple):
@@ -81,7 +87,7 @@ class Stacked(NamedTuple):
     ratio: float  # of the stacked picture: its width by its height
 
 
-def set_word(outlines: re.Match[str]) -> str:
+def set_word(outlines):
     """Turn a word of outlines into text as wide, in the typeface of the page."""
     words, style, place, scale = outlines.groups(default="")
     size = 100 * float(scale)
@@ -94,18 +100,18 @@ def set_word(outlines: re.Match[str]) -> str:
     )
 
 
-def set_words(svg: str) -> str:
+def set_words(svg):
     """Set all words but formulas as text, and keep the outlines that formulas need."""
     outlines = {glyph[1]: glyph[0] for glyph in GLYPH.finditer(svg)}
     svg = WORDS.sub(set_word, svg)
-    # The first word with a letter brought its outline along.
-    lost = outlines.keys() - {glyph[1] for glyph in GLYPH.finditer(svg)}
-    needed = lost.intersection(re.findall('href="#(DejaVu[^"]+)"', svg))
-    kept = "".join(outlines[name] for name in sorted(needed))
+    # The first word with a letter brought its outline along, so some are lost with their words.
+    left = {glyph[1] for glyph in GLYPH.finditer(svg)}
+    lost = {*re.findall('href="#(DejaVu[^"]+)"', svg)} - left
+    kept = "".join(outlines[name] for name in sorted(lost))
     return svg.replace("<defs>", f"<defs>{kept}", 1)
 
 
-def mark_map(image: re.Match[str]) -> str:
+def mark_map(image):
     """Mark an image that has the colors of the map for values around zero, and no others."""
     picture = Image.open(BytesIO(base64.b64decode(image[1]))).convert("RGB")
     colors = np.unique(np.asarray(picture, int).reshape(-1, 3), axis=0)
@@ -115,28 +121,34 @@ def mark_map(image: re.Match[str]) -> str:
     return '<image class="map" ' if distances.max() <= 8 else image[0]
 
 
-def panels_of(svg: str, axes: list[Axes], width: float) -> list[Axes]:
+def axes_of(svg):
+    """All axes of a figure, in the order in which they are drawn; none if one isn't known."""
+    axes = []
+    _, *drawings = svg.split(BEFORE_AXES)
+    for drawing in drawings:
+        background = AXES.match(drawing)
+        if not background:
+            return []
+        number, *corners = background.groups()
+        labels = drawing.count("ytick_")
+        axes.append(Axes(f"axes_{number}", *map(float, corners), labels))
+    return axes
+
+
+def panels_of(axes, width):
     """The two to four panels that can be stacked, from left to right; none if others are drawn."""
     panels = [axis for axis in axes if axis.right - axis.left > width * WIDEST_BAR]
     is_row = all(left.right <= right.left for left, right in pairwise(panels))
-    is_all_known = len(axes) == svg.count('<g id="axes_') and not FOR_ALL.search(svg)
-    return panels if is_row and is_all_known and 2 <= len(panels) <= 4 else []
+    return panels if is_row and 2 <= len(panels) <= 4 else []
 
 
-def has_labels_of(first: Axes, left: Axes, right: Axes, svg: str) -> bool:
-    """Whether a panel, right of another one, has no labels of its own, but the first one's."""
-    parts = [svg.partition(f'id="{panel.name}"')[2] for panel in (first, right)]
-    # A panel ends where the next one begins.
-    ticks, own = (part.split('id="axes_')[0].count("ytick_") for part in parts)
-    # Labels of its own would need as much room as the first one's have.
-    return ticks == own and right.left - left.right < first.left / 2
-
-
-def strips_of(panels: list[Axes], svg: str) -> tuple[list[float], list[int]]:
+def strips_of(panels):
     """Where each panel's strip of the figure starts, and which get the first panel's labels."""
     first, starts, labeled = panels[0], [0.0], []
     for row, (left, right) in enumerate(pairwise(panels), 1):
-        if has_labels_of(first, left, right, svg):
+        # Labels of its own would need as much room as the first one's have.
+        is_bare = right.left - left.right < first.left / 2
+        if is_bare and right.labels == first.labels:
             starts.append(right.left - first.left)  # with room for them
             labeled.append(row)
         else:
@@ -144,47 +156,44 @@ def strips_of(panels: list[Axes], svg: str) -> tuple[list[float], list[int]]:
     return starts, labeled
 
 
-def stack(svg: str) -> Stacked | None:
-    """Return what stacks two to four panels on a phone, and the picture's ratio there.
+def stack(svg):
+    """Return what stacks two to four panels on a phone, as `Stacked`.
 
     A panel that shares the labels of the first one gets a copy of them; a legend below all panels
     comes last. None if the panels are others, or have other words in common. Media queries in a
     picture go by its own width.
     """
-    size = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
-    if not size:
+    size = SIZE.search(svg)
+    if not size or FOR_ALL.search(svg):
         return None
     width, height = map(float, size.groups())
-    axes = [Axes(name, *map(float, box)) for name, *box in AXES.findall(svg)]
-    panels = panels_of(svg, axes, width)
-    legends = LEGEND.findall(svg)
+    axes, legends = axes_of(svg), LEGEND.findall(svg)
+    panels = panels_of(axes, width)
     lowest = max((panel.bottom for panel in panels), default=np.inf)
     if not panels or any(float(top) < lowest for _, _, top in legends):
         return None
-    starts, labeled = strips_of(panels, svg)
+    starts, labeled = strips_of(panels)
     scale = min(LARGEST_SCALE, width / max(np.diff([*starts, width])))
 
-    def rule(name: str, shift: float, row: int, shown: str = "") -> str:
-        """Move an element of the figure sideways, and into a row."""
-        move = f"translate({shift:.1f}px, {row * height:.1f}px)"
-        return f"#{name} {{ {shown}transform: scale({scale:.2f}) {move} }}\n"
+    def move(name, shift, row, shown=""):
+        """A rule that moves an element of the figure sideways, and into a row."""
+        to = f"translate({shift:.1f}px, {row * height:.1f}px)"
+        return f"#{name} {{ {shown}transform: scale({scale:.2f}) {to} }}\n"
 
     rules, copies = "", ""
     for axis in axes:  # panels and their color bars
         row = sum(start <= axis.left for start in starts) - 1
-        rules += rule(axis.name, -starts[row], row)
-    for row in labeled:  # matplotlib.axis_2 is the first panel's y axis
-        rules += rule(f"again_{row}", 0, row, "display: inline; ")
-        copies += (
-            f'<use id="again_{row}" xlink:href="#matplotlib.axis_2" display="none"/>'
-        )
+        rules += move(axis.name, -starts[row], row)
+    for row in labeled:
+        rules += move(f"again_{row}", 0, row, "display: inline; ")
+        copies += LABELS.format(row)
     for name, left, _ in legends:
-        rules += rule(name, panels[0].left - float(left), len(panels) - 1)
+        rules += move(name, panels[0].left - float(left), len(panels) - 1)
     style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
     return Stacked(style, width / (len(panels) * height * scale))
 
 
-def follow_theme(svg: str) -> str:
+def follow_theme(svg):
     """Replace a figure's ink by a CSS variable that is light on a dark page.
 
     Browsers without ``color-mix`` fall back to the declaration before it.
@@ -201,9 +210,9 @@ def follow_theme(svg: str) -> str:
     return f"{head}{THEME}<defs>{body}"
 
 
-def color_pictures(folder: Path) -> None:
+def color_pictures(folder):
     """Make the figures in a folder follow the theme."""
     for path in folder.glob("*.svg"):
         svg = path.read_text(encoding="utf-8")
-        if any(color in svg for color in (INK, *COLORS)):
+        if "Matplotlib" in svg:
             path.write_text(follow_theme(svg), encoding="utf-8")

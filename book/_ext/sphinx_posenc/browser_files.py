@@ -12,7 +12,6 @@ import zipfile
 from functools import cache
 from io import BytesIO
 from pathlib import Path
-from typing import Any
 
 from rjsmin import jsmin
 
@@ -23,60 +22,60 @@ OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
 OFFLINE = "offline.js"  # at the root: a service worker controls only pages below it
 OWN_PAGES = ("book/config", "book/try")
-NO_TIME = (1980, 1, 1, 0, 0, 0)
+# What the package in the page has: posenc, the chapters' data, and the kernel.
+PACKED = [(ROOT / "src", "posenc/**/*.*"), (ROOT, "notebooks/data/*"), (OWN, "*.py")]
+FIRST = ("*.packed", "python_stdlib.zip", "numpy-*", "pyodide-lock.json")
+NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same sources give the same bytes
 
 
 @cache
-def own_files() -> dict[str, bytes]:
-    """The files that the book adds to Pyodide: scripts, a stylesheet, and `package`."""
+def own_files():
+    """The files that the book adds to Pyodide, by name: scripts, a stylesheet, and `package`."""
     scripts = {path.name: path.read_text("utf-8") for path in sorted(OWN.glob("*.js"))}
     scripts["figures.js"] = widgets.script(*widgets.FIGURES)
     files = {name: jsmin(script).encode() for name, script in scripts.items()}
-    style = (OWN / "page.css").read_bytes()
-    return {**files, "page.css": style, "posenc.zip": package()}
+    files["page.css"] = (OWN / "page.css").read_bytes()
+    files["posenc.zip"] = package()
+    return files
 
 
 @cache
-def package() -> bytes:
-    """A reproducible zip of posenc, the chapters' data and the kernel."""
-    sources = ROOT / "src"
-    packed = dict.fromkeys((sources / "posenc").rglob("*.*"), sources)
-    packed |= dict.fromkeys((ROOT / "notebooks" / "data").iterdir(), ROOT)
-    packed |= dict.fromkeys(OWN.glob("*.py"), OWN)
+def package():
+    """A reproducible zip of what is `PACKED`."""
     out = BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
-        for path, folder in sorted(packed.items()):
-            if "__pycache__" not in path.parts:
-                name = path.relative_to(folder).as_posix()
-                entry = zipfile.ZipInfo(name, NO_TIME)
-                archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
+        for folder, pattern in PACKED:
+            for path in sorted(folder.glob(pattern)):
+                if "__pycache__" not in path.parts:
+                    name = path.relative_to(folder).as_posix()
+                    entry = zipfile.ZipInfo(name, NO_TIME)
+                    entry.compress_type = zipfile.ZIP_DEFLATED
+                    archive.writestr(entry, path.read_bytes(), compresslevel=9)
     return out.getvalue()
 
 
 @cache
-def folder() -> str:
+def folder():
     """The folder's path from the site's root."""
-    total = hashlib.sha256((PYODIDE / "pyodide-lock.json").read_bytes())
-    for name, content in own_files().items():
-        total.update(name.encode() + content)
-    return f"python/{total.hexdigest()[:10]}/"
+    lock = (PYODIDE / "pyodide-lock.json").read_bytes()
+    content = b"".join([lock, *own_files().values()])
+    return f"python/{hashlib.sha256(content).hexdigest()[:10]}/"
 
 
 @cache
-def first_size() -> int:
+def first_size():
     """The bytes that a first start loads, for its progress (python.js)."""
-    first = ("*.packed", "python_stdlib.zip", "numpy-*", "pyodide-lock.json")
-    files = [path for pattern in first for path in PYODIDE.glob(pattern)]
+    files = [path for pattern in FIRST for path in PYODIDE.glob(pattern)]
     return sum(path.stat().st_size for path in files) + len(package())
 
 
-def name_folder(page: str, context: dict[str, Any]) -> None:
+def name_folder(page, context):
     """Pass the folder to pages that run Python (see _templates/layout.html)."""
     if page.startswith("notebooks/") or page in OWN_PAGES:
         context["python"], context["python_size"] = folder(), first_size()
 
 
-def copy_python(site: Path) -> None:
+def copy_python(site):
     """Copy everything to the site."""
     shutil.copytree(PYODIDE, site / folder())
     for name, content in own_files().items():

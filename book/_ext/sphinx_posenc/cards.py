@@ -7,38 +7,26 @@ import re
 from pathlib import Path
 
 from docutils import nodes
-from sphinx.application import Sphinx
 
 CHAPTER = re.compile(r"notebooks/(\d\d)_")
-SIGN = re.compile(r'<symbol id="sign-(\d\d)"[^>]*>(.*?)</symbol>', re.DOTALL)
+SYMBOL = re.compile(r'<symbol id="sign-(\d\d)">(.*?)</symbol>', re.DOTALL)
+SIGN = '<svg class="sign" viewBox="0 0 100 100" aria-hidden="true">{}</svg>'
 FILE = Path(__file__).parents[2] / "signs.svg"
 
 
-def deal(
-    app: Sphinx,
-    doctree: nodes.document,
-    docname: str,
-) -> None:
+def deal(app, doctree, docname):
     """Mark the lists in sections of these two pages, and add signs to their chapters."""
     kind = {app.config.root_doc: "signs", "book/all_pages": "shelf"}.get(docname)
     if kind is None:
         return
-    signs = dict(SIGN.findall(FILE.read_text(encoding="utf-8")))
-    page = next(doctree.findall(nodes.section))
-    for section in list(page.findall(nodes.section))[1:]:
+    signs = dict(SYMBOL.findall(FILE.read_text(encoding="utf-8")))
+    _, *sections = doctree.findall(nodes.section)
+    for section in sections:
         for chapters in section.findall(nodes.bullet_list):
             chapters["classes"].append(kind)
             for link in chapters.findall(nodes.reference):
-                add_sign(link, signs)
-
-
-def add_sign(
-    link: nodes.reference,
-    signs: dict[str, str],
-) -> None:
-    """Begin a link with its chapter's sign, if there is one."""
-    number = CHAPTER.search(link["refuri"])
-    if number and number[1] in signs:
-        drawing = "".join(line.strip() for line in signs[number[1]].splitlines())
-        svg = f'<svg class="sign" viewBox="0 0 100 100" aria-hidden="true">{drawing}</svg>'
-        link.insert(0, nodes.raw("", svg, format="html"))
+                chapter = CHAPTER.search(link["refuri"])
+                # A chapter that was just begun has none.
+                if chapter and chapter[1] in signs:
+                    sign = SIGN.format(signs[chapter[1]])
+                    link.insert(0, nodes.raw("", sign, format="html"))

@@ -8,11 +8,10 @@ import json
 import os
 import posixpath
 import re
-from pathlib import Path
 
-from sphinx.application import Sphinx
+from nbformat.v4 import new_code_cell
 
-from .myst_markup import Cell, read_notebook
+from .myst_markup import read_notebook
 
 # A link to a file of the book; links within a chapter begin with # and stay.
 LINK = re.compile(r"(?<!!)\[([^\[\]]*)\]\(([\w./-]+)\.(?:ipynb|md)(#[\w-]+)?\)")
@@ -27,10 +26,10 @@ if importlib.util.find_spec("posenc") is None:
     %cd book/notebooks"""
 
 
-def resolve(text: str, site: str) -> str:
+def resolve(text, site):
     """Make the links of a chapter's Markdown absolute."""
 
-    def link(match: re.Match[str]) -> str:
+    def link(match):
         words, path, anchor = match.groups(default="")
         page = posixpath.normpath(f"notebooks/{path}")
         return f"[{words}]({site}{page}.html{anchor})" if site else words
@@ -38,20 +37,20 @@ def resolve(text: str, site: str) -> str:
     return LINK.sub(link, text)
 
 
-def preparation(repository: str, commit: str) -> Cell:
+def preparation(repository, commit):
     """A cell that gets the book, with its data and modules, unless it is installed."""
     source = INSTALL.format(repository=repository, commit=commit)
-    cell: Cell = {"cell_type": "code", "execution_count": None, "id": "install"}
-    return cell | {"metadata": {}, "outputs": [], "source": source}
+    return new_code_cell(source, id="install")
 
 
-def write(app: Sphinx) -> None:
+def write(app):
     """Overwrite Sphinx's copies of the notebooks."""
-    repository, commit = app.config.repository, os.environ.get("GITHUB_SHA")
+    repository = app.config.html_context["repository"]
+    commit = os.environ.get("GITHUB_SHA")
     # Sphinx copies the sources of pages; here they come without the build's changes.
     for path in (app.outdir / "_sources" / "notebooks").glob("*.ipynb"):
-        notebook = read_notebook(Path(app.srcdir, "notebooks", path.name))
-        cells: list[Cell] = notebook["cells"]
+        notebook = read_notebook(app.srcdir / "notebooks" / path.name)
+        cells = notebook["cells"]
         for cell in cells:
             if cell["cell_type"] == "markdown":
                 cell["source"] = resolve(cell["source"], app.config.html_baseurl)

@@ -14,12 +14,9 @@ up in a browser's search; without scripts, ``book.css`` shows them.
 
 import re
 from itertools import groupby, takewhile
-from typing import Any
 
 from docutils import nodes
-from docutils.transforms import Transform
 from myst_nb.sphinx_ import HideCodeCellNode
-from sphinx.application import Sphinx
 
 OPENING = re.compile(r'<details class="(\w+)"><summary>(.+)</summary>')
 GUARD = re.compile(r"Checked: |For the box: ")
@@ -37,43 +34,40 @@ class Evidence(nodes.General, nodes.Element):
     """A ``<div>`` that the switch shows."""
 
 
-def element(tag: str, **attributes: str) -> tuple[Any, Any]:
-    """Functions that write a node as an element."""
+def element(tag, **attributes):
+    """Functions that write a node as an element: its beginning, and its end."""
     return (
         lambda self, node: self.body.append(self.starttag(node, tag, "", **attributes)),
         lambda self, node: self.body.append(f"</{tag}>\n"),
     )
 
 
-class Details(Transform):
+def fold_boxes(app, doctree):
     """Turn ``<details>``, which a page's Markdown writes as HTML, into a `Fold`."""
-
-    default_priority = 800  # before labels are collected, and pages are described
-
-    def apply(self) -> None:
-        for tag in list(self.document.findall(nodes.raw)):
-            if opening := OPENING.fullmatch(tag.astext().strip()):
-                fold_from(tag, *opening.groups())
+    for tag in [*doctree.findall(nodes.raw)]:
+        if opening := OPENING.fullmatch(tag.astext().strip()):
+            fold_from(tag, *opening.groups())
 
 
-def fold_from(opening: nodes.raw, kind: str, title: str) -> None:
+def fold_from(opening, kind, title):
     """Move what stands between two tags into a fold; into a solution also its cells."""
     # MyST leaves both tags as raw nodes, and what stands between them as their siblings.
-    start = opening.parent.index(opening)
-    after = opening.parent[start + 1 :]
+    page = opening.parent
+    start = page.index(opening)
+    after = page[start + 1 :]
     inside = [*takewhile(lambda node: node.astext().strip() != "</details>", after)]
     if len(inside) == len(after):
         raise ValueError(f"{title!r} has no </details> after a blank line")
-    behind = after[len(inside) + 1 :]
-    cells = [*takewhile(lambda node: "tag_solution" in node["classes"], behind)]
-    fold = Fold("", Summary("", title), *inside, classes=[kind])
+    end = start + len(inside) + 2
+    cells = []
     if kind == "solution":
-        fold += cells
-        behind = behind[len(cells) :]
-    opening.parent[start:] = [fold, *behind]
+        behind = takewhile(lambda node: "tag_solution" in node["classes"], page[end:])
+        cells = [*behind]
+    fold = Fold("", Summary("", title), *inside, *cells, classes=[kind])
+    page[start : end + len(cells)] = [fold]
 
 
-def fold_code(folded: nodes.Element) -> None:
+def fold_code(folded):
     """Make a cell's code a fold, below the picture if it draws one and prints nothing else."""
     # A cell holds its code, here in myst-nb's own fold, and then its outputs.
     cell = folded.parent
@@ -82,25 +76,34 @@ def fold_code(folded: nodes.Element) -> None:
     line = code.partition("\n")[0].lstrip("# ")
     outputs = cell.children[:]
     if not outputs or GUARD.match(line):  # the whole cell is evidence
-        cell.insert(0, Fold("", Summary("", line), *folded.children, classes=["fold"]))
+        cell.insert(0, folded_under(line, folded))
         return
     # What is printed follows its code; a picture comes first, since it is the point.
-    draws = len(outputs[-1]) == 1 and next(outputs[-1].findall(nodes.image), None)
+    draws = len(outputs[-1]) == 1 and any(outputs[-1].findall(nodes.image))
     if draws:
         line = f"Code: {line[0].lower()}{line[1:]}"
-    fold = Fold("", Summary("", line), *folded.children, classes=["fold"])
-    cell.insert(len(cell) if draws else 0, Evidence("", fold))
+    place = len(cell) if draws else 0
+    cell.insert(place, Evidence("", folded_under(line, folded)))
 
 
-def is_evidence(node: nodes.Node) -> bool:
+def folded_under(line, code):
+    """A fold of code, under its line."""
+    return Fold("", Summary("", line), *code.children, classes=["fold"])
+
+
+def is_cell(node):
+    """Whether a node is a cell of code with its outputs, as myst-nb has them."""
+    return isinstance(node, nodes.container) and "cell" in node["classes"]
+
+
+def is_evidence(node):
     """Whether a node as a whole is evidence: a box, or a cell that begins with its fold."""
     if isinstance(node, Fold):
         return "solution" not in node["classes"]
-    is_cell = isinstance(node, nodes.container) and "cell" in node["classes"]
-    return is_cell and isinstance(node[0], Fold)
+    return is_cell(node) and isinstance(node[0], Fold)
 
 
-def join_evidence(section: nodes.Element) -> None:
+def join_evidence(section):
     """Put what is evidence and stands together behind the switch."""
     # One switch, but a mark of its own in the margin for each place with evidence.
     children = []
@@ -110,11 +113,7 @@ def join_evidence(section: nodes.Element) -> None:
     section[:] = children
 
 
-def fold(
-    app: Sphinx,
-    doctree: nodes.document,
-    docname: str,
-) -> None:
+def fold(app, doctree, docname):
     """Fold the code of a page; in a chapter, mark what is evidence."""
     for code in [*doctree.findall(HideCodeCellNode)]:
         fold_code(code)

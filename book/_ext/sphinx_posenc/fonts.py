@@ -1,25 +1,20 @@
-"""Subsets fonts to the characters that the site's pages draw with them.
-
-`DRAWN` says where the pages use each family. A stylesheet that brings another one stops the build
-until the family is entered there, since only its place on the page tells which characters it needs.
-"""
+"""Subsets fonts to the characters that the site's pages draw with them."""
 
 import logging
 import re
 from base64 import b64encode
-from collections.abc import Iterable
-from pathlib import Path
 from tempfile import NamedTemporaryFile
-from typing import Any
 
 import lxml.html
 import tinycss2
 from fontTools import subset
 
-from .styles import CLEAN, URL, store, text
+from .styles import CLEAN, store, text
 
-# What is drawn with a family whose name begins so.
-DRAWN = {"Font Awesome": "icons", "KaTeX": "formulas", "Spectral": "headings"}
+# Classes and elements that are drawn with them. A formula's MathML isn't: screen readers read it.
+CLASSES, HEADINGS = ("navbar-brand", "katex-html", "plain"), ("h1", "h2", "h3")
+ICONS = re.compile("[\ue000-\uf8ff]")
+URL = re.compile(r"""url\(["']?([^"')?]+)""")
 INLINE = 3000  # bytes; a smaller font isn't worth a separate request
 # Fonts of headings and of nearly every formula: inlined in the stylesheet, and for formulas loaded
 # early by `layout.html`, since a font that arrives after the text reflows it.
@@ -28,7 +23,7 @@ AT_ONCE = "KaTeX_Main-Regular", "KaTeX_Math-Italic", "Spectral-SemiBold"
 logging.getLogger("fontTools").setLevel(logging.WARNING)
 
 
-def smaller_font(path: Path, characters: set[str]) -> bytes:
+def smaller_font(path, characters):
     """Subset a font to these characters.
 
     The space is always kept: browsers take the line height from the first font that has one.
@@ -40,57 +35,35 @@ def smaller_font(path: Path, characters: set[str]) -> bytes:
         return out.read()
 
 
-def drawn_characters(
-    css: str,
-    pages: Iterable[str],
-) -> dict[str, set[str]]:
-    """The characters of icons, formulas and headings."""
-    formulas, headings = set[str](), set[str]()
+def drawn_characters(pages):
+    """The characters of formulas and headings on these pages."""
+    characters = set()
     for page in map(lxml.html.fromstring, pages):
-        # MathML is for screen readers: its characters aren't drawn.
-        for formula in [*page.find_class("katex-html"), *page.find_class("plain")]:
-            formulas.update(formula.text_content())
-        for heading in [*page.find_class("navbar-brand"), *page.iter("h1", "h2", "h3")]:
-            headings.update(heading.text_content())
-    icons = {*re.findall("[\ue000-\uf8ff]", css)}
-    return {"icons": icons, "formulas": formulas, "headings": headings}
+        drawn = [*page.iter(*HEADINGS)]
+        for name in CLASSES:
+            drawn += page.find_class(name)
+        characters.update(*(part.text_content() for part in drawn))
+    return characters
 
 
-def characters_of(
-    family: str,
-    drawn: dict[str, set[str]],
-) -> set[str]:
-    """The characters that a family needs."""
-    for beginning, kind in DRAWN.items():
-        if family.startswith(beginning):
-            return drawn[kind]
-    raise KeyError(f"the font {family!r} is new: enter in DRAWN what it draws")
-
-
-def faces(
-    fonts: list[Any],
-    css: str,
-    pages: Iterable[str],
-    folder: Path,
-) -> str:
+def faces(fonts, css, pages, folder):
     """Rules for the fonts that `css` uses, subset: inlined, or as files in the folder.
 
-    `fonts` are tinycss2's ``@font-face`` rules, whose URLs are relative to the folder.
+    `fonts` are tinycss2's ``@font-face`` rules, each after the folder of its stylesheet.
     """
-    drawn = drawn_characters(css, pages)
+    drawn, icons = drawn_characters(pages), ICONS.findall(css)
     kept = []
-    for font in fonts:
+    for place, font in fonts:
         declarations = tinycss2.parse_blocks_contents(font.content, **CLEAN)
         face = {part.name: text(part.value) for part in declarations}
-        source, family = URL.search(face.pop("src")), face["font-family"].strip('"')
-        path = folder / (source[1].strip('"') if source else "")
+        path = place / URL.search(face.pop("src"))[1]
         # Only this class uses the theme's font of outlined icons.
         is_outlined = path.stem == "fa-regular-400"
-        if family not in css or (is_outlined and ".fa-regular" not in css):
+        is_idle = is_outlined and ".fa-regular" not in css
+        if is_idle or face["font-family"].strip('"') not in css:
             continue
-        # A stylesheet may escape the spaces of a name.
-        characters = characters_of(family.replace("\\", ""), drawn)
-        smaller = smaller_font(path, characters)
+        is_icons = "Awesome" in face["font-family"]
+        smaller = smaller_font(path, icons if is_icons else drawn)
         url = f"data:font/woff2;base64,{b64encode(smaller).decode()}"
         if len(smaller) > INLINE and path.stem not in AT_ONCE:
             url = store(folder, path.stem, ".woff2", smaller)

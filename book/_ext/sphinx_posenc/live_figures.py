@@ -8,40 +8,33 @@ a page opened from disk can't load modules.
 
 import os
 import re
-from collections.abc import Iterator
 from html import escape
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
 from rjsmin import jsmin
-from sphinx.application import Sphinx
 
 from posenc.book import widgets
 
+# A kind is the name of a class, in lowercase: "heatmap" is Heatmap.
+CLASSES = {name.lower(): name for name in widgets.FIGURES}
 
-def script(*kinds: str, entries: tuple[str, ...] = ("website", "text")) -> str:
+
+def script(*kinds, entries=("website", "text")):
     """The modules as a classic script, which runs before the first paint: no layout shift."""
     return jsmin(f"(() => {{\n{widgets.script(*kinds, entries=entries)}}})();")
 
 
-def live(
-    kind: str,
-    state: dict[str, Any],
-    image: nodes.image,
-) -> list[nodes.Node]:
-    """The element, with its picture inside."""
-    pairs = [f'kind="{kind.lower()}"']
+def live(kind, state, image):
+    """The element, with its picture inside, as nodes."""
+    tag = f'<posenc-figure kind="{kind.lower()}"'
     for name, value in state.items():
-        pairs.append(f'{name.replace("_", "-")}="{escape(str(value))}"')
-    start = nodes.raw("", f"<posenc-figure {' '.join(pairs)}>", format="html")
+        tag += f' {name.replace("_", "-")}="{escape(str(value))}"'
+    start = nodes.raw("", f"{tag}>", format="html")
     return [start, image, nodes.raw("", "</posenc-figure>", format="html")]
 
 
-def replace_outputs(
-    app: Sphinx,
-    doctree: nodes.document,
-) -> None:
+def replace_outputs(app, doctree):
     """Replace widgets in notebooks, and images marked as live, by live figures."""
     for cell in [*doctree.findall(nodes.container)]:
         if figure := cell.get("cell_metadata", {}).get("figure"):  # set by `to_myst`
@@ -53,14 +46,10 @@ def replace_outputs(
     for image in [*doctree.findall(nodes.image)]:  # on other pages
         for name in image["classes"]:
             if name.startswith("live-"):
-                draw_image(app, image, name.removeprefix("live-").capitalize())
+                draw_image(app, image, CLASSES[name.removeprefix("live-")])
 
 
-def draw_image(
-    app: Sphinx,
-    image: nodes.image,
-    kind: str,
-) -> None:
+def draw_image(app, image, kind):
     """Replace an image by the live figure, in its first state."""
     widget = widgets.FIGURES[kind]()
     path = Path(app.doctreedir) / f"{kind}.svg"
@@ -69,55 +58,57 @@ def draw_image(
     image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
 
 
-def set_stages(app: Sphinx, doctree: nodes.document, docname: str) -> None:
+def set_stages(app, doctree, docname):
     """Wrap each figure that marked words of its section move in a stage with these words."""
     for section in [*doctree.findall(nodes.section)]:
-        for part in [*section]:
-            if has_html(part, "<posenc-figure"):
-                set_stage(section, part)
+        for figure in [*section]:
+            if has_html(figure, "<posenc-figure"):
+                set_stage(section, figure)
 
 
-def set_stage(section: nodes.section, figure: nodes.Element) -> None:
+def set_stage(section, figure):
     """Wrap what stands from the first to the last of a figure and its marked words.
 
     A chapter writes them ``<a href="#fig-x" data-set="position=3">words</a>``, in this order.
     """
-    named = [section, *figure.findall(nodes.figure)]
-    links = [f'href="#{name}" data-set=' for node in named for name in node["ids"]]
-    places = [section.index(figure)]
-    for place, part in enumerate(section):
-        is_text = not isinstance(part, nodes.section)
-        if is_text and any(has_html(part, link) for link in links):
-            places.append(place)
-    if len(places) == 1:
-        return
-    first, last = min(places), max(places)
-    if last > places[0]:  # words follow, so the figure stays for them
-        figure["classes"].append("stays")
-    section[first : last + 1] = [
-        nodes.container("", *section[first : last + 1], classes=["stage"])
+    ids = section["ids"][:]
+    for captioned in figure.findall(nodes.figure):
+        ids += captioned["ids"]
+    mark = f'href="#({"|".join(ids)})" data-set='
+    shown = section.index(figure)
+    words = [
+        place
+        for place, part in enumerate(section)
+        if not isinstance(part, nodes.section) and has_html(part, mark)
     ]
+    if not words:
+        return
+    first, end = min(shown, *words), max(shown, *words) + 1
+    if max(words) > shown:  # words follow, so the figure stays for them
+        figure["classes"].append("stays")
+    stage = nodes.container("", *section[first:end], classes=["stage"])
+    section[first:end] = [stage]
 
 
-def has_html(part: nodes.Node, html: str) -> bool:
-    """Return whether a part of a page has such HTML as it was written."""
-    return any(html in raw.astext() for raw in part.findall(nodes.raw))
+def has_html(part, pattern):
+    """Whether a part of a page has such HTML as it was written."""
+    texts = [raw.astext() for raw in part.findall(nodes.raw)]
+    return any(re.search(pattern, text) for text in texts)
 
 
-def script_for(app: Sphinx, body: str) -> None:
+def add_script(app, body):
     """Inline the scripts of a page's figures into its head."""
-    # Of the element that `live` writes, `kind` is the first attribute. A kind is the name of a
-    # class in lowercase, which has one capital: "heatmap" is Heatmap.
+    # Of the element that `live` writes, `kind` is the first attribute.
     kinds = {*re.findall(r'<posenc-figure kind="(\w+)', body)}
-    names = sorted(kind.capitalize() for kind in kinds)
-    if names:
+    if kinds:
         # While a page is rendered ("html-page-context"), this adds to that page alone.
         entries = ("website", "text") if "data-set=" in body else ("website",)
+        names = [CLASSES[kind] for kind in sorted(kinds)]
         app.add_js_file(None, body=script(*names, entries=entries))
 
 
-def embeds(app: Sphinx) -> Iterator[tuple[str, dict[str, str], str]]:
+def embeds(app):
     """Yield a standalone page for each kind of figure, for other sites' iframes."""
-    for kind in widgets.FIGURES:
-        context = {"kind": kind, "script": script(kind, entries=("website",))}
-        yield f"embed/{kind.lower()}", context, "embed.html"
+    for kind, name in CLASSES.items():
+        context = {"kind": name, "script": script(name, entries=("website",))}
+        yield f"embed/{kind}", context, "embed.html"

@@ -7,26 +7,21 @@ metadata. So chapters write in plain Markdown what MyST has markup for:
 - a table's is the paragraph above it, ``<a id="tab-x"></a>**Table 7.1.** What it holds.``;
 - an equation has its number as a tag, ``\tag{7.2}``, and ``<a id="eq-x"></a>`` on a line above;
 - an exercise begins a paragraph, ``<a id="ex-x"></a>**Exercise 7.1. By hand.** What to do.``;
+- the id of a claim in code is a link to its row of the ledger, ```S3-x```;
 - what opens on a click is ``<details>`` (see ``folds.py``).
 
-`to_myst` converts the first three for myst-nb. Links resolve by themselves, except to
-targets on other pages, which `Anchors` and `Places` handle.
+`to_myst` converts all but exercises and folds for myst-nb. Links within a page resolve by
+themselves; `note_anchors` and `Places` handle those to other pages.
 """
 
 import json
 import re
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 from docutils import nodes
-from docutils.transforms import Transform
 from sphinx import addnodes
-from sphinx.application import Sphinx
 from sphinx.transforms.post_transforms import SphinxPostTransform
 from sphinx.util.nodes import make_refnode
-
-Cell = dict[str, Any]
 
 CAPTION = re.compile(
     r'<a id="(?P<name>fig-[\w-]+)"></a>\*\*Figure (?P<number>[\d.]*\d|\?)\.\*\*\s+(?P<text>.+)\Z',
@@ -47,6 +42,7 @@ EXERCISE = re.compile(
     re.MULTILINE,
 )
 ANCHOR = re.compile(r'<a id="([\w-]+)">')
+CLAIM = re.compile(r"S[0-5]-[a-z0-9-]+")
 PLACES = {
     "figure": CAPTION,
     "table": TABLE,
@@ -55,91 +51,84 @@ PLACES = {
 }
 
 
-def read_notebook(path: Path) -> dict[str, Any]:
+def read_notebook(path):
     """Read a chapter, joining each cell's source into one string."""
     try:
-        notebook: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        notebook = json.loads(path.read_text(encoding="utf-8"))
     except ValueError as error:
-        raise ValueError(
-            f"{path} isn't valid JSON ({error}): restore it from git"
-        ) from error
+        problem = f"{path} isn't valid JSON ({error}): restore it from git"
+        raise ValueError(problem) from error
     for cell in notebook["cells"]:
         cell["source"] = "".join(cell["source"])
     return notebook
 
 
-def with_directives(text: str) -> str:
-    """Mark equations and tables as MyST does."""
+def with_directives(text):
+    """Mark equations and tables as MyST does, and link ids of claims."""
     text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
-    return TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
+    text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
+    return re.sub(f"`({CLAIM.pattern})`", r"[`\1`](../book/claims.md#row-\1)", text)
 
 
-def draws(cell: Cell) -> bool:
+def draws(cell):
     """Whether a cell's output is a picture."""
-    return any(
-        kind.startswith("image/")
-        for output in cell.get("outputs", [])
-        for kind in output.get("data", {})
-    )
+    outputs = [output.get("data", {}) for output in cell.get("outputs", [])]
+    return any("image/" in kind for data in outputs for kind in data)
 
 
-def keep_live_figure(cell: Cell) -> None:
+def keep_live_figure(cell):
     """Move a live figure from the outputs, whose types myst-nb must know, to the metadata."""
     from posenc.book.widgets import MIME  # slow to import; link checks don't need it
 
-    for output in cell.get("outputs", []):  # a raw cell has none
+    for output in cell.get("outputs", []):
         if live := output.get("data", {}).pop(MIME, None):
             cell["metadata"]["figure"] = live
 
 
-def to_myst(cells: list[Cell]) -> Iterator[Cell]:
-    """Convert a chapter's cells for myst-nb."""
-    figure: Cell | None = None  # the cell above, if it draws
+def to_myst(cells):
+    """Convert a chapter's cells for myst-nb, one by one."""
+    above = None
     for cell in cells:
         # An answer is written in a field of the page.
         if "answer" in cell["metadata"].get("tags", []):
             continue
-        if cell["cell_type"] != "markdown":
-            figure = cell if draws(cell) else None
-            keep_live_figure(cell)
-        # The caption becomes an option of the figure, which myst-nb then numbers.
-        elif figure and (caption := CAPTION.match(cell["source"])):
-            options = figure["metadata"].setdefault("mystnb", {})
+        caption = CAPTION.match(cell["source"])
+        if caption and above and draws(above):
+            # The caption becomes an option of the figure, which myst-nb then numbers.
+            options = above["metadata"].setdefault("mystnb", {})
             text = caption["text"].strip()
             options["figure"] = {"name": caption["name"], "caption": text}
             continue
-        else:
+        if cell["cell_type"] == "markdown":
             cell["source"] = with_directives(cell["source"])
+        keep_live_figure(cell)
+        above = cell
         yield cell
 
 
-def write_myst(app: Sphinx, docname: str, source: list[str]) -> None:
-    """Replace a page's source by MyST markup."""
+def write_myst(app, docname, source):
+    """Replace a chapter's source by MyST markup."""
     path = Path(app.env.doc2path(docname))
     if path.suffix == ".ipynb":
         notebook = read_notebook(path)
-        cells = enumerate(to_myst(notebook["cells"]))
-        notebook["cells"] = [cell | {"id": f"cell-{number}"} for number, cell in cells]
-        source[0] = json.dumps(notebook)
+        cells = [*to_myst(notebook["cells"])]
+        source[0] = json.dumps(notebook | {"cells": cells})
 
 
-class Anchors(Transform):
-    """Turn ``<a id="x"></a>`` into a target that Sphinx knows."""
-
-    default_priority = 800  # before labels are collected
-
-    def apply(self) -> None:
-        for raw in list(self.document.findall(nodes.raw)):
-            anchor = ANCHOR.fullmatch(raw.astext().strip().removesuffix("</a>"))
-            if anchor:
-                # MyST makes a node of each tag: the closing one goes.
-                closing = raw.next_node(siblings=True, descend=False)
-                if isinstance(closing, nodes.raw) and closing.astext() == "</a>":
-                    closing.parent.remove(closing)
-                name = anchor[1]
-                place = nodes.target("", "", ids=[name], names=[name.lower()])
-                raw.replace_self(place)
-                self.document.note_explicit_target(place)
+def note_anchors(app, doctree):
+    """Tell Sphinx of each ``<a id="x"></a>``, and give ids to the cells that assert claims."""
+    names = []
+    for raw in doctree.findall(nodes.raw):
+        names += ANCHOR.findall(raw.astext())
+    for cell in doctree.findall(nodes.container):
+        # myst-nb passes on the metadata of each cell.
+        claims = cell.get("cell_metadata", {}).get("claims", {})
+        ids = [f"claim-{claim}" for claim in claims]
+        cell["ids"] += ids
+        names += ids
+    # Sphinx finds a label in small letters; the page's id keeps its capitals.
+    labels = app.env.get_domain("std").anonlabels
+    labels.update({name.lower(): (app.env.docname, name) for name in names})
 
 
 class Places(SphinxPostTransform):
@@ -147,18 +136,14 @@ class Places(SphinxPostTransform):
 
     default_priority = 8  # before MyST resolves its links
 
-    def run(self, **kwargs: Any) -> None:
+    def run(self):
         equations = self.env.get_domain("math").equations
         anchors = self.env.get_domain("std").anonlabels
-        links = self.document.findall(addnodes.pending_xref)
-        for link in [link for link in links if link["reftype"] == "myst"]:
-            name, place = link.get("reftargetid"), None
+        for link in [*self.document.findall(addnodes.pending_xref)]:
+            name = link.get("reftargetid") or ""
+            place = anchors.get(name.lower())
             if name in equations:
                 place = equations[name][0], f"equation-{name}"
-            elif name and link["refdomain"] == "doc":
-                place = anchors.get(name.lower())
             if place:
-                text = link[0].deepcopy()
-                link.replace_self(
-                    make_refnode(self.app.builder, link["refdoc"], *place, text)
-                )
+                shown, page = link[0].deepcopy(), link["refdoc"]
+                link.replace_self(make_refnode(self.app.builder, page, *place, shown))

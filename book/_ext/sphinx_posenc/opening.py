@@ -12,9 +12,8 @@ from itertools import compress
 
 from docutils import nodes
 from slices import needing_torch
-from sphinx.application import Sphinx
 
-from .folds import Fold
+from .folds import Fold, is_cell
 
 WORDS_PER_MINUTE = 120
 LINES_PER_MINUTE = 6
@@ -23,7 +22,7 @@ LINE = re.compile(r"^(?!import |from |\s*$)", re.MULTILINE)  # imports are skimm
 SKIPPED = re.compile(r"going further|appendix|optional", re.IGNORECASE)
 
 
-def is_aside(node: nodes.Element) -> bool:
+def is_aside(node):
     """Whether a first reader skips a node and all in it."""
     if isinstance(node, nodes.section):
         title = node[0].astext()
@@ -31,15 +30,14 @@ def is_aside(node: nodes.Element) -> bool:
     return isinstance(node, Fold) or "hide_mode" in node  # of myst-nb: folded code
 
 
-def minutes(node: nodes.Node, main: bool) -> float:
+def minutes(node, main):
     """Minutes for a node, or only for its share of the main line."""
     if not isinstance(node, nodes.Element) or (main and is_aside(node)):
         return 0
     if isinstance(node, nodes.math_block):
         return FORMULA
     if isinstance(node, nodes.literal_block):
-        lines = LINE.findall(node.astext())
-        return len(lines) / LINES_PER_MINUTE
+        return len(LINE.findall(node.astext())) / LINES_PER_MINUTE
     # Paragraphs, titles and captions; what is inside them isn't counted again. HTML isn't read.
     if isinstance(node, nodes.TextElement):
         texts = node.findall(nodes.Text)
@@ -47,24 +45,11 @@ def minutes(node: nodes.Node, main: bool) -> float:
         return len("".join(read).split()) / WORDS_PER_MINUTE
     if node.get("nb_element") == "cell_code_output":
         return 0
-    inside = sum(minutes(child, main) for child in node.children)
+    inside = sum(minutes(child, main) for child in node)
     return inside + FIGURE if isinstance(node, nodes.figure) else inside
 
 
-def restore_class_names(doctree: nodes.document) -> None:
-    """Name the code of cells as `book.css` and the scripts know it: ``cell_input``."""
-    for box in doctree.findall(nodes.container):  # docutils writes classes with hyphens
-        box["classes"] = [c.replace("cell-input", "cell_input") for c in box["classes"]]
-
-
-def unmark_pictures(doctree: nodes.document) -> None:
-    """Take the class ``cell`` from cells without code: to `is_cell` and the scripts they aren't."""
-    for picture in doctree.findall(nodes.container):
-        if "tag_remove-input" in picture["classes"]:
-            picture["classes"].remove("cell")
-
-
-def mark_cells(doctree: nodes.document) -> str:
+def mark_cells(doctree):
     """Mark the cells that need torch, and say how many run in the page."""
     cells = [*doctree.findall(is_cell)]
     sources, tagged = [], []
@@ -72,25 +57,19 @@ def mark_cells(doctree: nodes.document) -> str:
         sources.append(next(cell.findall(nodes.literal_block)).astext())
         if "tag_needs-torch" in cell["classes"]:
             tagged.append(number)
-    needs = [*needing_torch(sources, tagged)]
+    needs = needing_torch(sources, tagged)
     for cell in compress(cells, needs):
         cell["classes"].append("needs-torch")
     return f"{needs.count(False)} of {len(cells)} cells run in the page"
 
 
-def is_cell(node: nodes.Node) -> bool:
-    """Whether a node is a cell of code with its outputs, as myst-nb has them."""
-    if not isinstance(node, nodes.container):
-        return False
-    return node.get("nb_element") == "cell_code" and "cell" in node["classes"]
-
-
-def tell(app: Sphinx, doctree: nodes.document) -> None:
+def tell(app, doctree):
     """Add the line below the title; mark cells and, for `book.css`, optional sections."""
-    restore_class_names(doctree)
     if not app.env.doc2path(app.env.docname).endswith(".ipynb"):
         return
-    unmark_pictures(doctree)
+    for picture in doctree.findall(nodes.container):
+        if "tag_remove-input" in picture["classes"]:
+            picture["classes"].remove("cell")  # it has no code: for scripts it is none
     main = max(1, round(minutes(doctree, main=True)))
     whole = max(1, round(minutes(doctree, main=False)))
     for part in doctree.findall(nodes.section):

@@ -9,19 +9,15 @@ each page. `guard` gives each page a policy: no third parties.
 import hashlib
 import re
 from base64 import b64encode
-from itertools import count
-from pathlib import Path
 from urllib.parse import unquote
 
 import imagesize
-import tinycss2
 from rjsmin import jsmin
-from sphinx.application import Sphinx
 from svg_theme import stack
 
 from . import metadata
 from .fonts import faces
-from .styles import CLEAN, read_style, store, used_rules
+from .styles import parsed, store, used_rules
 
 STYLE = re.compile(
     r'\s*<link rel="stylesheet"[^>]* href="([./]*)(_static/[^"?]*)[^>]*>'
@@ -38,85 +34,70 @@ POLICY = (
     "img-src 'self' data:; font-src 'self' data:; connect-src 'self'; form-action 'self'; "
     "base-uri 'none'"
 )
-Pages = dict[Path, str]  # HTML by file
 
 
-def size_images(html: str, folder: Path) -> str:
+def size_images(html, folder):
     """Set each image's size, to prevent layout shifts; lazy-load all but the first."""
-    before = count()  # images so far
+    lazy = ""
 
-    def sized(image: re.Match[str]) -> str:
+    def sized(image):
+        nonlocal lazy
         path = folder / unquote(image[1])
         width, height = map(round, imagesize.get(path))
-        lazy = ' loading="lazy"' if next(before) else ""
-        ratio = ""
+        tag = f'<img width="{width}" height="{height}" decoding="async"{lazy}'
+        lazy = ' loading="lazy"'
         if path.suffix == ".svg" and (stacked := stack(path.read_text("utf-8"))):
-            ratio = f' style="--stacked: {stacked.ratio:.3f}"'
-        return f'<img width="{width}" height="{height}" decoding="async"{lazy}{ratio}'
+            tag += f' style="--stacked: {stacked.ratio:.3f}"'
+        return tag
 
     return IMAGE.sub(sized, html)
 
 
-def write_style(site: Path, pages: Pages, code: str) -> tuple[str, str]:
-    """Write the site's stylesheet, for these pages and this script; its name and its text."""
+def write_style(site, pages, code):
+    """Write the site's stylesheet, for these pages and this script, and return its name."""
     folder = site / "_static"
-    paths = [site / name for _, name in STYLE.findall(pages[site / "index.html"])]
-    styles = "".join(read_style(path, folder) for path in paths)
-    rules = tinycss2.parse_rule_list(styles, **CLEAN)
-    fonts = [rule for rule in rules if getattr(rule, "at_keyword", "") == "font-face"]
-    others = [rule for rule in rules if rule not in fonts]
+    rules, fonts, notices = [], [], ""
+    for _, name in STYLE.findall(pages[site / "index.html"]):
+        css = (site / name).read_text("utf-8")
+        notices += "".join(NOTICE.findall(css))
+        for rule in parsed(css):
+            if rule.type == "at-rule" and rule.at_keyword == "font-face":
+                fonts.append(((site / name).parent, rule))
+            else:
+                rules.append(rule)
     # Classes and ids that pages have, or that scripts may give to something.
-    search = [path.read_text("utf-8") for path in (folder / "search").glob("*.js")]
-    tags = {tag for page in pages.values() for tag in TAG.findall(page)}
-    css = used_rules(others, {*WORD.findall(" ".join([code, *search, *tags]))})
-    notices = "".join(
-        note for path in paths for note in NOTICE.findall(path.read_text("utf-8"))
-    )
-    head = f'@charset "utf-8";{notices}'
-    css = f"{head}{faces(fonts, css, pages.values(), folder)}{css}"
-    return store(folder, "site", ".css", css.encode()), css
+    words = [code, *(path.read_text("utf-8") for path in folder.glob("search/*.js"))]
+    words += {tag for page in pages.values() for tag in TAG.findall(page)}
+    css = used_rules(rules, {*WORD.findall(" ".join(words))})
+    css = f'@charset "utf-8";{notices}{faces(fonts, css, pages.values(), folder)}{css}'
+    return store(folder, "site", ".css", css.encode())
 
 
-def remove_unnamed(folder: Path, loaded: str) -> None:
-    """Remove the files, most of them the theme's, whose names what is loaded doesn't have.
-
-    A script that puts a file's name together from parts would lose the file: names in ``book.js``
-    and in the search's scripts are written out. Licenses stay with what they are for.
-    """
-    for path in folder.rglob("*.*"):
-        is_license = "LICENSE" in path.name
-        if path.is_file() and path.name not in loaded and not is_license:
-            path.unlink()
-
-
-def merge(site: Path, pages: Pages) -> None:
-    """Write the site's stylesheet and script, and reference them from its pages."""
+def merge(site, pages):
+    """Write the site's stylesheet and script, and name them in its pages, HTML by path."""
     folder = site / "_static"
     code = jsmin((folder / "book.js").read_text("utf-8"))
-    style, css = write_style(site, pages, code)
+    style = write_style(site, pages, code)
     script = store(folder, "site", ".js", code.encode())
     for path, html in pages.items():
         if first := STYLE.search(html):
-            link = f'\n    <link rel="stylesheet" href="{first[1]}_static/{style}" />'
-            rest = STYLE.sub("", html[first.end() :])
-            html = html[: first.start()] + link + rest
+            link = f'<link rel="stylesheet" href="{first[1]}_static/{style}" />'
+            html = STYLE.sub("", html).replace("</title>", f"</title>\n    {link}", 1)
         pages[path] = html.replace('_static/book.js"', f'_static/{script}"')
-    remove_unnamed(folder, "".join([*pages.values(), code, css]))
 
 
-def guard(html: str) -> str:
+def guard(html):
     """Add the Content-Security-Policy to a page."""
-    digests = {
-        b64encode(hashlib.sha256(script.encode()).digest()).decode()
-        for script in SCRIPT.findall(html)
-    }
-    scripts = " ".join(f"'sha256-{digest}'" for digest in sorted(digests))
-    policy = POLICY.format(scripts=scripts)
+    digests = set()
+    for script in SCRIPT.findall(html):
+        digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()
+        digests.add(f"'sha256-{digest}'")
+    policy = POLICY.format(scripts=" ".join(sorted(digests)))
     tag = f'<meta http-equiv="Content-Security-Policy" content="{policy}" />'
     return html.replace(CHARSET, f"{CHARSET}\n    {tag}", 1)
 
 
-def finish(app: Sphinx) -> None:
+def finish(app):
     """Optimize the pages, and add a security policy to each.
 
     A site is finished once, as Sphinx has just written it into an empty folder.

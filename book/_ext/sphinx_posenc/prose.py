@@ -1,4 +1,4 @@
-"""The text of a page: links to the glossary, and formulas that don't break.
+"""The text of a page: links to the glossary, and what doesn't break.
 
 Each term of the glossary is linked where a chapter first uses it.
 """
@@ -6,7 +6,6 @@ Each term of the glossary is linked where a chapter first uses it.
 import re
 
 from docutils import nodes
-from sphinx.application import Sphinx
 from sphinx.util.nodes import make_refnode
 
 from .folds import Fold
@@ -15,7 +14,7 @@ from .folds import Fold
 CODE, FORMULA = 16, 38
 
 
-def is_prose(text: nodes.Text) -> bool:
+def is_prose(text):
     """Whether a text stands in a paragraph of the main line, not in a link or a table."""
     if not isinstance(text.parent, nodes.paragraph):
         return False
@@ -25,38 +24,32 @@ def is_prose(text: nodes.Text) -> bool:
     return not around
 
 
-def link_terms(
-    app: Sphinx,
-    doctree: nodes.document,
-    docname: str,
-) -> None:
+def link_terms(app, doctree, docname):
     """Link each term where a chapter first uses it."""
     if not docname.startswith("notebooks/"):
         return
-    terms = {}
-    for name, _, kind, page, anchor, _ in app.env.get_domain("std").get_objects():
+    places = {}  # of each form of a term
+    for term, _, kind, *place, _ in app.env.get_domain("std").get_objects():
         if kind == "term":
-            terms[name.lower()] = page, anchor
+            forms = [f"{term.lower()}{ending}" for ending in ("", "s", "es")]
+            places |= dict.fromkeys(forms, place)
     # "positional encoding" is taken before "encoding".
-    names = "|".join(map(re.escape, sorted(terms, key=len, reverse=True)))
-    pattern = re.compile(rf"\b({names})(?:s|es)?\b", re.IGNORECASE)
-    for text in [text for text in doctree.findall(nodes.Text) if is_prose(text)]:
-        parts: list[nodes.Node] = []
-        end = 0
-        for word in pattern.finditer(text):
-            if place := terms.pop(word[1].lower(), None):
-                shown = nodes.inline("", word[0], classes=["xref", "std", "std-term"])
-                parts.append(nodes.Text(text[end : word.start()]))
-                parts.append(make_refnode(app.builder, docname, *place, shown))
-                end = word.end()
-        text.parent.replace(text, [*parts, nodes.Text(text[end:])])
+    forms = "|".join(map(re.escape, sorted(places, key=len, reverse=True)))
+    linked = []
+    for text in [*filter(is_prose, doctree.findall(nodes.Text))]:
+        parts = []
+        for word in re.split(rf"\b({forms})\b", text, flags=re.IGNORECASE):
+            part = nodes.Text(word)
+            place = places.get(word.lower())
+            if place and place not in linked:
+                linked.append(place)
+                shown = nodes.inline("", word, classes=["xref", "std", "std-term"])
+                part = make_refnode(app.builder, docname, *place, shown)
+            parts.append(part)
+        text.parent.replace(text, parts)
 
 
-def keep_together(
-    app: Sphinx,
-    doctree: nodes.document,
-    docname: str,
-) -> None:
+def keep_together(app, doctree, docname):
     """Keep short code, and a short formula and what follows it, as in "k-th", on one line.
 
     KaTeX renders inline boxes, and browsers may break lines next to any of them.
@@ -69,12 +62,10 @@ def keep_together(
             continue
         formula["classes"].append("together")
         after = formula.next_node(siblings=True, descend=False)
-        signs = re.match(r"\S+", after) if isinstance(after, nodes.Text) else None
-        if signs:
-            parent = formula.parent
+        if isinstance(after, nodes.Text) and (signs := re.match(r"\S+", after)):
+            both = [formula.deepcopy(), nodes.Text(signs[0])]
+            together = nodes.inline("", "", *both, classes=["together"])
             # By its place: another text that is equal, such as a comma, may stand before it.
-            parent[parent.index(formula) + 1] = nodes.Text(after[signs.end() :])
-            together = nodes.inline(classes=["together"])
-            parent.replace(formula, together)
-            together += formula
-            together += nodes.Text(signs[0])
+            place = formula.parent.index(formula)
+            rest = nodes.Text(after[signs.end() :])
+            formula.parent[place : place + 2] = [together, rest]

@@ -10,13 +10,10 @@ like the text around them; bare, they make pages of code much cheaper to lay out
 
 import atexit
 import re
-from collections.abc import Iterator
 from functools import cache
 from html import escape
 from importlib.metadata import files
-from typing import Any
 
-import lxml.html
 from docutils import nodes
 from py_mini_racer import JSEvalException, MiniRacer
 from pygments.lexers import find_lexer_class_by_name
@@ -24,22 +21,44 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-# Classes of KaTeX that need nothing but their letters.
-SIMPLE = re.compile(
-    "base|enclosing|m(bin|close|inner|op|open|ord|punct|rel)|math(normal|rm)|mtight"
+# What KaTeX writes for formulas of letters and indices, and the text that looks the same. A part
+# is taken once those in it are text. Of an index and an exponent, text shows only one.
+INSIDE = "((?:[^<]|</?i>|</?su[bp]>)*)"
+RAISED = (
+    '<span class="msupsub"><span class="vlist-t"><span class="vlist-r"><span class="vlist">'
+    f'<span><span class="pstrut"></span>(?!′){INSIDE}</span></span></span></span></span>'
+)
+LOWERED = (
+    '<span class="msupsub"><span class="vlist-t vlist-t2"><span class="vlist-r">'
+    f'<span class="vlist"><span><span class="pstrut"></span>(?!′){INSIDE}</span></span>'
+    '<span class="vlist-s">\u200b</span></span><span class="vlist-r"><span class="vlist">'
+    "<span></span></span></span></span></span>"
+)
+SIMPLE = (
+    "base|enclosing|m(?:bin|close|inner|op|open|ord|punct|rel)|math(?:normal|rm)|mtight"
     "|reset-size6|size3|sizing|text|textrm"
 )
+AS_TEXT = {
+    r'<span class="mspace[^"]*" style="margin-right:0.1\d*em;"></span>': "\u2009",  # thin
+    r'<span class="mspace[^"]*" style="margin-right:\d[^"]*"></span>': " ",
+    ' style="[^"]*"': "",
+    '<span class="(?:strut|mspace[^"]*)">[^<]*</span>': "",
+    "<span>([^<]+)</span>": r"\1",  # lo<span>g</span>
+    '<span class="mord mathnormal(?: mtight)?">([^<]*)</span>': r"<i>\1</i>",
+    f'<span class="(?:(?:{SIMPLE}) ?)+">{INSIDE}</span>': r"\1",
+    RAISED: r"<sup>\1</sup>",
+    LOWERED: r"<sub>\1</sub>",
+}
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}  # tokens without a color
 
 logger = logging.getLogger(__name__)
 
 
 @cache
-def engine() -> MiniRacer:
+def engine():
     """A JavaScript engine with KaTeX loaded."""
-    script = next(
-        f for f in files("sphinxcontrib-katex") or [] if f.name == "katex.min.js"
-    )
+    distributed = files("sphinxcontrib-katex")
+    (script,) = [file for file in distributed if file.name == "katex.min.js"]
     context = MiniRacer()
     atexit.register(context.close)  # otherwise Python 3.13 hangs on its thread
     context.eval(script.read_text(encoding="utf-8"))
@@ -47,7 +66,7 @@ def engine() -> MiniRacer:
 
 
 @cache
-def render(latex: str, display: bool) -> str:
+def render(latex, display):
     """The formula as HTML, with MathML for screen readers.
 
     Inline, it has a fifth of KaTeX's elements where letters and indices are all. Of ``x^2`` KaTeX
@@ -67,57 +86,31 @@ def render(latex: str, display: bool) -> str:
         <span class="plain" aria-hidden="true"><i>x</i><sup>2</sup></span></span>
     """
     options = {"displayMode": display, "throwOnError": True, "strict": "error"}
-    html = str(engine().call("katex.renderToString", latex, options))
+    html = engine().call("katex.renderToString", latex, options)
     # Drop the LaTeX source that KaTeX adds to the MathML: nothing shows or reads it.
     html = re.sub("<annotation.*?</annotation>", "", html, flags=re.DOTALL)
     if display:
         return html
-    said, _, _ = html.partition('<span class="katex-html"')
-    text = joined(lxml.html.fromstring(html).find_class("katex-html")[0])
-    if text is None:
+    said, _, drawn = html.partition('<span class="katex-html" aria-hidden="true">')
+    text = as_text(drawn.removesuffix("</span></span>"))
+    if "<span" in text:
         return html
     if "<su" not in text:  # it can be read as it is
         return f'<span class="katex plain">{text}</span>'
     return f'{said}<span class="plain" aria-hidden="true">{text}</span></span>'
 
 
-def joined(node: lxml.html.HtmlElement) -> str | None:
-    """The text of a node and its parts; None if a part can't be text."""
-    parts = [escape(node.text or ""), *map(letters, node)]
-    return None if None in parts else "".join(parts)
+def as_text(drawn):
+    """What KaTeX draws as text, ``<i>``, ``<sub>`` and ``<sup>``, as far as that can be."""
+    before = ""
+    while drawn != before:
+        before = drawn
+        for pattern, text in AS_TEXT.items():
+            drawn = re.sub(pattern, text, drawn)
+    return drawn
 
 
-def letters(node: lxml.html.HtmlElement) -> str | None:
-    """A part of KaTeX's HTML as text, ``<i>``, ``<sub>`` and ``<sup>``; None if that can't be."""
-    kinds = {*node.classes}
-    if "mspace" in kinds:
-        width = re.search(r"margin-right:([\d.]+)em", node.get("style", ""))
-        return space(float(width[1])) if width else ""
-    if "strut" in kinds:
-        return ""
-    if "msupsub" in kinds:
-        return raised_or_lowered(node)
-    if not all(map(SIMPLE.fullmatch, kinds)) or {*node.attrib} - {"class", "style"}:
-        return None
-    text = joined(node)
-    return f"<i>{text}</i>" if text is not None and "mathnormal" in kinds else text
-
-
-def space(width: float) -> str:
-    """A space between words, or a thin one, for a width in em."""
-    return " " if width > 0.2 else "\u2009"
-
-
-def raised_or_lowered(node: lxml.html.HtmlElement) -> str | None:
-    """An index or an exponent, but not both."""
-    row = node.find_class("vlist")[0]
-    tag = "sub" if node.find_class("vlist-t2") else "sup"
-    inner = [letters(part) for part in row.find_class("sizing")]
-    is_plain = len(row) == 1 and inner[0] not in (None, "′")
-    return f"<{tag}>{inner[0]}</{tag}>" if is_plain else None
-
-
-def visit(self: Any, node: nodes.math | nodes.math_block) -> None:
+def visit(self, node):
     """Write a formula; if KaTeX rejects it, warn and write its source."""
     display = isinstance(node, nodes.math_block)
     tag = "div" if display else "span"
@@ -136,9 +129,9 @@ def visit(self: Any, node: nodes.math | nodes.math_block) -> None:
     raise nodes.SkipNode
 
 
-class Python(find_lexer_class_by_name("python")):  # type: ignore[misc]
+class Python(find_lexer_class_by_name("python")):
     """Python lexer that emits tokens without a color as plain text."""
 
-    def get_tokens_unprocessed(self, *arguments: Any) -> Iterator[tuple[int, Any, str]]:
+    def get_tokens_unprocessed(self, *arguments):
         for index, kind, value in super().get_tokens_unprocessed(*arguments):
             yield index, Text if kind in PLAIN else kind, value

@@ -8,13 +8,11 @@ lacks, each once: numbers fill outputs, and excerpts show prose.
 
 import json
 import re
-from collections.abc import Callable
+from html import unescape
 from typing import NamedTuple
 
-import lxml.html
 from docutils import nodes
 from sphinx import addnodes
-from sphinx.application import Sphinx
 
 from .rendering import render
 
@@ -34,14 +32,12 @@ class Section(NamedTuple):
     code: str
 
 
-def collect(
-    app: Sphinx,
-    doctree: nodes.document,
-    docname: str,
-) -> None:
+def collect(app, doctree, docname):
     """Remember the sections of a page that is about to be written."""
     page = doctree.deepcopy()
-    remove(page, nodes.field_list)  # each function's parameters
+    # Parameters, descriptions of pictures, and HTML.
+    for kind in (addnodes.desc_signature, nodes.field_list, nodes.image, nodes.raw):
+        remove(page, kind)
     # Inner parts first: what is left of the outer one is its own text.
     inner_first = [*reversed([*page.findall(is_part)]), page]
     sections = [section_of(part) for part in inner_first]
@@ -50,7 +46,7 @@ def collect(
     app.env.metadata[docname]["searched"] = entry
 
 
-def write(app: Sphinx) -> None:
+def write(app):
     """Write the index, as a script, since a page on disk can load no other file."""
     pages = app.env.metadata.items()
     entries = {name: kept["searched"] for name, kept in pages if "searched" in kept}
@@ -59,7 +55,7 @@ def write(app: Sphinx) -> None:
     path.write_text(f"window.bookPages={text}", encoding="utf-8")
 
 
-def section_of(part: nodes.Element) -> Section:
+def section_of(part):
     """Take a part out of its page, as the index has it."""
     anchor, title = "", ""
     if part.parent is not None:
@@ -78,51 +74,38 @@ def section_of(part: nodes.Element) -> Section:
     return Section(anchor, title, ", ".join(entries), text, " ".join(names))
 
 
-def remove(
-    part: nodes.Element,
-    wanted: type | Callable[[nodes.Node], bool],
-) -> str:
-    """Remove nodes from a part, and return their text."""
+def remove(part, wanted):
+    """Remove nodes of a class, or for which a function says so, and return their text."""
     removed = [*part.findall(wanted)]
     for node in removed:
         node.parent.remove(node)
     return " ".join(node.astext() for node in removed)
 
 
-def prose(part: nodes.Element) -> str:
+def prose(part):
     """The prose of a part, with short formulas as they are read, without longer ones."""
     for formula in [*part.findall(nodes.math)]:
         formula.parent.replace(formula, nodes.Text(letters(formula.astext())))
-    texts = [node.astext() for node in part.findall(is_outer_text)]
-    return " ".join(" ".join(texts).split())
+    return " ".join(part.astext().split())
 
 
-def is_outer_text(node: nodes.Node) -> bool:
-    """Whether a node is a text that isn't part of another one, such as a paragraph."""
-    is_inner = isinstance(node, nodes.Inline) or isinstance(
-        node.parent, nodes.TextElement
-    )
-    return isinstance(node, nodes.TextElement) and not is_inner
-
-
-def letters(latex: str) -> str:
+def letters(latex):
     """A short formula without its markup, as φ."""
-    # MathML has numerators before denominators; what is drawn hasn't.
-    formula = lxml.html.fromstring(render(latex, False))
-    said = next(formula.iter("math"), formula)
-    text = "".join(said.itertext())
-    is_long = len(text) > LONGEST_FORMULA or "frac" in latex
-    return "…" if is_long else text
+    # What is drawn follows, unless the letters are all.
+    said, _, _ = render(latex, False).partition('aria-hidden="true"')
+    text = unescape(re.sub("<[^>]*>?", "", said))
+    # A fraction's numerator would stand beside its denominator.
+    return "…" if len(text) > LONGEST_FORMULA or "frac" in latex else text
 
 
-def is_code(node: nodes.Node) -> bool:
+def is_code(node):
     """Whether a node is code, its output, or a display formula."""
     if isinstance(node, nodes.container) and "cell_output" in node["classes"]:
-        return not next(node.findall(nodes.caption), None)
-    return isinstance(node, nodes.literal_block | nodes.math_block | nodes.raw)
+        return not any(node.findall(nodes.caption))
+    return isinstance(node, nodes.literal_block | nodes.math_block)
 
 
-def is_part(node: nodes.Node) -> bool:
+def is_part(node):
     """Whether a node is found by itself: a section within a page, a term, a symptom."""
     if isinstance(node, nodes.section):
         return isinstance(node.parent, nodes.section)

@@ -6,61 +6,51 @@ many. ``a.b:not(.c) [d]`` names ``a`` and ``b``. An animation stays if a script 
 """
 
 import hashlib
-import os
 import re
 from itertools import groupby
-from pathlib import Path
-from typing import Any
 
 import tinycss2
 
 COMMENT = re.compile(r"@charset [^;]*;|/\*.*?\*/", re.DOTALL)
-URL = re.compile(r"""url\(\s*("[^"]*"|'[^']*'|[^)"']*?)\s*\)""")
 PROPERTY = re.compile(r'(--[\w-]+):(?:"[^"]*"|[^";}])*;?')
 CLEAN = {"skip_comments": True, "skip_whitespace": True}  # for tinycss2
 
 
-def read_style(path: Path, folder: Path) -> str:
-    """A stylesheet with its URLs relative to a folder."""
-
-    def address(url: re.Match[str]) -> str:
-        target = url[1].strip("\"'")
-        if target.startswith(("data:", "#")):
-            return url[0]
-        file = os.path.relpath(path.parent / target.partition("?")[0], folder)
-        return f'url("{Path(file).as_posix()}")'
-
-    return URL.sub(address, COMMENT.sub("", path.read_text(encoding="utf-8")))
+def parsed(css):
+    """The rules of a stylesheet."""
+    return tinycss2.parse_rule_list(COMMENT.sub("", css), **CLEAN)
 
 
-def text(tokens: list[Any]) -> str:
+def text(tokens):
     """Serialize tokens, collapsing whitespace."""
     return re.sub(r"\s+", " ", tinycss2.serialize(tokens)).strip()
 
 
-def names(selector: list[Any]) -> set[str]:
+def names(selector):
     """The elements, classes and ids that a selector names; ``:not(.a)`` and ``[b]`` name none."""
-    return {
-        token.value
-        for before, token in zip([None, *selector], selector, strict=False)
-        if token.type == "hash" or (token.type == "ident" and before != ":")
-    }
+    named, before = set(), None
+    for token in selector:
+        # ``:hover`` isn't an element.
+        if token.type == "hash" or (token.type == "ident" and before != ":"):
+            named.add(token.value)
+        before = token
+    return named
 
 
-def matching(rule: Any, words: set[str]) -> str:
+def matching(rule, words):
     """The selectors of a rule that can match."""
     parts = groupby(rule.prelude, lambda token: token == ",")
     selectors = [[*tokens] for is_comma, tokens in parts if not is_comma]
     return ",".join(text(one) for one in selectors if names(one) <= words)
 
 
-def content(rule: Any) -> str:
+def content(rule):
     """What a rule declares, and nested rules."""
     parts = tinycss2.parse_blocks_contents(rule.content, **CLEAN)
     return "".join(text([part]) for part in parts)
 
 
-def matching_rules(rules: list[Any], words: set[str]) -> str:
+def matching_rules(rules, words):
     """The rules that name only these words; of at-rules, those that hold such rules."""
     css = []
     for rule in rules:
@@ -80,19 +70,14 @@ def matching_rules(rules: list[Any], words: set[str]) -> str:
     return "".join(css)
 
 
-def used_rules(rules: list[Any], words: set[str]) -> str:
+def used_rules(rules, words):
     """The rules that can match, by the words in tags and scripts, and the properties they read."""
     css = matching_rules(rules, words)
     read = words.union(re.findall(r"var\(\s*(--[\w-]+)", css))
     return PROPERTY.sub(lambda found: found[0] if found[1] in read else "", css)
 
 
-def store(
-    folder: Path,
-    name: str,
-    suffix: str,
-    content: bytes,
-) -> str:
+def store(folder, name, suffix, content):
     """Write a file with a hash of its content in its name, and return the name."""
     path = folder / f"{name}.{hashlib.sha256(content).hexdigest()[:10]}{suffix}"
     path.write_bytes(content)

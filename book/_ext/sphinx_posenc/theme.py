@@ -17,17 +17,17 @@ PATH = re.compile(
 )
 
 
-def grouped(contents: str) -> str:
+def grouped(contents):
     """Gather neighboring sections of a page's contents that go further below one entry."""
 
-    def group(entries: re.Match[str]) -> str:
+    def group(entries):
         inner = entries[0].replace("Going further: ", "")
         return f'<li class="further">Going further<ul>{inner}</ul></li>'
 
     return FURTHER.sub(group, contents)
 
 
-def boxed(body: str) -> str:
+def boxed(body):
     """Put a page's tables and pictures in scrolling boxes, and let paths break after a slash."""
     body = PATH.sub(
         lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body
