@@ -176,6 +176,14 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     warnings += dict.fromkeys(fields.remarks)
     code = f"{entry.code}, {entry.read}" if entry.code else None
     reading = Positions(
-        "", name, code, *lengths, limit, by_default, layers, tuple(warnings)
+        verdict="",  # it is told of all the rest
+        model_type=name,
+        code=code,
+        length_before_scaling=lengths[0],
+        intended_length=lengths[1],
+        limit=limit,
+        by_default=by_default,
+        layers=layers,
+        warnings=tuple(warnings),
     )
     return replace(reading, verdict=sentence(reading, unread, problems))

@@ -82,7 +82,7 @@ class Fields:
     def value(self, name: str) -> Any:
         """Return what the file says, be it null, or else the default of its class."""
         spelling = self.spelling(name)
-        if spelling is not None:
+        if spelling is not None:  # null in a file isn't a field that it leaves out
             return self.content[spelling]
         if name in self.defaults:
             self.left_out.add(name)
@@ -132,6 +132,7 @@ class Fields:
     def integers(self, name: str) -> list[int]:
         """Return a list of integers, an empty one if there is none."""
 
+        # Not `isinstance`: true and false are integers to it.
         def fits(value: Any) -> bool:
             return isinstance(value, list) and {*map(type, value)} <= {int}
 
@@ -150,6 +151,7 @@ class Fields:
             inner.defaults = content or {}
         else:
             inner = Fields(content or {}, path)
+        # One list and one set for the whole model, to which its mappings add.
         inner.problems, inner.left_out = self.problems, self.left_out
         return inner
 

@@ -61,8 +61,16 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
             where = NOWHERE
         own_rope = mapping_of_kind(name, fields, rope, entry)
         drop_ignored(own_rope, entry)
-        layers = tuple(indices)
-        kinds.append(Kind(fields, own_rope, entry, name, where, layers, left_out))
+        kind = Kind(
+            fields,
+            own_rope,
+            entry,
+            name,
+            where,
+            tuple(indices),
+            left_out,
+        )
+        kinds.append(kind)
     return kinds
 
 

@@ -93,7 +93,7 @@ def base(kind: Kind) -> float | None:
 def widths(kind: Kind) -> Facts:
     """Return the width of a head, how many of its dimensions turn, and from which one on."""
     fields, rope = kind.fields, kind.rope
-    first = 0 if kind.entry.code else None
+    first = 0 if kind.entry.code else None  # of other code, nobody knows which turn
     turning = fields.count("qk_rope_head_dim")
     if turning:  # latent attention: the last dimensions turn
         resting = fields.count("qk_nope_head_dim", least=0)

@@ -16,6 +16,7 @@ from posenc.layers import NO_ATTENTION, NOWHERE, ROTARY, Layers, shown
 if TYPE_CHECKING:
     from posenc.config import Positions
 
+# Matched against a field with its path, such as "rope_scaling.factor".
 SPEAKS = re.compile("|".join(WORDS["speak_of_positions"]))
 ALIKE = re.compile("|".join(WORDS["sound_alike"]))
 SUGGESTED = "what the type's code does isn't known here; the fields suggest "
@@ -67,6 +68,7 @@ def layers_in_words(layers: tuple[Layers, ...]) -> str:
 def in_words(layers: Layers, total: int, several: bool) -> str:
     """Say what one kind of layer does."""
     said = NAMES.get(layers.where, str(layers.where))
+    # "32 ", which may be the default of the class, or nothing if no one says.
     number = f"{layers.count} " if layers.count else ""
     if several:
         of = f"{number}of {total} " if number else ""
