@@ -2,11 +2,14 @@
 
 import os
 import re
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
-from browser import chromium
+from browser import start
 from pages import SITE
-from playwright.sync_api import expect
+from playwright.sync_api import expect, sync_playwright
 
 expect.set_options(timeout=60_000)  # for busy machines
 OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)[:/]")
@@ -29,12 +32,28 @@ def site():
     return SITE
 
 
+@pytest.fixture(scope="module")
+def served(site):
+    """The address of the built site."""
+    handler = partial(SimpleHTTPRequestHandler, directory=site)
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}"
+        server.shutdown()
+
+
 @pytest.fixture(scope="session")
-def browser():
-    """One browser for all tests of a worker."""
+def engine():
+    """What starts browsers: one for all tests of a worker."""
+    with sync_playwright() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def browser(engine):
+    """The installed Chromium."""
     try:
-        with chromium() as running:
-            yield running
+        return start(engine)
     except SystemExit as missing:
         absent(str(missing))
 
@@ -52,7 +71,11 @@ def windows(browser):
             wrong.append(f"gets {request.url}")
 
     def visit(address="about:blank", **options):
-        usual = {"viewport": {"width": 1280, "height": 800}, "reduced_motion": "reduce"}
+        usual = {
+            "viewport": {"width": 1280, "height": 800},
+            "reduced_motion": "reduce",
+            "permissions": ["clipboard-read", "clipboard-write"],
+        }
         contexts.append(browser.new_context(**usual | options))
         page = contexts[-1].new_page()
         page.set_default_timeout(60_000)

@@ -1,12 +1,9 @@
 """A chapter in JupyterLab, as `make lab` opens it: it shows its figures and folds, and it runs."""
 
-import contextlib
-import json
-import os
+import re
 import shutil
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -14,67 +11,45 @@ from playwright.sync_api import expect
 
 ROOT = Path(__file__).parents[1]
 CHAPTER = "notebooks/09_binary_analogy.ipynb"
+OPTIONS = "--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"
 NOTEBOOK = "jupyterapp.shell.currentWidget"
 READY = f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
+RUN = "jupyterapp.commands.execute('notebook:run-all-cells').then(() => null)"
 
 
-def address_of(server, folder):
-    """Wait for the file in which a server says where it is; return the address."""
-    deadline = time.monotonic() + 180
-    while time.monotonic() < deadline:
-        assert server.poll() is None, "JupyterLab doesn't start"
-        for file in folder.glob("jpserver-*.json"):
-            with contextlib.suppress(ValueError):  # half written: read it again
-                return json.loads(file.read_text("utf-8"))["url"]
-        time.sleep(0.1)
-    raise TimeoutError("JupyterLab says no address")
+@pytest.fixture
+def lab(tmp_path, monkeypatch):
+    """The address of a chapter in a JupyterLab with a copy of the notebooks, as it saves files."""
+    shutil.copytree(ROOT / "notebooks", tmp_path / "notebooks")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("POSENC_STATIC", raising=False)
+    for kind in ("CONFIG", "RUNTIME", "DATA"):
+        monkeypatch.setenv(f"JUPYTER_{kind}_DIR", str(tmp_path / kind))
+    subprocess.run([sys.executable, "-m", "jupyter", "trust", CHAPTER], check=True)
+    command = [sys.executable, "-m", "jupyterlab", *OPTIONS]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
+        # It says where it is; if it ends without that, so does the loop.
+        for line in server.stderr:
+            if address := re.search(r"(http://\S+/lab)\?(token=\w+)", line):
+                yield f"{address[1]}/tree/{CHAPTER}?{address[2]}"
+                break
+        server.kill()
 
 
-@pytest.fixture(scope="module")
-def lab(tmp_path_factory):
-    """The address of a JupyterLab that serves a copy of the notebooks, as it saves files."""
-    folder = tmp_path_factory.mktemp("lab")
-    shutil.copytree(ROOT / "notebooks", folder / "notebooks")
-    kinds = ("CONFIG", "RUNTIME", "DATA")
-    environment = os.environ | {
-        f"JUPYTER_{kind}_DIR": str(folder / kind) for kind in kinds
-    }
-    environment.pop("POSENC_STATIC", None)
-    run = {"cwd": folder, "env": environment, "stderr": subprocess.DEVNULL}
-    subprocess.run(
-        [sys.executable, "-m", "jupyter", "trust", CHAPTER], check=True, **run
-    )
-    options = [
-        "--no-browser",
-        "--allow-root",
-        "--ServerApp.port=0",
-        "--ServerApp.token=book",
-    ]
-    options.append("--LabApp.expose_app_in_browser=True")
-    with subprocess.Popen(
-        [sys.executable, "-m", "jupyterlab", *options], **run
-    ) as server:
-        try:
-            yield address_of(server, folder / "RUNTIME")
-        finally:
-            server.kill()
-
-
-def test_a_chapter_shows_its_figures_and_folds_and_runs(visit, lab):
+def test_a_chapter_shows_its_figures_and_folds_and_runs(
+    lab, visit
+):  # closed in reverse
     page = visit()
     page.set_default_timeout(180_000)
-    page.goto(f"{lab}lab/tree/{CHAPTER}?token=book")
+    page.goto(lab)
     page.wait_for_function(READY)
     expect(page.locator(".jp-RenderedSVG img").first).to_be_visible()
-    expect(
-        page.locator("details:not([open])", has_text="Before you start")
-    ).to_be_visible()
+    opening = page.locator("details:not([open])", has_text="Before you start")
+    expect(opening).to_be_visible()
     assert "$$" not in page.locator(".jp-Notebook").inner_text()
-    page.evaluate(
-        "jupyterapp.commands.execute('notebook:run-all-cells').then(() => null)"
-    )
-    ran = page.evaluate(f"{NOTEBOOK}.content.model.toJSON().cells")
-    code = [cell for cell in ran if cell["cell_type"] == "code"]
+    page.evaluate(RUN)
+    cells = page.evaluate(f"{NOTEBOOK}.content.model.toJSON().cells")
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
     assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
     outputs = [output["output_type"] for cell in code for output in cell["outputs"]]
     assert "error" not in outputs

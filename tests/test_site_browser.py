@@ -8,16 +8,27 @@ from playwright.sync_api import expect
 
 pytestmark = pytest.mark.usefixtures("site")
 CHAPTER = address("notebooks/03_linearity")
+KINDS = "index", "search", "book/api", "book/claims", "book/config", "book/glossary"
+KINDS += "book/rope_in_production", "book/teach", "notebooks/03_linearity"
 THEME = "document.documentElement.dataset.theme"
 LAID_OUT = """() => [...document.querySelectorAll("article > section > section")]
     .every((section) => section.style.contentVisibility === "visible")"""
+VIEW = "({ figure }) => figure.state"
 HEIGHT = "document.documentElement.scrollHeight"
 
 
+@pytest.mark.parametrize("name", KINDS)
+def test_axe_finds_nothing_on_a_page_of_each_kind(visit, name):
+    """On a phone, where it also asks that what scrolls is reached by the keyboard."""
+    tab = visit(address(name), viewport={"width": 390, "height": 800})
+    tab.wait_for_function(LAID_OUT)
+    # PALE looks at the contrast of all pages, much faster.
+    check_with_axe(tab, "body", contrast=False)
+
+
 def test_the_policy_lets_a_reader_use_the_page(visit):
-    """Theme switch, copying code, opening a solution."""
-    clipboard = ["clipboard-read", "clipboard-write"]
-    tab = visit(CHAPTER, permissions=clipboard, color_scheme="light")
+    """Theme switch, copying code."""
+    tab = visit(CHAPTER, color_scheme="light")
     tab.click("button.theme")
     assert tab.evaluate(THEME) == "dark"
     cell = tab.locator(".cell_input:visible").first
@@ -25,8 +36,6 @@ def test_the_policy_lets_a_reader_use_the_page(visit):
     cell.get_by_role("button", name="Copy").click()
     copied = "code => navigator.clipboard.readText().then((text) => text === code)"
     tab.wait_for_function(copied, arg=cell.locator("pre").text_content())
-    tab.locator("details.solution > summary").first.click()
-    expect(tab.locator("details.solution[open]")).to_have_count(1)
 
 
 def test_without_scripts_a_figure_is_a_picture_and_evidence_is_in_folds(visit):
@@ -36,53 +45,60 @@ def test_without_scripts_a_figure_is_a_picture_and_evidence_is_in_folds(visit):
     expect(tab.locator("details.documents[open] p").first).to_be_visible()
 
 
-@pytest.mark.parametrize(("width", "height"), [(1920, 1000), (390, 844)])
-def test_a_figure_stays_in_view_while_its_words_are_read(visit, width, height):
-    tab = visit(
-        address("notebooks/05_rotary_and_alibi"),
-        viewport={"width": width, "height": height},
-    )
+# Beside the words it begins with them; above them all of it stays.
+@pytest.mark.parametrize(("width", "share"), [(1920, 0.1), (390, 1)])
+def test_a_figure_stays_in_view_while_its_words_are_read(visit, width, share):
+    size = {"width": width, "height": 900}
+    tab = visit(address("notebooks/05_rotary_and_alibi"), viewport=size)
     stage = tab.locator(".stage").last
     words = stage.locator("a[data-set]").last
     words.evaluate("(link) => link.scrollIntoView({ block: 'end' })")
     tab.evaluate("scrollBy(0, 60)")
-    figure, link = stage.locator("posenc-figure").bounding_box(), words.bounding_box()
-    if width == 1920:
-        assert link["x"] + link["width"] < figure["x"]
-    else:
-        assert 0 <= figure["y"] <= figure["y"] + figure["height"] < link["y"]
+    expect(stage.locator("posenc-figure")).to_be_in_viewport(ratio=share)
+    words.click(trial=True)  # raises if the figure covers them
+
+
+def test_another_site_can_put_a_view_in_a_frame(visit, served, tmp_path):
+    """The copied line reproduces the view there, without requests to other hosts."""
+    tab = visit(f"{served}/notebooks/08_heatmaps.html")
+    figure = tab.locator("posenc-figure")
+    figure.locator("input").first.press("ArrowLeft")
+    view = figure.evaluate(VIEW)
+    figure.get_by_role("button", name="Share").click()
+    figure.get_by_role("button", name="Copy embed code").click()
+    figure.get_by_role("button", name="Copied").wait_for()
+    other = tmp_path / "other.html"
+    other.write_text(tab.evaluate("navigator.clipboard.readText()"), encoding="utf-8")
+    tab.goto(other.as_uri())
+    framed = tab.frame_locator("iframe").locator("posenc-figure")
+    framed.locator(".picture > *").first.wait_for()
+    assert framed.evaluate(VIEW) == view
 
 
 def test_a_dark_page_is_printed_light_with_a_picture_of_its_figure(visit):
     tab = visit(address("notebooks/08_heatmaps"), color_scheme="dark")
     live = tab.locator("posenc-figure .live")
-    picture = tab.locator("posenc-figure > img")
     live.wait_for()
-    remember = (
-        f"() => addEventListener('beforeprint', () => (window.printed = {THEME}))"
-    )
-    tab.evaluate(remember)
+    tab.evaluate(f"() => addEventListener('beforeprint', () => (printed = {THEME}))")
     tab.pdf()
     assert tab.evaluate("printed") == "light"
     assert tab.evaluate(THEME) == "dark"
     tab.emulate_media(media="print")
-    expect(picture).to_be_visible()
+    expect(tab.locator("posenc-figure > img")).to_be_visible()
     expect(live).not_to_be_visible()
 
 
 def test_an_address_with_a_place_leads_there_and_contents_mark_it(visit):
-    """Even though what is above changes while the page loads, slowly, and a reader scrolls."""
-    tab = visit()
-    slow = tab.context.new_cdp_session(tab)
-    slow.send("Emulation.setCPUThrottlingRate", {"rate": 6})
-    tab.goto(f"{address('notebooks/02_formula')}#summary")
+    """Even though the content above the anchor keeps changing while the page loads."""
+    tab = visit(f"{address('notebooks/02_formula')}#summary")
     place = "document.getElementById('summary').getBoundingClientRect().y"
     tab.wait_for_function(f"Math.abs({place} - 50) <= 50")
     marked = tab.locator(".bd-toc-nav a.active")
     expect(marked).to_have_text("Summary")
     tab.keyboard.press("End")
     expect(marked).to_have_text("What comes next")
-    tab.keyboard.press("Home")
+    # On a busy machine, Chromium may end a scroll by the key Home halfway.
+    tab.evaluate("scrollTo(0, 0)")
     expect(marked).to_have_count(0)
 
 
@@ -125,43 +141,29 @@ def test_evidence_is_one_switch_away(visit):
     expect(tab.locator("#claim-S0-linear pre").first).to_be_in_viewport()
 
 
-def test_a_figure_is_shared_from_a_menu_that_escape_closes(visit):
-    clipboard = ["clipboard-read", "clipboard-write"]
-    tab = visit(address("notebooks/08_heatmaps"), permissions=clipboard)
-    share = tab.get_by_role("button", name="Share").first
-    copy = tab.get_by_role("button", name="Copy link").first
-    share.click()
-    copy.click()
-    expect(tab.get_by_role("button", name="Copied link")).to_be_visible()
-    assert "figure=fig-heatmap-live" in tab.evaluate("navigator.clipboard.readText()")
-    tab.keyboard.press("Escape")
-    expect(tab.locator("posenc-figure [popover]").first).not_to_be_visible()
-    expect(share).to_be_focused()
-
-
 def test_the_preview_of_links_shows_todays_figure(visit):
     card = Image.open(CARD)
     card.load()
     assert says(visit(address("index"))) == card.text["says"], "run `make card`"
 
 
-def test_what_is_typed_is_found_and_said(visit):
+def test_what_opens_over_the_page_can_be_read_and_a_search_is_corrected(visit):
     tab = visit(CHAPTER)
-    tab.keyboard.press("Control+k")
-    tab.locator(".search input").fill("wavelenght xyzzy")
-    status = tab.locator(".search [role=status]")
-    corrected = "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”."
-    expect(status).to_contain_text(corrected)
-    tab.keyboard.press("Enter")
-    tab.wait_for_url("**/glossary.html#term-wavelength")
-
-
-def test_a_result_on_the_same_page_is_shown_and_ends_the_search(visit):
-    tab = visit(CHAPTER)
+    tab.get_by_role("button", name="Take this page along").click()
+    check_with_axe(tab, "#take")
+    tab.keyboard.press("Escape")
+    # A result on the same page is shown, and ends the search.
     tab.keyboard.press("Control+k")
     tab.locator(".search input").fill("linearity")
     tab.locator("#hits a[href*='03_linearity.html#']").first.click()
     expect(tab.locator("dialog.search")).not_to_be_visible()
+    tab.keyboard.press("Control+k")
+    tab.locator(".search input").fill("wavelenght xyzzy")
+    corrected = "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”."
+    expect(tab.locator(".search [role=status]")).to_contain_text(corrected)
+    check_with_axe(tab, "dialog.search")
+    tab.keyboard.press("Enter")
+    tab.wait_for_url("**/glossary.html#term-wavelength")
 
 
 def test_a_page_works_without_storage_and_with_a_hash_that_leads_nowhere(visit):
@@ -169,24 +171,10 @@ def test_a_page_works_without_storage_and_with_a_hash_that_leads_nowhere(visit):
     forbid = "Object.defineProperty(window, '{}', {{ get() {{ throw Error('no') }} }});"
     tab.add_init_script(forbid.format("localStorage") + forbid.format("sessionStorage"))
     tab.goto(f"{CHAPTER}#100%")
-    assert tab.wrong == ["no", "no"], "of two scripts in the head, which end alone"
-    tab.wrong.clear()
     tab.get_by_role("button", name="Evidence", exact=True).click()
     expect(tab.get_by_text("Checked: ").first).to_be_visible()
-    tab.keyboard.press("Control+k")
-    expect(tab.locator(".search input")).to_be_focused()
-
-
-# Boxes that scroll, and can't be reached by the keyboard.
-UNREACHED = """() => [...document.querySelectorAll("article *")].every((box) =>
-    box.scrollWidth <= box.clientWidth + 1 || !box.clientWidth || box.tabIndex >= 0
-    || !/auto|scroll/.test(getComputedStyle(box).overflowX) || box.querySelector("a, button"))"""
-
-
-@pytest.mark.parametrize("page", ["api", "rope_in_production", "teach"])
-def test_what_scrolls_is_reached_by_the_keyboard(visit, page):
-    tab = visit(address(f"book/{page}"), viewport={"width": 390, "height": 800})
-    tab.wait_for_function(UNREACHED)
+    assert {*tab.wrong} == {"no"}, "of scripts in the head, which end alone"
+    tab.wrong.clear()
 
 
 # Whether the focused element, or what is around it, is drawn as it is without the focus.
@@ -213,7 +201,7 @@ def test_what_has_the_focus_is_seen(visit, theme):
         assert tab.evaluate(UNSEEN) == "", "draw a focus ring in book.css"
 
 
-def test_what_is_under_the_mouse_can_be_read_and_axe_finds_nothing(visit):
+def test_what_is_under_the_mouse_can_be_read(visit):
     tab = visit(CHAPTER)
     tab.add_style_tag(content="* { transition: none !important }")
     for kind in ("article p a", ".bd-toc-nav a", ".bd-links a", "summary"):
@@ -221,18 +209,6 @@ def test_what_is_under_the_mouse_can_be_read_and_axe_finds_nothing(visit):
         link.hover()
         for _ in themes(tab):
             assert link.evaluate(PALE) == [], "text needs 4.5 to 1, hovered, too"
-    check_with_axe(tab, "body", contrast=False)
-
-
-def test_what_opens_over_the_page_can_be_read(visit):
-    tab = visit(address("notebooks/08_heatmaps"))
-    tab.get_by_role("button", name="Take this page along").click()
-    check_with_axe(tab, "#take")
-    tab.keyboard.press("Escape")
-    tab.keyboard.press("Control+k")
-    tab.locator(".search input").fill("rotary")
-    tab.locator("#hits a").first.wait_for()
-    check_with_axe(tab, "dialog.search")
 
 
 def test_claims_are_filtered_and_what_none_has_is_searched_for(visit):

@@ -20,14 +20,17 @@ def path():
     sys.exit("no Chromium found: install one, or set PLAYWRIGHT_CHROMIUM to its path")
 
 
+def start(engine):
+    """Start the browser, by an engine of Playwright, which closes it."""
+    # Containers, as CI's, have no user namespaces for its sandbox.
+    return engine.chromium.launch(executable_path=path(), args=["--no-sandbox"])
+
+
 @contextmanager
 def chromium():
     """Start the browser, and close it afterward."""
     with sync_playwright() as engine:
-        # Containers, as CI's, have no user namespaces for its sandbox.
-        running = engine.chromium.launch(executable_path=path(), args=["--no-sandbox"])
-        yield running
-        running.close()
+        yield start(engine)
 
 
 if __name__ == "__main__":

@@ -161,8 +161,10 @@ function showAll(read, width) {
 
 /** The line of a text that an error names, as it is shown and where it stands. */
 function wrongLine(text, words) {
-  const number = Number(/line (\d+), column/.exec(words)?.[1]);
-  if (!number) return undefined;
+  const place = /\(char (\d+)\)/.exec(words)?.[1];
+  if (!place) return undefined;
+  // What is missing belongs behind the last word before that place.
+  const number = text.slice(0, place).trimEnd().split("\n").length;
   const lines = text.split("\n").slice(0, number);
   const end = lines.join("\n").length;
   return { shown: `${number}  ${lines.at(-1).slice(0, 200)}`, start: end - lines.at(-1).length, end };
