@@ -92,6 +92,11 @@ def learned(seq_len, d_model):
     return np.stack([np.interp(where, range(64), column) for column in rows.T], axis=1)
 
 
+@specimen("table", "unique")
+def learned_twice(n, d):
+    return np.random.default_rng(d).normal(size=(100, d))[np.arange(n) % 100]
+
+
 @specimen("table")
 def tensor2tensor(length, channels):
     """All in float32, with a reciprocal: the order of operations with the most rounding."""
@@ -221,11 +226,6 @@ def mixed(x, rows):
     return x + rows + 0 * x.sum()
 
 
-@layer("batch", "raises")
-def viewed(x, rows):
-    return x.view(-1, x.size(-1)).view(x.shape) + rows
-
-
 @layer("gradient", "the graph is cut")
 def detached(x, rows):
     # Gradients reach another leaf.
@@ -291,22 +291,9 @@ def permuted_at_the_end(x, p):
     return torch.cat([rest, permuted(turned, p)], dim=-1)
 
 
-@rotary(widths=[24])
-def from_dimension_eight(x, p):
-    return rotate_pairs(x, p, first=8)
-
-
 @rotary("start")
 def dynamic(x, p):
     return rotate_pairs(x, p, base=10_000.0 * (x.shape[-2] / 257) ** 1.1)
-
-
-KEPT = {}
-
-
-@rotary("repeat")
-def overwritten(x, p):
-    return torch.mul(rotate_pairs(x, p), 1, out=KEPT.setdefault(x.shape, 0 * x))
 
 
 @rotary("compile", "raises", laws=["compile"])
@@ -318,6 +305,11 @@ def printing(x, p):
 @rotary()
 def backwards(x, p):
     return rotate_pairs(x, -p)
+
+
+@rotary("fractions")
+def nearest(x, p):
+    return rotate_pairs(x, torch.round(p))
 
 
 @rotary("batch")

@@ -41,8 +41,8 @@ class Text(NamedTuple):
 
     tokens: Any  # (texts, seq_len)
     scores: Floats  # those that it should give: (texts, seq_len, vocabulary)
-    shown: Any  # which of them are compared: (texts, seq_len, 1)
     arguments: dict[str, Any]  # positions, mask and segments: (texts, seq_len)
+    shown: Any = True  # which of them are compared: (texts, seq_len, 1)
 
 
 class Decoder(Subject):
@@ -116,15 +116,15 @@ class Decoder(Subject):
         """Texts whose scores are known, as each text is read alone, by what they are."""
         tokens, k = self.tokens, self.columns
         alone = np.concatenate([self.read(row[None]) for row in tokens])
-        other, swapped = tokens.copy(), tokens.copy()
-        other[:, -1] = 1 + tokens[:, -1] % tokens.max()
-        swapped[:, :2] = tokens[:, 1::-1]
-        # Row by row, a text is moved to the right, and its end is lost.
+        # a b c d → b a c d, and a b c e
+        swapped = tokens[:, [1, 0, *range(2, k.shape[1])]]
+        other = np.where(k < k.max(), tokens, 1 + tokens % tokens.max())
+        # a b c d → a b c d, and 0 0 0 a: row by row, a text is later, and its end is lost.
         late_by = np.array([0, 3, k.shape[1] // 2, 1, 4])[:, None]
         mask, index = k >= late_by, np.maximum(k - late_by, 0)
         late = np.take_along_axis(tokens, index, 1) * mask
         late_scores = np.take_along_axis(alone, index[..., None], 1)
-        # Two texts in a row, of which the second is another one.
+        # a b c d, e f g h → a b e f, and e f a b: two texts, of which each begins at 0.
         cut = k.shape[1] // 2 - 1
         second = (k >= cut).astype(np.int64)
         packed, both = (
@@ -132,19 +132,15 @@ class Decoder(Subject):
             for x in (tokens, alone)
         )
         ids = {"positions": k - cut * second, "segments": second}
-        everything = k[..., None] >= 0
+        padding = {"positions": index, "mask": mask}
         return {
-            "texts": Text(tokens, alone, everything, {"positions": k}),
-            "first text": Text(
-                tokens[:1], alone[:1], everything[:1], {"positions": k[:1]}
-            ),
-            "another last token": Text(other, alone, k[..., None] < k.max(), {}),
-            "swapped": Text(swapped, alone, k[..., None] > 1, {}),
-            "left-padded": Text(
-                late, late_scores, mask[..., None], {"positions": index, "mask": mask}
-            ),
-            "packed": Text(packed, both, everything, ids),
-            "moved": Text(tokens, alone, everything, {"positions": k + 100}),
+            "texts": Text(tokens, alone, {"positions": k}),
+            "first text": Text(tokens[:1], alone[:1], {"positions": k[:1]}),
+            "another last token": Text(other, alone, {}, k[..., None] < k.max()),
+            "swapped": Text(swapped, alone, {}, k[..., None] > 1),
+            "left-padded": Text(late, late_scores, padding, mask[..., None]),
+            "packed": Text(packed, both, ids),
+            "moved": Text(tokens, alone, {"positions": k + 100}),
         }
 
     def read_again(self, text: Text, **changes: Any) -> Any:

@@ -98,6 +98,10 @@ class Encoding(Subject):
             self.frequencies = np.atleast_2d(omega)
             self.axes, pairs = self.frequencies.shape
             widths = widths or [2 * pairs]
+        # A class, or another function of the width that makes a layer
+        self.factory = isinstance(subject, type)
+        if self.kind == "module":
+            self.factory = not hasattr(subject, "training")
         self.longest = check_int("longest", longest, minimum=16)
         self.widths = [check_d_model(width) for width in widths or (16, 24)]
         self.made: Any = cache(self.make)
@@ -107,15 +111,10 @@ class Encoding(Subject):
 
     def make(self, width: int) -> Any:
         """Return what is called: the subject, or what a class makes, in evaluation mode."""
-        made = (
-            user(self.subject, width) if self.factory else copy.deepcopy(self.subject)
-        )
+        made = copy.deepcopy(self.subject)
+        if self.factory:
+            made = user(made, width)
         return made.eval() if hasattr(made, "eval") else made
-
-    @property
-    def factory(self) -> bool:
-        """Whether the subject makes what is called."""
-        return isinstance(self.subject, type)
 
     def plain(self, width: int) -> Any:
         """Call the code with a batch."""
@@ -348,14 +347,9 @@ class Layer(Encoding):
         self, module: Any, d_model: Any = None, batch_first: Any = None, **options: Any
     ) -> None:
         self.batch_first = batch_first
-        if hasattr(module, "modules") and not isinstance(module, type):
+        if hasattr(module, "training"):
             options["widths"] = [d_model or width_of(module)]
         super().__init__(module, **options)
-
-    @property
-    def factory(self) -> bool:
-        """Whether the subject is a class, or another function of the width."""
-        return super().factory or not hasattr(self.subject, "forward")
 
     @cached_property
     def free(self) -> str:

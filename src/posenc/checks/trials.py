@@ -203,15 +203,11 @@ def causes(kind: str, rights: list[Any], trials: list[Trial]) -> str:
     def gives(make: Callable[..., Any]) -> bool:
         # Some faults divide by zero, as the code that has them does.
         with np.errstate(all="ignore"):
-            return all(
-                (
-                    np.abs(make(right, *trial.call) - trial.given) - near
-                    <= trial.bounds
-                ).all()
+            off = [
+                np.abs(make(right, *trial.call) - trial.given) - trial.bounds
                 for right, trial in pairs
-            )
+            ]
+        return all((error <= near).all() for error in off)
 
-    names = [
-        str(fault) for fault in FAULTS if kind in fault.kinds and gives(fault.make)
-    ]
-    return "; or ".join(dict.fromkeys(names))
+    alike = [fault for fault in FAULTS if kind in fault.kinds and gives(fault.make)]
+    return "; or ".join(dict.fromkeys(map(str, alike)))
