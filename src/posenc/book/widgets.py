@@ -73,7 +73,11 @@ def _base(initial: float = 10_000.0) -> Any:
 
 def _choice(label: str, *options: str) -> Any:
     """Return a field that is one of the options, the first by default."""
-    field = {"label": label, "initial": options[0], "options": options}
+    field = {
+        "label": label,
+        "initial": options[0],
+        "options": options,
+    }
     return traitlets.Enum(options, options[0]).tag(sync=True, field=field)
 
 
@@ -228,8 +232,8 @@ class Rotation(_Figure):
         omega = posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
         # The hands of the left dial, and those of the right one.
         ends = [0, self.offset, self.position, self.position + self.offset]
-        hands = _encode(ends, self).reshape(2, 2, -1, 2)[:, :, self.pair]
-        return {"theta": self.offset * omega, "hands": hands}
+        rows = _encode(ends, self).reshape(2, 2, 8, 2)  # by dial, hand and pair
+        return {"theta": self.offset * omega, "hands": rows[:, :, self.pair]}
 
 
 _FILM = json.loads(scripts.FOLDER.joinpath("learning.json").read_text("utf-8"))
@@ -253,8 +257,10 @@ class Learning(_Figure):
         # A turn that a head asks for strongly has a hand as long as the dial.
         turns /= np.maximum(1, np.linalg.norm(turns, axis=1, keepdims=True))
         meant = posenc.sinusoidal_encoding([-3], 32, dtype=float).reshape(-1, 2)
-        hands = np.stack([meant[:4], turns], axis=1)
-        return {"weights": np.array(frame["weights"]), "hands": hands}
+        return {
+            "weights": np.array(frame["weights"]),
+            "hands": np.stack([meant[:4], turns], axis=1),
+        }
 
     def _plot(self, ax: Axes, values: Values) -> None:
         ax.bar(range(0, -8, -1), values["weights"], color=plots.INK)
@@ -438,9 +444,11 @@ class Influence(_Figure):
         seen = distances < windows.get(self.encoding, 128)
         if self.mask == "causal":
             seen = np.tril(seen)
-        slopes = posenc.alibi_slopes(4) if self.encoding == "ALiBi" else np.zeros(1)
-        weights = seen * np.exp(-slopes[:, None, None] * distances)
-        mean: Floats = np.mean(weights / weights.sum(axis=2, keepdims=True), axis=0)
+        weights = seen + np.zeros((4, 1, 1))  # of four heads
+        if self.encoding == "ALiBi":
+            weights *= np.exp(-posenc.alibi_slopes(4)[:, None, None] * distances)
+        weights /= weights.sum(axis=2, keepdims=True)
+        mean: Floats = weights.mean(axis=0)
         return mean
 
     def _plot(self, ax: Axes, values: Values) -> None:
@@ -467,10 +475,14 @@ class Words(_Figure):
         words = self.order.split()
         weights, outputs = self._attend(words)
         # How far each word's output is from that in the first order, wherever it stands now.
-        before = self._attend([*_WORDS])[1]
+        _, before = self._attend([*_WORDS])
         moved = outputs[[words.index(word) for word in _WORDS]]
         changes = abs(moved - before).max(axis=1)
-        return {"weights": weights, "outputs": outputs, "changes": changes}
+        return {
+            "weights": weights,
+            "outputs": outputs,
+            "changes": changes,
+        }
 
     def _attend(self, words: list[str]) -> tuple[Floats, Floats]:
         """Return the weights, (3, 3), and the outputs, (3, 4), of words as x and positions."""
