@@ -12,7 +12,7 @@ from fnmatch import fnmatch
 from importlib._bootstrap_external import _code_to_hash_pyc
 from pathlib import Path
 
-IMPORTED = "numpy dis pprint importlib.resources"
+IMPORTED = "numpy dis pprint symtable importlib.resources"
 DRAWING = "matplotlib.pyplot matplotlib.backends.backend_svg"
 # What no page can use; fontTools, which matplotlib needs only to write PDF, and pytz, which pandas
 # needs, aren't even packed.
