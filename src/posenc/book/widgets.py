@@ -440,8 +440,10 @@ class Influence(_Figure):
     def _attention(self, layer: int) -> Floats:
         """Return the weights of a layer, a mean over heads and random scores: (128, 128)."""
         distances: Floats = abs(np.subtract.outer(range(128), range(128)))
-        windows = {"windows": 16, "hybrid": (16, 128)[layer % 2]}
-        seen = distances < windows.get(self.encoding, 128)
+        is_local = self.encoding == "windows"
+        if self.encoding == "hybrid":
+            is_local = layer % 2 == 0
+        seen = distances < (16 if is_local else 128)
         if self.mask == "causal":
             seen = np.tril(seen)
         weights = seen + np.zeros((4, 1, 1))  # of four heads
