@@ -312,6 +312,20 @@ def nearest(x, p):
     return rotate_pairs(x, torch.round(p))
 
 
+@rotary("gradient", make=lambda turned: turned.apply)
+class TurnedOn(torch.autograd.Function):
+    """A gradient has to turn back."""
+
+    @staticmethod
+    def forward(context, x, p):
+        context.p = p
+        return rotate_pairs(x, p)
+
+    @staticmethod
+    def backward(context, gradient):
+        return rotate_pairs(gradient, context.p), None
+
+
 @rotary("batch")
 def up_to_eight_heads(x, p):
     return rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))

@@ -243,6 +243,9 @@ register(
         f"mixed layouts (exhibit C): a single row's halves are paired; {ALIKE}": (
             partial(with_pairs, {"layout": "halves"})
         ),
+        "single rows left out: a step adds nothing; add the row of its position": (
+            lambda right, x, k: right.carried * x
+        ),
         "first alone: of single rows in a batch, the first is turned; mind the axes": (
             lambda right, x, k: right(x, k) * (along(0, x) == 0)
         ),

@@ -42,6 +42,7 @@ ALL, ADDED, CALLED = (
 )
 TAU = "tau + 2u for an entry of size 1, tau = 2u + u |theta| (3 |ln omega| + 5)"
 IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
+CUT = "the graph is cut: by `detach`, `no_grad`, or `.data`"
 SWAPPED = "axes are swapped (exhibit G: notebooks/16_batches_and_caches.html#exhibit-g)"
 
 
@@ -289,7 +290,6 @@ def same(subject: Encoding, module: Any) -> Trial:
     CALLED,
     "gradients flow to x, and no table is trained",
     "16u of what is added up",
-    "the graph is cut by `detach`, `no_grad`, or `.data`; or a table is no buffer (exhibit 7)",
 )
 def gradient(subject: Encoding) -> Trials:
     """Multiply the gradient by x: that is how much of the result comes from x, in each row."""
@@ -299,12 +299,14 @@ def gradient(subject: Encoding) -> Trials:
     out = subject.raw(x, subject.places(positions))
     # Where the graph is cut, a gradient of 0 remains.
     (out.sum() + 0 * x.sum()).backward()
+    if not x.grad.any():
+        raise Broken("no gradient reaches x", CUT)
     parameters = getattr(subject.made(drawn.shape[-1]), "parameters", list)
     trained = [
         table for table in parameters() if table.ndim > 1 and table.grad is not None
     ]
     if trained and not subject.other_kind:
-        raise Broken("a table is trained")
+        raise Broken("a table is trained", "make it a buffer (exhibit 7)")
     # Both are linear in x, but for the rows that are added.
     given = (floats(x.grad) * drawn).sum(axis=-1)
     meant = (floats(out) - subject.call(0 * drawn, positions)).sum(axis=-1)
