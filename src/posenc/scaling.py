@@ -182,10 +182,9 @@ def _yarn(setting: Setting) -> tuple[Floats, float]:
     """
     factor = setting.stretch()
     if factor < 1:
-        least = f"{ORIGINAL} = {setting.trained_len()}"
         raise ValueError(
-            "max_position_embeddings must be "
-            f"at least {least}, got {setting.max_position_embeddings}"
+            f"max_position_embeddings must be at least {ORIGINAL} = "
+            f"{setting.trained_len()}, got {setting.max_position_embeddings}"
         )
     low, high = _ends_of_blend(setting)
     # 0 for pairs up to `low`, which keep their frequencies, and 1 from `high` on.
@@ -322,9 +321,7 @@ def _named(key: str, fields: Mapping[str, Any]) -> Scaling:
 def _base(fields: Mapping[str, Any], base: float | None) -> float:
     """Return the base: the argument, or the mapping's, which must not differ."""
     number = check_real("base", 10_000.0 if base is None else base, positive=True)
-    if "rope_theta" not in fields:
-        return number
-    theta = check_real("base", fields["rope_theta"], positive=True)
+    theta = check_real("base", fields.get("rope_theta", number), positive=True)
     if base is not None and theta != number:
         raise ValueError(f"scaling['rope_theta'] is {theta:g}, but base is {number:g}")
     return theta

@@ -82,7 +82,7 @@ def window(kind: Kind) -> int | None:
 def base(kind: Kind) -> float | None:
     """Return the base: in the mapping of the rotation, outside it, or the class's."""
     name, source = "rope_theta", kind.rope
-    if name not in source.content and name not in source.defaults:
+    if source.spelling(name) is None and name not in source.defaults:
         source = kind.fields
         name = "rope_local_base_freq" if kind.name in kind.entry.local else name
     if source.is_null(name):
