@@ -42,7 +42,7 @@ def press(cell, name="Run", says=""):
     """Press a button of a cell, wait until it is done, and check the cell's status."""
     cell.scroll_into_view_if_needed()
     bar = cell.locator(".bar")
-    bar.wait_for()  # it is made when the cell comes near (book.js)
+    bar.wait_for()  # it is made when the cell comes near (cells.js)
     button = bar.get_by_role("button", name=name, exact=True)
     if not button.is_visible():
         bar.get_by_role("button", name="More").click()
@@ -71,6 +71,9 @@ def test_a_pasted_config_is_read_and_never_shown_as_another(reader):
     expect(shown).to_contain_text(moved, timeout=SLOW)
     field.fill('{"rope_theta": 1e4\n "head_dim": 64}')
     expect(reader.locator(".config-wrong")).to_have_text('1  {"rope_theta": 1e4')
+    reader.get_by_role("button", name="Clear").click()
+    expect(field).to_have_value("")
+    expect(shown).to_have_text("Paste a config.json, or choose a released one.")
 
 
 @pytest.mark.parametrize("page", [*CHAPTERS, "book/try"])

@@ -29,7 +29,7 @@ function* tokens(code) {
   yield `${code.slice(end)}\n`; // a last empty line has a height, too
 }
 
-/** Keep the copy below a text area (made by book.js's `editor`); returns what paints it anew. */
+/** Keep the copy below a text area (made by cells.js's `editor`); returns what paints it anew. */
 export function colored(area) {
   const copy = area.previousElementSibling;
   const paint = () => copy.replaceChildren(...tokens(area.value));

@@ -1,4 +1,4 @@
-// Cells that run in the page. Loaded when a reader first uses one, or nears one, by book.js, whose
+// Cells that run in the page. Loaded when a reader first uses one, or nears one, by cells.js, whose
 // functions it uses.
 /* global all, make, addBar, chapter, editor, kept, setStored, sizes */
 
@@ -46,7 +46,7 @@ const python = new Python({
   fail: (reason) => stop(`Python couldn't be loaded. ${reason}`),
 });
 
-/** Start Python, unless it has started: when a reader nears a cell (book.js), or types. */
+/** Start Python, unless it has started: when a reader nears a cell (cells.js), or types. */
 export const warm = () => python.warm();
 
 /** Show what the worker sends while a cell runs. */
@@ -154,7 +154,7 @@ function enqueue(cell, work) {
 
 // ---------------------------------------------------------------- cells
 
-/** A cell of the chapter, or the box that book.js made for the answer to a check. */
+/** A cell of the chapter, or the box that cells.js made for the answer to a check. */
 class Cell {
   constructor(box) {
     const { name, check } = box.dataset;
@@ -322,7 +322,7 @@ function remember(check) {
   dispatchEvent(new Event("right"));
 }
 
-/** What the buttons of a cell's bar do, by their data-act (book.js). */
+/** What the buttons of a cell's bar do, by their data-act (cells.js). */
 const ACTS = {
   run: (cell) => enqueue(cell, runOne),
   runAll: (cell) => enqueue(cell, runAll),

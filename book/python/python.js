@@ -1,5 +1,5 @@
 // Python in a worker, as cells (page.js) and the reader of configurations (config_view.js) start it.
-// `getStored` and `setStored` are book.js's.
+// `getStored` and `setStored` are tools.js's.
 /* global getStored, setStored */
 
 const here = new URL(".", import.meta.url).href;

@@ -1,5 +1,5 @@
 // The page that reads a config.json. `RELEASED` has released files, each with what `read_config`
-// reads in it (_templates/reader.html); Python in the page reads pasted ones. `make` is book.js's.
+// reads in it (_templates/reader.html); Python in the page reads pasted ones. `make` is page/tools.js's.
 
 /** What `read_config` reads, as `as_dict` writes it; what isn't said is null. All that isn't named
     here is shown under its own name: by `facts`, as text.

@@ -8,7 +8,7 @@ Everything that opens is ``<details>``, which needs no script:
 - A cell tagged ``hide-input`` begins with a comment (a test requires it), which is its line;
   myst-nb would say "Show" and "Hide". Below a figure, it follows the picture.
 
-All of these but solutions are evidence: ``book.js`` has the switch. Hidden "until found", they come
+All of these but solutions are evidence: ``evidence.js`` switches. Hidden "until found", they come
 up in a browser's search; without scripts, ``book.css`` shows them.
 """
 

@@ -4,7 +4,7 @@ The first number is for the main line, what a first reader needs: prose, open co
 figures. It leaves out evidence, exercises, solutions and optional sections ("Going further").
 Minutes are for working through formulas and code, not for skimming.
 
-Cells that need torch can't run in the page; ``book/_static/book.js`` gives the others a Run button.
+Cells that need torch can't run in the page; ``cells.js`` gives the others a Run button.
 """
 
 import re

@@ -23,6 +23,8 @@ STYLE = re.compile(
     r'\s*<link rel="stylesheet"[^>]* href="([./]*)(_static/[^"?]*)[^>]*>'
 )
 IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
+SOURCES = re.compile(r'(?:\s*<script src="([./]*)_static/page/[\w.]+"></script>)+')
+PART = re.compile(r'<script src="[./]*(_static/page/[\w.]+)"')
 TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
@@ -76,14 +78,16 @@ def write_style(site, pages, code):
 def merge(site, pages):
     """Write the site's stylesheet and script, and name them in its pages, HTML by path."""
     folder = site / "_static"
-    code = jsmin((folder / "book.js").read_text("utf-8"))
+    parts = PART.findall(pages[site / "index.html"])
+    code = jsmin("\n".join((site / part).read_text("utf-8") for part in parts))
     style = write_style(site, pages, code)
     script = store(folder, "site", ".js", code.encode())
     for path, html in pages.items():
         if first := STYLE.search(html):
             link = f'<link rel="stylesheet" href="{first[1]}_static/{style}" />'
             html = STYLE.sub("", html).replace("</title>", f"</title>\n    {link}", 1)
-        pages[path] = html.replace('_static/book.js"', f'_static/{script}"')
+        joined = rf'\n<script src="\1_static/{script}"></script>'
+        pages[path] = SOURCES.sub(joined, html)
 
 
 def guard(html):

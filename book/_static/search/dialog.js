@@ -1,5 +1,5 @@
 /* The field of the search and its results, while one types; `bookSearch` and `bookWords` are in
-   ranking.js, `attempt`, `make` and `root` in book.js. */
+   ranking.js, `attempt`, `make` and `root` in page/tools.js. */
 /* global attempt, make, root, bookSearch, bookWords */
 {
   const MOST = 12; // results
@@ -23,7 +23,7 @@
     const heading = make("b", {}, ...excerpt(title, stems));
     const link = make("a", { href: address }, heading, make("small", {}, page), make("span", {}, ...excerpt(text, stems)));
     link.addEventListener("click", () => {
-      const sought = { address: link.href, stems: [...stems] }; // for book.js, where the link leads
+      const sought = { address: link.href, stems: [...stems] }; // for evidence.js, where the link leads
       attempt(() => sessionStorage.setItem("sought", JSON.stringify(sought)));
       if (link.pathname === location.pathname) link.closest("dialog")?.close();
     });

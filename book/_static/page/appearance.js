@@ -1,0 +1,72 @@
+/* Light and dark, print, the bars beside a narrow page, and the menu of what a reader may take along.
+   Uses tools.js; the menu prints evidence (evidence.js). */
+/* global all, attempt, begin, dataset, flash, setStored, showEvidence */
+
+const dark = matchMedia("(prefers-color-scheme: dark)");
+const paint = () => {
+  const { mode } = dataset;
+  dataset.theme = mode === "light" || mode === "dark" ? mode : dark.matches ? "dark" : "light";
+  setStored("theme", dataset.theme);
+};
+dark.addEventListener("change", paint);
+for (const button of all("button.theme")) {
+  button.addEventListener("click", () => {
+    const other = dataset.theme === "dark" ? "light" : "dark";
+    dataset.mode = (other === "dark") === dark.matches ? "auto" : other;
+    setStored("mode", dataset.mode);
+    paint();
+  });
+}
+begin(paint);
+
+// Printed in the light theme; book.css opens the boxes.
+addEventListener("beforeprint", () => (dataset.theme = "light"));
+addEventListener("afterprint", paint);
+
+/** On a narrow screen a button opens a bar beside the page: the theme shows it while `box` is checked. */
+function connectBar(side) {
+  const button = document.querySelector(`.${side}-toggle`);
+  const box = document.getElementById(`pst-${side}-sidebar-checkbox`);
+  const bar = document.querySelector(`.bd-sidebar-${side}`);
+  if (!button || !bar) return;
+  button.addEventListener("click", () => {
+    box.checked = !box.checked;
+    if (box.checked) setTimeout(() => bar.querySelector("a, button").focus(), 100);
+  });
+  bar.addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape") return;
+    box.checked = false;
+    button.focus();
+  });
+}
+for (const side of ["primary", "secondary"]) begin(() => connectBar(side));
+
+// The list of chapters shows the current one; after the page is laid out, that costs nothing.
+addEventListener("load", () =>
+  requestAnimationFrame(() => {
+    const current = document.querySelector(".bd-sidebar-primary .current.active");
+    const bar = current?.closest(".bd-sidebar-primary");
+    if (bar && current.offsetTop > bar.clientHeight) bar.scrollTop = current.offsetTop - 200;
+  }),
+);
+
+/** What the entries of the menu do, by their data-does (article-header-buttons.html). */
+const DOES = {
+  print: () => print(),
+  printAll() {
+    const shown = classList.contains("evidence");
+    const opened = all("details[open]");
+    const restore = () => {
+      showEvidence(shown);
+      for (const box of opened) box.open = true;
+    };
+    addEventListener("afterprint", restore, { once: true }); // print() may return before
+    showEvidence(true);
+    print();
+  },
+  async link({ target }) {
+    await navigator.clipboard.writeText(location.href);
+    flash(target, "Copied.");
+  },
+};
+for (const item of all("[data-does]")) item.addEventListener("click", DOES[item.dataset.does]);

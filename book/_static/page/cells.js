@@ -1,0 +1,133 @@
+/* The bars below cells, answer boxes, and when Python starts. What the buttons do, other than Copy, is
+   in book/python/page.js, which is loaded on first use and calls `addBar` and `editor`. Uses tools.js. */
+/* global all, begin, button, chapter, flash, kept, make, onceLoaded, whenIdle */
+
+// A bar below each cell, made when it comes near. Run and Edit are in sight, the rest is behind
+// "More". An answer box stands above each cell that checks an exercise. What the buttons do, other
+// than Copy, is in book/python, which is loaded on first use.
+const python = location.protocol !== "file:" && document.querySelector("meta[name=python]")?.content;
+const runtime = () => import(new URL(`${python}page.js`, location));
+const act = async ({ target }) => (await runtime()).act(target.closest("div.cell"), target.dataset.act);
+const canRun = (cell) => Boolean(cell && python && !cell.matches(".needs-torch"));
+
+/** A button for what `ACTS` of page.js names. */
+const actButton = (words, name, attributes = {}) => button(words, act, { "data-act": name, ...attributes });
+
+function copy({ target }) {
+  const cell = target.closest(".bar").parentElement;
+  const text = cell.querySelector("textarea")?.value ?? cell.querySelector("pre").textContent;
+  navigator.clipboard.writeText(text).then(() => flash(target, "Copied."));
+}
+
+/** A button that shows and hides the rest of a bar. */
+function moreButton(rest) {
+  const more = button("More", () => {
+    rest.hidden = !rest.hidden;
+    more.ariaExpanded = !rest.hidden;
+  });
+  more.ariaExpanded = false;
+  return more;
+}
+
+/** The bar of a cell or of other code, in the space that book.css keeps for it. */
+function addBar(input) {
+  const made = input.querySelector(":scope > .bar");
+  if (made) return made;
+  near.unobserve(input);
+  const cell = input.closest("div.cell");
+  const bar = make("div", { class: "bar", role: "group", "aria-label": cell?.dataset.name ?? "code" });
+  if (canRun(cell)) {
+    const isAnswer = cell.matches(".answer");
+    const rest = make("span", { class: "rest", hidden: "" }, actButton("Reset", "reset"));
+    if (cell.matches(".first")) rest.append(actButton("Run all", "runAll"));
+    rest.append(button("Copy", copy));
+    const stop = actButton("Stop", "stop", { class: "stop" }); // shown while it runs
+    bar.append(actButton("Run", "run"), stop);
+    if (!isAnswer) bar.append(actButton("Edit", "edit"));
+    bar.append(moreButton(rest), rest, make("span", { class: "state" }));
+  } else bar.append(button("Copy", copy));
+  input.append(bar);
+  return bar;
+}
+
+const near = new IntersectionObserver(
+  (changes) => {
+    for (const { target, isIntersecting } of changes) if (isIntersecting) addBar(target);
+  },
+  { rootMargin: "600px" },
+);
+
+/** A text area for code, above a copy of its text. */
+function editor(name, code) {
+  const area = make("textarea", {
+    rows: code.split("\n").length,
+    "aria-label": `${name}. Control and Enter run it`,
+    autocapitalize: "off",
+    autocomplete: "off",
+    spellcheck: "false",
+    wrap: "off",
+  });
+  area.defaultValue = code;
+  const copy = make("pre", { "aria-hidden": "true" }); // for colors (colors.js)
+  return make("div", { class: "editor highlight" }, copy, area);
+}
+
+/** Put an answer box above a cell that defines `check`, which takes the names `given`. */
+function ask(cell, check, given) {
+  const names = given.split(/, */).filter((name) => !name.includes("="));
+  const lines = [...names.map((name) => `${name} = ...`), "", `${check}(${names.join(", ")})`];
+  const box = make("div", { class: "cell answer", "data-check": check, "data-name": `your answer to ${check}` });
+  const editable = editor(`Your answer to ${check}`, lines.join("\n"));
+  box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, editable));
+  box.addEventListener("focusin", runtime, { once: true });
+  (cell.closest(".evidence") ?? cell).before(box);
+}
+
+/** Move a comment above its line, if it stands behind code and the line is too long for a phone. */
+function liftComment(comment) {
+  let before = "";
+  let node = comment.previousSibling;
+  for (; node && !node.textContent.includes("\n"); node = node.previousSibling) before = node.textContent + before;
+  if (node && node.nodeType !== Node.TEXT_NODE) return; // behind a string of several lines
+  const start = node ? node.splitText(node.data.lastIndexOf("\n") + 1) : comment.parentNode.firstChild;
+  if (node) before = start.data + before;
+  const isAlone = !before.trim();
+  if (isAlone || before.length + comment.textContent.length < PHONE_LINE) return;
+  start.before(before.match(/^ */)[0], comment, "\n");
+}
+
+const PHONE_LINE = 42; // letters
+if (innerWidth <= 600) begin(() => all("article pre .c1").forEach(liftComment));
+
+const cells = all("div.cell");
+for (const [n, cell] of cells.entries()) cell.dataset.name = `cell ${n + 1}`;
+const runnable = cells.filter(canRun);
+
+function askAll() {
+  for (const cell of runnable) {
+    const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
+    for (const [, check, given] of checks) ask(cell, check, given);
+  }
+}
+begin(askAll);
+
+const isOpen = (cell) => !cell.querySelector(".cell_input").closest("details, .evidence");
+const firstOpen = runnable.find(isOpen);
+firstOpen?.classList.add("first");
+for (const input of all("article :is(.cell_input, .highlight:not(.cell *))")) near.observe(input);
+
+// Python starts when a reader, who has scrolled, nears the first cell that runs, and the page has
+// come; not where the browser says that bytes are dear.
+const { saveData, type, effectiveType = "4g" } = navigator.connection ?? {};
+const isDear = saveData || type === "cellular" || effectiveType !== "4g";
+const startSoon = new IntersectionObserver(
+  ([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    startSoon.disconnect();
+    onceLoaded(() => whenIdle(async () => (await runtime()).warm()));
+  },
+  { rootMargin: "800px" },
+);
+if (firstOpen && !isDear) addEventListener("scroll", () => startSoon.observe(firstOpen), { once: true, passive: true });
+
+if (python && chapter in kept("typed")) runtime(); // restores edits

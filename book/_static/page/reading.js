@@ -1,0 +1,72 @@
+/* What scrolls: marks in the contents, sections that are laid out later, and boxes that the keyboard
+   reaches. Uses tools.js; `sizes` watches what page.js prints, too. */
+/* global all, onceLoaded, targetOf, whenIdle */
+
+// The contents of the page mark the section that is read: the last one that began above this share of
+// the window, or, at the end of the page, the one that a link led to, or the last.
+const READ = 0.2;
+const contents = all(".bd-toc-nav a[href^='#']");
+const sectionOf = (link) => targetOf(link.hash);
+
+function readNow() {
+  const { scrollHeight } = document.documentElement;
+  const isAtEnd = scrollY > 0 && scrollY + innerHeight >= scrollHeight - 2;
+  const isInSight = (link) => sectionOf(link)?.getBoundingClientRect().top > 0;
+  if (isAtEnd) return contents.find((link) => link.hash === location.hash && isInSight(link)) ?? contents.at(-1);
+  return contents.findLast((link) => sectionOf(link)?.getBoundingClientRect().top <= innerHeight * READ);
+}
+
+/** Show a link of the contents, which may be taller than the window. `scrollIntoView` would scroll the page. */
+function showInContents(link) {
+  const bar = link.closest(".bd-sidebar-secondary");
+  bar.scrollTop = link.offsetTop - bar.clientHeight / 2;
+}
+
+let marked;
+let isMarking = false;
+function markContents() {
+  if (isMarking) return; // once a frame is enough
+  isMarking = true;
+  requestAnimationFrame(() => {
+    isMarking = false;
+    const current = readNow();
+    if (current === marked) return;
+    marked = current;
+    for (const link of contents) link.classList.toggle("active", link.closest("li").contains(current ?? null));
+    if (current) showInContents(current);
+  });
+}
+if (contents.length) addEventListener("scroll", markContents, { passive: true });
+
+// Sections that are far away aren't laid out while the page comes (book.css), and their heights are
+// guesses. Once it has come they are laid out one by one, each in a task too short to be felt, so that
+// the scroll bar is right before a reader scrolls. Chromium holds what is read in its place when a
+// section above it grows, and that ends a scroll that is under way, such as Home's: so they wait.
+const STILL = 500; // ms
+const unlaid = all("article > section > section");
+let lastMove = -Infinity;
+const noteMove = () => (lastMove = performance.now());
+// A key or a wheel moves the page only some frames later.
+for (const kind of ["keydown", "wheel", "scroll"]) addEventListener(kind, noteMove, { passive: true });
+function layOut() {
+  if (performance.now() - lastMove < STILL) {
+    setTimeout(layOut, STILL);
+    return;
+  }
+  const section = unlaid.shift();
+  if (!section) return;
+  section.style.contentVisibility = "visible";
+  whenIdle(layOut);
+}
+onceLoaded(layOut);
+
+// A box that scrolls takes the keyboard's focus; one that doesn't is no stop.
+const sizes = new ResizeObserver((changes) => {
+  for (const { target } of changes) {
+    const { scrollWidth, clientWidth, scrollHeight, clientHeight } = target;
+    if (scrollWidth > clientWidth + 1 || scrollHeight > clientHeight + 1) target.tabIndex = 0;
+    else target.removeAttribute("tabindex");
+  }
+});
+const boxes = "article :is(pre, .picture, .pst-scrollable-table-container, div.math)";
+for (const box of all(boxes)) sizes.observe(box);
