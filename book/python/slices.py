@@ -144,16 +144,16 @@ def needed(sources, source):
     return chosen[::-1]
 
 
-def needing_torch(sources, tagged=()):
+def needing_torch(sources, tagged):
     """Whether each cell of a chapter needs torch, directly or through another cell.
 
     A cell that merely imports torch along with other modules doesn't: ``kernel.py`` drops that
     import, and torch's settings. Where names can't tell, as with a dict that other cells fill,
-    tag the cell `needs-torch`; `tagged` has the numbers of such cells.
+    tag the cell `needs-torch`; `tagged` says of each cell whether it is.
     """
     absent = set()  # names that can't be had
     needs = []
-    for number, source in enumerate(sources):
+    for source, is_tagged in zip(sources, tagged, strict=True):
         rest = []
         for node in one_by_one(ast.parse(source).body):
             names = absent_names(node)
@@ -163,7 +163,7 @@ def needing_torch(sources, tagged=()):
         cell = understand(ast.unparse(ast.Module(rest, [])))
         imports = any(absent_names(part) for node in rest for part in ast.walk(node))
         executes = "exec" in cell.read and "torch." in source
-        is_cut = bool(cell.read & absent) or imports or executes or number in tagged
+        is_cut = bool(cell.read & absent) or imports or executes or is_tagged
         absent = absent | cell.bound if is_cut else absent - cell.bound
         needs.append(is_cut)
     return needs

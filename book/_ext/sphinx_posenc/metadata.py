@@ -31,7 +31,7 @@ def summarize(app, doctree):
         if not isinstance(paragraph.parent, nodes.entry)
         and not any(paragraph.findall(nodes.math))
     ]
-    words = re.sub("</?a[^>]*>", "", " ".join(texts))
+    words = re.sub("</?a[^>]*>", "", " ".join(texts))  # anchors are HTML
     text = textwrap.shorten(words, LONGEST, placeholder="…")
     whole = re.match(r".*[.?](?=[ …]|\Z)", text)
     app.env.metadata[app.env.docname]["description"] = whole[0] if whole else text

@@ -140,6 +140,7 @@ class Places(SphinxPostTransform):
         equations = self.env.get_domain("math").equations
         anchors = self.env.get_domain("std").anonlabels
         for link in [*self.document.findall(addnodes.pending_xref)]:
+            # A link within a page has no id beside its target, and finds it by itself.
             name = link.get("reftargetid") or ""
             place = anchors.get(name.lower())
             if name in equations:

@@ -52,11 +52,9 @@ def minutes(node, main):
 def mark_cells(doctree):
     """Mark the cells that need torch, and say how many run in the page."""
     cells = [*doctree.findall(is_cell)]
-    sources, tagged = [], []
-    for number, cell in enumerate(cells):
-        sources.append(next(cell.findall(nodes.literal_block)).astext())
-        if "tag_needs-torch" in cell["classes"]:
-            tagged.append(number)
+    sources = [next(cell.findall(nodes.literal_block)).astext() for cell in cells]
+    # Tags of a cell are classes in the page.
+    tagged = ["tag_needs-torch" in cell["classes"] for cell in cells]
     needs = needing_torch(sources, tagged)
     for cell in compress(cells, needs):
         cell["classes"].append("needs-torch")
@@ -70,8 +68,7 @@ def tell(app, doctree):
     for picture in doctree.findall(nodes.container):
         if "tag_remove-input" in picture["classes"]:
             picture["classes"].remove("cell")  # it has no code: for scripts it is none
-    main = max(1, round(minutes(doctree, main=True)))
-    whole = max(1, round(minutes(doctree, main=False)))
+    main, whole = (max(1, round(minutes(doctree, part))) for part in (True, False))
     for part in doctree.findall(nodes.section):
         if SKIPPED.search(part[0].astext()):
             part["classes"].append("skippable")

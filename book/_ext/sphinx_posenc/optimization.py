@@ -67,7 +67,8 @@ def write_style(site, pages, code):
                 fonts.append(((site / name).parent, rule))
             else:
                 rules.append(rule)
-    # Classes and ids that pages have, or that scripts may give to something.
+    # Classes and ids that pages have, or that scripts may give to something. They are words of tags
+    # and of code: a word too many keeps a rule, one too few would lose it.
     words = [code, *(path.read_text("utf-8") for path in folder.glob("search/*.js"))]
     words += {tag for page in pages.values() for tag in TAG.findall(page)}
     css = used_rules(rules, {*WORD.findall(" ".join(words))})
@@ -83,6 +84,7 @@ def merge(site, pages):
     style = write_style(site, pages, code)
     script = store(folder, "site", ".js", code.encode())
     for path, html in pages.items():
+        # Pages for other sites' frames have no stylesheet.
         if first := STYLE.search(html):
             link = f'<link rel="stylesheet" href="{first[1]}_static/{style}" />'
             html = STYLE.sub("", html).replace("</title>", f"</title>\n    {link}", 1)

@@ -91,7 +91,7 @@ def prose(part):
 
 def letters(latex):
     """A short formula without its markup, as φ."""
-    # What is drawn follows, unless the letters are all.
+    # MathML comes first; what is drawn follows, unless the letters are all.
     said, _, _ = render(latex, False).partition('aria-hidden="true"')
     text = unescape(re.sub("<[^>]*>?", "", said))
     # A fraction's numerator would stand beside its denominator.

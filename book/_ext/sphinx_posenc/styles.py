@@ -54,6 +54,7 @@ def matching_rules(rules, words):
     """The rules that name only these words; of at-rules, those that hold such rules."""
     css = []
     for rule in rules:
+        # ``a, b { … }``: those of its selectors that can match.
         if rule.type == "qualified-rule":
             head, inside = matching(rule, words), content(rule)
         elif rule.at_keyword in {"media", "supports"}:
@@ -62,7 +63,7 @@ def matching_rules(rules, words):
             inside = matching_rules(inner, words)
         elif "keyframes" in rule.at_keyword and text(rule.prelude) not in words:
             continue
-        else:
+        else:  # @layer, @property: as they are
             css.append(text([rule]))
             continue
         if head and inside:
