@@ -14,8 +14,20 @@ left padding, packing, images        right ids, what was given   position ids
 decoder                              Decoder, Text, lengths      scores
 ===================================  ==========================  ==================
 
-`register` binds `make` to a change, which is all that its faults differ in. A comment above each
-group says what a change takes.
+`register` binds `make` to a change, which is all that the faults of a group differ in:
+
+===================  ==============================================  =======================
+how                  a change takes                                  and returns
+===================  ==============================================  =======================
+with_positions       k, (..., seq_len)                               the positions taken
+with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,)
+with_pairs           none: it is fields of the convention            the pairs taken
+for_single_rows      Reference, x, k, where seq_len is 1             x, encoded wrongly
+with_slopes          right slopes, numbers of heads, (heads, 1)      the slopes taken
+with_ids             number of a token, its chunk's first and size   the positions taken
+without              none: it is the argument's name                 (it is left out)
+as_it_is             what `make` takes                               what it returns
+===================  ==============================================  =======================
 """
 
 from __future__ import annotations

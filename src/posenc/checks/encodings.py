@@ -63,10 +63,7 @@ class Encoding(Subject):
     """
 
     # Other laws compare it with a sinusoid.
-    asked_if_learned = (
-        *("shape", "repeat", "unique", "masked", "gradient"),
-        *("state", "meta", "device", "compile"),
-    )
+    asked_if_learned = "shape repeat unique masked gradient state meta device compile"
     free: Any = True  # whether a call takes any positions, or only 0, 1, 2, …
     leads = (0, 2)  # the fewest and the most axes of x in front of (seq_len, width)
     carried: Any = 1.0  # multiplier of x, where rows are added to it
@@ -111,10 +108,9 @@ class Encoding(Subject):
 
     def make(self, width: int) -> Any:
         """Return what is called: the subject, or what a class makes, in evaluation mode."""
-        made = copy.deepcopy(self.subject)
-        if self.factory:
-            made = user(made, width)
-        return made.eval() if hasattr(made, "eval") else made
+        made = user(self.subject, width) if self.factory else self.subject
+        # A copy, so that the module itself stays in its mode
+        return user(copy.deepcopy, made).eval() if hasattr(made, "eval") else made
 
     def plain(self, width: int) -> Any:
         """Call the code with a batch."""

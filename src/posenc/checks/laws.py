@@ -251,9 +251,9 @@ def half(subject: Encoding) -> Trials:
     if subject.kind == "table" and not argument(subject.subject, ["dtype"]):
         raise Skip("no argument `dtype`")
     name = "float16" if subject.library is np else "bfloat16"
-    made = copy.deepcopy(subject.made(subject.widths[0]))
+    made = subject.made(subject.widths[0])
     if hasattr(made, name):
-        user(made.bfloat16)
+        made = user(copy.deepcopy, made).bfloat16()
     yield in_half(subject, name, dtype=name, made=lambda width: made)
 
 
@@ -316,9 +316,10 @@ def gradient(subject: Encoding) -> Trials:
 
 def loaded(subject: Encoding, on_meta: bool) -> Trials:
     """Fill a copy with NaN, as memory on meta may have, and then as frameworks do."""
-    module = copy.deepcopy(subject.made(subject.widths[0]))
+    module = subject.made(subject.widths[0])
     if not isinstance(module, torch_of(subject).nn.Module):
         raise Skip("not a torch module")
+    module = copy.deepcopy(module)
     saved = copy.deepcopy(module.state_dict())
     parts = [part for part in module.modules() if hasattr(part, "reset_parameters")]
     tensors = [*module.state_dict().values()]
@@ -352,9 +353,8 @@ def device(subject: Encoding) -> Trials:
     """Move to torch's device meta."""
     torch_of(subject)
     module, (x, positions) = subject.made(subject.widths[0]), some(subject)
-    module = copy.deepcopy(module)
     if hasattr(module, "to"):
-        module.to("meta")
+        module = copy.deepcopy(module).to("meta")
     given, places = subject.array(x).to("meta"), subject.places(positions)
     if subject.kind == "rotary":
         places = places.to("meta")

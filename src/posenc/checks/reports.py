@@ -67,7 +67,7 @@ class Row:
 class Report:
     """Result of a check. It prints as a list, whose first line says where two results part.
 
-    ``report["norm"]`` is the row of the law `norm`. `convention` is the one that it was compared
+    ``report["far"]`` is the row of the law `far`. `convention` is the one that it was compared
     with, if one is known; `about` says so, and more, such as that a table is of another kind, or
     which argument would have let more be checked.
     """
