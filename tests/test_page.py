@@ -109,6 +109,13 @@ def cell(reader):
     return first
 
 
+def test_python_waits_until_a_reader_nears_a_cell(visit, served):
+    page, loaded = visit(), []
+    page.on("request", lambda request: loaded.append(request.url))
+    page.goto(f"{served}/notebooks/{ONE}.html", wait_until="networkidle")
+    assert "/python/" not in "".join(loaded)
+
+
 def test_a_cell_is_run_edited_and_reset(cell):
     published = cell.locator(".cell_output:not(.ran) .output").first
     press(cell, says="Done")  # the cells above ran first
