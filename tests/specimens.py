@@ -5,7 +5,6 @@ faults are tried in `test_checks`; public bugs are in `recall`, right decoders i
 """
 
 from functools import partial
-from typing import NamedTuple
 
 import numpy as np
 import recall
@@ -27,24 +26,14 @@ from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])  # (axes, pairs)
 
 
-class Specimen(NamedTuple):
-    """A subject, options of its check, and the law that it breaks, if it is wrong."""
-
-    kind: str
-    subject: object
-    options: dict
-    law: str = ""
-    cause: str = ""
-
-
+# By name: the kind, the subject, options of its check, and the law that it breaks, with the cause
 SPECIMENS = {}
 
 
 def add(subject, name, kind, law="", cause="", **options):
     """Add a subject; a second one of a name would hide the first."""
-    if name in SPECIMENS:
-        raise ValueError(f"two specimens are called {name!r}")
-    SPECIMENS[name] = Specimen(kind, subject, options, law, cause)
+    assert name not in SPECIMENS, name
+    SPECIMENS[name] = kind, subject, options, law, cause
 
 
 def specimen(kind, law="", cause="", make=lambda function: function, **options):
@@ -420,21 +409,66 @@ OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
 FROM_0 = counting_up(lambda n, more: n * (more == 1))
 add(ABSOLUTE, "absolute", "decoder", relative=False)
 for name, law, cause, pair in (
-    ("NaN at padding", "", "", Pair(spoiled)),
-    ("torch", "", "", Pair(lambda t: torch.tensor(full(t.numpy())))),
-    ("repeated", "batch", "", Pair(lambda t: np.repeat(full(t[:1]), len(t), 0))),
-    ("constant", "order", "never reach", Pair(lambda t: 0 * full(t) + range(16))),
-    ("looks ahead", "causal", "", Pair(lambda t: full(t) + 0.1 * t[:, -1:, None])),
-    ("off by one", "steps", "one too large", OFF_BY_ONE),
-    ("chunks from 0", "chunks", "several tokens begin at position 0", FROM_0),
+    (
+        "NaN at padding",
+        "",
+        "",
+        Pair(spoiled),
+    ),
+    (
+        "torch",
+        "",
+        "",
+        Pair(lambda t: torch.tensor(full(t.numpy()))),
+    ),
+    (
+        "repeated",
+        "batch",
+        "",
+        Pair(lambda t: np.repeat(full(t[:1]), len(t), 0)),
+    ),
+    (
+        "constant",
+        "order",
+        "never reach",
+        Pair(lambda t: 0 * full(t) + range(16)),
+    ),
+    (
+        "looks ahead",
+        "causal",
+        "",
+        Pair(lambda t: full(t) + 0.1 * t[:, -1:, None]),
+    ),
+    (
+        "off by one",
+        "steps",
+        "one too large",
+        OFF_BY_ONE,
+    ),
+    (
+        "chunks from 0",
+        "chunks",
+        "several tokens begin at position 0",
+        FROM_0,
+    ),
     (
         "unmasked",
         "padded",
         "padding seen",
         Pair(lambda t, positions=None, mask=None: full(t, positions)),
     ),
-    ("absolute, undeclared", "moved", "", ABSOLUTE),
-    ("no cache", "steps", "", Pair(full, lambda t, cache: full(t))),
+    (
+        "absolute, undeclared",
+        "moved",
+        "",
+        ABSOLUTE,
+    ),
+    (
+        "no cache",
+        "steps",
+        "",
+        Pair(full, lambda t, cache: full(t)),
+    ),
 ):
     add(pair, name, "decoder", law, cause)
 
