@@ -78,8 +78,8 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         Even widths to test, by default 16 and 24. Two of them tell d/2 from d/2 - 1 in the
         exponent. Widths that a rotation refuses are skipped; a layer has its own.
     longest : int
-        Number of rows to compare with exact values, by default 131,073; or the half of it, the
-        quarter, …, that is accepted.
+        Number of rows to compare with exact values, by default 131,073, and at most 2,049 in a
+        layer that counts by itself; or the half of it, the quarter, …, that is accepted.
     attention_factor : float, optional
         Multiplier of the rows, or of the dimensions that turn, by default 1.
     learned : bool, optional
