@@ -71,11 +71,12 @@ export function attentionSays(state, values, before) {
     );
   const moved = ["query", "key"].filter((name) => state[name] !== start?.[name]);
   if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](facts);
-  const where = `With ${KEY_WORD} ${apart} ${key < query ? "before" : "after"} ${QUERY_WORD}`;
-  const turned = `The hands of ${WORDS[moved[0]]} turned with its place. `;
-  if (!agree) return `${turned}${where}, the score is ${score} (it was ${was}).`;
+  const turned =
+    `The hands of ${WORDS[moved[0]]} turned with its place. ` +
+    `With ${KEY_WORD} ${apart} ${key < query ? "before" : "after"} ${QUERY_WORD}, `;
+  if (!agree) return `${turned}the score is ${score} (it was ${was}).`;
   return (
-    `${where}, all hands agree: the score is ${score}, the highest. Here ${QUERY_WORD} looks for the word ` +
-    "three before it, so its hands are set back by three."
+    `${turned}all hands agree: the score is ${score}, the highest. Here ${QUERY_WORD} looks three words back, ` +
+    "so its hands are set back by three."
   );
 }
