@@ -80,6 +80,8 @@ def windows(browser):
         page = contexts[-1].new_page()
         page.set_default_timeout(60_000)
         page.wrong = wrong
+        # What a script throws, what it asks in a dialog, what the policy or the console
+        # complains of, and what would come from another host.
         page.on("pageerror", lambda error: wrong.append(error.message))
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
         page.on("console", note_error)
@@ -88,6 +90,7 @@ def windows(browser):
         return page
 
     yield visit
+    # A context that stays open would go on reporting, to the next test.
     for context in contexts:
         context.close()
     assert wrong == [], "script errors, policy violations, or requests to other hosts"

@@ -84,6 +84,7 @@ def rule(find):
 @rule
 def test_is_whole_and_was_run_from_the_top(chapter):
     nbformat.validate(chapter.notebook)
+    # Times, an editor's settings, and its kernel would make a diff in each learner's clone.
     if execute.tidy(chapter.notebook) != chapter.notebook:
         problem = "has what an editor added, or folds that aren't as tags say"
         yield None, f"{problem}: {CURE}"
@@ -99,6 +100,7 @@ def test_nothing_is_left_of_the_template(chapter):
     name = chapter.path.stem[3:].replace("_", "-")
     template = Chapter(ROOT / "tools" / "chapter.ipynb")
     samples = template.text.replace("NAME", name).split("\n\n")
+    # Short ones, such as "Solution", may be the same.
     for paragraph in chapter.text.split("\n\n"):
         if paragraph in samples and len(paragraph.split()) > 5:
             yield None, f"{paragraph[:60]!r} is the template's: write your own"
@@ -163,6 +165,7 @@ def test_boxes_judge_what_the_chapter_asserts(chapter):
 
 def test_ledger_says_what_cells_assert():
     """Each claim is on one cell, with the verdict of its row."""
+    # Pairs are counted: a claim on two cells, or in two rows, is left over on one side.
     rows = Counter((row["id"], row["verdict"]) for row in ledger(ROOT))
     judged = Counter(pair for cell in CODE for pair in claims(cell).items())
     assert list(rows - judged) == [], "book/claims.yml: no cell has it under `claims`"

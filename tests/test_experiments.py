@@ -86,6 +86,7 @@ def test_a_study_is_swept_measured_and_tuned(tmp_path, monkeypatch):
     monkeypatch.setattr(train, "DATA", tmp_path)
     prose = tmp_path / "prose.txt"
     prose.write_text("# a text\n" + "letters " * 2000)
+    # In this process: each of the others would import torch again.
     with parallel_config("sequential"):
         train.write()
     rows = ex.read(tmp_path / "small.csv")

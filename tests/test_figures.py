@@ -179,10 +179,12 @@ def test_a_grip_stays_under_the_pointer_and_lands_on_a_place(show, name, pixels)
         grip = page.figure.evaluate(GRIPS, pixels)[n]
         page.mouse.move(*grip["place"])
         page.mouse.down()
+        # In steps: one jump would be a single event, which a drag may take for its start.
         page.mouse.move(*grip["aim"], steps=3)
         held = page.figure.evaluate(GRIPS, pixels)[n]
         off = np.subtract(held["place"], grip["aim"]) * grip["follows"]
         assert np.hypot(*off) < 2, f"grip {n}"
+        # Between two places while it is held; at the nearer one once it is dropped.
         between = state_of(page)
         page.mouse.up()
         for field, value in state_of(page).items():
@@ -214,6 +216,7 @@ def test_what_is_seen_is_announced_once_it_rests(show):
     spoken = page.figure.locator("[aria-live=polite]")
     expect(spoken).not_to_be_empty()
     before = spoken.text_content()
+    # The page's own clock, so that a busy machine can't be too slow.
     page.clock.install(time=0)
     page.clock.pause_at(60_000)
     for _ in range(4):
@@ -284,6 +287,8 @@ def test_a_swipe_scrolls_the_page_and_changes_nothing(show, name, start):
     box = spot.bounding_box()
     before, top = state_of(page), page.evaluate("scrollY")
     x, y = box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.7
+    # Playwright has taps alone: a finger that moves is sent event by event. (Chromium's own
+    # gesture, Input.synthesizeScrollGesture, scrolls nothing in a headless window.)
     send = page.context.new_cdp_session(page).send
     for step, kind in enumerate(["touchStart", *["touchMove"] * 12, "touchEnd"]):
         points = [] if kind == "touchEnd" else [{"x": x, "y": y - 10 * step}]
@@ -304,7 +309,8 @@ def test_the_text_moves_the_figure_until_the_reader_plays(show):
         key = "document.querySelector('posenc-figure').figure.state.key"
         page.wait_for_function(f"{key} === {place}")
     page.get_by_role("slider", name="dog").press("Home")
-    page.evaluate("scrollTo(0, 0)")
+    first = page.get_by_role("link", name="3")
+    first.evaluate("(link) => link.scrollIntoView({ block: 'center' })")
     page.wait_for_timeout(200)
     assert state_of(page)["key"] == 0, "what the reader set is taken away"
     page.get_by_role("link", name="9").press("Enter")

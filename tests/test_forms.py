@@ -17,6 +17,7 @@ def test_a_download_links_to_the_same_place_on_the_site():
 
 def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):
     source = downloads.preparation("https://github.com/who/book", "abc")["source"]
+    # As IPython does with ! and % before it runs a cell.
     cell = TransformerManager().transform_cell(source)
     shell = Mock()
     exec(cell, {"get_ipython": lambda: shell})

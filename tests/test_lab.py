@@ -25,6 +25,7 @@ def lab(tmp_path, monkeypatch):
     monkeypatch.delenv("POSENC_STATIC", raising=False)
     for kind in ("CONFIG", "RUNTIME", "DATA"):
         monkeypatch.setenv(f"JUPYTER_{kind}_DIR", str(tmp_path / kind))
+    # Only then does JupyterLab show stored pictures.
     subprocess.run([sys.executable, "-m", "jupyter", "trust", CHAPTER], check=True)
     command = [sys.executable, "-m", "jupyterlab", *OPTIONS]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
@@ -47,6 +48,7 @@ def test_a_chapter_shows_its_figures_and_folds_and_runs(
     opening = page.locator("details:not([open])", has_text="Before you start")
     expect(opening).to_be_visible()
     assert "$$" not in page.locator(".jp-Notebook").inner_text()
+    # It resolves once all cells have run; its value isn't one that Playwright could return.
     page.evaluate(RUN)
     cells = page.evaluate(f"{NOTEBOOK}.content.model.toJSON().cells")
     code = [cell for cell in cells if cell["cell_type"] == "code"]

@@ -98,6 +98,7 @@ def shown_by(cell):
         data = output.get("data", {})
         texts += [output.get("text", ""), data.get("text/plain", "")]
         texts.append(data.get("text/markdown", ""))
+    # A cell asserts "== 2 * 10_000 / 3": the values of such expressions are shown, too.
     for node in ast.walk(ast.parse(cell.source)):
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             texts.append(node.value)
@@ -137,6 +138,7 @@ def sections(path):
 def is_shown(number, shown):
     """Whether a cell shows a number that equals or rounds to this one, as a fraction for a %."""
     digits, percent, _ = number.partition(" %")
+    # A text may round: 0.62 stands for 0.615 to 0.625, 19 % for 0.185 to 0.195.
     tolerance = 0.500001 * 10.0 ** Decimal(digits).as_tuple().exponent
     scales = (1, 100) if percent else (1,)
     near = (abs(float(digits) - scale * value) for value in shown for scale in scales)

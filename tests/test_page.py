@@ -90,6 +90,7 @@ def test_a_press_on_a_slow_machine_isnt_lost(visit, served):
     """While the rest of the page is laid out, what a reader points at stays there."""
     page = visit()
     slow = page.context.new_cdp_session(page)
+    # Ten times slower: the rest of the page is still laid out when the button is pressed.
     slow.send("Emulation.setCPUThrottlingRate", {"rate": 10})
     page.goto(f"{served}/{CHAPTERS[0]}.html")
     bar = page.locator("div.cell.first .bar")
@@ -185,6 +186,7 @@ def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatc
     cell.get_by_text("Running", exact=True).wait_for()
     cell.get_by_role("button", name="Stop").click()
     expect(cell.locator(".state")).to_contain_text("variables are gone")
+    # The server answers nothing from here on, as on a plane.
     hang_up = lambda handler: handler.connection.close()  # noqa: E731
     monkeypatch.setattr(SimpleHTTPRequestHandler, "do_GET", hang_up)
     reader.reload()

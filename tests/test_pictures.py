@@ -53,6 +53,7 @@ def test_sees_what_a_reader_may_see(change, message):
 
 
 def test_ignores_rounding():
+    # About what other processors change in float64.
     noise = np.random.default_rng(0).uniform(-1e-6, 1e-6, X.shape)
     noisy = draw(x=X * (1 + noise), table=TABLE + noise[:12])
     assert pictures.differences(STORED, noisy) == []
@@ -62,6 +63,7 @@ def test_ignores_rounding():
 
 
 def test_stored_pictures_are_by_this_matplotlib_which_alone_is_compared():
+    # Others may place words elsewhere, so `pictures.changed` passes them over.
     installed = mpl.__version__.rpartition(".")[0]
     for path in ROOT.glob("notebooks/*.ipynb"):
         drawn_by = re.findall(r"Matplotlib v(\d+\.\d+)", path.read_text("utf-8"))

@@ -82,6 +82,7 @@ def problems(tab, page):
     yield "a dead link", dead
     yield "an error in the browser: ship what it loads: no third parties", tab.wrong
     yield "markup: look for a missing blank or fence", tab.evaluate(MARKUP)
+    # What is folded or hidden must be readable, too, once it is opened.
     tab.evaluate(UNFOLD)
     yield "code cut off at the edge: break its lines", tab.evaluate(CUT)
     for theme in themes(tab):

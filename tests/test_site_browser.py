@@ -80,6 +80,7 @@ def test_a_dark_page_is_printed_light_with_a_picture_of_its_figure(visit):
     live = tab.locator("posenc-figure .live")
     live.wait_for()
     tab.evaluate(f"() => addEventListener('beforeprint', () => (printed = {THEME}))")
+    # Printing to a file raises the events of a print, and emulating the medium doesn't.
     tab.pdf()
     assert tab.evaluate("printed") == "light"
     assert tab.evaluate(THEME) == "dark"
@@ -117,6 +118,7 @@ def test_the_scroll_bar_is_right_before_a_reader_scrolls(visit, width):
     tab = visit(address(name), viewport={"width": width, "height": 800})
     tab.wait_for_function(LAID_OUT)
     height = tab.evaluate(HEIGHT)
+    # Sections that were never near the window have an estimated height until then.
     for place in range(0, height, 600):
         tab.evaluate(f"scrollTo(0, {place})")
         tab.wait_for_timeout(50)
@@ -162,6 +164,7 @@ def test_what_opens_over_the_page_can_be_read_and_a_search_is_corrected(visit):
     corrected = "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”."
     expect(tab.locator(".search [role=status]")).to_contain_text(corrected)
     check_with_axe(tab, "dialog.search")
+    # Enter leads to the best result, without a click.
     tab.keyboard.press("Enter")
     tab.wait_for_url("**/glossary.html#term-wavelength")
 
@@ -206,6 +209,7 @@ def test_what_is_under_the_mouse_can_be_read(visit):
     tab.add_style_tag(content="* { transition: none !important }")
     for kind in ("article p a", ".bd-toc-nav a", ".bd-links a", "summary"):
         link = tab.locator(f"{kind}:visible").first
+        # A theme that changes under a resting mouse shows colors of hovering in both.
         link.hover()
         for _ in themes(tab):
             assert link.evaluate(PALE) == [], "text needs 4.5 to 1, hovered, too"
