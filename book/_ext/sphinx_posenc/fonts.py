@@ -11,6 +11,8 @@ from fontTools import subset
 
 from .styles import CLEAN, store, text
 
+# Classes and elements that are drawn with them. A formula's MathML isn't: screen readers read it.
+CLASSES, HEADINGS = ("navbar-brand", "katex-html", "plain"), ("h1", "h2", "h3")
 ICONS = re.compile("[\ue000-\uf8ff]")
 URL = re.compile(r"""url\(["']?([^"')?]+)""")
 INLINE = 3000  # bytes; a smaller font isn't worth a separate request
@@ -33,17 +35,15 @@ def smaller_font(path, characters):
         return out.read()
 
 
-def drawn_characters(css, pages):
-    """The characters that pages draw in each family, by the beginning of its name."""
-    formulas, headings = set(), set()
+def drawn_characters(pages):
+    """The characters of formulas and headings on these pages."""
+    characters = set()
     for page in map(lxml.html.fromstring, pages):
-        # A formula's MathML isn't drawn: screen readers read it.
-        for formula in [*page.find_class("katex-html"), *page.find_class("plain")]:
-            formulas.update(formula.text_content())
-        for heading in [*page.find_class("navbar-brand"), *page.iter("h1", "h2", "h3")]:
-            headings.update(heading.text_content())
-    icons = ICONS.findall(css)
-    return {"Font Awesome": icons, "KaTeX": formulas, "Spectral": headings}
+        drawn = [*page.iter(*HEADINGS)]
+        for name in CLASSES:
+            drawn += page.find_class(name)
+        characters.update(*(part.text_content() for part in drawn))
+    return characters
 
 
 def faces(fonts, css, pages, folder):
@@ -51,7 +51,7 @@ def faces(fonts, css, pages, folder):
 
     `fonts` are tinycss2's ``@font-face`` rules, each after the folder of its stylesheet.
     """
-    drawn = drawn_characters(css, pages)
+    drawn, icons = drawn_characters(pages), ICONS.findall(css)
     kept = []
     for place, font in fonts:
         declarations = tinycss2.parse_blocks_contents(font.content, **CLEAN)
@@ -60,12 +60,10 @@ def faces(fonts, css, pages, folder):
         # Only this class uses the theme's font of outlined icons.
         is_outlined = path.stem == "fa-regular-400"
         is_idle = is_outlined and ".fa-regular" not in css
-        family = face["font-family"].strip('"')
-        if is_idle or family not in css:
+        if is_idle or face["font-family"].strip('"') not in css:
             continue
-        # A family that isn't listed stops the build: what is drawn with it isn't known.
-        (kind,) = (name for name in drawn if family.startswith(name))
-        smaller = smaller_font(path, drawn[kind])
+        is_icons = "Awesome" in face["font-family"]
+        smaller = smaller_font(path, icons if is_icons else drawn)
         url = f"data:font/woff2;base64,{b64encode(smaller).decode()}"
         if len(smaller) > INLINE and path.stem not in AT_ONCE:
             url = store(folder, path.stem, ".woff2", smaller)
