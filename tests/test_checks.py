@@ -104,6 +104,7 @@ def test_the_museum_is_the_book_s():
         notebook = nbformat.read(ROOT / f"{page}.ipynb", as_version=4)
         mark = f'<a id="{anchor}"></a>'
         assert any(mark in cell.source for cell in notebook.cells), fault.page
+    assert not any(fault.page for fault in checks.FAULTS if not fault.number)
 
 
 def spoil(made):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from posenc.config import read_config
 from posenc.config.__main__ import main
 from posenc.config.fields import TYPES, WORDS
-from posenc.layers import ROTARY
+from posenc.layers import ROTARY, shown
 
 ROOT = Path(__file__).parents[1]
 RELEASED = json.loads((ROOT / "notebooks/data/released.json").read_text("utf-8"))
@@ -107,6 +107,7 @@ ENCODINGS = rows("""
 "wav2vec2-bert", "position_embeddings_type": null → nowhere
 "deepseek_v3", "qk_rope_head_dim": 0 → nowhere
 "phi", "partial_rotary_factor": 0 → nowhere
+"phi", "rope_parameters": {"partial_rotary_factor": 0} → nowhere
 "mpnet", "relative_attention_num_buckets": 9 → scores, a bias; input, a table
 "mpt", "attn_config": {"alibi": false} → input, a table
 "nemotron_h", "layer_types": ["attention", "attention", "attention", "attention"] → nowhere
@@ -151,6 +152,7 @@ VERDICTS = rows("""
 "model_type": "mimo_v2_flash", "rope_scaling": {"partial_rotary_factor": 3}
     → rope_scaling.partial_rotary_factor must be a number from 0 to 1, got 3
 "model_type": "llama", "rotary_pct": 0.5 → base 10,000: LlamaModel ignores rotary_pct
+"model_type": "llama", "rotary_pct": true → base 10,000: LlamaModel ignores rotary_pct
 "model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}
     → base 10,000: LlamaModel ignores rope_parameters.partial_rotary_factor
 "model_type": "llama", "rope_parameters": {"full": {"rope_pct": 0.5}}
@@ -174,6 +176,8 @@ DEFAULTS = rows("""
 "model_type": "gpt_neox" → , 24 of 96 dimensions by default:
 "model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 4}
     → 2,048 stretched to 8,192 by yarn, partly by default:
+"model_type": "llama", "rope_scaling": {YARN, "original_max_position_embeddings": 2048}
+    → 2,048 stretched to 8,192 by yarn: nothing wrong
 "model_type": "gpt_oss" → to 131,072 by yarn, all by default:
 """)
 YARN = '"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024'
@@ -187,6 +191,28 @@ def test_the_verdict_says_what_runs_and_what_is_wrong(plain, row):
     fields, words = row
     config = plain | json.loads(f"{{{fields.replace('YARN', YARN)}}}")
     assert words in read_config(config).verdict
+
+
+def test_a_field_that_two_rules_refuse_is_told_once():
+    scaling = {"rope_type": "linear", "factor": [1]}
+    (problem,) = read_config(PLAIN | {"rope_scaling": scaling}).warnings
+    assert "rope_scaling.factor" in problem
+
+
+def test_what_a_file_says_cannot_steer_a_terminal():
+    base = {"rope_theta": 5, "rope_type": "\x1b[31m"}
+    part = PLAIN | {"rope_scaling": base}
+    printed = str(read_config(part | {"\x1b[31m_config": part}))
+    assert all(map(str.isprintable, printed.splitlines()))
+    assert shown([12_345, True, "\x1b"]) == "12 345, True, ?"
+
+
+def test_a_mapping_nested_too_deeply_gives_a_sentence():
+    config = {}
+    for _ in range(sys.getrecursionlimit()):
+        config = {"text_config": config}
+    with pytest.raises(ValueError, match="config is nested too deeply"):
+        read_config(config)
 
 
 def test_what_the_file_says_is_not_told_as_a_default():

@@ -25,7 +25,7 @@ X = TypeVar("X", Array, "Tensor")
 
 UNSAID = "the file doesn't say"
 ROTARY, BIAS, TABLE = "queries and keys, rotary", "scores, a bias", "input, a table"
-BY_OFFSET, CONVOLUTION = "scores, by offset", "input, a convolution"
+BY_OFFSET = "scores, by offset"
 NOWHERE, NO_ATTENTION = "nowhere", "nowhere, and without attention"
 # Of a rotation these are named even if nothing says them.
 ASKED = {"head_dim", "rotated", "pairing", "base", "scaling", "frequencies"}
@@ -141,11 +141,13 @@ def shown(value: Any) -> str:
     """Format a value for people, without control characters."""
     if value is None:
         return UNSAID
-    if isinstance(value, str):
-        return "".join(each if each.isprintable() else "?" for each in value[:120])
-    if isinstance(value, tuple):
+    if isinstance(value, tuple | list):
         return ", ".join(map(shown, value))
-    return f"{value:{',.6g' if isinstance(value, float) else ','}}".replace(",", " ")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = f"{value:,.6g}" if isinstance(value, float) else f"{value:,}"
+        return number.replace(",", " ")
+    text = str(value)[:120]
+    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 def _library(x: Any) -> Any:

@@ -62,7 +62,9 @@ class Fault:
 
     @property
     def page(self) -> str:
-        """The address of its exhibit in the book."""
+        """The address of its exhibit in the book, or ""."""
+        if not self.number:
+            return ""
         chapter = "14_bug_museum" if self.number.isdigit() else "16_batches_and_caches"
         return f"notebooks/{chapter}.html#exhibit-{self.number.lower()}"
 

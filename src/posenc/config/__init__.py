@@ -16,7 +16,7 @@ from typing import Any
 
 from posenc.config.fields import LARGEST_FILE, TYPES, WORDS, Entry, Fields, load
 from posenc.config.kinds import normalize
-from posenc.config.rotation import LIMIT, describe
+from posenc.config.rotation import LIMIT, describe, lengths_said
 from posenc.config.verdict import sentence, unread_fields
 from posenc.layers import Layers, shown
 from posenc.scaling import ORIGINAL
@@ -84,7 +84,7 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     TypeError
         If `config` isn't a mapping.
     ValueError
-        If the file isn't JSON. The message names its place.
+        If the file isn't JSON, or is nested too deeply. The message names its place.
 
     Examples
     --------
@@ -97,8 +97,15 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
             config = file.read(LARGEST_FILE + 1)
     content = load(config) if isinstance(config, bytes) else config
     if not isinstance(content, Mapping):
-        raise TypeError(f"config must be a mapping, got {str(content)[:60]}")
-    whole = Fields(content)
+        raise TypeError(f"config must be a mapping, got {content!a:.60}")
+    try:
+        return read_models(Fields(content))
+    except RecursionError as error:
+        raise ValueError("config is nested too deeply") from error
+
+
+def read_models(whole: Fields) -> Positions:
+    """Read the model of the text, and the others as its parts."""
     kind = whole.text("model_type") or type_of_params(whole)
     (text, text_kind), *others = models(whole, kind)
     reading = read_model(text, text_kind)
@@ -160,12 +167,15 @@ def read_model(fields: Fields, name: str | None) -> Positions:
     layers = tuple(described.layers for described in kinds)
     # 3. Lengths: of the first kind that is stretched from a known one.
     limit = fields.count(LIMIT)
-    lengths = (fields.count(ORIGINAL), limit)
-    lengths = next((one.lengths for one in kinds if one.lengths[0]), lengths)
-    by_default = None
-    if limit and not fields.has(LIMIT):
-        named = zip(LENGTHS, (*lengths, limit), strict=True)
-        by_default = tuple(name for name, length in named if length == limit)
+    stretched = next((one for one in kinds if one.lengths[0]), None)
+    lengths = stretched.lengths if stretched else (fields.count(ORIGINAL), limit)
+    alone = Fields(fields.content)  # as if its type weren't known
+    limit_said = alone.count(LIMIT)
+    said = lengths_said(stretched) if stretched else (alone.count(ORIGINAL), limit_said)
+    named = zip(LENGTHS, (*lengths, limit), (*said, limit_said), strict=True)
+    by_default = tuple(
+        name for name, length, by_file in named if length and not by_file
+    )
     # 4. The fields that nobody asked for: so nothing may be read after this.
     unread = [*unread_fields(fields, entry)]
     for described in kinds:
@@ -182,7 +192,7 @@ def read_model(fields: Fields, name: str | None) -> Positions:
         length_before_scaling=lengths[0],
         intended_length=lengths[1],
         limit=limit,
-        by_default=by_default,
+        by_default=by_default or None,
         layers=layers,
         warnings=tuple(warnings),
     )

@@ -43,7 +43,7 @@ def readings_of(names: Iterable[str]) -> dict[str, Positions]:
         try:
             source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
             readings[name] = read_config(source)
-        except (OSError, RecursionError, TypeError, ValueError) as error:
+        except (OSError, TypeError, ValueError) as error:
             print(f"{name}: {error}", file=sys.stderr)
     return readings
 

@@ -13,7 +13,7 @@ from posenc.config.fields import WORDS, Entry, Fields
 from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE, shown
 from posenc.scaling import ORIGINAL
 
-FULL, ALL, UNSAID = "full_attention", "all layers", "not said"
+FULL, ALL, UNLISTED = "full_attention", "all layers", "not said"
 SHARE = "partial_rotary_factor"
 UNKNOWN = ""  # an encoding that the file names, and that nobody here knows
 MOST_LAYERS = 10_000
@@ -57,10 +57,11 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
     kinds = []
     for (name, rests), indices in sorted(groups.items()):
         where = where_in_kind(name, encoding, bool(entry.code) or name in nested)
-        if where == ROTARY and (rests or name in entry.still):
-            where = NOWHERE
         own_rope = mapping_of_kind(name, fields, rope, entry)
         drop_ignored(own_rope, entry)
+        rests = rests or name in entry.still or own_rope.value(SHARE) == 0
+        if where == ROTARY and rests:
+            where = NOWHERE
         kind = Kind(
             fields,
             own_rope,
@@ -83,7 +84,7 @@ def drop_ignored(fields: Fields, entry: Entry, names: Sequence[str] = ()) -> Non
         names = [*names, *WORDS["spellings"][SHARE]]
     for name in names:
         value = fields.content.pop(name, None)
-        if value not in (None, 1):
+        if value is True or value not in (None, 1):  # True == 1
             fields.problems.append(
                 f"{entry.code} ignores {shown(fields.path + name)}; "
                 "other programs may not"
@@ -105,7 +106,7 @@ def mapping_of_rotation(fields: Fields) -> Fields:
         inside, outside = rope.content.get(name), fields.content.get(name)
         if inside and outside and inside != outside:
             fields.problems.append(
-                f"{fields.path}{name} is {outside!a:.40} outside {rope.path[:-1]}, "
+                f"{shown(fields.path)}{name} is {outside!a:.40} outside {rope.path[:-1]}, "
                 f"{inside!a:.40} inside"
             )
     return rope
@@ -147,7 +148,7 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
     for i in range(number):  # files may list more: those predict several tokens ahead
         name = ALL
         if listed:
-            name = listed[i] if i < len(listed) else UNSAID
+            name = listed[i] if i < len(listed) else UNLISTED
         elif whole:
             name = FULL if i in whole else entry.others
         if entry.last and i == number - 1:
@@ -254,7 +255,7 @@ def encoding_suggested(fields: Fields) -> Where:
 
 def where_in_kind(name: str, encoding: Where, known: bool) -> Where:
     """Return where positions enter in one kind of layer, which may differ from the others."""
-    if name == UNSAID:
+    if name == UNLISTED:
         return None
     if known and name in WORDS["without_attention"]:
         return NO_ATTENTION

@@ -6,13 +6,20 @@ known, and `left_out`, by which it knows what rests on defaults.
 """
 
 import math
+from dataclasses import replace
 from functools import partial
 from typing import Any, NamedTuple
 
-from posenc.config.fields import WORDS
+from posenc.config.fields import WORDS, Fields
 from posenc.config.kinds import ALL, ENCODINGS, SHARE, Kind
 from posenc.layers import ROTARY, Layers
-from posenc.scaling import ORIGINAL, Scaling, find_scaling, rotary_frequencies
+from posenc.scaling import (
+    ORIGINAL,
+    SCALINGS,
+    Scaling,
+    find_scaling,
+    rotary_frequencies,
+)
 
 LIMIT = "max_position_embeddings"
 Facts = dict[str, Any]  # arguments of `Layers`
@@ -20,6 +27,7 @@ Settings = dict[str, Any]  # fields of a scaling, as `rotary_frequencies` takes 
 Lengths = tuple[int | None, int | None]  # before scaling, and what the scaling is for
 UNSTRETCHED: Lengths = (None, None)
 WIDEST = 65_536  # dimensions of a head, of which frequencies are computed
+NUMBERS = "factor", "mscale_all_dim"  # of scalings
 
 
 class Described(NamedTuple):
@@ -172,6 +180,9 @@ def stretched(kind: Kind, facts: Facts) -> tuple[Lengths, Facts]:
     if scaling.name in ("yarn", "longrope", "llama3"):
         note_contradictions(kind, settings, limit)
     facts = facts | {"scaling": scaling.name}
+    # What was no number to `details` is told, and would be told again.
+    if any(kind.rope.has(name) and kind.rope.number(name) is None for name in NUMBERS):
+        return UNSTRETCHED, facts
     try:
         lengths = scaling.lengths(settings, limit)
         return lengths, facts | frequencies(facts, settings, limit, lengths)
@@ -188,6 +199,17 @@ def settings_of(kind: Kind, scaling: Scaling, limit: int | None) -> Settings:
         given[ORIGINAL] = outside or inside or limit
     given["rope_type"] = scaling.name
     return {name: value for name, value in given.items() if value is not None}
+
+
+def lengths_said(described: Described) -> Lengths:
+    """Return the lengths of a stretched kind by its file alone, without its class."""
+    fields, rope = described.kind.fields, described.kind.rope
+    kind = replace(
+        described.kind, fields=Fields(fields.content), rope=Fields(rope.content)
+    )
+    limit = kind.fields.count(LIMIT)
+    scaling = SCALINGS[described.layers.scaling or "default"]
+    return scaling.lengths(settings_of(kind, scaling, limit), limit)
 
 
 def note_contradictions(kind: Kind, settings: Settings, limit: int | None) -> None:

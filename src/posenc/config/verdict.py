@@ -97,7 +97,7 @@ def scaling_in_words(reading: Positions) -> str:
     """Say which scalings stretch which length, and how far; nothing if none does."""
     # These two leave the lengths as they are.
     scalings = {one.scaling for one in reading.layers} - {"default", "proportional"}
-    names = ", ".join(sorted(filter(None, scalings)))
+    names = ", ".join(sorted(map(shown, filter(None, scalings))))
     if not names:
         return ""
     start, end = reading.length_before_scaling, reading.intended_length
@@ -106,6 +106,7 @@ def scaling_in_words(reading: Positions) -> str:
         said = f"{start:,} stretched{f' to {end:,}' if end else ''} by {names}"
     if any(mark(one, "scaling") for one in reading.layers):
         return f"{said}, all by default"
-    # The limit, which is one of these lengths, may be the class's.
-    partly = start and reading.by_default and reading.limit in (start, end)
+    # The limit, and so these lengths, may be the class's.
+    lengths = {"length_before_scaling", "intended_length"}
+    partly = start and lengths.intersection(reading.by_default or ())
     return f"{said}, partly by default" if partly else said

@@ -15,7 +15,7 @@
 export const FIGURES = {};
 
 /**
- * A field of a figure, from `_fields` in widgets.py. It has either `options`, or `min`, `max` and
+ * A field of a figure, from `fields` in widgets.py. It has either `options`, or `min`, `max` and
  * `step`; the step of a `log` field is one of its power of ten. Python checks `initial`.
  * @typedef {object} Field
  * @property {string} label its name, and last its letter in formulas
