@@ -9,8 +9,11 @@ import { WORDS, isTogether } from "./telling.js";
 /** A place two from the query, from which wedges are open. */
 const near = (query) => (query > 2 ? query - 2 : query + 2);
 
-/** The key moved near the query, or on by one if it is there. */
-const movedKey = ({ query, key }) => ({ to: { key: key === near(query) ? key - 1 : near(query) } });
+/** The key moved to where all hands agree, or near the query if it is there, or there is no such place. */
+function movedKey({ query, key }) {
+  const best = query - LOOKS_BACK;
+  return { to: { key: best < 0 || key === best ? near(query) : best } };
+}
 
 /**
  * Both words moved by up to seven places, to the side where there is more room. The key starts near
@@ -48,7 +51,7 @@ const MOVES = [
     isDone: (from, to) => to.method === "added" && isTogether(from, to),
   },
 ];
-const LESSON = "Turned, a score depends on order and distance, not on the place.";
+const LESSON = "Added, the place counts. Turned, only order and distance do.";
 
 /**
  * A line with the next thing to try, and a button that shows it.

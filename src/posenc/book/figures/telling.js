@@ -17,8 +17,8 @@ const digits = (number) => show(number, number % 1 ? 1 : 0);
 /** What is seen of clocks that turn, by the rule for longer texts. */
 const SEEN_TURNED = {
   "as trained":
-    `Each word’s place turns eight hands, violet for ${WORDS.query}, orange for ${WORDS.key}. Hands that agree ` +
-    "(green) score; opposed (gray), they cost",
+    `Each word’s place turns its eight hands. Here ${WORDS.query} looks for the word three before it, so its hands ` +
+    "are set back by three. Hands that agree (green) add to the score; opposed ones (gray) take from it",
   interpolation: "Interpolation slows all clocks by half: no angle is new, but neighbors look more alike",
   "NTK-aware": "NTK-aware: the slower a clock, the more it is slowed; the last one by half",
   YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
@@ -71,12 +71,8 @@ export function attentionSays(state, values, before) {
     );
   const moved = ["query", "key"].filter((name) => state[name] !== start?.[name]);
   if (isSwitched || method !== "turned" || moved.length !== 1) return SEEN[method](facts);
-  const turned =
-    `The hands of ${WORDS[moved[0]]} turned with its place. ` +
-    `With ${KEY_WORD} ${apart} ${key < query ? "before" : "after"} ${QUERY_WORD}, `;
+  const place = key === query ? "at the place of" : `${apart} ${key < query ? "before" : "after"}`;
+  const turned = `The hands of ${WORDS[moved[0]]} turned with its place. With ${KEY_WORD} ${place} ${QUERY_WORD}, `;
   if (!agree) return `${turned}the score is ${score} (it was ${was}).`;
-  return (
-    `${turned}all hands agree: the score is ${score}, the highest. Here ${QUERY_WORD} looks three words back, ` +
-    "so its hands are set back by three."
-  );
+  return `${turned}where ${QUERY_WORD} looks, all hands agree: the score is ${score}, the highest.`;
 }
