@@ -169,6 +169,8 @@ BAD = {  # the message, and what raises it
     "got x=''": lambda: FROZEN.expecting({"x": ""}),
     "layout must be one of interleaved; .* got 'sofa'": lambda: Convention("sofa"),
     "share must be at most 1": lambda: Convention("halves", share=2),
+    "share must be 1 for": lambda: Convention("halves", share=0.5),
+    "start must be from 0": lambda: Convention("halves", "d/2", share=0.75, start=0.5),
     "test must be a function of encode": lambda: hunt.hunt(True),
 }
 

@@ -158,6 +158,7 @@ VERDICTS = rows("""
 "model_type": "llama", "rope_parameters": {"full": {"rope_pct": 0.5}}
     → base 10,000: LlamaModel ignores rope_parameters.full.rope_pct
 "rope_theta": [1e4, 5e6] → rope_theta must be a number from 1e-09
+"rope_parameters": {"theta": 777} → rope_theta is 10000.0 outside rope_parameters, 777 inside
 "per_layer_config": {"1": {"head_dim": 32}} → this: per_layer_config;
 "axes_dims_rope": [16, 56, 56] → this: axes_dims_rope;
 "rope_scaling": {"mrope_section": [8, 12]} → sums to 20, but 64
@@ -178,6 +179,10 @@ DEFAULTS = rows("""
     → 2,048 stretched to 8,192 by yarn, partly by default:
 "model_type": "llama", "rope_scaling": {YARN, "original_max_position_embeddings": 2048}
     → 2,048 stretched to 8,192 by yarn: nothing wrong
+"model_type": "modernbert", "rope_parameters": {"theta": 777}
+    → (full_attention), base 777, and RoPE in 14 of 22
+"model_type": "modernbert", "rope_parameters": {"theta": 777}
+    → (sliding_attention), base 10,000 by default
 "model_type": "gpt_oss" → to 131,072 by yarn, all by default:
 """)
 YARN = '"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024'

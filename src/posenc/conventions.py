@@ -61,7 +61,7 @@ class Convention:
         exponents; "proportional", the first pairs at the whole head's.
     share, start : float
         The share of the dimensions that turn, above 0 and at most 1, and of those in front of a
-        part that does.
+        part that does, which must leave it room; 1 and 0 for "whole".
     """
 
     layout: str = "interleaved"
@@ -83,11 +83,15 @@ class Convention:
                 raise ValueError(f"{name} {rule}; got {value!r}")
         check_real("base", self.base, positive=True)
         check_real("first", self.first)
-        check_real("start", self.start)
         if self.step != AROUND:
             check_real("step", self.step, positive=True)
         if check_real("share", self.share, positive=True) > 1:
             raise ValueError(f"share must be at most 1, got {self.share!r}")
+        start = check_real("start", self.start)
+        if start < 0 or start + self.share > 1 + 1e-9:  # thirds aren't exact in binary
+            raise ValueError(f"start must be from 0 to 1 - share, got {start!r}")
+        if self.extent == "whole" and self.share != 1:
+            raise ValueError(f"share must be 1 for extent 'whole', got {self.share!r}")
 
     @property
     def rotary(self) -> bool:

@@ -14,6 +14,9 @@ left padding, packing, images        right ids, what was given   position ids
 decoder                              Decoder, Text, lengths      scores
 ===================================  ==========================  ==================
 
+`Decoder` and `Text` are those of `posenc.checks.decoders`, which imports this module. Where a
+decoder's fault doesn't apply, its scores are NaN, which are never those that were measured.
+
 `register` binds `make` to a change, which is all that the faults of a group differ in:
 
 ===================  ==============================================  =======================
@@ -504,7 +507,7 @@ register(
     },
 )
 
-# A decoder's faults may have the name of a table's, which came first and stays.
+# Several faults may have one name, such as a decoder's and a table's: the first stays.
 MUSEUM = {fault.name: fault for fault in reversed(FAULTS) if fault.number}
 """The exhibits of the book by name."""
 

@@ -114,7 +114,7 @@ def read_models(whole: Fields) -> Positions:
 
 
 def type_of_params(whole: Fields) -> str | None:
-    """Return the name of the program whose ``params.json`` this is: Meta's or Mistral's."""
+    """Return the type, as in types.toml, of a ``params.json``: Meta's or Mistral's."""
     if not {"dim", "n_heads"} <= whole.content.keys():
         return None
     scaled = whole.flag("use_scaled_rope")
@@ -132,13 +132,19 @@ def models(whole: Fields, kind: str | None) -> Iterator[tuple[Fields, str | None
         parts[text].problems.append(words)
     for name in sorted(parts, key=lambda name: name != text):
         part = parts[name]
-        said = part.text("model_type")
-        # Some files write the type of the whole into a part, and some write none.
-        if said not in TYPES:
-            said = named_like(said or kind, name.removesuffix("_config")) or said
-        known = said in TYPES or "text_config" in part.content
+        part_kind = type_of_part(part, kind, name)
+        known = part_kind in TYPES or "text_config" in part.content
         if name == text or known or part.has("num_hidden_layers"):
-            yield from models(part, said or None)
+            yield from models(part, part_kind or None)
+
+
+def type_of_part(part: Fields, kind: str | None, name: str) -> str:
+    """Return the type that a part says, or else one named like its whole, of type `kind`."""
+    said = part.text("model_type")
+    if said in TYPES:
+        return said
+    # Some files write the type of the whole into a part, and some write none.
+    return named_like(said or kind, name.removesuffix("_config")) or said
 
 
 def parts_inside(whole: Fields) -> dict[str, Fields]:

@@ -56,6 +56,11 @@ class Fields:
 
     A field that is invalid is told in `problems` and counts as unknown, which None says; the
     defaults of the model's class don't replace it, and don't replace null either.
+
+    What rests on defaults is known by `left_out`, to which each read of a default adds. A model and
+    its mappings share one such set: `kinds.normalize` clears it, reads the number and kinds of
+    layers, and copies it into each `Kind`; `rotation.describe` cuts it back to that copy, in place,
+    before it reads the fields of a kind. A read on the wrong side of these lines is marked wrongly.
     """
 
     def __init__(self, content: Mapping[str, Any], path: str = "") -> None:
@@ -146,14 +151,17 @@ class Fields:
         """Return a mapping inside this one, an empty one if there is none."""
         content = self.checked(name, "a mapping", lambda x: isinstance(x, Mapping))
         path = f"{self.place(name)}."
-        if self.spelling(name) is None:  # what is inside a default are defaults
-            inner = Fields({}, path)
-            inner.defaults = content or {}
-        else:
-            inner = Fields(content or {}, path)
-        # One list and one set for the whole model, to which its mappings add.
-        inner.problems, inner.left_out = self.problems, self.left_out
+        if self.spelling(name) is not None:
+            return self.sharing(content or {}, path)
+        inner = self.sharing({}, path)
+        inner.defaults = content or {}  # what is inside a default are defaults
         return inner
+
+    def sharing(self, content: Mapping[str, Any], path: str) -> Fields:
+        """Return another mapping of the same model; which fields were asked is its own."""
+        other = Fields(content, path)
+        other.problems, other.left_out = self.problems, self.left_out
+        return other
 
 
 def is_within(value: Any, least: float, most: float) -> bool:

@@ -103,11 +103,11 @@ def mapping_of_rotation(fields: Fields) -> Fields:
             "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
         )
     for name in ("rope_theta", ORIGINAL):
-        inside, outside = rope.content.get(name), fields.content.get(name)
-        if inside and outside and inside != outside:
+        both = rope.has(name) and fields.has(name)
+        if both and rope.value(name) != fields.value(name):
             fields.problems.append(
-                f"{shown(fields.path)}{name} is {outside!a:.40} outside {rope.path[:-1]}, "
-                f"{inside!a:.40} inside"
+                f"{fields.place(name)} is {fields.value(name)!a:.40} outside "
+                f"{rope.path[:-1]}, {rope.value(name)!a:.40} inside"
             )
     return rope
 
@@ -129,9 +129,9 @@ def mapping_of_kind(name: str, fields: Fields, rope: Fields, entry: Entry) -> Fi
         fields.remarks.append(
             f"{rope.path[:-1]} applies to global attention, not to {name}"
         )
-    own = Fields(rope.content if entry.local_scaled else {}, rope.path)
-    own.content.pop("rope_theta", None)
-    own.problems = rope.problems
+    own = rope.sharing(rope.content if entry.local_scaled else {}, rope.path)
+    for spelling in WORDS["spellings"]["rope_theta"]:
+        own.content.pop(spelling, None)
     return own
 
 
@@ -217,11 +217,14 @@ def where_positions_enter(fields: Fields, entry: Entry) -> Where:
     # DeBERTa may have a table besides.
     if said == BY_OFFSET and fields.flag("position_biased_input"):
         return f"{BY_OFFSET}; {TABLE}"
-    return said or None
+    return None if said == UNKNOWN else said
 
 
 def encoding_said(fields: Fields, entry: Entry, expected: Where) -> Where:
-    """Return the encoding that the file names, whatever its type does by default."""
+    """Return the encoding that the file names, whatever its type does by default.
+
+    It is None if the file names none, and `UNKNOWN` if it names one that isn't known here.
+    """
     # MPT without ALiBi has a table, which another flag takes away.
     if expected == BIAS and fields.flag("alibi") is False:
         return NOWHERE if fields.flag("learned_pos_emb") is False else TABLE

@@ -40,7 +40,8 @@ class Described(NamedTuple):
 
 def describe(kind: Kind) -> Described:
     """Return what is known of a kind of layer."""
-    kind.fields.left_out &= kind.left_out  # another kind may have read other fields
+    # Another kind may have read other fields. In place: the kind's mappings share this set.
+    kind.fields.left_out &= kind.left_out
     facts = facts_without_rotation(kind)
     lengths = UNSTRETCHED
     if kind.where == ROTARY:
@@ -183,6 +184,7 @@ def stretched(kind: Kind, facts: Facts) -> tuple[Lengths, Facts]:
     # What was no number to `details` is told, and would be told again.
     if any(kind.rope.has(name) and kind.rope.number(name) is None for name in NUMBERS):
         return UNSTRETCHED, facts
+    # `posenc.scaling` checks what the file gives; powers of odd numbers overflow.
     try:
         lengths = scaling.lengths(settings, limit)
         return lengths, facts | frequencies(facts, settings, limit, lengths)
