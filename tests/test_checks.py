@@ -12,8 +12,9 @@ from pathlib import Path
 import nbformat
 import numpy as np
 import pytest
-from recall import Rotary
+from recall import DECODER, Rotary
 from specimens import (
+    OFF_BY_ONE,
     SPECIMENS,
     judge,
     layer_that_adds,
@@ -216,6 +217,16 @@ def test_expected_failures(tmp_path):
         values.values[0]()
     with pytest.raises(pytest.skip.Exception, match="follows from values"):
         half.values[0]()
+
+
+def test_each_subject_has_the_tests_of_its_kind():
+    """A step makes it a decoder; laws may come from a generator."""
+    laws = (law for law in ["steps"])
+    subjects = [DECODER.full, OFF_BY_ONE.full]
+    decorator = checks.parametrize_with_checks(subjects, step=DECODER.step, laws=laws)
+    for test in decorator.mark.args[1]:
+        assert test.id == "Decoder.full-steps"
+        test.values[0]()
 
 
 RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"

@@ -40,7 +40,7 @@ __all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
 __all__ += ["check_positions", "check_rotary", "check_table", "kind_of", "laws_of"]
 __all__ += ["parametrize_with_checks"]
 
-KINDS: list[Any] = [Table, Layer, Rotation, Bias, Decoder, Builder]
+SUBJECTS: list[Any] = [Table, Layer, Rotation, Bias, Decoder, Builder]
 
 
 def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
@@ -48,10 +48,10 @@ def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
 
     By default, `kind_of` guesses which of the first four. The options are those of that check.
     """
-    name = kind or ("decoder" if "step" in options else kind_of(subject))
+    name = kind or guessed(subject, options)
     # Arguments are checked before anything is called.
     chosen = choose(name, options.pop("laws", None))
-    (make,) = (known for known in KINDS if known.kind == name)
+    (make,) = (known for known in SUBJECTS if known.kind == name)
     probe = make(subject, **options)
     rows = tuple(judge_all(probe, chosen))
     known, about = None, ""
@@ -211,6 +211,11 @@ def name_of(subject: Any) -> str:
     return str(getattr(subject, "__qualname__", type(subject).__name__))
 
 
+def guessed(subject: Any, options: Mapping[str, Any]) -> str:
+    """Guess the kind, also by the options: only a decoder has a step."""
+    return "decoder" if "step" in options else kind_of(subject)
+
+
 def kind_of(subject: Any) -> str:
     """Guess what a subject is: "table", "module", "rotary" or "bias".
 
@@ -246,6 +251,9 @@ def parametrize_with_checks(
     """
     import pytest
 
+    if options.get("laws"):
+        options["laws"] = [*options["laws"]]  # a generator could be read only once
+
     @cache
     def report(subject: Any) -> Report:
         return check(subject, kind, **options).expecting(expect or {})
@@ -264,7 +272,7 @@ def parametrize_with_checks(
             partial(one_law, subject, law.name), id=f"{name_of(subject)}-{law.name}"
         )
         for subject in subjects
-        for law in choose(kind or kind_of(subject), options.get("laws"))
+        for law in choose(kind or guessed(subject, options), options.get("laws"))
     ]
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", tests)
     return decorator
