@@ -70,8 +70,8 @@ for name, encode in hunt.RIGHT.items():
     add(encode, f"{name}: right", "table", longest=600)
 for name, bug in hunt.BUGS.items():
     add(bug, name, "table", "far" if name == "rows in float16" else "values", name)
-OTHER = "the numbers of another convention: interleaved"
-add(table, "another convention", "table", "values", OTHER, convention="Marian")
+INTERLEAVED = "the numbers of another convention: interleaved"
+add(table, "another convention", "table", "values", INTERLEAVED, convention="Marian")
 
 
 @specimen("table")
@@ -192,10 +192,10 @@ def layer_that_adds(method):
 
 layer = partial(specimen, "module", make=layer_that_adds)
 FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
-COUNTED, OURS = "batch for sequence", SinusoidalPositionalEncoding
+COUNTED = "batch for sequence"
 add(Layer, "Layer", "module")
 add(Layer(16, 260), "a short layer", "module")
-add(OURS, "SinusoidalPositionalEncoding", "module")
+add(SinusoidalPositionalEncoding, "SinusoidalPositionalEncoding", "module")
 add(FIRST, "sequence first", "module")
 add(FIRST, "declared otherwise", "module", "values", COUNTED, batch_first=True)
 
@@ -249,6 +249,7 @@ class Emptied(Layer):
 
 FACTOR, AXES = turn(attention_factor=1.5), {"frequencies": AXIAL}
 SWAPPED, OF_OMEGA = turn(frequencies=AXIAL[::-1]), {"frequencies": OMEGA}
+OF_A_HALF = {"frequencies": rotary_frequencies(8)[0], "widths": [16]}
 OTHER = "the numbers of another convention"
 for subject, name, options, law, cause in (
     (posenc.rotate_pairs, "in numpy", {}, "", ""),
@@ -258,6 +259,7 @@ for subject, name, options, law, cause in (
     (FACTOR, "factor", {"attention_factor": 1.5}, "", ""),
     (FACTOR, "factor, undeclared", {}, "values", "attention_factor=1.5"),
     (turn(base=500_000.0), "base of frequencies", OF_OMEGA, "values", OTHER),
+    (rotate_pairs, "whole for a half", OF_A_HALF, "values", OTHER),
 ):
     add(subject, name, "rotary", law, cause, **options)
 for extent in ("partial", "proportional"):

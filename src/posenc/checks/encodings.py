@@ -50,6 +50,8 @@ DECLARE = (
     "a table of another kind; if a norm follows the rotation, check what comes before it"
 )
 CAST = "the result isn't cast back to the dtype of the input"
+DECLARATIONS = {"base", "declared", "frequencies"}
+DECIDED = ("templates", "convention", "other_kind")  # by these, and by measurements
 # Usual names of the attribute that holds a layer's width
 WIDTHS = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels")
 
@@ -117,9 +119,16 @@ class Encoding(Subject):
         return self.raw(self.array(self.draw((2,), 3, width)), self.places(range(3)))
 
     def changed(self, **attributes: Any) -> Encoding:
-        """Return a copy with other attributes; what was measured stays."""
+        """Return a copy with other attributes.
+
+        What calls gave stays measured: `rows`, `sequences`, `free` and `carried`. What declarations
+        also decide, in DECIDED, is forgotten if one of these is changed.
+        """
         other = copy.copy(self)
         vars(other).update(attributes)
+        if attributes.keys() & DECLARATIONS:
+            for name in DECIDED:
+                vars(other).pop(name, None)
         return other
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
