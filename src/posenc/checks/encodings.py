@@ -14,7 +14,16 @@ import numpy as np
 from posenc._validate import check_d_model, check_int, check_positions, check_real
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import POSITIONS, Subject, argument, floats, type_of
-from posenc.checks.trials import NEAR, SEED, Broken, Raised, Trial, causes, user
+from posenc.checks.trials import (
+    NEAR,
+    ON_REQUEST,
+    SEED,
+    Broken,
+    Raised,
+    Trial,
+    causes,
+    user,
+)
 from posenc.conventions import (
     KNOWN,
     LAYOUTS,
@@ -65,7 +74,10 @@ class Encoding(Subject):
     """
 
     # Other laws compare it with a sinusoid.
-    asked_if_learned = "shape repeat unique masked gradient state meta device compile"
+    asked_if_learned = (
+        *("shape", "repeat", "unique", "masked", "gradient", "state"),
+        *ON_REQUEST,
+    )
     free: Any = True  # whether a call takes any positions, or only 0, 1, 2, …
     leads = (0, 2)  # the fewest and the most axes of x in front of (seq_len, width)
     carried: Any = 1.0  # multiplier of x, where rows are added to it

@@ -31,7 +31,7 @@ class Bias(Subject):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
     kind = "bias"
-    asked_if_learned = "shape values start"
+    asked_if_learned = ("shape", "values", "start")
 
     def __init__(
         self,

@@ -58,7 +58,7 @@ class Subject:
     about = ""  # what it is compared with, or should be
     convention: Convention | None = None
     unit = UNIT
-    asked_if_learned = ""  # names of the laws that another kind of encoding is asked
+    asked_if_learned: tuple[str, ...] = ()  # laws, if it is another kind of encoding
     library: Any = np  # whose arrays the code takes: numpy or torch
 
     def __init__(self, subject: Any, learned: bool = False) -> None:

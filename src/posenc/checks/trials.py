@@ -12,7 +12,7 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
@@ -34,7 +34,11 @@ class Skip(Exception):  # noqa: N818
 
 
 class Broken(Exception):  # noqa: N818
-    """A law is broken in a way that isn't a number; a second argument is what made it so."""
+    """A law is broken in a way that isn't a number: how, and what made it so, if that was seen."""
+
+    def __init__(self, how: str, cause: str = "") -> None:
+        super().__init__(how)
+        self.how, self.cause = how, cause
 
 
 class Raised(Exception):  # noqa: N818
@@ -104,6 +108,22 @@ class Trial:
 
 
 Trials = Iterator[Trial]
+Test = TypeVar("Test", bound=Callable[[Any], Iterable[Trial]])
+
+
+class Judged(Protocol):
+    """What all kinds of subjects have; a law asks more of those that it is for."""
+
+    @property
+    def other_kind(self) -> bool:
+        """Whether it is asked only the laws in `asked_if_learned`."""
+
+    @property
+    def asked_if_learned(self) -> tuple[str, ...]:
+        """Names of laws."""
+
+    def explain(self, trials: list[Trial]) -> str:
+        """Return the cause of what was measured, or ""."""
 
 
 LAWS: list[Law] = []
@@ -112,7 +132,7 @@ LAWS: list[Law] = []
 
 @dataclass
 class Law:
-    """A law, which registers the function that it decorates; that name then holds None."""
+    """A law; the function that it decorates becomes its test, and the law is listed."""
 
     name: str
     kinds: tuple[str, ...]  # of subjects
@@ -121,10 +141,11 @@ class Law:
     cure: str = ""  # what is said if it is broken, and no known fault gives the same
     test: Any = None  # a function of the subject that yields trials
 
-    def __call__(self, test: Callable[[Any], Iterable[Trial]]) -> None:
+    def __call__(self, test: Test) -> Test:
         """Keep the test."""
         self.test = test
         LAWS.append(self)
+        return test
 
 
 def laws_of(kind: str) -> list[str]:
@@ -144,7 +165,7 @@ def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
     return [law for law in LAWS if kind in law.kinds and law.name in wanted]
 
 
-def judge_all(subject: Any, laws: Iterable[Law]) -> Iterator[Row]:
+def judge_all(subject: Judged, laws: Iterable[Law]) -> Iterator[Row]:
     """Test laws one by one, until a root is broken: others would say nothing new."""
     root = ""
     for law in laws:
@@ -158,17 +179,17 @@ def judge_all(subject: Any, laws: Iterable[Law]) -> Iterator[Row]:
             root = law.name
 
 
-def judge(subject: Any, law: Law, row: Row) -> Row:
+def judge(subject: Judged, law: Law, row: Row) -> Row:
     """Test one law; what goes wrong, and where, is in the row."""
     try:
-        if subject.other_kind and law.name not in subject.asked_if_learned.split():
+        if subject.other_kind and law.name not in subject.asked_if_learned:
             raise Skip("another kind isn't asked this")
         return compared(subject, row, [*law.test(subject)], law.cure)
     except Skip as reason:
         return replace(row, status="skipped", note=str(reason))
-    except Broken as how:
-        note, cause = (*how.args, law.cure)[:2]
-        return replace(row, status="failed", note=note, cause=cause)
+    except Broken as broken:
+        cause = broken.cause or law.cure
+        return replace(row, status="failed", note=broken.how, cause=cause)
     except Exception as error:
         status, cause = "internal", INTERNAL
         if isinstance(error, Raised):
@@ -178,7 +199,7 @@ def judge(subject: Any, law: Law, row: Row) -> Row:
         return replace(row, status=status, note=note, cause=cause, trace=trace)
 
 
-def compared(subject: Any, row: Row, trials: list[Trial], cure: str) -> Row:
+def compared(subject: Judged, row: Row, trials: list[Trial], cure: str) -> Row:
     """Complete the row of a law by its trials."""
     failing = [trial for trial in trials if trial.worst > 1]
     # The first call that parts is the simplest.
