@@ -30,7 +30,7 @@ NAMES = {
     "segments": ("segments", "segment_ids", "document_ids", "doc_ids"),
 }
 CHUNKS = (5, 1, 3)  # lengths of the chunks; a last one takes the rest
-TEXTS = 5  # a fault may begin at four
+TEXTS = 5  # a fault may begin at four; `left_padded` has five numbers
 BOUND = (
     "half the digits of the scores' spread: sums in another order cost a few u of it"
 )
@@ -112,36 +112,52 @@ class Decoder(Subject):
         return Trial(name, given, meant, bound, axes, (text, lengths))
 
     @cached_property
+    def alone(self) -> Floats:
+        """Scores of each text when it is read alone: (texts, seq_len, vocabulary)."""
+        return np.concatenate([self.read(row[None]) for row in self.tokens])
+
+    @cached_property
     def texts(self) -> dict[str, Text]:
         """Texts whose scores are known, as each text is read alone, by what they are."""
-        tokens, k = self.tokens, self.columns
-        alone = np.concatenate([self.read(row[None]) for row in tokens])
+        tokens, alone, k = self.tokens, self.alone, self.columns
         # a b c d → b a c d, and a b c e
         swapped = tokens[:, [1, 0, *range(2, k.shape[1])]]
         other = np.where(k < k.max(), tokens, 1 + tokens % tokens.max())
-        # a b c d → a b c d, and 0 0 0 a: row by row, a text is later, and its end is lost.
-        late_by = np.array([0, 3, k.shape[1] // 2, 1, 4])[:, None]
-        mask, index = k >= late_by, np.maximum(k - late_by, 0)
-        late = np.take_along_axis(tokens, index, 1) * mask
-        late_scores = np.take_along_axis(alone, index[..., None], 1)
-        # a b c d, e f g h → a b e f, and e f a b: two texts, of which each begins at 0.
-        cut = k.shape[1] // 2 - 1
-        second = (k >= cut).astype(np.int64)
-        packed, both = (
-            np.hstack([x[:, :cut], x[::-1, : k.shape[1] - cut]])
-            for x in (tokens, alone)
-        )
-        ids = {"positions": k - cut * second, "segments": second}
-        padding = {"positions": index, "mask": mask}
         return {
             "texts": Text(tokens, alone, {"positions": k}),
             "first text": Text(tokens[:1], alone[:1], {"positions": k[:1]}),
             "another last token": Text(other, alone, {}, k[..., None] < k.max()),
             "swapped": Text(swapped, alone, {}, k[..., None] > 1),
-            "left-padded": Text(late, late_scores, padding, mask[..., None]),
-            "packed": Text(packed, both, ids),
+            "left-padded": self.left_padded(),
+            "packed": self.packed(),
             "moved": Text(tokens, alone, {"positions": k + 100}),
         }
+
+    def left_padded(self) -> Text:
+        """Move texts right, a b c d → 0 0 0 a: row by row, a text is later, and its end is lost."""
+        k = self.columns
+        begins = np.array([0, 3, k.shape[1] // 2, 1, 4])[:, None]  # (texts, 1)
+        # (texts, seq_len): where there are tokens, and the number of each in its text
+        mask, number = k >= begins, np.maximum(k - begins, 0)
+        tokens = np.take_along_axis(self.tokens, number, 1) * mask
+        # (texts, seq_len, vocabulary); those of padding aren't shown.
+        scores = np.take_along_axis(self.alone, number[..., None], 1)
+        padding = {"positions": number, "mask": mask}
+        return Text(tokens, scores, padding, mask[..., None])
+
+    def packed(self) -> Text:
+        """Put two texts into each row, a b c d, e f g h → a b e f, and e f a b, each from 0."""
+        k = self.columns
+        cut = k.shape[1] // 2 - 1
+        second = (k >= cut).astype(
+            np.int64
+        )  # (texts, seq_len): 1 in a row's second text
+        # (texts, seq_len), and (texts, seq_len, vocabulary): second texts are in reverse order.
+        tokens, scores = (
+            np.hstack([x[:, :cut], x[::-1, : k.shape[1] - cut]])
+            for x in (self.tokens, self.alone)
+        )
+        return Text(tokens, scores, {"positions": k - cut * second, "segments": second})
 
     def read_again(self, text: Text, **changes: Any) -> Any:
         """Read a text whole, with other arguments, or None for none; NaN if that can't be done."""
@@ -165,11 +181,13 @@ def shape(decoder: Decoder) -> Trials:
     yield Trial(f"{made.shape[2]} scores", made, made)
 
 
-def reading(name: str, asks: str, *texts: str, more: Any = (), needs: str = "") -> None:
-    """Define a law that reads texts, whole, or in chunks whose lengths `more` gives."""
+def reading(
+    name: str, asks: str, *texts: str, chunks_of: Any = None, needs: str = ""
+) -> None:
+    """Define a law that reads texts, whole, or in chunks: `chunks_of(seq_len)` has the lengths."""
 
     def test(decoder: Decoder) -> Trials:
-        lengths = more(decoder.columns.shape[1]) if more else ()
+        lengths = chunks_of(decoder.columns.shape[1]) if chunks_of else ()
         for text in texts:
             yield decoder.compare(text, lengths, needs)
 
@@ -194,13 +212,13 @@ reading(
     "one token at a time gives the same scores as the whole text",
     "first text",
     "texts",
-    more=lambda n: [1] * (n - 1),
+    chunks_of=lambda n: [1] * (n - 1),
 )
 reading(
     "chunks",
     "a text read in chunks with a cache gives the same as whole",
     "texts",
-    more=lambda n: CHUNKS,
+    chunks_of=lambda n: CHUNKS,
 )
 reading(
     "padded",
@@ -212,7 +230,7 @@ reading(
     "ragged",
     "left-padded texts continue from a cache as they do alone",
     "left-padded",
-    more=lambda n: [n - 4, 1, 1, 1],
+    chunks_of=lambda n: [n - 4, 1, 1, 1],
     needs="mask",
 )
 reading(
