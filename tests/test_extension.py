@@ -85,6 +85,9 @@ for cell in json.load(sys.stdin):
         (["from scipy import stats", "float(stats.norm.cdf(0))"], "['0.5']"),
         (["x = 1\n\ncompile('\\n' * 9 + '1 +', '', 'exec')"], "3"),
         (["x = 1\n\nfor"], "3"),
+        (["import posenc", "import posenc.nn", "posenc.__name__"], "[\"'posenc'\"]"),
+        # Its line is the import's, not that of the name that is missing then.
+        (["from scipy import none", "none", "none"], "None"),
     ],
 )
 def test_a_page_s_kernel_keeps_a_name_s_value_and_an_error_s_line(cells, expected):

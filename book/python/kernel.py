@@ -140,7 +140,10 @@ def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
     now = []
     for node in one_by_one(body):
         absent, large = absent_names(node), absent_names(node, LATER)
-        space.update({name: Absent(module) for name, module in absent.items()})
+        for name, module in absent.items():
+            # `import posenc.nn` leaves the name to the package if that is there.
+            if not isinstance(space.get(name), types.ModuleType):
+                space[name] = Absent(module)
         waiting.update(dict.fromkeys(large, node))
         if PLOTS in waiting and ast.unparse(node) == STYLE:
             following[PLOTS] = node
@@ -209,9 +212,9 @@ def execute(source: str, file: str) -> None:
     cell = understood(body)
     names = due(cell)
     waited = statements(names)
-    forget(names)
     ran.append(cell)
     exec(compile(ast.Module(waited, []), HERE, "exec"), space)
+    forget(names)  # not before: an import that fails is tried again
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.show = show
     last = body[-1] if body else None

@@ -43,7 +43,7 @@ let stops = 0;
 const python = new Python({
   hear,
   tell: (words) => running && tell(running.cell, words),
-  fail: (reason) => stop(`Python couldn't be loaded. ${reason}`),
+  fail: (reason) => stop(`Python, or a package, couldn't be loaded. ${reason}`),
 });
 
 /** Start Python, unless it has started: when a reader nears a cell (cells.js), or types. */

@@ -1,5 +1,15 @@
 // Python in a worker, as cells (page.js) and the reader of configurations (config_view.js) start it.
 // `getStored` and `setStored` are tools.js's.
+//
+// Who starts what, in this order:
+//
+//   warm     the first use: `keepForOffline`, then the worker, which loads Python at once
+//   tell     while a message waits for that, and later for packages
+//   hear     after "started": what worker.js sends for the messages, which it takes one by one
+//   fail     at any time: the worker is gone, and the next `warm` or `post` starts another one
+//
+// The service worker (offline.js) outlives the page and keeps files for one version of the site:
+// the folder's name, a hash. A page of a newer version replaces it before it starts Python.
 /* global getStored, setStored */
 
 const here = new URL(".", import.meta.url).href;
@@ -8,7 +18,7 @@ const SECONDS = "python-seconds"; // in local storage: how long the last start t
 const size = Number(document.querySelector("meta[name=python]").dataset.size); // bytes of a first start
 const inMegabytes = (bytes) => (bytes / 1e6).toFixed(1);
 
-/** What to say while Python starts, after so many bytes. */
+/** What to say while Python starts, after so many bytes; as many as `size` are all. */
 function progress(loaded) {
   const isLoading = loaded > 0 && loaded < size;
   if (isLoading) return `Loading Python, once for all pages: ${inMegabytes(loaded)} of ${inMegabytes(size)} MB`;
@@ -19,19 +29,22 @@ function progress(loaded) {
 /** Keep what the worker loads for offline use, if the browser can. */
 async function keepForOffline() {
   const { serviceWorker } = navigator;
-  if (!serviceWorker || serviceWorker.controller) return;
+  if (!serviceWorker) return; // a site without https
+  const version = here.split("/").at(-2);
+  const script = new URL(`../../offline.js?version=${version}`, here);
+  const { controller } = serviceWorker;
+  if (controller?.scriptURL === script.href) return; // it keeps what is loaded
   try {
     const known = await serviceWorker.getRegistration();
-    // After a forced reload it doesn't control the page, and never will.
-    const patience = known ? 0 : 10_000;
+    // After a forced reload none controls the page, and none ever will.
+    const patience = known && !controller ? 0 : 10_000;
     const controls = new Promise((resolve) => {
       serviceWorker.addEventListener("controllerchange", resolve);
       setTimeout(resolve, patience);
     });
-    const version = here.split("/").at(-2);
-    await serviceWorker.register(new URL(`../../offline.js?version=${version}`, here));
+    await serviceWorker.register(script);
+    await controls; // until then, an older version may be the active one
     const { active } = await serviceWorker.ready;
-    await controls;
     const files = performance.getEntriesByType("resource").map(({ name }) => name);
     active.postMessage([location.href.split("#")[0], ...files]);
   } catch {
@@ -63,7 +76,7 @@ export class Python {
   receive(data, began) {
     if (data.broken) this.giveUp(data.broken);
     else if (data.kept) this.tell(progress(size));
-    else if (data.loaded) this.tell(progress(data.loaded));
+    else if (data.loaded) this.tell(this.isStarted ? "Loading packages" : progress(data.loaded));
     else if (data.started) {
       this.isStarted = true;
       setStored(SECONDS, Math.ceil((performance.now() - began) / 1000));

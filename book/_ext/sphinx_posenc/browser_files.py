@@ -57,8 +57,8 @@ def package():
 @cache
 def folder():
     """The folder's path from the site's root."""
-    lock = (PYODIDE / "pyodide-lock.json").read_bytes()
-    content = b"".join([lock, *own_files().values()])
+    pyodide = [path.read_bytes() for path in sorted(PYODIDE.iterdir())]
+    content = b"".join([*pyodide, *own_files().values()])
     return f"python/{hashlib.sha256(content).hexdigest()[:10]}/"
 
 

@@ -9,7 +9,7 @@ import lxml.html
 import tinycss2
 from fontTools import subset
 
-from .styles import CLEAN, store, text
+from .styles import CLEAN, serialized, store
 
 # Classes and elements that are drawn with them. A formula's MathML isn't: screen readers read it.
 CLASSES, HEADINGS = ("navbar-brand", "katex-html", "plain"), ("h1", "h2", "h3")
@@ -55,7 +55,7 @@ def faces(fonts, css, pages, folder):
     kept = []
     for place, font in fonts:
         declarations = tinycss2.parse_blocks_contents(font.content, **CLEAN)
-        face = {part.name: text(part.value) for part in declarations}
+        face = {part.name: serialized(part.value) for part in declarations}
         path = place / URL.search(face.pop("src"))[1]
         # Only this class uses the theme's font of outlined icons.
         is_outlined = path.stem == "fa-regular-400"

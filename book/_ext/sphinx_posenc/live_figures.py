@@ -13,6 +13,7 @@ from pathlib import Path
 
 from docutils import nodes
 from rjsmin import jsmin
+from sphinx.errors import ExtensionError
 
 from posenc.book import widgets
 
@@ -37,7 +38,7 @@ def live(kind, state, image):
 def replace_outputs(app, doctree):
     """Replace widgets in notebooks, and images marked as live, by live figures."""
     for cell in [*doctree.findall(nodes.container)]:
-        if figure := cell.get("cell_metadata", {}).get("figure"):  # set by `to_myst`
+        if figure := cell.get("cell_metadata", {}).get("figure"):  # downloads.py
             image = next(cell.findall(nodes.image))
             # MyST-NB has a container for an output, with one for each of its MIME types, of which
             # it chooses later. The picture is in the latter; the figure replaces the output.
@@ -59,7 +60,10 @@ def draw_image(app, image, kind):
 
 
 def set_stages(app, doctree, docname):
-    """Wrap each figure that marked words of its section move in a stage with these words."""
+    """Wrap each figure that marked words of its section move in a stage with these words.
+
+    Stages don't overlap: no other figure stands between a figure and the words that move it.
+    """
     for section in [*doctree.findall(nodes.section)]:
         for figure in [*section]:
             if has_html(figure, "<posenc-figure"):
@@ -84,6 +88,9 @@ def set_stage(section, figure):
     if not words:
         return
     first, end = min(shown, *words), max(shown, *words) + 1
+    figures = [part for part in section[first:end] if has_html(part, "<posenc-figure")]
+    if len(figures) > 1:
+        raise ExtensionError(f"another figure is between {ids} and the words for it")
     if max(words) > shown:  # words follow, so the figure stays for them
         figure["classes"].append("stays")
     stage = nodes.container("", *section[first:end], classes=["stage"])

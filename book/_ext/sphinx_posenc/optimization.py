@@ -13,6 +13,7 @@ from urllib.parse import unquote
 
 import imagesize
 from rjsmin import jsmin
+from sphinx.errors import ExtensionError
 from svg_theme import stack
 
 from . import metadata
@@ -20,11 +21,11 @@ from .fonts import faces
 from .styles import parsed, store, used_rules
 
 STYLE = re.compile(
-    r'\s*<link rel="stylesheet"[^>]* href="([./]*)(_static/[^"?]*)[^>]*>'
+    r'\s*<link rel="stylesheet"[^>]* href="([./]*)(?P<name>_static/[^"?]*)[^>]*>'
 )
 IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
 SOURCES = re.compile(r'(?:\s*<script src="([./]*)_static/page/[\w.]+"></script>)+')
-PART = re.compile(r'<script src="[./]*(_static/page/[\w.]+)"')
+PART = re.compile(r'<script src="[./]*(?P<name>_static/page/[\w.]+)"')
 TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
@@ -55,11 +56,22 @@ def size_images(html, folder):
     return IMAGE.sub(sized, html)
 
 
+def files_of_all(pages, pattern):
+    """The files that such tags name, in order: the same on each page that has any."""
+    lists = {
+        tuple(tag["name"] for tag in pattern.finditer(html)) for html in pages.values()
+    }
+    lists.discard(())  # pages for other sites' frames
+    if len(lists) != 1:
+        raise ExtensionError(f"pages load different files: {sorted(lists)}")
+    return lists.pop()
+
+
 def write_style(site, pages, code):
     """Write the site's stylesheet, for these pages and this script, and return its name."""
     folder = site / "_static"
     rules, fonts, notices = [], [], ""
-    for _, name in STYLE.findall(pages[site / "index.html"]):
+    for name in files_of_all(pages, STYLE):
         css = (site / name).read_text("utf-8")
         notices += "".join(NOTICE.findall(css))
         for rule in parsed(css):
@@ -79,7 +91,7 @@ def write_style(site, pages, code):
 def merge(site, pages):
     """Write the site's stylesheet and script, and name them in its pages, HTML by path."""
     folder = site / "_static"
-    parts = PART.findall(pages[site / "index.html"])
+    parts = files_of_all(pages, PART)
     code = jsmin("\n".join((site / part).read_text("utf-8") for part in parts))
     style = write_style(site, pages, code)
     script = store(folder, "site", ".js", code.encode())
@@ -94,6 +106,8 @@ def merge(site, pages):
 
 def guard(html):
     """Add the Content-Security-Policy to a page."""
+    if CHARSET not in html:
+        raise ExtensionError(f"no {CHARSET}, which the policy follows: {html[:200]}")
     digests = set()
     for script in SCRIPT.findall(html):
         digest = b64encode(hashlib.sha256(script.encode()).digest()).decode()

@@ -11,7 +11,7 @@ like the text around them; bare, they make pages of code much cheaper to lay out
 import atexit
 import re
 from functools import cache
-from html import escape
+from html import escape, unescape
 from importlib.metadata import files
 
 from docutils import nodes
@@ -21,8 +21,10 @@ from pygments.token import Name, Punctuation, Text, Whitespace
 from sphinx.util import logging
 from sphinx.util.math import get_node_equation_number
 
-# What KaTeX writes for formulas of letters and indices, and the text that looks the same. A part
-# is taken once those in it are text. Of an index and an exponent, text shows only one.
+# What KaTeX writes for formulas of letters and indices, and the text that looks the same. All
+# rules are applied, in this order, until none matches: spaces before styles are dropped, styles
+# before classes match, and a part once those in it are text. A formula with a <span> left, as of a
+# fraction, or of an index and an exponent of one letter, stays as KaTeX drew it.
 INSIDE = "((?:[^<]|</?i>|</?su[bp]>)*)"
 RAISED = (
     '<span class="msupsub"><span class="vlist-t"><span class="vlist-r"><span class="vlist">'
@@ -39,14 +41,23 @@ SIMPLE = (
     "|reset-size6|size3|sizing|text|textrm"
 )
 AS_TEXT = {
-    r'<span class="mspace[^"]*" style="margin-right:0.1\d*em;"></span>': "\u2009",  # thin
+    # <span class="mspace" style="margin-right:0.1667em;"></span>, to a thin space
+    r'<span class="mspace[^"]*" style="margin-right:0.1\d*em;"></span>': "\u2009",
+    # <span class="mspace" style="margin-right:0.2778em;"></span>, to a space
     r'<span class="mspace[^"]*" style="margin-right:\d[^"]*"></span>': " ",
+    # <span class="mord" style="color:red;">, to <span class="mord">
     ' style="[^"]*"': "",
+    # <span class="strut"></span>, to nothing
     '<span class="(?:strut|mspace[^"]*)">[^<]*</span>': "",
-    "<span>([^<]+)</span>": r"\1",  # lo<span>g</span>
+    # lo<span>g</span>, to log
+    "<span>([^<]+)</span>": r"\1",
+    # <span class="mord mathnormal">x</span>, to <i>x</i>
     '<span class="mord mathnormal(?: mtight)?">([^<]*)</span>': r"<i>\1</i>",
+    # <span class="mord mtight">2</span>, to 2
     f'<span class="(?:(?:{SIMPLE}) ?)+">{INSIDE}</span>': r"\1",
+    # What follows x in x^2 (see `render`), to <sup>2</sup>
     RAISED: r"<sup>\1</sup>",
+    # The same in x_2, to <sub>2</sub>
     LOWERED: r"<sub>\1</sub>",
 }
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}  # tokens without a color
@@ -98,6 +109,13 @@ def render(latex, display):
     if "<su" not in text:  # it can be read as it is
         return f'<span class="katex plain">{text}</span>'
     return f'{said}<span class="plain" aria-hidden="true">{text}</span></span>'
+
+
+def spoken(latex):
+    """An inline formula's characters, as φ: what a screen reader reads of it."""
+    # MathML comes first; what is drawn follows, unless the letters are all.
+    said, _, _ = render(latex, False).partition('aria-hidden="true"')
+    return unescape(re.sub("<[^>]*>?", "", said))
 
 
 def as_text(drawn):

@@ -8,13 +8,12 @@ lacks, each once: numbers fill outputs, and excerpts show prose.
 
 import json
 import re
-from html import unescape
 from typing import NamedTuple
 
 from docutils import nodes
 from sphinx import addnodes
 
-from .rendering import render
+from .rendering import spoken
 
 NAME = re.compile(r"(?=\w*[_A-Z])[^\W\d]\w{2,}")  # others are words, or serve one cell
 COMMON = {"Draw", "False", "None", "True", "_000", "use_style"}
@@ -56,7 +55,11 @@ def write(app):
 
 
 def section_of(part):
-    """Take a part out of its page, as the index has it."""
+    """Take a part out of its page, as the index has it.
+
+    Its own parts are taken out before: what is left of it is its own. A part's first child says
+    what it is: a section's title, a term, or a symptom's first cell. The page itself has none.
+    """
     anchor, title = "", ""
     if part.parent is not None:
         part.parent.remove(part)
@@ -91,9 +94,7 @@ def prose(part):
 
 def letters(latex):
     """A short formula without its markup, as φ."""
-    # MathML comes first; what is drawn follows, unless the letters are all.
-    said, _, _ = render(latex, False).partition('aria-hidden="true"')
-    text = unescape(re.sub("<[^>]*>?", "", said))
+    text = spoken(latex)
     # A fraction's numerator would stand beside its denominator.
     return "…" if len(text) > LONGEST_FORMULA or "frac" in latex else text
 

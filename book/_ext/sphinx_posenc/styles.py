@@ -2,7 +2,8 @@
 
 It goes by words, not by documents: a rule stays if each element, class and id that its selector
 names stands in some tag of a page, or anywhere in a script. That keeps a few rules too
-many. ``a.b:not(.c) [d]`` names ``a`` and ``b``. An animation stays if a script names it.
+many. ``a.b:not(.c) [d]`` names ``a`` and ``b``. An animation stays if a script or a kept rule names
+it, and a property if one reads it.
 """
 
 import hashlib
@@ -17,11 +18,17 @@ CLEAN = {"skip_comments": True, "skip_whitespace": True}  # for tinycss2
 
 
 def parsed(css):
-    """The rules of a stylesheet."""
-    return tinycss2.parse_rule_list(COMMENT.sub("", css), **CLEAN)
+    """The rules of a stylesheet; a ValueError if it has an error."""
+    css = COMMENT.sub("", css)
+    rules = tinycss2.parse_rule_list(css, **CLEAN)
+    for rule in rules:
+        if rule.type == "error":
+            line = css.splitlines()[rule.source_line - 1]
+            raise ValueError(f"{rule.message}: {line[:200]}")
+    return rules
 
 
-def text(tokens):
+def serialized(tokens):
     """Serialize tokens, collapsing whitespace."""
     return re.sub(r"\s+", " ", tinycss2.serialize(tokens)).strip()
 
@@ -41,13 +48,13 @@ def matching(rule, words):
     """The selectors of a rule that can match."""
     parts = groupby(rule.prelude, lambda token: token == ",")
     selectors = [[*tokens] for is_comma, tokens in parts if not is_comma]
-    return ",".join(text(one) for one in selectors if names(one) <= words)
+    return ",".join(serialized(one) for one in selectors if names(one) <= words)
 
 
 def content(rule):
     """What a rule declares, and nested rules."""
     parts = tinycss2.parse_blocks_contents(rule.content, **CLEAN)
-    return "".join(text([part]) for part in parts)
+    return "".join(serialized([part]) for part in parts)
 
 
 def matching_rules(rules, words):
@@ -59,12 +66,12 @@ def matching_rules(rules, words):
             head, inside = matching(rule, words), content(rule)
         elif rule.at_keyword in {"media", "supports"}:
             inner = tinycss2.parse_rule_list(rule.content, **CLEAN)
-            head = f"@{rule.at_keyword} {text(rule.prelude)}"
+            head = f"@{rule.at_keyword} {serialized(rule.prelude)}"
             inside = matching_rules(inner, words)
-        elif "keyframes" in rule.at_keyword and text(rule.prelude) not in words:
+        elif "keyframes" in rule.at_keyword and serialized(rule.prelude) not in words:
             continue
         else:  # @layer, @property: as they are
-            css.append(text([rule]))
+            css.append(serialized([rule]))
             continue
         if head and inside:
             css.append(f"{head}{{{inside}}}")
@@ -74,6 +81,8 @@ def matching_rules(rules, words):
 def used_rules(rules, words):
     """The rules that can match, by the words in tags and scripts, and the properties they read."""
     css = matching_rules(rules, words)
+    animations = " ".join(re.findall("animation[^:;]*:([^;}]*)", css))
+    css = matching_rules(rules, words.union(animations.split()))
     read = words.union(re.findall(r"var\(\s*(--[\w-]+)", css))
     return PROPERTY.sub(lambda found: found[0] if found[1] in read else "", css)
 
