@@ -2,8 +2,8 @@
 
 It goes by words, not by documents: a rule stays if each element, class and id that its selector
 names stands in some tag of a page, or anywhere in a script. That keeps a few rules too
-many. ``a.b:not(.c) [d]`` names ``a`` and ``b``. An animation stays if a script or a kept rule names
-it, and a property if one reads it.
+many. ``a.b:not(.c) [d]`` names ``a`` and ``b``. An animation stays if a script names it, even
+where a rule does: no stylesheet runs one by itself.
 """
 
 import hashlib
@@ -23,8 +23,7 @@ def parsed(css):
     rules = tinycss2.parse_rule_list(css, **CLEAN)
     for rule in rules:
         if rule.type == "error":
-            line = css.splitlines()[rule.source_line - 1]
-            raise ValueError(f"{rule.message}: {line[:200]}")
+            raise ValueError(f"line {rule.source_line}: {rule.message}")
     return rules
 
 
@@ -81,8 +80,6 @@ def matching_rules(rules, words):
 def used_rules(rules, words):
     """The rules that can match, by the words in tags and scripts, and the properties they read."""
     css = matching_rules(rules, words)
-    animations = " ".join(re.findall("animation[^:;]*:([^;}]*)", css))
-    css = matching_rules(rules, words.union(animations.split()))
     read = words.union(re.findall(r"var\(\s*(--[\w-]+)", css))
     return PROPERTY.sub(lambda found: found[0] if found[1] in read else "", css)
 
