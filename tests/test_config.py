@@ -267,6 +267,7 @@ def test_what_is_no_configuration_gives_a_sentence(content, words, tmp_path, cap
 def test_the_command(tmp_path, capsys, monkeypatch):
     file = tmp_path / "config.json"
     file.write_text(json.dumps(PLAIN))
+    (tmp_path / "generation_config.json").write_text("{}")
     monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(file.read_bytes())))
     for arguments in ["-"], [file, file], ["--json", tmp_path]:
         assert main([*map(str, arguments)]) == 0

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
+import execute
 import matplotlib as mpl
 import matplotlib.pyplot as plt
 import nbformat
@@ -68,6 +69,26 @@ def test_stored_pictures_are_by_this_matplotlib_which_alone_is_compared():
     for path in ROOT.glob("notebooks/*.ipynb"):
         drawn_by = re.findall(r"Matplotlib v(\d+\.\d+)", path.read_text("utf-8"))
         assert {*drawn_by} <= {installed}, f"{path.name}: run `make notebooks`"
+
+
+def test_only_a_cell_that_nobody_edited_keeps_its_stored_picture():
+    """Of times, as here, curves aren't compared."""
+    stored, fresh = nbformat.v4.new_notebook(), nbformat.v4.new_notebook()
+    for source, edited in [("draw()", "draw()"), ("draw(sin)", "draw(cos)")]:
+        old = nbformat.v4.new_code_cell(source)
+        old.metadata.tags = ["nbval-ignore-output"]
+        new = nbformat.from_dict(old | {"source": edited})
+        for cell, curve in (old, np.sin), (new, np.cos):
+            data = {pictures.SVG: draw(curve=curve)}
+            cell.outputs = [nbformat.v4.new_output("display_data", data)]
+        stored.cells.append(old)
+        fresh.cells.append(new)
+    execute.keep_outputs(fresh, stored)
+    kept = [
+        old.outputs == new.outputs
+        for old, new in zip(stored.cells, fresh.cells, strict=True)
+    ]
+    assert kept == [True, False]
 
 
 def test_a_notebook_fails_and_says_where():

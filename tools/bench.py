@@ -38,6 +38,7 @@ from posenc import nn, sinusoidal_encoding
 
 ROUNDS = 15
 SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
+# What S0 and S4 are is said in the book's references.
 LONGEST_LOOP = 512  # rows that the loops of S0 are asked for
 PACKAGES = ("numpy", "torch", "transformers", "diffusers", "torchtune")
 # First position and length, in 32 heads of 128, as in a model of 7B parameters.

@@ -1,9 +1,9 @@
 """Execute notebooks and store their outputs in place: `python tools/execute.py notebooks/07….ipynb`
 
 What is stored differs from the last commit only where something was changed: an output that equals
-the committed one is taken from there, and what an editor adds (times, its kernel, which cells it
-shows) is dropped. Pictures are compared as in the tests (`pictures.py`). In cells tagged
-`nbval-ignore-output`, which print times, numbers are ignored.
+the committed one of the same code is taken from there, and what an editor adds (times, its kernel,
+which cells it shows) is dropped. Pictures are compared as in the tests (`pictures.py`). In cells
+tagged `nbval-ignore-output`, which print times, numbers are ignored.
 """
 
 import json
@@ -64,11 +64,16 @@ def words(cell):
 
 
 def keep_outputs(fresh, stored):
-    """Put the stored outputs of equal cells in the place of fresh ones that look the same."""
+    """Put the stored outputs of equal cells in the place of fresh ones that look the same.
+
+    Of an edited cell the fresh ones stay: a picture that isn't compared would look the same.
+    """
     before = {cell.id: cell for cell in stored.cells if cell.cell_type == "code"}
     for cell in fresh.cells:
         old = before.get(cell.id)
-        if not old or cell.cell_type != "code" or words(old) != words(cell):
+        if not old or cell.cell_type != "code" or old.source != cell.source:
+            continue
+        if words(old) != words(cell):
             continue
         if not pictures.changed(old, cell.outputs, pictures.name(fresh.cells, cell)):
             cell.outputs = old.outputs

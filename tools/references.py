@@ -19,6 +19,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
+# Each form in PLACES has the groups `name` and `number`; a cell's source is one string.
 from sphinx_posenc.myst_markup import PLACES, read_notebook
 
 REFERENCES = "book/references.md"
@@ -79,7 +80,7 @@ class Book:
                 places[name] = kind, f"{chapter}.{number}"
 
     def words(self, text, page, anchor):
-        """The correct text of a link to a page or to a place there."""
+        """The correct text of a link to a page or to a place there, by the first rule that fits."""
         # "the formula" stays
         if FREE.fullmatch(text):
             return text
@@ -117,8 +118,8 @@ class Book:
         def place(match):
             _, number = self.places[here][match["name"]]
             start, end = match.span("number")
-            text = match.string
-            return text[match.start() : start] + number + text[end : match.end()]
+            whole = match.string
+            return whole[match.start() : start] + number + whole[end : match.end()]
 
         for form in PLACES.values() if self.places[here] else ():
             text = form.sub(place, text)

@@ -121,7 +121,7 @@ def at_lengths(models, ask, lengths, rule=None):
     measured = {}
     for seq_len in lengths:
         if models.model.encoding.ends and seq_len > models.settings.seq_len:
-            break
+            continue
         if rule is not None:
             encoding = ex.Scaled(models.settings, rule, seq_len)
             models = models.with_encoding(encoding)

@@ -161,13 +161,14 @@ def defaults():
     """Return each type's defaults of fields about positions and the width of heads."""
     models = {}
     for name in sorted(transformers.CONFIG_MAPPING):
+        usual = {}
         with suppress(Exception):  # a class that needs arguments
             usual = transformers.CONFIG_MAPPING[name]().to_dict()
-            models[name] = {
-                field: usual[field]
-                for field in sorted(filter(ABOUT_POSITIONS.search, usual))
-                if not isinstance(usual[field], list | str | None)
-            }
+        models[name] = {
+            field: usual[field]
+            for field in sorted(filter(ABOUT_POSITIONS.search, usual))
+            if not isinstance(usual[field], list | str | None)
+        }
     return {name: fields for name, fields in models.items() if fields}
 
 

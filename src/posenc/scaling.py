@@ -48,7 +48,7 @@ class Setting:
 
     @property
     def omega(self) -> Floats:
-        """Return the frequencies without scaling."""
+        """Return the frequencies without scaling, a new array that a rule may write into."""
         return angular_frequencies(self.rotated, base=self.base)
 
     def field(self, name: str, default: Any = None, rule: str = "") -> Any:

@@ -22,7 +22,8 @@ EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
 def bundle(names: Iterable[str], constants: Mapping[str, Any]) -> str:
     """Return one script of the named modules, each after those that it imports.
 
-    Their names are joined in one scope, so those at the top of modules are unique. From
+    Their names are joined in one scope, so those at the top of modules are unique, and no modules
+    import each other in a circle. From
     ``constants.js``, which isn't there, they import `constants`, and what Python knows of colors.
     """
     modules: dict[str, str] = {}  # in order, without imports and exports
@@ -41,6 +42,7 @@ def bundle(names: Iterable[str], constants: Mapping[str, Any]) -> str:
         "LINES": plots.COLORS,
         "PAIRS": plots.PAIRS,
         "MAP": _shades(),
+        # That of the page, a module that comes late, goes first: those of figures refine it.
         "STYLE": _style(reversed(modules)),
         **constants,
     }

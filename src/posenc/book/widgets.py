@@ -53,7 +53,11 @@ Values = dict[str, Any]
 def _number(
     label: str, initial: float, low: float, high: float, step: float = 1, **more: bool
 ) -> Any:
-    """Return a field between two limits, which a slider moves by steps."""
+    """Return a field between two limits, which a slider moves by steps.
+
+    It holds an int if its step is one, so that a step of 1.0 allows for fractions. `more` is `log`
+    alone: then the slider moves the power of ten.
+    """
     limits = {"min": low, "max": high}
     field = {
         "label": label,

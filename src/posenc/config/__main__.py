@@ -10,6 +10,9 @@ from pathlib import Path
 from posenc.config import Positions, read_config
 from posenc.config.fields import LARGEST_FILE
 
+# Of a released folder, these tell nothing about its model.
+NO_MODELS = "generation_config.json", "tokenizer_config.json", "processor_config.json"
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Print what files say; return 2 if one can't be read."""
@@ -33,7 +36,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 def files_of(path: str) -> list[str]:
     """Return the configurations in a folder, or the file itself."""
-    return sorted(map(str, Path(path).rglob("*config.json"))) or [path]
+    files = map(str, Path(path).rglob("*config.json"))
+    return sorted(name for name in files if not name.endswith(NO_MODELS)) or [path]
 
 
 def readings_of(names: Iterable[str]) -> dict[str, Positions]:

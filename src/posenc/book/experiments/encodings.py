@@ -138,7 +138,10 @@ class Windows(Scaled):
 
 
 class Alternating(Encoding):
-    """Give even layers an encoding, and odd ones none, as hybrids do today."""
+    """Give even layers an encoding, and odd ones none, as hybrids do today.
+
+    It must turn or bias: rows that it adds to the input aren't passed on.
+    """
 
     def __init__(self, settings: Settings, even: Callable[..., Encoding]) -> None:
         super().__init__(settings)

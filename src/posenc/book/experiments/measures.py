@@ -75,6 +75,7 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
         if seq_len == settings.seq_len
         or (seq_len > settings.seq_len and beyond and goes_on)
     }
+    # Again those that `model.data` draws first, from the same seed.
     if settings.sequences:
         shape = (settings.sequences,)
         of_training = (models.seeds, shape, settings.seq_len, FIRST_TRAINING)

@@ -139,6 +139,7 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     generator = Generator().manual_seed(FIRST_TRAINING + seed)
     task, seq_len = TASKS[settings.task], settings.seq_len
     shape = (settings.steps, settings.batch)
+    # Before all else, as `measures.measure` draws these again.
     if settings.sequences:
         tokens, targets = task((settings.sequences,), seq_len, generator)
         picks = torch.randint(settings.sequences, shape, generator=generator)

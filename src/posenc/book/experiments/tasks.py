@@ -128,7 +128,7 @@ def sums(
 ) -> Texts:
     """Ask, from the = on, for the next digit of a sum; all numbers begin with the ones.
 
-    Two numbers have (seq_len - 2) / 3 digits each.
+    Two numbers have (seq_len - 2) / 3 digits each, so seq_len must be 2 more than a multiple of 3.
     """
     digits = (seq_len - 2) // 3
     places = 10 ** torch.arange(digits + 1)
