@@ -157,6 +157,8 @@ VERDICTS = rows("""
     → base 10,000: LlamaModel ignores rope_parameters.partial_rotary_factor
 "model_type": "llama", "rope_parameters": {"full": {"rope_pct": 0.5}}
     → base 10,000: LlamaModel ignores rope_parameters.full.rope_pct
+"model_type": "llama4_text", "no_rope_layers": [1, 0]
+    → no_rope_layers says nothing of 2 layers: it is left out here
 "rope_theta": [1e4, 5e6] → rope_theta must be a number from 1e-09
 "rope_parameters": {"theta": 777} → rope_theta is 10000.0 outside rope_parameters, 777 inside
 "per_layer_config": {"1": {"head_dim": 32}} → this: per_layer_config;

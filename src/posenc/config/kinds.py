@@ -193,7 +193,13 @@ def resting_layers(fields: Fields, entry: Entry, number: int) -> set[int]:
     if not entry.skips:
         return set()
     # In spite of the field's name, 1 turns.
-    flags = fields.integers("no_rope_layers")
+    name = "no_rope_layers"
+    flags = fields.integers(name)
+    if 0 < len(flags) < number:
+        fields.problems.append(
+            f"{fields.place(name)} says nothing of {number - len(flags)} layers: "
+            "it is left out here"
+        )
     if len(flags) < number:
         every = fields.count("no_rope_layer_interval") or number + 1
         flags = [(i + 1) % every for i in range(number)]

@@ -48,17 +48,21 @@ const SEEN_TOGETHER = {
   none: ({ score }) => `The score is ${score}, as anywhere.`,
 };
 
-/** Whether a change moved both words alike. */
-export const isTogether = (from, to) => from.query !== to.query && to.query - from.query === to.key - from.key;
+/** Whether a change moved both words alike, but for rounding: fractions come in a drag. */
+export const isTogether = (from, to) =>
+  from.query !== to.query && Math.abs(to.query - from.query - (to.key - from.key)) < 1e-9;
 
-/** The figure's `say`: during a drag, `before` is where it began. */
+/**
+ * The figure's `say`: during a drag, `before` is where it began. The first that holds is said: both
+ * moved alike; angles are unseen; what is seen, unless one word alone turned; what its turn did.
+ */
 export function attentionSays(state, values, before) {
   const { query, key, method, rule } = state;
   const start = before?.state;
   const score = show(values.score, 2);
   const was = before && show(before.values.score, 2);
   const apart = digits(Math.abs(key - query));
-  const agree = values.score > 7.995 && rule !== "YaRN"; // which sharpens scores
+  const agree = values.score > 7.995 && rule !== "YaRN"; // 8 pairs, rounded; YaRN sharpens scores
   const facts = { score, was, apart, agree, rule };
   const isSwitched = !start || ["method", "rule", "base"].some((name) => start[name] !== state[name]);
   if (!isSwitched && isTogether(start, state))
