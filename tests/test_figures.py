@@ -211,6 +211,27 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
     assert state_of(page)["method"] == "turned"
 
 
+def test_a_drag_of_both_words_is_told_as_one_all_along(show):
+    page = show("turning")
+    state = state_of(page)
+    for by in np.arange(1, 30) / 137:
+        # Sums of fractions round, each in its own way.
+        page.figure.evaluate(
+            "({ figure }, change) => figure.update({ ...figure.state, ...change }, true)",
+            {word: state[word] + by for word in ("query", "key")},
+        )
+        assert page.figure.locator(".say").text_content().startswith("Both moved by")
+
+
+def test_a_slider_goes_no_further_than_another_allows(show):
+    page = show("heatmap")
+    show_state(page, seq_len=10, position=9)
+    slider = page.get_by_role("slider", name="position")
+    slider.press("End")
+    assert state_of(page)["position"] == 9
+    assert slider.input_value() == "9"
+
+
 def test_what_is_seen_is_announced_once_it_rests(show):
     page = show("turning")
     spoken = page.figure.locator("[aria-live=polite]")

@@ -60,9 +60,9 @@ function slider(name, field, set) {
     set({ [name]: read() });
   });
   const refresh = (state) => {
+    input.value = log ? Math.log10(state[name]) : state[name]; // even if it stays: a limit holds it back
     const shown = written(state[name]);
     if (value.textContent === shown) return;
-    input.value = log ? Math.log10(state[name]) : state[name];
     value.textContent = shown;
     input.setAttribute("aria-valuetext", shown);
   };
