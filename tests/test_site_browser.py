@@ -180,6 +180,35 @@ def test_a_page_works_without_storage_and_with_a_hash_that_leads_nowhere(visit):
     tab.wrong.clear()
 
 
+def test_spoiled_storage_and_a_refused_clipboard_stop_nothing(visit):
+    tab = visit()
+    tab.add_init_script("""
+        for (const name of ["right", "typed"]) localStorage.setItem(name, "{");
+        navigator.clipboard.writeText = () => Promise.reject(Error("no"));
+    """)
+    tab.goto(CHAPTER)
+    tab.get_by_role("button", name="Take this page along").click()
+    link = tab.locator("[data-does=link]")
+    link.click()
+    expect(link).to_have_text("Not allowed.")
+    link.click()  # while it says so
+    expect(link).to_have_text("Copy the link")
+
+
+def test_after_a_print_of_all_evidence_boxes_are_as_they_were(visit):
+    tab = visit(f"{CHAPTER}?evidence")
+    tab.evaluate("() => { window.print = () => {} }")
+    closed = tab.locator("details.documents").first
+    closed.locator("summary").click()
+    opened = "() => [...document.querySelectorAll('details')].map((box) => box.open)"
+    before = tab.evaluate(opened)
+    tab.get_by_role("button", name="Take this page along").click()
+    tab.get_by_role("button", name="Print with the evidence").click()
+    expect(closed).to_have_js_property("open", True)
+    tab.evaluate("dispatchEvent(new Event('afterprint'))")
+    assert tab.evaluate(opened) == before
+
+
 # Whether the focused element, or what is around it, is drawn as it is without the focus.
 UNSEEN = """() => {
     const e = document.activeElement;

@@ -290,7 +290,7 @@ class Cell {
   }
 }
 
-const cells = all("div.cell:not(.needs-torch)").map((box) => new Cell(box));
+const cells = all("div.cell:has(.cell_input):not(.needs-torch)").map((box) => new Cell(box));
 document.querySelector("article").append(spoken);
 document.head.append(make("link", { rel: "stylesheet", href: `${here}page.css` }));
 

@@ -27,7 +27,12 @@
     @property {string[]} warnings
     @property {Object<string, Part>} parts
 
-    @typedef {[name: string, length: number][]} Lengths */
+    @typedef {[name: string, length: number][]} Lengths
+
+    @typedef {object} Waves wavelengths of the pairs that turn, quick to slow
+    @property {number[]} now
+    @property {number[]} plain without the scaling
+    @property {number[]} [beyond] in texts beyond the length before scaling */
 
 const UNSAID = "the file doesn't say";
 const ROTARY = "queries and keys, rotary";
@@ -67,14 +72,16 @@ function lengthsOf({ length_before_scaling: before, intended_length: intended, l
   return lengths.filter(([, length]) => isSaid(length));
 }
 
-/** The wavelengths of pairs that turn: now, without the scaling, and in texts beyond the first length. */
+/** @param {Layers} layers, with frequencies
+    @returns {Waves} */
 function wavelengthsOf({ base, frequencies, frequencies_beyond: beyond, rotated, scaling }) {
   const toWave = (frequency) => (2 * Math.PI) / frequency;
-  const now = frequencies.filter((frequency) => frequency > 0).map(toWave);
+  const ofTurning = (all) => all.filter((frequency) => frequency > 0).map(toWave);
+  const now = ofTurning(frequencies);
   // A proportional scaling counts all pairs of the head, with those that don't turn.
   const width = scaling === "proportional" ? 2 * frequencies.length : rotated;
   const plain = now.map((_, pair) => toWave(base ** ((-2 * pair) / width)));
-  return { now, plain, beyond: beyond?.map(toWave) };
+  return { now, plain, beyond: beyond ? ofTurning(beyond) : undefined };
 }
 
 /** How many pairs finish a turn within each length, and how many the scaling moves. */
@@ -211,7 +218,7 @@ document.addEventListener("DOMContentLoaded", () => {
     if (!done) return;
     const answer = printed;
     printed = "";
-    waiting--;
+    waiting = Math.max(0, waiting - 1); // an answer may come after `fail`
     if (waiting > 0 || !area.value.trim()) return;
     if (done.error) refuse(done.error.says);
     else show(JSON.parse(answer));
@@ -225,7 +232,7 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   async function startPython() {
-    const { Python } = await import(new URL(`${address}python.js`, location));
+    const { Python } = await import(new URL(`${address}python.js`, location)); // it says what these three take
     const tell = (words) => waiting && say(`Reading … ${words}`);
     const started = new Python({ hear, tell, fail });
     started.warm();

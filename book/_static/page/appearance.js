@@ -1,6 +1,6 @@
 /* Light and dark, print, the bars beside a narrow page, and the menu of what a reader may take along.
-   Uses tools.js; the menu prints evidence (evidence.js). */
-/* global all, attempt, begin, dataset, flash, setStored, showEvidence */
+   Uses tools.js; to print evidence, evidence.js's `classList`, `evidence` and `showEvidence`. */
+/* global all, begin, classList, copyFrom, dataset, evidence, setStored, showEvidence */
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => {
@@ -56,17 +56,16 @@ const DOES = {
   printAll() {
     const shown = classList.contains("evidence");
     const opened = all("details[open]");
+    const revealed = evidence.filter((box) => !box.hidden);
     const restore = () => {
       showEvidence(shown);
-      for (const box of opened) box.open = true;
+      for (const box of all("details")) box.open = opened.includes(box);
+      for (const box of revealed) box.hidden = false;
     };
     addEventListener("afterprint", restore, { once: true }); // print() may return before
     showEvidence(true);
     print();
   },
-  async link({ target }) {
-    await navigator.clipboard.writeText(location.href);
-    flash(target, "Copied.");
-  },
+  link: ({ target }) => copyFrom(target, location.href),
 };
 for (const item of all("[data-does]")) item.addEventListener("click", DOES[item.dataset.does]);

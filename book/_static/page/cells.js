@@ -1,14 +1,11 @@
 /* The bars below cells, answer boxes, and when Python starts. What the buttons do, other than Copy, is
    in book/python/page.js, which is loaded on first use and calls `addBar` and `editor`. Uses tools.js. */
-/* global all, begin, button, chapter, flash, kept, make, onceLoaded, whenIdle */
+/* global all, begin, button, chapter, copyFrom, kept, make, onceLoaded, whenIdle */
 
-// A bar below each cell, made when it comes near. Run and Edit are in sight, the rest is behind
-// "More". An answer box stands above each cell that checks an exercise. What the buttons do, other
-// than Copy, is in book/python, which is loaded on first use.
 const python = location.protocol !== "file:" && document.querySelector("meta[name=python]")?.content;
 const runtime = () => import(new URL(`${python}page.js`, location));
 const act = async ({ target }) => (await runtime()).act(target.closest("div.cell"), target.dataset.act);
-const canRun = (cell) => Boolean(cell && python && !cell.matches(".needs-torch"));
+const canRun = (cell) => Boolean(python && cell?.matches(":has(.cell_input):not(.needs-torch)"));
 
 /** A button for what `ACTS` of page.js names. */
 const actButton = (words, name, attributes = {}) => button(words, act, { "data-act": name, ...attributes });
@@ -16,7 +13,7 @@ const actButton = (words, name, attributes = {}) => button(words, act, { "data-a
 function copy({ target }) {
   const cell = target.closest(".bar").parentElement;
   const text = cell.querySelector("textarea")?.value ?? cell.querySelector("pre").textContent;
-  navigator.clipboard.writeText(text).then(() => flash(target, "Copied."));
+  copyFrom(target, text);
 }
 
 /** A button that shows and hides the rest of a bar. */
@@ -29,7 +26,7 @@ function moreButton(rest) {
   return more;
 }
 
-/** The bar of a cell or of other code, in the space that book.css keeps for it. */
+/** The bar of a cell or of other code, made when it comes near, in the space that book.css keeps for it. */
 function addBar(input) {
   const made = input.querySelector(":scope > .bar");
   if (made) return made;
@@ -68,13 +65,14 @@ function editor(name, code) {
     wrap: "off",
   });
   area.defaultValue = code;
-  const copy = make("pre", { "aria-hidden": "true" }); // for colors (colors.js)
-  return make("div", { class: "editor highlight" }, copy, area);
+  const colored = make("pre", { "aria-hidden": "true" }); // by colors.js
+  return make("div", { class: "editor highlight" }, colored, area);
 }
 
-/** Put an answer box above a cell that defines `check`, which takes the names `given`. */
-function ask(cell, check, given) {
-  const names = given.split(/, */).filter((name) => !name.includes("="));
+/** Put an answer box above a cell that defines `check`. Its parameters are plain names, without types;
+    those that have a default stand last, and aren't asked for. */
+function ask(cell, check, parameters) {
+  const names = parameters.replace(/\w+ *=.*/, "").match(/\w+/g) ?? [];
   const lines = [...names.map((name) => `${name} = ...`), "", `${check}(${names.join(", ")})`];
   const box = make("div", { class: "cell answer", "data-check": check, "data-name": `your answer to ${check}` });
   const editable = editor(`Your answer to ${check}`, lines.join("\n"));
@@ -103,10 +101,11 @@ const cells = all("div.cell");
 for (const [n, cell] of cells.entries()) cell.dataset.name = `cell ${n + 1}`;
 const runnable = cells.filter(canRun);
 
+/** Checks are defined in one line, at the start of it. */
 function askAll() {
   for (const cell of runnable) {
-    const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\):/gm);
-    for (const [, check, given] of checks) ask(cell, check, given);
+    const checks = cell.querySelector("pre").textContent.matchAll(/^def (check_\w+)\((.*)\)(?: -> .+)?:/gm);
+    for (const [, check, parameters] of checks) ask(cell, check, parameters);
   }
 }
 begin(askAll);
@@ -130,4 +129,4 @@ const startSoon = new IntersectionObserver(
 );
 if (firstOpen && !isDear) addEventListener("scroll", () => startSoon.observe(firstOpen), { once: true, passive: true });
 
-if (python && chapter in kept("typed")) runtime(); // restores edits
+begin(() => python && chapter in kept("typed") && runtime()); // restores edits

@@ -1,6 +1,6 @@
 /* How many exercises were answered, in the list of chapters. page.js keeps the answers, and dispatches
    `right`. Uses tools.js. */
-/* global all, attempt, begin, button, getStored, kept, make */
+/* global all, attempt, begin, button, kept, make */
 
 function forgetAll() {
   if (!confirm("Forget all answers and edits in this book?")) return;

@@ -43,7 +43,7 @@ async function seek(query = new URLSearchParams(location.search).get("q") ?? "")
   }
   showSearch(box, query);
 }
-for (const button of all("button.seek")) button.addEventListener("click", () => seek());
+for (const opener of all("button.seek")) opener.addEventListener("click", () => seek());
 if (document.getElementById("search-page") && location.search) seek();
 if (/Mac|iP/.test(navigator.platform)) for (const key of all(".seek kbd")) key.textContent = "⌘ K";
 addEventListener("keydown", (event) => {
@@ -53,7 +53,9 @@ addEventListener("keydown", (event) => {
   seek();
 });
 
-/** Leave the rows of the table below a field that have all the words typed there. */
+/** Leave the rows of the table below a field that have all the words typed there. From finder.html:
+
+    <p><label>… <input class="finds"></label> <output></output></p>, and behind it what has the table. */
 function filterRows({ target: field }) {
   const words = field.value.toLowerCase().split(/\s+/);
   const hasAll = (row) => words.every((word) => row.textContent.toLowerCase().includes(word));

@@ -41,15 +41,27 @@ const setStored = (name, text) => attempt(() => localStorage.setItem(name, text)
 /** What a hash leads to; one that is no percent code, as in #100%, leads nowhere. */
 const targetOf = (hash) => document.getElementById(attempt(() => decodeURIComponent(hash.slice(1))) ?? "");
 
-/** Say something for a moment where it was done. */
+/** Say something for a moment where it was done; a second press meanwhile changes nothing. */
 function flash(button, words) {
   const before = button.textContent;
+  if (before === words) return;
   button.textContent = words;
   setTimeout(() => (button.textContent = before), 1500);
 }
 
-/** What is kept of answers and edits: by chapter, of the kind `right` or `typed`. */
-const kept = (name) => JSON.parse(getStored(name) ?? "{}");
+/** Copy what a button is for; a browser may refuse. */
+async function copyFrom(button, text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    flash(button, "Copied.");
+  } catch {
+    flash(button, "Not allowed.");
+  }
+}
+
+/** What is kept of answers, `right`: { chapter: { right: checks, of: how many } }; or of edits, `typed`:
+    { chapter: { cell: { of: what was published, text } } }. What can't be read is nothing. */
+const kept = (name) => attempt(() => JSON.parse(getStored(name))) ?? {};
 const chapter = location.pathname.split("/").pop().replace(/\.html$/, "");
 
 function button(words, click, attributes = {}) {
