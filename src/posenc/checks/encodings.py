@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import cache, cached_property, partial
 from itertools import islice, product
@@ -35,15 +35,19 @@ from posenc.conventions import (
     Reference,
 )
 
-# What a subject knows of itself is measured when it is first asked for, and kept. Each of these
-# may ask for those to its left, never for one to its right:
+# What a subject knows of itself is found when it is first asked for, and kept. Each of these may
+# ask for those to its left or above, never for others:
 #
-#   call → rows → sequences → convention → reference(width) → compare, explain
+#   made → free, call → unit, carried, rows → sequences → other_kind, templates
+#   → convention → reference(width) → compare, explain
 #
-#   call        calls the code.
+#   made        returns what is called, by width; `call` calls it.
+#   free        whether a call takes any positions, or only 0, 1, 2, …; for a layer, the name of its
+#               argument for them.
+#   unit        the rounding unit of the type that is returned; `carried` is the multiplier of x.
 #   rows        how many positions most laws look at: fewer than 257 if a table ends early.
-#   sequences   x and the result for all of these rows, by width. A Table's calls also raise `unit`
-#               to that of the type they return, so `unit` is read after a call, never before.
+#   sequences   x and the result for all of these rows, by width.
+#   other_kind  whether it is no sinusoid; `templates` are the conventions to try if it is one.
 #   convention  the declared one, or the one recognized by reference(width, candidate). That
 #               doesn't ask for `convention`, since the candidate is given.
 
@@ -60,7 +64,7 @@ DECLARE = (
 )
 CAST = "the result isn't cast back to the dtype of the input"
 DECLARATIONS = {"base", "declared", "frequencies"}
-DECIDED = ("templates", "convention", "other_kind")  # by these, and by measurements
+DECIDED = ("other_kind", "templates", "convention")  # by these, and by measurements
 # Usual names of the attribute that holds a layer's width
 WIDTHS = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels")
 
@@ -78,12 +82,12 @@ class Encoding(Subject):
         *("shape", "repeat", "unique", "masked", "gradient", "state"),
         *ON_REQUEST,
     )
-    free: Any = True  # whether a call takes any positions, or only 0, 1, 2, …
+    free: Any = True
     leads = (0, 2)  # the fewest and the most axes of x in front of (seq_len, width)
     carried: Any = 1.0  # multiplier of x, where rows are added to it
     axes = 1  # coordinates of a position
     dtype = "float32"
-    raw: Any
+    raw: Callable[[Any, Any], Any]  # x and positions, in arrays of its library
 
     def __init__(
         self,
@@ -131,10 +135,10 @@ class Encoding(Subject):
         return self.raw(self.array(self.draw((2,), 3, width)), self.places(range(3)))
 
     def changed(self, **attributes: Any) -> Encoding:
-        """Return a copy with other attributes.
+        """Return a copy with other `dtype`, `unit`, `made`, or declarations, and nothing else.
 
-        What calls gave stays measured: `rows`, `sequences`, `free` and `carried`. What declarations
-        also decide, in DECIDED, is forgotten if one of these is changed.
+        What was measured stays that of the code as it was given, in float32: `free`, `carried`,
+        `rows`, `sequences`. What is in DECIDED is forgotten if declarations change.
         """
         other = copy.copy(self)
         vars(other).update(attributes)
@@ -198,6 +202,16 @@ class Encoding(Subject):
         inputs = {d: turns * self.draw((), self.rows, d) for d in self.widths}
         return {d: (x, self.call(x, range(self.rows))) for d, x in inputs.items()}
 
+    @cached_property
+    def other_kind(self) -> bool:
+        """Whether that is declared, or seen from the entries."""
+        declared = self.base or self.declared or self.frequencies is not None
+        if self.learned or declared or self.rows < 64:  # too few to tell
+            return self.learned
+        width = self.widths[0]
+        _, out = self.sequences[width]
+        return has_many_frequencies(out.reshape(-1, self.rows, width)[0])
+
     # What it is compared with
 
     @cached_property
@@ -222,10 +236,14 @@ class Encoding(Subject):
                 return False
         return True
 
+    def recognized(self) -> Convention | None:
+        """Return the first candidate that it follows; `declared` needn't be among them."""
+        return next(filter(self.follows, self.candidates()), None)
+
     @cached_property
     def convention(self) -> Convention | None:  # type: ignore[override]
         """The declared convention, or the first that gives nine tenths of the entries."""
-        return self.declared or next(filter(self.follows, self.candidates()), None)
+        return self.declared or self.recognized()
 
     @property
     def about(self) -> str:  # type: ignore[override]
@@ -297,7 +315,7 @@ class Encoding(Subject):
     def undeclared(self, trial: Trial) -> str:
         """Say if it follows a convention that wasn't declared, or is multiplied by a number."""
         other = self.changed(base=None, declared=None, frequencies=None)
-        known = next(filter(other.follows, other.candidates()), None)
+        known = other.recognized()
         if known not in (None, self.convention):
             return f"these are the numbers of another convention: {known}"
         number = multiplier(trial)
@@ -308,31 +326,25 @@ class Encoding(Subject):
             return f"everything is multiplied by {number:.7g}; if that is meant, {cure}"
         return NO_CAUSE if self.declared or self.frequencies is not None else DECLARE
 
-    @cached_property
-    def other_kind(self) -> bool:
-        """Whether that is declared, or most columns have their energy at many frequencies.
-
-        A sinusoid's column has most of it at one, and so has every known bug's.
-        """
-        declared = self.base or self.declared or self.frequencies is not None
-        if self.learned or declared or self.rows < 64:  # too few to tell
-            return self.learned
-        columns = self.sequences[self.widths[0]][1].reshape(
-            -1, self.rows, self.widths[0]
-        )[0]
-        # A Hann window keeps a sinusoid that is cut off from leaking over the spectrum.
-        columns = (columns - columns.mean(axis=0)) * np.hanning(self.rows)[:, None]
-        # (frequencies, width), the strongest last
-        energy = np.sort(np.abs(np.fft.rfft(columns, axis=0)) ** 2, axis=0)
-        # A column that is constant makes it NaN, and the answer no.
-        with np.errstate(invalid="ignore"):
-            share = np.median(energy[-5:].sum(axis=0) / energy.sum(axis=0))
-        return bool(share < 0.5)
-
 
 def multiplier(trial: Trial) -> float:
     """Return the number that brings what is meant nearest to what was given: least squares."""
     return float((trial.given * trial.meant).sum() / (trial.meant**2).sum())
+
+
+def has_many_frequencies(rows: Floats) -> bool:
+    """Whether most columns, of rows (seq_len, width), have their energy at many frequencies.
+
+    A sinusoid's column has most of it at one, and so has every known bug's.
+    """
+    # A Hann window keeps a sinusoid that is cut off from leaking over the spectrum.
+    columns = (rows - rows.mean(axis=0)) * np.hanning(len(rows))[:, None]
+    # (frequencies, width), the strongest last
+    energy = np.sort(np.abs(np.fft.rfft(columns, axis=0)) ** 2, axis=0)
+    # A column that is constant makes it NaN, and the answer no.
+    with np.errstate(invalid="ignore"):
+        share = np.median(energy[-5:].sum(axis=0) / energy.sum(axis=0))
+    return bool(share < 0.5)
 
 
 class Table(Encoding):
@@ -343,11 +355,16 @@ class Table(Encoding):
     leads = (0, 0)
     carried = 0.0
 
+    @cached_property
+    def unit(self) -> float:  # type: ignore[override]
+        """The unit of the type that a plain call returns, at least float32's."""
+        rows = self.plain(self.widths[0])
+        return max(UNIT, UNITS.get(type_of(rows), 0.0))
+
     def raw(self, x: Any, positions: Any) -> Any:
         """Return the rows, without a batch axis of length 1; in a half type, if x has one."""
         half = self.dtype != "float32"
         rows = user(self.subject, *x.shape, **{"dtype": x.dtype} if half else {})
-        self.unit = max(self.unit, UNITS.get(type_of(rows), 0.0))
         # (1, seq_len, width) and (seq_len, 1, width) are usual in layers.
         if np.ndim(rows) == 3 and 1 in rows.shape[:2]:
             return rows.reshape(-1, rows.shape[2])

@@ -12,13 +12,16 @@ import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import Any, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from posenc.checks.reports import NO_CAUSE, Row
 from posenc.conventions import Floats
 from posenc.museum import FAULTS
+
+if TYPE_CHECKING:
+    from posenc.checks.subjects import Subject
 
 SEED = int(os.environ.get("POSENC_SEED", "0"))  # of all that is drawn
 NEAR = 1e-4  # far beyond rounding, far below the effect of a fault
@@ -108,22 +111,7 @@ class Trial:
 
 
 Trials = Iterator[Trial]
-Test = TypeVar("Test", bound=Callable[[Any], Iterable[Trial]])
-
-
-class Judged(Protocol):
-    """What all kinds of subjects have; a law asks more of those that it is for."""
-
-    @property
-    def other_kind(self) -> bool:
-        """Whether it is asked only the laws in `asked_if_learned`."""
-
-    @property
-    def asked_if_learned(self) -> tuple[str, ...]:
-        """Names of laws."""
-
-    def explain(self, trials: list[Trial]) -> str:
-        """Return the cause of what was measured, or ""."""
+Test = Callable[[Any], Iterable[Trial]]
 
 
 LAWS: list[Law] = []
@@ -165,7 +153,7 @@ def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
     return [law for law in LAWS if kind in law.kinds and law.name in wanted]
 
 
-def judge_all(subject: Judged, laws: Iterable[Law]) -> Iterator[Row]:
+def judge_all(subject: Subject, laws: Iterable[Law]) -> Iterator[Row]:
     """Test laws one by one, until a root is broken: others would say nothing new."""
     root = ""
     for law in laws:
@@ -179,7 +167,7 @@ def judge_all(subject: Judged, laws: Iterable[Law]) -> Iterator[Row]:
             root = law.name
 
 
-def judge(subject: Judged, law: Law, row: Row) -> Row:
+def judge(subject: Subject, law: Law, row: Row) -> Row:
     """Test one law; what goes wrong, and where, is in the row."""
     try:
         if subject.other_kind and law.name not in subject.asked_if_learned:
@@ -199,7 +187,7 @@ def judge(subject: Judged, law: Law, row: Row) -> Row:
         return replace(row, status=status, note=note, cause=cause, trace=trace)
 
 
-def compared(subject: Judged, row: Row, trials: list[Trial], cure: str) -> Row:
+def compared(subject: Subject, row: Row, trials: list[Trial], cure: str) -> Row:
     """Complete the row of a law by its trials."""
     failing = [trial for trial in trials if trial.worst > 1]
     # The first call that parts is the simplest.
