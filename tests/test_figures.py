@@ -31,6 +31,13 @@ dark.onchange = follow; follow();
 FIGURE = (
     '<figure id="fig-{0}"><posenc-figure kind="{0}">A picture</posenc-figure></figure>'
 )
+# The two scripts below know of a figure (src/posenc/book/figures):
+#   figure.js         `update`, `state`, `values`
+#   hands.js          .hand, a line from the middle of a clock to its tip
+#   scene.js          .grip, hidden where there is nothing to drag
+#   words.js          .card, which is dragged as a grip is
+#   clocks.js, dials.js, learning.js, rotation.js    circle.faint, the rim of a clock
+#   map.js            a canvas, with the key of its values as `data-values`
 # What a figure shows in a state: values, the hands of clocks, and the pixels of maps by the
 # key of their values.
 SEE = """({ figure, shadowRoot: root }, state) => {

@@ -12,6 +12,7 @@ from playwright.sync_api import expect
 ROOT = Path(__file__).parents[1]
 CHAPTER = "notebooks/09_binary_analogy.ipynb"
 OPTIONS = "--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"
+QUIET = "--ServerApp.log_level=ERROR"  # nobody reads on, and a full pipe would block it
 NOTEBOOK = "jupyterapp.shell.currentWidget"
 READY = f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
 RUN = "jupyterapp.commands.execute('notebook:run-all-cells').then(() => null)"
@@ -27,7 +28,7 @@ def lab(tmp_path, monkeypatch):
         monkeypatch.setenv(f"JUPYTER_{kind}_DIR", str(tmp_path / kind))
     # Only then does JupyterLab show stored pictures.
     subprocess.run([sys.executable, "-m", "jupyter", "trust", CHAPTER], check=True)
-    command = [sys.executable, "-m", "jupyterlab", *OPTIONS]
+    command = [sys.executable, "-m", "jupyterlab", *OPTIONS, QUIET]
     with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         # It says where it is; if it ends without that, so does the loop.
         for line in server.stderr:

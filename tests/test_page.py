@@ -32,7 +32,11 @@ BUSY = re.compile("^(Waiting|Starting|Loading|Running)")
 
 @pytest.fixture(scope="module")
 def reader(visit_all, served):
-    """One page for all tests, so that Python starts from what its first start left."""
+    """One page for all tests, so that Python starts from what its first start left.
+
+    A test may leave what ran, an edited first cell, which `cell` resets, and any size of the
+    window; it takes back other edits, answers, and entries of `reader.wrong`.
+    """
     page = visit_all()
     page.open = lambda name: page.goto(f"{served}/{name}.html")
     return page

@@ -49,10 +49,19 @@ STYLE = "plots.use_style()"
 main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
 space = main.__dict__
-# What earlier cells left.
+# What earlier cells left. `keep_and_split` keeps names; once one is `due`, its `statements` run,
+# and then `forget` takes it out. If they fail, it waits for the next cell that reads it.
+#
+#     after each of these cells              waiting     following
+#     from scipy import stats                stats
+#     from posenc.book import plots
+#     plots.use_style()                      + plots     plots: plots.use_style()
+#     def cdf(x): return stats.norm.cdf(x)   - stats
+#     import matplotlib.pyplot as plt        + plt
+#     plt.figure()                           none        none: matplotlib brings plots along
 waiting: dict[str, ast.stmt] = {}  # by name: the import to run once a cell reads it
 following: dict[str, ast.stmt] = {}  # by name: what to run right after that import
-ran: list[Cell] = []
+ran: list[Cell] = []  # for the names that functions of earlier cells read
 
 
 class Absent:

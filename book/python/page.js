@@ -1,6 +1,14 @@
 // Cells that run in the page. Loaded when a reader first uses one, or nears one, by cells.js, whose
 // functions it uses.
 /* global all, make, addBar, chapter, editor, kept, setStored, sizes */
+//
+//   all(query)                      elements of the page, as an array
+//   make(name, attributes, words)   a new element
+//   addBar(input)                   a cell's bar, which it makes once: its buttons, and `.state`
+//   editor(label, text)             a box with a text area, which colors.js paints
+//   kept(name), setStored           an object that this browser keeps, or {}; a text to keep
+//   chapter                         the page's name, by which `typed` and `right` are kept
+//   sizes                           an observer: what scrolls takes the keyboard's focus
 
 import { colored } from "./colors.js";
 import { Python } from "./python.js";
@@ -32,13 +40,17 @@ function say(cell, words, verdict) {
 //   ended     "Done.", "Right.", an error, "Stopped."
 //
 // The states follow each other in this order. Stop leads from each to the end, and a failure of a
-// cell that is needed does, too. From the end, `enqueue` leads to waiting, and Reset to no state. What
-// comes next never goes by the words in the bar: they are for readers.
+// cell that is needed does, too. From the end, `enqueue` leads to waiting, and Reset to no state. A
+// cell that is reset while it waits runs as it was published. What comes next never goes by the words
+// in the bar: they are for readers.
 
 const RUNNING = "Running";
-let running; // the cell that runs, and the function that resolves its promise
-let queue = Promise.resolve();
-let stops = 0;
+
+/** @type {?{ cell: Cell, resolve: (answer: Needed | Ran | Stopped) => void }}
+    The cell that the worker has, and what ends its `post`, which sets this and clears it. */
+let running;
+let queue = Promise.resolve(); // `enqueue` appends to it; it ends with the last cell that was started
+let stops = 0; // `stop` counts; work that was queued before the latest one is dropped by `enqueue`
 
 const python = new Python({
   hear,

@@ -81,6 +81,7 @@ def changes(node):
 
     Seen are ``x[0] = 1``, ``del x[0]``, ``x.append(1)`` and ``y = rng.random()``; not seen are
     ``last = x.pop()``, ``f(x)`` and a function's ``global x``: write such a cell in another way.
+    A name that is bound below ``if`` or ``try`` counts as bound always.
     """
     if isinstance(node, ast.Attribute | ast.Subscript):
         return isinstance(node.ctx, ast.Store | ast.Del)
@@ -95,7 +96,9 @@ def understand(source):
     """Parse a cell."""
     tree = ast.parse(source)
     bound, read, imported, changed = set(), set(), set(), set()
-    # The compiled code has names in the order in which they are read and bound.
+    # The compiled code has names in the order in which they are read and bound, which the tree
+    # hasn't: in `x = x + 1`, x is read first. Python 3.11 (the build) and 3.14 (Pyodide) alike use
+    # these two opcodes for the names of a module, and others within functions.
     for step in dis.get_instructions(compile(tree, "a cell", "exec")):
         if step.opname == "STORE_NAME":
             bound.add(step.argval)
@@ -128,7 +131,8 @@ def needed(sources, source):
         first = understand(source).read
     except SyntaxError:
         return []
-    # What a module's functions set counts only where the module is imported.
+    # By the rule, `np.random.seed(0)` changes np, and whatever reads np would need it: so changes
+    # of what is imported don't count.
     modules = set().union(*(cell.imported for cell in cells))
     # Functions read names when they are called: what binds those may follow the function. So
     # a round that chooses functions is followed by another one, until they read no more names.

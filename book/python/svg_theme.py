@@ -63,8 +63,7 @@ AXES = re.compile(
 # <image xlink:href="data:image/png;base64,
 # iVBORw0KGgo(more)" id="image1" (more)/>
 IMAGE = re.compile(r'<image (?=[^>]*?base64,\s*([^"]+)")')
-
-
+# <svg (more) width="504pt" height="216pt" viewBox="0 0 504 216" (more)>
 SIZE = re.compile(r'viewBox="0 0 ([\d.]+) ([\d.]+)"')
 # A copy of the first panel's y axis, which matplotlib numbers after its x axis.
 LABELS = '<use id="again_{}" xlink:href="#matplotlib.axis_2" display="none"/>'
@@ -143,7 +142,13 @@ def panels_of(axes, width):
 
 
 def strips_of(panels):
-    """Where each panel's strip of the figure starts, and which get the first panel's labels."""
+    """Where each panel's strip of the figure starts, and which get the first panel's labels.
+
+    A strip goes on to the next one's start. Of a row of panels (``[ ]``), the second with labels
+    (``y``) of its own, the third without, ``row`` 0 to 2 start at ``|``::
+
+        |y[  ]|y[  ] |[  ]
+    """
     first, starts, labeled = panels[0], [0.0], []
     for row, (left, right) in enumerate(pairwise(panels), 1):
         # Labels of its own would need as much room as the first one's have.
@@ -162,6 +167,9 @@ def stack(svg):
     A panel that shares the labels of the first one gets a copy of them; a legend below all panels
     comes last. None if the panels are others, or have other words in common. Media queries in a
     picture go by its own width.
+
+    `svg` is matplotlib's, or what `follow_theme` made of it, for which optimization.py asks the
+    ratio: both have the same size, groups and backgrounds, and nothing else is read here.
     """
     size = SIZE.search(svg)
     if not size or FOR_ALL.search(svg):

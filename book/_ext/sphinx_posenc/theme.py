@@ -7,11 +7,17 @@ import re
 
 BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide">'
 TABLE = '<div class="pst-scrollable-table-container">'
+# <figure class="align-default" id="fig-turn">
+# <img alt="Clocks" src="../_images/turn.svg" />, alone or in
+# <a class="reference internal image-reference" href="…">
 PICTURE = re.compile(
     r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
 )
+# <li class="toc-h2 nav-item toc-entry"><a class="reference internal nav-link"
+# href="#going-further-a">Going further: a</a></li>, in one line
 ENTRY = r'<li class="toc-h2 [^"]*"><a [^>]*>Going further: .*</a></li>\n'
 FURTHER = re.compile(rf"(?:{ENTRY}){{2,}}")
+# <span class="pre">tests/test_nn.py</span>
 PATH = re.compile(
     r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)'
 )
