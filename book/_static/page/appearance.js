@@ -1,6 +1,5 @@
-/* Light and dark, print, the bars beside a narrow page, and the menu of what a reader may take along.
-   Uses tools.js; to print evidence, evidence.js's `classList`, `evidence` and `showEvidence`. */
-/* global all, begin, classList, copyFrom, dataset, evidence, setStored, showEvidence */
+/* Light and dark, and the bars beside a narrow page. Uses tools.js. */
+/* global all, begin, dataset, setStored */
 
 const dark = matchMedia("(prefers-color-scheme: dark)");
 const paint = () => {
@@ -49,23 +48,3 @@ addEventListener("load", () =>
     if (bar && current.offsetTop > bar.clientHeight) bar.scrollTop = current.offsetTop - 200;
   }),
 );
-
-/** What the entries of the menu do, by their data-does (article-header-buttons.html). */
-const DOES = {
-  print: () => print(),
-  printAll() {
-    const shown = classList.contains("evidence");
-    const opened = all("details[open]");
-    const revealed = evidence.filter((box) => !box.hidden);
-    const restore = () => {
-      showEvidence(shown);
-      for (const box of all("details")) box.open = opened.includes(box);
-      for (const box of revealed) box.hidden = false;
-    };
-    addEventListener("afterprint", restore, { once: true }); // print() may return before
-    showEvidence(true);
-    print();
-  },
-  link: ({ target }) => copyFrom(target, location.href),
-};
-for (const item of all("[data-does]")) item.addEventListener("click", DOES[item.dataset.does]);

@@ -81,6 +81,8 @@ function ask(cell, check, parameters) {
   (cell.closest(".evidence") ?? cell).before(box);
 }
 
+const PHONE_LINE = 42; // letters
+
 /** Move a comment above its line, if it stands behind code and the line is too long for a phone. */
 function liftComment(comment) {
   let before = "";
@@ -94,7 +96,6 @@ function liftComment(comment) {
   start.before(before.match(/^ */)[0], comment, "\n");
 }
 
-const PHONE_LINE = 42; // letters
 if (innerWidth <= 600) begin(() => all("article pre .c1").forEach(liftComment));
 
 const cells = all("div.cell");

@@ -1,6 +1,6 @@
-/* The field above a table, and the dialog of the search: opened here, filled by search/dialog.js,
-   which is loaded with its index on first use. Uses tools.js. */
-/* global all, button, make, root, showSearch */
+/* The dialog of the search: opened here, filled by search/dialog.js, which is loaded with its index on
+   first use. Uses tools.js. */
+/* global all, make, root, showSearch */
 
 const load = (file) =>
   new Promise((done, failed) => {
@@ -52,18 +52,3 @@ addEventListener("keydown", (event) => {
   event.preventDefault();
   seek();
 });
-
-/** Leave the rows of the table below a field that have all the words typed there. From finder.html:
-
-    <p><label>… <input class="finds"></label> <output></output></p>, and behind it what has the table. */
-function filterRows({ target: field }) {
-  const words = field.value.toLowerCase().split(/\s+/);
-  const hasAll = (row) => words.every((word) => row.textContent.toLowerCase().includes(word));
-  const rows = all("tbody tr", field.closest("p").nextElementSibling);
-  for (const row of rows) row.hidden = !hasAll(row);
-  const status = field.parentElement.nextElementSibling;
-  const shown = rows.filter(hasAll).length;
-  status.textContent = `${shown} of ${rows.length}. `;
-  if (!shown) status.append(button("Search the book", () => seek(field.value)));
-}
-for (const field of all("input.finds")) field.addEventListener("input", filterRows);
