@@ -205,6 +205,11 @@ def times_root(x, rows):
     return x * x.size(-1) ** 0.5 + rows, None
 
 
+@layer("shape", "your code raises")
+def refusing(x, rows):
+    raise RuntimeError
+
+
 @layer("repeat")
 def in_place(x, rows):
     return x.add_(rows)
@@ -285,6 +290,12 @@ def permuted_at_the_end(x, p):
 @rotary("start")
 def dynamic(x, p):
     return rotate_pairs(x, p, base=10_000.0 * (x.shape[-2] / 257) ** 1.1)
+
+
+@rotary("start", "no known fault", laws=["start"], convention="rotary, halves")
+def wrong_and_short(x, p):
+    assert x.shape[-2] < 99
+    return rotate_pairs(x, p / 1.5)
 
 
 @rotary("compile", "raises", laws=["compile"])

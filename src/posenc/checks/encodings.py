@@ -385,6 +385,12 @@ class Layer(Encoding):
             options["widths"] = [d_model or width_of(module)]
         super().__init__(module, **options)
 
+    def find_library(self, call: Any) -> None:
+        """Take torch, even if the layer raises: numpy has no layers."""
+        import torch
+
+        self.library = torch
+
     @cached_property
     def free(self) -> str:
         """The name of the layer's argument for positions, if it has one."""

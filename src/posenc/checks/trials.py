@@ -11,6 +11,7 @@ from __future__ import annotations
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -196,8 +197,11 @@ def compared(subject: Subject, row: Row, trials: list[Trial], cure: str) -> Row:
     row = replace(row, measured=error, bound=bound, note=note)
     if not failing:
         return row
-    cause = failing[0].cause or subject.explain(trials) or cure or NO_CAUSE
-    return replace(row, status="failed", cause=cause)
+    cause = failing[0].cause
+    # Explaining makes other calls; if they fail, what was measured still counts.
+    with suppress(Broken, Raised):
+        cause = cause or subject.explain(trials)
+    return replace(row, status="failed", cause=cause or cure or NO_CAUSE)
 
 
 def causes(kind: str, rights: list[Any], trials: list[Trial]) -> str:
