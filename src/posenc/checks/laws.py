@@ -30,10 +30,13 @@ from posenc.conventions import UNIT
 #   draw(lead, seq_len)      x with these axes in front, if the kind has them
 #   call(x, positions)       the result, of the shape of x; a law is broken if it has another
 #   raw(array, places)       the same in the library's own arrays, with nothing checked
+#   places(positions)        positions in these arrays, the same along each axis
 #   rows, at_most(n)         positions that most laws look at; n, or as many as the code takes
+#   widths, sequences        widths that the code takes; by each, x and the result for all rows
 #   free                     whether a call takes any positions, or counts 0, 1, 2, … by itself
-#   compare(x, positions)    a trial of a call, beside the book's
-#   changed(…)               the same subject with another number type, or another module
+#   reference(width)         the book's encoding, of the subject's convention
+#   compare(x, positions)    a trial of a call, beside the book's; whole() has one for each width
+#   changed(…)               the same subject with another dtype and unit, or module in `made`
 #   made(width)              the torch module, or function, that is called
 ALL, ADDED, CALLED = (
     ("table", "module", "rotary"),
@@ -90,7 +93,7 @@ Law("values", ALL, "the whole sequence has the entries of the convention", TAU)(
 
 @Law("unique", ADDED, "no two rows are equal", "six decimals")
 def unique(subject: Encoding) -> Trials:
-    """Compare each row with the one in front of it, when rows are in order."""
+    """Count the rows that differ."""
     _, out = subject.sequences[subject.widths[0]]
     rows = np.unique(out.reshape(-1, *out.shape[-2:])[0].round(6), axis=0)
     yield Trial("rows that differ", np.array(len(rows)), np.array(subject.rows))
@@ -150,6 +153,7 @@ def rows(subject: Encoding) -> Trials:
     try:
         yield from calls(((3,), RAGGED), ((3, 2), RAGGED))(subject)
     except (Broken, Raised):
+        # Positions along another axis give another shape: that isn't taking them, either.
         raise skip from None
 
 
