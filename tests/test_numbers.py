@@ -17,7 +17,6 @@ from decimal import Decimal
 from functools import cache
 from pathlib import Path
 
-import pytest
 import yaml
 from myst_parser.mdit_to_docutils.base import default_slugify
 from sphinx_posenc.claims import judges, ledger
@@ -209,11 +208,11 @@ NO_RESULT | [a number 14](x.ipynb#12)            | 14
 """
 
 
-@pytest.mark.parametrize("example", AS_READ.strip().splitlines())
-def test_numbers_are_read_as_they_are_written(example):
-    _, text, as_read = example.split(" |")
-    read_here = [number.replace(" ", "") for number in numbers(text)]
-    assert read_here == as_read.split()
+def test_numbers_are_read_as_they_are_written():
+    for example in AS_READ.strip().splitlines():
+        _, text, as_read = example.split(" |")
+        read_here = " ".join(numbers(text)).replace(" %", "%")
+        assert read_here.split() == as_read.split(), example
 
 
 def test_what_holds_no_result_is_left_out():
