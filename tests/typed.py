@@ -20,7 +20,7 @@ turned: torch.Tensor = nn.rotate_pairs(
 rows: torch.Tensor = nn.SinusoidalPositionalEncoding(8)(turned)
 
 # Layers of a configuration take tensors and arrays, and return the same.
-layers = read_config({"head_dim": 8}).layers[0]
+layers = read_config({"model_type": "llama", "head_dim": 8}).layers[0]
 their_turns: Turns = layers.turns(k)
 their_rows: torch.Tensor = layers.rotate(x, their_turns)
 cos: NDArray[np.float32] = layers.turns([0, 1])[0]
