@@ -66,9 +66,8 @@ def themes(page):
 
 
 def check_with_axe(page, part, contrast=True):
-    rules = {
-        "color-contrast": {"enabled": contrast}
-    }  # slow on a whole page, where PALE does it
+    # Contrast is slow on a whole page, where PALE does it.
+    rules = {"color-contrast": {"enabled": contrast}}
     for _ in themes(page):
-        found = Axe().run(page, part, {"preload": False, "rules": rules})
-        assert found.violations_count == 0, found.generate_report()
+        report = Axe().run(page, part, {"preload": False, "rules": rules})
+        assert report.violations_count == 0, report.generate_report()

@@ -176,6 +176,7 @@ BAD = {  # the message, and what raises it
     "step must be callable, got 3": lambda: checks.check_decoder(len, step=3),
     "got x=''": lambda: FROZEN.expecting({"x": ""}),
     "layout must be one of interleaved; .* got 'sofa'": lambda: Convention("sofa"),
+    "argument 'learned'": lambda: checks.check_positions(abs, "packing", learned=True),
     "share must be at most 1": lambda: Convention("halves", share=2),
     "share must be 1 for": lambda: Convention("halves", share=0.5),
     "start must be from 0": lambda: Convention("halves", "d/2", share=0.75, start=0.5),
@@ -252,6 +253,7 @@ RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
             "not be checked: ValueError: an expected failure",
         ),
         (f"{RIGHT} operator:getitem", 2, ""),
+        ("builtins:abs --kind positions --expected packing", 1, ""),
         (
             "sys:exit --kind bias --laws shape",
             2,

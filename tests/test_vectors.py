@@ -30,8 +30,8 @@ def test_the_file_is_what_the_tool_computes():
     for part in ("tables", "rotations", "axes", "multipliers"):
         assert computed[part] == VECTORS[part]
     for new, old in zip(computed["frequencies"], VECTORS["frequencies"], strict=True):
-        found = numbers(new["values"])
-        np.testing.assert_allclose(found, numbers(old["values"]), rtol=1e-14)
+        computed_values, stored_values = numbers(new["values"]), numbers(old["values"])
+        np.testing.assert_allclose(computed_values, stored_values, rtol=1e-14)
 
 
 def test_the_schema_describes_the_file():
@@ -77,11 +77,11 @@ def test_types_that_transformers_lacks():
     ntk = angular_frequencies(8, base=4 * 10_000.0) / 4 ** (2 / 8)
     np.testing.assert_allclose(scaled(rope_type="ntk", factor=4.0), ntk, rtol=1e-14)
     mixed = angular_frequencies(8) / np.exp(np.log(4) / 4**0.5 * np.arange(1, 5) ** 0.5)
-    found = scaled(rope_type="ntk", factor=4.0, mixed_b=0.5)
-    np.testing.assert_allclose(found, mixed, rtol=1e-14)
+    by_mixed = scaled(rope_type="ntk", factor=4.0, mixed_b=0.5)
+    np.testing.assert_allclose(by_mixed, mixed, rtol=1e-14)
     raised = angular_frequencies(8, base=10_000.0 * 4 ** (8 / 6))
-    found = scaled(rope_type="dynamic", alpha=4.0)
-    np.testing.assert_allclose(found, raised, rtol=1e-14)
+    by_alpha = scaled(rope_type="dynamic", alpha=4.0)
+    np.testing.assert_allclose(by_alpha, raised, rtol=1e-14)
 
 
 TRAINED = "original_max_position_embeddings"

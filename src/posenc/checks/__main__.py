@@ -16,6 +16,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from posenc import checks
+from posenc.checks.functions import BUILT
 from posenc.checks.reports import Report
 from posenc.checks.trials import KINDS
 
@@ -40,7 +41,11 @@ def parse(arguments: Sequence[str] | None) -> dict[str, Any]:
         help="a decoder's step",
     )
     add("--base", type=float, help="the intended base")
-    add("--expected", choices=("alibi", "t5"), help="what a bias should be")
+    add(
+        "--expected",
+        choices=("alibi", "t5", *BUILT),
+        help="what a bias, or position ids, should be",
+    )
     add("--laws", nargs="+", metavar="LAW", help="laws to test")
     add("--learned", action="store_true", help="it is another kind of table, or bias")
     add("--expect", action="append", default=[], help=EXPECT)

@@ -149,9 +149,8 @@ class Decoder(Subject):
         """Put two texts into each row, a b c d, e f g h → a b e f, and e f a b, each from 0."""
         k = self.columns
         cut = k.shape[1] // 2 - 1
-        second = (k >= cut).astype(
-            np.int64
-        )  # (texts, seq_len): 1 in a row's second text
+        # (texts, seq_len): 1 in a row's second text
+        second = (k >= cut).astype(np.int64)
         # (texts, seq_len), and (texts, seq_len, vocabulary): second texts are in reverse order.
         tokens, scores = (
             np.hstack([x[:, :cut], x[::-1, : k.shape[1] - cut]])

@@ -162,8 +162,8 @@ class Builder(Subject):
 
     kind = "positions"
 
-    def __init__(self, build: Any, expected: str, **options: Any) -> None:
-        super().__init__(build, **options)
+    def __init__(self, build: Any, expected: str) -> None:
+        super().__init__(build)
         if expected not in BUILT:
             rule = f"one of {', '.join(BUILT)}"
             raise ValueError(f"expected must be {rule}, got {expected!r}")

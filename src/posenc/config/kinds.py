@@ -129,10 +129,10 @@ def mapping_of_kind(name: str, fields: Fields, rope: Fields, entry: Entry) -> Fi
         fields.remarks.append(
             f"{rope.path[:-1]} applies to global attention, not to {name}"
         )
-    own = rope.sharing(rope.content if entry.local_scaled else {}, rope.path)
+    local = rope.sharing(rope.content if entry.local_scaled else {}, rope.path)
     for spelling in WORDS["spellings"]["rope_theta"]:
-        own.content.pop(spelling, None)
-    return own
+        local.content.pop(spelling, None)
+    return local
 
 
 # ---------------------------------------------------------------- kinds of layers
