@@ -13,7 +13,7 @@ ROOT = Path(__file__).parents[1]
 CHAPTER = "notebooks/09_binary_analogy.ipynb"
 OPTIONS = "--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"
 QUIET = "--ServerApp.log_level=ERROR"  # nobody reads on, and a full pipe would block it
-NOTEBOOK = "jupyterapp.shell.currentWidget"
+NOTEBOOK = "window.jupyterapp?.shell?.currentWidget"  # none while scripts still load
 READY = f"() => {NOTEBOOK}?.sessionContext?.session?.kernel?.status === 'idle'"
 RUN = "jupyterapp.commands.execute('notebook:run-all-cells').then(() => null)"
 
