@@ -113,7 +113,7 @@ pdf: book ## print the book into _build/book.pdf
 card: book ## draw the preview of links from the first page's figure
 	$(BIN)/python tools/card.py
 
-experiments: .venv ## retrain every model of the experiments (some 40 minutes on two cores; resumes)
+experiments: .venv ## retrain every model of the experiments (some 35 minutes on two cores; resumes)
 	$(BIN)/python tools/train.py
 
 bench: .venv/bench/installed ## benchmark against other libraries (RECORD=notebooks/data/speed.json)
