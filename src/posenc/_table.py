@@ -34,12 +34,8 @@ def fill_table(table: NDArray[Any], omega: Floats) -> None:
     n_rows = len(table)
     if n_rows * len(omega) <= _SMALL:
         return fill_directly(table, omega, np.arange(n_rows, dtype=float))
-    for row in range(0, n_rows, _STRETCH):
-        rows = slice(row, row + _STRETCH)
-        # A row that is wider than a block is filled in parts.
-        for pair in range(0, len(omega), _BLOCK):
-            columns = slice(2 * pair, 2 * (pair + _BLOCK))
-            _fill_stretch(table[rows, columns], omega[pair : pair + _BLOCK], row)
+    for start in range(0, n_rows, _STRETCH):
+        _fill_stretch(table[start : start + _STRETCH], omega, start)
 
 
 def fill_directly(table: NDArray[Any], omega: Floats, positions: Floats) -> None:
@@ -52,7 +48,8 @@ def fill_directly(table: NDArray[Any], omega: Floats, positions: Floats) -> None
 def _fill_stretch(table: NDArray[Any], omega: Floats, start: int) -> None:
     """Fill `table` with the encoding of start, …, start + len(table) - 1."""
     n_rows, pairs = len(table), len(omega)
-    block = np.empty((_BLOCK // pairs, pairs), np.complex128)
+    # A row that is wider than a block is a block.
+    block = np.empty((max(_BLOCK // pairs, 1), pairs), np.complex128)
     block[0] = _first_row(omega, start)
 
     # Double: rows n, …, 2n - 1 are rows 0, …, n - 1, rotated by n.

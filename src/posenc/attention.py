@@ -22,7 +22,7 @@ from posenc._validate import (
     fit_turns,
     refuse_pair,
 )
-from posenc.encoding import angular_frequencies
+from posenc.encoding import angular_frequencies, is_length
 
 __all__ = ["alibi_bias", "alibi_slopes", "rotary_turns", "rotate_pairs", "t5_buckets"]
 
@@ -193,12 +193,12 @@ def alibi_bias(
     queries, keys : 1-D array_like
         Positions; an int L of queries stands for 0, …, L - 1. Keys have the same by default.
     """
-    if check_array("queries", queries).ndim == 0:
+    if is_length("queries", queries):
         queries = np.arange(check_int("queries", queries, minimum=0))
     at_queries = check_positions(queries, "queries")
     if keys is None:
         at_keys = at_queries
-    elif check_array("keys", keys).ndim == 0:
+    elif is_length("keys", keys):
         # As a length, it wouldn't say which of these positions are the queries'.
         raise TypeError(
             f"keys must be a 1-D array of positions, such as range(5), got {keys!r}"

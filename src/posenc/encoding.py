@@ -97,7 +97,7 @@ def sinusoidal_encoding(
     width = check_d_model(d_model)
     omega = _frequencies(width, check_real("base", base, positive=True))
     kind = check_dtype(dtype)
-    if _is_length(positions):
+    if is_length("positions", positions):
         seq_len = check_int("positions", positions, minimum=0)
         table = np.empty((seq_len, width), kind)
         fill_table(table, omega)
@@ -168,7 +168,7 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
            [0, 1, 1]], dtype=uint8)
     """
     width = check_int("n_bits", n_bits, minimum=1, maximum=63)
-    if _is_length(positions):
+    if is_length("positions", positions):
         positions = np.arange(check_int("positions", positions, minimum=0))
     check_positions(positions)
     numbers = np.asarray(positions)
@@ -186,10 +186,10 @@ def binary_encoding(positions: int | ArrayLike, n_bits: int) -> NDArray[np.uint8
     return (shifted & 1).astype(np.uint8)
 
 
-def _is_length(positions: Any) -> bool:
+def is_length(name: str, positions: Any) -> bool:
     """Return whether `positions` are one number, which stands for 0, …, L - 1."""
     # The first test spares a small table the time of the second.
-    return isinstance(positions, int) or check_array("positions", positions).ndim == 0
+    return isinstance(positions, int) or check_array(name, positions).ndim == 0
 
 
 @lru_cache(maxsize=8)

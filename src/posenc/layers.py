@@ -77,13 +77,10 @@ class Layers:
     sections: tuple[int, ...] | None = None
     #: These pairs are "in sections", or "interleaved".
     axes: str | None = None
-    #: Which of these the file leaves to the defaults of its type.
-    by_default: tuple[str, ...] | None = None
 
     def __str__(self) -> str:
         """Format everything for people, enough to write the kernel."""
-        by_default = " by default" if "count" in (self.by_default or ()) else ""
-        number = "" if self.count is None else f" ({self.count}{by_default})"
+        number = "" if self.count is None else f" ({self.count})"
         lines = [f"{shown(self.name)}{number}: {self.where or UNSAID}"]
         asked = ASKED if self.where == ROTARY else ()
         for name, value in vars(self).items():
@@ -127,9 +124,7 @@ class Layers:
             raise ValueError(
                 f"x must have width head_dim = {self.head_dim}, got {np.shape(x)[-1]}"
             )
-        turns_whole = self.rotated is not None and self.rotated == self.head_dim
-        first = 0 if turns_whole else self.first
-        options = {"first": first, "pairing": self.pairing} | options
+        options = {"first": self.first, "pairing": self.pairing} | options
         for name in ("first", "pairing"):
             if options[name] is None:
                 raise ValueError(f"{name} must be given, as the file doesn't say it")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,17 +21,15 @@ __all__ = ["SCALINGS", "Scaling", "find_scaling", "rotary_frequencies"]
 
 ORIGINAL = "original_max_position_embeddings"
 # Fields of such a mapping that don't depend on the type: they are read elsewhere, or by other code.
-SHARED = frozenset(
-    {
-        "rope_type",
-        "type",
-        "rope_theta",
-        "partial_rotary_factor",
-        "max_position_embeddings",
-        "mrope_section",
-        "mrope_interleaved",
-        "llama_4_scaling_beta",
-    }
+SHARED = (
+    "rope_type",
+    "type",
+    "rope_theta",
+    "partial_rotary_factor",
+    "max_position_embeddings",
+    "mrope_section",
+    "mrope_interleaved",
+    "llama_4_scaling_beta",
 )
 
 
@@ -112,14 +110,15 @@ class Scaling:
         self, fields: Mapping[str, Any], limit: int | None
     ) -> tuple[int | None, int | None]:
         """Return the length that a scaling starts from, and the one that it is meant for."""
-        if "alpha" in fields:
+        if fields.get("alpha") is not None:
             return None, limit
         start: int | None = limit if self.name == "dynamic" else fields.get(ORIGINAL)
         # llama3's factor doesn't say how much longer texts may be.
-        if start and "factor" in fields and self.name != "llama3":
+        factor = fields.get("factor")
+        if start and factor is not None and self.name != "llama3":
             # Where no frequencies are computed, nothing else checks it.
-            factor = check_real("scaling['factor']", fields["factor"], positive=True)
-            return start, int(start * factor)
+            number = check_real("scaling['factor']", factor, positive=True)
+            return start, int(start * number)
         return start, limit
 
 
@@ -379,7 +378,7 @@ def rotary_frequencies(
     }
     number = _base(fields, base)
     kind = _scaling(fields)
-    unknown = sorted(map(str, set(fields) - {*kind.fields} - SHARED))
+    unknown = sorted(map(str, fields.keys() - {*kind.fields, *SHARED}))
     if unknown:
         raise ValueError(
             f"scaling has an unknown field for type {kind.name!r}: {unknown[0]!r}"
@@ -388,18 +387,16 @@ def rotary_frequencies(
         check_int("max_position_embeddings", max_position_embeddings, minimum=1)
     if seq_len is not None:
         check_int("seq_len", seq_len, minimum=1)
-    setting = Setting(number, width, fields, max_position_embeddings, seq_len)
-    share = setting.number("partial_rotary_factor", 1.0)
+    key = "partial_rotary_factor"
+    share = check_real(f"scaling[{key!r}]", fields.get(key, 1.0), positive=True)
     if share > 1:
-        raise ValueError(
-            f"scaling['partial_rotary_factor'] must be at most 1, got {share:g}"
-        )
-    if kind.name == "proportional":  # it keeps the frequencies of the full width
-        return kind.rule(setting)
-    rotated = int(width * share)
+        raise ValueError(f"scaling[{key!r}] must be at most 1, got {share:g}")
+    # A proportional scaling keeps the frequencies of the full width.
+    rotated = width if kind.name == "proportional" else int(width * share)
     if rotated % 2 or not rotated:
         raise ValueError(
-            "scaling['partial_rotary_factor'] must "
+            f"scaling[{key!r}] must "
             f"leave an even number of dimensions, got {rotated} of {width}"
         )
-    return kind.rule(replace(setting, rotated=rotated))
+    setting = Setting(number, rotated, fields, max_position_embeddings, seq_len)
+    return kind.rule(setting)

@@ -130,8 +130,7 @@ function drawWavelengths(title, lengths, { now, plain, beyond = [] }, width) {
     @param {Lengths} lengths */
 function showLayers(part, layers, lengths, width) {
   const { where, count, frequencies, frequencies_beyond, indices, name, first, ...fields } = layers;
-  const byDefault = fields.by_default?.includes("count") ? " by default" : "";
-  const many = isSaid(count) ? ` (${count}${byDefault})` : "";
+  const many = isSaid(count) ? ` (${count})` : "";
   const heading = make("h2", {}, `${part}${name}${many}: ${where ?? UNSAID}`);
   const said = { layers: name === "all layers" ? null : indices, ...fields, "first that turns": first };
   if (where !== ROTARY) return [heading, facts(said)];

@@ -15,15 +15,17 @@ from textwrap import indent
 from typing import Any
 
 from posenc.config.fields import LARGEST_FILE, TYPES, WORDS, Entry, Fields, load
-from posenc.config.kinds import normalize
-from posenc.config.rotation import LIMIT, describe, lengths_said
+from posenc.config.kinds import ALL, normalize
+from posenc.config.rotation import LIMIT, describe
 from posenc.config.verdict import sentence, unread_fields
 from posenc.layers import Layers, shown
 from posenc.scaling import ORIGINAL
 
 __all__ = ["Layers", "Positions", "read_config"]
 
-LENGTHS = ("length_before_scaling", "intended_length", "limit")
+LENGTHS = "length_before_scaling", "intended_length", "limit"
+SOME = "some or all layers"
+ENDS_OF_PARTS = "_config", "encoder", "decoder"  # of fields that describe a model
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,7 @@ class Positions:
     length_before_scaling: int | None  #: The length that a scaling starts from.
     intended_length: int | None  #: The length that the scaling, or the file, is for.
     limit: int | None  #: The length that the file allows.
-    #: Which of these lengths the file leaves to the defaults of its type.
+    #: Fields that the file leaves to the defaults of its type.
     by_default: tuple[str, ...] | None
     layers: tuple[Layers, ...]  #: The kinds of layers.
     #: Fields that aren't read, then contradictions, then where programs differ.
@@ -89,8 +91,8 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
     Examples
     --------
     >>> config = {"model_type": "llama", "head_dim": 128, "num_hidden_layers": 16}
-    >>> read_config(config).verdict
-    'RoPE in all 16 layers, base 10,000 by default: nothing wrong'
+    >>> read_config(config | {"max_position_embeddings": 4096}).verdict
+    'RoPE in all 16 layers, base 10,000 (by default: rope_theta): nothing wrong'
     """
     if isinstance(config, str | Path):
         with Path(config).open("rb") as file:
@@ -106,100 +108,92 @@ def read_config(config: Mapping[str, Any] | str | bytes | Path) -> Positions:
 
 def read_models(whole: Fields) -> Positions:
     """Read the model of the text, and the others as its parts."""
-    kind = whole.text("model_type") or type_of_params(whole)
-    (text, text_kind), *others = models(whole, kind)
-    reading = read_model(text, text_kind)
-    parts = {part.path[:-1]: read_model(part, name) for part, name in others}
-    return replace(reading, model_type=kind or text_kind, parts=parts)
+    model_type = whole.text("model_type") or type_of_params(whole)
+    (text, text_type), *others = models(whole, model_type)
+    reading = read_model(text, text_type)
+    parts = {
+        part.path[:-1]: read_model(part, part_type)
+        for part, part_type in others
+        if part_type in TYPES or part.says("num_hidden_layers")
+    }
+    return replace(reading, model_type=model_type or text_type or None, parts=parts)
 
 
-def type_of_params(whole: Fields) -> str | None:
+def type_of_params(whole: Fields) -> str:
     """Return the type, as in types.toml, of a ``params.json``: Meta's or Mistral's."""
     if not {"dim", "n_heads"} <= whole.content.keys():
-        return None
+        return ""
     scaled = whole.flag("use_scaled_rope")
     return "params.json, use_scaled_rope" if scaled else "params.json"
 
 
-def models(whole: Fields, kind: str | None) -> Iterator[tuple[Fields, str | None]]:
+def models(whole: Fields, model_type: str) -> Iterator[tuple[Fields, str]]:
     """Yield fields and type of each model in a file, those of the text first."""
-    parts = parts_inside(whole)
+    parts = {
+        name: Fields(value, f"{whole.path}{name}.")
+        for name, value in whole.content.items()
+        if isinstance(value, Mapping) and str(name).endswith(ENDS_OF_PARTS)
+    }
     text = next((name for name in WORDS["parts_with_text"] if name in parts), None)
     if text is None:  # the fields of the text may stand beside those of other parts
-        yield whole, kind if kind in TYPES else named_like(kind, "text") or kind
-    elif whole.has("rope_scaling"):
+        yield whole, known_type(model_type, model_type, "text")
+    elif whole.says("rope_scaling"):
         words = f"rope_scaling beside {text} is ignored: move it inside"
         parts[text].problems.append(words)
     for name in sorted(parts, key=lambda name: name != text):
-        part = parts[name]
-        part_kind = type_of_part(part, kind, name)
-        known = part_kind in TYPES or "text_config" in part.content
-        if name == text or known or part.has("num_hidden_layers"):
-            yield from models(part, part_kind or None)
+        said = parts[name].text("model_type")
+        # Some files write the type of the whole into a part, and some write none.
+        whole_type, part = said or model_type, name.removesuffix("_config")
+        yield from models(parts[name], known_type(said, whole_type, part))
 
 
-def type_of_part(part: Fields, kind: str | None, name: str) -> str:
-    """Return the type that a part says, or else one named like its whole, of type `kind`."""
-    said = part.text("model_type")
-    if said in TYPES:
-        return said
-    # Some files write the type of the whole into a part, and some write none.
-    return named_like(said or kind, name.removesuffix("_config")) or said
+def known_type(said: str, whole_type: str, part: str) -> str:
+    """Return the type that is said, unless only one named like a part of its whole is known."""
+    names = (said, f"{whole_type}_{part}", f"{whole_type}_{part}_model")
+    return next((name for name in names if name in TYPES), said)
 
 
-def parts_inside(whole: Fields) -> dict[str, Fields]:
-    """Return the mappings that, by their names, describe a model inside this one."""
-    parts = {}
-    for name, value in whole.content.items():
-        named = str(name).endswith(("_config", "encoder", "decoder"))
-        if named and isinstance(value, Mapping):
-            parts[name] = Fields(value, f"{whole.path}{name}.")
-    return parts
+def read_model(fields: Fields, model_type: str) -> Positions:
+    """Read the fields of one model: normalize, validate and compute, and warn.
 
-
-def named_like(kind: str | None, part: str) -> str | None:
-    """Return the type of a part that is named like its whole, if the table has one."""
-    names = (f"{kind}_{part}", f"{kind}_{part}_model")
-    return next((name for name in names if name in TYPES), None)
-
-
-def read_model(fields: Fields, name: str | None) -> Positions:
-    """Read the fields of one model."""
-    entry = TYPES.get(name or "", Entry())
-    # 1. The defaults of the class, which all that reads fields counts on.
+    Whatever asks for a field validates it, and notes in `fields` what is wrong.
+    """
+    entry = TYPES.get(model_type, Entry())
     fields.defaults = entry.defaults
-    # 2. What each kind of layer does; problems and remarks gather in `fields`.
-    kinds = [describe(kind) for kind in normalize(fields, entry)]
-    layers = tuple(described.layers for described in kinds)
-    # 3. Lengths: of the first kind that is stretched from a known one.
+    kinds = normalize(fields, entry)
+    described = [describe(kind) for kind in kinds]
+    layers = [one.layers for one in described]
+    # Lengths are those of the first kind that is stretched from a known one.
     limit = fields.count(LIMIT)
-    stretched = next((one for one in kinds if one.lengths[0]), None)
-    lengths = stretched.lengths if stretched else (fields.count(ORIGINAL), limit)
-    alone = Fields(fields.content)  # as if its type weren't known
-    limit_said = alone.count(LIMIT)
-    said = lengths_said(stretched) if stretched else (alone.count(ORIGINAL), limit_said)
-    named = zip(LENGTHS, (*lengths, limit), (*said, limit_said), strict=True)
-    by_default = tuple(
-        name for name, length, by_file in named if length and not by_file
-    )
-    # 4. The fields that nobody asked for: so nothing may be read after this.
-    unread = [*unread_fields(fields, entry)]
-    for described in kinds:
-        unread += unread_fields(described.kind.rope, entry)
-    unread, problems = [*dict.fromkeys(unread)], [*dict.fromkeys(fields.problems)]
-    words = "isn't read here, and may speak of positions"
-    warnings = [f"{place} {words}" for place in unread] + problems
-    warnings += dict.fromkeys(fields.remarks)
-    code = f"{entry.code}, {entry.read}" if entry.code else None
+    start, end = fields.count(ORIGINAL), limit
+    for one in reversed(described):
+        if one.start:
+            start, end = one.start, one.end
+    # Fields that nobody asked for: so nothing may be read after this.
+    unread = unread_fields([fields, *(kind.rope for kind in kinds)], entry)
+    if unread and not entry.code:
+        layers = [narrowed(one) for one in layers]
+    problems = [*dict.fromkeys(fields.problems)]
+    warnings = [
+        f"{place} isn't read here, and may speak of positions" for place in unread
+    ]
+    warnings += [*problems, *dict.fromkeys(fields.remarks)]
     reading = Positions(
         verdict="",  # it is told of all the rest
-        model_type=name,
-        code=code,
-        length_before_scaling=lengths[0],
-        intended_length=lengths[1],
+        model_type=model_type or None,
+        code=f"{entry.code}, {entry.read}" if entry.code else None,
+        length_before_scaling=start,
+        intended_length=end,
         limit=limit,
-        by_default=by_default or None,
-        layers=layers,
+        by_default=tuple(dict.fromkeys(fields.by_default)) or None,
+        layers=tuple(layers),
         warnings=tuple(warnings),
     )
     return replace(reading, verdict=sentence(reading, unread, problems))
+
+
+def narrowed(layers: Layers) -> Layers:
+    """Return what is left of all layers if fields that aren't read may tell them apart."""
+    if layers.name != ALL:
+        return layers
+    return replace(layers, name=SOME, count=None, indices=None, window=None)

@@ -4,14 +4,10 @@ import argparse
 import json
 import signal
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from posenc.config import Positions, read_config
+from posenc.config import read_config
 from posenc.config.fields import LARGEST_FILE
-
-# Of a released folder, these tell nothing about its model.
-NO_MODELS = "generation_config.json", "tokenizer_config.json", "processor_config.json"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -23,7 +19,13 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     # A file that is named twice is read once.
     names = dict.fromkeys(name for path in options.file for name in files_of(path))
-    readings = readings_of(names)
+    readings = {}
+    for name in names:
+        try:
+            source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
+            readings[name] = read_config(source)
+        except (OSError, TypeError, ValueError) as error:
+            print(f"{name}: {error}", file=sys.stderr)
     text = "\n\n".join(f"{name}\n{reading}" for name, reading in readings.items())
     if options.json:
         parsed = {name: reading.as_dict() for name, reading in readings.items()}
@@ -36,20 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 def files_of(path: str) -> list[str]:
     """Return the configurations in a folder, or the file itself."""
-    files = map(str, Path(path).rglob("*config.json"))
-    return sorted(name for name in files if not name.endswith(NO_MODELS)) or [path]
-
-
-def readings_of(names: Iterable[str]) -> dict[str, Positions]:
-    """Return what files say, and print what is wrong with those that can't be read."""
-    readings = {}
-    for name in names:
-        try:
-            source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
-            readings[name] = read_config(source)
-        except (OSError, TypeError, ValueError) as error:
-            print(f"{name}: {error}", file=sys.stderr)
-    return readings
+    return sorted(map(str, Path(path).rglob("config.json"))) or [path]
 
 
 if __name__ == "__main__":

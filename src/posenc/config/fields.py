@@ -56,25 +56,20 @@ class Fields:
 
     A field that is invalid is told in `problems` and counts as unknown, which None says; the
     defaults of the model's class don't replace it, and don't replace null either.
-
-    What rests on defaults is known by `left_out`, to which each read of a default adds. A model and
-    its mappings share one such set: `kinds.normalize` clears it, reads the number and kinds of
-    layers, and copies it into each `Kind`; `rotation.describe` cuts it back to that copy, in place,
-    before it reads the fields of a kind. A read on the wrong side of these lines is marked wrongly.
     """
 
     def __init__(self, content: Mapping[str, Any], path: str = "") -> None:
         self.content = dict(content)
         self.path = path
         self.defaults: Mapping[str, Any] = {}
-        self.left_out: set[str] = set()  # asked for, and known by default alone
         self.problems: list[str] = []
         self.remarks: list[str] = []  # what one should know, though nothing is wrong
-        self.asked = {"attn_config"}
+        self.asked: set[str] = set()
+        self.by_default: list[str] = []  # fields that only the class says
         # MPT and DBRX have a mapping whose fields are read as if they stood outside.
         inner = content.get("attn_config")
         if isinstance(inner, Mapping):
-            self.content |= {f"attn_config.{name}": inner[name] for name in inner}
+            self.content = {**inner, **content}
 
     def spelling(self, name: str) -> str | None:
         """Return how the file spells a field, with a value rather than with null."""
@@ -87,19 +82,13 @@ class Fields:
     def value(self, name: str) -> Any:
         """Return what the file says, be it null, or else the default of its class."""
         spelling = self.spelling(name)
-        if spelling is not None:  # null in a file isn't a field that it leaves out
-            return self.content[spelling]
-        if name in self.defaults:
-            self.left_out.add(name)
-        return self.defaults.get(name)
+        # null in a file isn't a field that it leaves out.
+        return self.defaults.get(name) if spelling is None else self.content[spelling]
 
-    def has(self, name: str) -> bool:
-        """Whether the file itself has a value for a field."""
-        return self.content.get(self.spelling(name) or "") is not None
-
-    def is_null(self, name: str) -> bool:
-        """Whether the file says null."""
-        return self.spelling(name) is not None and not self.has(name)
+    def says(self, name: str) -> bool | None:
+        """Whether the file itself has a value for a field: false for null, None for nothing."""
+        spelling = self.spelling(name)
+        return None if spelling is None else self.content[spelling] is not None
 
     def place(self, name: str) -> str:
         """Return the path of a field, as the file spells it."""
@@ -108,6 +97,9 @@ class Fields:
     def checked(self, name: str, rule: str, fits: Callable[[Any], bool]) -> Any:
         """Return a value that fits a rule; note any other, and return None for it."""
         value = self.value(name)
+        # 0 and 1, false and true change nothing that a reader would look for.
+        if value not in (None, 0, 1) and self.spelling(name) is None:
+            self.by_default.append(name)
         if value is None or fits(value):
             return value
         got = shown(repr(value)[:60])
@@ -117,16 +109,19 @@ class Fields:
     def number(self, name: str, least: float = 0, most: float = 1e18) -> float | None:
         """Return a number within limits."""
         rule = f"a number from {least:g} to {most:g}"
-        value = self.checked(name, rule, lambda x: is_within(x, least, most))
+        # Not `isinstance`, here and below: true and false are integers to it.
+        value = self.checked(
+            name, rule, lambda x: type(x) in (int, float) and least <= x <= most
+        )
         return None if value is None else float(value)
 
     def count(self, name: str, least: int = 1, most: float = 1e12) -> int | None:
-        """Return a whole number within limits."""
-        rule = f"a whole number from {least} to {most:g}"
-        value = self.checked(
-            name, rule, lambda x: is_within(x, least, most) and x % 1 == 0
+        """Return an integer within limits."""
+        rule = f"an integer from {least} to {most:g}"
+        count: int | None = self.checked(
+            name, rule, lambda x: type(x) is int and least <= x <= most
         )
-        return None if value is None else int(value)
+        return count
 
     def flag(self, name: str) -> bool | None:
         """Return true or false."""
@@ -134,14 +129,14 @@ class Fields:
         flag: bool | None = self.checked(name, rule, lambda x: isinstance(x, bool))
         return flag
 
-    def integers(self, name: str) -> list[int]:
-        """Return a list of integers, an empty one if there is none."""
+    def integers(self, name: str, least: int = 0) -> list[int]:
+        """Return a list of at least so many integers, an empty one if there is none."""
 
-        # Not `isinstance`: true and false are integers to it.
-        def fits(value: Any) -> bool:
-            return isinstance(value, list) and {*map(type, value)} <= {int}
+        def fits(x: Any) -> bool:
+            whole = isinstance(x, list) and {*map(type, x)} <= {int}
+            return whole and (not x or len(x) >= least)
 
-        return self.checked(name, "a list of integers", fits) or []
+        return self.checked(name, f"a list of integers, {least} or more", fits) or []
 
     def text(self, name: str) -> str:
         """Return a string, an empty one if there is none."""
@@ -150,24 +145,16 @@ class Fields:
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
         content = self.checked(name, "a mapping", lambda x: isinstance(x, Mapping))
-        path = f"{self.place(name)}."
-        if self.spelling(name) is not None:
-            return self.sharing(content or {}, path)
-        inner = self.sharing({}, path)
-        inner.defaults = content or {}  # what is inside a default are defaults
+        inner = self.beside(content or {}, f"{self.place(name)}.")
+        if self.spelling(name) is None:  # what is inside a default are defaults
+            inner.content, inner.defaults = {}, inner.content
         return inner
 
-    def sharing(self, content: Mapping[str, Any], path: str) -> Fields:
-        """Return another mapping of the same model; which fields were asked is its own."""
+    def beside(self, content: Mapping[str, Any], path: str) -> Fields:
+        """Return another mapping of the same model."""
         other = Fields(content, path)
-        other.problems, other.left_out = self.problems, self.left_out
+        other.problems = self.problems
         return other
-
-
-def is_within(value: Any, least: float, most: float) -> bool:
-    """Whether a value is a number within limits; true is an int in Python, and none in a file."""
-    number = isinstance(value, int | float) and not isinstance(value, bool)
-    return number and least <= value <= most
 
 
 def load(content: bytes) -> Any:

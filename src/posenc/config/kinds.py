@@ -4,18 +4,15 @@
 and whether its layers rest. Where positions enter is one of the words of `posenc.layers`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from posenc.config.fields import WORDS, Entry, Fields
 from posenc.layers import BIAS, BY_OFFSET, NO_ATTENTION, NOWHERE, ROTARY, TABLE, shown
 from posenc.scaling import ORIGINAL
 
-FULL, ALL, UNLISTED = "full_attention", "all layers", "not said"
+FULL, ALL = "full_attention", "all layers"
 SHARE = "partial_rotary_factor"
-UNKNOWN = ""  # an encoding that the file names, and that nobody here knows
 MOST_LAYERS = 10_000
 Where = str | None  # where positions enter; None if nobody says
 ENCODINGS: dict[str, str] = WORDS["encodings"]
@@ -25,8 +22,7 @@ ENCODINGS: dict[str, str] = WORDS["encodings"]
 Group = tuple[str, bool]
 
 
-@dataclass(frozen=True)
-class Kind:
+class Kind(NamedTuple):
     """One kind of layer, before anything is computed from the fields that it reads."""
 
     fields: Fields
@@ -34,8 +30,7 @@ class Kind:
     entry: Entry
     name: str
     where: Where
-    indices: tuple[int, ...]
-    left_out: frozenset[str]  # fields of the layers' number and kinds, known by default
+    indices: list[int]
 
 
 def normalize(fields: Fields, entry: Entry) -> list[Kind]:
@@ -47,31 +42,20 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
     drop_ignored(fields, entry, entry.ignores)
     rope = mapping_of_rotation(fields)
     encoding = where_positions_enter(fields, entry)
-    fields.left_out.clear()  # from here on: defaults of the layers' number and kinds
     groups = groups_of_layers(fields, entry)
-    left_out = frozenset(fields.left_out)
     nested = names_of_mappings(rope)
-    if nested and groups.keys() <= {(ALL, False), (ALL, True)}:
+    if nested and {name for name, _ in groups} == {ALL}:
         # It isn't known which layers are of which kind.
         groups = {(name, False): [] for name in nested}
     kinds = []
     for (name, rests), indices in sorted(groups.items()):
-        where = where_in_kind(name, encoding, bool(entry.code) or name in nested)
         own_rope = mapping_of_kind(name, fields, rope, entry)
         drop_ignored(own_rope, entry)
         rests = rests or name in entry.still or own_rope.value(SHARE) == 0
-        if where == ROTARY and rests:
+        where = NO_ATTENTION if name in WORDS["without_attention"] else encoding
+        if rests and where == ROTARY:
             where = NOWHERE
-        kind = Kind(
-            fields,
-            own_rope,
-            entry,
-            name,
-            where,
-            tuple(indices),
-            left_out,
-        )
-        kinds.append(kind)
+        kinds.append(Kind(fields, own_rope, entry, name, where, indices))
     return kinds
 
 
@@ -96,14 +80,15 @@ def drop_ignored(fields: Fields, entry: Entry, names: Sequence[str] = ()) -> Non
 
 def mapping_of_rotation(fields: Fields) -> Fields:
     """Return the mapping that describes a rotation, in the old name or the new one."""
-    old, new = fields.inside("rope_scaling"), fields.inside("rope_parameters")
-    rope = old if old.content else new
-    if new.content and new.content != rope.content:
+    rope, new = fields.inside("rope_scaling"), fields.value("rope_parameters")
+    if not rope.content:
+        rope = fields.inside("rope_parameters")
+    elif fields.says("rope_parameters") and new != rope.content:
         fields.problems.append(
             "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
         )
     for name in ("rope_theta", ORIGINAL):
-        both = rope.has(name) and fields.has(name)
+        both = rope.says(name) and fields.says(name)
         if both and rope.value(name) != fields.value(name):
             fields.problems.append(
                 f"{fields.place(name)} is {fields.value(name)!a:.40} outside "
@@ -125,11 +110,11 @@ def mapping_of_kind(name: str, fields: Fields, rope: Fields, entry: Entry) -> Fi
     if name not in entry.local:
         return rope
     # Local layers have a base of their own, and in some models no scaling.
-    if rope.has("factor") and not entry.local_scaled:
+    if rope.says("factor") and not entry.local_scaled:
         fields.remarks.append(
             f"{rope.path[:-1]} applies to global attention, not to {name}"
         )
-    local = rope.sharing(rope.content if entry.local_scaled else {}, rope.path)
+    local = rope.beside(rope.content if entry.local_scaled else {}, rope.path)
     for spelling in WORDS["spellings"]["rope_theta"]:
         local.content.pop(spelling, None)
     return local
@@ -139,53 +124,57 @@ def mapping_of_kind(name: str, fields: Fields, rope: Fields, entry: Entry) -> Fi
 
 
 def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
-    """Return the layers of each kind: they differ in name, or in whether they turn."""
-    listed = names_listed(fields, entry)
-    number = fields.count("num_hidden_layers", most=MOST_LAYERS) or len(listed)
+    """Return the layers of each kind: they differ in name, or in whether they turn.
+
+    What the kinds of a type that isn't known do, only its code says: so its list of kinds isn't
+    read, which is told as for any other field.
+    """
+    number = fields.count("num_hidden_layers", most=MOST_LAYERS) or 0
+    listed = names_listed(fields, number) if entry.code else []
+    number = number or len(listed)
     resting = resting_layers(fields, entry, number)
-    whole = whole_layers(fields, entry, number, resting) if not listed else set()
+    names = listed or names_by_rule(fields, entry, number, resting)
+    names = names[:number]  # files may list more, which predict several tokens ahead
+    if entry.last and names:
+        names[-1] = FULL
     groups: dict[Group, list[int]] = {}
-    for i in range(number):  # files may list more: those predict several tokens ahead
-        name = ALL
-        if listed:
-            name = listed[i] if i < len(listed) else UNLISTED
-        elif whole:
-            name = FULL if i in whole else entry.others
-        if entry.last and i == number - 1:
-            name = FULL
+    for i, name in enumerate(names):
         groups.setdefault((name, i in resting), []).append(i)
     return groups or {(ALL, False): []}
 
 
-def names_listed(fields: Fields, entry: Entry) -> list[str]:
+def names_listed(fields: Fields, number: int) -> list[str]:
     """Return the kind of each layer that the file lists, in words, letters or numbers."""
-    rule = "a list of kinds of layers"
-    listed = fields.checked("layer_types", rule, lambda x: isinstance(x, list | str))
-    words = WORDS["kinds_of_layers"]
-    names = [words.get(str(kind), str(kind)) for kind in (listed or [])[:MOST_LAYERS]]
-    # Zamba2 and LFM2 may list the layers with full attention, too.
-    if names and entry.others and fields.has("full_attn_layers"):
-        whole = [i for i, name in enumerate(names) if name != entry.others]
-        if whole != fields.integers("full_attn_layers"):
-            one, other = map(fields.place, ("layer_types", "full_attn_layers"))
-            fields.problems.append(f"{one} and {other} differ: the former counts here")
-    return names
+    rule = f"a list of kinds of layers, {number} or more"
+    listed = fields.checked(
+        "layer_types", rule, lambda x: isinstance(x, list | str) and len(x) >= number
+    )
+    words: dict[str, str] = WORDS["kinds_of_layers"]
+    return [words.get(str(kind), str(kind)) for kind in listed or ()]
 
 
-def whole_layers(
+def names_by_rule(
     fields: Fields, entry: Entry, number: int, resting: set[int]
-) -> set[int]:
-    """Return the layers with full attention by the code of a type that has `others`."""
+) -> list[str]:
+    """Return the kind of each layer by the rule that the code of a type has, if it has one."""
+    # In Qwen's models the later layers have a window, in SmolLM3 those that don't turn.
+    later = "max_window_layers" in entry.defaults
+    if fields.flag("use_sliding_window") and (later or entry.skips):
+        unlimited = fields.count("max_window_layers", least=0) or 0
+        windowed = {*range(unlimited, number)} if later else resting
+        return ["sliding_attention" if i in windowed else FULL for i in range(number)]
     # Llama 4 attends by chunks where it turns, unless their size is null.
-    if not entry.others or (entry.skips and fields.is_null("attention_chunk_size")):
-        return set()
-    # LFM2 and Zamba2 list these layers.
+    no_chunks = entry.skips and fields.says("attention_chunk_size") is False
+    if no_chunks or not entry.others:
+        return [ALL] * number
+    # LFM2 and Zamba2 list the layers with full attention.
     whole = resting or {*fields.integers("full_attn_layers")}
     interval = fields.count("full_attention_interval")
     first = fields.count("full_attention_offset", least=0)
     if interval and not whole:  # one of so many, the last one in most types
         whole = {*range(interval - 1 if first is None else first, number, interval)}
-    return whole
+    others = entry.others if whole else ALL
+    return [FULL if i in whole else others for i in range(number)]
 
 
 def resting_layers(fields: Fields, entry: Entry, number: int) -> set[int]:
@@ -193,14 +182,8 @@ def resting_layers(fields: Fields, entry: Entry, number: int) -> set[int]:
     if not entry.skips:
         return set()
     # In spite of the field's name, 1 turns.
-    name = "no_rope_layers"
-    flags = fields.integers(name)
-    if 0 < len(flags) < number:
-        fields.problems.append(
-            f"{fields.place(name)} says nothing of {number - len(flags)} layers: "
-            "it is left out here"
-        )
-    if len(flags) < number:
+    flags = fields.integers("no_rope_layers", least=number)
+    if not flags:
         every = fields.count("no_rope_layer_interval") or number + 1
         flags = [(i + 1) % every for i in range(number)]
     return {i for i in range(number) if not flags[i]}
@@ -211,63 +194,51 @@ def resting_layers(fields: Fields, entry: Entry, number: int) -> set[int]:
 
 def where_positions_enter(fields: Fields, entry: Entry) -> Where:
     """Return where positions enter: what the file says, or else what the type's code does."""
-    usual = ENCODINGS.get(entry.where)
-    expected = usual if entry.code else encoding_suggested(fields)
-    said = encoding_said(fields, entry, expected)
-    if said is None:
-        return expected
-    if entry.code and not entry.chooses and said not in (usual, NOWHERE, UNKNOWN):
+    usual = ENCODINGS.get(entry.where) if entry.code else encoding_suggested(fields)
+    # A flag counts more than a word, which may be inherited.
+    where = encoding_by_flags(fields, usual) or encoding_by_word(fields, entry, usual)
+    if entry.code and not entry.chooses and where not in (usual, NOWHERE, None):
         fields.problems.append(
             f"the file asks for an encoding that {entry.code} doesn't have"
         )
     # DeBERTa may have a table besides.
-    if said == BY_OFFSET and fields.flag("position_biased_input"):
+    if where == BY_OFFSET and fields.flag("position_biased_input"):
         return f"{BY_OFFSET}; {TABLE}"
-    return None if said == UNKNOWN else said
-
-
-def encoding_said(fields: Fields, entry: Entry, expected: Where) -> Where:
-    """Return the encoding that the file names, whatever its type does by default.
-
-    It is None if the file names none, and `UNKNOWN` if it names one that isn't known here.
-    """
-    # MPT without ALiBi has a table, which another flag takes away.
-    if expected == BIAS and fields.flag("alibi") is False:
-        return NOWHERE if fields.flag("learned_pos_emb") is False else TABLE
-    # A flag counts more than a word, which may be inherited.
-    for name, value, word in WORDS["fields_that_decide"]:
-        if fields.value(name) == value:
-            return ENCODINGS[word]
-    name = "position_embedding_type"
-    if entry.chooses and fields.is_null(name):
-        return NOWHERE
-    word = fields.text(name)
-    encoding = ENCODINGS.get(word.lower())
-    # "absolute" is what classes derived from BERT's have, whatever they do.
-    inherited = expected == ROTARY and encoding == TABLE and word not in entry.chooses
-    if not word or inherited:
-        return None
-    if encoding and word in (entry.chooses or [word]):
-        return encoding
-    # The file means something, so that the type's default would be a guess.
-    fields.problems.append(f"{fields.place(name)} {word[:40]!a} isn't known here")
-    return UNKNOWN
+    return where
 
 
 def encoding_suggested(fields: Fields) -> Where:
     """Return what the fields of a type that isn't known suggest."""
-    if fields.has("relative_attention_num_buckets"):
+    if fields.says("relative_attention_num_buckets"):
         return BIAS
-    signs = map(fields.has, WORDS["signs_of_rotation"])
+    signs = map(fields.says, WORDS["signs_of_rotation"])
     return ROTARY if any(signs) else None
 
 
-def where_in_kind(name: str, encoding: Where, known: bool) -> Where:
-    """Return where positions enter in one kind of layer, which may differ from the others."""
-    if name == UNLISTED:
-        return None
-    if known and name in WORDS["without_attention"]:
-        return NO_ATTENTION
-    # What another kind of layer does in a type that isn't known, only its code says.
-    plain = name.startswith(tuple(WORDS["plain_kinds"]))
-    return encoding if known or plain else None
+def encoding_by_flags(fields: Fields, usual: Where) -> Where:
+    """Return the encoding that a flag decides, None if none does."""
+    # MPT without ALiBi has a table, which another flag takes away.
+    if usual == BIAS and fields.flag("alibi") is False:
+        return NOWHERE if fields.flag("learned_pos_emb") is False else TABLE
+    for name, value, word in WORDS["fields_that_decide"]:
+        if fields.value(name) == value:
+            return ENCODINGS[word]
+    return None
+
+
+def encoding_by_word(fields: Fields, entry: Entry, usual: Where) -> Where:
+    """Return the encoding that the file names, or else the usual one."""
+    name = "position_embedding_type"
+    if entry.chooses and fields.says(name) is False:
+        return NOWHERE
+    word = fields.text(name)
+    encoding = ENCODINGS.get(word.lower())
+    # "absolute" is what classes derived from BERT's have, whatever they do.
+    inherited = usual == ROTARY and encoding == TABLE and word not in entry.chooses
+    if not word or inherited:
+        return usual
+    if encoding and word in (entry.chooses or [word]):
+        return encoding
+    # The file means something, so that the type's default would be a guess.
+    fields.problems.append(f"{fields.place(name)} {word[:40]!a} isn't known here")
+    return None

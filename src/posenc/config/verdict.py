@@ -7,7 +7,6 @@ the others. `sentence` comes last.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from posenc.config.fields import WORDS, Entry, Fields
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 SPEAKS = re.compile("|".join(WORDS["speak_of_positions"]))
 ALIKE = re.compile("|".join(WORDS["sound_alike"]))
 SUGGESTED = "what the type's code does isn't known here; the fields suggest "
+KEEP_LENGTHS = {None, "default", "proportional"}  # scalings
 NAMES = {
     ROTARY: "RoPE",
     NOWHERE: "no encoding",
@@ -28,18 +28,22 @@ NAMES = {
 }
 
 
-def unread_fields(fields: Fields, entry: Entry) -> Iterator[str]:
-    """Yield the fields that, by their names, speak of positions, and weren't asked for."""
+def unread_fields(mappings: list[Fields], entry: Entry) -> list[str]:
+    """Return the fields that, by their names, speak of positions, and weren't asked for."""
     # What the code of a known type does with these changes no answer here.
-    details = WORDS["details"] if entry.code else ()
-    for name, value in fields.content.items():
-        usual = name in fields.defaults and value == fields.defaults[name]
-        plain = not value or value in WORDS["plain_words"]
-        if usual or plain or name in fields.asked or name in details:
-            continue
-        place = f"{fields.path}{name}"
-        if SPEAKS.search(place) and not ALIKE.search(place):
-            yield shown(place)
+    details = WORDS["details"] if entry.code else []
+    unread = []
+    for fields in mappings:
+        for name, value in fields.content.items():
+            if name in fields.asked or name in details:
+                continue
+            place = f"{fields.path}{name}"
+            plain = not value or value in WORDS["plain_words"]
+            usual = value == fields.defaults.get(name)
+            speaks = SPEAKS.search(place) and not ALIKE.search(place)
+            if speaks and not plain and not usual:
+                unread.append(shown(place))
+    return [*dict.fromkeys(unread)]
 
 
 def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
@@ -53,6 +57,8 @@ def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
         names = ", ".join(unread[:5])
         clauses.insert(0, f"not read, though it may change this: {names}")
     said = "; ".join(filter(None, clauses))
+    if reading.by_default:
+        said += f" (by default: {', '.join(reading.by_default)})"
     fine = "nothing wrong" if reading.code and not unread else "no contradiction"
     return f"{said[0].upper()}{said[1:]}: {'; '.join(problems[:3]) or fine}"
 
@@ -62,51 +68,33 @@ def layers_in_words(layers: tuple[Layers, ...]) -> str:
     if not any(one.where for one in layers):
         return "nothing about positions"
     total = sum(one.count or 0 for one in layers)
-    return ", and ".join(in_words(one, total, len(layers) > 1) for one in layers)
+    return ", and ".join(in_words(one, total) for one in layers)
 
 
-def in_words(layers: Layers, total: int, several: bool) -> str:
+def in_words(layers: Layers, total: int) -> str:
     """Say what one kind of layer does."""
-    said = NAMES.get(layers.where, str(layers.where))
-    # "32 ", which may be the default of the class, or nothing if no one says.
-    number = f"{layers.count} " if layers.count else ""
-    if several:
-        of = f"{number}of {total} " if number else ""
-        by_default = mark(layers, "count", "indices") if number else ""
-        said += f" in {of}layers{by_default} ({shown(layers.name)})"
-    elif mark(layers, "count"):
-        said += f" in all layers (the file doesn't say how many; {number}by default)"
-    else:
-        said += f" in all {number}layers"
+    place = name = shown(layers.name)
+    if layers.count:
+        place = f"{layers.count} of {total} layers ({name})"
+    if layers.count == total:
+        place = f"all {total} layers"
+    said = f"{NAMES.get(layers.where, layers.where)} in {place}"
     if layers.base:
-        said += f", base {layers.base:,.15g}{mark(layers, 'base')}"
+        said += f", base {layers.base:,.15g}"
     # A share of the head, or a width that isn't known.
     if layers.rotated != layers.head_dim:
         of = f" of {layers.head_dim}" if layers.head_dim else ""
-        by_default = mark(layers, "rotated", "head_dim")
-        said += f", {layers.rotated}{of} dimensions{by_default}"
+        said += f", {layers.rotated}{of} dimensions"
     return said
-
-
-def mark(layers: Layers, *facts: str) -> str:
-    """Return words that mark facts which aren't the file's, nothing if they are."""
-    return "" if set(facts).isdisjoint(layers.by_default or ()) else " by default"
 
 
 def scaling_in_words(reading: Positions) -> str:
     """Say which scalings stretch which length, and how far; nothing if none does."""
-    # These two leave the lengths as they are.
-    scalings = {one.scaling for one in reading.layers} - {"default", "proportional"}
-    names = ", ".join(sorted(map(shown, filter(None, scalings))))
-    if not names:
+    scalings = {one.scaling for one in reading.layers} - KEEP_LENGTHS
+    if not scalings:
         return ""
     start, end = reading.length_before_scaling, reading.intended_length
-    said = f"stretched by {names}"
-    if start:
-        said = f"{start:,} stretched{f' to {end:,}' if end else ''} by {names}"
-    if any(mark(one, "scaling") for one in reading.layers):
-        return f"{said}, all by default"
-    # The limit, and so these lengths, may be the class's.
-    lengths = {"length_before_scaling", "intended_length"}
-    partly = start and lengths.intersection(reading.by_default or ())
-    return f"{said}, partly by default" if partly else said
+    said = f"{start:,} stretched" if start else "stretched"
+    if start and end:
+        said += f" to {end:,}"
+    return f"{said} by {', '.join(sorted(map(shown, scalings)))}"
