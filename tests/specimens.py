@@ -76,9 +76,7 @@ add(table, "another convention", "table", "values", INTERLEAVED, convention="Mar
 
 @specimen("table")
 def learned(seq_len, d_model):
-    rows = np.random.default_rng(d_model).normal(size=(64, d_model))
-    where = np.linspace(0, 63, seq_len)
-    return np.stack([np.interp(where, range(64), column) for column in rows.T], axis=1)
+    return np.random.default_rng(d_model).normal(size=(5000, d_model))[:seq_len]
 
 
 @specimen("table", "unique")
@@ -226,11 +224,6 @@ def detached(x, rows):
     return x.detach() + rows + torch.zeros((), requires_grad=True)
 
 
-@layer("empty")
-def no_sequences(x, rows):
-    return x + rows if len(x) else x[:, :0]
-
-
 @layer("device", "stays behind", laws=["device"])
 def on_the_cpu(x, rows):
     return torch.zeros(x.shape) if x.is_meta else x + rows
@@ -326,6 +319,13 @@ class TurnedOn(torch.autograd.Function):
     @staticmethod
     def backward(context, gradient):
         return rotate_pairs(gradient, context.p), None
+
+
+@rotary("gradient", "your code raises", make=lambda turned: turned.apply)
+class Untrainable(TurnedOn):
+    @staticmethod
+    def backward(context, gradient):
+        raise RuntimeError("no way back")
 
 
 @rotary("batch")

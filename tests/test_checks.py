@@ -13,10 +13,12 @@ from string import digits
 import nbformat
 import numpy as np
 import pytest
-from recall import DECODER, Rotary
+from recall import DECODER, OMEGA, Rotary
 from specimens import (
+    FIRST,
     OFF_BY_ONE,
     SPECIMENS,
+    Layer,
     judge,
     layer_that_adds,
     offsets,
@@ -40,6 +42,7 @@ def test_specimens(name):
     kind, subject, options, law, cause = SPECIMENS[name]
     report = judge(kind, subject, **options)
     assert not report.of_status("internal")
+    json.dumps(report.as_dict(), allow_nan=False)  # which other parsers refuse
     assert law in report.failed if law else report.passed
     if law and (cause or report[law].bound):
         # If no fault gives the numbers, none may be accused.
@@ -145,7 +148,7 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     assert report.failed == ["shape"]
     assert report.error.count("RuntimeError: no such luck") == 1
     assert report["values"].note == "follows from shape"
-    monkeypatch.setattr("posenc.checks.encodings.multiplier", crashes)
+    monkeypatch.setattr("posenc.checks.recognition.multiplier", crashes)
     report = checks.check_table(lambda n, d: 2 * table(n, d), laws=["values"])
     assert (report.failed, report.passed) == ([], False)
     with pytest.raises(RuntimeError, match="not your code: please report"):
@@ -170,16 +173,23 @@ BAD = {  # the message, and what raises it
     "a subject must be callable, got 3": lambda: checks.check_table(3),
     "must be even": lambda: TABLE(widths=[9]),
     r"got \['far', 'peace'\]": lambda: TABLE(laws=["far", "peace"]),
-    "must be a Convention or one of": lambda: TABLE(convention="mine"),
+    "name of a convention must be one of": lambda: TABLE(convention="mine"),
+    "widths must be one that": lambda: TABLE(frequencies=[1, 0.1], widths=[4, 6]),
+    "must be one that frequencies of 8": lambda: TABLE(frequencies=OMEGA, widths=[8]),
+    "base must not be": lambda: TABLE(base=100, convention="paper"),
     "pass d_model": lambda: checks.check_module(nn.LayerNorm(4)),
+    r"must be \[16\], which the layer": lambda: checks.check_module(FIRST, widths=[8]),
+    "given widths=": lambda: checks.check_module(Layer, d_model=32),
     "expected must be 'alibi', 't5' or a": lambda: checks.check_bias(len, expected=3),
     "step must be callable, got 3": lambda: checks.check_decoder(len, step=3),
     "got x=''": lambda: FROZEN.expecting({"x": ""}),
     "layout must be one of interleaved; .* got 'sofa'": lambda: Convention("sofa"),
     "argument 'learned'": lambda: checks.check_positions(abs, "packing", learned=True),
-    "share must be at most 1": lambda: Convention("halves", share=2),
-    "share must be 1 for": lambda: Convention("halves", share=0.5),
-    "start must be from 0": lambda: Convention("halves", "d/2", share=0.75, start=0.5),
+    "share and start .* got 2.0": lambda: Convention("halves", "d/2", share=2),
+    "share and start .* got 0.5": lambda: Convention("halves", "d/2", share=0.5),
+    "got 0.75 and 0.5": lambda: Convention(
+        "halves", extent="partial", share=0.75, start=0.5
+    ),
     "test must be a function of encode": lambda: hunt.hunt(True),
 }
 
@@ -194,7 +204,7 @@ def test_a_report_says_where_the_two_part():
     report = judge("table", hunt.dimension_for_pair)
     first = repr(report).splitlines()[0]
     assert re.match(
-        "dimension_for_pair .* fails values: width 16, position 1, .* for .* at most .*tau",
+        "dimension_for_pair .* fails values: .*, position 1, .* for .* at most .*tau",
         first,
     )
     html = report._repr_html_()
@@ -235,6 +245,22 @@ def test_each_subject_has_the_tests_of_its_kind():
     for test in decorator.mark.args[1]:
         assert test.id == "Decoder.full-steps"
         test.values[0]()
+
+
+class Unhashable:
+    __hash__ = None
+
+    def __call__(self, seq_len, d_model):
+        self.most = max(seq_len * d_model, getattr(self, "most", 0))
+        return table(seq_len, d_model)
+
+
+def test_any_callable_is_a_subject_and_a_wide_one_is_asked_fewer_rows():
+    wide = Unhashable()
+    decorator = checks.parametrize_with_checks([wide], widths=[1024], laws=["far"])
+    (far,) = decorator.mark.args[1]
+    far.values[0]()
+    assert 2**20 < wide.most < 2**22
 
 
 RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,13 @@ def check_real(name: str, value: Any, *, positive: bool = False) -> float:
     if positive and value <= 0:
         raise ValueError(f"{name} must be positive, got {value!r}")
     return float(value)
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Raise if a value isn't one of these words."""
+    if value not in choices:
+        rule = f"must be one of {'; '.join(choices)}"
+        raise ValueError(f"{name} {rule}; got {value!r}")
 
 
 def check_d_model(d_model: Any) -> int:

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from posenc._validate import check_d_model, check_real
+from posenc._validate import check_choice, check_d_model, check_real
 
 __all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "Reference", "rounding"]
 
@@ -77,21 +77,17 @@ class Convention:
     def __post_init__(self) -> None:
         """Validate the parameters."""
         for name, allowed in CHOICES.items():
-            value = getattr(self, name)
-            if value not in allowed:
-                rule = f"must be one of {'; '.join(allowed)}"
-                raise ValueError(f"{name} {rule}; got {value!r}")
+            check_choice(name, getattr(self, name), allowed)
         check_real("base", self.base, positive=True)
         check_real("first", self.first)
         if self.step != AROUND:
             check_real("step", self.step, positive=True)
-        if check_real("share", self.share, positive=True) > 1:
-            raise ValueError(f"share must be at most 1, got {self.share!r}")
-        start = check_real("start", self.start)
-        if start < 0 or start + self.share > 1 + 1e-9:  # thirds aren't exact in binary
-            raise ValueError(f"start must be from 0 to 1 - share, got {start!r}")
-        if self.extent == "whole" and self.share != 1:
-            raise ValueError(f"share must be 1 for extent 'whole', got {self.share!r}")
+        start, share = check_real("start", self.start), check_real("share", self.share)
+        # Thirds aren't exact in binary.
+        fits = 0 < share <= 1 and 0 <= start <= 1 - share + 1e-9
+        if not fits or (self.extent == "whole" and share != 1):
+            rule = "must be a part of the width, and 1 and 0 for extent 'whole'"
+            raise ValueError(f"share and start {rule}; got {share} and {start}")
 
     @property
     def rotary(self) -> bool:
@@ -133,9 +129,7 @@ class Convention:
 
     def table(self, seq_len: int, d_model: int) -> Floats:
         """Return the whole table in float64; a rotation has none."""
-        if self.rotary:
-            rule = f"must be one of {'; '.join(LAYOUTS)} for a table"
-            raise ValueError(f"layout {rule}, got {self.layout!r}")
+        check_choice("layout of a table", self.layout, LAYOUTS)
         nothing = np.zeros((seq_len, d_model))
         return self.encoding(d_model)(nothing, np.arange(seq_len))
 
@@ -208,14 +202,14 @@ class Reference:
             out[..., two] += self.factor * np.cos(seconds)
         return np.asarray(out[..., self.order])
 
-    def bound(self, x: Floats, positions: Floats, unit: float = UNIT) -> Floats:
+    def bound(self, x: Floats, angles: Floats, unit: float = UNIT) -> Floats:
         """Return how far each entry may be off, in arithmetic of a unit roundoff.
 
         A row is off by τ, see `rounding`. A turned entry is x₁·cos - x₂·sin: sine and cosine are
         off by τ, each product and the sum by a rounding, (τ + 2u)(|x₁| + |x₂|) in total. A sum with
         x adds 4u(|x| + 1).
         """
-        tau = self.factor * rounding(self.angles(positions), self.frequencies, unit)
+        tau = self.factor * rounding(angles, self.frequencies, unit)
         one, two = self.pairs
         # What doesn't turn, or is only added to, is rounded, too.
         size = np.abs(self.carried * x)

@@ -118,7 +118,8 @@ def rounded(digits: int, x: Floats) -> Floats:
     return np.asarray(np.ldexp(np.round(fraction * 2.0**digits), exponent - digits))
 
 
-HALVES = {"bfloat16": 8, "float16": 11}  # binary digits of a number
+IN_BFLOAT16 = partial(rounded, 8)  # binary digits of a number
+HALVES = {"bfloat16": IN_BFLOAT16, "float16": partial(rounded, 11)}
 LENGTHS = (*(2**n for n in range(5, 18)), 5000)  # of tables
 TIMES = (1 / 8, 1 / 4, 1 / 2, 2, 4, 8)  # positions are scaled by
 LONGER = "make the table longer, or compute the angles"
@@ -157,12 +158,16 @@ register(
     | {f"end at {n}: {LONGER}": partial(np.minimum, n - 1) for n in LENGTHS}
     | {f"times {n:g}: {ONCE}": partial(np.multiply, n) for n in TIMES},
 )
-for _name, _digits in HALVES.items():
-    _round = partial(rounded, _digits)
-    _rows = f"rows in {_name} (exhibit 8): {CAST}"
-    _positions = f"positions in {_name} (exhibit A): {CAST}"
-    register(TABLE, with_positions, {_rows: _round})
-    register(ROTARY, with_positions, {_positions: _round})
+register(
+    TABLE,
+    with_positions,
+    {f"rows in {n} (exhibit 8): {CAST}": HALVES[n] for n in HALVES},
+)
+register(
+    ROTARY,
+    with_positions,
+    {f"positions in {n} (exhibit A): {CAST}": HALVES[n] for n in HALVES},
+)
 
 # Wrong frequencies. A change takes the powers, p = 2i/d, and the base.
 
@@ -290,13 +295,23 @@ def by_rows(right: Reference, x: Floats, k: Floats) -> Floats:
 
 def laid_out(right: Reference, x: Floats, k: Floats) -> Floats:
     """Turn halves by the angles of neighbors, or neighbors by those of halves."""
-    angles, pairs = right.angles(k), len(right.frequencies)
-    i = np.arange(pairs)
-    # Dimensions 2i and 2i + 1 get one angle, or dimensions i and i + pairs.
-    one, two = 2 * i % pairs, (2 * i + 1) % pairs
+    angles = right.angles(k)
+    numbers, pairs = np.arange(2 * angles.shape[-1]), angles.shape[-1]
+    # Of the two that turn together, neighbors get the angles of halves: all, and all again.
+    turned = numbers.reshape(-1, 2).T % pairs
     if right.convention.layout == "halves":
-        one, two = i // 2, (i + pairs) // 2
-    return right.encode(x, angles[..., one], angles[..., two])
+        turned = numbers.reshape(2, -1) // 2  # each angle twice
+    return right.encode(x, *(angles[..., pair] for pair in turned))
+
+
+def rough_angles(rough: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Round the angles."""
+    return right.encode(x, rough(right.angles(k)))
+
+
+def rough_frequencies(rough: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Round the frequencies."""
+    return replace(right, frequencies=rough(right.frequencies))(x, k)
 
 
 def beyond(length: int, kept: int, right: Reference, x: Floats, k: Floats) -> Floats:
@@ -315,21 +330,15 @@ register(
         "product in bfloat16 (exhibit A): angles are a product of matrices; "
         "multiply elementwise": (
             lambda right, x, k: right.encode(
-                x, rounded(8, rounded(8, k)[..., None] * rounded(8, right.frequencies))
+                x,
+                IN_BFLOAT16(IN_BFLOAT16(k)[..., None] * IN_BFLOAT16(right.frequencies)),
             )
         ),
     }
+    | {f"angles in {n}: {CAST}": partial(rough_angles, HALVES[n]) for n in HALVES}
     | {
-        f"angles in {name}: {CAST}": lambda right, x, k, n=n: right.encode(
-            x, rounded(n, right.angles(k))
-        )
-        for name, n in HALVES.items()
-    }
-    | {
-        f"frequencies in {name}: {CAST}": lambda right, x, k, n=n: replace(
-            right, frequencies=rounded(n, right.frequencies)
-        )(x, k)
-        for name, n in HALVES.items()
+        f"frequencies in {n}: {CAST}": partial(rough_frequencies, HALVES[n])
+        for n in HALVES
     }
     | {f"past the end of {n}: {LONGER}": partial(beyond, n, 0) for n in LENGTHS},
 )

@@ -22,7 +22,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from posenc.checks import laws  # noqa: F401 - it registers the battery
+from posenc.checks import battery  # noqa: F401 - it registers laws
 from posenc.checks.decoders import Decoder
 from posenc.checks.encodings import Layer, Rotation, Table
 from posenc.checks.functions import Bias, Builder
@@ -43,21 +43,26 @@ __all__ += ["parametrize_with_checks"]
 SUBJECTS: list[Any] = [Table, Layer, Rotation, Bias, Decoder, Builder]
 
 
-def check(subject: Any, kind: str | None = None, **options: Any) -> Report:
+def check(
+    subject: Any,
+    kind: str | None = None,
+    laws: Iterable[str] | None = None,
+    **options: Any,
+) -> Report:
     """Check a subject: "table", "module", "rotary", "bias", "decoder", or "positions".
 
     By default, `kind_of` guesses which of the first four. The options are those of that check.
     """
-    name = kind or guessed(subject, options)
+    kind = kind or guessed(subject, options)
     # Arguments are checked before anything is called.
-    chosen = choose(name, options.pop("laws", None))
-    (make,) = (known for known in SUBJECTS if known.kind == name)
+    chosen = choose(kind, laws)
+    (make,) = (known for known in SUBJECTS if known.kind == kind)
     probe = make(subject, **options)
     rows = tuple(judge_all(probe, chosen))
     known, about = None, ""
     with suppress(Exception):  # the laws met it, too
-        known, about = probe.convention, probe.about
-    return Report(name_of(subject), name, known, rows, about)
+        known, about = probe.described()
+    return Report(name_of(subject), kind, known, rows, about)
 
 
 def check_table(encode: Callable[..., Any], **options: Any) -> Report:
@@ -76,10 +81,12 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         Radians per position of each pair, if they aren't powers of a base.
     widths : sequence of int
         Even widths to test, by default 16 and 24. Two of them tell d/2 from d/2 - 1 in the
-        exponent. Widths that a rotation refuses are skipped; a layer has its own.
+        exponent. Widths that a rotation refuses are skipped; a layer has its own. Frequencies have
+        one width, twice their number, or of a rotation of which a part turns a greater one.
     longest : int
-        Number of rows to compare with exact values, by default 131,073, and at most 2,049 in a
-        layer that counts by itself; or the half of it, the quarter, …, that is accepted.
+        Number of rows to compare with exact values, by default 131,073, and in a wide table, or
+        layer that counts by itself, two million entries; or the half of it, the quarter, …, that is
+        accepted.
     attention_factor : float, optional
         Multiplier of the rows, or of the dimensions that turn, by default 1.
     learned : bool, optional
@@ -109,7 +116,8 @@ def check_module(
         A layer, or a class or function that makes one of a given width. If ``forward`` has an
         argument for positions of shape (seq_len,), under a usual name, they are tested.
     d_model : int, optional
-        Width of the layer; by default inferred from its attributes or its table.
+        Width of a layer; by default inferred from its attributes or its table. What makes layers is
+        given `widths`.
     batch_first : bool, optional
         Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model). By default the
         layer's attribute of that name, or True.
@@ -225,21 +233,23 @@ def kind_of(subject: Any) -> str:
     """
     is_module = hasattr(subject, "forward")
     call = subject.forward if is_module else subject
-    known = {**inspect.signature(call).parameters}
-    known.pop("self", None)  # of a class
-    required = [p for p in known.values() if p.default is p.empty or not is_module]
-    second = [argument.name for argument in required][1:2]
-    if second and second[0] in POSITIONS:
+    names = [
+        name
+        for name, argument in inspect.signature(call).parameters.items()
+        if name != "self" and (argument.default is argument.empty or not is_module)
+    ]
+    if names[1:] and names[1] in POSITIONS:
         return "rotary"
     if is_module:
         return "module"
-    return "table" if second else "bias"
+    return "table" if names[1:] else "bias"
 
 
 def parametrize_with_checks(
     subjects: Iterable[Any],
     kind: str | None = None,
     *,
+    laws: Iterable[str] | None = None,
     expect: Mapping[str, str] | str | Path | None = None,
     **options: Any,
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -251,28 +261,28 @@ def parametrize_with_checks(
     """
     import pytest
 
-    if options.get("laws"):
-        options["laws"] = [*options["laws"]]  # a generator could be read only once
+    names = [*laws] if laws else None  # a generator could be read only once
 
-    @cache
-    def report(subject: Any) -> Report:
-        return check(subject, kind, **options).expecting(expect or {})
+    def report_of(subject: Any) -> Callable[[], Report]:
+        # Made when the first test of the subject runs
+        return cache(
+            lambda: check(subject, kind, names, **options).expecting(expect or {})
+        )
 
-    def one_law(subject: Any, law: str) -> None:
+    def one_law(report: Callable[[], Report], law: str) -> None:
         __tracebackhide__ = True
-        row = report(subject)[law]
+        row = report()[law]
         if row.status in ("skipped", "follows"):
             pytest.skip(row.note)
         if row.status == "expected":
             pytest.xfail(row.note)
-        replace(report(subject), rows=(row,)).raise_if_failed()
+        replace(report(), rows=(row,)).raise_if_failed()
 
-    tests = [
-        pytest.param(
-            partial(one_law, subject, law.name), id=f"{name_of(subject)}-{law.name}"
-        )
-        for subject in subjects
-        for law in choose(kind or guessed(subject, options), options.get("laws"))
-    ]
+    tests = []
+    for subject in subjects:
+        report = report_of(subject)
+        for law in choose(kind or guessed(subject, options), names):
+            test = partial(one_law, report, law.name)
+            tests.append(pytest.param(test, id=f"{name_of(subject)}-{law.name}"))
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", tests)
     return decorator

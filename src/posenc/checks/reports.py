@@ -21,16 +21,17 @@ class Row:
 
     `status` is "passed", "failed", "expected" (an expected failure), "follows" (another law is
     broken, so that this one says nothing), "skipped", or "internal" (posenc itself failed).
-    `measured` is the error that is largest beside its bound, `bound` what is allowed there, and
-    `source` where that comes from. `note` says which call and which entry, or what happened.
-    `cause` is told if it was seen, or if known faults give the measured numbers.
+    `measured` is the error that is largest beside its bound, or None if it isn't a finite number,
+    `bound` what is allowed there, and `source` where that comes from. `note` says which call and
+    which entry, or what happened. `cause` is told if it was seen, or if known faults give the
+    measured numbers.
     """
 
     law: str
     asks: str
     source: str = ""
     status: str = "passed"
-    measured: float = 0.0
+    measured: float | None = 0.0
     bound: float = 0.0
     note: str = ""
     cause: str = ""
@@ -45,14 +46,16 @@ class Row:
 
     def expecting(self, reason: str) -> Row:
         """Return the row with this reason for a failure, or as failed if it passed."""
-        row = Row(self.law, self.asks, status="expected", note=f"expected: {reason}")
         if self.status in ("failed", "follows"):
-            return row
+            note = f"expected: {reason}"
+            return Row(self.law, self.asks, status="expected", note=note)
         if self.status != "passed":
             return self
         # An expectation that outlives its reason would hide the next failure.
         cause = f"it was fixed, so drop the expected failure: {reason}"
-        return replace(row, status="failed", note="it passed", cause=cause)
+        return replace(
+            self, status="failed", measured=0.0, note="it passed", cause=cause
+        )
 
     def __str__(self) -> str:
         """Format as one line, or three if the law failed."""
@@ -95,7 +98,7 @@ class Report:
     @property
     def error(self) -> str:
         """The first traceback, of the code under test or of posenc."""
-        return "".join([row.trace for row in self.rows if row.trace][:1])
+        return next((row.trace for row in self.rows if row.trace), "")
 
     def __iter__(self) -> Iterator[Row]:
         """Iterate over the rows."""
@@ -134,9 +137,8 @@ class Report:
 
     def headline(self) -> str:
         """Say where the code and the book part first, or that they don't."""
-        for row in self.rows:
-            if row.status in ("failed", "internal"):
-                return f"{self.subject} ({self.kind}) fails {row.law}: {row.result()}"
+        for law in self.of_status("failed", "internal"):
+            return f"{self.subject} ({self.kind}) fails {law}: {self[law].result()}"
         return f"{self.subject} ({self.kind}): {self.counts()}"
 
     def __repr__(self) -> str:

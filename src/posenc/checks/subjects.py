@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import contextlib
 import inspect
 import sys
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from posenc.checks.trials import Broken, Raised, Trial, causes
-from posenc.conventions import UNIT, Convention, Floats
+from posenc.checks.trials import Broken, Raised, Trial, causes, user
+from posenc.conventions import Convention, Floats
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
@@ -21,7 +20,7 @@ POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 def argument(call: Any, names: Sequence[str]) -> str:
     """Return the first of these names that an argument has, or ""."""
     known: Any = ()
-    with contextlib.suppress(TypeError, ValueError):  # of a builtin
+    with suppress(TypeError, ValueError):  # of a builtin
         known = inspect.signature(call).parameters
     return next((name for name in names if name in known), "")
 
@@ -31,12 +30,12 @@ def type_of(array: Any) -> str:
     return str(getattr(array, "dtype", "")).rpartition(".")[2]
 
 
-def values(array: Any) -> NDArray[Any]:
+def values(array: Any) -> Any:
     """Convert an array to numpy; bfloat16, which numpy doesn't have, becomes float32."""
     if hasattr(array, "detach"):
         half = type_of(array) == "bfloat16"
         array = (array.float() if half else array).detach().cpu()
-    return np.asarray(array)
+    return user(np.asarray, array)
 
 
 def floats(array: Any, finite: bool = True) -> Floats:
@@ -46,7 +45,7 @@ def floats(array: Any, finite: bool = True) -> Floats:
         raise Broken(f"{numbers.dtype}, which isn't a floating-point type")
     if finite and not np.isfinite(numbers).all():
         raise Broken("entries that are not finite")
-    return numbers.astype(np.float64)
+    return np.array(numbers, np.float64)
 
 
 class Subject:
@@ -54,27 +53,16 @@ class Subject:
 
     kind = ""
     faults = ""  # the kind of its known faults
-    right: Any = None  # what those are made of
-    about = ""  # what it is compared with, or should be
-    convention: Convention | None = None
-    unit = UNIT
-    asked_if_learned: tuple[str, ...] = ()  # laws, if it is another kind of encoding
     library: Any = np  # whose arrays the code takes: numpy or torch
 
-    def __init__(self, subject: Any, learned: bool = False) -> None:
+    def __init__(self, subject: Any) -> None:
         if not callable(subject):
             raise TypeError(f"a subject must be callable, got {subject!r}")
         self.subject: Any = subject
-        self.learned = learned
-
-    @property
-    def other_kind(self) -> bool:
-        """Whether it isn't asked the laws of a sinusoid, or of ALiBi."""
-        return self.learned
 
     def accepts(self, call: Callable[[], Any]) -> bool:
         """Whether a call takes arrays of the library, and returns one of it."""
-        with contextlib.suppress(Raised):
+        with suppress(Raised):
             return hasattr(call(), "detach") == (self.library is not np)
         return False
 
@@ -89,10 +77,13 @@ class Subject:
 
     def array(self, x: Any, dtype: str = "float32") -> Any:
         """Make an array of the library, in the named dtype and the same order in memory."""
-        if dtype != "bfloat16":
-            return self.library.asarray(np.array(x, dtype))
-        return self.library.asarray(np.array(x, "float32")).bfloat16()
+        # A copy, so that code which changes its input changes nothing here
+        return self.library.asarray(np.array(x), dtype=getattr(self.library, dtype))
+
+    def described(self) -> tuple[Convention | None, str]:
+        """Return what it is compared with, and in words that, or which argument is missing."""
+        return None, ""
 
     def explain(self, trials: list[Trial]) -> str:
         """Return the known faults that give what was measured, or ""."""
-        return causes(self.faults, [self.right] * len(trials), trials)
+        return causes(self.faults, trials)

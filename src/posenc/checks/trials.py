@@ -1,6 +1,6 @@
 """Trials and laws: what is compared, how a law is judged, and how its cause is found.
 
-A law is a function of a subject, which yields trials: arrays that code gave, those that it should
+A law is a function of a subject, which returns trials: arrays that code gave, those that it should
 give, and how far apart they may be. It raises `Skip` if it doesn't apply, and `Broken` if it is
 broken in a way that isn't a number. `Raised` means that the code under test raised. Any other
 exception is a failure of these checks, "internal".
@@ -8,6 +8,7 @@ exception is a failure of these checks, "internal".
 
 from __future__ import annotations
 
+import math
 import os
 import traceback
 from collections.abc import Callable, Iterable, Iterator
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from posenc._validate import check_choice
 from posenc.checks.reports import NO_CAUSE, Row
 from posenc.conventions import Floats
 from posenc.museum import FAULTS
@@ -28,6 +30,7 @@ SEED = int(os.environ.get("POSENC_SEED", "0"))  # of all that is drawn
 NEAR = 1e-4  # far beyond rounding, far below the effect of a fault
 KINDS = ("table", "module", "rotary", "bias", "decoder", "positions")
 ROOTS = ("shape", "repeat", "values")  # while one is broken, other laws say little
+OTHER_KIND = "another kind isn't asked this"
 ON_REQUEST = ("meta", "device", "compile")  # rarely asked, or they load a compiler
 RAISES = "your code raises this error; its traceback is the report's `error`"
 INTERNAL = "posenc.checks failed, not your code: please report this traceback, and what was checked"
@@ -42,7 +45,7 @@ class Broken(Exception):  # noqa: N818
 
     def __init__(self, how: str, cause: str = "") -> None:
         super().__init__(how)
-        self.how, self.cause = how, cause
+        self.cause = cause
 
 
 class Raised(Exception):  # noqa: N818
@@ -54,25 +57,20 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
     try:
         return call(*given, **named)
     except Exception as error:
-        raise Raised(describe(error)) from error
-
-
-def describe(error: BaseException) -> str:
-    """Describe an exception in a line."""
-    return f"{type(error).__name__}: {error}".partition("\n")[0][:200]
+        raise Raised from error
 
 
 @dataclass(frozen=True)
 class Trial:
     """One comparison. A bound of 0 asks for equal numbers.
 
-    If it has the arguments of the call, known faults can be run on the same. What `call` holds:
+    If it has a call, known faults can be run on the same. What `call` holds:
 
-    - table, module, rotary: x, (..., seq_len, width), and positions, (..., seq_len). Then `axes`
-      ends in "position" and "dimension".
-    - bias: how far each key is from its query.
-    - decoder: the `Text` that is read, and the lengths of its chunks.
-    - positions: the mask, the segments or the sizes of images.
+    - table, module, rotary: the right `Reference`, x, (..., seq_len, width), and positions,
+      (..., seq_len). Then `axes` ends in "position" and "dimension".
+    - bias: right slopes, and how far each key is from its query.
+    - decoder: the decoder, the `Text` that is read, and the lengths of its chunks.
+    - positions: the right ids, and the mask, the segments or the sizes of images.
     """
 
     words: str
@@ -82,39 +80,43 @@ class Trial:
     axes: tuple[str, ...] = ()
     call: tuple[Any, ...] = ()
     rounded: bool = False  # to a half type, of which faults in other types say nothing
-    cause: str = ""  # what was seen to make it so, if it is wrong
+
+    def __post_init__(self) -> None:
+        """Raise `Broken` unless the two can be compared."""
+        if self.given.shape != self.meant.shape:
+            raise Broken(f"shape {self.given.shape} for {self.meant.shape}")
 
     @property
     def ratio(self) -> Floats:
         """Each entry's error in units of its bound; NaN counts as infinite."""
         ratio = np.abs(self.given - self.meant) / np.maximum(self.bounds, 1e-300)
-        return np.asarray(np.where(np.isnan(ratio), np.inf, ratio))
+        return np.where(np.isnan(ratio), np.inf, ratio)
 
     @property
     def worst(self) -> float:
         """The largest error in units of its bound."""
         return float(self.ratio.max(initial=0.0))
 
-    def result(self) -> tuple[float, float, str]:
-        """Return an error, its bound, and where: the first beyond it, or the nearest to it."""
+    def filled(self, row: Row) -> Row:
+        """Put into a row an error, its bound, and where: the first beyond it, or the nearest."""
         ratio, wrong = self.ratio, self.worst > 1
         if not ratio.size:
-            return 0.0, 0.0, self.words
+            return replace(row, note=self.words)
         place = (ratio > 1).argmax() if wrong else ratio.argmax()
         entry = np.unravel_index(int(place), ratio.shape)
         arrays = np.broadcast_arrays(self.given, self.meant, self.bounds)
         given, meant, bound = (float(array[entry]) for array in arrays)
         names = [f"{name} {n}" for name, n in zip(self.axes, entry, strict=False)]
         if "position" in self.axes:
-            names[-2] = f"position {self.call[1][entry[:-1]]:g}"
-        numbers = f": {given:.7g} for {meant:.7g}" if wrong else ""
-        return abs(given - meant), bound, ", ".join([self.words, *names]) + numbers
+            names[-2] = f"position {self.call[2][entry[:-1]]:g}"
+        note = ", ".join([self.words, *names])
+        note += f": {given:.7g} for {meant:.7g}" if wrong else ""
+        error = abs(given - meant)
+        measured = error if math.isfinite(error) else None
+        return replace(row, measured=measured, bound=bound, note=note)
 
 
-Trials = Iterator[Trial]
-Test = Callable[[Any], Iterable[Trial]]
-
-
+Trials = Iterable[Trial]
 LAWS: list[Law] = []
 """All laws, in the order in which a report lists them."""
 
@@ -128,13 +130,12 @@ class Law:
     asks: str
     source: str = "exact"  # of its bound
     cure: str = ""  # what is said if it is broken, and no known fault gives the same
-    test: Any = None  # a function of the subject that yields trials
+    test: Any = None  # a function of the subject that returns trials
 
-    def __call__(self, test: Test) -> Test:
+    def __call__(self, test: Callable[[Any], Trials]) -> None:
         """Keep the test."""
         self.test = test
         LAWS.append(self)
-        return test
 
 
 def laws_of(kind: str) -> list[str]:
@@ -144,8 +145,7 @@ def laws_of(kind: str) -> list[str]:
 
 def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
     """Return the laws with these names; by default, all but those on request."""
-    if kind not in KINDS:
-        raise ValueError(f"kind must be one of {', '.join(KINDS)}, got {kind!r}")
+    check_choice("kind", kind, KINDS)
     known = laws_of(kind)
     wanted = {*known} - {*ON_REQUEST} if names is None else {*names}
     if not wanted or not wanted <= {*known}:
@@ -171,56 +171,57 @@ def judge_all(subject: Subject, laws: Iterable[Law]) -> Iterator[Row]:
 def judge(subject: Subject, law: Law, row: Row) -> Row:
     """Test one law; what goes wrong, and where, is in the row."""
     try:
-        if subject.other_kind and law.name not in subject.asked_if_learned:
-            raise Skip("another kind isn't asked this")
-        return compared(subject, row, [*law.test(subject)], law.cure)
+        return compared(subject, law, row)
     except Skip as reason:
         return replace(row, status="skipped", note=str(reason))
     except Broken as broken:
         cause = broken.cause or law.cure
-        return replace(row, status="failed", note=broken.how, cause=cause)
+        return replace(row, status="failed", note=str(broken), cause=cause)
+    except Raised as raised:
+        return traced(replace(row, status="failed", cause=RAISES), raised.__cause__)
     except Exception as error:
-        status, cause = "internal", INTERNAL
-        if isinstance(error, Raised):
-            status, cause = "failed", RAISES
-        trace = "".join(traceback.format_exception(error.__cause__ or error))
-        note = describe(error.__cause__ or error)
-        return replace(row, status=status, note=note, cause=cause, trace=trace)
+        return traced(replace(row, status="internal", cause=INTERNAL), error)
 
 
-def compared(subject: Subject, row: Row, trials: list[Trial], cure: str) -> Row:
-    """Complete the row of a law by its trials."""
+def traced(row: Row, error: BaseException | None) -> Row:
+    """Put an exception into a row: its first line, and its traceback."""
+    lines = traceback.format_exception(error)
+    note = f"{type(error).__name__}: {error}".partition("\n")[0][:200]
+    return replace(row, note=note, trace="".join(lines))
+
+
+def compared(subject: Subject, law: Law, row: Row) -> Row:
+    """Complete the row of a law by its trials; what can't part gives none."""
+    trials = [*law.test(subject)]
     failing = [trial for trial in trials if trial.worst > 1]
-    # The first call that parts is the simplest.
-    shown = failing[0] if failing else max(trials, key=lambda trial: trial.worst)
-    error, bound, note = shown.result()
-    row = replace(row, measured=error, bound=bound, note=note)
     if not failing:
-        return row
-    cause = failing[0].cause
+        closest = max(trials, key=lambda trial: trial.worst, default=None)
+        return closest.filled(row) if closest else row
+    cause = ""
     # Explaining makes other calls; if they fail, what was measured still counts.
     with suppress(Broken, Raised):
-        cause = cause or subject.explain(trials)
-    return replace(row, status="failed", cause=cause or cure or NO_CAUSE)
+        cause = subject.explain(trials)
+    # The first call that parts is the simplest.
+    row = failing[0].filled(row)
+    return replace(row, status="failed", cause=cause or law.cure or NO_CAUSE)
 
 
-def causes(kind: str, rights: list[Any], trials: list[Trial]) -> str:
-    """Return the known faults that give all of these trials; `rights` has each trial's encoding.
+def causes(kind: str, trials: list[Trial]) -> str:
+    """Return the known faults that give all of these trials, or "".
 
     Entries may differ by their bounds, and by a tenth of what is to be explained, at most 1e-4.
     """
     apart = max(np.abs(trial.given - trial.meant).max(initial=0) for trial in trials)
     near = min(NEAR, apart / 10)
-    pairs = [*zip(rights, trials, strict=True)]
 
     def gives(make: Callable[..., Any]) -> bool:
         # Some faults divide by zero, as the code that has them does.
         with np.errstate(all="ignore"):
-            off = [
-                np.abs(make(right, *trial.call) - trial.given) - trial.bounds
-                for right, trial in pairs
-            ]
-        return all((error <= near).all() for error in off)
+            off = (
+                np.abs(make(*trial.call) - trial.given) - trial.bounds
+                for trial in trials
+            )
+            return all((error <= near).all() for error in off)
 
     alike = [fault for fault in FAULTS if kind in fault.kinds and gives(fault.make)]
     return "; or ".join(dict.fromkeys(map(str, alike)))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -14,6 +15,7 @@ from posenc.checks.encodings import UNITS, Encoding
 from posenc.checks.subjects import argument, floats
 from posenc.checks.trials import (
     NEAR,
+    OTHER_KIND,
     SEED,
     Broken,
     Law,
@@ -29,20 +31,16 @@ from posenc.conventions import UNIT
 #
 #   draw(lead, seq_len)      x with these axes in front, if the kind has them
 #   call(x, positions)       the result, of the shape of x; a law is broken if it has another
-#   raw(array, places)       the same in the library's own arrays, with nothing checked
-#   places(positions)        positions in these arrays, the same along each axis
-#   rows, at_most(n)         positions that most laws look at; n, or as many as the code takes
-#   widths, sequences        widths that the code takes; by each, x and the result for all rows
+#   compare(x, positions)    a trial of a call, beside the book's
+#   comparison               the book's: reference(width), and whole(), a trial of all rows a width
+#   rows, limit              how many positions most laws look at, and the code takes
+#   widths, table            widths that the code takes; all rows at the first
 #   free                     whether a call takes any positions, or counts 0, 1, 2, … by itself
-#   reference(width)         the book's encoding, of the subject's convention
-#   compare(x, positions)    a trial of a call, beside the book's; whole() has one for each width
-#   changed(…)               the same subject with another dtype and unit, or module in `made`
-#   made(width)              the torch module, or function, that is called
-ALL, ADDED, CALLED = (
-    ("table", "module", "rotary"),
-    ("table", "module"),
-    ("module", "rotary"),
-)
+#   module                   the torch module, or function, that is called at the first width
+#   changed(module, …)       the same subject with another module, dtype or unit
+#   raw(array, places)       a call with array(x) and places(positions) of the library, unchecked
+ADDED, CALLED = ("table", "module"), ("module", "rotary")
+ALL = ("table", *CALLED)
 TAU = "tau + 2u for an entry of size 1, tau = 2u + u |theta| (3 |ln omega| + 5)"
 IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
 CUT = "the graph is cut: by `detach`, `no_grad`, or `.data`"
@@ -60,11 +58,10 @@ def some(subject: Encoding) -> tuple[Any, range]:
 
 @Law("shape", ALL, "the shape is the requested one, and all entries are finite")
 def shape(subject: Encoding) -> Trials:
-    """Call with and without a batch, and heads."""
-    # (seq_len, width), (batch, seq_len, width), (batch, heads, seq_len, width)
+    """Call with and without a batch, and heads, (batch, heads, seq_len, width)."""
     for lead in ((), (2,), (2, 3)):
-        out = subject.call(subject.draw(lead, 5), range(5))
-        yield Trial(f"shape {out.shape}", out, out)
+        subject.call(subject.draw(lead, 5), range(5))
+    return []
 
 
 @Law(
@@ -87,16 +84,17 @@ def repeat(subject: Encoding) -> Trials:
 
 
 Law("values", ALL, "the whole sequence has the entries of the convention", TAU)(
-    lambda subject: subject.whole()
+    lambda subject: subject.comparison.whole()
 )
 
 
 @Law("unique", ADDED, "no two rows are equal", "six decimals")
 def unique(subject: Encoding) -> Trials:
     """Count the rows that differ."""
-    _, out = subject.sequences[subject.widths[0]]
-    rows = np.unique(out.reshape(-1, *out.shape[-2:])[0].round(6), axis=0)
-    yield Trial("rows that differ", np.array(len(rows)), np.array(subject.rows))
+    count = len(np.unique(subject.table.round(6), axis=0))
+    if count < subject.rows:
+        raise Broken(f"only {count} of {subject.rows} rows differ")
+    return []
 
 
 # The same rows in other calls, which the reference tells
@@ -108,10 +106,8 @@ def calls(*made: Any) -> Callable[[Encoding], Trials]:
     def test(subject: Encoding) -> Trials:
         for lead, positions in made:
             # Modulo, since a table may be short; counted from 0, if it takes no positions.
-            k = np.array(positions, np.int64)[..., : subject.rows] % subject.rows
+            k = np.array(positions)[..., : subject.rows] % subject.rows
             x = subject.draw(lead, k.shape[-1])
-            if len(lead) == 2:  # rows aren't next to each other in memory
-                x = np.ascontiguousarray(x.swapaxes(-3, -2)).swapaxes(-3, -2)
             yield subject.compare(x, k if subject.free else range(len(k)))
 
     return test
@@ -139,22 +135,18 @@ Law("batch", CALLED, "in a batch, each sequence and head gets the same as alone"
 Law("token", CALLED, "in a batch of single tokens, each is as alone", TAU)(
     calls(((3,), [7]), ((3, 2), [7]), ((1, 4), [7]), ((4, 8), [7]))
 )
-Law("empty", CALLED, "no rows and no sequences give none", TAU)(
-    calls(((), []), ((2,), []), ((0,), range(3)))
-)
 
 
 @Law("rows", CALLED, "with positions (batch, seq_len), each row gets its own", TAU)
 def rows(subject: Encoding) -> Trials:
     """Give each sequence other positions, if the code takes that."""
-    skip = Skip("takes no positions of shape (batch, seq_len)")
-    if not subject.free:
-        raise skip
     try:
-        yield from calls(((3,), RAGGED), ((3, 2), RAGGED))(subject)
+        if subject.free:
+            yield from calls(((3,), RAGGED), ((3, 2), RAGGED))(subject)
+            return
     except (Broken, Raised):
-        # Positions along another axis give another shape: that isn't taking them, either.
-        raise skip from None
+        pass  # positions along another axis give another shape: that isn't taking them, either
+    raise Skip("takes no positions of shape (batch, seq_len)")
 
 
 @Law("fractions", CALLED, "positions between two rows turn by a part of the angle", TAU)
@@ -163,47 +155,49 @@ def fractions(subject: Encoding) -> Trials:
     x, positions = subject.draw((1,), 3), np.array([0.5, 1.25, 7.75])
     try:
         trial = subject.compare(x, positions)
-        cut = subject.call(x, positions // 1)
-    except (Raised, TypeError):
-        raise Skip("positions are whole numbers: others are refused") from None
-    # Code that indexes a table cuts the rest off; that is its right.
-    if np.array_equal(trial.given, cut):
-        raise Skip("positions are whole numbers: the rest is cut off")
-    yield trial
+        # Code that indexes a table cuts the rest off; that is its right.
+        if not np.array_equal(trial.given, subject.call(x, positions // 1)):
+            return [trial]
+    except Raised:
+        pass
+    raise Skip("positions are whole numbers: others are refused, or cut off")
 
 
-def positions_to(limit: int) -> list[int]:
-    """Return positions below a limit: first, last, and near the usual lengths of tables."""
-    # Tables end, and half types lose whole numbers, at powers of two.
-    near = {2**n + more for n in range(1, 21) for more in (-1, 0, 1)}
-    return sorted(k for k in near | {limit - 1} if 0 <= k < limit)
+# Tables end, and half types lose whole numbers, at powers of two.
+DISTANT = np.unique([2**n + more for n in range(21) for more in (-1, 0, 1)])
+
+
+def distant(subject: Encoding, count: int, dtype: str = "float32") -> Trial:
+    """Compare this number of rows, or some of them, of x in a type."""
+    positions: Any = range(count)
+    if subject.free:
+        positions = [*DISTANT[count > DISTANT], count - 1]
+    # Rounding of x isn't the code's.
+    x = floats(subject.array(subject.draw((1,), len(positions)), dtype))
+    return subject.compare(x, positions)
 
 
 @Law("far", ALL, "far beyond the first rows, a row is what it should be", TAU)
 def far(subject: Encoding) -> Trials:
-    """Try distant rows, or a long table, as far as the code takes them."""
-    # A layer that counts by itself is given x for all of them.
-    whole = subject.kind == "module" and not subject.free
-    limit = subject.at_most(min(subject.longest, 2049) if whole else subject.longest)
-    positions = positions_to(limit) if subject.free else range(limit)
-    yield subject.compare(subject.draw((), len(positions)), positions)
+    """Try distant rows, or a long table."""
+    return [distant(subject, subject.limit)]
 
 
 @Law("axes", ("rotary",), "each pair turns by its own coordinate", TAU)
 def axes(subject: Encoding) -> Trials:
     """Give another coordinate along each axis."""
-    if subject.axes == 1:
+    book = subject.comparison
+    if book.axes == 1:
         raise Skip("for several coordinates, pass frequencies of shape (axes, pairs)")
-    x, right = subject.draw((), 12), subject.reference(subject.widths[0])
+    x, right = subject.draw((), 12), book.reference(subject.widths[0])
     # (rows, axes)
-    k = np.random.default_rng(SEED).integers(1, 256, (12, subject.axes))
-    out = floats(subject.raw(subject.array(x), subject.array(k, "int64")))
+    k = np.random.default_rng(SEED).integers(1, 256, (12, book.axes))
+    out = floats(user(subject.module, subject.array(x), subject.places(k)))
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.
-    meant, other = (right.encode(x, n @ subject.frequencies) for n in (k, k[:, ::-1]))
-    cause = SWAPPED if np.abs(out - other).max() < NEAR else ""
-    yield Trial(
-        "other coordinates", out, meant, NEAR, ("row", "dimension"), cause=cause
-    )
+    meant, swapped = (right.encode(x, n @ book.frequencies) for n in (k, k[:, ::-1]))
+    if np.abs(out - swapped).max() < NEAR:
+        raise Broken("each turns by another coordinate", SWAPPED)
+    yield Trial("other coordinates", out, meant, NEAR, ("row", "dimension"))
 
 
 # Unusual input
@@ -217,7 +211,7 @@ def masked(subject: Encoding) -> Trials:
     x[0, -1], x[1, 0] = math.nan, math.inf
     kept = np.isfinite(x).all(axis=-1)
     with np.errstate(invalid="ignore"):
-        after = subject.call(x, positions)
+        after = subject.call(x, positions, finite=False)
     yield Trial("rows beside NaN", after[kept], before[kept])
 
 
@@ -229,26 +223,23 @@ def masked(subject: Encoding) -> Trials:
 )
 def odd(subject: Encoding) -> Trials:
     """Ask for an odd width; any error is a refusal."""
+    if subject.other_kind:
+        raise Skip(OTHER_KIND)
     x = subject.draw((), 3, subject.widths[0] - 1)
     # tensor2tensor pads a table with zeros.
-    meant = x * (subject.kind == "rotary")
-    try:
+    meant = out = x * (subject.kind == "rotary")
+    with suppress(Raised):
         out = subject.call(x, range(3))
-    except Raised:
-        out = meant
     yield Trial(f"width {x.shape[-1]}", out[..., -1], meant[..., -1], NEAR)
 
 
 # Number types
 
 
-def in_half(subject: Encoding, name: str, **changes: Any) -> Trial:
-    """Compare a call in which results are rounded to a half type."""
-    count = subject.at_most(1024 if subject.kind == "module" else 5000)
-    positions = positions_to(count) if subject.free else range(count)
-    # x is in the half type: its rounding isn't the code's.
-    x = floats(subject.array(subject.draw((1,), len(positions)), name))
-    return subject.changed(unit=UNITS[name], **changes).compare(x, positions)
+def in_half(subject: Encoding, half: str, module: Any, dtype: str) -> Trial:
+    """Compare a call of a module, whose results are rounded to a half type."""
+    changed = subject.changed(module, unit=UNITS[half], dtype=dtype)
+    return distant(changed, min(subject.limit, 5000), half)
 
 
 @Law("half", ALL, "in half precision, positions and angles keep their digits", IN_UNIT)
@@ -256,11 +247,10 @@ def half(subject: Encoding) -> Trials:
     """Ask for results in the half type, cast along with a module."""
     if subject.kind == "table" and not argument(subject.subject, ["dtype"]):
         raise Skip("no argument `dtype`")
-    name = "float16" if subject.library is np else "bfloat16"
-    made = subject.made(subject.widths[0])
-    if hasattr(made, name):
-        made = user(copy.deepcopy, made).bfloat16()
-    yield in_half(subject, name, dtype=name, made=lambda width: made)
+    name, module = "float16" if subject.library is np else "bfloat16", subject.module
+    if hasattr(module, name):
+        module = user(copy.deepcopy, module).bfloat16()
+    return [in_half(subject, name, module, dtype=name)]
 
 
 @Law("reduced", CALLED, "under autocast, angles keep their digits", IN_UNIT)
@@ -268,7 +258,7 @@ def reduced(subject: Encoding) -> Trials:
     """Round products of matrices, which angles shouldn't be."""
     torch = torch_of(subject)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        yield in_half(subject, "bfloat16")
+        yield in_half(subject, "bfloat16", subject.module, dtype="float32")
 
 
 # Modules of torch
@@ -285,10 +275,8 @@ def same(subject: Encoding, module: Any) -> Trial:
     """Compare a module with the one that was given."""
     x, positions = some(subject)
     meant = subject.call(x, positions)
-    other = subject.changed(made=lambda width: module)
-    given = other.raw(subject.array(x), subject.places(positions))
-    bounds = 4 * subject.unit * (1 + np.abs(meant))
-    return Trial("", floats(given, finite=False), meant, bounds)
+    given = subject.changed(module).call(x, positions, finite=False)
+    return Trial("the copy", given, meant, 4 * subject.unit * (1 + np.abs(meant)))
 
 
 @Law(
@@ -303,14 +291,12 @@ def gradient(subject: Encoding) -> Trials:
     drawn, positions = some(subject)
     x = subject.array(drawn).requires_grad_()
     out = subject.raw(x, subject.places(positions))
-    # Where the graph is cut, a gradient of 0 remains.
-    (out.sum() + 0 * x.sum()).backward()
+    # Where the graph is cut, a gradient of 0 remains. A gradient may be the user's own code.
+    user((out.sum() + 0 * x.sum()).backward)
     if not x.grad.any():
         raise Broken("no gradient reaches x", CUT)
-    parameters = getattr(subject.made(drawn.shape[-1]), "parameters", list)
-    trained = [
-        table for table in parameters() if table.ndim > 1 and table.grad is not None
-    ]
+    parameters = getattr(subject.module, "parameters", list)
+    trained = [part for part in parameters() if part.ndim > 1 and part.grad is not None]
     if trained and not subject.other_kind:
         raise Broken("a table is trained", "make it a buffer (exhibit 7)")
     # Both are linear in x, but for the rows that are added.
@@ -322,11 +308,10 @@ def gradient(subject: Encoding) -> Trials:
 
 def loaded(subject: Encoding, on_meta: bool) -> Trials:
     """Fill a copy with NaN, as memory on meta may have, and then as frameworks do."""
-    module = subject.made(subject.widths[0])
+    module = copy.deepcopy(subject.module)
     if not isinstance(module, torch_of(subject).nn.Module):
         raise Skip("not a torch module")
-    module = copy.deepcopy(module)
-    saved = copy.deepcopy(module.state_dict())
+    saved = copy.deepcopy(user(module.state_dict))
     parts = [part for part in module.modules() if hasattr(part, "reset_parameters")]
     tensors = [*module.state_dict().values()]
     # What isn't in the state can only be filled by code, if there is some.
@@ -358,14 +343,16 @@ Law("meta", CALLED, "loaded into a copy made on meta, too", "4u", UNFILLED)(
 def device(subject: Encoding) -> Trials:
     """Move to torch's device meta."""
     torch_of(subject)
-    module, (x, positions) = subject.made(subject.widths[0]), some(subject)
+    module, (x, positions) = subject.module, some(subject)
     if hasattr(module, "to"):
-        module = copy.deepcopy(module).to("meta")
-    given, places = subject.array(x).to("meta"), subject.places(positions)
+        module = user(copy.deepcopy(module).to, "meta")
+    places = subject.places(positions)
     if subject.kind == "rotary":
         places = places.to("meta")
-    out = subject.changed(made=lambda width: module).raw(given, places)
-    yield Trial("on meta", np.array(float(out.is_meta)), np.ones(()))
+    moved = subject.changed(module)
+    if not moved.raw(subject.array(x).to("meta"), places).is_meta:
+        raise Broken("the result isn't on meta")
+    return []
 
 
 @Law("compile", CALLED, "torch.compile takes it as one graph, and gives the same", "4u")
@@ -374,6 +361,6 @@ def compiles(subject: Encoding) -> Trials:
     torch = torch_of(subject)
     # Graphs of an earlier check would be taken again.
     torch.compiler.reset()
-    module = subject.made(subject.widths[0])
+    module = torch.compile(subject.module, fullgraph=True, backend="eager")
     with torch.no_grad():
-        yield same(subject, torch.compile(module, fullgraph=True, backend="eager"))
+        yield same(subject, module)

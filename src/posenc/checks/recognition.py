@@ -1,0 +1,248 @@
+"""What an encoding is compared with, and which convention or known fault gives its numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import cached_property
+from itertools import islice, product
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from posenc._validate import check_choice, check_positions, check_real
+from posenc.checks.reports import NO_CAUSE
+from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial, causes
+from posenc.conventions import (
+    KNOWN,
+    LAYOUTS,
+    ROTARY_LAYOUTS,
+    RULES,
+    UNIT,
+    Convention,
+    Floats,
+    Reference,
+)
+
+if TYPE_CHECKING:
+    from posenc.checks.encodings import Encoding
+
+# Bases of released models, the most usual ones first
+BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
+BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
+LEARNED = "another kind (learned?), not checked as sinusoidal; to do so, pass base= or convention="
+UNKNOWN = "no known convention gives nine tenths of it; beside it is"
+DECLARE = (
+    f"{NO_CAUSE}; if they are meant, pass base=, frequencies= or convention=, or learned=True for "
+    "a table of another kind; if a norm follows the rotation, check what comes before it"
+)
+
+
+class Comparison:
+    """An encoding beside the book's: in the declared convention, or in the one recognized.
+
+    That is the first known one which gives nine tenths of the whole sequence. `check_table`
+    describes what is declared. Of the encoding, this asks for `kind`, `widths`, `sequences`,
+    `carried`, `unit` and `other_kind`, and to explain a failure, for another call.
+    """
+
+    def __init__(
+        self,
+        encoding: Encoding,
+        base: float | None = None,
+        convention: str | Convention | None = None,
+        frequencies: Any = None,
+        attention_factor: float = 1.0,
+    ) -> None:
+        if base is not None and (convention or frequencies is not None):
+            raise ValueError("base must not be given with what includes it")
+        self.encoding = encoding
+        self.base = None if base is None else check_real("base", base, positive=True)
+        self.factor = check_real("attention_factor", attention_factor, positive=True)
+        self.declared: Any = convention
+        if not isinstance(convention, Convention | None):
+            check_choice("name of a convention", convention, KNOWN)
+            self.declared = KNOWN[convention]
+        # (axes, pairs), if frequencies are declared
+        self.frequencies = np.zeros((1, 0))
+        if frequencies is not None:
+            omega = check_positions(frequencies, "frequencies", ndim=None)
+            self.frequencies = np.atleast_2d(omega)
+        self.axes, self.pairs = self.frequencies.shape
+
+    def check_widths(self, widths: list[int]) -> None:
+        """Raise if frequencies are declared, and aren't those of one of these widths alone."""
+        half = widths[0] // 2
+        fits = self.pairs == half
+        if self.encoding.kind == "rotary":  # of which a part may turn
+            fits = self.pairs <= half
+        if self.declared:
+            fits = self.pairs == len(self.declared.encoding(2 * half).frequencies)
+        if self.pairs and not (fits and len(widths) == 1):
+            rule = f"must be one that frequencies of {self.pairs} pairs fit"
+            raise ValueError(f"widths {rule}; got {widths}")
+
+    @cached_property
+    def templates(self) -> list[Convention]:
+        """Conventions to try, of any base."""
+        if self.encoding.kind == "rotary":
+            return self.rotations()
+        known = [table for table in KNOWN.values() if not table.rotary]
+        starts = product(LAYOUTS, RULES, (0, 1, 2))
+        return known + [Convention(layout, rule, first=k) for layout, rule, k in starts]
+
+    def rotations(self) -> list[Convention]:
+        """Return rotations of the dimensions that turn, in all layouts, and both ways."""
+        width = max(self.encoding.widths)
+        x, out = self.encoding.sequences[width]
+        moving = np.flatnonzero((out != x).any(axis=0))
+        turning = 2 * self.pairs or len(moving)
+        share, start, extents = 1.0, 0.0, ["whole"]
+        if 0 < turning < width:
+            share = turning / width
+            start = min([*moving[:1], width - turning]) / width
+            extents = ["partial"] if start else ["partial", "proportional"]
+        ways = product(ROTARY_LAYOUTS, extents, ("up", "backwards"))
+        return [
+            Convention(layout, direction=way, extent=extent, share=share, start=start)
+            for layout, extent, way in ways
+        ]
+
+    def candidates(self) -> Iterator[Convention]:
+        """Yield the templates, with the declared base, or each of the usual ones."""
+        bases = [self.base] if self.base else BASES
+        for base, template in product(bases, self.templates):
+            yield replace(template, base=base)
+
+    def follows(self, known: Convention) -> bool:
+        """Whether a convention gives nine tenths of the entries, at all widths."""
+        # There are hundreds to try, so few rows are compared first.
+        few, every = slice(None, None, 32), slice(None)
+        for share, rows in (0.5, few), (0.9, every):
+            for x, out in self.encoding.sequences.values():
+                right = self.reference(x.shape[-1], known)
+                angles = right.angles(np.arange(x.shape[-2]))[rows]
+                x, given = x[..., rows, :], out[..., rows, :]
+                meant = right.encode(x, angles)
+                # `values` tells if the multiplier isn't 1.
+                error = np.abs(given - multiplier(given, meant) * meant)
+                bounds = right.bound(x, angles, self.encoding.unit)
+                if (error <= 4 * bounds).mean() < share:
+                    return False
+        return True
+
+    @cached_property
+    def convention(self) -> Any:
+        """The declared convention, or the one recognized, if there is one."""
+        if self.declared:
+            return self.declared
+        return next(filter(self.follows, self.candidates()), None)
+
+    @property
+    def nearest(self) -> Convention:
+        """The convention, or the likeliest."""
+        return self.convention or next(self.candidates())
+
+    @property
+    def about(self) -> str:
+        """What the encoding was compared with."""
+        words = "compared with" if self.convention else UNKNOWN
+        return f"{words} {self.nearest}"
+
+    def reference(self, width: int, known: Convention | None = None) -> Reference:
+        """Return the book's encoding: of the convention, or with the declared frequencies.
+
+        A law that asks for it is skipped if the encoding is of another kind.
+        """
+        if self.encoding.other_kind:
+            raise Skip(OTHER_KIND)
+        right = (known or self.nearest).encoding(width)
+        # Coordinates of several axes are equal, so that their frequencies add up.
+        omega = self.frequencies.sum(axis=0) if self.pairs else right.frequencies
+        carried = self.encoding.carried
+        return replace(right, frequencies=omega, carried=carried, factor=self.factor)
+
+    def trial(
+        self,
+        x: Floats,
+        positions: Any,
+        out: Floats,
+        unit: float,
+    ) -> Trial:
+        """Compare a result, of the shape of x, with the book's, in this rounding unit."""
+        k = np.asarray(positions, np.float64)
+        if k.ndim == 2:
+            # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
+            k = k.reshape(len(k), *[1] * (x.ndim - 3), -1)
+        k = np.broadcast_to(k, x.shape[:-1])
+        right = self.reference(x.shape[-1])
+        angles = right.angles(k)
+        # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
+        axes = (*("sequence", "head")[: x.ndim - 2], "position", "dimension")
+        meant, bounds = right.encode(x, angles), right.bound(x, angles, unit)
+        call, rounded = (right, x, k), unit > UNIT
+        return Trial(f"shape {x.shape}", out, meant, bounds, axes, call, rounded)
+
+    def whole(self) -> list[Trial]:
+        """Compare the whole sequence at each width."""
+        return [
+            self.trial(x, range(x.shape[-2]), out, self.encoding.unit)
+            for x, out in self.encoding.sequences.values()
+        ]
+
+    def explain(self, trials: list[Trial]) -> str:
+        """Return the known faults that give the same calls, a batch, and the whole sequence."""
+        # Properties have no call that a fault could be run on.
+        tried = [trial for trial in trials if trial.call]
+        if not tried:
+            return ""
+        whole, known = self.whole(), self.convention
+        if not tried[0].rounded:
+            # Most faults are told by the batch, which is small.
+            x = self.encoding.draw((2, 3), 5)
+            tried = [self.encoding.compare(x, range(5)), *tried, *whole]
+        for likely in [known] if known else islice(self.candidates(), 20):
+            text = causes(self.encoding.kind, [self.of(likely, t) for t in tried])
+            if text:
+                return text
+        agrees = all(trial.worst <= 1 for trial in whole)
+        return "" if agrees else self.undeclared(whole)
+
+    def of(self, known: Convention, trial: Trial) -> Trial:
+        """Return a trial with the call of a convention."""
+        _, x, k = trial.call
+        return replace(trial, call=(self.reference(x.shape[-1], known), x, k))
+
+    def undeclared(self, whole: list[Trial]) -> str:
+        """Say if it follows a convention that wasn't declared, or is multiplied by a number."""
+        declared = self.base or self.declared or self.pairs
+        if declared:
+            other = Comparison(self.encoding, attention_factor=self.factor).convention
+            if other not in (None, self.convention):
+                return f"these are the numbers of another convention: {other}"
+        given, meant = whole[0].given, whole[0].meant
+        number = multiplier(given, meant)
+        if np.abs(given - number * meant).max() < NEAR < abs(number - 1):
+            cure = f"pass attention_factor={number:.9g}, widths=[{given.shape[-1]}]"
+            return f"everything is multiplied by {number:.7g}; if that is meant, {cure}"
+        return NO_CAUSE if self.declared or self.pairs else DECLARE
+
+
+def multiplier(given: Floats, meant: Floats) -> float:
+    """Return the number that brings what is meant nearest to what was given: least squares."""
+    return float((given * meant).sum() / (meant**2).sum())
+
+
+def has_many_frequencies(rows: Floats) -> bool:
+    """Whether most columns, of rows (seq_len, width), have their energy at many frequencies.
+
+    A sinusoid's column has most of it at one, and so has every known bug's.
+    """
+    # A Hann window keeps a sinusoid that is cut off from leaking over the spectrum.
+    columns = (rows - rows.mean(axis=0)) * np.hanning(len(rows))[:, None]
+    # (frequencies, width), the strongest last
+    energy = np.sort(np.abs(np.fft.rfft(columns, axis=0)) ** 2, axis=0)
+    # A column that is constant makes it NaN, and the answer no.
+    with np.errstate(invalid="ignore"):
+        share = np.median(energy[-5:].sum(axis=0) / energy.sum(axis=0))
+    return bool(share < 0.5)
