@@ -1,7 +1,7 @@
 # The book's commands: `make` alone lists them. Without make, CONTRIBUTING.md says what to type.
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: always help book test text chapter new notebooks references lab pyodide serve pdf card lint check-site bench versions audit links lock experiments clean .venv
+.PHONY: always help book test text chapter new notebooks references lab pyodide serve card lint check-site bench versions audit links lock experiments clean .venv
 SHELL := bash
 .SHELLFLAGS := -euo pipefail -c
 
@@ -19,22 +19,36 @@ help: ## list the commands
 # `make help` starts nothing else.
 ifneq ($(filter-out help,$(MAKECMDGOALS)),)
 # Recreate a .venv whose Python no longer starts.
-$(shell .venv/bin/python -c '' 2>/dev/null || rm -f .venv/installed)
+$(shell .venv/bin/python -c '' 2>/dev/null || rm -rf .venv)
 SOURCES := $(shell find book notebooks src -type f -not -name '*.pyc')
 endif
 .venv: .venv/installed
-.venv/installed: requirements.txt
-	@$(PYTHON) tools/install.py .venv --requirement requirements.txt
+# On Linux, PyPI's torch is the GPU build, a larger download by 2.5 GB. So pip installs torch first,
+# the CPU build from PyTorch's index; if that is out of reach, torch comes from wherever pip looks.
+%/torch: requirements.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "3.11 or later is needed: make PYTHON=python3.11 …")'
+	@echo "Setting up $*: 1.7 GB for the whole book."
+	@$(PYTHON) -m venv $*
+	@$*/bin/python -m pip install $(QUIET) --no-deps "$$(grep '^torch==' requirements.txt)" \
+		--extra-index-url https://download.pytorch.org/whl/cpu
+	@touch $@
+QUIET := --quiet --disable-pip-version-check --no-compile
+UV := $(BIN)/uv pip install --quiet --no-sources --python
+# The rest by uv, in seconds; or by pip, in minutes, where uv doesn't find an index that pip is set to.
+.venv/installed: .venv/torch
+	@$(BIN)/python -m pip install $(QUIET) 'uv>=0.8'
+	@$(UV) .venv --requirement requirements.txt || $(BIN)/python -m pip install $(QUIET) --requirement requirements.txt
 	@touch $@
 
 # Tools whose dependencies would conflict get environments of their own, at the same pins.
 .venv/pins.txt: requirements.txt | .venv
 	@sed '/^-e/d' requirements.txt > $@
-.venv/bench/installed: tools/bench.txt .venv/pins.txt
-	@$(PYTHON) tools/install.py .venv/bench --constraint .venv/pins.txt --requirement tools/bench.txt
+.venv/bench/installed: tools/bench.txt .venv/pins.txt .venv/bench/torch
+	@$(UV) .venv/bench --constraint .venv/pins.txt --requirement tools/bench.txt
 	@touch $@
 .venv/audit/installed: .venv/pins.txt
-	@$(PYTHON) tools/install.py .venv/audit --constraint .venv/pins.txt 'pip-audit>=2.9'
+	@$(PYTHON) -m venv .venv/audit
+	@$(UV) .venv/audit --constraint .venv/pins.txt 'pip-audit>=2.9'
 	@touch $@
 
 book: _build/complete ## build the site from the stored notebooks
@@ -86,8 +100,13 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_lin
 	$(BIN)/python -m pytest --quiet $(NOTEBOOK) tests/test_book.py tests/test_numbers.py \
 		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger"
 
-new: .venv ## start a chapter from a template (NAME=relative_bias)
-	@$(BIN)/python tools/chapters.py "$(NAME)"
+# Chapters are numbered from 0.
+NEW = notebooks/$(shell printf %02d $(words $(NOTEBOOKS)))_$(NAME).ipynb
+new: ## start a chapter from a template (NAME=relative_bias)
+	@[[ "$(NAME)" =~ ^[a-z][a-z0-9_]*$$ ]] || { echo "Which name? make new NAME=relative_bias"; exit 1; }
+	@sed 's/NAME/$(subst _,-,$(NAME))/g' tools/chapter.ipynb > $(NEW)
+	@echo "Created $(NEW)."
+	@echo "List it in _toc.yml, index.md and book/all_pages.md. Then: make chapter NOTEBOOK=$(NEW)"
 
 references: .venv ## update the numbers, titles and labels in the text
 	@$(BIN)/python tools/references.py
@@ -106,9 +125,6 @@ lab: .venv ## open the book in JupyterLab (LAB="--no-browser --port 9000")
 PORT ?= 8000
 serve: book ## build the site and serve it on localhost (PORT=8000)
 	$(BIN)/python -m http.server --bind 127.0.0.1 --directory _build/html $(PORT)
-
-pdf: book ## print the book into _build/book.pdf
-	@$(BIN)/python tools/pdf.py
 
 card: book ## draw the preview of links from the first page's figure
 	$(BIN)/python tools/card.py
@@ -143,7 +159,8 @@ RESOLUTION := lowest-direct
 versions-lowest-direct = $(patsubst %,tests/test_%.py,encoding nn widgets)
 versions-highest = $(versions-lowest-direct) tests/test_experiments.py notebooks
 versions: .venv ## test with the lowest versions instead of the pinned ones, or the newest (RESOLUTION=highest)
-	@$(PYTHON) tools/install.py .venv/$(RESOLUTION) --no-config --all-extras --group book --group test \
+	@$(PYTHON) -m venv .venv/$(RESOLUTION)
+	@$(UV) .venv/$(RESOLUTION) --no-config --all-extras --group book --group test --torch-backend cpu \
 		--resolution $(RESOLUTION) --prerelease disallow --requirement pyproject.toml
 	PYTHONPATH=src .venv/$(RESOLUTION)/bin/python -m pytest $(versions-$(RESOLUTION))
 

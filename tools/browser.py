@@ -3,9 +3,6 @@
 import os
 import shutil
 import sys
-from contextlib import contextmanager
-
-from playwright.sync_api import sync_playwright
 
 # As Debian, Ubuntu, Google and others call it.
 NAMES = ("chromium", "chromium-browser", "google-chrome", "chrome")
@@ -24,13 +21,6 @@ def start(engine):
     """Start the browser, by an engine of Playwright, which closes it."""
     # Containers, as CI's, have no user namespaces for its sandbox.
     return engine.chromium.launch(executable_path=path(), args=["--no-sandbox"])
-
-
-@contextmanager
-def chromium():
-    """Start the browser, and close it afterward."""
-    with sync_playwright() as engine:
-        yield start(engine)
 
 
 if __name__ == "__main__":

@@ -7,8 +7,9 @@ What the figure said when it was drawn is kept in the picture, and a test compar
 import io
 from pathlib import Path
 
-from browser import chromium
+from browser import start
 from PIL import Image, PngImagePlugin
+from playwright.sync_api import sync_playwright
 
 ROOT = Path(__file__).parents[1]
 FIGURE = ROOT / "_build" / "html" / "index.html"
@@ -39,10 +40,9 @@ def says(page):
 
 def main():
     """Draw it, with what it says."""
-    with chromium() as browser:
-        page = browser.new_page(
-            viewport={"width": 1200, "height": 630}, reduced_motion="reduce"
-        )
+    size = {"width": 1200, "height": 630}
+    with sync_playwright() as engine:
+        page = start(engine).new_page(viewport=size, reduced_motion="reduce")
         page.goto(FIGURE.as_uri())
         figure = page.locator("posenc-figure").first
         said = says(page)
