@@ -109,8 +109,7 @@ def pytest_runtest_call(item):
         if str(error) == "Cell outputs differ":
             lines.append(cure)
         pytest.fail("\n".join(lines))
-    name = pictures.name(item.parent.nb.cells, item.cell)
-    if wrong := pictures.changed(item.cell, item.test_outputs, name):
+    if wrong := pictures.changed(item.cell, item.test_outputs):
         differs = "the picture differs from the stored one."
         pytest.fail(f"{place}: {differs}\n{wrong}\n{cure}")
     return result

@@ -49,8 +49,9 @@ def loops_of_s0(n, d):
     table = np.zeros((n, d))
     for k in range(n):
         for i in range(d // 2):
-            table[k, 2 * i] = np.sin(k / 10_000 ** (2 * i / d))
-            table[k, 2 * i + 1] = np.cos(k / 10_000 ** (2 * i / d))
+            denominator = np.power(10_000, 2 * i / d)
+            table[k, 2 * i] = np.sin(k / denominator)
+            table[k, 2 * i + 1] = np.cos(k / denominator)
     return table
 
 
@@ -119,22 +120,22 @@ def rotations(first, seq_len, dtype):
 
 
 def compare(ways, **setting):
-    """Return a row for each way: its time as a multiple of ours, quartiles over all rounds.
+    """Return a row for each way: its time as a multiple of the first's, quartiles over all rounds.
 
-    `ways` has a call without arguments for each name; one name is "posenc".
+    `ways` has a call without arguments for each name.
     """
-    timers = {name: timeit.Timer(way, timer=thread_time) for name, way in ways.items()}
-    calls = {name: timer.autorange()[0] for name, timer in timers.items()}
-    seconds = {name: [] for name in ways}
+    timers = [timeit.Timer(way, timer=thread_time) for way in ways.values()]
+    calls = [timer.autorange()[0] for timer in timers]
+    seconds = np.empty((ROUNDS, len(timers)))
     order = np.random.default_rng(0)
-    for _ in range(ROUNDS):
-        for name in order.permutation(list(ways)):
-            seconds[name].append(timers[name].timeit(calls[name]) / calls[name])
+    for times in seconds:
+        for i in order.permutation(len(timers)):
+            times[i] = timers[i].timeit(calls[i]) / calls[i]
+    quartiles = np.percentile(seconds / seconds[:, :1], [25, 50, 75], axis=0)
     rows = []
-    for name in ways:
-        ratios = np.divide(seconds[name], seconds["posenc"])
-        quartiles = [float(f"{x:.2g}") for x in np.percentile(ratios, [25, 50, 75])]
-        rows.append({"way": name, **setting, "ratios": quartiles})
+    for name, ratios in zip(ways, quartiles.T, strict=True):
+        rounded = [float(f"{ratio:.2g}") for ratio in ratios]
+        rows.append({"way": name, **setting, "ratios": rounded})
         print(*rows[-1].values(), sep="\t", flush=True)
     return rows
 

@@ -14,9 +14,9 @@ import sys
 from copy import deepcopy
 from pathlib import Path
 
+import nbclient
 import nbformat
 import pictures
-from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionError
 from traitlets.config import Config
 
@@ -73,9 +73,7 @@ def keep_outputs(fresh, stored):
         old = before.get(cell.id)
         if not old or cell.cell_type != "code" or old.source != cell.source:
             continue
-        if words(old) != words(cell):
-            continue
-        if not pictures.changed(old, cell.outputs, pictures.name(fresh.cells, cell)):
+        if words(old) == words(cell) and not pictures.changed(old, cell.outputs):
             cell.outputs = old.outputs
             for output in cell.outputs:
                 if "execution_count" in output:
@@ -85,10 +83,15 @@ def keep_outputs(fresh, stored):
 def execute(path):
     """Run a notebook in a fresh kernel, in its folder, and store it if it changed."""
     fresh = tidy(nbformat.read(path, as_version=4))
-    options = {"timeout": 600, "record_timing": False, "coalesce_streams": True}
-    config = Config(KernelManager={"transport_encryption": "auto"})
-    resources = {"metadata": {"path": str(path.parent)}}
-    NotebookClient(fresh, config=config, resources=resources, **options).execute()
+    nbclient.execute(
+        fresh,
+        cwd=str(path.parent),
+        timeout=600,
+        record_timing=False,
+        coalesce_streams=True,
+        # Without it, each kernel logs a warning.
+        config=Config(KernelManager={"transport_encryption": "auto"}),
+    )
     fresh = tidy(fresh)  # without the kernel's version, and the state of widgets
     for cell in fresh.cells:
         for output in cell.get("outputs", []):

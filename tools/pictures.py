@@ -7,7 +7,6 @@ Both are SVG by matplotlib, so a difference can be named: "axes_1 text_5: 'posit
 import base64
 import io
 import re
-from itertools import pairwise
 from typing import NamedTuple
 
 import matplotlib as mpl
@@ -18,20 +17,19 @@ from PIL import Image
 from scipy.spatial import KDTree
 
 SVG = "image/svg+xml"
-ANCHOR = re.compile(r'<a id="(fig-[\w-]+)"></a>')
 
 POINTS = 0.25  # tolerance of coordinates; matplotlib draws a curve no more exactly
 PIECES = 2000  # of each straight part of a curve: the longest is some 500 points long
 LEVELS = 4  # of a heatmap's pixels, of 255: at most one step of the color map
 
-# Tolerances of figures whose curves and points, but not axes or words, vary between CPUs.
+# Tolerances of figures whose curves and points, but not axes or words, vary between CPUs, by the
+# id of the cell that draws them.
 ROUGH = {
-    # With such small steps t-SNE ends nearly in the same place: half a point was seen.
-    "fig-tsne-variants": 5,
-    # Training is less reproducible: 7 points, 3 % of the axis, were seen without AVX.
-    "fig-helps-curves": 20,
-    # It shows float32 rounding errors, which differ between processors: 5 points were seen.
-    "fig-precision-float32": 10,
+    # Chapter 10, all t-SNE variants. With such small steps it ends nearly in the same place: half a
+    # point was seen.
+    "08-62": 5,
+    # Chapter 13, float32 rounding errors, which differ between processors: 5 points were seen.
+    "question-figure": 10,
 }
 
 NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:e-?\d+)?")
@@ -124,13 +122,11 @@ def unlike(old, new, rough):
     return None
 
 
-def differences(stored, fresh, figure=""):
-    """Return the first differences between two SVGs of the named figure, in words."""
+def differences(stored, fresh, rough=POINTS):
+    """Return the first differences between two SVGs, in words."""
     old, new = [*parts(stored)], [*parts(fresh)]
-    rough = ROUGH.get(figure, POINTS)
-    pairs = zip(old, new, strict=False)
-    problems = [unlike(before, now, rough) for before, now in pairs]
-    problems = [problem for problem in problems if problem]
+    compared = [unlike(*pair, rough) for pair in zip(old, new, strict=False)]
+    problems = [problem for problem in compared if problem]
     if len(old) != len(new):
         problems.append(f"{len(old)} elements became {len(new)}")
     # Words, colors and shapes first: a longer word shifts many coordinates.
@@ -139,17 +135,11 @@ def differences(stored, fresh, figure=""):
 
 def labels(svg):
     """Return the words of a picture, without tick labels and numbers."""
-    words = [part for part in parts(svg) if part.kind == "word"]
-    outside = [part.what for part in words if "tick" not in part.where]
-    return [word for word in outside if re.search("[a-z]{2}", word)]
-
-
-def name(cells, cell):
-    """Return the name of a cell's figure, read from the caption in the next cell."""
-    for before, below in pairwise(cells):
-        if before is cell and (anchor := ANCHOR.match(below.source)):
-            return anchor[1]
-    return ""
+    words = []
+    for part in parts(svg):
+        if part.kind == "word" and "tick" not in part.where:
+            words += re.findall(".*[a-z]{2}.*", part.what)
+    return words
 
 
 def drawn(outputs):
@@ -157,8 +147,8 @@ def drawn(outputs):
     return [output.data[SVG] for output in outputs if SVG in output.get("data", {})]
 
 
-def changed(cell, outputs, figure=""):
-    """Say how a cell's stored pictures, of the named figure, differ from fresh outputs.
+def changed(cell, outputs):
+    """Say how a cell's stored pictures differ from fresh outputs.
 
     Where nbval ignores the output, because of times or rounding, only labels are compared. Nothing
     is said of a picture that another matplotlib drew: it can't be compared.
@@ -167,7 +157,7 @@ def changed(cell, outputs, figure=""):
     problems = []
     for old, new in zip(drawn(cell.outputs), drawn(outputs), strict=True):
         if not is_timed and is_comparable(old):
-            problems += differences(old, new, figure)
+            problems += differences(old, new, ROUGH.get(cell.id, POINTS))
         elif is_timed and labels(old) != labels(new):
             problems.append(f"labels {labels(old)} became {labels(new)}")
-    return "\n".join(f"{figure} {problem}" for problem in problems)
+    return "\n".join(problems)

@@ -24,14 +24,11 @@ CORE = ROOT / "tools" / "pyodide" / "node_modules" / "pyodide"
 CORE_FILES = ("pyodide.mjs", "pyodide.asm.mjs", "python_stdlib.zip")
 WASM = "pyodide.asm.wasm"
 
-# The packages that chapters and `posenc` import, with their dependencies.
-NEEDS = {
-    "matplotlib": "contourpy cycler kiwisolver numpy packaging pillow pyparsing python-dateutil",
-    "scikit-learn": "joblib scipy threadpoolctl",
-    "scipy": "numpy",
-    "sympy": "mpmath",
-    "python-dateutil": "six",
-}
+# The packages that chapters and `posenc` import, and what these import in a page.
+NAMES = """
+    contourpy cycler joblib kiwisolver matplotlib mpmath numpy packaging pillow pyparsing
+    python-dateutil scikit-learn scipy six sympy threadpoolctl traitlets
+"""
 
 
 def checksum(content):
@@ -75,10 +72,11 @@ def main(folder):
     shipped, traitlets = download(folder)
     copy_core()
     lock = json.loads((CORE / "pyodide-lock.json").read_text(encoding="utf-8"))
-    packages = {}
-    for name in sorted({"traitlets", *NEEDS, *" ".join(NEEDS.values()).split()}):
-        entry = lock["packages"][name] | {"depends": NEEDS.get(name, "").split()}
-        # The shipped traitlets has its tests in a package of its own; PyPI's is one wheel.
+    packages, names = {}, NAMES.split()
+    for name in names:
+        entry = lock["packages"][name]
+        entry["depends"] = [other for other in entry["depends"] if other in names]
+        # It isn't shipped, and PyPI's wheel holds its tests, too.
         if name == "traitlets":
             entry["unvendored_tests"] = False
             shutil.copy(traitlets, OUT / entry["file_name"])

@@ -6,21 +6,21 @@ Run by ``make references``, and by a test that changes nothing. Link texts name 
 ``[](03_linearity.ipynb)``, ``[](../book/references.md#su2021)``, and ``**Figure ?.**``,
 ``**Table ?.**``, ``**Exercise ?.`` and ``\tag{?}`` for new ones: this fills in the rest, and
 updates whatever has moved. A text that begins with a small letter and has no digit stays as it is.
-It prints each line that it changed. Links that lead nowhere fail the build.
+It names each file that it changed. Links that lead nowhere fail the build.
 """
 
-import difflib
-import json
 import posixpath
 import re
 import sys
 from pathlib import Path
 
+import nbformat
+
 ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "book" / "_ext"))
 
-# Each form in PLACES has the groups `name` and `number`; a cell's source is one string.
-from sphinx_posenc.myst_markup import PLACES, read_notebook
+# Each form in PLACES has the groups `name` and `number`.
+from sphinx_posenc.myst_markup import PLACES
 
 REFERENCES = "book/references.md"
 # A link, unless it is in code, or its brackets are an image's or are escaped.
@@ -45,12 +45,9 @@ def chapter_of(page):
     return int(match[1]) if match else 0
 
 
-def texts_of(path):
-    """The Markdown of a page, or of each cell of a chapter."""
-    if path.suffix == ".md":
-        return [path.read_text(encoding="utf-8")]
-    cells = read_notebook(path)["cells"]
-    return [cell["source"] for cell in cells if cell["cell_type"] == "markdown"]
+def prose_of(notebook):
+    """The cells of Markdown."""
+    return [cell for cell in notebook.cells if cell.cell_type == "markdown"]
 
 
 class Book:
@@ -62,9 +59,11 @@ class Book:
     def __init__(self, root):
         self.root = root
         self.titles, self.places, self.labels = {}, {}, {}
-        for pattern in ("index.md", "book/*.md", "notebooks/*.ipynb"):
-            for path in sorted(root.glob(pattern)):
-                self.add(path.relative_to(root).as_posix(), texts_of(path))
+        for path in [root / "index.md", *sorted(root.glob("book/*.md"))]:
+            self.add(path.relative_to(root).as_posix(), [path.read_text("utf-8")])
+        for path in sorted(root.glob("notebooks/*.ipynb")):
+            cells = prose_of(nbformat.read(path, as_version=4))
+            self.add(f"notebooks/{path.name}", [cell.source for cell in cells])
 
     def add(self, page, texts):
         """Take in the text of a page, or of each cell; number what it has, kind by kind."""
@@ -128,28 +127,25 @@ class Book:
     def updated(self, page):
         """A page's file as it should be."""
         path = self.root / page
-        if not page.endswith(".ipynb"):
+        if path.suffix == ".md":
             return self.restate(page, path.read_text(encoding="utf-8"))
-        notebook = read_notebook(path)
-        for cell in notebook["cells"]:
-            if cell["cell_type"] == "markdown":
-                cell["source"] = self.restate(page, cell["source"])
-            cell["source"] = cell["source"].splitlines(keepends=True)
-        return json.dumps(notebook, indent=1, ensure_ascii=False) + "\n"
+        notebook = nbformat.read(path, as_version=4)
+        for cell in prose_of(notebook):
+            cell.source = self.restate(page, cell.source)
+        return nbformat.writes(notebook) + "\n"
 
 
-def changes(book, page):
-    """The lines of a page's file that would change, with their new form."""
-    before = (book.root / page).read_text(encoding="utf-8").splitlines()
-    after = book.updated(page).splitlines()
-    lines = difflib.unified_diff(before, after, lineterm="", n=0)
-    return [line for line in lines if not line.startswith(("---", "+++", "@@"))]
+def stale(book, pages):
+    """Yield the path of each page whose file should be otherwise, and its right text."""
+    for page in pages:
+        text = book.updated(page)
+        if text != (book.root / page).read_text(encoding="utf-8"):
+            yield book.root / page, text
 
 
 if __name__ == "__main__":
     book = Book(ROOT)
-    for page in sys.argv[1:] or book.titles:
-        if lines := changes(book, page):
-            print(page, *lines, sep="\n")
-            (ROOT / page).write_text(book.updated(page), encoding="utf-8")
+    for path, text in stale(book, sys.argv[1:] or book.titles):
+        path.write_text(text, encoding="utf-8")
+        print(f"{path}: git diff shows what changed")
     print("All references are up to date.")

@@ -43,6 +43,10 @@ SIZES = {
     r"experts_per_tok|moe_topk|top_k$|num_selected|moe_k$": 2,
     # n_group, of experts
     r"^(n_group|topk_group)$": 1,
+    # num_key_value_heads, of at most 4 heads
+    r"num_(key_value|kv)_heads": 2,
+    # pad_token_id; ids of a text are 7
+    r"token_id$": 1,
     # sliding_window
     r"^(sliding_window|local_attention|attention_chunk_size)$": 6,
     # kv_lora_rank
@@ -71,17 +75,12 @@ def small_fields(kind):
         sizes = [size for pattern, size in SIZES.items() if re.search(pattern, name)]
         if sizes and type(value) is int:
             fields[name] = min(value, sizes[0])
-        if name.endswith("token_id") and type(value) is int and value >= 64:
-            fields[name] = 1
     heads = next((name for name in HEADS if name in usual), None)
     hidden = next((name for name in HIDDEN if name in usual), None)
     if heads and hidden:
         # A multiple of 8, which most rotations allow.
         width = max(usual[hidden] // usual[heads] // 8 * 8, 8)
         fields |= {heads: 4, hidden: 4 * width}
-        for name in ("num_key_value_heads", "num_kv_heads"):
-            if type(usual.get(name)) is int:
-                fields[name] = 4 if usual[name] == usual[heads] else 2
     return fields | NEEDED.get(kind, {})
 
 
@@ -160,20 +159,25 @@ def watched(fields):
 def defaults():
     """Return each type's defaults of fields about positions and the width of heads."""
     models = {}
-    for name in sorted(transformers.CONFIG_MAPPING):
+    for name, config in sorted(transformers.CONFIG_MAPPING.items()):
         usual = {}
         with suppress(Exception):  # a class that needs arguments
-            usual = transformers.CONFIG_MAPPING[name]().to_dict()
-        models[name] = {
-            field: usual[field]
-            for field in sorted(filter(ABOUT_POSITIONS.search, usual))
-            if not isinstance(usual[field], list | str | None)
-        }
-    return {name: fields for name, fields in models.items() if fields}
+            usual = config().to_dict()
+        fields = {}
+        for field in filter(ABOUT_POSITIONS.search, usual):
+            if not isinstance(usual[field], list | str | None):
+                fields[field] = usual[field]
+        if fields:
+            models[name] = fields
+    return models
 
 
 if __name__ == "__main__":
-    made = {"made by": "tools/watch.py", "transformers": transformers.__version__}
-    made |= {"date": str(date.today()), "models": defaults()}
-    text = json.dumps(made, indent=1, default=str, ensure_ascii=False)
+    made = {
+        "made by": "tools/watch.py",
+        "transformers": transformers.__version__,
+        "date": str(date.today()),
+        "models": defaults(),
+    }
+    text = json.dumps(made, indent=1, default=str, sort_keys=True)
     RECORD.write_text(text + "\n", encoding="utf-8")

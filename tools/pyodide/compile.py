@@ -51,9 +51,8 @@ def shrink(path, modules):
                 # No source is beside it: its hash is 0, and isn't checked.
                 name = f"{name}c"
                 content = bytes(_code_to_hash_pyc(code, bytes(8), False))
-            entry = zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0))
-            entry.compress_type = zipfile.ZIP_DEFLATED
-            archive.writestr(entry, content, compresslevel=9)
+            entry = zipfile.ZipInfo(name)  # without a time
+            archive.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
 
 
 def main():
