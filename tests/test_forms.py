@@ -16,7 +16,8 @@ def test_a_download_links_to_the_same_place_on_the_site():
 
 
 def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):
-    source = downloads.preparation("https://github.com/who/book", "abc")["source"]
+    names = {"repository": "https://github.com/who/book", "commit": "abc"}
+    source = downloads.INSTALL.format(**names)
     # As IPython does with ! and % before it runs a cell.
     cell = TransformerManager().transform_cell(source)
     shell = Mock()

@@ -8,6 +8,7 @@ them; the build asks which cells can't run there.
 import ast
 import copy
 import dis
+import re
 import symtable
 from dataclasses import dataclass
 from functools import cache
@@ -71,9 +72,8 @@ def read_later(table):
 
 def base_of(node):
     """The name that a chain of attributes and items begins with."""
-    while isinstance(node, ast.Expr | ast.Attribute | ast.Subscript | ast.Call):
-        node = node.func if isinstance(node, ast.Call) else node.value
-    return node.id if isinstance(node, ast.Name) else ""
+    name = re.match(r"\w+(?=[.[(])", ast.unparse(node))
+    return name[0] if name else ""
 
 
 def changes(node):
@@ -152,8 +152,9 @@ def needing_torch(sources, tagged):
     """Whether each cell of a chapter needs torch, directly or through another cell.
 
     A cell that merely imports torch along with other modules doesn't: ``kernel.py`` drops that
-    import, and torch's settings. Where names can't tell, as with a dict that other cells fill,
-    tag the cell `needs-torch`; `tagged` says of each cell whether it is.
+    import, and torch's settings. Where names can't tell, as with a text that is executed, an import
+    within a function, or a dict that other cells fill, tag the cell `needs-torch`; `tagged` says of
+    each cell whether it is.
     """
     absent = set()  # names that can't be had
     needs = []
@@ -165,9 +166,7 @@ def needing_torch(sources, tagged):
             if not names and not is_setting(node):
                 rest.append(node)
         cell = understand(ast.unparse(ast.Module(rest, [])))
-        imports = any(absent_names(part) for node in rest for part in ast.walk(node))
-        executes = "exec" in cell.read and "torch." in source
-        is_cut = bool(cell.read & absent) or imports or executes or is_tagged
+        is_cut = bool(cell.read & absent) or is_tagged
         absent = absent | cell.bound if is_cut else absent - cell.bound
         needs.append(is_cut)
     return needs

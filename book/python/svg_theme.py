@@ -102,11 +102,10 @@ def set_word(outlines):
 def set_words(svg):
     """Set all words but formulas as text, and keep the outlines that formulas need."""
     outlines = {glyph[1]: glyph[0] for glyph in GLYPH.finditer(svg)}
-    svg = WORDS.sub(set_word, svg)
-    # The first word with a letter brought its outline along, so some are lost with their words.
-    left = {glyph[1] for glyph in GLYPH.finditer(svg)}
-    lost = {*re.findall('href="#(DejaVu[^"]+)"', svg)} - left
-    kept = "".join(outlines[name] for name in sorted(lost))
+    # The first word with a letter brought its outline along: formulas get theirs in one place.
+    svg = GLYPH.sub("", WORDS.sub(set_word, svg))
+    needed = outlines.keys() & re.findall('href="#([^"]+)"', svg)
+    kept = "".join(outlines[name] for name in sorted(needed))
     return svg.replace("<defs>", f"<defs>{kept}", 1)
 
 

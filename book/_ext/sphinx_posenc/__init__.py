@@ -36,17 +36,14 @@ def setup(app):
         theme,
     )
 
-    def drop_search(app):
-        """Sphinx's own search isn't written."""
-        app.builder.search = False
-
     def finish_page(app, page, template, context, doctree):
         """Complete what a page's template gets: no script but the book's, for example."""
         body = context["body"] = theme.boxed(context.get("body") or "")
         contents = context["generate_toc_html"]
         context["generate_toc_html"] = lambda: theme.grouped(str(contents()))
         context["script_files"].clear()
-        browser_files.name_folder(page, context)
+        context["python"] = browser_files.folder()
+        context["python_size"] = browser_files.first_size()
         live_figures.add_script(app, body)
 
     def finish(app, error):
@@ -67,37 +64,23 @@ def setup(app):
     app.add_node(folds.Evidence, html=folds.element("div", **behind))
     formula = (rendering.visit, None)
     app.add_html_math_renderer("katex", formula, formula)
-    app.add_post_transform(myst_markup.Places)
+    app.add_transform(myst_markup.Anchors)
     handlers = [
-        ("config-inited", BEFORE, [metadata.read_environment]),
-        ("builder-inited", BEFORE, [drop_search]),
-        ("source-read", BEFORE, [myst_markup.write_myst, templates.fill]),
+        ("config-inited", BEFORE, metadata.read_environment),
+        ("builder-inited", BEFORE, search_index.replace),
+        ("source-read", BEFORE, myst_markup.write_myst, templates.fill),
         # Before Sphinx collects images.
-        ("doctree-read", BEFORE, [folds.fold_boxes, live_figures.replace_outputs]),
-        (
-            "doctree-read",
-            AFTER,
-            [myst_markup.note_anchors, metadata.summarize, opening.tell],
-        ),
-        (
-            "doctree-resolved",
-            AFTER,
-            [
-                prose.keep_together,
-                prose.link_terms,
-                search_index.collect,
-                folds.fold,
-                live_figures.set_stages,
-                cards.deal,
-            ],
-        ),
-        ("html-collect-pages", BEFORE, [live_figures.embeds]),
+        ("doctree-read", BEFORE, folds.fold_boxes, live_figures.replace_outputs),
+        ("doctree-read", AFTER, metadata.summarize, opening.tell),
+        ("doctree-resolved", AFTER, prose.keep_together, prose.link_terms),
+        ("doctree-resolved", AFTER, search_index.collect, folds.fold),
+        ("doctree-resolved", AFTER, live_figures.set_stages, cards.deal),
+        ("html-collect-pages", BEFORE, live_figures.embeds),
         # The theme renders parts of the page between these two.
-        ("html-page-context", BEFORE, [metadata.describe]),
-        ("html-page-context", AFTER, [finish_page]),
-        ("build-finished", AFTER, [finish]),
+        ("html-page-context", BEFORE, metadata.describe),
+        ("html-page-context", AFTER, finish_page),
+        ("build-finished", AFTER, finish),
     ]
-    for event, priority, functions in handlers:
+    for event, priority, *functions in handlers:
         for function in functions:
             app.connect(event, function, priority)
-    return {"parallel_read_safe": True, "parallel_write_safe": False}

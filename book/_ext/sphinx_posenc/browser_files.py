@@ -21,11 +21,9 @@ ROOT = Path(__file__).parents[3]
 OWN = ROOT / "book" / "python"
 PYODIDE = OWN / "pyodide"
 OFFLINE = "offline.js"  # at the root: a service worker controls only pages below it
-OWN_PAGES = ("book/config", "book/try")
 # What the package in the page has: posenc, the chapters' data, and the kernel.
 PACKED = [(ROOT / "src", "posenc/**/*.*"), (ROOT, "notebooks/data/*"), (OWN, "*.py")]
 FIRST = ("*.packed", "python_stdlib.zip", "numpy-*", "pyodide-lock.json")
-NO_TIME = (1980, 1, 1, 0, 0, 0)  # the same sources give the same bytes
 
 
 @cache
@@ -47,10 +45,9 @@ def package():
         for folder, pattern in PACKED:
             for path in sorted(folder.glob(pattern)):
                 if "__pycache__" not in path.parts:
-                    name = path.relative_to(folder).as_posix()
-                    entry = zipfile.ZipInfo(name, NO_TIME)
-                    entry.compress_type = zipfile.ZIP_DEFLATED
-                    archive.writestr(entry, path.read_bytes(), compresslevel=9)
+                    # Without a time, the same sources give the same bytes.
+                    entry = zipfile.ZipInfo(path.relative_to(folder).as_posix())
+                    archive.writestr(entry, path.read_bytes(), zipfile.ZIP_DEFLATED, 9)
     return out.getvalue()
 
 
@@ -67,12 +64,6 @@ def first_size():
     """The bytes that a first start loads, for its progress (python.js)."""
     files = [path for pattern in FIRST for path in PYODIDE.glob(pattern)]
     return sum(path.stat().st_size for path in files) + len(package())
-
-
-def name_folder(page, context):
-    """Pass the folder to pages that run Python (see _templates/layout.html)."""
-    if page.startswith("notebooks/") or page in OWN_PAGES:
-        context["python"], context["python_size"] = folder(), first_size()
 
 
 def copy_python(site):

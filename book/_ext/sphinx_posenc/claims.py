@@ -5,16 +5,14 @@
 
 from functools import cache
 
+import nbformat
 import yaml
 
-from .myst_markup import read_notebook
 
-parse = cache(yaml.safe_load)
-
-
+@cache
 def ledger(root):
     """The rows of ``book/claims.yml``, as mappings."""
-    return parse((root / "book" / "claims.yml").read_text(encoding="utf-8"))
+    return yaml.safe_load((root / "book" / "claims.yml").read_text(encoding="utf-8"))
 
 
 @cache
@@ -22,7 +20,7 @@ def judges(root):
     """The chapter that asserts each claim: the metadata of a cell has its verdict."""
     chapters = {}
     for path in sorted((root / "notebooks").glob("*.ipynb")):
-        for cell in read_notebook(path)["cells"]:
-            for claim in cell["metadata"].get("claims", {}):
+        for cell in nbformat.read(path, as_version=4).cells:
+            for claim in cell.metadata.get("claims", {}):
                 chapters[claim] = path.stem
     return chapters

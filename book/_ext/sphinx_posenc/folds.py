@@ -19,7 +19,8 @@ from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 
 OPENING = re.compile(r'<details class="(\w+)"><summary>(.+)</summary>')
-GUARD = re.compile(r"Checked: |For the box: ")
+# As chapters begin a cell that holds their text to numbers.
+GUARD = re.compile("Checked: |For the box: ")
 
 
 class Fold(nodes.General, nodes.Element):
@@ -72,23 +73,15 @@ def fold_code(folded):
     # A cell holds its code, here in myst-nb's own fold, and then its outputs.
     cell = folded.parent
     cell.remove(folded)
-    code = next(folded.findall(nodes.literal_block)).astext()
-    line = code.partition("\n")[0].lstrip("# ")
-    outputs = cell.children[:]
-    if not outputs or GUARD.match(line):  # the whole cell is evidence
-        cell.insert(0, folded_under(line, folded))
-        return
+    source = next(folded.findall(nodes.literal_block)).astext()
+    line = source.partition("\n")[0].lstrip("# ")
+    place, is_guard = 0, not cell.children or GUARD.match(line)
     # What is printed follows its code; a picture comes first, since it is the point.
-    draws = len(outputs[-1]) == 1 and any(outputs[-1].findall(nodes.image))
-    if draws:
-        line = f"Code: {line[0].lower()}{line[1:]}"
-    place = len(cell) if draws else 0
-    cell.insert(place, Evidence("", folded_under(line, folded)))
-
-
-def folded_under(line, code):
-    """A fold of code, under its line."""
-    return Fold("", Summary("", line), *code.children, classes=["fold"])
+    if not is_guard and len(cell[-1]) == 1 and any(cell[-1].findall(nodes.image)):
+        place, line = len(cell), f"Code: {line[0].lower()}{line[1:]}"
+    code = Fold("", Summary("", line), *folded.children, classes=["fold"])
+    # Of a guard, the whole cell is evidence.
+    cell.insert(place, code if is_guard else Evidence("", code))
 
 
 def is_cell(node):

@@ -10,18 +10,14 @@ metadata. So chapters write in plain Markdown what MyST has markup for:
 - the id of a claim in code is a link to its row of the ledger, ```S3-x```;
 - what opens on a click is ``<details>`` (see ``folds.py``).
 
-`to_myst` converts all but exercises and folds for myst-nb. Links within a page resolve by
-themselves; `note_anchors` and `Places` handle those to other pages.
+`to_myst` converts all but exercises and folds for myst-nb, and `Anchors` lets links find them.
 """
 
-import json
 import re
-from pathlib import Path
 
+import nbformat
 from docutils import nodes
-from sphinx import addnodes
-from sphinx.transforms.post_transforms import SphinxPostTransform
-from sphinx.util.nodes import make_refnode
+from sphinx.transforms import SphinxTransform
 
 CAPTION = re.compile(
     r'<a id="(?P<name>fig-[\w-]+)"></a>\*\*Figure (?P<number>[\d.]*\d|\?)\.\*\*\s+(?P<text>.+)\Z',
@@ -51,29 +47,11 @@ PLACES = {
 }
 
 
-def read_notebook(path):
-    """Read a chapter, joining each cell's source into one string."""
-    try:
-        notebook = json.loads(path.read_text(encoding="utf-8"))
-    except ValueError as error:
-        problem = f"{path} isn't valid JSON ({error}): restore it from git"
-        raise ValueError(problem) from error
-    for cell in notebook["cells"]:
-        cell["source"] = "".join(cell["source"])
-    return notebook
-
-
 def with_directives(text):
     """Mark equations and tables as MyST does, and link ids of claims."""
     text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
     text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
     return re.sub(f"`({CLAIM.pattern})`", r"[`\1`](../book/claims.md#row-\1)", text)
-
-
-def draws(cell):
-    """Whether a cell's output is a picture."""
-    outputs = [output.get("data", {}) for output in cell.get("outputs", [])]
-    return any("image/" in kind for data in outputs for kind in data)
 
 
 def keep_live_figure(cell):
@@ -92,9 +70,8 @@ def to_myst(cells):
         # An answer is written in a field of the page.
         if "answer" in cell["metadata"].get("tags", []):
             continue
-        caption = CAPTION.match(cell["source"])
-        if caption and above and draws(above):
-            # The caption becomes an option of the figure, which myst-nb then numbers.
+        if caption := CAPTION.match(cell["source"]):
+            # It becomes an option of the figure above it, which myst-nb then numbers.
             options = above["metadata"].setdefault("mystnb", {})
             text = caption["text"].strip()
             options["figure"] = {"name": caption["name"], "caption": text}
@@ -108,43 +85,33 @@ def to_myst(cells):
 
 def write_myst(app, docname, source):
     """Replace a chapter's source by MyST markup."""
-    path = Path(app.env.doc2path(docname))
-    if path.suffix == ".ipynb":
-        notebook = read_notebook(path)
-        cells = [*to_myst(notebook["cells"])]
-        source[0] = json.dumps(notebook | {"cells": cells})
+    if app.env.doc2path(docname).endswith(".ipynb"):
+        notebook = nbformat.reads(source[0], as_version=4)
+        notebook.cells = [*to_myst(notebook.cells)]
+        source[0] = nbformat.writes(notebook)
 
 
-def note_anchors(app, doctree):
-    """Tell Sphinx of each ``<a id="x"></a>``, and give ids to the cells that assert claims."""
-    names = []
-    for raw in doctree.findall(nodes.raw):
-        names += ANCHOR.findall(raw.astext())
-    for cell in doctree.findall(nodes.container):
-        # myst-nb passes on the metadata of each cell.
-        claims = cell.get("cell_metadata", {}).get("claims", {})
-        ids = [f"claim-{claim}" for claim in claims]
-        cell["ids"] += ids
-        names += ids
-    # Sphinx finds a label in small letters; the page's id keeps its capitals.
-    labels = app.env.get_domain("std").anonlabels
-    labels.update({name.lower(): (app.env.docname, name) for name in names})
+class Anchors(SphinxTransform):
+    """Let links find anchors, figures, equations, and cells that assert claims.
 
+    MyST looks for a place in its table of the page's headings, so they are added to it.
+    """
 
-class Places(SphinxPostTransform):
-    """Resolve links to equations, and to any anchor on another page: MyST knows headings only."""
+    default_priority = 870  # before MyST resolves links within the page, at 879
 
-    default_priority = 8  # before MyST resolves its links
-
-    def run(self):
-        equations = self.env.get_domain("math").equations
-        anchors = self.env.get_domain("std").anonlabels
-        for link in [*self.document.findall(addnodes.pending_xref)]:
-            # A link within a page has no id beside its target, and finds it by itself.
-            name = link.get("reftargetid") or ""
-            place = anchors.get(name.lower())
-            if name in equations:
-                place = equations[name][0], f"equation-{name}"
-            if place:
-                shown, page = link[0].deepcopy(), link["refdoc"]
-                link.replace_self(make_refnode(self.app.builder, page, *place, shown))
+    def apply(self):
+        places = dict(self.document.nameids)
+        for raw in self.document.findall(nodes.raw):
+            for name in ANCHOR.findall(raw.astext()):
+                places[name] = name
+        for equation in self.document.findall(nodes.math_block):
+            name = equation.get("label")
+            places[name] = f"equation-{name}"
+        for cell in self.document.findall(nodes.container):
+            # myst-nb passes on the metadata of each cell.
+            for claim in cell.get("cell_metadata", {}).get("claims", {}):
+                cell["ids"].append(f"claim-{claim}")
+                places[f"claim-{claim}"] = f"claim-{claim}"
+        for name, place in places.items():
+            # A name's line, id, and text for a link that has none.
+            self.document.myst_slugs.setdefault(name, (0, place, ""))

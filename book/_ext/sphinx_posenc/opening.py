@@ -63,7 +63,7 @@ def mark_cells(doctree):
 
 def tell(app, doctree):
     """Add the line below the title; mark cells and, for `book.css`, optional sections."""
-    if not app.env.doc2path(app.env.docname).endswith(".ipynb"):
+    if not app.env.docname.startswith("notebooks/"):
         return
     for picture in doctree.findall(nodes.container):
         if "tag_remove-input" in picture["classes"]:

@@ -29,7 +29,7 @@ def link_terms(app, doctree, docname):
     if not docname.startswith("notebooks/"):
         return
     places = {}  # of each form of a term
-    for term, _, kind, *place, _ in app.env.get_domain("std").get_objects():
+    for (kind, term), place in app.env.get_domain("std").objects.items():
         if kind == "term":
             forms = [f"{term.lower()}{ending}" for ending in ("", "s", "es")]
             places |= dict.fromkeys(forms, place)

@@ -8,7 +8,6 @@ lacks, each once: numbers fill outputs, and excerpts show prose.
 
 import json
 import re
-from typing import NamedTuple
 
 from docutils import nodes
 from sphinx import addnodes
@@ -21,14 +20,9 @@ SYMPTOMS = "what-you-see"  # a section whose table has one symptom a row
 LONGEST_FORMULA = 12  # letters; of a longer one an excerpt shows "…"
 
 
-class Section(NamedTuple):
-    """What the script knows by its place in a list."""
-
-    anchor: str
-    title: str
-    other_titles: str
-    text: str
-    code: str
+def replace(app):
+    """Let Sphinx write no index of its own."""
+    app.builder.search = False
 
 
 def collect(app, doctree, docname):
@@ -74,7 +68,7 @@ def section_of(part):
     text = prose(part)
     known = {*NAME.findall(text), *COMMON}
     names = dict.fromkeys(name for name in NAME.findall(code) if name not in known)
-    return Section(anchor, title, ", ".join(entries), text, " ".join(names))
+    return [anchor, title, ", ".join(entries), text, " ".join(names)]
 
 
 def remove(part, wanted):
@@ -88,15 +82,12 @@ def remove(part, wanted):
 def prose(part):
     """The prose of a part, with short formulas as they are read, without longer ones."""
     for formula in [*part.findall(nodes.math)]:
-        formula.parent.replace(formula, nodes.Text(letters(formula.astext())))
+        letters = spoken(formula.astext())
+        # A fraction's numerator would stand beside its denominator.
+        if len(letters) > LONGEST_FORMULA or "frac" in formula.astext():
+            letters = "…"
+        formula.parent.replace(formula, nodes.Text(letters))
     return " ".join(part.astext().split())
-
-
-def letters(latex):
-    """A short formula without its markup, as φ."""
-    text = spoken(latex)
-    # A fraction's numerator would stand beside its denominator.
-    return "…" if len(text) > LONGEST_FORMULA or "frac" in latex else text
 
 
 def is_code(node):

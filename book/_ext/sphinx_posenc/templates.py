@@ -19,10 +19,10 @@ from .claims import judges, ledger
 
 PAGES = ("book/claims", "book/config", "book/errata")
 HERE = Path(__file__).parent
-# Of a line that is a statement nothing is left, so a loop of rows is a table without blank lines.
-FORM = {"trim_blocks": True, "keep_trailing_newline": True}
 TEMPLATES = Environment(
-    loader=FileSystemLoader([HERE.parents[1] / "_templates", HERE]), **FORM
+    loader=FileSystemLoader([HERE.parents[1] / "_templates", HERE]),
+    trim_blocks=True,  # a loop of rows is a table without blank lines
+    keep_trailing_newline=True,
 )
 TEMPLATES.filters["minify"] = jsmin
 TEMPLATES.policies["json.dumps_kwargs"] = {}  # fields stay in their order
