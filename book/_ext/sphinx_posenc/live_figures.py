@@ -21,7 +21,7 @@ from posenc.book import widgets
 CLASSES = {name.lower(): name for name in widgets.FIGURES}
 
 
-def script(*kinds, entries=("website",)):
+def script(*kinds, entries=("website", "text")):
     """The modules as a classic script, which runs before the first paint: no layout shift."""
     return jsmin(f"(() => {{\n{widgets.script(*kinds, entries=entries)}}})();")
 
@@ -117,5 +117,5 @@ def add_script(app, body):
 def embeds(app):
     """Yield a standalone page for each kind of figure, for other sites' iframes."""
     for kind, name in CLASSES.items():
-        context = {"kind": name, "script": script(name)}
+        context = {"kind": name, "script": script(name, entries=("website",))}
         yield f"embed/{kind}", context, "embed.html"
