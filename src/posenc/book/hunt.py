@@ -65,21 +65,17 @@ def hunt(test: Callable[[Encode], Any]) -> str:
     if not callable(test):
         rule = "a function of encode(seq_len, d_model)"
         raise TypeError(f"test must be {rule}, got {test!r}")
-    caught, missed = [], []
+    caught, missed, alarms = [], [], []
     for name, bug in BUGS.items():
-        reason = objection(test, bug)
         exhibit = MUSEUM[name]
-        if reason:
+        if reason := objection(test, bug):
             caught.append(f"caught: {name} ({reason})")
         else:
             missed.append(f"missed: {exhibit.says} (exhibit {exhibit.number})")
-    alarms = []
     for name, encode in RIGHT.items():
-        reason = objection(test, encode)
-        if reason:
+        if reason := objection(test, encode):
             alarms.append(f"false alarm: {name} ({reason})")
     head = f"It caught {len(caught)} of {len(BUGS)} bugs"
     head += f", and rejected {len(alarms)} of {len(RIGHT)} correct tables."
-    perfect = not missed and not alarms
-    praise = ["Nothing is left to find: a good test."] if perfect else []
-    return "\n".join([head, *caught, *praise, *missed, *alarms])
+    praise = "Nothing is left to find: a good test."
+    return "\n".join([head, *caught, *(missed + alarms or [praise])])

@@ -13,7 +13,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.image import AxesImage
 from matplotlib.patches import Circle, Wedge
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 STYLE = mpl.rc_params_from_file(
     Path(__file__).with_name("book.mplstyle"), use_default_template=False
@@ -55,24 +55,23 @@ def use_style() -> None:
 UNSEEN = "#d0342c"
 
 
-def dials(hands: ArrayLike, colors: Sequence[str | None], ax: Axes) -> None:
+def dials(hands: NDArray[Any], colors: Sequence[str | None], ax: Axes) -> None:
     """Draw dials, four in a row: hands has shape (dials, hands of each, 2), as (up, right).
 
     Each of a dial's hands has a color, or that of the dial's pair for None. Between two
     hands stands a wedge, on the side where they are closer.
     """
-    ax.set_aspect("equal")
+    ax.set(aspect="equal")
     ax.axis("off")
-    for pair, dial in enumerate(np.asarray(hands, float)):
-        row, column = divmod(pair, 4)
-        center = x, y = 2.6 * column, -2.6 * row
-        ax.add_patch(Circle(center, 1, fill=False, edgecolor=INK, alpha=0.5))
+    for pair, dial in enumerate(hands):
+        x, y = 2.6 * (pair % 4), -2.6 * (pair // 4)
+        ax.add_patch(Circle((x, y), 1, fill=False, alpha=0.5))
         for color, (up, right) in zip(colors, dial, strict=True):
             ax.plot([x, x + right], [y, y + up], color=color or PAIRS[pair])
-        angles = np.degrees(np.arctan2(dial[:, 0], dial[:, 1]))
+        angles = np.degrees(np.arctan2(*dial.T))
         turn = (angles[-1] - angles[0] + 180) % 360 - 180
         ends = sorted([angles[0], angles[0] + turn])
-        ax.add_patch(Wedge(center, 0.7, *ends, color=PAIRS[pair], alpha=0.5))
+        ax.add_patch(Wedge((x, y), 0.7, *ends, color=PAIRS[pair], alpha=0.5))
 
 
 def heatmap(
@@ -162,21 +161,17 @@ class Table:
 
     def __repr__(self) -> str:
         """Return the cells as aligned text."""
-        columns: list[list[str]] = []
-        for column in zip(*self.rows, strict=True):
-            align = str.rjust if columns else str.ljust
-            width = max(map(len, column))
-            columns.append([align(cell, width) for cell in column])
-        lines = ["  ".join(row).rstrip() for row in zip(*columns, strict=True)]
-        return "\n".join(lines)
+        widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
+        lines = ["  ".join(map(str.ljust, row, widths)) for row in self.rows]
+        return "\n".join(map(str.rstrip, lines))
 
     def _repr_html_(self) -> str:
-        header, *rows = self.rows
-        head = "".join(f'<th scope="col">{html.escape(name)}</th>' for name in header)
+        header, *rows = [map(html.escape, row) for row in self.rows]
+        head = "".join(f'<th scope="col">{name}</th>' for name in header)
         body = ""
         for first, *others in rows:
-            cells = "".join(f"<td>{html.escape(cell)}</td>" for cell in others)
-            body += f'<tr><th scope="row">{html.escape(first)}</th>{cells}</tr>\n'
+            cells = "".join(f"<td>{cell}</td>" for cell in others)
+            body += f'<tr><th scope="row">{first}</th>{cells}</tr>\n'
         return (
             '<div class="pst-scrollable-table-container" tabindex="0"><table class="table">\n'
             f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"

@@ -13,7 +13,7 @@ import matplotlib as mpl
 from posenc.book import plots
 
 FOLDER = Path(__file__).with_name("figures")
-# The only form of import that modules may have: `without_imports` refuses others.
+# The only form of import that modules may have: a browser refuses one that is left in a script.
 IMPORT = re.compile(r'^import \{ .* \} from "\./(\w+)\.js";\n', re.MULTILINE)
 # What Jupyter imports of a script stays: `export default`.
 EXPORT = re.compile(r"^export (?!default)", re.MULTILINE)
@@ -26,14 +26,14 @@ def bundle(names: Iterable[str], constants: Mapping[str, Any]) -> str:
     import each other in a circle. From
     ``constants.js``, which isn't there, they import `constants`, and what Python knows of colors.
     """
-    modules: dict[str, str] = {}  # in order, without imports and exports
+    modules = {"constants": ""}  # sources in order, without imports and exports
 
     def add(name: str) -> None:
         source = (FOLDER / f"{name}.js").read_text("utf-8")
         for module in IMPORT.findall(source):
-            if module not in (*modules, "constants"):
+            if module not in modules:
                 add(module)
-        modules[name] = without_imports(name, source)
+        modules[name] = EXPORT.sub("", IMPORT.sub("", source))
 
     for name in names:
         add(name)
@@ -47,21 +47,9 @@ def bundle(names: Iterable[str], constants: Mapping[str, Any]) -> str:
         **constants,
     }
     # Pages that need no film or color map don't load one.
-    lines = [
-        f"const {name} = {json.dumps(value)};\n"
-        for name, value in known.items()
-        if re.search(rf"\b{name}\b", code)
-    ]
+    used = [name for name in known if re.search(rf"\b{name}\b", code)]
+    lines = [f"const {name} = {json.dumps(known[name])};\n" for name in used]
     return "".join(lines) + code
-
-
-def without_imports(name: str, source: str) -> str:
-    """Return a module's source without imports and exports; ValueError if an import is left."""
-    source = IMPORT.sub("", source)
-    if line := re.search(r"^\s*import\b.*", source, re.MULTILINE):
-        rule = 'import { a, b } from "./module.js"; alone on a line'
-        raise ValueError(f"{name}.js must say {rule}, got {line[0].strip()}")
-    return EXPORT.sub("", source)
 
 
 def _shades() -> list[int]:

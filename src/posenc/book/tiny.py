@@ -19,8 +19,8 @@ Floats = NDArray[np.float32]
 Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
-VOCABULARY, WIDTH, LAYERS, ANSWERS = 12, 32, 2, 16
-LAYER = "qkv", "out", "up", "down"  # weights of each layer
+VOCABULARY, WIDTH, LAYERS = 12, 32, 2
+PADDING = -1  # the segment of tokens that no other attends to
 
 
 class Cache(NamedTuple):
@@ -29,7 +29,7 @@ class Cache(NamedTuple):
     keys: Floats  #: (layers, batch, seq, width), turned.
     values: Floats  #: (layers, batch, seq, width).
     positions: Ints  #: (batch, seq).
-    mask: Mask  #: (batch, seq), False for padding.
+    segments: Ints  #: (batch, seq).
 
 
 def initial_weights(seed: int) -> dict[str, Floats]:
@@ -38,9 +38,7 @@ def initial_weights(seed: int) -> dict[str, Floats]:
         "words": (VOCABULARY, WIDTH),
         "qkv": (LAYERS, WIDTH, 3 * WIDTH),
         "out": (LAYERS, WIDTH, WIDTH),
-        "up": (LAYERS, WIDTH, 2 * WIDTH),
-        "down": (LAYERS, 2 * WIDTH, WIDTH),
-        "answers": (WIDTH, ANSWERS),
+        "answers": (WIDTH, VOCABULARY),
     }
     rng = np.random.default_rng(seed)
     weights = {}
@@ -69,7 +67,7 @@ class Decoder:
         mask: Mask | None = None,
         segments: Ints | None = None,
     ) -> Floats:
-        """Return scores after each token, shape (batch, seq, `ANSWERS`).
+        """Return scores after each token, shape (batch, seq, `VOCABULARY`).
 
         The mask is False for padding, to which no token attends; tokens don't attend to
         other `segments` of a packed row, either.
@@ -84,69 +82,57 @@ class Decoder:
         mask: Mask | None = None,
         segments: Ints | None = None,
     ) -> tuple[Floats, Cache]:
-        """Continue from a cache: return scores after each new token, and the longer cache.
-
-        A cache doesn't hold segments: ValueError with both.
-        """
-        if cache and segments is not None:
-            raise ValueError("segments must be None with a cache, which holds none")
+        """Continue from a cache: return scores after each new token, and the longer cache."""
         batch, new = tokens.shape
         old = cache or _empty(batch)
         if positions is None:
             last = old.positions.max(axis=1, initial=-1, keepdims=True)
             positions = last + 1 + np.arange(new)
-        if mask is None:
-            mask = np.ones(tokens.shape, np.bool_)
+        if segments is None:
+            segments = np.zeros_like(tokens)
+        if mask is not None:
+            segments = np.where(mask, segments, PADDING)
         # A row's keys are those of the cache, then the new ones.
-        all_masks = np.hstack((old.mask, mask))
-        allowed = _causal(new, all_masks)
-        if segments is not None:
-            allowed &= segments[:, :, None] == segments[:, None]
+        all_positions = np.hstack([old.positions, positions])
+        all_segments = np.hstack([old.segments, segments])
+        count = all_segments.shape[1]
+        allowed = np.tri(new, count, count - new, dtype=np.bool_)
+        allowed = allowed & (segments[:, :, None] == all_segments[:, None])
 
         x = self.weights["words"][tokens]
         if not self.rotary:
             x = x + sinusoidal_encoding(positions.ravel(), WIDTH).reshape(x.shape)
-        layers = zip(
-            *(self.weights[name] for name in LAYER), old.keys, old.values, strict=True
-        )
         keys, values = [], []
-        for qkv, out, up, down, old_k, old_v in layers:
-            q, k, v = np.split(_norm(x) @ qkv, 3, axis=2)  # each (batch, new, width)
+        for layer in range(LAYERS):
+            qkv = _norm(x) @ self.weights["qkv"][layer]
+            q, k, v = np.split(qkv, 3, axis=2)  # each (batch, new, width)
             if self.rotary:
                 q, k = rotate_pairs(q, positions), rotate_pairs(k, positions)
-            keys.append(np.hstack([old_k, k]))
-            values.append(np.hstack([old_v, v]))
-            x = x + _attend(q, keys[-1], values[-1], allowed) @ out
-            x = x + np.maximum(_norm(x) @ up, 0) @ down
-        all_positions = np.hstack((old.positions, positions))
-        longer = Cache(np.stack(keys), np.stack(values), all_positions, all_masks)
+            keys.append(np.hstack([old.keys[layer], k]))
+            values.append(np.hstack([old.values[layer], v]))
+            read = _attend(q, keys[-1], values[-1], allowed)
+            x = x + read @ self.weights["out"][layer]
+        longer = Cache(np.stack(keys), np.stack(values), all_positions, all_segments)
         return _norm(x) @ self.weights["answers"], longer
 
 
 def _empty(batch: int) -> Cache:
     """Return the cache before the first token."""
     nothing = np.zeros((LAYERS, batch, 0, WIDTH), np.float32)
-    positions = np.zeros((batch, 0), np.int64)
-    return Cache(nothing, nothing, positions, positions > 0)
-
-
-def _causal(new: int, mask: Mask) -> Mask:
-    """Return which keys each new token may see: (batch, new, all), False for padding."""
-    count = mask.shape[1]
-    return np.tri(new, count, count - new, dtype=np.bool_) & mask[:, None]
+    none = np.zeros((batch, 0), np.int64)
+    return Cache(nothing, nothing, none, none)
 
 
 def _attend(q: Floats, k: Floats, v: Floats, allowed: Mask) -> Any:
-    """Return the values that queries gather: (batch, new, width)."""
+    """Return the values that queries gather, each from itself at least: (batch, new, width)."""
     scores = q @ k.swapaxes(1, 2) / np.float32(WIDTH**0.5)
-    # Not -inf: a row of padding sees nothing, and would be 0 / 0.
-    scores = np.where(allowed, scores, np.float32(-1e9))
+    scores = np.where(allowed, scores, np.float32(-np.inf))
     # Less its maximum, no exponential overflows.
-    weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
-    return weights / weights.sum(axis=-1, keepdims=True) @ v
+    weights = np.exp(scores - scores.max(axis=2, keepdims=True))
+    return weights / weights.sum(axis=2, keepdims=True) @ v
 
 
 def _norm(x: Any) -> Any:
     """Return rows of mean 0 and variance 1."""
-    centered = x - x.mean(axis=-1, keepdims=True)
-    return centered / np.sqrt(x.var(axis=-1, keepdims=True) + 1e-5)
+    centered = x - x.mean(axis=2, keepdims=True)
+    return centered / np.sqrt(x.var(axis=2, keepdims=True) + 1e-5)

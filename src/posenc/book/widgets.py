@@ -8,10 +8,10 @@ the kernel of a widget.
 
 To add a figure:
 
-1. Write a subclass of `_Figure` here: its fields (`_number`, `_base`, `_choice`), `values`, and the
-   `parts` of its picture, with `_plot` if one is a plot. Its name has one capital, the first
-   letter. The last word of a label is the letter that formulas have for it ("width d"): it lights
-   up with its number.
+1. Write a subclass of `_Figure` here: its fields (`_number`, `_base`, `_choice`), `values`, and
+   which of them are seen in its picture: `parts`, and those of a `plot`. Its name has one capital,
+   the first letter. The last word of a label is the letter that formulas have for it ("width d"):
+   it lights up with its number.
 2. Write ``figures/<name in lowercase>.js``, which sets ``FIGURES.<name in lowercase>``; what it is
    made of is said in ``figure.js``. Its ``compute`` returns `values`, key by key; ``hands``, which
    only Python has, are compared with the lines of the class ``hand``.
@@ -26,13 +26,12 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from io import StringIO
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import anywidget
 import matplotlib as mpl
 import numpy as np
 import traitlets
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -44,30 +43,28 @@ from posenc.museum import wrong_table
 # Of kind and state, beside a stored picture.
 MIME = "application/vnd.posenc.figure+json"
 Floats = NDArray[Any]
-Field = dict[str, Any]  # what a script knows of a field: `Field` in figure.js
 # What is drawn, by the names that scripts have for it. "hands" are those of dials, as (up, right):
 # (dials, hands of each, 2).
 Values = dict[str, Any]
 
 
 def _number(
-    label: str, initial: float, low: float, high: float, step: float = 1, **more: bool
+    label: str,
+    initial: float,
+    low: float,
+    high: float,
+    step: float = 1,
+    log: bool = False,
 ) -> Any:
     """Return a field between two limits, which a slider moves by steps.
 
-    It holds an int if its step is one, so that a step of 1.0 allows for fractions. `more` is `log`
-    alone: then the slider moves the power of ten.
+    It holds an int if its step is one, so that a step of 1.0 allows for fractions. The slider of a
+    `log` field moves the power of ten.
     """
     limits = {"min": low, "max": high}
-    field = {
-        "label": label,
-        "initial": initial,
-        "step": step,
-        **limits,
-        **more,
-    }
+    look = {"label": label, "initial": initial, "step": step, "log": log}
     kind: Any = traitlets.Int if isinstance(step, int) else traitlets.Float
-    return kind(initial, **limits).tag(sync=True, field=field)
+    return kind(initial, **limits).tag(sync=True, field=look | limits)
 
 
 def _base(initial: float = 10_000.0) -> Any:
@@ -77,42 +74,34 @@ def _base(initial: float = 10_000.0) -> Any:
 
 def _choice(label: str, *options: str) -> Any:
     """Return a field that is one of the options, the first by default."""
-    field = {
-        "label": label,
-        "initial": options[0],
-        "options": options,
-    }
+    field = {"label": label, "initial": options[0], "options": options}
     return traitlets.Enum(options, options[0]).tag(sync=True, field=field)
+
+
+class Plot(NamedTuple):
+    """Curves with common axes, by the names of their values."""
+
+    curves: Sequence[str]
+    xlabel: str
+    ylabel: str
+    yscale: str = "linear"
+    x: Sequence[float] = ()  #: Of all points, or 0, 1, 2 and so on.
 
 
 class _Figure(anywidget.AnyWidget):
     """A figure has fields, and `values`, which its script computes, too."""
 
-    fields: ClassVar[dict[str, Field]] = {}
-    #: The panels of the picture, namely tables by name, "hands" for dials, and a "plot".
-    parts: ClassVar[Sequence[str]] = ("plot",)
-    #: Of the hands of a dial; None is the color of the dial's pair.
-    colors: ClassVar[Sequence[str | None]] = (None,)
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        # Each widget gets a class of its own, which inherits its fields.
-        traits = {
-            name: trait.metadata["field"]
-            for name, trait in vars(cls).items()
-            if "field" in getattr(trait, "metadata", ())
-        }
-        cls.fields = cls.fields | traits
+    fields: ClassVar[dict[str, Any]]  #: By name: `Field` in figure.js.
+    #: Values with a panel each in the picture: tables, and hands.
+    parts: ClassVar[Sequence[str]] = ()
+    plot: ClassVar[Plot | None] = None
+    #: Of a dial's hands; None is the color of the dial's pair.
+    colors: ClassVar[Sequence[str | None]] = ("silver", None)
 
     def __init__(self, **state: Any) -> None:
         if unknown := state.keys() - self.fields.keys():
             raise TypeError(f"{type(self).__name__} has no argument {min(unknown)}")
         super().__init__(**state)
-
-    def open(self) -> None:
-        """Announce the widget to the browser, unless static; called by ipywidgets."""
-        if not os.environ.get("POSENC_STATIC"):
-            super().open()
 
     def state(self) -> Values:
         """Return the arguments that recreate the figure."""
@@ -124,34 +113,36 @@ class _Figure(anywidget.AnyWidget):
 
     def picture(self) -> str:
         """Return a picture of the state, as SVG in the book's style."""
+        svg = StringIO()
         with mpl.rc_context(plots.STYLE):
-            figure, svg = Figure(), StringIO()
+            figure = Figure()
             self._draw(figure, self.values())
             figure.savefig(svg, format="svg", metadata={"Date": None})
         return svg.getvalue()
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        panels = figure.subplots(1, len(self.parts), squeeze=False)[0]
-        for part, ax in zip(self.parts, panels, strict=True):
-            if part == "plot":
-                self._plot(ax, values)
-            elif part == "hands":
-                plots.dials(values["hands"], self.colors, ax)
+        panels = figure.subplots(1, len(self.parts) + bool(self.plot), squeeze=False)[0]
+        for part, ax in zip(self.parts, panels, strict=False):
+            if part == "hands":
+                plots.dials(values[part], self.colors, ax)
             else:
                 limit = np.ceil(abs(values[part]).max())
                 look = {"limit": limit, "colorbar": len(panels) == 1}
                 plots.heatmap(values[part], ax, title=part, **look)
-
-    def _plot(self, ax: Axes, values: Values) -> None:
-        raise NotImplementedError
+        if self.plot:
+            names, xlabel, ylabel, yscale, x = self.plot
+            for name in names:
+                style = "-" if name == names[-1] else "--"
+                places = x or range(len(values[name]))
+                panels[-1].plot(places, values[name], style, color=plots.INK, label=name)
+            panels[-1].set(xlabel=xlabel, ylabel=ylabel, yscale=yscale)
+            plots.name_above(panels[-1])
 
     def __repr__(self) -> str:
         state = ", ".join(f"{name}={value!r}" for name, value in self.state().items())
         return f"{type(self).__name__}({state})"
 
-    def _repr_mimebundle_(
-        self, **options: Any
-    ) -> tuple[dict[str, Any], dict[str, Any]]:
+    def _repr_mimebundle_(self, **options: Any) -> Any:
         data = {
             "text/plain": repr(self),
             "image/svg+xml": self.picture(),
@@ -166,8 +157,8 @@ class _Figure(anywidget.AnyWidget):
 def _encode(positions: ArrayLike, figure: Any) -> Floats:
     """Return the rows of positions, by a figure's width and base."""
     places = np.asarray(positions, float)
-    width, base = figure.d_model, figure.base
-    return posenc.sinusoidal_encoding(places, width, base=base, dtype=float)
+    options = {"base": figure.base, "dtype": float}
+    return posenc.sinusoidal_encoding(places, figure.d_model, **options)
 
 
 class Heatmap(_Figure):
@@ -190,6 +181,7 @@ class Distances(_Figure):
     position = _number("position k", 12, 0, 62)
     d_model = _number("width d", 12, 4, 64, 2)
     base = _base()
+    plot = Plot(("digits", "pairs"), "position", "distance")
 
     def values(self) -> Values:
         # Six digits are enough for 64 positions.
@@ -200,12 +192,6 @@ class Distances(_Figure):
             "pairs": np.linalg.norm(pairs - pairs[here], axis=1),
         }
 
-    def _plot(self, ax: Axes, values: Values) -> None:
-        ax.plot(values["digits"], color=plots.INK, label="as binary digits")
-        ax.plot(values["pairs"], color=plots.PAIRS[2], label="as clocks")
-        ax.set(xlabel="position", ylabel=f"distance from {self.position}")
-        plots.name_above(ax)
-
 
 class Clocks(_Figure):
     """The clocks of an encoding, running from a position, with sine and cosine of each."""
@@ -215,6 +201,7 @@ class Clocks(_Figure):
     base = _base()
     digits = _choice("binary digits", "off", "on")
     parts = ("hands",)
+    colors = (None,)
 
     def values(self) -> Values:
         row = _encode([self.position], self)[0]
@@ -230,7 +217,6 @@ class Rotation(_Figure):
     base = _base()
     d_model = 16
     parts = ("hands",)
-    colors = (plots.INK, None)
 
     def values(self) -> Values:
         omega = posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
@@ -252,24 +238,19 @@ class Learning(_Figure):
     """
 
     step = _number("training step", 0, 0, 90, 3)
-    parts = ("hands", "plot")
-    colors = ("silver", None)
+    parts = ("hands",)
+    plot = Plot(("weights",), "words back", "mean weight")
 
     def values(self) -> Values:
         frame = _FILM[self.step // 3]
         turns = np.array(frame["turns"])
         # A turn that a head asks for strongly has a hand as long as the dial.
         turns /= np.maximum(1, np.linalg.norm(turns, axis=1, keepdims=True))
-        meant = posenc.sinusoidal_encoding([-3], 32, dtype=float).reshape(-1, 2)
+        meant = posenc.sinusoidal_encoding([-3], 32, dtype=float)
         return {
             "weights": np.array(frame["weights"]),
-            "hands": np.stack([meant[:4], turns], axis=1),
+            "hands": np.stack([meant.reshape(-1, 2)[:4], turns], axis=1),
         }
-
-    def _plot(self, ax: Axes, values: Values) -> None:
-        ax.bar(range(0, -8, -1), values["weights"], color=plots.INK)
-        ax.set(xlabel="word that gets the weight", ylabel="mean weight")
-        ax.set_ylim(0, 1)
 
 
 class Kernel(_Figure):
@@ -278,27 +259,24 @@ class Kernel(_Figure):
     base = _base()
     d_model = _number("width d", 8, 2, 128, 2)
     offset = _number("offset", 63, 0, 127)
+    plot = Plot(("products",), "offset", "dot product")
 
     def values(self) -> Values:
         products = posenc.offset_kernel(range(128), self.d_model, base=self.base)
-        # The first is offset 0, which is nearest; the others come in order of nearness.
-        nearer = np.flatnonzero(products > products[1])[1:]
-        return {"products": products, "nearer": nearer[np.argsort(-products[nearer])]}
-
-    def _plot(self, ax: Axes, values: Values) -> None:
-        products, nearer = values["products"], values["nearer"]
-        ax.axhline(products[1], color=plots.INK, linestyle="--", linewidth=1)
-        ax.plot(products)
-        ax.plot(nearer, products[nearer], "o")
-        ax.set(xlabel="offset", ylabel="dot product")
+        # The nearest first; offset 0 is left out.
+        nearest = np.argsort(-products)[1:]
+        return {
+            "products": products,
+            "nearer": nearest[products[nearest] > products[1]],
+        }
 
 
-# Variants that are conventions, by their settings; the others are mistakes of the museum.
-_CONVENTIONS: dict[str, dict[str, Any]] = {
-    "halves": {"layout": "sin, cos"},
-    "cosine first": {"layout": "interleaved, cos first"},
-    "from 1": {"first": 1},
-    "minus 1": {"rule": "d/2 - 1"},
+# Variants that are conventions; the others are mistakes of the museum.
+_CONVENTIONS = {
+    "halves": Convention("sin, cos"),
+    "cosine first": Convention("interleaved, cos first"),
+    "from 1": Convention(first=1),
+    "minus 1": Convention(rule="d/2 - 1"),
 }
 _MISTAKES = "all ones", "dimension for pair", "own exponent"
 
@@ -314,20 +292,22 @@ class Switch(_Figure):
 
     def values(self) -> Values:
         size = self.seq_len, self.d_model
-        paper = Convention(base=self.base)
+        right = Convention(base=self.base).table(*size)
         if self.variant in _MISTAKES:
             other = wrong_table(self.variant, *size, self.base)
         else:
-            other = replace(paper, **_CONVENTIONS[self.variant]).table(*size)
-        right = paper.table(*size)
+            convention = replace(_CONVENTIONS[self.variant], base=self.base)
+            other = convention.table(*size)
         return {"right": right, "other": other, "difference": other - right}
 
 
 _RULES = "as trained", "interpolation", "NTK-aware", "YaRN"
 
 
-def _scaling(rule: str, trained: int, factor: int) -> dict[str, Any]:
-    """Return a rule for longer texts as the ``rope_parameters`` of a configuration."""
+def _stretched(
+    figure: Any, d_model: int, trained: int, factor: int
+) -> tuple[Floats, float]:
+    """Return the frequencies by a figure's rule for longer texts, and the attention factor."""
     by_parts = {"factor": factor, "original_max_position_embeddings": trained}
     ends = {"low_freq_factor": 1, "high_freq_factor": 4}
     scalings: dict[str, dict[str, Any]] = {
@@ -337,7 +317,8 @@ def _scaling(rule: str, trained: int, factor: int) -> dict[str, Any]:
         "YaRN": {"rope_type": "yarn", **by_parts},
         "llama3": {"rope_type": "llama3", **by_parts, **ends},
     }
-    return scalings[rule]
+    scaling = scalings[figure.rule]
+    return posenc.rotary_frequencies(d_model, base=figure.base, scaling=scaling)
 
 
 class Stretch(_Figure):
@@ -348,12 +329,11 @@ class Stretch(_Figure):
     d_model = _number("width d", 128, 4, 256, 2)
     base = _base()
     trained = _number("trained length", 4096, 64, 16_384)
+    plot = Plot(("before", "after"), "pair", "wavelength in positions", "log")
 
     def values(self) -> Values:
-        width, base = self.d_model, self.base
-        scaling = _scaling(self.rule, self.trained, self.factor)
-        plain = posenc.angular_frequencies(width, base=base)
-        now, _ = posenc.rotary_frequencies(width, base=base, scaling=scaling)
+        plain = posenc.angular_frequencies(self.d_model, base=self.base)
+        now, _ = _stretched(self, self.d_model, self.trained, self.factor)
         # A pair that never finished a turn meets new angles in a longer text, unless it is
         # slowed by as much as the text is longer.
         unfinished = plain * self.trained < 2 * np.pi
@@ -365,16 +345,9 @@ class Stretch(_Figure):
             "beyond": beyond.sum(),  # pairs that meet angles beyond those of training
         }
 
-    def _plot(self, ax: Axes, values: Values) -> None:
-        ax.plot(values["before"], "--", color=plots.INK)
-        ax.plot(values["after"], color=plots.INK)
-        ax.axhline(self.trained, color=plots.INK, linewidth=1)
-        ax.axhline(self.factor * self.trained, color=plots.UNSEEN, linewidth=1)
-        ax.set(xlabel="pair", ylabel="wavelength in positions")
-        ax.set_yscale("log")
 
-
-_DISTANCES = np.arange(-60, 61) / 4  # of Turning's curve, in quarter steps
+# Of Turning's curve: the key's position minus the query's, in quarter steps.
+_DISTANCES = [quarters / 4 for quarters in range(-60, 61)]
 
 
 class Turning(_Figure):
@@ -385,16 +358,17 @@ class Turning(_Figure):
     method = _choice("positions", "turned", "added", "ALiBi", "none")
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)
-    parts = ("hands", "plot")
+    parts = ("hands",)
+    plot = Plot(("curve",), "distance of the key", "score", x=_DISTANCES)
     colors = plots.COLORS[:2]
 
     def values(self) -> Values:
         # The query, the key, and keys at all distances, all the same word.
-        places = np.hstack([self.query, self.key, self.query + _DISTANCES])
-        vectors = self._vectors(places)
+        distances = np.array([0, self.key - self.query, *_DISTANCES])
+        vectors = self._vectors(self.query + distances)
         scores = vectors @ vectors[0]
         if self.method == "ALiBi":  # the slope of the first of eight heads is 1/2
-            scores -= abs(places - self.query) / 2
+            scores -= abs(distances) / 2
         pairs = vectors[:2].reshape(2, 2, 8)  # (words, right and up, pairs)
         return {
             "shares": pairs.prod(axis=0).sum(axis=0),
@@ -415,15 +389,9 @@ class Turning(_Figure):
         # The query has learned to look three words back.
         words[:1] = posenc.rotate_pairs(words[:1], [-3], base=self.base)
         # Trained on eight words, stretched to sixteen.
-        scaling = _scaling(self.rule, trained=8, factor=2)
-        omega, factor = posenc.rotary_frequencies(16, base=self.base, scaling=scaling)
+        omega, factor = _stretched(self, d_model=16, trained=8, factor=2)
         turns = posenc.rotary_turns(places, frequencies=omega, attention_factor=factor)
         return posenc.rotate_pairs(words, turns=turns)
-
-    def _plot(self, ax: Axes, values: Values) -> None:
-        ax.plot(_DISTANCES, values["curve"], color=plots.INK)
-        ax.plot(self.key - self.query, values["score"], "o", color=plots.INK)
-        ax.set(xlabel="position of the key minus the query’s", ylabel="score")
 
 
 class Influence(_Figure):
@@ -432,6 +400,7 @@ class Influence(_Figure):
     mask = _choice("mask", "causal", "none")
     depth = _number("layers", 12, 1, 12)
     encoding = _choice("positions", "none", "rotary", "ALiBi", "windows", "hybrid")
+    plot = Plot(("influence",), "place", "times the mean", "log")
 
     def values(self) -> Values:
         # In times the mean over 128 places; chapter 21 compares it with layers drawn at random.
@@ -450,16 +419,11 @@ class Influence(_Figure):
         seen = distances < (16 if is_local else 128)
         if self.mask == "causal":
             seen = np.tril(seen)
-        weights = seen + np.zeros((4, 1, 1))  # of four heads
-        if self.encoding == "ALiBi":
-            weights *= np.exp(-posenc.alibi_slopes(4)[:, None, None] * distances)
+        slopes = posenc.alibi_slopes(4) * (self.encoding == "ALiBi")
+        weights = seen * np.exp(-slopes[:, None, None] * distances)  # of four heads
         weights /= weights.sum(axis=2, keepdims=True)
         mean: Floats = weights.mean(axis=0)
         return mean
-
-    def _plot(self, ax: Axes, values: Values) -> None:
-        ax.bar(range(128), values["influence"] - 1, 1, bottom=1, color=plots.INK)
-        ax.set(xlabel="place", ylabel="times the mean", yscale="log", ylim=0.01)
 
 
 _WORDS = {
@@ -467,7 +431,7 @@ _WORDS = {
     "bites": (0, 1, 1, 0),
     "man": (1, 1, 0, 0),
 }
-_ORDERS = [" ".join(words) for words in itertools.permutations(_WORDS)]
+_ORDERS = map(" ".join, itertools.permutations(_WORDS))
 
 
 class Words(_Figure):
@@ -484,11 +448,7 @@ class Words(_Figure):
         _, before = self._attend([*_WORDS])
         moved = outputs[[words.index(word) for word in _WORDS]]
         changes = abs(moved - before).max(axis=1)
-        return {
-            "weights": weights,
-            "outputs": outputs,
-            "changes": changes,
-        }
+        return {"weights": weights, "outputs": outputs, "changes": changes}
 
     def _attend(self, words: list[str]) -> tuple[Floats, Floats]:
         """Return the weights, (3, 3), and the outputs, (3, 4), of words as x and positions."""
@@ -502,11 +462,8 @@ class Words(_Figure):
 
     def _draw(self, figure: Figure, values: Values) -> None:
         super()._draw(figure, values)
-        words = self.order.split()
-        for ax in figure.axes:
-            ax.set_yticks(range(3), words)
-            ax.set(xlabel="", ylabel="")
-        figure.axes[0].set_xticks(range(3), words)
+        for ax in figure.axes[:2]:
+            ax.set_yticks(range(3), self.order.split())
 
 
 # By name; each has a script of that name in ``figures``.
@@ -522,4 +479,9 @@ def script(*names: str, entries: Sequence[str] = ("jupyter",)) -> str:
 
 
 for _name, _kind in FIGURES.items():
+    _kind.fields = {
+        name: trait.metadata["field"]
+        for name, trait in vars(_kind).items()
+        if isinstance(trait, traitlets.TraitType)
+    }
     _kind._esm = script(_name)  # for anywidget
