@@ -56,8 +56,9 @@ SEE = """({ figure, shadowRoot: root }, state) => {
             [...e.getContext("2d").getImageData(0, 0, e.width, e.height).data]])),
     });
 }"""
-# Of each grip: where it is, where to drag it (around the center of the clock whose hand it is, or
-# else to the right), and which way it follows (across and down).
+# Of each grip: where it is, how far from there to take it, where to drag it (around the center of
+# the clock whose hand it is, down if it moves a length, or else to the right), and which way it
+# follows (across and down).
 GRIPS = """({ shadowRoot: root }, pixels) => {
     const grips = [...root.querySelectorAll(".card, .grip:not([hidden])")];
     const middle = (node) => {
@@ -69,11 +70,13 @@ GRIPS = """({ shadowRoot: root }, pixels) => {
         const [x, y] = middle(grip);
         const isRim = ([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3;
         const hub = grip.matches(".grip") && rims.find(isRim);
-        if (!hub) return { place: [x, y], aim: [x + pixels, y], follows: [1, 0] };
+        const follows = grip.closest(".stretch") ? [0, 1] : [1, 0];
+        const moved = [x + pixels * follows[0], y + pixels * follows[1]];
+        if (!hub) return { place: [x, y], off: [4, 4], aim: moved, follows };
         const [cx, cy, r] = hub;
         const angle = Math.atan2(y - cy, x - cx) - pixels / r;
         const aim = [cx + r * Math.cos(angle), cy + r * Math.sin(angle)];
-        return { place: [x, y], aim, follows: [1, 1] };
+        return { place: [x, y], off: [0, 0], aim, follows: [1, 1] };
     });
 }"""
 
@@ -171,23 +174,26 @@ def test_axe_finds_nothing(show):
     check_with_axe(show(*KINDS), "main")
 
 
+# Where there is room to both sides; of eight clocks, five go, and their grips with them.
+ROOM = {"clocks": {"position": 100, "d_model": 6}, "stretch": {"trained": 512}}
+
+
 @pytest.mark.parametrize("pixels", [9, -23])
 @pytest.mark.parametrize(
-    "name", ["clocks", "distances", "kernel", "rotation", "turning", "words"]
+    "name",
+    ["clocks", "distances", "kernel", "rotation", "stretch", "turning", "words"],
 )
 def test_a_grip_stays_under_the_pointer_and_lands_on_a_place(show, name, pixels):
     page = show(name)
-    usual = state_of(page)
-    if name == "clocks":  # of eight clocks, five go, and their grips with them
-        usual |= {"position": 100, "d_model": 6}
-        show_state(page, **usual)
+    usual = state_of(page) | ROOM.get(name, {})
+    show_state(page, **usual)
     for n in range(len(page.figure.evaluate(GRIPS, pixels))):
         show_state(page, **usual)
         grip = page.figure.evaluate(GRIPS, pixels)[n]
-        page.mouse.move(*grip["place"])
+        page.mouse.move(*np.add(grip["place"], grip["off"]))
         page.mouse.down()
         # In steps: one jump would be a single event, which a drag may take for its start.
-        page.mouse.move(*grip["aim"], steps=3)
+        page.mouse.move(*np.add(grip["aim"], grip["off"]), steps=3)
         held = page.figure.evaluate(GRIPS, pixels)[n]
         off = np.subtract(held["place"], grip["aim"]) * grip["follows"]
         assert np.hypot(*off) < 2, f"grip {n}"

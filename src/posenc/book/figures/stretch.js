@@ -38,12 +38,14 @@ FIGURES.stretch = {
     const { draw, grip } = drawing(picture, "Wavelength of each pair, in training and now");
     let lengthAt; // the length at a height of the picture, as drawn last
     /** A grip that follows the pointer up and down to another length. */
-    const lengthGrip = (field, valueOf) =>
-      grip(
-        field,
-        () => (_, y) => set({ [field]: valueOf(lengthAt(y)) }, true),
-        () => set({}),
-      );
+    const lengthGrip = (field, valueOf) => {
+      const take = (_, from) => {
+        const above = dot.cy.baseVal.value - from; // where in the grip the pointer took it
+        return (x, y) => set({ [field]: valueOf(lengthAt(y + above)) }, true);
+      };
+      const dot = grip(field, take, () => set({}));
+      return dot;
+    };
     const wanted = lengthGrip("factor", (length) => length / current().trained);
     const known = lengthGrip("trained", (length) => length);
     return ({ trained, factor }, { before, after }, width) => {
