@@ -1,7 +1,7 @@
 // Turning's bar: what each pair adds to the score, stacked, and what pairs that oppose take away.
 
 import { PAIRS } from "./constants.js";
-import { line, place, shape, show, write } from "./drawing.js";
+import { line, place, round, shape, show, signed, write } from "./drawing.js";
 
 /**
  * `arrange(room)` gets the chart's room (scores.js), on whose right the bar stands; `paint(shares,
@@ -10,40 +10,35 @@ import { line, place, shape, show, write } from "./drawing.js";
 export function bar(svg) {
   const agree = PAIRS.map((fill) => shape("rect", { fill }));
   const oppose = shape("rect", { class: "oppose" });
-  const total = line({ class: "total" });
-  const number = shape("text", { class: "score" });
-  const change = shape("text");
-  svg.append(...agree, oppose, total, number, change);
-  let y, left, half; // by `arrange`: the scale, the left edge, and half the width
+  const total = line({ x1: -5, class: "curve" });
+  const number = shape("text", { y: 10, class: "score" });
+  const change = shape("text", { y: 28 });
+  const level = shape("g", {}, total, number, change); // drawn around the left end of the score's line
+  svg.append(...agree, oppose, level);
+  let y, left, width; // by `arrange`: the scale, the left edge, and how wide the bar is
   let before; // the score before the last move; none at first, and then no change is said
   const arrange = (room) => {
     y = room.y;
-    left = room.right + 16;
-    half = room.isWide ? 28 : 14;
-    const words = { x: left + 2 * half + 8 };
-    for (const node of [number, change]) place(node, words);
-    place(total, { x1: left - 4, x2: left + 2 * half + 4 });
+    left = room.barAt;
+    width = room.isWide ? 30 : 18;
+    place(total, { x2: width + 5 });
+    for (const words of [number, change]) place(words, { x: width + 12 });
   };
-  /** Stack what agrees, upwards; what opposes takes away from the top. */
-  const stack = (shares, score) => {
+  /** Show what lies between two scores as a part of the bar. */
+  const fill = (part, from, to) =>
+    place(part, { x: left, y: y(to), width, height: Math.max(0, y(from) - y(to) - 1) });
+  const paint = (shares, score) => {
     let top = 0;
     shares.forEach((share, pair) => {
-      const foot = y(top);
+      const foot = top;
       top += Math.max(0, share);
-      const height = Math.max(0, foot - y(top) - 1);
-      place(agree[pair], { x: left, y: y(top), width: half, height });
+      fill(agree[pair], foot, top);
     });
-    place(oppose, { x: left + half, y: y(top), width: half, height: Math.max(0, y(score) - y(top)) });
-  };
-  const paint = (shares, score) => {
-    stack(shares, score);
-    place(total, { y1: y(score), y2: y(score) });
-    place(number, { y: y(score) + 7 });
+    fill(oppose, score, top); // what opposes pales the top
+    place(level, { transform: `translate(${left},${round(y(score))})` });
     write(number, show(score, 2));
     if (before === undefined) return;
-    place(change, { y: y(score) + 24 });
-    const isSame = Math.abs(score - before) < 0.005;
-    write(change, isSame ? "same" : (score > before ? "+" : "") + show(score - before, 2));
+    write(change, Math.abs(score - before) < 0.005 ? "same" : signed(score - before));
   };
   const since = (score) => (before = score);
   return { arrange, paint, since };

@@ -2,83 +2,86 @@
 
 import { sector, wrapped } from "./angles.js";
 import { PAIRS } from "./constants.js";
-import { line, middle, place, round, shape, show, text, write } from "./drawing.js";
+import { line, middle, place, round, shape, signed, text, write } from "./drawing.js";
+
+/** A dial, drawn around its center. */
+function makeDial(color) {
+  const parts = {
+    face: shape("circle", { class: "face" }),
+    lit: shape("circle", { fill: color }),
+    wedge: shape("path"),
+    unseen: shape("path", { class: "unseen" }),
+    query: line({ class: "hand query", "marker-end": "url(#query)" }),
+    key: line({ class: "hand key", "marker-end": "url(#key)" }),
+    share: text(0, 0, "", middle),
+  };
+  return { color, group: shape("g", { "aria-hidden": "true" }, ...Object.values(parts)), ...parts };
+}
+
+/** The end of a hand, in its word's color; its size is in widths of the hand. */
+const tip = (name, size) =>
+  shape(
+    "marker",
+    { id: name, viewBox: "-5 -5 10 10", markerWidth: size, markerHeight: size },
+    shape("circle", { r: 4.8, class: name }),
+  );
 
 /**
- * The eight dials: both words' hands, and the wedge between them, filled by its cosine. `paint`
- * shows numbers by pair, as `flat` in turning.js names them.
- * Order: `arrange(width, top, height)` before the first `paint`, which reads its centers and radius.
+ * The eight dials: both words' hands, the wedge between them, and a face that is lit as far as they
+ * agree. `paint` shows numbers by pair, as `flat` in turning.js names them.
+ * Order: `arrange(width, top)` before the first `paint`, which reads the radius.
  */
 export function dials(svg) {
-  const made = PAIRS.map((color) => {
-    const parts = {
-      rim: shape("circle", { class: "thin faint" }),
-      wedge: shape("path", { stroke: color, "stroke-width": 1 }),
-      unseen: shape("path", { class: "unseen" }),
-      query: line({ class: "hand query" }),
-      key: line({ class: "hand key" }),
-      cosine: text(0, 0, "", middle),
-    };
-    svg.append(shape("g", { class: "dial", "aria-hidden": "true" }, ...Object.values(parts)));
-    return { color, ...parts };
-  });
-  const speeds = text(0, 0, "eight clocks, fast to slow, and what each adds", { ...middle, class: "speeds" });
-  svg.append(speeds);
-  const centers = []; // by `arrange`, as the radius
-  let radius;
-  const arrange = (width, top, height) => {
-    const [columns, rows] = width < 560 ? [4, 2] : [8, 1];
-    const [across, down] = [width / columns, (height - 16) / rows];
-    radius = Math.round(Math.min(across * 0.43, down / 2 - 14));
-    made.forEach(({ rim, cosine }, pair) => {
-      const cx = round((pair % columns) * across + across / 2);
-      const cy = round(top + 20 + Math.floor(pair / columns) * down + radius);
-      centers[pair] = [cx, cy];
-      place(rim, { cx, cy, r: radius });
-      place(cosine, { x: cx, y: cy + radius + 16 });
+  const made = PAIRS.map(makeDial);
+  const name = shape("text", {}, "Eight clocks, fast to slow, and what each adds");
+  svg.append(tip("query", 4), tip("key", 2.4), ...made.map(({ group }) => group), name);
+  let radius; // by `arrange`
+  const arrange = (width, top) => {
+    const isPhone = width < 560;
+    const columns = isPhone ? 4 : 8;
+    const across = width / columns;
+    const head = top + (isPhone ? 20 : 30); // the line on which the name stands
+    radius = isPhone ? 26 : Math.round(across * 0.43);
+    const down = 2 * radius + (isPhone ? 22 : 24);
+    made.forEach(({ group, face, lit, share }, pair) => {
+      const x = round(((pair % columns) + 0.5) * across);
+      const y = head + 10 + radius + Math.floor(pair / columns) * down;
+      place(group, { transform: `translate(${x},${y})` });
+      for (const disc of [face, lit]) place(disc, { r: radius });
+      place(share, { y: radius + 17 });
     });
-    place(speeds, { x: width / 2, y: top + 12 });
-  };
-  const point = (hand, [cx, cy], angle, length) =>
-    place(hand, {
-      x1: cx,
-      y1: cy,
-      x2: round(cx + radius * length * Math.cos(angle)),
-      y2: round(cy - radius * length * Math.sin(angle)),
-    });
-  /** Fill a wedge with its pair's color where the hands agree, and with gray where they oppose. */
-  const fill = ({ wedge, color }, cosine) =>
-    place(wedge, {
-      fill: cosine < 0 ? "currentColor" : color,
-      "fill-opacity": 0.08 + (cosine < 0 ? 0.4 : 0.8) * Math.abs(cosine),
-    });
-  /**
-   * Mark the angles that training never showed: `placed` is the query's by its place alone, `apart`
-   * the turn from there to the key, and `seen` the widest one of training, at which they begin.
-   */
-  const paintUnseen = ({ unseen }, [cx, cy], placed, apart, seen) => {
-    const beyond = Math.max(0, Math.abs(apart) - seen);
-    const sign = Math.sign(apart);
-    place(unseen, { d: sector(cx, cy, radius, placed + sign * seen, sign * beyond) });
+    place(name, { y: head });
+    return head + 4 + (PAIRS.length / columns) * down;
   };
   const paint = (shown) =>
     made.forEach((dial, pair) => {
-      const [cx, cy] = centers[pair];
+      const reach = 0.84 * radius; // of a hand of length 1
+      const point = (hand, angle, length) =>
+        place(hand, { x2: round(reach * length * Math.cos(angle)), y2: round(-reach * length * Math.sin(angle)) });
       const from = shown.queryAngles[pair];
       const turn = wrapped(shown.keyAngles[pair] - from);
       const [lengthQ, lengthK] = [shown.queryLengths[pair], shown.keyLengths[pair]];
+      point(dial.query, from, lengthQ);
+      point(dial.key, from + turn, lengthK);
       // A hand of negative length points the other way, and so does its side of the wedge.
       const start = lengthQ < 0 ? from + Math.PI : from;
       const opening = lengthQ * lengthK < 0 ? wrapped(turn + Math.PI) : turn;
-      const reach = round(radius * 0.7 * Math.sqrt(Math.abs(lengthQ * lengthK)));
-      place(dial.wedge, { d: sector(cx, cy, reach, start, opening) });
-      fill(dial, Math.cos(opening));
+      const cosine = Math.cos(opening);
+      // In the pair's color where the hands agree, and in gray where they oppose.
+      place(dial.wedge, {
+        d: sector(0, 0, round(reach * Math.sqrt(Math.abs(lengthQ * lengthK))), start, opening),
+        fill: cosine < 0 ? "currentColor" : dial.color,
+        "fill-opacity": round(2 + 5 * Math.abs(cosine)) / 10,
+      });
+      // What training never showed begins at the widest angle that it showed, counted from where the
+      // place alone turns the query, and goes on to the key.
       const placed = from - shown.learned[pair];
       const apart = wrapped(shown.keyAngles[pair] - placed);
-      paintUnseen(dial, centers[pair], placed, apart, shown.seen[pair]);
-      point(dial.query, centers[pair], from, lengthQ);
-      point(dial.key, centers[pair], shown.keyAngles[pair], lengthK);
-      write(dial.cosine, show(shown.shares[pair], 2));
+      const seen = Math.sign(apart) * Math.min(shown.seen[pair], Math.abs(apart));
+      place(dial.unseen, { d: sector(0, 0, radius, placed + seen, apart - seen) });
+      const share = shown.shares[pair];
+      place(dial.lit, { "fill-opacity": round(3.5 * Math.max(0, share)) / 10 });
+      write(dial.share, signed(share));
     });
   return { arrange, paint };
 }

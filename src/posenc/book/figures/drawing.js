@@ -30,6 +30,8 @@ export const write = (node, words) => {
 
 /** A number that rounds to zero has no sign: the first rounding keeps it, the second drops it. */
 export const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");
+/** A number with its sign, also above zero. */
+export const signed = (x) => (x > 0 ? "+" : "") + show(x, 2);
 /** A field's value in words; a fraction is a position between two others. */
 export const written = (value) => {
   if (typeof value !== "number") return value;

@@ -33,7 +33,7 @@ function movedBoth({ query, key }) {
  */
 const MOVES = [
   {
-    says: `Drag ${WORDS.key}, and watch the wedges between the hands.`,
+    says: `Drag ${WORDS.key}, and watch the clocks.`,
     shows: movedKey,
     isDone: (from, to) => from.key !== to.key && from.query === to.query,
   },
@@ -43,7 +43,7 @@ const MOVES = [
     isDone: isTogether,
   },
   {
-    says: "Now add instead of turning: choose “added”, and drag both.",
+    says: "Now add instead: choose “added”, and drag both.",
     shows(state) {
       const { from, to } = movedBoth(state);
       return { from: { ...from, method: "added" }, to };
@@ -61,6 +61,7 @@ export function guide(set, current) {
   const words = element("span");
   const button = element("button", { type: "button" });
   const row = element("p", { class: "moves" }, words, button);
+  const first = current();
   let next = 0;
   let stop = () => {};
   const write = () => {
@@ -83,7 +84,7 @@ export function guide(set, current) {
   button.addEventListener("click", () => {
     stop();
     if (MOVES[next]) return perform(MOVES[next].shows(current()));
-    set({ method: "turned", rule: "as trained", base: 100, query: 6, key: 1 });
+    set(first);
     next = 0;
     write();
   });

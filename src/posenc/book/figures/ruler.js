@@ -1,14 +1,14 @@
 // Turning's ruler: one row of places, or two on a phone.
 
 import { HEAD } from "./attention.js";
-import { clamp, level, middle, round, shape, text } from "./drawing.js";
+import { clamp, middle, round, shape, text } from "./drawing.js";
 
 /** The ruler's geometry, for a width in pixels. Positions may be fractional. */
 export function ruler(width) {
   const isPhone = width < 560;
   const columns = isPhone ? HEAD.places / 2 : HEAD.places;
   const slot = width / columns;
-  const height = isPhone ? 76 : 92; // of a row
+  const height = isPhone ? 67 : 90; // of a row
   const rows = HEAD.places / columns;
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   const xIn = (row, position) => (position - row * columns + 0.5) * slot;
@@ -18,8 +18,9 @@ export function ruler(width) {
     height,
     rows,
     bottom: rows * height,
-    letters: clamp(14, slot * 0.34, 26), // the size of words
-    bracketTop: isPhone ? 3 : 11, // from a row's upper edge
+    letters: clamp(15, slot * 0.37, 25), // the size of words
+    bracketTop: isPhone ? 9 : 11, // from a row's upper edge
+    wordsAt: height - 33, // the line on which words stand, from there
     /** The center of a place, and the upper edge of its row. */
     place(position) {
       const row = rowOf(position);
@@ -36,29 +37,32 @@ export function ruler(width) {
   };
 }
 
-/** What is drawn of a ruler: its lines, its numbers, and the band beyond the trained length. */
-export function rulerLines({ width, slot, height, rows, place }) {
-  const numbers = Array.from({ length: HEAD.places }, (_, position) => {
-    const [x, top] = place(position);
-    return text(x, top + height - 8, position, middle);
-  });
-  const lines = Array.from({ length: rows }, (_, row) =>
-    level(0, width, (row + 1) * height - 21, { class: "thin grid" }),
-  );
-  const [center, top] = place(HEAD.trained);
+/** What is drawn of a ruler: its line and its numbers, and the band beyond training. */
+export function rulerLines({ width, slot, height, rows, wordsAt, place }) {
+  const places = Array.from({ length: HEAD.places }, (_, position) => place(position));
+  const numbers = places.map(([x, top], position) => text(x, top + height - 3, position, middle));
+  const ticks = places.map(([x, top]) => `M${x},${top + height - 20}v4`);
+  const lines = Array.from({ length: rows }, (_, row) => `M0,${(row + 1) * height - 20}H${width}`);
+  const [center, top] = places[HEAD.trained];
   const x = center - slot / 2;
-  const band = { x, y: top + 21, width: width - x, height: height - 23, class: "beyond" };
-  const words = text(x + 6, top + height - 32, "longer than in training", { class: "longer" });
-  return [shape("rect", band), words, ...lines, ...numbers];
+  const band = { x, y: top + 16, width: width - x, height: height - 36, class: "beyond" };
+  const words = text(x + 8, top + wordsAt - 3, "longer than in training", { class: "longer" });
+  return [
+    shape("rect", band),
+    words,
+    shape("path", { d: [...lines, ...ticks].join(""), class: "thin line" }),
+    ...numbers,
+  ];
 }
 
 /** A bracket over an interval, open where it goes on in another row, as the data of a path. */
 export function bracketPath({ width, height, bracketTop, spans }, low, high) {
   const parts = spans(low, high).map(([from, to], row) => {
     const y = row * height + bracketTop;
-    const start = from > 0 ? `${y + 7}V${y}` : y;
-    const finish = to < width ? `V${y + 7}` : "";
-    return from === to ? "" : `M${round(from)},${start}H${round(to)}${finish}`;
+    const bend = round(Math.min(8, (to - from) / 2));
+    const start = from > 0 ? `${round(from)},${y + 8}q0,-8 ${bend},-8` : `0,${y}`;
+    const finish = to < width ? `${round(to - bend)}q${bend},0 ${bend},8` : width;
+    return from === to ? "" : `M${start}H${finish}`;
   });
   return parts.join("") || "M0,0";
 }

@@ -6,67 +6,70 @@ import { end, level, line, middle, place, points, round, shape, text } from "./d
 import { draggable } from "./motion.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
-const SCORE = `score: how much “${QUERY_WORD}” looks at “${KEY_WORD}”`;
-const [LOWEST, HIGHEST] = [-2.5, 9.5]; // scores between the edges
+const [LOWEST, HIGHEST] = [-2, 9]; // scores between the edges
 
 /** Where the chart is in its room, in pixels, and its scales: pixels by distance and by score. */
-function layOut(width, top, height) {
+function layOut(width, top) {
   const isWide = width >= 560;
-  const [left, right] = [26, width - (isWide ? 160 : 92)];
-  const [high, low] = [top + 14, top + height - (isWide ? 38 : 34)];
+  const [left, right] = [20, width - (isWide ? 160 : 100)];
+  const high = top + (isWide ? 42 : 28);
+  const low = high + (isWide ? 126 : 104);
   const x = (distance) => left + ((distance + FARTHEST) / (2 * FARTHEST)) * (right - left);
   const y = (score) => low - ((score - LOWEST) / (HIGHEST - LOWEST)) * (low - high);
-  return { isWide, left, right, high, low, x, y };
+  return { isWide, left, right, barAt: right + (isWide ? 32 : 16), high, low, x, y };
 }
 
-/** The distances that training never showed, on both sides; they are seen when the words are as far apart. */
-function unseenBands({ left, right, high, low, x }) {
-  const band = (from, to) =>
-    shape("rect", { x: from, y: high, width: to - from, height: low - high, class: "beyond" });
-  return [band(left, x(1 - HEAD.trained)), band(x(HEAD.trained - 1), right)];
-}
-
-/** Axes, their ticks and their names. */
+/**
+ * Axes, their ticks and their names: the query stands at 0. On both sides are the distances that
+ * training never showed, which are seen when the words are as far apart.
+ */
 function scales({ left, right, high, low, x, y }) {
-  const center = (left + right) / 2;
-  const ticks = [-15, -10, -5, 0, 5, 10, 15].map((distance) =>
-    text(x(distance), low + 16, Math.abs(distance), middle),
-  );
+  const tint = (name, word) => shape("tspan", { class: name }, word);
   const levels = [0, 4, 8].flatMap((score) => [
-    text(left - 6, y(score) + 4, score, end),
+    text(0, y(score) + 4, score),
     level(left, right, y(score), { class: "thin grid" }),
   ]);
+  const unseen = [-FARTHEST, HEAD.trained - 1].map((from) =>
+    shape("path", { d: `M${x(from)},${high}V${low}H${x(from + HEAD.trained)}V${high}z`, class: "beyond" }),
+  );
+  const name = [tint("query", QUERY_WORD), " looks at ", tint("key", KEY_WORD), ", by distance"];
   return [
-    ...ticks,
+    ...unseen,
+    shape("text", { y: high - 10 }, "Score: how much ", ...name),
+    line({ x1: x(0), x2: x(0), y1: high, y2: low, class: "thin query" }),
     ...levels,
-    text(center, high - 4, SCORE, middle),
-    text(left, low + 32, `${KEY_WORD} before ${QUERY_WORD}`),
-    text(center, low + 32, "distance", middle),
-    text(right, low + 32, `${KEY_WORD} after ${QUERY_WORD}`, end),
+    text(x(0), low + 15, QUERY_WORD, { ...middle, class: "query" }),
+    ...[-10, -5, 5, 10].map((distance) => text(x(distance), low + 15, Math.abs(distance), middle)),
+    text(left, low + 15, "15 before"),
+    text(right, low + 15, "15 after", end),
   ];
 }
 
 /** Made by `arrange`, painted by `paint`, as all parts of Turning; for `since`, see bar.js. */
 export function chart(svg, set, current) {
   const frame = shape("g", { "aria-hidden": "true" });
+  const hill = shape("polygon", { class: "hill" });
   const curve = shape("polyline", { class: "curve" });
-  const across = line({ class: "thin faint", "stroke-dasharray": "2 4" }); // from the dot to the bar
-  const dot = shape("circle", { r: 9, class: "grip" });
-  svg.append(frame, curve, across);
+  const across = shape("path", { class: "thin key" }); // from the axis to the dot, and to the bar
+  const dot = shape("circle", { r: 9, class: "grip key" });
+  svg.append(frame, hill, curve, across);
   const scoreBar = bar(svg);
   svg.append(dot);
   let room; // by `arrange`
-  const arrange = (width, top, height) => {
-    room = layOut(width, top, height);
-    frame.replaceChildren(...unseenBands(room), ...scales(room));
+  const arrange = (width, top) => {
+    room = layOut(width, top);
+    frame.replaceChildren(...scales(room));
     scoreBar.arrange(room);
+    return room.low + 24;
   };
   const paint = ({ query: [query], key: [key], shares, score: [score], curve: scores }) => {
-    const { x, y, right } = room;
-    place(curve, { points: points(scores.map((one, n) => [x(DISTANCES[n]), y(one)])) });
+    const { x, y, left, right, low, barAt } = room;
+    const places = points(scores.map((one, n) => [x(DISTANCES[n]), y(one)]));
+    place(curve, { points: places });
+    place(hill, { points: `${left},${y(0)} ${places} ${right},${y(0)}` });
     const [cx, cy] = [round(x(key - query)), round(y(score))];
     place(dot, { cx, cy });
-    place(across, { x1: cx, x2: right + 16, y1: cy, y2: cy });
+    place(across, { d: `M${cx},${low}V${cy}H${barAt}` });
     scoreBar.paint(shares, score);
   };
   draggable(

@@ -14,15 +14,15 @@ const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 /** A word in a frame, which a pointer or keys can move. */
 function card(name, words, label) {
   const limits = { "aria-valuemin": 0, "aria-valuemax": FARTHEST, "aria-label": label };
-  const parts = [shape("rect", { rx: 6 }), shape("text", middle, words)];
+  const parts = [shape("rect"), shape("text", middle, words)];
   return shape("g", { class: `card ${name}`, role: "slider", tabindex: 0, ...limits }, ...parts);
 }
 
 /** Make a card's frame as large as its word. */
 function fit({ firstChild: frame, lastChild: word }) {
-  const wide = word.getComputedTextLength() + 14;
   const high = 1.5 * parseFloat(getComputedStyle(word).fontSize);
-  place(frame, { x: -wide / 2, y: -0.72 * high, width: wide, height: high });
+  const wide = word.getComputedTextLength() + 0.6 * high;
+  place(frame, { x: -wide / 2, y: -0.7 * high, width: wide, height: high, rx: high / 3 });
 }
 
 /**
@@ -78,7 +78,7 @@ export function sentence(svg, set, current) {
   /** Put a word on a place, which may be between two, or hopping above it. */
   const put = (node, position, hop = 0) => {
     const [x, top] = geometry.place(position);
-    node.style.transform = `translate(${x}px, ${top + geometry.height - 36 - hop}px)`;
+    node.style.transform = `translate(${x}px, ${top + geometry.wordsAt - hop}px)`;
   };
   const putBracket = (low, high) => {
     for (const path of [bracket, hold]) place(path, { d: bracketPath(geometry, low, high) });

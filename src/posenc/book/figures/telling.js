@@ -18,21 +18,20 @@ const digits = (number) => show(number, number % 1 ? 1 : 0);
 const SEEN_TURNED = {
   "as trained":
     `Each word’s place turns its eight hands. Here ${WORDS.query} looks for the word three before it, so its hands ` +
-    "are set back by three. Hands that agree (green) add to the score; opposed ones (gray) take from it",
+    "are set back by three. Where hands agree, a clock lights up, and adds to the score",
   interpolation: "Interpolation slows all clocks by half: no angle is new, but neighbors look more alike",
-  "NTK-aware": "NTK-aware: the slower a clock, the more it is slowed; the last one by half",
+  "NTK-aware": "NTK-aware slows a clock the more, the slower it is: the last one by half",
   YaRN: "YaRN slows the slow clocks by half, spares the fastest, and sharpens all scores",
 };
 
 /** What is seen in a state, by method: functions of `Told`. */
 const SEEN = {
   turned: ({ rule }) => `${SEEN_TURNED[rule]}.`,
-  added: ({ score }) =>
-    "Now each hand is a sum: of its word’s, which stays, and its place’s, which turns. " +
-    `Where these two disagree, it is short. The score is ${score}.`,
+  added: () =>
+    "Now each hand is the sum of its word’s, which stays, and its place’s, which turns. Where these disagree, it is short.",
   ALiBi: ({ score, apart }) =>
     `ALiBi turns no hand: all agree. Instead, each step apart costs half a point: 8 − ${apart}/2 = ${score}.`,
-  none: ({ score }) => `No hand turns, so all agree: the score is ${score} wherever they stand, and says nothing of order.`,
+  none: ({ score }) => `No hand turns, so all agree: the score is ${score} anywhere, and says nothing of order.`,
 };
 
 /** What is seen once both words have moved alike, by method: functions of `Told`. */
@@ -44,8 +43,8 @@ const SEEN_TOGETHER = {
   added: ({ score, apart, was }) =>
     `They are still ${apart} apart, but the score went from ${was} to ${score}. ` +
     "Added, the same two words read differently at each place.",
-  ALiBi: ({ score, apart }) => `They are still ${apart} apart, so the score is the same, ${score}.`,
-  none: ({ score }) => `The score is ${score}, as anywhere.`,
+  ALiBi: ({ score, apart }) => `They are still ${apart} apart, so the score is still ${score}.`,
+  none: SEEN.none,
 };
 
 /** Whether a change moved both words alike, but for rounding: fractions come in a drag. */

@@ -1,12 +1,13 @@
 // Everything turns, nothing changes: a query and a key in a sentence, and the score between them.
 //
 // The picture has three parts, from top to bottom: the sentence, the dials, and the chart. Each has
-// - `arrange`, which is called for a new width, before all else: it makes the part's geometry;
+// - `arrange`, which is called for a new width, before all else: it makes the part's geometry below
+//   an upper edge, and returns its lower one;
 // - `paint`, which shows numbers, as `flat` names them: states on the way between two, too.
 
 import { HEAD, attention } from "./attention.js";
 import { dials } from "./dials.js";
-import { shape } from "./drawing.js";
+import { place, shape } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { guide } from "./guide.js";
 import { easing } from "./motion.js";
@@ -27,18 +28,13 @@ FIGURES.turning = {
     const clocks = dials(svg);
     const scores = chart(svg, set, current);
     const arrange = (width) => {
-      const height = svg.clientHeight; // by turning.css
-      const chartHeight = width < 560 ? 148 : height > 400 ? 190 : 170;
-      svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
-      const bottom = words.arrange(width) + 4;
-      clocks.arrange(width, bottom, height - chartHeight - bottom);
-      scores.arrange(width, height - chartHeight, chartHeight);
+      const height = scores.arrange(width, clocks.arrange(width, words.arrange(width)));
+      place(svg, { height, viewBox: `0 0 ${width} ${height}` });
     };
     let latest; // the state drawn last: `paint` gets numbers alone, and method and rule are words
     const paint = easing((shown) => {
       const isFar = Math.abs(shown.query[0] - shown.key[0]) >= HEAD.trained || latest.rule !== "as trained";
       picture.classList.toggle("far", isFar);
-      picture.classList.toggle("still", latest.method === "ALiBi" || latest.method === "none");
       for (const part of [words, clocks, scores]) part.paint(shown);
     });
     return (state, values, width, passing, before) => {
