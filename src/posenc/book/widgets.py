@@ -134,7 +134,9 @@ class _Figure(anywidget.AnyWidget):
             for name in names:
                 style = "-" if name == names[-1] else "--"
                 places = x or range(len(values[name]))
-                panels[-1].plot(places, values[name], style, color=plots.INK, label=name)
+                panels[-1].plot(
+                    places, values[name], style, color=plots.INK, label=name
+                )
             panels[-1].set(xlabel=xlabel, ylabel=ylabel, yscale=yscale)
             plots.name_above(panels[-1])
 
