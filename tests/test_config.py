@@ -158,6 +158,10 @@ VERDICTS = rows("""
     → this: attn_type_list; SUGGESTED RoPE in some or all layers, base 10,000
 "model_type": "exaone4", "sliding_window_pattern": "LLLG", "layer_types": ["full_attention"]
     → this: sliding_window_pattern, layer_types; SUGGESTED RoPE in some or all layers
+"model_type": "nemotron-nas", "block_configs": [{"attention": {"no_op": true}}]
+    → this: block_configs; SUGGESTED RoPE in some or all layers, base 10,000
+"model_type": "ring", "layer_group_size": 5, "mamba_d_state": 16
+    → this: layer_group_size, mamba_d_state; SUGGESTED RoPE in some or all layers
 "rope_parameters": {"full_attention": {"rope_theta": 1e6}}, "layer_types": ["full_attention"]
     → this: layer_types; SUGGESTED RoPE in full_attention, base 1,000,000
 "model_type": "mimo_v2_flash", "rope_scaling": {"partial_rotary_factor": 3}

@@ -56,6 +56,9 @@ class Fields:
 
     A field that is invalid is told in `problems` and counts as unknown, which None says; the
     defaults of the model's class don't replace it, and don't replace null either.
+
+    Reading leaves traces, so what is read counts: `asked`, by which `verdict.unread_fields` knows
+    the others, and `by_default`, which the verdict tells.
     """
 
     def __init__(self, content: Mapping[str, Any], path: str = "") -> None:

@@ -15,7 +15,8 @@ from posenc.layers import ROTARY, TABLE, Layers
 from posenc.scaling import ORIGINAL, Scaling, find_scaling, rotary_frequencies
 
 LIMIT = "max_position_embeddings"
-Settings = dict[str, Any]  # fields of a scaling, as `rotary_frequencies` takes them
+# Fields of a scaling, as `rotary_frequencies` takes them, and the limit.
+Settings = dict[str, Any]
 PAIRINGS: dict[bool | None, str] = {True: "neighbors", False: "halves"}
 WIDEST = 65_536  # dimensions of a head, of which frequencies are computed
 
@@ -31,7 +32,8 @@ class Described(NamedTuple):
 def describe(kind: Kind) -> Described:
     """Return what is known of a kind of layer."""
     fields, entry = kind.fields, kind.entry
-    indices, chunked = tuple(kind.indices), "chunk" in kind.name
+    indices = tuple(kind.indices)
+    chunked = "chunk" in kind.name
     layers = Layers(
         kind.name,
         kind.where,
@@ -43,7 +45,8 @@ def describe(kind: Kind) -> Described:
     )
     if kind.where != ROTARY:
         return Described(layers)
-    fields.remarks += filter(None, [entry.note])
+    if entry.note:
+        fields.remarks.append(entry.note)
     has_norm = not entry.norm_if or fields.flag(entry.norm_if)
     layers = replace(
         with_axes(kind, with_widths(kind, layers)),
@@ -156,36 +159,36 @@ def stretched(kind: Kind, layers: Layers) -> Described:
         fields.problems.append(f"{place} {name[:40]!a} isn't known here")
         return Described(replace(layers, scaling=name[:40]))
     layers = replace(layers, scaling=scaling.name)
-    limit = fields.count(LIMIT)
-    settings = settings_of(kind, scaling, limit)
+    settings = settings_of(kind, scaling)
     # `posenc.scaling` checks what the file gives; powers of odd numbers overflow.
     try:
-        start, end = scaling.lengths(settings, limit)
+        start, end = scaling.lengths(settings, settings[LIMIT])
         longest = max(end or 0, (start or 0) + 1)
-        layers = with_frequencies(layers, settings, limit, longest)
+        layers = with_frequencies(layers, settings, longest)
     except (ArithmeticError, TypeError, ValueError) as error:
         fields.problems.append(f"{rope.path[:-1]}: {error}"[:200])
         return Described(layers)
     if ORIGINAL in settings:
-        note_contradictions(kind, settings, limit)
+        note_contradictions(kind, settings)
     layers = replace(layers, score_factor=score_factor(kind))
     return Described(layers, start, end)
 
 
-def settings_of(kind: Kind, scaling: Scaling, limit: int | None) -> Settings:
+def settings_of(kind: Kind, scaling: Scaling) -> Settings:
     """Return the fields that a scaling reads, for its rule, which checks them."""
-    settings = {name: kind.rope.value(name) for name in scaling.fields}
+    fields, rope = kind.fields, kind.rope
+    settings = {name: rope.value(name) for name in scaling.fields}
+    limit = fields.count(LIMIT)
     if ORIGINAL in settings:  # transformers prefers the field outside
-        outside, inside = kind.fields.count(ORIGINAL), kind.rope.count(ORIGINAL)
-        settings[ORIGINAL] = outside or inside or limit
+        settings[ORIGINAL] = fields.count(ORIGINAL) or rope.count(ORIGINAL) or limit
     # Old programs read `type`, which must not say otherwise.
-    old = kind.rope.content.get("type")
-    return settings | {"rope_type": scaling.name, "type": old}
+    old = rope.content.get("type")
+    return settings | {"rope_type": scaling.name, "type": old, LIMIT: limit}
 
 
-def note_contradictions(kind: Kind, settings: Settings, limit: int | None) -> None:
+def note_contradictions(kind: Kind, settings: Settings) -> None:
     """Note where the fields of a scaling contradict each other."""
-    rope, problems = kind.rope, kind.fields.problems
+    rope, problems, limit = kind.rope, kind.fields.problems, settings[LIMIT]
     if limit and not (rope.value(ORIGINAL) or kind.fields.says(ORIGINAL)):
         problems.append(
             f"{rope.path[:-1]} has no {ORIGINAL}: transformers falls back to {LIMIT}, {limit}, "
@@ -201,9 +204,7 @@ def note_contradictions(kind: Kind, settings: Settings, limit: int | None) -> No
         )
 
 
-def with_frequencies(
-    layers: Layers, settings: Settings, limit: int | None, longest: int
-) -> Layers:
+def with_frequencies(layers: Layers, settings: Settings, longest: int) -> Layers:
     """Note frequencies and factors, up to the length before scaling and beyond it."""
     width, rotated = layers.head_dim, layers.rotated or 0
     if not layers.base or not width or max(width, rotated) > WIDEST:
@@ -217,7 +218,7 @@ def with_frequencies(
             rotated,
             base=layers.base,
             scaling=settings,
-            max_position_embeddings=limit,
+            max_position_embeddings=settings[LIMIT],
             seq_len=seq_len,
         )
         for seq_len in (None, longest)
