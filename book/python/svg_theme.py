@@ -22,6 +22,7 @@ DARK_INK = "#e6e8ee"
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 WIDEST_BAR = 1 / 8  # of a figure's width: wider axes are a panel, not a color bar
 LARGEST_SCALE = 1.6  # of a stacked panel, by its size in the row
+COLUMNS_SCALE = 1.4  # and of panels that are narrow enough to stand in two columns
 THEME = f"""<style>
 :root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}
 text {{
@@ -161,7 +162,7 @@ def strips_of(panels):
 
 
 def stack(svg):
-    """Return what stacks two to four panels on a phone, as `Stacked`.
+    """Return what stacks two to four panels on a phone, as `Stacked`; narrow ones in two columns.
 
     A panel that shares the labels of the first one gets a copy of them; a legend below all panels
     comes last. None if the panels are others, or have other words in common. Media queries in a
@@ -180,11 +181,16 @@ def stack(svg):
     if not panels or any(float(top) < lowest for _, _, top in legends):
         return None
     starts, labeled = strips_of(panels)
-    scale = min(LARGEST_SCALE, width / max(np.diff([*starts, width])))
+    widest = max(np.diff([*starts, width]))
+    columns = 2 if widest * COLUMNS_SCALE <= width / 2 else 1
+    rows = -(-len(panels) // columns)
+    scale = min(LARGEST_SCALE, width / columns / widest)
 
-    def move(name, shift, row, shown=""):
-        """A rule that moves an element of the figure sideways, and into a row."""
-        to = f"translate({shift:.1f}px, {row * height:.1f}px)"
+    def move(name, shift, panel, shown=""):
+        """A rule that moves an element of the figure sideways, and to a panel's place."""
+        row, column = divmod(panel, columns)
+        across = shift + column * width / columns / scale
+        to = f"translate({across:.1f}px, {row * height:.1f}px)"
         return f"#{name} {{ {shown}transform: scale({scale:.2f}) {to} }}\n"
 
     rules, copies = "", ""
@@ -195,9 +201,9 @@ def stack(svg):
         rules += move(f"again_{row}", 0, row, "display: inline; ")
         copies += LABELS.format(row)
     for name, left, _ in legends:
-        rules += move(name, panels[0].left - float(left), len(panels) - 1)
+        rules += move(name, panels[0].left - float(left), (rows - 1) * columns)
     style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
-    return Stacked(style, width / (len(panels) * height * scale))
+    return Stacked(style, width / (rows * height * scale))
 
 
 def follow_theme(svg):
