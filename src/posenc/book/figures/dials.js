@@ -71,7 +71,7 @@ export function dials(svg) {
       place(dial.wedge, {
         d: sector(0, 0, round(reach * Math.sqrt(Math.abs(lengthQ * lengthK))), start, opening),
         fill: cosine < 0 ? "currentColor" : dial.color,
-        "fill-opacity": round(2 + 5 * Math.abs(cosine)) / 10,
+        "fill-opacity": round(2 + (cosine < 0 ? 1 : 5) * Math.abs(cosine)) / 10,
       });
       // What training never showed begins at the widest angle that it showed, counted from where the
       // place alone turns the query, and goes on to the key.
@@ -80,7 +80,7 @@ export function dials(svg) {
       const seen = Math.sign(apart) * Math.min(shown.seen[pair], Math.abs(apart));
       place(dial.unseen, { d: sector(0, 0, radius, placed + seen, apart - seen) });
       const share = shown.shares[pair];
-      place(dial.lit, { "fill-opacity": round(3.5 * Math.max(0, share)) / 10 });
+      place(dial.lit, { "fill-opacity": round(4 * Math.max(0, share)) / 10 });
       write(dial.share, signed(share));
     });
   return { arrange, paint };
