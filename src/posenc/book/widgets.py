@@ -85,17 +85,17 @@ class Plot(NamedTuple):
     xlabel: str
     ylabel: str
     yscale: str = "linear"
-    x: Sequence[float] = ()  #: Of all points, or 0, 1, 2 and so on.
+    x: Sequence[float] = ()  # of all points, or 0, 1, 2 and so on
 
 
 class _Figure(anywidget.AnyWidget):
     """A figure has fields, and `values`, which its script computes, too."""
 
-    fields: ClassVar[dict[str, Any]]  #: By name: `Field` in figure.js.
-    #: Values with a panel each in the picture: tables, and hands.
+    fields: ClassVar[dict[str, Any]]  # by name; `Field` in figure.js
+    # Values with a panel each in the picture, tables and hands; and those that share a plot.
     parts: ClassVar[Sequence[str]] = ()
     plot: ClassVar[Plot | None] = None
-    #: Of a dial's hands; None is the color of the dial's pair.
+    # Of a dial's hands; None is the color of the dial's pair.
     colors: ClassVar[Sequence[str | None]] = ("silver", None)
 
     def __init__(self, **state: Any) -> None:

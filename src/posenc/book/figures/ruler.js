@@ -46,7 +46,7 @@ export function rulerLines({ width, slot, height, rows, wordsAt, place }) {
   const [center, top] = places[HEAD.trained];
   const x = center - slot / 2;
   const band = { x, y: top + 16, width: width - x, height: height - 36, class: "beyond" };
-  const words = text(x + 8, top + wordsAt - 3, "longer than in training", { class: "longer" });
+  const words = text(x + slot, top + wordsAt - 3, "longer than in training", { class: "soft longer" });
   return [
     shape("rect", band),
     words,
