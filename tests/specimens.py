@@ -149,6 +149,13 @@ def whole_numbers(rows):
     return rows.astype(int)
 
 
+@rows_of("shape")
+def ending_in_nan(rows):
+    rows = 1 * rows
+    rows[-1, -1] = np.nan
+    return rows
+
+
 @rows_of("values")
 def nearly(rows):
     return rows + 1e-5 * np.sin(np.arange(rows.size).reshape(rows.shape)).astype("f4")
@@ -206,6 +213,11 @@ def times_root(x, rows):
 @layer("shape", "your code raises")
 def refusing(x, rows):
     raise RuntimeError
+
+
+@layer("shape")
+def adding_nan(x, rows):
+    return x + ending_in_nan(rows)
 
 
 @layer("repeat")
@@ -302,6 +314,11 @@ def backwards(x, p):
     return rotate_pairs(x, -p)
 
 
+@rotary("shape")
+def turned_to_nan(x, p):
+    return ending_in_nan(rotate_pairs(x, p))
+
+
 @rotary("fractions")
 def nearest(x, p):
     return rotate_pairs(x, torch.round(p))
@@ -364,6 +381,11 @@ add(signed, "signed, undeclared", "bias", "penalty", "signed")
 @bias()
 def stops_growing(n):
     return -0.5 * np.minimum(abs(offsets(n)), 8)
+
+
+@bias("shape")
+def with_nan(n):
+    return ending_in_nan(-0.5 * abs(offsets(n)))
 
 
 @bias("offset")

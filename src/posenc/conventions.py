@@ -61,7 +61,7 @@ class Convention:
         exponents; "proportional", the first pairs at the whole head's.
     share, start : float
         The share of the dimensions that turn, above 0 and at most 1, and of those in front of a
-        part that does, which must leave it room; 1 and 0 for "whole".
+        "partial" part that does, which must leave it room; 1 for "whole", and 0 for others.
     """
 
     layout: str = "interleaved"
@@ -85,8 +85,10 @@ class Convention:
         start, share = check_real("start", self.start), check_real("share", self.share)
         # Thirds aren't exact in binary.
         fits = 0 < share <= 1 and 0 <= start <= 1 - share + 1e-9
-        if not fits or (self.extent == "whole" and share != 1):
-            rule = "must be a part of the width, and 1 and 0 for extent 'whole'"
+        if self.extent != "partial":
+            fits = fits and start == 0 and (share == 1 or self.extent != "whole")
+        if not fits:
+            rule = "must be a part of the width that fits the extent"
             raise ValueError(f"share and start {rule}; got {share} and {start}")
 
     @property
@@ -119,11 +121,11 @@ class Convention:
 
     def counted(self, rows: Floats) -> Floats:
         """Return the positions of the rows of a sequence, shape (..., seq_len)."""
-        seq_len = rows.shape[-1]
+        last = rows.max(initial=0)  # of the sequence
         if self.direction == "down":
-            rows = seq_len - 1 - rows
+            rows = last - rows
         # DETR divides a turn among the rows, so that positions depend on the length.
-        step = 2 * np.pi / max(seq_len, 1) if self.step == AROUND else float(self.step)
+        step = 2 * np.pi / (last + 1) if self.step == AROUND else float(self.step)
         sign = -1 if self.direction == "backwards" else 1
         return sign * step * (self.first + rows)
 

@@ -229,7 +229,7 @@ register(
             {"extent": "partial"}
         ),
         "across the head: the part is paired with the rest; split it off first": (
-            {"extent": "proportional"}
+            {"extent": "proportional", "start": 0.0}
         ),
     },
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
@@ -196,7 +195,7 @@ def order(decoder: Decoder) -> Trials:
     trial = decoder.compare("swapped")
     if trial.worst <= 1:
         raise Broken("no score changes", "positions never reach them")
-    yield replace(trial, given=trial.meant)
+    return []
 
 
 reading("causal", "a later token changes no earlier score", "another last token")

@@ -132,7 +132,7 @@ class Encoding(Subject):
     def compare(self, x: Floats, positions: Any) -> Trial:
         """Call the code, and compare it with the book's."""
         out = self.call(x, positions)
-        return self.comparison.trial(x, positions, out, self.unit)
+        return self.comparison.trial(x, positions, out, unit=self.unit)
 
     @cached_property
     def limit(self) -> int:
@@ -140,18 +140,21 @@ class Encoding(Subject):
         most = FAR if self.free else ENTRIES // self.widths[0] + 1
         count = self.longest or most
         # Layers hold tables of some length, which nobody declares.
-        while count > 2:
-            # A table has to be built as a whole, a rotation is asked for its last row.
-            positions = [count - 1] if self.free else range(count)
-            try:
-                self.call(self.draw((), len(positions)), positions)
-                break
-            except (Broken, Raised) as how:
-                # A law will report what is broken; but a table may end early.
-                if self.free and isinstance(how, Broken):
-                    break
-                count //= 2
+        while count > 2 and not self.takes(count):
+            count //= 2
         return count
+
+    def takes(self, count: int) -> bool:
+        """Whether the code takes the last of so many positions, or all if it counts by itself."""
+        positions = [count - 1] if self.free else range(count)
+        try:
+            self.call(self.draw((), len(positions)), positions)
+        except Raised:
+            return False
+        except Broken:
+            # A law will report what is broken; but a table may end early.
+            return bool(self.free)
+        return True
 
     @property
     def rows(self) -> int:
@@ -210,7 +213,7 @@ class Table(Encoding):
         half = type_of(x) != "float32"
         rows = user(self.subject, *x.shape, **{"dtype": x.dtype} if half else {})
         # (1, seq_len, width) and (seq_len, 1, width) are usual in layers.
-        if np.ndim(rows) == 3 and 1 in rows.shape[:2]:
+        if getattr(rows, "ndim", 0) == 3 and 1 in rows.shape[:2]:
             return rows.reshape(-1, rows.shape[2])
         return rows
 
@@ -242,7 +245,7 @@ class Layer(Encoding):
 
     @cached_property
     def free(self) -> str:
-        """The name of the layer's argument for positions, if it has one."""
+        """The name of the layer's argument for positions, or ""."""
         return argument(getattr(self.module, "forward", None), POSITIONS)
 
     def raw(self, x: Any, positions: Any) -> Any:
@@ -272,12 +275,13 @@ class Layer(Encoding):
 
 def width_of(module: Any) -> int:
     """Return the width of a layer, from an attribute or a table of its."""
-    widths = [getattr(module, name) for name in WIDTHS if hasattr(module, name)]
-    tables = [*module.buffers(), *module.parameters()]
-    widths += [table.shape[-1] for table in tables if table.ndim > 1]
-    if not widths:
-        raise ValueError("the width of the layer can't be inferred: pass d_model")
-    return int(widths[0])
+    for name in WIDTHS:
+        if hasattr(module, name):
+            return int(getattr(module, name))
+    for table in (*module.buffers(), *module.parameters()):
+        if table.ndim > 1:
+            return int(table.shape[-1])
+    raise ValueError("the width of the layer can't be inferred: pass d_model")
 
 
 class Rotation(Encoding):

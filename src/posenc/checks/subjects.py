@@ -31,11 +31,14 @@ def type_of(array: Any) -> str:
 
 
 def values(array: Any) -> Any:
-    """Convert an array to numpy; bfloat16, which numpy doesn't have, becomes float32."""
+    """Convert numbers to numpy; bfloat16, which numpy doesn't have, becomes float32."""
     if hasattr(array, "detach"):
         half = type_of(array) == "bfloat16"
         array = (array.float() if half else array).detach().cpu()
-    return user(np.asarray, array)
+    numbers = user(np.asarray, array)
+    if numbers.dtype.kind not in "biuf":
+        raise Broken(f"{numbers.dtype}, which isn't a type of numbers")
+    return numbers
 
 
 def floats(array: Any, finite: bool = True) -> Floats:

@@ -95,13 +95,11 @@ class Trial:
     @property
     def worst(self) -> float:
         """The largest error in units of its bound."""
-        return float(self.ratio.max(initial=0.0))
+        return float(self.ratio.max())
 
     def filled(self, row: Row) -> Row:
         """Put into a row an error, its bound, and where: the first beyond it, or the nearest."""
         ratio, wrong = self.ratio, self.worst > 1
-        if not ratio.size:
-            return replace(row, note=self.words)
         place = (ratio > 1).argmax() if wrong else ratio.argmax()
         entry = np.unravel_index(int(place), ratio.shape)
         arrays = np.broadcast_arrays(self.given, self.meant, self.bounds)
@@ -146,11 +144,9 @@ def laws_of(kind: str) -> list[str]:
 def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
     """Return the laws with these names; by default, all but those on request."""
     check_choice("kind", kind, KINDS)
-    known = laws_of(kind)
-    wanted = {*known} - {*ON_REQUEST} if names is None else {*names}
-    if not wanted or not wanted <= {*known}:
-        rule = f"among those of a {kind}: {', '.join(known)}"
-        raise ValueError(f"laws must be {rule}; got {sorted(wanted)}")
+    wanted = list(names or set(laws_of(kind)) - set(ON_REQUEST))
+    for name in wanted:
+        check_choice(f"law of a {kind}", name, laws_of(kind))
     return [law for law in LAWS if kind in law.kinds and law.name in wanted]
 
 
@@ -211,7 +207,7 @@ def causes(kind: str, trials: list[Trial]) -> str:
 
     Entries may differ by their bounds, and by a tenth of what is to be explained, at most 1e-4.
     """
-    apart = max(np.abs(trial.given - trial.meant).max(initial=0) for trial in trials)
+    apart = max(np.abs(trial.given - trial.meant).max() for trial in trials)
     near = min(NEAR, apart / 10)
 
     def gives(make: Callable[..., Any]) -> bool:
