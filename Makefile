@@ -87,7 +87,7 @@ notebooks: .venv ## execute the notebooks and update their outputs in place (NOT
 text: .venv ## check the text: rules, numbers, references, spelling (seconds)
 	$(BIN)/python tools/references.py
 	$(BIN)/codespell
-	$(BIN)/python -m pytest --quiet --numprocesses=2 tests/test_book.py tests/test_numbers.py
+	$(BIN)/python -m pytest --quiet --numprocesses=2 tests/test_book.py tests/test_ledger.py tests/test_numbers.py
 
 # All that `make lint` and `make test` check in one chapter, in about twenty seconds.
 chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_linearity.ipynb)
@@ -97,8 +97,8 @@ chapter: .venv ## execute, lint and check one chapter (NOTEBOOK=notebooks/03_lin
 	$(BIN)/ruff check $(NOTEBOOK)
 	$(BIN)/codespell $(NOTEBOOK)
 	$(BIN)/python tools/execute.py $(NOTEBOOK)
-	$(BIN)/python -m pytest --quiet $(NOTEBOOK) tests/test_book.py tests/test_numbers.py \
-		-k "$(basename $(notdir $(NOTEBOOK))) or toc or ledger"
+	$(BIN)/python -m pytest --quiet $(NOTEBOOK) tests/test_book.py tests/test_ledger.py tests/test_numbers.py \
+		-k "$(basename $(notdir $(NOTEBOOK))) or contents or template or ledger"
 
 # Chapters are numbered from 0.
 NEW = notebooks/$(shell printf %02d $(words $(NOTEBOOKS)))_$(NAME).ipynb

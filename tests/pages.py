@@ -1,11 +1,12 @@
 """What tests of pages in a browser share."""
 
 import os
-from pathlib import Path
+import re
 
 from axe_playwright_python.sync_playwright import Axe
+from reading import ROOT
 
-SITE = Path(__file__).parents[1] / "_build" / "html"
+SITE = ROOT / "_build" / "html"
 
 # Text with too little contrast (WCAG 2.2, 1.4.3), each pair of colors once.
 PALE = """(root) => {
@@ -55,6 +56,11 @@ def some(of, one_in=6):
 def address(name):
     """A page's address, from disk."""
     return (SITE / f"{name}.html").as_uri()
+
+
+def button(place, name):
+    """The button of this name, on a page or in a part of it, with a sign or none."""
+    return place.get_by_role("button", name=re.compile(rf"^\W*{name}\W*$"))
 
 
 def themes(page):

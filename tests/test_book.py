@@ -1,21 +1,16 @@
 """What every chapter holds, so that a reader can run it, read it anywhere, and trust it."""
 
 import re
-from collections import Counter
-from functools import cache
-from pathlib import Path
 
 import execute
 import nbformat
-import pytest
 import yaml
 from pictures import drawn
+from reading import NOTEBOOKS, ROOT, Chapter, rule, tags, text_of
+from references import Book, stale
 from slices import needed
-from sphinx_posenc.claims import ledger
-from sphinx_posenc.myst_markup import CLAIM
 
-ROOT = Path(__file__).parents[1]
-NOTEBOOKS = sorted((ROOT / "notebooks").glob("*.ipynb"))
+TEMPLATE = Chapter(ROOT / "tools" / "chapter.ipynb")
 CURE = "run `make notebooks NOTEBOOKS=…`, which executes and stores it"
 # Where a part of an exercise begins, in Markdown or in the tags of a cell of code.
 PART = re.compile(
@@ -38,50 +33,6 @@ FORBIDDEN = {
 }
 
 
-class Chapter:
-    """A notebook, as rules need it."""
-
-    def __init__(self, path):
-        self.path = path
-        self.notebook = nbformat.read(path, as_version=4)
-        self.cells = self.notebook.cells
-        self.code = [cell for cell in self.cells if cell.cell_type == "code"]
-        texts = [cell.source for cell in self.cells if cell.cell_type == "markdown"]
-        self.text = "\n\n".join(texts)
-
-
-read = cache(Chapter)
-CODE = [cell for path in NOTEBOOKS for cell in read(path).code]
-
-
-def tags(cell):
-    return cell.metadata.get("tags", [])
-
-
-def claims(cell):
-    """The verdicts that a cell asserts, by claim."""
-    return cell.metadata.get("claims", {})
-
-
-def rule(find):
-    """Make a per-notebook test of a function that yields problems: a cell or None, and words."""
-
-    @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
-    def test(path):
-        chapter = read(path)
-        lines = []
-        for cell, problem in find(chapter):
-            place = f"notebooks/{path.name}"
-            if cell:
-                number = chapter.cells.index(cell) + 1
-                place += f", cell {number} from the top ({cell.source[:60]!r})"
-            lines.append(f"{place}: {problem}")
-        if lines:
-            pytest.fail("\n".join(lines), pytrace=False)
-
-    return test
-
-
 @rule
 def test_is_whole_and_was_run_from_the_top(chapter):
     nbformat.validate(chapter.notebook)
@@ -99,8 +50,7 @@ def test_is_whole_and_was_run_from_the_top(chapter):
 @rule
 def test_nothing_is_left_of_the_template(chapter):
     name = chapter.path.stem[3:].replace("_", "-")
-    template = Chapter(ROOT / "tools" / "chapter.ipynb")
-    samples = template.text.replace("NAME", name).split("\n\n")
+    samples = TEMPLATE.text.replace("NAME", name).split("\n\n")
     # Short ones, such as "Solution", may be the same.
     for paragraph in chapter.text.split("\n\n"):
         if paragraph in samples and len(paragraph.split()) > 5:
@@ -154,44 +104,30 @@ def test_nothing_needs_a_solution(chapter):
             yield cell, "uses a solution's names: a reader's may differ"
 
 
-@rule
-def test_boxes_judge_what_the_chapter_asserts(chapter):
-    judged = {claim for cell in chapter.code for claim in claims(cell)}
-    for claim in judged ^ {*CLAIM.findall(chapter.text)}:
-        yield None, f"{claim}: name it in a box, and under `claims` of a cell"
-    for cell in chapter.code:
-        if claims(cell) and not re.search(r"\bassert", cell.source):
-            yield cell, "judges a claim, but asserts nothing: add the assertion"
-
-
-def test_ledger_says_what_cells_assert():
-    """Each claim is on one cell, with the verdict of its row."""
-    # Pairs are counted: a claim on two cells, or in two rows, is left over on one side.
-    rows = Counter((row["id"], row["verdict"]) for row in ledger(ROOT))
-    judged = Counter(pair for cell in CODE for pair in claims(cell).items())
-    assert list(rows - judged) == [], "book/claims.yml: no cell has it under `claims`"
-    assert list(judged - rows) == [], "of a cell: book/claims.yml has no such row, once"
-
-
-def test_toc_and_list_of_all_pages_have_all_in_order():
-    toc, every, first = (
-        (ROOT / name).read_text(encoding="utf-8")
-        for name in ("_toc.yml", "book/all_pages.md", "index.md")
-    )
-    chapters = [f"notebooks/{path.stem}" for path in NOTEBOOKS]
-    listed = re.findall(r"file: (notebooks/\w+)", toc)
-    assert listed == chapters, "_toc.yml: list them in order"
-    rows = re.findall(r"^- \[.*?\]\(../(notebooks/\w+)", every, re.MULTILINE)
-    assert rows == chapters, "book/all_pages.md needs each chapter, in order"
-    pages = {f"book/{path.stem}" for path in (ROOT / "book").glob("*.md")}
-    unlisted = pages - {*re.findall(r"file: (book/\w+)", toc)}
-    assert unlisted == set(), "_toc.yml: list them, or nobody gets there"
-    linked = {*re.findall(r"\((notebooks/\w+)", first)}
+def test_contents_and_lists_have_all_chapters():
+    chapters = [path.stem for path in NOTEBOOKS]
+    for name in ("_toc.yml", "book/all_pages.md"):
+        rows = re.findall("^ *- .*?notebooks/.*", text_of(name), re.MULTILINE)
+        listed = [re.search(r"notebooks/(\w+)", row)[1] for row in rows]
+        assert listed == chapters, f"{name}: list them in order"
+    linked = {*re.findall(r"\(notebooks/(\w+)", text_of("index.md"))}
     assert {*chapters} <= linked, "index.md needs each chapter"
 
 
 def test_the_book_is_cited_as_its_citation_file_says():
-    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text(encoding="utf-8"))
-    text = (ROOT / "book" / "all_pages.md").read_text(encoding="utf-8")
+    cited = yaml.safe_load(text_of("CITATION.cff"))
+    entry = text_of("book/all_pages.md")
     for name in (cited["authors"][0]["name"], cited["title"], cited["version"]):
-        assert f"{{{name}}}" in text, "its BibTeX entry differs from CITATION.cff"
+        assert f"{{{name}}}" in entry, "its BibTeX entry differs from CITATION.cff"
+
+
+def test_numbers_and_titles_in_links_are_up_to_date():
+    book = Book(ROOT)
+    wrong = [path.name for path, _ in stale(book, book.titles)]
+    assert wrong == [], "run make references"
+
+
+def test_the_template_of_a_chapter_runs():
+    scope = {}
+    for cell in TEMPLATE.code:
+        exec(cell.source, scope)
