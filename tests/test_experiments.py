@@ -1,13 +1,15 @@
-"""The models of the experiments, golden values of short trainings, and tables of results."""
+"""The models of the experiments, golden values of short trainings, and tables of results.
+
+Chapter 11 holds that models trained together are those of a loop that trains one, and shows tasks.
+"""
 
 import json
-from pathlib import Path
 
 import pytest
-import torch
 import train
 import yaml
 from joblib import parallel_config
+from reading import text_of
 
 from posenc.book import experiments as ex
 
@@ -23,43 +25,14 @@ def book_is_read():
     PROSE.register()
 
 
-# A text of each task, and below each letter the answer that is asked there, if one is.
-EXAMPLES = """
-order  bAcB? ----1
-count  BAcB? ----0
-back   bcadb ---12
-local  ABABA ----1
-needle bAcdb 22222
-recall bAcdb --222
-place  bcadb 01234
-marked ^cadb 01234
-sums   b?c^d ---30
-"""
-
-
-@pytest.mark.parametrize("example", EXAMPLES.splitlines()[1:])
-def test_a_task_asks_what_it_says(example):
-    """Among many short texts is the one written here, with its answers."""
-    task, text, answers = example.split()
-    tokens, targets = ex.TASKS[task]((200_000,), len(text), torch.Generator())
-    wanted = torch.tensor([ex.LETTERS.index(letter) for letter in text])
-    asked = ["01234".find(answer) for answer in answers]  # -1 is not asked
-    same = (tokens == wanted).all(-1)
-    assert same.any()
-    assert targets[same].unique(dim=0).tolist() == [asked]
-
-
 @pytest.mark.parametrize("encoding", ex.ENCODINGS)
-def test_each_kind_learns_to_read_and_a_seed_as_it_would_alone(encoding):
-    settings = ex.Settings("prose", encoding, **READER)
-    both = PROSE.bits(ex.train(settings, [1, 2]), 16)
-    alone = PROSE.bits(ex.train(settings, [2]), 16)
-    assert both.max() < BITS_OF_A_GUESS
-    assert both[1].item() == pytest.approx(alone.item(), abs=1e-3)
+def test_each_kind_learns_to_read(encoding):
+    models = ex.train(ex.Settings("prose", encoding, **READER), [1])
+    assert PROSE.bits(models, 16) < BITS_OF_A_GUESS
 
 
 def test_fine_tuning_leaves_the_models_alone():
-    models = ex.stack(ex.Settings("prose", "rotary", **READER), [1])
+    models = ex.train(ex.Settings("prose", "rotary", **READER), [1])
     before = PROSE.bits(models, 16)
     tuned = ex.fine_tune(models, models.model.encoding, 32)
     assert PROSE.bits(models, 16) == before
@@ -106,23 +79,21 @@ def test_the_tables_are_of_the_studies():
         for study, model in train.jobs()
         for seed in train.seeds_of(study)
     }
-    tables = {study["table"] for study in train.STUDIES}
-    rows = [row for name in tables for row in ex.read(train.DATA / f"{name}.csv")]
-    recorded = {
-        (row["study"], row["task"], row["encoding"], row["seed"])
-        for row in rows
-        if row["role"] != "sweep"
-    }
+    recorded = set()
+    for table in {study["table"] for study in train.STUDIES}:
+        for row in ex.read(train.DATA / f"{table}.csv"):
+            if row["role"] != "sweep":
+                recorded.add((row["study"], row["task"], row["encoding"], row["seed"]))
     assert recorded == listed
 
 
 # A row: settings, and what `ex.measure` gives after a training with seed 1. When a change of the
 # models is meant, it is copied from this test's message. Sums in another order, as on another
 # machine, may turn one answer of many: hence the tolerance.
-RECORD = Path(__file__).with_name("measures.json").read_text("utf-8")
+RECORD = json.loads(text_of("tests/measures.json"))
 
 
-@pytest.mark.parametrize(("fields", "recorded"), json.loads(RECORD))
+@pytest.mark.parametrize(("fields", "recorded"), RECORD)
 def test_measures_are_the_recorded_ones(fields, recorded):
     models = ex.train(ex.Settings(**fields), [1])
     measured = {name: value.item() for name, value in ex.measure(models).items()}

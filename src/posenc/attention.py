@@ -192,6 +192,13 @@ def alibi_bias(
         As for `alibi_slopes`.
     queries, keys : 1-D array_like
         Positions; an int L of queries stands for 0, …, L - 1. Keys have the same by default.
+
+    Examples
+    --------
+    One step of decoding: the query stands at position 2, after two other keys.
+
+    >>> alibi_bias(1, [2], range(3)) / alibi_slopes(1)
+    array([[[-2., -1.,  0.]]], dtype=float32)
     """
     if is_length("queries", queries):
         queries = np.arange(check_int("queries", queries, minimum=0))
@@ -241,8 +248,13 @@ def t5_buckets(
 
     Examples
     --------
-    >>> t5_buckets([-100, -8, -1, 0, 1, 8])
-    array([15,  8,  1,  0, 17, 24])
+    >>> t5_buckets([-91, -90, -8, -7, 0, 7, 8])
+    array([15, 14,  8,  7,  0, 23, 24])
+
+    In a decoder, where no key follows its query:
+
+    >>> t5_buckets([-113, -112, -16, -15, 0, 1], bidirectional=False)
+    array([31, 30, 16, 15,  0,  0])
     """
     array = check_array("offsets", offsets)
     if array.size == 0:
