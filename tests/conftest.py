@@ -5,6 +5,7 @@ import re
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from importlib.util import find_spec
 
 import pytest
 from browser import start
@@ -13,6 +14,9 @@ from playwright.sync_api import expect, sync_playwright
 
 expect.set_options(timeout=60_000)  # for busy machines
 OURS = re.compile(r"(file|data|blob|about):|(http|ws)://(127\.0\.0\.1|localhost)[:/]")
+# `make bench` installs transformers, and runs these.
+if not find_spec("transformers"):
+    collect_ignore = ["test_transformers.py", "test_watch.py"]
 # Skip where a prerequisite is missing; in CI, fail.
 absent = pytest.fail if os.environ.get("CI") else pytest.skip
 
@@ -62,30 +66,31 @@ def windows(browser):
     """Yield a function that opens a page; fail on script errors and third-party requests."""
     contexts, wrong = [], []
 
-    def note_error(line):
+    def note_line(line):
         if line.type == "error":
             wrong.append(line.text)
 
-    def note_host(request):
+    def note_request(request):
         if not OURS.match(request.url):
             wrong.append(f"gets {request.url}")
 
-    def visit(address="about:blank", **options):
+    def visit(address="about:blank", width=1280, height=800, **options):
         usual = {
-            "viewport": {"width": 1280, "height": 800},
+            "viewport": {"width": width, "height": height},
             "reduced_motion": "reduce",
             "permissions": ["clipboard-read", "clipboard-write"],
         }
-        contexts.append(browser.new_context(**usual | options))
-        page = contexts[-1].new_page()
+        context = browser.new_context(**usual | options)
+        contexts.append(context)
+        page = context.new_page()
         page.set_default_timeout(60_000)
         page.wrong = wrong
         # What a script throws, what it asks in a dialog, what the policy or the console
         # complains of, and what would come from another host.
         page.on("pageerror", lambda error: wrong.append(error.message))
         page.on("dialog", lambda dialog: wrong.append(dialog.message))
-        page.on("console", note_error)
-        page.on("request", note_host)
+        page.on("console", note_line)
+        page.on("request", note_request)
         page.goto(address)
         return page
 

@@ -1,19 +1,23 @@
 """Live figures show what Python computes, and follow a reader's hand, keys and links."""
 
 import gzip
+import itertools
 import json
+import random
 import re
+from operator import itemgetter
 from urllib.parse import urlencode
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from pages import check_with_axe
+from pages import button, check_with_axe
 from playwright.sync_api import expect
 from sphinx_posenc import live_figures
 
 from posenc.book import plots, widgets
 
+close = np.testing.assert_allclose
 KINDS = {name.lower(): kind for name, kind in widgets.FIGURES.items()}
 MAPS = {"heatmap": 1, "switch": 3}  # values that a figure shows as pixels
 PAGE = """<!DOCTYPE html><html lang="en" data-theme="light"><meta charset="utf-8">
@@ -106,19 +110,28 @@ def show_state(page, **state):
 
 
 def drawn_states(kind):
-    """States at all limits, and some at random."""
-    lot = np.random.default_rng(0)
-    choices = {}
-    for name, field in kind.fields.items():
-        if "options" in field:
-            choices[name] = field["options"]
-        else:
-            above = field["max"] + field["step"] / 2
-            choices[name] = np.arange(field["min"], above, field["step"]).tolist()
-    for share in (lambda: 0, lambda: 1, *[lot.random] * 8):
-        yield {
-            name: few[round(share() * (len(few) - 1))] for name, few in choices.items()
-        }
+    """All fields at their first value, at their last one, and at random."""
+    choices = {
+        name: field.get("options") or [field["min"], field["initial"], field["max"]]
+        for name, field in kind.fields.items()
+    }
+    by_chance = random.Random(0).choice
+    for pick in (itemgetter(0), itemgetter(-1), *[by_chance] * 8):
+        yield {name: pick(values) for name, values in choices.items()}
+
+
+def check_hands(drawn, hands):
+    """Hands are drawn in pixels of dials, and known in units of their radius."""
+    tips = np.reshape(drawn, hands.shape)
+    scale = np.linalg.norm(hands) / np.linalg.norm(tips)
+    close(scale * tips, hands, rtol=0, atol=0.01)
+
+
+def check_pixels(name, drawn, values):
+    limit = 2 if name == "difference" else 1
+    shares = np.array(values) / (2 * limit) + 0.5
+    colors = mpl.colormaps[plots.DIVERGING](shares, bytes=True)
+    assert drawn == colors.ravel().tolist(), name
 
 
 @pytest.mark.parametrize("name", KINDS)
@@ -126,40 +139,32 @@ def test_what_is_seen_is_what_python_computes(show, name):
     page = show(name)
     for given in drawn_states(KINDS[name]):
         seen = json.loads(page.figure.evaluate(SEE, given))
-        wanted = KINDS[name](**seen["state"]).values()
-        hands = wanted.pop("hands", None)
-        for key, value in wanted.items():
-            np.testing.assert_allclose(
-                seen["values"][key], np.ravel(value), 1e-12, 1e-12
-            )
-        if hands is not None:
-            tips = np.reshape(seen["hands"], hands.shape)
-            scale = np.linalg.norm(hands) / np.linalg.norm(tips)
-            np.testing.assert_allclose(scale * tips, hands, rtol=0, atol=0.01)
+        computed = KINDS[name](**seen["state"]).values()
+        if "hands" in computed:
+            check_hands(seen["hands"], computed.pop("hands"))
+        for key, value in computed.items():
+            close(seen["values"][key], np.ravel(value), 1e-12, 1e-12)
         for key, pixels in seen["pixels"].items():
-            limit = 2 if key == "difference" else 1
-            shares = np.array(seen["values"][key]) / (2 * limit) + 0.5
-            colors = mpl.colormaps[plots.DIVERGING](shares, bytes=True)
-            assert pixels == colors.ravel().tolist(), key
+            check_pixels(key, pixels, seen["values"][key])
     assert len(seen["pixels"]) == MAPS.get(name, 0)
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_each_control_answers_to_the_keyboard_on_a_phone(show, name):
-    page = show(name, viewport={"width": 320, "height": 640})
-    more = page.get_by_role("button", name="More")
-    if more.count():
+    page = show(name, width=320)
+    more = button(page, "More")
+    if more.is_visible():
         more.press("Enter")
     height = page.figure.bounding_box()["height"]
-    for role, keys in (("slider", ("End", "Home")), ("radio", ("ArrowLeft", " "))):
-        for control in page.get_by_role(role).all():
-            states = []
-            for key in keys:
-                control.press(key)
-                states.append(state_of(page))
-                KINDS[name](**states[-1])  # raises if Python rejects it
-            assert states[0] != states[1], control.get_attribute("aria-label")
-        if role == "slider":
+    for control in page.figure.locator("input").all():
+        # Of two keys, a radio button answers to the first, and a slider to the second.
+        control.press("ArrowLeft")
+        control.press("End")
+        before = state_of(page)
+        control.press(" ")
+        control.press("Home")
+        assert state_of(page) != before, control.get_attribute("id")
+        if control.get_attribute("type") == "range":
             now = page.figure.bounding_box()["height"]
             assert now == height, "what stands below has moved"
     assert page.evaluate("document.documentElement.scrollWidth") == 320
@@ -176,18 +181,16 @@ def test_axe_finds_nothing(show):
 
 # Where there is room to both sides; of eight clocks, five go, and their grips with them.
 ROOM = {"clocks": {"position": 100, "d_model": 6}, "stretch": {"trained": 512}}
+DRAGGED = [*ROOM, "distances", "kernel", "rotation", "turning", "words"]
 
 
-@pytest.mark.parametrize("pixels", [9, -23])
-@pytest.mark.parametrize(
-    "name",
-    ["clocks", "distances", "kernel", "rotation", "stretch", "turning", "words"],
-)
-def test_a_grip_stays_under_the_pointer_and_lands_on_a_place(show, name, pixels):
+@pytest.mark.parametrize("name", DRAGGED)
+def test_a_grip_stays_under_the_pointer_and_lands_on_a_place(show, name):
     page = show(name)
     usual = state_of(page) | ROOM.get(name, {})
     show_state(page, **usual)
-    for n in range(len(page.figure.evaluate(GRIPS, pixels))):
+    count = len(page.figure.evaluate(GRIPS, 0))
+    for n, pixels in itertools.product(range(count), (9, -23)):
         show_state(page, **usual)
         grip = page.figure.evaluate(GRIPS, pixels)[n]
         page.mouse.move(*np.add(grip["place"], grip["off"]))
@@ -205,35 +208,37 @@ def test_a_grip_stays_under_the_pointer_and_lands_on_a_place(show, name, pixels)
                 assert value == np.floor(between[field] + 0.5), f"grip {n}"
 
 
-@pytest.mark.parametrize(("query", "key"), [(8, 5), (5, 2), (3, 1), (0, 15)])
+# What a guide offers to show, and what becomes of the score.
+MOVES = {"Drag dog": r"[+−]\d", "Now drag both": "same", "Now add": r"[+−]\d"}
+
+
+@pytest.mark.parametrize(("query", "key"), [(8, 5), (0, 15)])
 def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, query, key):
     """From any place: where all hands agree, or no room is left, it starts from another one."""
     page = show("turning")
     show_state(page, query=query, key=key)
-    moves = page.figure.locator(".moves")
-    for move, says, changed in [
-        ("Drag dog", "The hands of dog turned", r"[+−]\d"),
-        ("Now drag both", "each wedge is as wide as before", "same"),
-        ("Now add", "They are still", r"[+−]\d"),
-    ]:
-        expect(moves).to_contain_text(move)
-        moves.get_by_role("button").click()
-        expect(page.figure.locator(".say")).to_contain_text(says)
-        expect(page.figure.locator(".score + text")).to_have_text(re.compile(changed))
-    moves.get_by_role("button", name="Again").click()
+    guide = page.figure.locator(".moves")
+    for move, change in MOVES.items():
+        expect(guide).to_contain_text(move)
+        button(guide, "Show me").click()
+        expect(page.figure.locator(".score + text")).to_have_text(re.compile(change))
+    button(guide, "Again").click()
     assert state_of(page)["method"] == "turned"
+
+
+# Sums of fractions round, each in its own way.
+BOTH = """({ figure, shadowRoot }, share) => {
+    const { query, key } = figure.state;
+    figure.update({ ...figure.state, query: query + share, key: key + share }, true);
+    return shadowRoot.querySelector(".say").textContent;
+}"""
 
 
 def test_a_drag_of_both_words_is_told_as_one_all_along(show):
     page = show("turning")
-    state = state_of(page)
-    for by in np.arange(1, 30) / 137:
-        # Sums of fractions round, each in its own way.
-        page.figure.evaluate(
-            "({ figure }, change) => figure.update({ ...figure.state, ...change }, true)",
-            {word: state[word] + by for word in ("query", "key")},
-        )
-        assert page.figure.locator(".say").text_content().startswith("Both moved by")
+    for _ in range(30):
+        said = page.figure.evaluate(BOTH, 1 / 137)
+        assert said.startswith("Both moved by")
 
 
 def test_a_slider_goes_no_further_than_another_allows(show):
@@ -253,60 +258,63 @@ def test_what_is_seen_is_announced_once_it_rests(show):
     # The page's own clock, so that a busy machine can't be too slow.
     page.clock.install(time=0)
     page.clock.pause_at(60_000)
+    slider = page.get_by_role("slider", name="dog")
     for _ in range(4):
-        page.get_by_role("slider", name="dog").press("ArrowRight")
+        slider.press("ArrowRight")
         page.clock.run_for(100)
         expect(spoken).to_have_text(before)
     page.clock.run_for(1000)
     expect(spoken).to_have_text(page.figure.locator(".say").text_content())
 
 
-@pytest.mark.parametrize(
-    ("name", "field", "button"),
-    [("clocks", "position", "Pause"), ("learning", "step", "Play")],
-)
-def test_what_moves_by_itself_stops_once_it_is_set(show, name, field, button):
-    """By hand, or by the text; clocks run from the start."""
-    page = show(name, reduced_motion="no-preference")
-    start = state_of(page)[field]
-    moved = (
-        f"document.querySelector('posenc-figure').figure.state.{field} > {start + 1}"
-    )
-    if button == "Play":
-        page.get_by_role("button", name=button).click()
-    page.wait_for_function(moved)
-    if button == "Pause":
-        page.get_by_role("button", name=button).click()
-    else:
-        show_state(page, step=60)
-    stopped = state_of(page)
-    assert stopped[field] % 1 == 0
+def wait_until(page, condition):
+    """Wait until a condition on a figure's state holds."""
+    state = "document.querySelector('posenc-figure').figure.state"
+    page.wait_for_function(f"{state}.{condition}")
+
+
+def assert_rests(page):
+    state = state_of(page)
     page.wait_for_timeout(500)
-    assert state_of(page) == stopped
+    assert state_of(page) == state
+
+
+def test_clocks_run_until_they_are_paused(show):
+    page = show("clocks", reduced_motion="no-preference")
+    wait_until(page, "position > 6")
+    button(page, "Pause").click()
+    assert_rests(page)
+    assert state_of(page)["position"] % 1 == 0
+
+
+def test_a_film_stops_once_the_text_sets_its_step(show):
+    page = show("learning", reduced_motion="no-preference")
+    button(page, "Play").click()
+    wait_until(page, "step > 1")
+    show_state(page, step=60)
+    assert_rests(page)
+
+
+BAD = "", "-7.5", "1e99", "__proto__", "<img src=x onerror=alert(1)>"
 
 
 def test_a_link_opens_the_same_view_and_a_bad_one_the_usual(show):
     page = show("heatmap")
     usual = state_of(page)
     page.get_by_role("slider", name="width d").press("PageUp")
-    share = page.get_by_role("button", name="Share")
-    share.press("Enter")
-    page.get_by_role("button", name="Copy link").press("Enter")
-    page.get_by_role("button", name="Copied link").wait_for()
+    changed = state_of(page)
+    button(page, "Share").press("Enter")
+    button(page, "Copy link").press("Enter")
+    button(page, "Copied link").wait_for()
     page.keyboard.press("Escape")
-    expect(page.figure.locator("[popover]")).not_to_be_visible()
-    expect(share).to_be_focused()
-    state, link = state_of(page), page.evaluate("navigator.clipboard.readText()")
-
-    def opened(link):
+    expect(button(page, "Share")).to_be_focused()
+    link = page.evaluate("navigator.clipboard.readText()")
+    wrong = {"figure": "fig-heatmap", **dict(zip(usual, BAD, strict=True))}
+    bad_link = f"{link.split('?')[0]}?{urlencode(wrong)}"
+    for address, state in [(link, changed), (bad_link, usual)]:
         page.goto("about:blank")
-        page.goto(link)
-        return state_of(page)
-
-    assert opened(link) == state != usual
-    for value in ("", "-7.5", "1e99", "__proto__", "<img src=x onerror=alert(1)>"):
-        given = {"figure": "fig-heatmap", **dict.fromkeys(usual, value)}
-        assert opened(f"{link.split('?')[0]}?{urlencode(given)}") == usual
+        page.goto(address)
+        assert state_of(page) == state
 
 
 @pytest.mark.parametrize(
@@ -314,13 +322,12 @@ def test_a_link_opens_the_same_view_and_a_bad_one_the_usual(show):
 )
 def test_a_swipe_scrolls_the_page_and_changes_nothing(show, name, start):
     """Even if it begins on a figure, as a thumb's often does."""
-    size = {"width": 390, "height": 500}
-    page = show(name, "switch", viewport=size, has_touch=True, is_mobile=True)
+    page = show(name, "switch", width=390, height=500, has_touch=True, is_mobile=True)
     spot = page.figure.locator(start).first
     spot.scroll_into_view_if_needed()
     box = spot.bounding_box()
-    before, top = state_of(page), page.evaluate("scrollY")
     x, y = box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.7
+    before, top = state_of(page), page.evaluate("scrollY")
     # Playwright has taps alone: a finger that moves is sent event by event. (Chromium's own
     # gesture, Input.synthesizeScrollGesture, scrolls nothing in a headless window.)
     send = page.context.new_cdp_session(page).send
@@ -331,21 +338,20 @@ def test_a_swipe_scrolls_the_page_and_changes_nothing(show, name, start):
     assert state_of(page) == before
 
 
+MARKED = '<p style="height: 90vh"><a href="#fig-turning" data-set="key={0}">{0}</a></p>'
+
+
 def test_the_text_moves_the_figure_until_the_reader_plays(show):
-    link = (
-        '<p style="height: 90vh"><a href="#fig-turning" data-set="key={0}">{0}</a></p>'
-    )
-    page = show("turning", below=link.format(3) + link.format(9) + "<p>End</p>")
-    for place in (3, 9):
+    page = show("turning", below=f"{MARKED.format(3)}{MARKED.format(9)}<p>End</p>")
+    first, second = page.get_by_role("link").all()
+    for link, key in [(first, 3), (second, 9)]:
         page.mouse.move(200, 200)
-        page.get_by_role("link", name=str(place)).scroll_into_view_if_needed()
+        link.scroll_into_view_if_needed()
         page.mouse.wheel(0, 300)
-        key = "document.querySelector('posenc-figure').figure.state.key"
-        page.wait_for_function(f"{key} === {place}")
+        wait_until(page, f"key === {key}")
     page.get_by_role("slider", name="dog").press("Home")
-    first = page.get_by_role("link", name="3")
     first.evaluate("(link) => link.scrollIntoView({ block: 'center' })")
     page.wait_for_timeout(200)
     assert state_of(page)["key"] == 0, "what the reader set is taken away"
-    page.get_by_role("link", name="9").press("Enter")
+    second.press("Enter")
     assert state_of(page)["key"] == 9

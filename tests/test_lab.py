@@ -4,12 +4,11 @@ import re
 import shutil
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import expect
+from reading import ROOT
 
-ROOT = Path(__file__).parents[1]
 CHAPTER = "notebooks/09_binary_analogy.ipynb"
 OPTIONS = "--no-browser", "--allow-root", "--LabApp.expose_app_in_browser=True"
 QUIET = "--ServerApp.log_level=ERROR"  # nobody reads on, and a full pipe would block it

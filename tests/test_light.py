@@ -8,15 +8,12 @@ headings) is hidden, so that a narrower limit notices what a missing style would
 """
 
 import io
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 import yaml
 from PIL import Image, ImageChops
+from reading import ROOT, python, text_of
 
-ROOT = Path(__file__).parents[1]
 pytestmark = pytest.mark.browser  # slow: builds a site; not for `make test PART=unit`
 LEFT_OUT = {"jupyter_book", "sphinx_comments"}  # they need more than these pages
 # No blinking or fading in a screenshot.
@@ -32,8 +29,8 @@ DRAWN = """async () => {
 
 def settings():
     """The settings that conf.py would have."""
-    book = yaml.safe_load((ROOT / "_config.yml").read_text(encoding="utf-8"))
-    config = book["sphinx"]["config"] | book["parse"]
+    book = yaml.safe_load(text_of("_config.yml"))
+    config = book["parse"] | book["sphinx"]["config"]
     config |= {"html_title": "A small site", "html_theme": "sphinx_book_theme"}
     config["extensions"] = [n for n in config["extensions"] if n not in LEFT_OUT]
     config["html_context"]["doors"] = {"Everything": ["plain"]}
@@ -50,10 +47,10 @@ def sites(tmp_path_factory):
     code = f"import sys; sys.path.append({extension!r}); globals().update({settings()})"
     (folder / "conf.py").write_text(code, encoding="utf-8")
     built = [folder / "raw", folder / "light"]
-    for optimized, site in enumerate(built):
-        options = ["-W", "-q", "-c", folder, "-D", f"html_optimized={optimized}"]
-        command = [sys.executable, "-m", "sphinx", *options, "tests/small_site", site]
-        subprocess.run(command, check=True, cwd=ROOT)
+    for is_optimized, site in enumerate(built):
+        options = ["-W", "-q", "-c", folder, "-D", f"html_optimized={is_optimized}"]
+        run = python("-m", "sphinx", *options, "tests/small_site", site)
+        assert run.returncode == 0, run.stderr
     return built
 
 
@@ -82,7 +79,7 @@ def picture(page, site, press, opened):
 )
 def test_pages_look_the_same(visit, sites, scheme, width, press, opened, limit):
     """Compared at a quarter of the size, since font hinting differs by fractions of a pixel."""
-    page = visit(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = visit(width=width, color_scheme=scheme)
     before, after = (picture(page, site, press, opened) for site in sites)
     assert before.size == after.size
     difference = ImageChops.difference(before.reduce(4), after.reduce(4))

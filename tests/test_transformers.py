@@ -9,24 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS
+from transformers.models.bloom.modeling_bloom import build_alibi_tensor
+from transformers.models.llama.modeling_llama import LlamaConfig
+from transformers.models.t5.modeling_t5 import T5Attention
 
-transformers = pytest.importorskip("transformers", reason="run by `make bench`")
+from posenc import alibi_bias, t5_buckets
 
-from transformers.modeling_rope_utils import ROPE_INIT_FUNCTIONS  # noqa: E402
-from transformers.models.bloom.modeling_bloom import build_alibi_tensor  # noqa: E402
-from transformers.models.llama import modeling_llama as llama  # noqa: E402
-from transformers.models.t5.modeling_t5 import T5Attention  # noqa: E402
-
-from posenc import alibi_bias, t5_buckets  # noqa: E402
+# As `test_vectors` describes it; the others have plain frequencies, or lack what it needs.
+RECORD = json.loads(Path(__file__).with_name("rotary.json").read_text("utf-8"))
+STRETCHED = [row for row in RECORD if "factor" in row[1]]
 
 
-def test_buckets_are_t5_s():
-    offsets = np.arange(-300, 300)
-    for both in (True, False):
-        expected = T5Attention._relative_position_bucket(
-            torch.from_numpy(offsets), bidirectional=both
-        )
-        np.testing.assert_array_equal(t5_buckets(offsets, bidirectional=both), expected)
+@pytest.mark.parametrize("both", [True, False])
+def test_buckets_are_t5_s(both):
+    offsets = torch.arange(-300, 300)
+    expected = T5Attention._relative_position_bucket(offsets, bidirectional=both)
+    ours = t5_buckets(offsets, bidirectional=both)
+    np.testing.assert_array_equal(ours, expected)
 
 
 @pytest.mark.parametrize("n_heads", [8, 12])
@@ -37,15 +37,10 @@ def test_biases_are_bloom_s(n_heads):
     np.testing.assert_allclose(ours - ours[:, :1], theirs, rtol=1e-6)
 
 
-# The columns are those of test_vectors.
-RECORD = json.loads(Path(__file__).with_name("rotary.json").read_text(encoding="utf-8"))
-STRETCHED = [row for row in RECORD if "factor" in row[1]]
-
-
 @pytest.mark.parametrize("row", STRETCHED, ids=lambda row: row[1]["rope_type"])
 def test_the_record_of_frequencies_is_what_it_computes(row):
     width, scaling, limit, seq_len, expected, attention = row
-    config = llama.LlamaConfig(
+    config = LlamaConfig(
         hidden_size=width,
         num_attention_heads=1,
         max_position_embeddings=limit,

@@ -5,14 +5,12 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+import transformers
+import watch
 
-transformers = pytest.importorskip("transformers", reason="run by `make bench`")
-
-import watch  # noqa: E402
-
-from posenc import read_config  # noqa: E402
-from posenc.config.fields import TYPES  # noqa: E402
-from posenc.layers import ROTARY  # noqa: E402
+from posenc import read_config
+from posenc.config.fields import TYPES
+from posenc.layers import ROTARY
 
 # Fields by which code chooses another way; a type's file gets those that its class has.
 CHOICES = """{}
@@ -60,42 +58,58 @@ TYPES_OF_TEXT = [
 
 def differences(fields, calls):
     """Yield where calls of a small model's attention are otherwise than its file is read."""
-    reading = read_config(fields)
-    read = {i: layers for layers in reading.layers for i in layers.indices}
-    for i, keys, mask, scale in calls:  # a `watch.Call`, whose layer has a number here
-        layers, keys = read[i], keys.numpy()
-        turned = np.ptp(keys, axis=0).max() > 1e-5 * np.abs(keys).max()
+    groups = read_config(fields).layers
+    layers_of = {i: layers for layers in groups for i in layers.indices}
+    for call in calls:
+        layers = layers_of[call.layer]
         if layers.where is None:  # the reading says so
             continue
-        if turned != (layers.where == ROTARY):
-            yield f"layer {i} turns: {turned}, read {layers.where}"
-        elif turned:
-            if fields["model_type"] in PERMUTED:
-                layers = replace(layers, pairing="halves")
-            # What turns the first key into the others, without the factor that all have.
-            turns = replace(layers, attention_factor=1.0).turns(np.arange(len(keys)))
-            expected = layers.rotate(np.broadcast_to(keys[0], keys.shape), turns)
-            error = np.abs(expected - keys).max() / np.abs(keys).max()
-            if error > 2e-5:
-                yield f"keys of layer {i} differ by {error:.1g}"
-        if layers.score_factor:
-            factor = layers.score_factor * layers.head_dim**-0.5 / scale
-            if abs(factor - 1) > 1e-4:
-                yield f"scores of layer {i} are read {factor} times too large"
-        yield from differences_of_masks(i, layers, mask)
+        if fields["model_type"] in PERMUTED:
+            layers = replace(layers, pairing="halves")
+        for check in (differences_of_keys, differences_of_scores, differences_of_masks):
+            for difference in check(call, layers):
+                yield f"layer {call.layer} {difference}"
 
 
-def differences_of_masks(i, layers, mask):
-    """Yield where a causal mask lets a query see from another key on."""
-    hidden = None if mask is None else mask[0, 0].numpy() != 0
-    if hidden is None or not hidden[np.triu_indices(len(hidden), 1)].all():
+def differences_of_keys(call, layers):
+    """Yield whether keys turn by position otherwise than read: `watch` makes them else the same."""
+    keys = call.keys.numpy()
+    largest = np.abs(keys).max()
+    turns = np.ptp(keys, axis=0).max() > 1e-5 * largest
+    if turns != (layers.where == ROTARY):
+        yield f"turns: {turns}, read {layers.where}"
+    elif turns:
+        # What turns the first key into the others, without the factor that all have.
+        plain = replace(layers, attention_factor=1.0)
+        first = np.broadcast_to(keys[0], keys.shape)
+        expected = layers.rotate(first, plain.turns(np.arange(len(keys))))
+        error = np.abs(expected - keys).max() / largest
+        if error > 2e-5:
+            yield f"has keys that differ by {error:.1g}"
+
+
+def differences_of_scores(call, layers):
+    """Yield whether scores are multiplied otherwise than read."""
+    if layers.score_factor:
+        factor = layers.score_factor * layers.head_dim**-0.5 / call.scale
+        if abs(factor - 1) > 1e-4:
+            yield f"has scores that are read {factor} times too large"
+
+
+def differences_of_masks(call, layers):
+    """Yield whether a causal mask lets a query see from another key on than read."""
+    if call.mask is None:
         return
-    rows = np.arange(len(hidden))
-    first = rows + 1 - (layers.window or len(hidden))
+    hidden = call.mask[0, 0].numpy() != 0
+    places = np.arange(len(hidden))
+    is_causal = hidden[places[:, None] < places].all()
+    first_seen = hidden.argmin(axis=1)
     if layers.chunk:
-        first = rows // layers.chunk * layers.chunk
-    if (hidden.argmin(1) != np.maximum(first, 0)).any():
-        yield f"layer {i} sees otherwise than window {layers.window}, chunk {layers.chunk}"
+        expected = places // layers.chunk * layers.chunk
+    else:
+        expected = places + 1 - (layers.window or len(hidden))
+    if is_causal and (first_seen != np.maximum(expected, 0)).any():
+        yield f"sees otherwise than window {layers.window}, chunk {layers.chunk}"
 
 
 def choices_of(kind):

@@ -1,0 +1,53 @@
+"""The Python of a page, without a page: cells that others need, and what a kernel keeps."""
+
+import json
+
+import slices
+from reading import ROOT, python
+
+
+def test_a_cell_needs_what_binds_or_changes_its_names_and_no_more():
+    cells = ["import numpy as np", "x = [1]", "print(x)", "def f(n):\n    return n + k"]
+    cells += ["k = 2", "x.append(2)", "y = np.ones(3)"]
+    assert slices.needed(cells, "check(x)") == [1, 5]
+    assert slices.needed(cells, "f(1)") == [3, 4]
+    assert slices.needed(cells, "x = np.ones(2)") == [0]
+
+
+# The kernel of a page; of each cell it prints what is shown, or the line of its error.
+KERNEL = """import json, sys, types
+sent = []
+page = sys.modules["page"] = types.ModuleType("page")
+page.send = lambda message: sent.append(json.loads(message))
+import kernel
+for cell in json.load(sys.stdin):
+    kernel.wanted(cell)
+    error = json.loads(kernel.run(cell, "cell")).get("error")
+    print(*[message["text"] for message in sent], error and f"line {error['line']}")
+    sent.clear()
+"""
+SESSION = {
+    # An import waits until its name is read, unless another value takes the name.
+    "from scipy import stats": "None",
+    "stats = 3": "None",
+    "stats": "3 None",
+    "from scipy import special": "None",
+    "float(special.expit(0))": "0.5 None",
+    "import posenc": "None",
+    "import posenc.nn": "None",
+    "posenc.__name__": "'posenc' None",
+    # Where an import fails that waited, this cell has no line that is wrong.
+    "from scipy import none": "None",
+    "none": "line None",
+    "print(none)": "line None",
+    # A line counts from the top of its cell, even if it compiles code.
+    "x = 1\n\nfor": "line 3",
+    "x = 1\n\ncompile('\\n' * 9 + '1 +', '', 'exec')": "line 3",
+}
+
+
+def test_a_kernel_keeps_a_name_s_value_and_an_error_s_line():
+    path = str(ROOT / "book" / "python")
+    code = f"import sys; sys.path.append({path!r})\n{KERNEL}"
+    run = python("-c", code, input=json.dumps([*SESSION]))
+    assert run.stdout.splitlines() == [*SESSION.values()], run.stderr
