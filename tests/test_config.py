@@ -22,6 +22,10 @@ PLAIN = {"hidden_size": 512, "num_attention_heads": 8, "num_hidden_layers": 4}
 PLAIN |= {"rope_theta": 10_000.0, "max_position_embeddings": 4096}
 
 
+# What YARN stands for in the rows below; SUGGESTED stands for the words of the verdict.
+YARN = '"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024'
+
+
 def rows(table):
     """Split lines such as "a file → what is read", which may end before the arrow."""
     lines = table.strip().replace("\n    →", " →").splitlines()
@@ -95,6 +99,7 @@ def in_numbers(layers):
 def test_released_files_give_these_numbers(name):
     expected = [numbers for model, numbers in EXPECTED if model == name]
     assert [*map(in_numbers, read_config(CONFIGS[name]).layers)] == expected
+    assert {model for model, _ in EXPECTED} == CONFIGS.keys()
 
 
 # What the file says of its encoding beats the type. Frequencies along the axes of images aren't
@@ -202,7 +207,6 @@ DEFAULTS = rows("""
     → (sliding_attention), base 10,000 (by default: num_hidden_layers,
 "model_type": "gpt_oss" → to 131,072 by yarn (by default: rope_parameters, num_hidden_layers,
 """)
-YARN = '"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024'
 
 
 @pytest.mark.parametrize(
