@@ -47,10 +47,16 @@ PLACES = {
 }
 
 
+def with_caption(table):
+    """A table as MyST writes it: its caption in one line."""
+    caption = " ".join(table["text"].split())
+    return f":::{{table}} {caption}\n:name: {table['name']}\n\n{table['rows']}\n:::"
+
+
 def with_directives(text):
     """Mark equations and tables as MyST does, and link ids of claims."""
     text = EQUATION.sub(r"\g<before>\n$$\n\g<text>\n$$ (\g<name>)", text)
-    text = TABLE.sub(r":::{table} \g<text>\n:name: \g<name>\n\n\g<rows>\n:::", text)
+    text = TABLE.sub(with_caption, text)
     return re.sub(f"`({CLAIM.pattern})`", r"[`\1`](../book/claims.md#row-\1)", text)
 
 
