@@ -466,7 +466,7 @@ for name, law, cause, pair in (
         "constant",
         "order",
         "never reach",
-        Pair(lambda t: 0 * full(t) + range(16)),
+        Pair(lambda t: 0 * full(t) + range(tiny.VOCABULARY)),
     ),
     (
         "looks ahead",

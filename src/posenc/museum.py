@@ -23,7 +23,7 @@ decoder's fault doesn't apply, its scores are NaN, which are never those that we
 how                  a change takes                                  and returns
 ===================  ==============================================  =======================
 with_positions       k, (..., seq_len)                               the positions taken
-with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,)
+with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,), or two
 with_pairs           none: it is fields of the convention            the pairs taken
 for_single_rows      Reference, x, k, where seq_len is 1             x, encoded wrongly
 with_slopes          right slopes, numbers of heads, (heads, 1)      the slopes taken
@@ -173,10 +173,14 @@ register(
 
 
 def with_frequencies(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Encode at wrong frequencies."""
+    """Encode at wrong frequencies: of all pairs, or of their first and second dimensions."""
     pairs = len(right.frequencies)
     omega = change(np.arange(pairs) / pairs, right.convention.base)
-    return replace(right, frequencies=omega)(x, k)
+    first, second = (
+        replace(right, frequencies=one).angles(k)
+        for one in np.broadcast_to(omega, (2, pairs))
+    )
+    return right.encode(x, first, second)
 
 
 register(
@@ -197,6 +201,14 @@ register(
         ),
         "lost setting (exhibit E): the base is 10000, the default; "
         "pass it on, in each call": lambda p, base: 10_000.0**-p,
+        "dimension for pair (exhibit 2): the exponent counts dimensions; "
+        "write `2 * (i // 2)` for `2 * i`": (
+            lambda p, base: (base ** (-2 * p), base ** -(2 * p + 1 / len(p)))
+        ),
+        "own exponent (exhibit 9): the cosine has its own; "
+        "write `2 * (i // 2)` for `i`": (
+            lambda p, base: (base**-p, base ** -(p + 1 / len(p) / 2))
+        ),
         "half the exponent: it is i/d for 2i/d; divide by half the width": (
             lambda p, base: base ** (-p / 2)
         ),
@@ -277,15 +289,6 @@ register(
 # Whatever isn't one change: the right encoding, x, k → the wrong result.
 
 
-def by_dimension(times: float, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Take the dimension's number for the pair's, times a number, in the cosine, too."""
-    pairs = len(right.frequencies)
-    # Dimension 2i has the sine of pair i, dimension 2i + 1 its cosine.
-    power = times * np.arange(2 * pairs) / (2 * pairs)
-    angles = k[..., None] * right.convention.base**-power
-    return right.encode(x, angles[..., ::2], angles[..., 1::2])
-
-
 def by_rows(right: Reference, x: Floats, k: Floats) -> Floats:
     """Take sines in even rows, and cosines in odd ones."""
     # A quarter turn makes a sine of a cosine, and a cosine of a sine.
@@ -295,23 +298,12 @@ def by_rows(right: Reference, x: Floats, k: Floats) -> Floats:
 
 def laid_out(right: Reference, x: Floats, k: Floats) -> Floats:
     """Turn halves by the angles of neighbors, or neighbors by those of halves."""
-    angles = right.angles(k)
-    numbers, pairs = np.arange(2 * angles.shape[-1]), angles.shape[-1]
-    # Of the two that turn together, neighbors get the angles of halves: all, and all again.
-    turned = numbers.reshape(-1, 2).T % pairs
+    angles, pairs = right.angles(k), len(right.frequencies)
+    # Of each pair's first and second dimension: all angles, and again; or each angle twice
+    turned = np.arange(2 * pairs).reshape(-1, 2).T % pairs
     if right.convention.layout == "halves":
-        turned = numbers.reshape(2, -1) // 2  # each angle twice
+        turned = np.arange(2 * pairs).reshape(2, -1) // 2
     return right.encode(x, *(angles[..., pair] for pair in turned))
-
-
-def rough_angles(rough: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Round the angles."""
-    return right.encode(x, rough(right.angles(k)))
-
-
-def rough_frequencies(rough: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Round the frequencies."""
-    return replace(right, frequencies=rough(right.frequencies))(x, k)
 
 
 def beyond(length: int, kept: int, right: Reference, x: Floats, k: Floats) -> Floats:
@@ -323,10 +315,6 @@ register(
     ANY,
     as_it_is,
     {
-        "dimension for pair (exhibit 2): the exponent counts dimensions; "
-        "write `2 * (i // 2)` for `2 * i`": partial(by_dimension, 2),
-        "own exponent (exhibit 9): the cosine has its own; "
-        "write `2 * (i // 2)` for `i`": partial(by_dimension, 1),
         "product in bfloat16 (exhibit A): angles are a product of matrices; "
         "multiply elementwise": (
             lambda right, x, k: right.encode(
@@ -335,9 +323,16 @@ register(
             )
         ),
     }
-    | {f"angles in {n}: {CAST}": partial(rough_angles, HALVES[n]) for n in HALVES}
     | {
-        f"frequencies in {n}: {CAST}": partial(rough_frequencies, HALVES[n])
+        f"angles in {n}: {CAST}": lambda right, x, k, half=HALVES[n]: right.encode(
+            x, half(right.angles(k))
+        )
+        for n in HALVES
+    }
+    | {
+        f"frequencies in {n}: {CAST}": lambda right, x, k, half=HALVES[n]: replace(
+            right, frequencies=half(right.frequencies)
+        )(x, k)
         for n in HALVES
     }
     | {f"past the end of {n}: {LONGER}": partial(beyond, n, 0) for n in LENGTHS},
