@@ -39,7 +39,7 @@ function scales({ left, right, high, low, x, y }) {
     line({ x1: x(0), x2: x(0), y1: high, y2: low, class: "thin query" }),
     ...levels,
     text(x(0), low + 15, QUERY_WORD, { ...middle, class: "query" }),
-    ...[-10, -5, 5, 10].map((distance) => text(x(distance), low + 15, Math.abs(distance), middle)),
+    ...[-5, 5].map((distance) => text(x(distance), low + 15, Math.abs(distance), middle)),
     text(left, low + 15, "15 before"),
     text(right, low + 15, "15 after", end),
   ];
