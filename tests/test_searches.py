@@ -5,12 +5,16 @@ import json
 import pytest
 from py_mini_racer import MiniRacer
 from reading import text_of
+from sphinx_posenc.search_index import read_asked
 
+SCRIPTS = "minisearch", "words", "spelling", "ranking"  # as seek.js loads them
 LINES = text_of("tests/searches.txt").splitlines()
 TYPED = [line.rpartition(": ") for line in LINES if line and line[0] != "#"]
 # The addresses of all hits, best first.
 FIND = """(query) => JSON.stringify(
     bookSearch(query).results.map((hit) => `${hit.name}#${hit.anchor}`))"""
+SECTIONS = """JSON.stringify(Object.entries(bookPages).flatMap(
+    ([name, [, sections]]) => sections.map(([anchor]) => `${name}#${anchor}`)))"""
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +23,7 @@ def engine(site):
     with MiniRacer() as engine:
         index = (site / "searchindex.js").read_text("utf-8")
         engine.eval(f"window = globalThis; {index}")
-        for script in ("minisearch", "ranking"):
+        for script in SCRIPTS:
             engine.eval(text_of(f"book/_static/search/{script}.js"))
         yield engine
 
@@ -33,3 +37,11 @@ def test_searches_find_their_place(engine):
         if not {*hits, *pages} & {*wanted.split()}:
             wrong[query] = hits
     assert wrong == {}
+
+
+def test_how_people_ask_leads_to_sections_that_are_there(engine):
+    """Phrases of a section that was renamed would be lost without a word."""
+    asked = read_asked(text_of("book/asked.txt"))
+    assert {f"{page}#{anchor}" for page, anchor in asked} <= {
+        *json.loads(engine.eval(SECTIONS))
+    }

@@ -151,6 +151,13 @@ def test_what_opens_over_the_page_can_be_read_and_a_search_is_corrected(visit):
     field.fill("linearity")
     tab.locator("#hits a[href*='03_linearity.html#']").first.click()
     expect(field).not_to_be_visible()
+    # So is the page itself, which isn't loaded again: what was run there stays.
+    tab.evaluate("window.run = true")
+    tab.keyboard.press("Control+k")
+    field.fill("prove that a shift is a rotation")
+    tab.locator("#hits a[href$='03_linearity.html']").first.click()
+    expect(field).not_to_be_visible()
+    assert tab.evaluate("window.run && scrollY === 0 && !location.hash")
     tab.keyboard.press("Control+k")
     field.fill("wavelenght xyzzy")
     corrected = "“wavelength” instead of “wavelenght”. Nothing has “xyzzy”."

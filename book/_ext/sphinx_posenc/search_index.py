@@ -1,9 +1,11 @@
 """What the search reads (``book/_static/search``): each section's title, text and code.
 
-A page is ``[title, sections]``, and a section ``[anchor, title, other titles, text, code]``: one of
-the page's sections, a term of the glossary, or a symptom of `RoPE in production`. The book's own
-index entries count as other titles. Of code and its output only the names are kept that the text
-lacks, each once: numbers fill outputs, and excerpts show prose.
+A page is ``[title, sections]``, and a section ``[anchor, title, other titles, text, code, asked]``:
+one of the page's sections, a term of the glossary, or a row of a table: a symptom of `RoPE in
+production`, a claim of the ledger with its verdict as the title, or a mistake of the errata. The
+book's own index entries count as other titles, and ``book/asked.txt`` says how people ask. Of code
+and its output only the names are kept that the text lacks, each once: numbers fill outputs, and
+excerpts show prose.
 """
 
 import json
@@ -17,6 +19,7 @@ from .rendering import spoken
 NAME = re.compile(r"(?=\w*[_A-Z])[^\W\d]\w{2,}")  # others are words, or serve one cell
 COMMON = {"Draw", "False", "None", "True", "_000", "use_style"}
 SYMPTOMS = "what-you-see"  # a section whose table has one symptom a row
+CLAIM = re.compile("#claim-(.+)")
 LONGEST_FORMULA = 12  # letters; of a longer one an excerpt shows "…"
 
 
@@ -28,6 +31,9 @@ def replace(app):
 def collect(app, doctree, docname):
     """Remember the sections of a page that is about to be written."""
     page = doctree.deepcopy()
+    name_rows(page)
+    if docname != "book/claims":  # its template has these anchors
+        name_rows(doctree)
     # Parameters, descriptions of pictures, and HTML.
     for kind in (addnodes.desc_signature, nodes.field_list, nodes.image, nodes.raw):
         remove(page, kind)
@@ -41,26 +47,43 @@ def collect(app, doctree, docname):
 
 def write(app):
     """Write the index, as a script, since a page on disk can load no other file."""
-    pages = app.env.metadata.items()
-    entries = {name: kept["searched"] for name, kept in pages if "searched" in kept}
+    path = app.srcdir / "book" / "asked.txt"
+    asked = read_asked(path.read_text(encoding="utf-8"))
+    entries = {}
+    for name, kept in app.env.metadata.items():
+        if "searched" in kept:
+            title, sections = kept["searched"]
+            found = [[*part, asked.get((name, part[0]), "")] for part in sections]
+            entries[name] = [title, found]
     text = json.dumps(entries, sort_keys=True, ensure_ascii=False)
     path = app.outdir / "searchindex.js"
     path.write_text(f"window.bookPages={text}", encoding="utf-8")
+
+
+def read_asked(text):
+    """How people ask, by page and anchor."""
+    asked = {}
+    for line in text.splitlines():
+        if line.startswith("["):
+            page = line.strip("[]")
+        elif line and not line.startswith("#"):
+            anchor, _, phrases = line.partition(": ")
+            asked[page, anchor.removeprefix("-")] = phrases
+    return asked
 
 
 def section_of(part):
     """Take a part out of its page, as the index has it.
 
     Its own parts are taken out before: what is left of it is its own. A part's first child says
-    what it is: a section's title, a term, or a symptom's first cell. The page itself has none.
+    what it is: a section's title, a term, or a row's first cell. The page itself has none.
     """
     anchor, title = "", ""
     if part.parent is not None:
         part.parent.remove(part)
         head = part.pop(0)
-        title = head.astext()
-        is_row = isinstance(part, nodes.row)
-        anchor = SYMPTOMS if is_row else (head["ids"] or part["ids"])[0]
+        anchor = (head["ids"] or part["ids"])[0]
+        title = prose(head)
     # The book's own entries; autodoc's aren't marked as inline or not.
     indexes = [node for node in part.findall(addnodes.index) if "inline" in node]
     entries = [entry[1] for node in indexes for entry in node["entries"]]
@@ -68,7 +91,7 @@ def section_of(part):
     text = prose(part)
     known = {*NAME.findall(text), *COMMON}
     names = dict.fromkeys(name for name in NAME.findall(code) if name not in known)
-    return [anchor, title, ", ".join(entries), text, " ".join(names)]
+    return [anchor, title, "; ".join(entries), text, " ".join(names)]
 
 
 def remove(part, wanted):
@@ -103,7 +126,21 @@ def is_part(node):
         return isinstance(node.parent, nodes.section)
     if isinstance(node, nodes.definition_list_item):
         return bool(node[0]["ids"])
-    if isinstance(node, nodes.row) and isinstance(node.parent, nodes.tbody):
-        table = node.parent.parent.parent
-        return SYMPTOMS in table.parent["ids"]
-    return False
+    return is_row(node)
+
+
+def is_row(node):
+    """Whether a node is a symptom, a claim, or a mistake."""
+    if not (isinstance(node, nodes.row) and isinstance(node.parent, nodes.tbody)):
+        return False
+    table = node.parent.parent.parent
+    return "ledger" in table["classes"] or SYMPTOMS in table.parent["ids"]
+
+
+def name_rows(doctree):
+    """Give the rows that are found by themselves an anchor."""
+    for row in doctree.findall(is_row):
+        link = next(row.findall(nodes.reference), None)
+        claim = link and CLAIM.search(link.get("refuri", ""))
+        name = f"row-{claim[1]}" if claim else f"{SYMPTOMS}-{row[0].astext()}"
+        row["ids"] = [name if claim else nodes.make_id(name)]

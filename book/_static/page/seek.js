@@ -11,9 +11,10 @@ const load = (file) =>
   });
 
 // In the order in which they need each other.
-const SEARCH = ["_static/search/minisearch.js", "searchindex.js", "_static/search/ranking.js", "_static/search/dialog.js"];
+const SEARCH = ["minisearch", "words", "spelling", "ranking", "dialog"];
 async function loadSearch() {
-  for (const file of SEARCH) await load(file);
+  await load("searchindex.js");
+  for (const name of SEARCH) await load(`_static/search/${name}.js`);
 }
 
 /** Where the search is: on its own page, or in a dialog, which is made once and opened. */

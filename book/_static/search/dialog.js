@@ -22,12 +22,24 @@
     const address = `${root}${name}.html${anchor && "#"}${anchor}`;
     const heading = make("b", {}, ...excerpt(title, stems));
     const link = make("a", { href: address }, heading, make("small", {}, page), make("span", {}, ...excerpt(text, stems)));
-    link.addEventListener("click", () => {
+    link.addEventListener("click", (event) => {
       const sought = { address: link.href, stems: [...stems] }; // for evidence.js, where the link leads
       attempt(() => sessionStorage.setItem("sought", JSON.stringify(sought)));
-      if (link.pathname === location.pathname) link.closest("dialog")?.close();
+      if (link.pathname === location.pathname) stay(link, event);
     });
     return link;
+  }
+
+  /** Follow a link within the page, which isn't loaded again: what was run there would be lost. */
+  function stay(link, event) {
+    link.closest("dialog")?.close();
+    const isThere = link.href === location.href; // the browser scrolls, and says nothing
+    if (!link.hash) {
+      event.preventDefault();
+      history.pushState(null, "", link.href);
+      scrollTo(0, 0);
+    }
+    if (isThere || !link.hash) dispatchEvent(new Event("hashchange"));
   }
 
   function summary({ words, notes, results }) {

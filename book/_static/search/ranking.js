@@ -1,247 +1,259 @@
 /* Which sections answer a query, best first. `window.bookPages` has the sections (search_index.py),
-   and MiniSearch counts words. What is ours: words as people type them, one nearest spelling for
-   an unknown word, and an order of the sections. Nothing here touches the page. tests/test_searches.py holds what
-   tests/searches.txt expects: change a weight only with it. */
+   and MiniSearch counts words; words.js and spelling.js say what a query's words may stand for.
+   Nothing here touches the page. tests/test_searches.py holds what tests/searches.txt expects:
+   change a weight only with it. */
 {
-  // ---------------------------------------------------------------- words
-
-  const NUMBER_BREAK = /(?<=\d)[\s,](?=\d{3}(?!\d))/g; // 10 000 and 10,000 are 10000
-  const PIECE = /[\p{L}\p{N}]+/gu;
-  // Names, code and hyphenated words: max_len, i // 2, non-integer.
-  const COMPOUND = /[\p{L}\p{N}]+(?:(?:_+|-|\s*\/\/\s*)[\p{L}\p{N}]+)*/gu;
-  const LETTER = /^[a-z]$/i;
-
-  /** The words of a text. A compound is one word, and its parts are words, too. */
-  function split(text) {
-    const compounds = text.replace(NUMBER_BREAK, "").match(COMPOUND) ?? [];
-    const words = compounds.flatMap((compound) => {
-      const parts = compound.match(PIECE);
-      return parts.length > 1 ? [parts.join(""), ...parts] : parts;
-    });
-    return words.filter((word) => !LETTER.test(word));
-  }
-
-  const ENDING = /(?:able|ally|ations?|ate[ds]?|ating|ings?|ions?|ed|ies|e?s|[ey])$/;
-  const SHORT = { dim: "dimension", emb: "embedding", freq: "frequency", len: "length", pos: "position" };
-  const IRREGULAR = { chose: "choose", chosen: "choose", drawn: "draw" };
-  const FORMS = { ...SHORT, ...IRREGULAR };
-
-  /** What a word shares with its other forms: position, positions, positional differ by endings. */
-  function stem(word) {
-    const lower = word.toLowerCase();
-    const long = Object.hasOwn(FORMS, lower) ? FORMS[lower] : lower;
-    if (long.length < 4 || !/^[a-z]+$/.test(long)) return long;
-    return long.replace(ENDING, "").replace(/(.)\1$/, "$1"); // embedding is embed, too
-  }
-
-  // Who asks for one may find the others, a little later.
-  const ALIKE = [
-    ["rope", "rotary", "rotate"],
-    ["sin", "sine"],
-    ["cos", "cosine"],
-    ["torch", "pytorch"],
-    ["bug", "mistake"],
-    ["check", "verify"],
-    ["choose", "choice"],
-    ["draw", "plot"],
-    ["build", "implement", "code"],
-    ["prove", "proof"],
-    ["permute", "shuffle", "reorder"],
-  ];
-  const alike = new Map(ALIKE.flatMap((group) => group.map((word) => [stem(word), group.map(stem)])));
-  const meanings = (word) => alike.get(stem(word)) ?? [stem(word)];
-
-  // They hold a question together, and say nothing of what it is about.
-  const FILLERS = new Set(
-    ("a about actually all am an and any applied apply are as at be between but by can compare compared " +
-      "could did difference do does for from get happen happens has have how i if in into is it its itself " +
-      "many me much my not of on or our please really should so than that the their there this " +
-      "through to use used uses using versus vs was we were what when where which while who why will with " +
-      "would you your").split(" "),
-  );
-  const COMPARES = /\b(?:difference|compared?|vs|versus|better)\b/i;
-
-  const asPhrase = (words) => ` ${words.map(stem).join(" ")} `;
-  const withoutFillers = (words) => words.filter((word) => !FILLERS.has(word.toLowerCase()));
-  const phrase = (text) => asPhrase(withoutFillers(split(text)));
+  const { compounds, split, stem, meaningful, known, meanings, isLight } = window.bookWords;
+  const { nearest, parts } = window.bookSpelling;
 
   // ---------------------------------------------------------------- the index
 
   const occurrences = new Map(); // of stems
-  const spellings = new Map(); // and the stem of each
+  const IN_TITLE = 4; // a word of a title is meant more often
+  const vocabulary = new Map(known.map((word) => [word, IN_TITLE])); // how often each word's stem is met
+  const titled = new Set();
 
-  function countAndStem(word) {
+  function countAndStem(word, field) {
     const root = stem(word);
+    const lower = word.toLowerCase();
+    const isTitle = field === "title" || field === "other";
     occurrences.set(root, (occurrences.get(root) ?? 0) + 1);
-    spellings.set(word.toLowerCase(), root);
+    vocabulary.set(lower, 0); // for now
+    if (isTitle) titled.add(lower);
     return root;
   }
 
   const index = new MiniSearch({
-    fields: ["title", "other", "page", "text", "code"],
-    storeFields: ["name", "anchor", "title", "other", "page", "text"],
+    fields: ["title", "other", "asked", "page", "text", "code"],
+    storeFields: ["name", "anchor", "title", "other", "asked", "page", "text"],
     tokenize: split,
     processTerm: countAndStem,
   });
   for (const [name, [page, sections]] of Object.entries(window.bookPages)) {
-    for (const [anchor, title, other, text, code] of sections) {
+    for (const [anchor, title, other, text, code, asked] of sections) {
       const titles = title ? { title, page } : { title: page, page: "" };
-      index.add({ id: index.documentCount, name, anchor, other, text, code, ...titles });
+      index.add({ id: index.documentCount, name, anchor, other, text, code, asked, ...titles });
     }
   }
 
-  // ---------------------------------------------------------------- spelling
+  for (const word of vocabulary.keys()) {
+    const count = occurrences.get(stem(word)) ?? IN_TITLE;
+    vocabulary.set(word, count * (titled.has(word) ? IN_TITLE : 1));
+  }
 
-  /** Edits between two words, where two letters swapped are one. */
-  function edits(a, b) {
-    let beforeLast = [];
-    let last = Array.from({ length: b.length + 1 }, (_, column) => column);
-    for (let i = 1; i <= a.length; i++) {
-      const row = [i];
-      for (let j = 1; j <= b.length; j++) {
-        const isSame = a[i - 1] === b[j - 1];
-        const isSwap = a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1];
-        row[j] = Math.min(last[j] + 1, row[j - 1] + 1, last[j - 1] + (isSame ? 0 : 1));
-        if (isSwap) row[j] = Math.min(row[j], beforeLast[j - 2] + 1);
-      }
-      beforeLast = last;
-      last = row;
+  const sumOf = (items, value) => items.reduce((sum, item) => sum + value(item), 0);
+  const rarityOf = (count) => Math.log(1 + index.documentCount / Math.max(1, count));
+  const LITTLE = 0.3; // of another word's weight
+  const weight = (root) => rarityOf(occurrences.get(root)) * (isLight(root) ? LITTLE : 1);
+
+  const kept = new Map();
+
+  /** The stems of a text, without fillers. They are kept, since each query reads all titles. */
+  function rootsOf(text) {
+    if (!kept.has(text)) kept.set(text, meaningful(split(text)).map(stem));
+    return kept.get(text);
+  }
+  const phrase = (roots) => ` ${roots.join(" ")} `;
+
+  // ---------------------------------------------------------------- what is asked
+
+  // An asked word is { word, roots, share, worth }: the stems that it may stand for, each with how
+  // likely it is meant, the likeliest first; how much of its rarity counts; and how much it says.
+  const LIKENESS = 0.6; // of a word that means about the same
+  const SELDOM = 3;
+  const OFTEN = 30;
+  const LETTERS = { q: "query", k: "key", v: "value" };
+  const SUBJECT = [["positional", "position"], ["encod", "embed"]]; // what every page is about
+
+  /** The stems that one may stand for, as far as the book has them. */
+  function readings(root) {
+    const others = meanings(root).filter((other) => other !== root && occurrences.has(other));
+    const likely = others.map((other) => [other, LIKENESS]);
+    return new Map(occurrences.has(root) ? [[root, 1], ...likely] : likely);
+  }
+
+  /** Neighbors that the book writes as one word: "bfloat 16", "batch first". */
+  function joined(pieces) {
+    const isNew = (piece) => piece.length < 2 || !occurrences.has(stem(piece));
+    const asOne = (pair) => {
+      const word = pair.join("");
+      if (titled.has(word)) return word;
+      if (!pair.some(isNew)) return undefined;
+      if (vocabulary.has(word)) return word;
+      const { near, least } = nearest(word, vocabulary);
+      return least === 1 && titled.has(near[0]) ? near[0] : undefined;
+    };
+    const pairs = pieces.slice(1).map((piece, n) => [pieces[n], piece]);
+    return pairs.map((pair) => ({ pair, word: asOne(pair) })).filter(({ word }) => word);
+  }
+
+  /** "query" and "key" for q and k, if both are there. */
+  function spelledOut(pieces) {
+    const letters = pieces.filter((piece) => Object.hasOwn(LETTERS, piece));
+    return new Set(letters).size > 1 ? letters.map((letter) => LETTERS[letter]) : [];
+  }
+
+  /** What a seldom word is perhaps, mistyped: the book quotes mistakes. */
+  function mistyped(word) {
+    const count = occurrences.get(stem(word)) ?? SELDOM;
+    if (count >= SELDOM || titled.has(word)) return [];
+    const { near, least } = nearest(word, vocabulary);
+    const often = near.filter((other) => vocabulary.get(other) > OFTEN);
+    return least === 1 ? often.map((other) => [stem(other), 1]) : [];
+  }
+
+  /** An unknown word as it was perhaps meant, and a note on it. */
+  function respelled(word) {
+    const { near, least } = nearest(word, vocabulary);
+    const two = near.length && least === 1 ? [] : parts(word, vocabulary);
+    if (two.length) return { asked: two.map((part) => ({ word: part, roots: readings(stem(part)) })) };
+    if (!near.length) return { asked: [], note: `Nothing has “${word}”.` };
+    const meant = meaningful(near).map((other) => readings(stem(other)));
+    const likely = meant.map(([first]) => first);
+    const roots = new Map([...likely, ...meant.flatMap((each) => [...each])]);
+    const note = `“${near[0]}” instead of “${word}”.`;
+    return { asked: roots.size ? [{ word: near[0], roots }] : [], note };
+  }
+
+  /** Say how much each word says: its rarity, and little if it is light or what every page is about. */
+  function weigh(asked) {
+    const isAsked = (root) => asked.some(({ roots }) => roots.get(root) === 1);
+    const isSubject = asked.length > SUBJECT.length && SUBJECT.every((group) => group.some(isAsked));
+    const little = new Set(isSubject ? SUBJECT.flat() : []);
+    for (const each of asked) {
+      const [root] = each.roots.keys();
+      const count = sumOf([...each.roots], ([other, likeness]) => likeness * (occurrences.get(other) ?? 0));
+      each.share = isLight(root) || little.has(root) ? LITTLE : 1;
+      each.worth = each.share * rarityOf(count);
     }
-    return last[b.length];
   }
 
-  /** The book's word nearest to an unknown one, if it is near. */
-  function nearest(word) {
-    if (word.length < 4 || /\d/.test(word)) return undefined;
-    const most = word.length > 7 ? 2 : 1;
-    let best;
-    let least = most + 1;
-    for (const [spelling, root] of spellings) {
-      if (Math.abs(spelling.length - word.length) > most) continue;
-      const frequent = occurrences.get(root) / 1e6; // of two as near, the more frequent
-      const distance = edits(word, spelling) - frequent;
-      if (distance < least) [best, least] = [spelling, distance];
-    }
-    return least <= most ? best : undefined;
-  }
-
-  const isBeginning = (word) => [...occurrences.keys()].some((root) => root.startsWith(word));
-
-  /** What to look for, word by word: the words of a query that mean something, or all of them. */
-  function askedWords(query) {
-    const typed = split(query);
-    const meaningful = withoutFillers(typed);
-    return (meaningful.length ? meaningful : typed).map((word) => word.toLowerCase());
-  }
-
-  /** The words to look for, and notes on those that the book doesn't have. */
-  function understand(query) {
-    const asked = askedWords(query);
-    const compounds = new Set((query.match(COMPOUND) ?? []).map((text) => split(text)[0]?.toLowerCase()));
-    const last = asked.length - 1; // perhaps not typed to its end
-    const isMet = (word) => meanings(word).some((root) => occurrences.has(root));
-    const isKnown = (word, n) => isMet(word) || (n === last && isBeginning(word));
-    const hasParts = (word, n) => compounds.has(word) && asked[n + 1] && word.startsWith(asked[n + 1]);
-    const words = new Set();
+  /** What words ask for, and notes on those that the book doesn't have. */
+  function ask(words, compound, wholes) {
+    const isBeginning = (word) => [...vocabulary.keys()].some((other) => other.startsWith(word));
+    const isPart = (word) => wholes.some(({ pair }) => pair.includes(word));
     const notes = [];
-    for (const [n, word] of asked.entries()) {
-      if (isKnown(word, n)) {
-        words.add(word);
-        continue;
-      }
-      if (hasParts(word, n)) continue; // its parts follow, and are looked for
-      const other = nearest(word);
-      notes.push(other ? `“${other}” instead of “${word}”.` : `Nothing has “${word}”.`);
-      if (other && !FILLERS.has(other)) words.add(other);
-    }
-    return { words: [...words], notes };
+    const asked = words.flatMap((word) => {
+      const root = stem(word);
+      const roots = new Map([...readings(root), ...mistyped(word)]);
+      if (roots.size) return { word, roots };
+      if (word === words.at(-1) && isBeginning(word)) return { word, roots: new Map([[root, 1]]) };
+      const isMadeOf = compound.has(word) && nearest(word, vocabulary).least > 1;
+      if (isMadeOf || isPart(word)) return []; // its parts, or what it is a part of, are asked for
+      const other = respelled(word);
+      if (other.note) notes.push(other.note);
+      return other.asked;
+    });
+    weigh(asked);
+    return { asked, notes };
+  }
+
+  /** What a query asks for: its words that mean something, or if there are none, all of them. */
+  function understand(query) {
+    const typed = compounds(query.toLowerCase());
+    const pieces = typed.flat();
+    const wholes = joined(pieces);
+    const words = [...new Set([...wholes.map(({ word }) => word), ...split(query.toLowerCase()), ...spelledOut(pieces)])];
+    const compound = new Set(typed.filter(({ length }) => length > 1).map((part) => part.join("")));
+    const answer = ask(meaningful(words), compound, wholes);
+    return answer.asked.length + answer.notes.length ? answer : ask(words, compound, wholes);
   }
 
   // ---------------------------------------------------------------- the order
 
-  // Weights. Where a query stands beside one, tests/searches.txt loses it when the weight is 1 (of
-  // a power, 0); each other weight could be 1 by itself, and all would pass.
-  const FIELDS = { title: 5, other: 5, page: 2.2, text: 1, code: 0.4 }; // title: "KV cache"
-  const WHOLE_TITLE = 6; // the query is a title: "NoPE", "causal mask"
-  const WITHIN_TITLE = 1.6; // the query is a part of a title
-  const COMPARED = 3; // a title has both things that the query compares
-  const SHARE_POWER = 2; // sections with all words of the query come first: "MLA rotary"
-  const LIKENESS = 0.8; // how much of a word is met by one that means about the same
-  const ALIKE_TERM = 0.15; // what such a word adds to MiniSearch's own score
+  const FIELDS = { title: 5, other: 5, asked: 3, page: 2.2, text: 1, code: 0.4 };
   const PREFIX = 0.35; // what a word adds that only begins like the last one typed
-  // A chapter explains, and a question is as people ask.
-  const WEIGHTS = { notebooks: 1.1, questions: 1.2, rope_in_production: 1.2, glossary: 0.8 };
-  const OTHER_PAGE = 0.9;
+  const COVER_POWER = 1.5; // sections with all words of the query come first
+  const WHOLE_TITLE = 25; // the query is a title: "NoPE", "causal mask"
+  const WITHIN_TITLE = 1.4; // the query is a part of a title
+  const AGREEMENT = 4; // the query has all words of a title, and the title all of the query's
+  const NEAR = 1; // words that stand together in the query do in the section
+  const NEAR_DEPTH = 30; // of the best sections: it takes their texts
+  // A chapter explains, and a question is as people ask. Exercises answer nothing.
+  const PLACES = { notebooks: 1.1, questions: 1.2, rope_in_production: 1.2, glossary: 0.8 };
+  const ASIDE = { claims: 0.6, errata: 0.6, api: 0.5, references: 0.5 };
+  const OTHER_PLACE = 0.8;
+  // Who asks whether a claim is true finds the ledger's row, with its verdict, or the errata's.
+  const TRUTH = /\b(?:true|claims?|myth)\b/i;
+  const TRUTH_PLACES = { claims: 4, errata: 4 };
+  const EXERCISES = 0.6;
 
-
-  // What every page is about tells little of one: "gradient through positional encoding".
-  const SUBJECT = /\bpositional[ -]encodings?\b/i;
-  const SUBJECT_ROOTS = new Set(["positional", "encod"]);
-  const SUBJECT_TERM = 0.3; // of another word's weight
-
-  /** How much each root of a query weighs, as a function. */
-  function weights(query) {
-    const light = SUBJECT.test(query) ? SUBJECT_ROOTS : new Set();
-    return (root) => (light.has(root) ? SUBJECT_TERM : 1);
+  function place({ name, anchor }, query) {
+    const folder = name.startsWith("notebooks/") ? "notebooks" : name.split("/").at(-1);
+    const truth = TRUTH.test(query) ? (TRUTH_PLACES[folder] ?? 1) : 1;
+    return (PLACES[folder] ?? ASIDE[folder] ?? OTHER_PLACE) * truth * (anchor === "exercises" ? EXERCISES : 1);
   }
 
-  const rarity = (root) => Math.log(1 + index.documentCount / (occurrences.get(root) ?? 1));
-  const sumOf = (items, value) => items.reduce((sum, item) => sum + value(item), 0);
-
-  /** How well titles fit: the whole query is one, is in one, or has words of the heading. */
-  function titleFit({ anchor, title, other }, words) {
-    const whole = asPhrase(words);
-    const isTerm = anchor.startsWith("term-");
-    const phrases = [title, ...other.split(", ")].map(phrase);
-    const isWhole = (each) => each === whole || (isTerm && each.startsWith(whole));
-    if (phrases.some(isWhole)) return WHOLE_TITLE;
-    const asked = new Set(words.flatMap(meanings));
-    const heading = phrases[0].trim().split(" ");
-    const met = heading.filter((root) => asked.has(root));
-    const share = sumOf(met, rarity) / sumOf(heading, rarity);
-    const isWithin = phrases.some((each) => each.includes(whole));
-    return (isWithin ? WITHIN_TITLE : 1) * (1 + share);
+  /** How much of what is asked is met, from 0 to 1. */
+  function cover(asked, isMet) {
+    const likelihood = ({ roots }) => Math.max(0, ...[...roots].map(([root, likeness]) => (isMet(root) ? likeness : 0)));
+    return sumOf(asked, (each) => each.worth * likelihood(each)) / sumOf(asked, ({ worth }) => worth);
   }
 
-  /** Whether a title speaks of both things that a query compares. */
-  function comparesInTitle({ title, page }, words) {
-    const titled = phrase(`${title} ${page}`);
-    const isIn = (root) => titled.includes(` ${root} `);
-    return words.length > 1 && words.every((word) => meanings(word).some(isIn));
+  /** How well a title and a query agree, from 0 to 1: how much of each the other has. */
+  function agreement(title, asked) {
+    const inTitle = ([root, likeness]) => (title.includes(root) ? likeness * weight(root) : 0);
+    const met = sumOf(asked, ({ roots }) => Math.max(0, ...[...roots].map(inTitle)));
+    if (!met) return 0;
+    const titleMet = Math.min(1, met / sumOf(title, weight));
+    const queryMet = cover(asked, (root) => title.includes(root));
+    return (2 * titleMet * queryMet) / (titleMet + queryMet);
   }
 
-  /** How much of a query a section has; a word that is only like one of its words counts less. */
-  function share(words, { queryTerms }, weigh) {
-    const fit = (word) => {
-      if (queryTerms.includes(stem(word))) return 1;
-      return meanings(word).some((root) => queryTerms.includes(root)) ? LIKENESS : 0;
-    };
-    const worth = (word) => weigh(stem(word)) * rarity(stem(word));
-    return sumOf(words, (word) => fit(word) * worth(word)) / sumOf(words, worth);
+  const phrases = (text) => text.split("; ").map(rootsOf);
+
+  /** How well titles fit: the query is one, is in one, or agrees with one, or with how people ask. */
+  function titleFit(section, asked) {
+    const titles = [rootsOf(section.title), ...phrases(section.other)];
+    const written = titles.map((title) => phrase([...new Set(title)])); // PE @ PE.T is asked for as pe
+    const query = phrase(asked.map(({ roots }) => [...roots.keys()][0]));
+    const isTerm = section.anchor.startsWith("term-");
+    const isWhole = (each) => each === query || (isTerm && each.startsWith(query));
+    if (written.some(isWhole)) return WHOLE_TITLE;
+    const isWithin = written.some((each) => each.includes(query));
+    const likeTitles = [...titles, ...phrases(section.asked)];
+    const most = Math.max(...likeTitles.map((each) => agreement(each, asked)));
+    return (isWithin ? WITHIN_TITLE : 1) * (1 + AGREEMENT * most);
+  }
+
+  /** The share of neighbors in the query that are neighbors, or next to it, in a section. */
+  function nearness({ title, other, text }, asked) {
+    if (asked.length < 2) return 0;
+    const places = rootsOf(`${title} ${other} ${text}`).map((root) => asked.findIndex(({ roots }) => roots.has(root)));
+    const isFollowed = (n, next) => places[n + 1] === next || places[n + 2] === next;
+    const areNear = (a, b) => places.some((each, n) => (each === a && isFollowed(n, b)) || (each === b && isFollowed(n, a)));
+    const pairs = asked.slice(1).filter((_, n) => areNear(n, n + 1));
+    return pairs.length / (asked.length - 1);
+  }
+
+  /** Sections that have a word of what is asked, with the score that MiniSearch gives them. */
+  function find(asked) {
+    const boosts = new Map();
+    for (const { roots, share } of asked)
+      for (const [root, likeness] of roots) boosts.set(root, Math.max(share * likeness ** 3, boosts.get(root) ?? 0));
+    const last = asked.at(-1)?.word ?? "";
+    const isWhole = last.length < 3 && occurrences.has(stem(last));
+    return index.search([...boosts.keys()].join(" "), {
+      tokenize: (stems) => stems.split(" "),
+      processTerm: (root) => root,
+      boost: FIELDS,
+      boostTerm: (root) => boosts.get(root),
+      prefix: (root) => root === stem(last) && !isWhole, // the last word may be half typed
+      weights: { prefix: PREFIX, fuzzy: 0 },
+    });
   }
 
   /** Sections for a query, best first, with its words and notes on unknown ones. */
   window.bookSearch = (query) => {
-    const { words, notes } = understand(query);
-    const asked = new Set(words.map(stem));
-    const weigh = weights(query);
-    const lastStem = words.length && stem(words.at(-1));
-    const isTyped = words.at(-1)?.length <= 2 && occurrences.has(lastStem);
-    const hits = index.search(words.flatMap(meanings).join(" "), {
-      tokenize: (stems) => stems.split(" "),
-      processTerm: (root) => root,
-      boost: FIELDS,
-      boostTerm: (root) => (asked.has(root) ? weigh(root) : ALIKE_TERM),
-      prefix: (root) => root === lastStem && !isTyped, // the last word may be half typed
-      weights: { prefix: PREFIX, fuzzy: 0 },
-    });
-    const compares = COMPARES.test(query);
-    for (const hit of hits) {
-      const place = hit.name.startsWith("notebooks/") ? "notebooks" : hit.name.split("/").at(-1);
-      hit.score *= share(words, hit, weigh) ** SHARE_POWER * titleFit(hit, words) * (WEIGHTS[place] ?? OTHER_PAGE);
-      if (compares && comparesInTitle(hit, words)) hit.score *= COMPARED;
+    const { asked, notes } = understand(query);
+    const results = find(asked);
+    const byScore = (a, b) => b.score - a.score;
+    for (const hit of results) {
+      const isMet = (root) => hit.queryTerms.includes(root);
+      hit.score *= cover(asked, isMet) ** COVER_POWER * titleFit(hit, asked) * place(hit, query);
     }
-    return { notes, words, results: hits.sort((a, b) => b.score - a.score) };
+    results.sort(byScore);
+    for (const hit of results.slice(0, NEAR_DEPTH)) hit.score *= 1 + NEAR * nearness(hit, asked);
+    return { notes, words: asked.map(({ word }) => word), results: results.sort(byScore) };
   };
-  window.bookWords = { split, stem };
 }
