@@ -1,7 +1,9 @@
 """Draws wrong answers near the right one, which the check of an exercise must reject.
 
-`conftest.py` runs the text of this module in a chapter's kernel, after its cells, and then
-`try_all`, which must raise an AssertionError that says "all rejected".
+The root's `conftest.py` runs the text of this module in a chapter's kernel, after its cells, and
+then `try_all`, which must raise an AssertionError that says "all rejected".
+
+A solution's last call of the check is a statement on a line of its own.
 """
 
 import numpy as np

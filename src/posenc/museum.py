@@ -177,8 +177,8 @@ def with_frequencies(change: Any, right: Reference, x: Floats, k: Floats) -> Flo
     pairs = len(right.frequencies)
     omega = change(np.arange(pairs) / pairs, right.convention.base)
     first, second = (
-        replace(right, frequencies=one).angles(k)
-        for one in np.broadcast_to(omega, (2, pairs))
+        replace(right, frequencies=frequencies).angles(k)
+        for frequencies in np.broadcast_to(omega, (2, pairs))
     )
     return right.encode(x, first, second)
 

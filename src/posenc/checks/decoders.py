@@ -78,6 +78,7 @@ class Decoder(Subject):
         call: Any = self.step if lengths else self.subject
         named = {argument(call, NAMES[name]): part for name, part in given.items()}
         named.pop("", None)
+        # A step takes a cache, None at first.
         cache, scores = [None] * bool(lengths), []
         stops = np.cumsum([0, *lengths, tokens.shape[1] - sum(lengths)])
         # Chunks of (batch, seq_len); a text that is read whole is one chunk.
@@ -128,7 +129,11 @@ class Decoder(Subject):
         return np.concatenate([self.read(row[None]) for row in self.tokens])
 
     def arranged(self, text: Any, word: Any, **arguments: Any) -> Text:
-        """Put a word of a text, and its scores, at each place: numbers, (texts, seq_len)."""
+        """Put words, and their scores, into other places.
+
+        `text` and `word` are the numbers of a text, and of its word, that is at each place:
+        (texts, seq_len). Padding is 0.
+        """
         shown = arguments.get("mask", word >= 0)
         tokens = self.tokens[text, word] * shown
         return Text(tokens, self.alone[text, word], arguments, shown)
@@ -136,28 +141,34 @@ class Decoder(Subject):
     @cached_property
     def texts(self) -> dict[str, Text]:
         """Texts whose scores are known, as each text is read alone, by what they are."""
-        # Where there is what: (texts, seq_len)
+        # The numbers of the text and of its word at each place, (texts, seq_len)
         row, k = np.indices(self.tokens.shape)
-        last, half = k.max(), k.shape[1] // 2
+        last = k.max()
         # a b c d → a b c e, and b a c d
         other = np.where(k < last, self.tokens, 1 + self.tokens % self.tokens.max())
         swapped = self.tokens[:, [1, 0, *range(2, last + 1)]]
-        # a b c d → 0 0 0 a: row by row, a text is later, and its end is lost.
-        begin = np.array([0, 3, half, 1, 4])[:, None]
-        late = np.maximum(k - begin, 0)
-        # a b c d, e f g h → a b e f, and e f a b: each row ends in another text.
-        second = (k > half - 2).astype(np.int64)
-        both, restarted = np.where(second, row[::-1], row), k - (half - 1) * second
-        read = self.arranged
         return {
-            "texts": read(row, k, positions=k),
-            "first text": read(row[:1], k[:1], positions=k[:1]),
+            "texts": self.arranged(row, k, positions=k),
+            "first text": self.arranged(row[:1], k[:1], positions=k[:1]),
             "another last token": Text(other, self.alone, {}, k < last),
             "swapped": Text(swapped, self.alone, {}, k > 1),
-            "left-padded": read(row, late, positions=late, mask=k >= begin),
-            "packed": read(both, restarted, positions=restarted, segments=second),
+            "left-padded": self.left_padded(row, k),
+            "packed": self.packed(row, k),
             "moved": Text(self.tokens, self.alone, {"positions": k + 100}, k >= 0),
         }
+
+    def left_padded(self, row: Any, k: Any) -> Text:
+        """Move texts right, a b c d → 0 0 0 a: row by row, a text is later, and its end is lost."""
+        begin = np.array([0, 3, k.shape[1] // 2, 1, 4])[:, None]  # (texts, 1)
+        word = np.maximum(k - begin, 0)
+        return self.arranged(row, word, positions=word, mask=k >= begin)
+
+    def packed(self, row: Any, k: Any) -> Text:
+        """Put two texts into each row, a b c d, e f g h → a b e f, and e f a b, each from 0."""
+        cut = k.shape[1] // 2 - 1
+        second = (k >= cut).astype(np.int64)  # 1 in a row's second text
+        text, word = np.where(second, row[::-1], row), k - cut * second
+        return self.arranged(text, word, positions=word, segments=second)
 
 
 def masked(text: Text, scores: Floats) -> Floats:

@@ -166,7 +166,10 @@ class Comparison:
         known: Convention | None = None,
         unit: float = 0.0,
     ) -> Trial:
-        """Compare a result, of the shape of x, with the book's, in the usual rounding unit."""
+        """Compare a result, of the shape of x, with the book's.
+
+        The rounding unit is that of the encoding, unless another is given.
+        """
         k = np.asarray(positions, np.float64)
         if k.ndim == 2:
             # (batch, seq_len) → (batch, 1, …, seq_len), over the heads
@@ -199,14 +202,16 @@ class Comparison:
             x = self.encoding.draw((2, 3), 5)
             tried = [self.encoding.compare(x, range(5)), *tried, *whole]
         for likely in [known] if known else islice(self.candidates(), 20):
-            text = causes(self.encoding.kind, [self.of(likely, t) for t in tried])
+            text = causes(
+                self.encoding.kind, [self.called_as(likely, trial) for trial in tried]
+            )
             if text:
                 return text
         agrees = all(trial.worst <= 1 for trial in whole)
         return "" if agrees else self.undeclared(whole)
 
-    def of(self, known: Convention, trial: Trial) -> Trial:
-        """Return a trial with the call of a convention."""
+    def called_as(self, known: Convention, trial: Trial) -> Trial:
+        """Return a trial whose faults are those of a convention."""
         _, x, k = trial.call
         return replace(trial, call=(self.reference(x.shape[-1], known), x, k))
 
