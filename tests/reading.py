@@ -16,6 +16,12 @@ def text_of(name):
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+def rows(table):
+    """Split lines such as "a file → what is read", which may end before the arrow."""
+    lines = table.strip().replace("\n    →", " →").splitlines()
+    return [line.split(" → ") for line in lines]
+
+
 def python(*arguments, **options):
     """Run Python in the book's folder, and return what it wrote, and how it ended."""
     command = [sys.executable, *map(str, arguments)]

@@ -8,7 +8,7 @@ import sys
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from reading import text_of
+from reading import rows, text_of
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
@@ -24,12 +24,6 @@ PLAIN |= {"rope_theta": 10_000.0, "max_position_embeddings": 4096}
 
 # What YARN stands for in the rows below; SUGGESTED stands for the words of the verdict.
 YARN = '"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 1024'
-
-
-def rows(table):
-    """Split lines such as "a file → what is read", which may end before the arrow."""
-    lines = table.strip().replace("\n    →", " →").splitlines()
-    return [line.split(" → ") for line in lines]
 
 
 # For each kind of layer of a released file: number of layers, where positions enter, or how many

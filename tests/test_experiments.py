@@ -6,6 +6,7 @@ Chapter 11 holds that models trained together are those of a loop that trains on
 import json
 
 import pytest
+import torch
 import train
 import yaml
 from joblib import parallel_config
@@ -23,6 +24,22 @@ READER |= {"symbols": 47, "answers": 47}
 def book_is_read():
     """The task "prose" is this text, whatever a run of `train` registered before."""
     PROSE.register()
+
+
+# A text, and below each letter the answer that is asked there, if one is. Of the other tasks,
+# chapter 11 prints texts, and golden values show what they ask.
+EXAMPLES = [("needle", "bAcdb", "22222"), ("sums", "b?c^d", "---30")]
+
+
+@pytest.mark.parametrize(("task", "text", "answers"), EXAMPLES)
+def test_a_task_asks_what_it_says(task, text, answers):
+    """Among many short texts is the one written here, with its answers."""
+    tokens, targets = ex.TASKS[task]((50_000,), len(text), torch.Generator())
+    wanted = torch.tensor([ex.LETTERS.index(letter) for letter in text])
+    asked = ["01234".find(answer) for answer in answers]  # -1 is not asked
+    same = (tokens == wanted).all(-1)
+    assert same.any()
+    assert targets[same].unique(dim=0).tolist() == [asked]
 
 
 @pytest.mark.parametrize("encoding", ex.ENCODINGS)

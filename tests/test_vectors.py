@@ -8,10 +8,10 @@ import json
 import jsonschema
 import numpy as np
 import pytest
-from reading import text_of
+from reading import rows, text_of
 
 from posenc import read_config, rotary_frequencies, rotate_pairs
-from posenc.conventions import Convention
+from posenc.conventions import KNOWN
 
 VECTORS = json.loads(text_of("book/vectors.json"))
 close = np.testing.assert_allclose
@@ -32,16 +32,9 @@ def test_the_schema_describes_the_file():
 
 @cases("tables", "convention")
 def test_tables_are_the_package_s(case):
-    convention = Convention(
-        layout=case["layout"],
-        rule=case["exponent"].removeprefix("i/(").removesuffix(")"),
-        base=float(case["base"]),
-        first=case["first"],
-        step=case["step"] if case["step"] == "one turn" else float(case["step"]),
-        direction=case["direction"],
-    )
     # No stored row of a longer table depends on its length.
-    table = convention.table(min(case["seq_len"], 200_000), case["d_model"])
+    seq_len = min(case["seq_len"], 200_000)
+    table = KNOWN[case["convention"]].table(seq_len, case["d_model"])
     # An angle of 131,071,000 radians is rounded to 1.5e-8.
     close(table[case["rows"]], numbers(case["values"]), rtol=0, atol=1e-7)
 
@@ -100,17 +93,18 @@ def test_frequencies_equal_the_record_of_transformers(row):
     assert factor == pytest.approx(attention, rel=1e-15)
 
 
-ERRORS = [
-    ({"rope_type": "wrong"}, "must be one of default, linear.*'wrong'"),
-    ({"rope_type": "linear"}, "^scaling needs the field 'factor'$"),
-    ({"rope_type": "yarn", "type": "linear"}, "differ: 'yarn', 'linear'"),
-    ({"full": {}, "sliding": {}}, "full, sliding: pass one of them$"),
-    ({"rope_theta": 5e5}, "500000, but base is 100"),
-    ({"partial_rotary_factor": 0.4}, "even number .* got 3 of 8"),
-]
+# A scaling, and what is said of it.
+ERRORS = rows("""
+{"rope_type": "wrong"} → must be one of default, linear.*'wrong'
+{"rope_type": "linear"} → ^scaling needs the field 'factor'$
+{"rope_type": "yarn", "type": "linear"} → differ: 'yarn', 'linear'
+{"full": {}, "sliding": {}} → full, sliding: pass one of them$
+{"rope_theta": 5e5} → 500000, but base is 100
+{"partial_rotary_factor": 0.4} → even number .* got 3 of 8
+""")
 
 
 @pytest.mark.parametrize(("scaling", "message"), ERRORS)
 def test_errors_name_the_field(scaling, message):
     with pytest.raises(ValueError, match=message):
-        rotary_frequencies(8, base=100, scaling=scaling)
+        rotary_frequencies(8, base=100, scaling=json.loads(scaling))
