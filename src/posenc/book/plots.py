@@ -65,7 +65,7 @@ def dials(hands: NDArray[Any], colors: Sequence[str | None], ax: Axes) -> None:
     ax.axis("off")
     for pair, dial in enumerate(hands):
         x, y = 2.6 * (pair % 4), -2.6 * (pair // 4)
-        ax.add_patch(Circle((x, y), 1, fill=False, alpha=0.5))
+        ax.add_patch(Circle((x, y), 1, color=INK, alpha=0.06, linewidth=0))
         for color, (up, right) in zip(colors, dial, strict=True):
             ax.plot([x, x + right], [y, y + up], color=color or PAIRS[pair])
         angles = np.degrees(np.arctan2(*dial.T))
