@@ -421,7 +421,9 @@ class Influence(_Figure):
         seen = distances < (16 if is_local else 128)
         if self.mask == "causal":
             seen = np.tril(seen)
-        slopes = posenc.alibi_slopes(4) * (self.encoding == "ALiBi")
+        slopes: Floats = np.zeros(4)
+        if self.encoding == "ALiBi":
+            slopes = posenc.alibi_slopes(4)
         weights = seen * np.exp(-slopes[:, None, None] * distances)  # of four heads
         weights /= weights.sum(axis=2, keepdims=True)
         mean: Floats = weights.mean(axis=0)
