@@ -25,8 +25,7 @@ from posenc.conventions import UNIT, Convention, Floats
 #   made → free, call → unit, carried, limit → sequences → other_kind → comparison
 #
 #   made        returns what is called, by width; `call` calls it.
-#   free        whether a call takes any positions, or only 0, 1, 2, …; for a layer, the name of its
-#               argument for them.
+#   free        whether a call takes any positions, or only 0, 1, 2, …, as a table does.
 #   unit        the rounding unit of the type that is returned; `carried` is the multiplier of x.
 #   limit       how many positions the code takes, since a table may end early.
 #   sequences   x and the result for the first 257 of these, or fewer, by width.
@@ -47,12 +46,12 @@ class Encoding(Subject):
     Each kind says how it is called: ``raw(x, positions)``, with arrays of the library.
     """
 
-    free: Any = True
+    free: Any = True  # whether a call takes any positions, or counts from 0 by itself
     leads = (0, 2)  # the fewest and the most axes of x in front of (seq_len, width)
-    takes_x = True
+    takes_x = True  # or x is 0
     carried: Any = 1.0  # multiplier of x, where rows are added to it
-    unit: Any = UNIT
-    dtype = "float32"
+    unit: Any = UNIT  # of rounding, in the type that is returned
+    dtype = "float32"  # of x
     raw: Callable[[Any, Any], Any]
 
     def __init__(
@@ -244,9 +243,14 @@ class Layer(Encoding):
         self.factory = not hasattr(self.subject, "training")
 
     @cached_property
-    def free(self) -> str:
+    def position_name(self) -> str:
         """The name of the layer's argument for positions, or ""."""
         return argument(getattr(self.module, "forward", None), POSITIONS)
+
+    @property
+    def free(self) -> bool:
+        """Whether it has such an argument."""
+        return bool(self.position_name)
 
     def raw(self, x: Any, positions: Any) -> Any:
         """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
@@ -255,10 +259,10 @@ class Layer(Encoding):
         swap = not (usual if self.batch_first is None else self.batch_first)
         # It counts by itself, where it should count the same.
         counted = positions.tolist() == [*range(len(positions))]
-        named = {self.free: positions} if self.free and not counted else {}
+        places = {self.position_name: positions} if self.free and not counted else {}
         # Gradients are asked for by `requires_grad`, and cost memory otherwise.
         with self.library.set_grad_enabled(x.requires_grad):
-            out = user(made, x.transpose(0, 1) if swap else x, **named)
+            out = user(made, x.transpose(0, 1) if swap else x, **places)
         # Some layers also return what they added.
         out = out[0] if isinstance(out, tuple) else out
         return out.transpose(0, 1) if swap else out

@@ -18,7 +18,6 @@ from posenc.checks.trials import (
     Skip,
     Trial,
     Trials,
-    causes,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -81,7 +80,7 @@ class Bias(Subject):
         if self.expected == "alibi":
             slopes = alibi_slopes(len(given))[:, None]
         trial = self.trial("", given, -slopes * np.abs(offsets))
-        return causes("bias", [replace(trial, call=(slopes, offsets))])
+        return super().explain([replace(trial, call=(slopes, offsets))])
 
 
 BIAS = ("bias",)

@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc._validate import check_choice, check_positions, check_real
 from posenc.checks.reports import NO_CAUSE
-from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial, causes
+from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial, causes, tolerance
 from posenc.conventions import (
     KNOWN,
     LAYOUTS,
@@ -117,7 +117,7 @@ class Comparison:
     def follows(self, known: Convention) -> bool:
         """Whether a convention gives nine tenths of the entries, at all widths."""
         # There are hundreds to try, so few rows are compared first, the last among them.
-        for share, step in (0.5, -32), (0.9, -1):
+        for share, step in (0.5, -128), (0.9, -1):
             for x, out in self.encoding.sequences.values():
                 k = np.arange(x.shape[-2])[::step]
                 trial = self.trial(x[..., k, :], k, out[..., k, :], known)
@@ -201,10 +201,10 @@ class Comparison:
             # Most faults are told by the batch, which is small.
             x = self.encoding.draw((2, 3), 5)
             tried = [self.encoding.compare(x, range(5)), *tried, *whole]
+        near = tolerance(tried)
         for likely in [known] if known else islice(self.candidates(), 20):
-            text = causes(
-                self.encoding.kind, [self.called_as(likely, trial) for trial in tried]
-            )
+            calls = [self.called_as(likely, trial) for trial in tried]
+            text = causes(self.encoding.kind, calls, near)
             if text:
                 return text
         agrees = all(trial.worst <= 1 for trial in whole)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.trials import Broken, Raised, Trial, causes, user
+from posenc.checks.trials import Broken, Raised, Trial, causes, tolerance, user
 from posenc.conventions import Convention, Floats
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
@@ -89,4 +89,4 @@ class Subject:
 
     def explain(self, trials: list[Trial]) -> str:
         """Return the known faults that give what was measured, or ""."""
-        return causes(self.faults, trials)
+        return causes(self.faults, trials, tolerance(trials))

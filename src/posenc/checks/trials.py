@@ -202,13 +202,14 @@ def compared(subject: Subject, law: Law, row: Row) -> Row:
     return replace(row, status="failed", cause=cause or law.cure or NO_CAUSE)
 
 
-def causes(kind: str, trials: list[Trial]) -> str:
-    """Return the known faults that give all of these trials, or "".
-
-    Entries may differ by their bounds, and by a tenth of what is to be explained, at most 1e-4.
-    """
+def tolerance(trials: list[Trial]) -> float:
+    """Return how far a fault may be off: a tenth of what it is to explain, at most 1e-4."""
     apart = max(np.abs(trial.given - trial.meant).max() for trial in trials)
-    near = min(NEAR, apart / 10)
+    return min(NEAR, float(apart) / 10)
+
+
+def causes(kind: str, trials: list[Trial], near: float) -> str:
+    """Return the known faults that give all of these trials, but for bounds and this, or ""."""
 
     def gives(make: Callable[..., Any]) -> bool:
         # Some faults divide by zero, as the code that has them does.
