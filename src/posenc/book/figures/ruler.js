@@ -18,7 +18,7 @@ export function ruler(width) {
     height,
     rows,
     bottom: rows * height,
-    letters: clamp(15, slot * 0.37, 25), // the size of words
+    letters: clamp(13, slot * 0.37, isPhone ? 18 : 25), // the size of words
     bracketTop: isPhone ? 9 : 11, // from a row's upper edge
     wordsAt: height - 33, // the line on which words stand, from there
     /** The center of a place, and the upper edge of its row. */
