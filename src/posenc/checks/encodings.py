@@ -28,13 +28,13 @@ from posenc.conventions import UNIT, Convention, Floats
 #   free        whether a call takes any positions, or only 0, 1, 2, …, as a table does.
 #   unit        the rounding unit of the type that is returned; `carried` is the multiplier of x.
 #   limit       how many positions the code takes, since a table may end early.
-#   sequences   x and the result for the first 257 of these, or fewer, by width.
+#   sequences   x and the result for the first 257 of these, or fewer, at each width.
 #   other_kind  whether it is no sinusoid; `comparison` has what it is compared with, if it is one.
 
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
 FAR = 2**17 + 1  # positions that are tried
 ENTRIES = 2**21  # in one call, so that wide tables take no longer than narrow ones
-UNITS = {"float32": UNIT, "float16": 2.0**-11, "bfloat16": 2.0**-8}
+UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}  # of rounding
 CAST = "the result isn't cast back to the dtype of the input"
 # Usual names of the attribute that holds a layer's width
 WIDTHS = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels")
@@ -161,16 +161,16 @@ class Encoding(Subject):
         return min(self.limit, ROWS)
 
     @cached_property
-    def sequences(self) -> dict[int, tuple[Floats, Floats]]:
-        """By width, x and the result for all rows; x is drawn for a rotation, else zeros."""
+    def sequences(self) -> list[tuple[Floats, Floats]]:
+        """For each width, x and the result for all rows; x is drawn for a rotation, else zeros."""
         turns = self.kind == "rotary"
-        inputs = {d: turns * self.draw((), self.rows, d) for d in self.widths}
-        return {d: (x, self.call(x, range(self.rows))) for d, x in inputs.items()}
+        inputs = [turns * self.draw((), self.rows, width) for width in self.widths]
+        return [(x, self.call(x, range(self.rows))) for x in inputs]
 
     @property
     def table(self) -> Any:
         """The whole sequence at the first width: (rows, width), the first of a batch."""
-        _, out = self.sequences[self.widths[0]]
+        _, out = self.sequences[0]
         return out.reshape(-1, *out.shape[-2:])[0]
 
     @cached_property
@@ -204,8 +204,7 @@ class Table(Encoding):
     @cached_property
     def unit(self) -> float:
         """The unit of the type that a plain call returns, at least float32's."""
-        rows = self.plain(self.widths[0])
-        return max(UNIT, UNITS.get(type_of(rows), 0.0))
+        return UNITS.get(type_of(self.plain(self.widths[0])), UNIT)
 
     def raw(self, x: Any, positions: Any) -> Any:
         """Return the rows, without a batch axis of length 1; in a half type, if x has one."""

@@ -102,7 +102,7 @@ def expected_values(bias: Bias) -> Trials:
         return [in_buckets(bias)]
     given = bias.square()
     make = bias.expected if callable(bias.expected) else partial(alibi_bias, len(given))
-    return [bias.trial("", given, bias.square(make=make))]
+    return [bias.trial("all entries", given, bias.square(make=make))]
 
 
 def in_buckets(bias: Bias) -> Trial:
@@ -148,10 +148,13 @@ def penalty(bias: Bias) -> Trials:
 MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
 SEGMENTS = np.array([[0, 0, 0, 1, 2], [0, 1, 1, 1, 1]])
 GRID = np.array([2, 3, 4])  # frames, rows and columns of patches, all different
+COUNTED = np.maximum(MASK.cumsum(axis=1) - 1, 0)
+RESTARTED = np.array([[0, 1, 2, 0, 0], [0, 0, 1, 2, 3]])
+PATCHES = np.indices(tuple(GRID)).reshape(3, -1).T
 BUILT = {
-    "left padding": (MASK, np.maximum(MASK.cumsum(axis=1) - 1, 0)),
-    "packing": (SEGMENTS, np.array([[0, 1, 2, 0, 0], [0, 0, 1, 2, 3]])),
-    "images": (GRID, np.indices(tuple(GRID)).reshape(3, -1).T),
+    "left padding": (MASK, COUNTED),
+    "packing": (SEGMENTS, RESTARTED),
+    "images": (GRID, PATCHES),
 }
 
 
@@ -180,7 +183,8 @@ def ids(builder: Builder) -> Trials:
     # Axes may come first, as in (3, patches).
     if built.shape == right.T.shape:
         built = built.T
-    trial = Trial("", built * 1.0, right, axes=("row", "axis"), call=(right, given))
+    words, axes, call = builder.faults, ("row", "axis"), (right, given)
+    trial = Trial(words, built * 1.0, right, axes=axes, call=call)
     if builder.faults == "left padding":
         trial = replace(trial, given=trial.given * given)
     return [trial]

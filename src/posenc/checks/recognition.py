@@ -93,10 +93,9 @@ class Comparison:
 
     def rotations(self) -> list[Convention]:
         """Return rotations of the dimensions that turn, in all layouts, and both ways."""
-        width = max(self.encoding.widths)
-        x, out = self.encoding.sequences[width]
+        x, out = self.encoding.sequences[-1]
         moving = np.flatnonzero((out != x).any(axis=0))
-        turning = 2 * self.pairs or len(moving)
+        turning, width = 2 * self.pairs or len(moving), x.shape[-1]
         share, start, extents = 1.0, 0.0, ["whole"]
         if 0 < turning < width:
             share = turning / width
@@ -118,7 +117,7 @@ class Comparison:
         """Whether a convention gives nine tenths of the entries, at all widths."""
         # There are hundreds to try, so few rows are compared first, the last among them.
         for share, step in (0.5, -128), (0.9, -1):
-            for x, out in self.encoding.sequences.values():
+            for x, out in self.encoding.sequences:
                 k = np.arange(x.shape[-2])[::step]
                 trial = self.trial(x[..., k, :], k, out[..., k, :], known)
                 # `values` tells if the multiplier isn't 1.
@@ -186,8 +185,7 @@ class Comparison:
     def whole(self) -> list[Trial]:
         """Compare the whole sequence at each width."""
         return [
-            self.trial(x, range(x.shape[-2]), out)
-            for x, out in self.encoding.sequences.values()
+            self.trial(x, range(x.shape[-2]), out) for x, out in self.encoding.sequences
         ]
 
     def explain(self, trials: list[Trial]) -> str:
