@@ -27,7 +27,7 @@ endif
 # the CPU build from PyTorch's index; if that is out of reach, torch comes from wherever pip looks.
 %/torch: requirements.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "3.11 or later is needed: make PYTHON=python3.11 …")'
-	@echo "Setting up $*: 1.7 GB for the whole book."
+	@echo "Setting up $*, of up to 1.7 GB."
 	@$(PYTHON) -m venv $*
 	@$*/bin/python -m pip install $(QUIET) --no-deps "$$(grep '^torch==' requirements.txt)" \
 		--extra-index-url https://download.pytorch.org/whl/cpu
