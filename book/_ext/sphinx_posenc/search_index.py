@@ -10,12 +10,14 @@ excerpts show prose.
 
 import json
 import re
+from pathlib import Path
 
 from docutils import nodes
 from sphinx import addnodes
 
 from .rendering import spoken
 
+ASKED = Path(__file__).parents[2] / "asked.txt"
 NAME = re.compile(r"(?=\w*[_A-Z])[^\W\d]\w{2,}")  # others are words, or serve one cell
 COMMON = {"Draw", "False", "None", "True", "_000", "use_style"}
 SYMPTOMS = "what-you-see"  # a section whose table has one symptom a row
@@ -47,8 +49,7 @@ def collect(app, doctree, docname):
 
 def write(app):
     """Write the index, as a script, since a page on disk can load no other file."""
-    path = app.srcdir / "book" / "asked.txt"
-    asked = read_asked(path.read_text(encoding="utf-8"))
+    asked = read_asked(ASKED.read_text(encoding="utf-8"))
     entries = {}
     for name, kept in app.env.metadata.items():
         if "searched" in kept:
