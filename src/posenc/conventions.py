@@ -83,11 +83,10 @@ class Convention:
         if self.step != AROUND:
             check_real("step", self.step, positive=True)
         start, share = check_real("start", self.start), check_real("share", self.share)
-        # Thirds aren't exact in binary.
-        fits = 0 < share <= 1 and 0 <= start <= 1 - share + 1e-9
-        if self.extent != "partial":
-            fits = fits and start == 0 and (share == 1 or self.extent != "whole")
-        if not fits:
+        # What is left in front of a part; thirds aren't exact in binary.
+        room = 1 - share + 1e-9 if self.extent == "partial" else 0.0
+        fits = 0 < share <= 1 and 0 <= start <= room
+        if not fits or (self.extent == "whole" and share != 1):
             rule = "must be a part of the width that fits the extent"
             raise ValueError(f"share and start {rule}; got {share} and {start}")
 

@@ -19,9 +19,9 @@ decoder's fault doesn't apply, its scores are NaN, which are never those that we
 
 `register` binds `make` to a change, which is all that the faults of a group differ in:
 
-===================  ==============================================  =======================
+===================  ==============================================  =============================
 how                  a change takes                                  and returns
-===================  ==============================================  =======================
+===================  ==============================================  =============================
 with_positions       k, (..., seq_len)                               the positions taken
 with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,), or two
 with_pairs           none: it is fields of the convention            the pairs taken
@@ -30,7 +30,7 @@ with_slopes          right slopes, numbers of heads, (heads, 1)      the slopes 
 with_ids             number of a token, its chunk's first and size   the positions taken
 without              none: it is the argument's name                 (it is left out)
 as_it_is             what `make` takes                               what it returns
-===================  ==============================================  =======================
+===================  ==============================================  =============================
 """
 
 from __future__ import annotations
