@@ -60,10 +60,6 @@
   // An asked word is { word, roots, share, worth }: the stems that it may stand for, each with how
   // likely it is meant, the likeliest first; how much of its rarity counts; and how much it says.
   const LIKENESS = 0.6; // of a word that means about the same
-  const SELDOM = 3;
-  const OFTEN = 30;
-  const LETTERS = { q: "query", k: "key", v: "value" };
-  const SUBJECT = [["positional", "position"], ["encod", "embed"]]; // what every page is about
 
   /** The stems that one may stand for, as far as the book has them. */
   function readings(root) {
@@ -75,76 +71,43 @@
   /** Neighbors that the book writes as one word: "bfloat 16", "batch first". */
   function joined(pieces) {
     const isNew = (piece) => piece.length < 2 || !occurrences.has(stem(piece));
-    const asOne = (pair) => {
-      const word = pair.join("");
-      if (titled.has(word)) return word;
-      if (!pair.some(isNew)) return undefined;
-      if (vocabulary.has(word)) return word;
-      const { near, least } = nearest(word, vocabulary);
-      return least === 1 && titled.has(near[0]) ? near[0] : undefined;
-    };
+    const isOne = ({ pair, word }) => titled.has(word) || (vocabulary.has(word) && pair.some(isNew));
     const pairs = pieces.slice(1).map((piece, n) => [pieces[n], piece]);
-    return pairs.map((pair) => ({ pair, word: asOne(pair) })).filter(({ word }) => word);
+    return pairs.map((pair) => ({ pair, word: pair.join("") })).filter(isOne);
   }
 
-  /** "query" and "key" for q and k, if both are there. */
-  function spelledOut(pieces) {
-    const letters = pieces.filter((piece) => Object.hasOwn(LETTERS, piece));
-    return new Set(letters).size > 1 ? letters.map((letter) => LETTERS[letter]) : [];
-  }
-
-  /** What a seldom word is perhaps, mistyped: the book quotes mistakes. */
-  function mistyped(word) {
-    const count = occurrences.get(stem(word)) ?? SELDOM;
-    if (count >= SELDOM || titled.has(word)) return [];
-    const { near, least } = nearest(word, vocabulary);
-    const often = near.filter((other) => vocabulary.get(other) > OFTEN);
-    return least === 1 ? often.map((other) => [stem(other), 1]) : [];
-  }
-
-  /** An unknown word as it was perhaps meant, and a note on it. */
+  /** The words that an unknown one was perhaps meant to be, and a note on it. */
   function respelled(word) {
-    const { near, least } = nearest(word, vocabulary);
-    const two = near.length && least === 1 ? [] : parts(word, vocabulary);
-    if (two.length) return { asked: two.map((part) => ({ word: part, roots: readings(stem(part)) })) };
-    if (!near.length) return { asked: [], note: `Nothing has “${word}”.` };
-    const meant = meaningful(near).map((other) => readings(stem(other)));
-    const likely = meant.map(([first]) => first);
-    const roots = new Map([...likely, ...meant.flatMap((each) => [...each])]);
-    const note = `“${near[0]}” instead of “${word}”.`;
-    return { asked: roots.size ? [{ word: near[0], roots }] : [], note };
+    const { near, distance } = nearest(word, vocabulary);
+    const two = distance === 1 ? [] : parts(word, vocabulary);
+    if (two.length) return { meant: two };
+    if (!near) return { meant: [], note: `Nothing has “${word}”.` };
+    return { meant: meaningful([near]), note: `“${near}” instead of “${word}”.` };
   }
 
-  /** Say how much each word says: its rarity, and little if it is light or what every page is about. */
-  function weigh(asked) {
-    const isAsked = (root) => asked.some(({ roots }) => roots.get(root) === 1);
-    const isSubject = asked.length > SUBJECT.length && SUBJECT.every((group) => group.some(isAsked));
-    const little = new Set(isSubject ? SUBJECT.flat() : []);
-    for (const each of asked) {
-      const [root] = each.roots.keys();
-      const count = sumOf([...each.roots], ([other, likeness]) => likeness * (occurrences.get(other) ?? 0));
-      each.share = isLight(root) || little.has(root) ? LITTLE : 1;
-      each.worth = each.share * rarityOf(count);
-    }
+  /** A word that stands for some stems. */
+  function asking(word, roots) {
+    const [root] = roots.keys();
+    const share = isLight(root) ? LITTLE : 1;
+    const count = sumOf([...roots], ([other, likeness]) => likeness * (occurrences.get(other) ?? 0));
+    return { word, roots, share, worth: share * rarityOf(count) };
   }
 
   /** What words ask for, and notes on those that the book doesn't have. */
   function ask(words, compound, wholes) {
+    const isMet = (word) => readings(stem(word)).size;
     const isBeginning = (word) => [...vocabulary.keys()].some((other) => other.startsWith(word));
     const isPart = (word) => wholes.some(({ pair }) => pair.includes(word));
     const notes = [];
     const asked = words.flatMap((word) => {
-      const root = stem(word);
-      const roots = new Map([...readings(root), ...mistyped(word)]);
-      if (roots.size) return { word, roots };
-      if (word === words.at(-1) && isBeginning(word)) return { word, roots: new Map([[root, 1]]) };
-      const isMadeOf = compound.has(word) && nearest(word, vocabulary).least > 1;
+      if (isMet(word)) return asking(word, readings(stem(word)));
+      if (word === words.at(-1) && isBeginning(word)) return asking(word, new Map([[stem(word), 1]]));
+      const isMadeOf = compound.has(word) && nearest(word, vocabulary).distance > 1;
       if (isMadeOf || isPart(word)) return []; // its parts, or what it is a part of, are asked for
-      const other = respelled(word);
-      if (other.note) notes.push(other.note);
-      return other.asked;
+      const { meant, note } = respelled(word);
+      if (note) notes.push(note);
+      return meant.filter(isMet).map((other) => asking(other, readings(stem(other))));
     });
-    weigh(asked);
     return { asked, notes };
   }
 
@@ -153,7 +116,7 @@
     const typed = compounds(query.toLowerCase());
     const pieces = typed.flat();
     const wholes = joined(pieces);
-    const words = [...new Set([...wholes.map(({ word }) => word), ...split(query.toLowerCase()), ...spelledOut(pieces)])];
+    const words = [...new Set([...wholes.map(({ word }) => word), ...split(query.toLowerCase())])];
     const compound = new Set(typed.filter(({ length }) => length > 1).map((part) => part.join("")));
     const answer = ask(meaningful(words), compound, wholes);
     return answer.asked.length + answer.notes.length ? answer : ask(words, compound, wholes);
@@ -165,7 +128,6 @@
   const PREFIX = 0.35; // what a word adds that only begins like the last one typed
   const COVER_POWER = 1.5; // sections with all words of the query come first
   const WHOLE_TITLE = 25; // the query is a title: "NoPE", "causal mask"
-  const WITHIN_TITLE = 1.4; // the query is a part of a title
   const AGREEMENT = 4; // the query has all words of a title, and the title all of the query's
   const NEAR = 1; // words that stand together in the query do in the section
   const NEAR_DEPTH = 30; // of the best sections: it takes their texts
@@ -184,16 +146,19 @@
     return (PLACES[folder] ?? ASIDE[folder] ?? OTHER_PLACE) * truth * (anchor === "exercises" ? EXERCISES : 1);
   }
 
+  /** The most that a function says of one of a word's stems. */
+  const best = ({ roots }, value) => Math.max(0, ...[...roots].map(([root, likeness]) => value(root, likeness)));
+
   /** How much of what is asked is met, from 0 to 1. */
   function cover(asked, isMet) {
-    const likelihood = ({ roots }) => Math.max(0, ...[...roots].map(([root, likeness]) => (isMet(root) ? likeness : 0)));
+    const likelihood = (each) => best(each, (root, likeness) => (isMet(root) ? likeness : 0));
     return sumOf(asked, (each) => each.worth * likelihood(each)) / sumOf(asked, ({ worth }) => worth);
   }
 
   /** How well a title and a query agree, from 0 to 1: how much of each the other has. */
   function agreement(title, asked) {
-    const inTitle = ([root, likeness]) => (title.includes(root) ? likeness * weight(root) : 0);
-    const met = sumOf(asked, ({ roots }) => Math.max(0, ...[...roots].map(inTitle)));
+    const inTitle = (root, likeness) => (title.includes(root) ? likeness * weight(root) : 0);
+    const met = sumOf(asked, (each) => best(each, inTitle));
     if (!met) return 0;
     const titleMet = Math.min(1, met / sumOf(title, weight));
     const queryMet = cover(asked, (root) => title.includes(root));
@@ -202,7 +167,7 @@
 
   const phrases = (text) => text.split("; ").map(rootsOf);
 
-  /** How well titles fit: the query is one, is in one, or agrees with one, or with how people ask. */
+  /** How well titles fit: the query is one, or agrees with one, or with how people ask. */
   function titleFit(section, asked) {
     const titles = [rootsOf(section.title), ...phrases(section.other)];
     const written = titles.map((title) => phrase([...new Set(title)])); // PE @ PE.T is asked for as pe
@@ -210,19 +175,18 @@
     const isTerm = section.anchor.startsWith("term-");
     const isWhole = (each) => each === query || (isTerm && each.startsWith(query));
     if (written.some(isWhole)) return WHOLE_TITLE;
-    const isWithin = written.some((each) => each.includes(query));
     const likeTitles = [...titles, ...phrases(section.asked)];
     const most = Math.max(...likeTitles.map((each) => agreement(each, asked)));
-    return (isWithin ? WITHIN_TITLE : 1) * (1 + AGREEMENT * most);
+    return 1 + AGREEMENT * most;
   }
 
   /** The share of neighbors in the query that are neighbors, or next to it, in a section. */
   function nearness({ title, other, text }, asked) {
     if (asked.length < 2) return 0;
-    const places = rootsOf(`${title} ${other} ${text}`).map((root) => asked.findIndex(({ roots }) => roots.has(root)));
-    const isFollowed = (n, next) => places[n + 1] === next || places[n + 2] === next;
-    const areNear = (a, b) => places.some((each, n) => (each === a && isFollowed(n, b)) || (each === b && isFollowed(n, a)));
-    const pairs = asked.slice(1).filter((_, n) => areNear(n, n + 1));
+    const words = rootsOf(`${title} ${other} ${text}`);
+    const places = words.map((word) => asked.findIndex(({ roots }) => roots.has(word)));
+    const isBefore = (a, b) => places.some((place, n) => place === a && places.slice(n + 1, n + 3).includes(b));
+    const pairs = asked.slice(1).filter((_, n) => isBefore(n, n + 1) || isBefore(n + 1, n));
     return pairs.length / (asked.length - 1);
   }
 

@@ -20,8 +20,6 @@
   }
 
   const SELDOM = 3; // a word that is met less often is hardly meant
-  const MOST = 3; // of the words that are as near, the most frequent
-  const single = (word) => word.replace(/(.)\1/g, "$1"); // a letter doubled, or not
 
   /** How far a typed word may be from another: short words are meant as they begin. */
   function allowed(word, other) {
@@ -32,21 +30,17 @@
     return word.length > 7 || (isBegun && isEnded) ? 2 : 1;
   }
 
-  /** The other words nearest to one, if they are near, and in how many edits. */
+  /** The word nearest to another, if one is near, and in how many edits; of several the most frequent. */
   function nearest(word, vocabulary) {
-    let near = [];
-    let least = 2;
-    if (word.length < 4 || /\d/.test(word)) return { near, least };
-    for (const [other, count] of vocabulary) {
-      const most = Math.min(least, allowed(word, other));
-      if (other === word || other.length < 3 || count < SELDOM || Math.abs(other.length - word.length) > 2) continue;
-      const distance = single(word) === single(other) ? 1 : edits(word, other);
-      if (distance > most) continue;
-      near = distance < least ? [other] : [...near, other];
-      least = distance;
+    let best = { near: undefined, distance: Infinity, count: 0 };
+    if (word.length < 4 || /\d/.test(word)) return best;
+    for (const [near, count] of vocabulary) {
+      if (near === word || near.length < 3 || count < SELDOM || Math.abs(near.length - word.length) > 2) continue;
+      const distance = edits(word, near);
+      if (distance > allowed(word, near) || distance > best.distance) continue;
+      if (distance < best.distance || count > best.count) best = { near, distance, count };
     }
-    near.sort((a, b) => vocabulary.get(b) - vocabulary.get(a));
-    return { near: near.slice(0, MOST), least };
+    return best;
   }
 
   /** Two words that were typed as one, or the name before a number: "kvcache", "llama3". */

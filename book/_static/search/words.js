@@ -154,6 +154,7 @@
     experiment benchmark ablation
     rnn lstm gru recurrent
     cnn convolution
+    transformerxl xlnet
     gpt gpt2 gpt3 gpt4 chatgpt
     huggingface hf transformers
     today modern recent current nowadays
@@ -183,35 +184,37 @@
     [/\b(?:above|after|at|beyond|over|past|than)\s+\d+k?\s+tokens?\b/gi, "beyond the trained length"],
     [/\b(\d+)k\b/gi, "$1000"],
     [/\bcontext window\b/gi, "context length"],
+    [/\bin the first place\b/gi, ""],
     [/\battention is all you need\b/gi, "original paper"],
   ];
 
   // They hold a question together, and say nothing of what it is about.
   const FILLERS = `
-    a about above actually after again al all along also am among an and any applied apply are aren arent as at away back
-    be because been before behind being below beneath better between both but by can cannot cant compare
+    a about above actually after again al all along also am among an and any applied apply are aren arent as at
+    away back be because been before behind being below beneath better between both but by can cannot cant compare
     compared could couldn couldnt did didn didnt difference do does doesn doesnt doing don done dont during each
-    either else et ever every few for from further get gets getting goes going got had happen happens has hasn hasnt
-    have having here i if im in inside instead into is isn isnt it its itself just kind kinda let lets like ll
-    llm llms many may me might mine more most much must my myself near need needed needs nor not now of off ok okay
-    often on once one only onto or other our out outside over own per please possible quite rather re really
+    either else et ever every few for from further get gets getting goes going got had happen happens has hasn
+    hasnt have having here i if im in inside instead into is isn isnt it its itself just kind kinda let lets like
+    ll llm llms many may me might mine more most much must my myself near need needed needs nor not now of off ok
+    okay often on once one only onto or other our out outside over own per please possible quite rather re really
     regarding same seem seems shall should shouldn shouldnt since so some somehow someone something still such sure
     than that thats the their them themselves then there these they thing things this those though through thus to
     together too toward towards under until up upon us use used uses using usually ve versus very via vs was wasn
-    wasnt way we well were weren werent what whats whenever whether while who whole whom whose 
-    will with within won wont would wouldn wouldnt yet you your`;
+    wasnt way we well were weren werent what whats whenever whether while who whole whom whose will with within won
+    wont would wouldn wouldnt yet you your`;
 
   // They say little, also where the book has them seldom.
   const LIGHT = `
-    why how which where when
-    work works make makes making made give gives given take takes taken come comes go gone put show shows shown see
-    seen tell tells say says said know knows known want wants try tries tried look looks looking find found mean
-    means meaning ask asks call called read reads start starts set sets keep keeps change changes changed become
-    becomes allow allows allowed cause causes good bad right wrong new old big small large high low great different
-    certain first last next long short able actual real simple easy hard people person question questions answer
-    answers example examples problem problems case cases point points part parts number numbers sort type lot bit
-    end side time times understand explain explained explanation intuition intuitive idea concept basically exactly
-    simply impossible important matter matters true without model models transformer transformers`;
+    why how which where when work works make makes making made give gives given take takes taken come comes go gone
+    put show shows shown see seen tell tells say says said know knows known want wants try tries tried look looks
+    looking find found mean means meaning ask asks call called read reads start starts set sets keep keeps change
+    changes changed become becomes allow allows allowed cause causes good bad right wrong new old big small large
+    high low great different certain first last next long short able actual real simple easy hard people person
+    question questions answer answers example examples problem problems case cases point points part parts number
+    numbers sort type lot bit end side time times understand explain explained explanation intuition intuitive idea
+    concept basically exactly simply impossible purpose reason reasons role sense goal main data special general
+    specific particular whole full page provide provides contain contains bring lead follow consider appear expect
+    remain suggest require important matter matters true without model models transformer transformers`;
 
   // ---------------------------------------------------------------- a text's words
 
