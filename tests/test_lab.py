@@ -47,7 +47,8 @@ def test_a_chapter_shows_its_figures_and_folds_and_runs(
     expect(page.locator(".jp-RenderedSVG img").first).to_be_visible()
     opening = page.locator("details:not([open])", has_text="Before you start")
     expect(opening).to_be_visible()
-    assert "$$" not in page.locator(".jp-Notebook").inner_text()
+    # Formulas are set some time after the cells are there.
+    expect(page.locator(".jp-Notebook")).not_to_contain_text("$$", use_inner_text=True)
     # It resolves once all cells have run; its value isn't one that Playwright could return.
     page.evaluate(RUN)
     cells = page.evaluate(f"{NOTEBOOK}.content.model.toJSON().cells")

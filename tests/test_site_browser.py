@@ -26,7 +26,7 @@ def test_axe_finds_nothing_on_a_page_of_each_kind(visit, name):
     """On a phone, where it also asks that what scrolls is reached by the keyboard."""
     tab = visit(address(name), width=390)
     tab.wait_for_function(LAID_OUT)
-    # PALE looks at the contrast of all pages, much faster.
+    # PALE looks at the contrast of all pages, in both themes and much faster.
     check_with_axe(tab, "body", contrast=False)
 
 
