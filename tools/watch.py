@@ -1,17 +1,11 @@
 """Run tiny models of transformers, and look at the keys that attention gets.
 
 `tests/test_watch.py` holds the table of types to it weekly (`make bench` installs what it needs).
-`python tools/watch.py` records the defaults of all configuration classes, as far as they speak of
-positions, in ``notebooks/data/models.json``, which chapters read.
 """
 
 import inspect
-import json
 import re
-from contextlib import suppress
 from copy import deepcopy
-from datetime import date
-from pathlib import Path
 from typing import NamedTuple
 
 import torch
@@ -21,12 +15,6 @@ from transformers.modeling_utils import ALL_ATTENTION_FUNCTIONS
 
 from posenc.config.fields import TYPES
 
-RECORD = Path(__file__).parents[1] / "notebooks" / "data" / "models.json"
-# Fields that are recorded: max_position_embeddings, rope_theta, alibi; and what widths follow from.
-ABOUT_POSITIONS = re.compile(
-    "position|relative|alibi|rotary|rope|num_buckets"
-    "|^(?:head_dim|hidden_size|num_attention_heads)$"
-)
 LENGTH = 13  # positions of a text; no width of a head
 
 # How large a field of a tiny model is at most, by patterns of its name; the first match counts.
@@ -154,30 +142,3 @@ def watched(fields):
     with torch.no_grad():
         model(**texts)
     return calls
-
-
-def defaults():
-    """Return each type's defaults of fields about positions and the width of heads."""
-    models = {}
-    for name, config in sorted(transformers.CONFIG_MAPPING.items()):
-        usual = {}
-        with suppress(Exception):  # a class that needs arguments
-            usual = config().to_dict()
-        fields = {}
-        for field in filter(ABOUT_POSITIONS.search, usual):
-            if not isinstance(usual[field], list | str | None):
-                fields[field] = usual[field]
-        if fields:
-            models[name] = fields
-    return models
-
-
-if __name__ == "__main__":
-    made = {
-        "made by": "tools/watch.py",
-        "transformers": transformers.__version__,
-        "date": str(date.today()),
-        "models": defaults(),
-    }
-    text = json.dumps(made, indent=1, default=str, sort_keys=True)
-    RECORD.write_text(text + "\n", encoding="utf-8")
