@@ -2,7 +2,7 @@
 
 import { sector, wrapped } from "./angles.js";
 import { PAIRS } from "./constants.js";
-import { line, middle, place, round, shape, signed, text, write } from "./drawing.js";
+import { clamp, line, middle, place, round, shape, signed, text, write } from "./drawing.js";
 
 /** A dial, drawn around its center. */
 function makeDial(color) {
@@ -18,13 +18,31 @@ function makeDial(color) {
   return { color, group: shape("g", { "aria-hidden": "true" }, ...Object.values(parts)), ...parts };
 }
 
-/** The end of a hand, in its word's color; its size is in widths of the hand. */
-const tip = (name, size) =>
-  shape(
-    "marker",
-    { id: name, viewBox: "-5 -5 10 10", markerWidth: size, markerHeight: size },
-    shape("circle", { r: 4.8, class: name }),
-  );
+/** The end of a hand, in its word's color; its radius is in widths of the hand. */
+const tip = (name, r) => shape("marker", { id: name, overflow: "visible" }, shape("circle", { r, class: name }));
+
+/** Fill the wedge between hands, in the pair's color where they agree, and in gray where they oppose. */
+function paintWedge({ wedge, color }, reach, [from, length], [to, otherLength]) {
+  // A hand of negative length points the other way, and so does its side of the wedge.
+  const start = length < 0 ? from + Math.PI : from;
+  const opening = wrapped(to - from + (length * otherLength < 0 ? Math.PI : 0));
+  const cosine = Math.cos(opening);
+  place(wedge, {
+    d: sector(0, 0, round(reach * Math.sqrt(Math.abs(length * otherLength))), start, opening),
+    fill: cosine < 0 ? "currentColor" : color,
+    "fill-opacity": round(2 + (cosine < 0 ? 1 : 5) * Math.abs(cosine)) / 10,
+  });
+}
+
+/**
+ * Mark the angles that training never showed, up to the key's: they begin at `most`, the widest one
+ * that it showed, counted from where the place alone turns the query.
+ */
+function paintUnseen({ unseen }, radius, placed, key, most) {
+  const apart = wrapped(key - placed);
+  const seen = clamp(-most, apart, most);
+  place(unseen, { d: sector(0, 0, radius, placed + seen, apart - seen) });
+}
 
 /**
  * The eight dials: both words' hands, the wedge between them, and a face that is lit as far as they
@@ -34,7 +52,7 @@ const tip = (name, size) =>
 export function dials(svg) {
   const made = PAIRS.map(makeDial);
   const name = shape("text", {}, "Eight clocks, fast to slow, and what each adds");
-  svg.append(tip("query", 4), tip("key", 2.4), ...made.map(({ group }) => group), name);
+  svg.append(tip("query", 1.9), tip("key", 1.15), ...made.map(({ group }) => group), name);
   let radius; // by `arrange`
   const arrange = (width, top) => {
     const isPhone = width < 560;
@@ -53,35 +71,17 @@ export function dials(svg) {
     place(name, { y: head });
     return head + 4 + (PAIRS.length / columns) * down;
   };
-  const paint = (shown) =>
+  const paint = ({ queryAngles, queryLengths, keyAngles, keyLengths, shares, learned, seen }) =>
     made.forEach((dial, pair) => {
       const reach = 0.84 * radius; // of a hand of length 1
-      const point = (hand, angle, length) =>
+      const query = [queryAngles[pair], queryLengths[pair]];
+      const key = [keyAngles[pair], keyLengths[pair]];
+      for (const [hand, [angle, length]] of [[dial.query, query], [dial.key, key]])
         place(hand, { x2: round(reach * length * Math.cos(angle)), y2: round(-reach * length * Math.sin(angle)) });
-      const from = shown.queryAngles[pair];
-      const turn = wrapped(shown.keyAngles[pair] - from);
-      const [lengthQ, lengthK] = [shown.queryLengths[pair], shown.keyLengths[pair]];
-      point(dial.query, from, lengthQ);
-      point(dial.key, from + turn, lengthK);
-      // A hand of negative length points the other way, and so does its side of the wedge.
-      const start = lengthQ < 0 ? from + Math.PI : from;
-      const opening = lengthQ * lengthK < 0 ? wrapped(turn + Math.PI) : turn;
-      const cosine = Math.cos(opening);
-      // In the pair's color where the hands agree, and in gray where they oppose.
-      place(dial.wedge, {
-        d: sector(0, 0, round(reach * Math.sqrt(Math.abs(lengthQ * lengthK))), start, opening),
-        fill: cosine < 0 ? "currentColor" : dial.color,
-        "fill-opacity": round(2 + (cosine < 0 ? 1 : 5) * Math.abs(cosine)) / 10,
-      });
-      // What training never showed begins at the widest angle that it showed, counted from where the
-      // place alone turns the query, and goes on to the key.
-      const placed = from - shown.learned[pair];
-      const apart = wrapped(shown.keyAngles[pair] - placed);
-      const seen = Math.sign(apart) * Math.min(shown.seen[pair], Math.abs(apart));
-      place(dial.unseen, { d: sector(0, 0, radius, placed + seen, apart - seen) });
-      const share = shown.shares[pair];
-      place(dial.lit, { "fill-opacity": round(4 * Math.max(0, share)) / 10 });
-      write(dial.share, signed(share));
+      paintWedge(dial, reach, query, key);
+      paintUnseen(dial, radius, query[0] - learned[pair], key[0], seen[pair]);
+      place(dial.lit, { "fill-opacity": round(4 * Math.max(0, shares[pair])) / 10 });
+      write(dial.share, signed(shares[pair]));
     });
   return { arrange, paint };
 }
