@@ -362,12 +362,42 @@ def buckets(causal, shift=0):
     return lambda n: values[:, t5_buckets(offsets(n) - shift, bidirectional=not causal)]
 
 
-bias = partial(specimen, "bias")
-T5 = {"expected": "t5", "learned": True}
-add(lambda n: alibi_bias(12, n), "ALiBi", "bias", expected="alibi")
+def last_row(seq_len):
+    """One row for all queries, as MPT, BLOOM and Falcon have it."""
+    return alibi_bias(12, seq_len)[:, -1:]
+
+
+def from_head_0(seq_len):
+    return -(2.0 ** -np.arange(8))[:, None, None] * abs(offsets(seq_len))
+
+
+BY_DISTANCE = np.random.default_rng(1).normal(size=(4, 512))
+
+
+def shifted(seq_len):
+    """Transformer-XL's shift of distances n - 1 to 0, of which some are needed twice."""
+    rows = np.repeat(BY_DISTANCE[:, None, seq_len - 1 :: -1], seq_len, axis=1)
+    padded = np.pad(rows, ((0, 0), (0, 0), (1, 0)))
+    return padded.reshape(4, seq_len + 1, seq_len)[:, 1:]
+
+
 for causal in (False, True):
-    add(buckets(causal), f"T5, causal={causal}", "bias", **T5, causal=causal)
-add(buckets(False, 1), "buckets shifted", "bias", "values", **T5)
+    add(buckets(causal), f"T5, causal={causal}", "bias", expected="t5", causal=causal)
+ALIBI, T5 = {"expected": "alibi"}, {"expected": "t5"}
+for subject, name, options, law, cause in (
+    (partial(alibi_bias, 12), "ALiBi", ALIBI, "", ""),
+    (last_row, "one row", ALIBI | {"causal": True}, "", ""),
+    (last_row, "one row, undeclared", ALIBI, "shape", "pass causal=True"),
+    (from_head_0, "from head 0", ALIBI, "values", "slopes from head 0"),
+    (buckets(False, 1), "buckets shifted", T5, "values", ""),
+    (buckets(True), "one-sided buckets", T5, "values", "pass causal=True"),
+    (buckets(False), "two-sided", T5 | {"causal": True}, "values", "drop causal=True"),
+    (buckets(False), "learned, undeclared", {}, "penalty", "pass learned=True"),
+    (shifted, "shifted", {"learned": True}, "start", "shifted without the mask"),
+):
+    add(subject, name, "bias", law, cause, **options)
+
+bias = partial(specimen, "bias")
 
 
 @bias(causal=True)

@@ -86,8 +86,9 @@ def family(fault):
 
 
 # The first of each family, but those that a rotation of whole halves can't have, and decoders'
-# faults, which are specimens.
+# faults and a shift, which are specimens.
 ELSEWHERE = "within the part", "across the head", "mixed layouts: a single row's halves"
+ELSEWHERE += ("shifted without the mask",)
 NAMED = [
     fault
     for fault in {family(fault): fault for fault in reversed(checks.FAULTS)}.values()

@@ -10,6 +10,7 @@ kind                                 gets                        returns
 ===================================  ==========================  ==================
 table, module, rotary                Reference, x, positions k   x, encoded wrongly
 bias                                 right slopes, offsets k     a bias
+shifted bias                         a past by distance, k       a bias
 left padding, packing, images        right ids, what was given   position ids
 decoder                              Decoder, Text, lengths      scores
 ===================================  ==========================  ==================
@@ -400,11 +401,26 @@ register(
         "slopes 2^(-8h/n): n heads are no power of two; take every other of 2n": (
             lambda slopes, h: 2.0 ** (-8 * h / len(h))
         ),
+        "slopes from head 0: the exponent counts from 0; write `h + 1` for `h`": (
+            lambda slopes, h: 2.0 ** (-8 * (h - 1) / len(h))
+        ),
         "slopes 2^-h: they are those of 8 heads; use the number of heads": (
             lambda slopes, h: 2.0**-h
         ),
         "slopes of a rank: all ranks have the first's heads; begin at its first head": (
             lambda slopes, h: np.resize(slopes[: len(h) // 2], h.shape)
+        ),
+    },
+)
+
+register(
+    ("shifted bias",),
+    as_it_is,
+    {
+        "shifted without the mask: later keys get the next row's values; count distances "
+        "both ways, or if a mask hides them, pass causal=True": (
+            # The row by distance, and the zero that a shift pads it with
+            lambda past, k: np.pad(past, ((0, 0), (0, 1)))[:, -k % (past.shape[1] + 1)]
         ),
     },
 )

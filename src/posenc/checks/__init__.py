@@ -148,7 +148,8 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     """Check a bias that is added to scores and depends only on the offset, such as ALiBi's.
 
     A penalty may stop growing at some distance. A learned bias, such as T5's, may treat later keys
-    differently from earlier ones and reward a distance: then pass ``learned=True``.
+    differently from earlier ones and reward a distance: then pass ``learned=True``, which
+    ``expected="t5"`` includes.
 
     Parameters
     ----------
@@ -156,7 +157,8 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
         ``bias(seq_len)`` returns shape (seq_len, seq_len) or (heads, seq_len, seq_len), query by
         key, of floats or integers.
     causal : bool, optional
-        Whether a mask hides later keys; their entries are then ignored. By default False.
+        Whether a mask hides later keys, by default False. Then their entries are ignored, and a
+        constant of a row, which a softmax ignores, too: shape (heads, 1, seq_len) is as good.
     expected : "alibi", "t5" or callable, optional
         What it should be: ALiBi with its authors' slopes for that number of heads; any bias that
         has one value for each of T5's buckets (32, the last from distance 128 on); or a function

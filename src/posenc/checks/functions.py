@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -10,6 +11,7 @@ import numpy as np
 
 from posenc._validate import check_choice
 from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
+from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats, values
 from posenc.checks.trials import (
     OTHER_KIND,
@@ -18,6 +20,8 @@ from posenc.checks.trials import (
     Skip,
     Trial,
     Trials,
+    causes,
+    tolerance,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -26,6 +30,15 @@ LENGTH = 24
 LONG = 300  # beyond T5's last bucket, which begins at 128
 EXPECTED = "pass expected='alibi', 't5', or a function that returns the right one"
 AXES = ("head", "query", "key")
+ONE_ROW = "one row for all queries is right under a mask: then pass causal=True"
+ONE_SIDED = (
+    "its buckets are one-sided: all later keys share one; if a mask hides them, pass "
+    "causal=True; if not, take the two-sided branch"
+)
+TWO_SIDED = (
+    "its buckets are two-sided: half of them are for later keys, which a mask hides; "
+    "take the one-sided branch, or drop causal=True"
+)
 
 
 class Bias(Subject):
@@ -44,7 +57,8 @@ class Bias(Subject):
         if expected not in (None, "alibi", "t5") and not callable(expected):
             rule = "'alibi', 't5' or a function"
             raise ValueError(f"expected must be {rule}, got {expected!r}")
-        self.causal, self.expected, self.learned = causal, expected, learned
+        self.causal, self.expected = causal, expected
+        self.learned = learned or expected == "t5"
 
     def described(self) -> tuple[None, str]:
         """Say which arguments would let more be checked."""
@@ -53,13 +67,23 @@ class Bias(Subject):
         return None, "; ".join(hints)
 
     def square(self, seq_len: int = LENGTH, make: Any = None) -> Floats:
-        """Return the bias, (heads, query, key), and 0 where a causal mask hides it."""
+        """Return the bias, (heads, query, key).
+
+        Under a causal mask, it is less each row's diagonal, since a softmax ignores a constant of
+        a row, and 0 where it is hidden. One row may serve all queries.
+        """
         bias = values(user(make or self.subject, seq_len))
+        one_row = bias.shape[-2:] == (1, seq_len)
+        if one_row and self.causal:
+            bias = np.repeat(bias, seq_len, axis=-2)
         if bias.ndim not in (2, 3) or bias.shape[-2:] != (seq_len, seq_len):
-            raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}")
+            cause = ONE_ROW if one_row else ""
+            raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}", cause)
         # Whole numbers are as good; what is hidden may be infinite.
-        bias = bias.reshape(-1, seq_len, seq_len) * 1.0
-        return floats(np.tril(bias) if self.causal else bias)
+        bias = bias.reshape(-1, seq_len, seq_len).astype(np.float64)
+        if self.causal:
+            bias = np.tril(bias - bias.diagonal(axis1=1, axis2=2)[..., None])
+        return floats(bias)
 
     def entries(self, seq_len: int = LENGTH) -> tuple[Floats, Any]:
         """Return what no mask hides, (heads, entries), and how far key is from query there."""
@@ -80,7 +104,13 @@ class Bias(Subject):
         if self.expected == "alibi":
             slopes = alibi_slopes(len(given))[:, None]
         trial = self.trial("", given, -slopes * np.abs(offsets))
-        return super().explain([replace(trial, call=(slopes, offsets))])
+        text = super().explain([replace(trial, call=(slopes, offsets))])
+        if text or self.causal:
+            return text
+        # What Transformer-XL's shift makes of the last row: (heads, distance)
+        past = self.square()[:, -1, ::-1]
+        trial = replace(trial, call=(past, offsets))
+        return causes("shifted bias", [trial], tolerance([trial]))
 
 
 BIAS = ("bias",)
@@ -99,16 +129,26 @@ def expected_values(bias: Bias) -> Trials:
     if bias.expected is None:
         raise Skip(EXPECTED)
     if bias.expected == "t5":
-        return [in_buckets(bias)]
+        if has_buckets(bias, two_sided=bias.causal):
+            cause = TWO_SIDED if bias.causal else ONE_SIDED
+            raise Broken("its buckets are those of the other kind", cause)
+        return [in_buckets(bias, two_sided=not bias.causal)]
     given = bias.square()
     make = bias.expected if callable(bias.expected) else partial(alibi_bias, len(given))
     return [bias.trial("all entries", given, bias.square(make=make))]
 
 
-def in_buckets(bias: Bias) -> Trial:
+def has_buckets(bias: Bias, two_sided: bool) -> bool:
+    """Whether it has one value for each bucket."""
+    with suppress(Broken):
+        return in_buckets(bias, two_sided).worst <= 1
+    return False
+
+
+def in_buckets(bias: Bias, two_sided: bool) -> Trial:
     """Compare each entry with the first of its bucket; neighboring buckets should differ."""
     entries, offsets = bias.entries(LONG)
-    buckets = t5_buckets(offsets, bidirectional=not bias.causal)
+    buckets = t5_buckets(offsets, bidirectional=two_sided)
     _, first, groups = np.unique(buckets, return_index=True, return_inverse=True)
     # (heads, buckets): the first entry of each
     levels = entries[:, first]
@@ -130,7 +170,12 @@ def start(bias: Bias) -> Trials:
     return [bias.trial("of 9 rows", bias.square(9), bias.square()[:, :9, :9])]
 
 
-@Law("penalty", BIAS, "no word gets a bonus, and a farther one no smaller penalty")
+@Law(
+    "penalty",
+    BIAS,
+    "no word gets a bonus, and a farther one no smaller penalty",
+    cure=f"{NO_CAUSE}; if it is learned, pass learned=True",
+)
 def penalty(bias: Bias) -> Trials:
     """Look at the last query, and the first."""
     if bias.learned:
