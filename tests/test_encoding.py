@@ -20,14 +20,17 @@ close = partial(np.testing.assert_allclose, rtol=0)
 
 def test_a_long_table_costs_no_digits():
     """Stretches begin without the error of a rounded angle, and turning adds almost none."""
+    # Pair 0 turns by 1 a position, so its angles are exact; pair 1 by .95, and they are rounded.
     table = sinusoidal_encoding(10**6, 4, base=1.1, dtype=np.float64)
     omega = angular_frequencies(4, base=1.1)[1]
+    # The last rows of blocks and stretches, and the first ones after them.
     rows = [7, 8191, 8192, 2**15 - 1, 2**15, 500_007, 999_999]
     with mpmath.workdps(40):
         exact = [float(mpmath.sin(k * mpmath.mpf(omega))) for k in rows]
     close(table[rows, 2], exact, atol=5e-12)
 
 
+# A table is filled in stretches of rows, and these in blocks that fit into a cache.
 @given(
     seq_len=st.integers(0, 300),
     pairs=st.integers(1, 40),
@@ -37,6 +40,7 @@ def test_a_long_table_costs_no_digits():
 @settings(deadline=None)
 def test_rows_agree_wherever_blocks_and_stretches_end(seq_len, pairs, block, stretch):
     width = 2 * pairs
+    # Small tables would be filled row by row.
     with mock.patch.multiple(_table, _SMALL=0, _BLOCK=block, _STRETCH=stretch):
         table = sinusoidal_encoding(seq_len, width, dtype=np.float64)
         single = sinusoidal_encoding(seq_len, width)

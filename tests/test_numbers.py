@@ -35,6 +35,7 @@ def sections(path):
     stated, shown, titles = [], defaultdict(set), {}
     title = WHOLE
     for cell in read(path).cells:
+        # Of a cell with code, a reader may read what describes its picture.
         text = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
         if cell.cell_type == "markdown":
             text = cell.source
@@ -53,6 +54,7 @@ def problems(name, unshown):
     """Yield a place and what is wrong there, of places and numbers that no cell shows."""
     listed = LISTED.get(name, {})
     for place, number in unshown:
+        # numbers.yml has a number as it is written, with its percent sign.
         if number not in listed:
             yield place, f"no cell shows {number}"
     for number in listed.keys() - {number for _, number in unshown}:

@@ -35,6 +35,7 @@ def draw(curve=np.sin, table=TABLE, color=plots.INK, label="offset"):
 
 
 STORED = draw()
+# A word, a color, a curve by a five-hundredth, one pixel of a heatmap.
 CHANGES = [
     ({"label": "index"}, r"axes_1 .*text_\d+: 'offset' became 'index'"),
     ({"color": plots.COLORS[0]}, "axes_1 line2d_.*became"),
@@ -50,6 +51,7 @@ def test_sees_what_a_reader_may_see(change, message):
 
 
 def test_ignores_rounding():
+    # Neither the curve's points nor the pixels are exactly those stored.
     noisy = draw(lambda x: np.sin(x + NOISE), TABLE + NOISE[:12])
     assert pictures.differences(STORED, noisy) == []
     # It decides which points of a curve are left out.
@@ -95,7 +97,7 @@ def test_a_notebook_fails_and_says_where():
     data = {pictures.SVG: draw(label="index")}
     source = f"from IPython.display import display\ndisplay({data!r}, raw=True)"
     notebook = v4.new_notebook(cells=[drawing(source, STORED)])
-    # Below the root, whose conftest.py pytest then loads.
+    # Below the root, whose conftest.py pytest then loads, with the hook that compares.
     with TemporaryDirectory(dir=ROOT / "tests") as folder:
         write(notebook, f"{folder}/trial.ipynb")
         said = python("-m", "pytest", folder, "-q", "--color=no").stdout

@@ -91,6 +91,7 @@ def differences_of_keys(call, layers):
 def differences_of_scores(call, layers):
     """Yield whether scores are multiplied otherwise than read."""
     if layers.score_factor:
+        # The usual scale is one over the root of the width; code passes it with the factor in it.
         factor = layers.score_factor * layers.head_dim**-0.5 / call.scale
         if abs(factor - 1) > 1e-4:
             yield f"has scores that are read {factor} times too large"
@@ -100,10 +101,10 @@ def differences_of_masks(call, layers):
     """Yield whether a causal mask lets a query see from another key on than read."""
     if call.mask is None:
         return
-    hidden = call.mask[0, 0].numpy() != 0
+    hidden = call.mask[0, 0].numpy() != 0  # (queries, keys)
     places = np.arange(len(hidden))
     is_causal = hidden[places[:, None] < places].all()
-    first_seen = hidden.argmin(axis=1)
+    first_seen = hidden.argmin(axis=1)  # of each query
     if layers.chunk:
         expected = places // layers.chunk * layers.chunk
     else:
