@@ -292,6 +292,33 @@ def permuted_at_the_end(x, p):
     return torch.cat([rest, permuted(turned, p)], dim=-1)
 
 
+def with_offset(x, offset=0):
+    return rotate_pairs(x, offset + torch.arange(x.shape[-2]))
+
+
+@rotary("far", "first position alone", laws=["far"])
+def from_the_first(x, positions):
+    return with_offset(x, offset=int(positions[0]))
+
+
+@rotary()
+def row_by_row(x, positions):
+    """As the cause above says, and `check_rotary`."""
+    rows = enumerate(positions)
+    return torch.cat(
+        [with_offset(x[..., i : i + 1, :], offset=int(p)) for i, p in rows], -2
+    )
+
+
+@rotary("shape", "lambda x, positions: rotate(x, -x)[0]")
+def both(q, k):
+    return with_offset(q), with_offset(k)
+
+
+WITHOUT_POSITIONS = ["shape", "repeat", "values", "batch", "masked", "gradient"]
+add(lambda x, p: both(x, -x)[0], "one of both", "rotary", laws=WITHOUT_POSITIONS)
+
+
 @rotary("start")
 def dynamic(x, p):
     return rotate_pairs(x, p, base=10_000.0 * (x.shape[-2] / 257) ** 1.1)

@@ -138,6 +138,9 @@ register(
         "offset that sticks (exhibit B): each call begins at 0; use what is given": (
             partial(along, -1)
         ),
+        "first position alone: others are counted from it; use each, or turn row by row: "
+        "`torch.cat([rotate(x[..., i : i + 1, :], offset=int(p)) "
+        "for i, p in enumerate(positions)], -2)`": lambda k: k[..., :1] + along(-1, k),
         "no positions: all rows are the first; use what is given": lambda k: 0 * k,
         "row for rows: one row is taken for all; write `pe[:, :n]` for `pe[:, n]`": (
             lambda k: 0 * k + k.shape[-1]

@@ -50,6 +50,7 @@ class Decoder(Subject):
     """Functions `full` and `step` of the same decoder."""
 
     kind = faults = "decoder"
+    usage = "`full(tokens)`, or `step(tokens, cache)`"
 
     def __init__(
         self,

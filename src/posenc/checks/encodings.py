@@ -36,6 +36,12 @@ FAR = 2**17 + 1  # positions that are tried
 ENTRIES = 2**21  # in one call, so that wide tables take no longer than narrow ones
 UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}  # of rounding
 CAST = "the result isn't cast back to the dtype of the input"
+ROTATED = (
+    "`rotate(x, positions)`; if it is made for one width, pass that, as in widths=[64]; if it "
+    "counts by itself, or turns keys, too, pass `lambda x, positions: rotate(x)`, or "
+    "`lambda x, positions: rotate(x, -x)[0]`, and "
+    "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
+)
 # Usual names of the attribute that holds a layer's width
 WIDTHS = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels")
 
@@ -197,6 +203,7 @@ class Table(Encoding):
     """A function (seq_len, d_model) → table. It takes no x, and counts positions by itself."""
 
     kind = "table"
+    usage = "`encode(seq_len, d_model)`"
     free = False
     leads = (0, 0)
     takes_x = False
@@ -220,6 +227,7 @@ class Layer(Encoding):
     """A torch module, or a factory for a given width, whose table is what it adds to zeros."""
 
     kind = "module"
+    usage = "`layer(x)`, x of shape (batch, seq_len, d_model)"
     leads = (1, 1)
 
     def __init__(
@@ -291,6 +299,7 @@ class Rotation(Encoding):
     """A function (x, positions) → x, turned: at each position, a matrix times x."""
 
     kind = "rotary"
+    usage = ROTATED
     other_kind = False
 
     def raw(self, x: Any, positions: Any) -> Any:

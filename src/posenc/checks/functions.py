@@ -45,6 +45,7 @@ class Bias(Subject):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
     kind = faults = "bias"
+    usage = "`bias(seq_len)`"
 
     def __init__(
         self,
@@ -207,6 +208,7 @@ class Builder(Subject):
     """A function that builds position ids."""
 
     kind = "positions"
+    usage = "`build(given)`"
 
     def __init__(self, build: Any, expected: str) -> None:
         super().__init__(build)

@@ -55,6 +55,7 @@ class Subject:
     """What is checked, of one kind, and what it is declared to be."""
 
     kind = ""
+    usage = ""  # how it is called
     faults = ""  # the kind of its known faults
     library: Any = np  # whose arrays the code takes: numpy or torch
 

@@ -32,7 +32,7 @@ KINDS = ("table", "module", "rotary", "bias", "decoder", "positions")
 ROOTS = ("shape", "repeat", "values")  # while one is broken, other laws say little
 OTHER_KIND = "another kind isn't asked this"
 ON_REQUEST = ("meta", "device", "compile")  # rarely asked, or they load a compiler
-RAISES = "your code raises this error; its traceback is the report's `error`"
+RAISES = "your code raises this error, whose traceback is the report's `error`; it is called as "
 INTERNAL = "posenc.checks failed, not your code: please report this traceback, and what was checked"
 
 
@@ -174,7 +174,8 @@ def judge(subject: Subject, law: Law, row: Row) -> Row:
         cause = broken.cause or law.cure
         return replace(row, status="failed", note=str(broken), cause=cause)
     except Raised as raised:
-        return traced(replace(row, status="failed", cause=RAISES), raised.__cause__)
+        row = replace(row, status="failed", cause=RAISES + subject.usage)
+        return traced(row, raised.__cause__)
     except Exception as error:
         return traced(replace(row, status="internal", cause=INTERNAL), error)
 
