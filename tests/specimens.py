@@ -101,6 +101,14 @@ def fourier_features(n, d):
 
 
 @specimen("table")
+def detr(n, d):
+    """With the small number that its code has."""
+    omega = 10_000.0 ** (-np.arange(d // 2) / (d // 2))
+    angles = np.outer(np.arange(1, n + 1) / (n + 1e-6) * 2 * np.pi, omega)
+    return np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(n, d)
+
+
+@specimen("table")
 def of_forty_rows(n, d):
     return table(min(n, 40), d)
 
@@ -246,6 +254,15 @@ class Trained(Layer):
     def __init__(self, d_model=16):
         super().__init__(d_model)
         self.pe = nn.Parameter(self.pe)
+
+
+@specimen("module", laws=["meta"])
+class FilledWhenMoved(Layer):
+    def _apply(self, fn, recurse=True):
+        super()._apply(fn, recurse)
+        if not self.pe.is_meta:
+            self.pe.copy_(in_torch(*self.pe.shape))
+        return self
 
 
 @specimen("module", "state", "reset_parameters")

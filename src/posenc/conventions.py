@@ -208,9 +208,12 @@ class Reference:
 
         A row is off by τ, see `rounding`. A turned entry is x₁·cos - x₂·sin: sine and cosine are
         off by τ, each product and the sum by a rounding, (τ + 2u)(|x₁| + |x₂|) in total. A sum with
-        x adds 4u(|x| + 1).
+        x adds 4u(|x| + 1). DETR divides a turn by the number of rows and 1e-6.
         """
-        tau = self.factor * rounding(angles, self.frequencies, unit)
+        tau = rounding(angles, self.frequencies, unit)
+        if self.convention.step == AROUND:
+            tau += 1e-6 * np.abs(angles) / angles.shape[-2]
+        tau *= self.factor
         one, two = self.pairs
         # What doesn't turn, or is only added to, is rounded, too.
         size = np.abs(self.carried * x)

@@ -308,18 +308,23 @@ def gradient(subject: Encoding) -> Trials:
 
 
 def loaded(subject: Encoding, on_meta: bool) -> Trials:
-    """Fill a copy with NaN, as memory on meta may have, and then as frameworks do."""
-    module = copy.deepcopy(subject.module)
-    if not isinstance(module, torch_of(subject).nn.Module):
+    """Fill a copy with NaN, as memory may have, and then as frameworks do."""
+    torch, module = torch_of(subject), copy.deepcopy(subject.module)
+    if not isinstance(module, torch.nn.Module):
         raise Skip("not a torch module")
+
+    def emptied(tensor: Any) -> Any:
+        fill = math.nan if tensor.is_floating_point() else 0
+        return torch.full_like(tensor, fill, device="cpu")
+
     saved = copy.deepcopy(user(module.state_dict))
     parts = [part for part in module.modules() if hasattr(part, "reset_parameters")]
-    tensors = [*module.state_dict().values()]
-    # What isn't in the state can only be filled by code, if there is some.
+    # What isn't in the state can only be filled by code, if there is some: in `reset_parameters`,
+    # or after `_apply`, by which modules are moved and `to_empty` makes memory.
     if parts or on_meta:
-        tensors += module.buffers()
-    for tensor in tensors:
-        tensor.fill_(math.nan if tensor.is_floating_point() else 0)
+        user(module.to("meta")._apply, emptied)
+    for tensor in module.state_dict().values():
+        tensor.copy_(emptied(tensor))
     for part in parts:
         user(part.reset_parameters)
     user(module.load_state_dict, saved)
