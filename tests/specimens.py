@@ -309,6 +309,19 @@ def permuted_at_the_end(x, p):
     return torch.cat([rest, permuted(turned, p)], dim=-1)
 
 
+def of_two_axes(x, p):
+    """Turn halves, each as a head, by one of two coordinates."""
+    parts = zip(x.chunk(2, dim=-1), p.unbind(-1), strict=True)
+    return torch.cat([rotate_pairs(half, along) for half, along in parts], dim=-1)
+
+
+@rotary()
+def second_axis(x, p):
+    """As the notes of `check_rotary` say."""
+    both = torch.cat((0 * x, x), -1), torch.stack((0 * p, p), -1)
+    return of_two_axes(*both)[..., x.shape[-1] :]
+
+
 def with_offset(x, offset=0):
     return rotate_pairs(x, offset + torch.arange(x.shape[-2]))
 

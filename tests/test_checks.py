@@ -206,6 +206,11 @@ def test_a_report_says_where_the_two_part():
         report.raise_if_failed()
 
 
+def test_declared_frequencies_are_said_in_place_of_a_base():
+    report = checks.check_rotary(Rotary(), frequencies=OMEGA, laws=["shape"])
+    assert report.about.endswith("but at the declared frequencies")
+
+
 def test_expected_failures(tmp_path):
     report = checks.check_table(hunt.own_exponent, laws=["values", "shape"])
     expected = report.expecting({"values": "embeddings are halved"})
@@ -271,7 +276,8 @@ RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
             "not be checked: ValueError: an expected failure",
         ),
         (f"{RIGHT} operator:getitem", 2, ""),
-        ("builtins:abs --kind positions --expected packing", 1, ""),
+        ("builtins:abs --expected packing", 1, ""),
+        ("posenc:alibi_bias --expected alibi", 2, ""),
         (
             "sys:exit --kind bias --laws shape",
             2,

@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Any
 from posenc.checks import battery  # noqa: F401 - it registers laws
 from posenc.checks.decoders import Decoder
 from posenc.checks.encodings import Layer, Rotation, Table
-from posenc.checks.functions import Bias, Builder
+from posenc.checks.functions import BUILT, Bias, Builder
 from posenc.checks.reports import Report, Row
 from posenc.checks.subjects import POSITIONS
 from posenc.checks.trials import LAWS, choose, judge_all, laws_of
@@ -51,7 +51,8 @@ def check(
 ) -> Report:
     """Check a subject: "table", "module", "rotary", "bias", "decoder", or "positions".
 
-    By default, `kind_of` guesses which of the first four. The options are those of that check.
+    By default it is guessed: `step` is a decoder's, `expected` a bias's or a builder's of position
+    ids, and `kind_of` tells the others. The options are those of that check.
     """
     kind = kind or guessed(subject, options)
     # Arguments are checked before anything is called.
@@ -142,6 +143,13 @@ def check_rotary(rotate: Callable[..., Any], **options: Any) -> Report:
         As for `check_table`. If positions have several coordinates, such as time, height and
         width, of shape (seq_len, axes), pass `frequencies` of shape (axes, pairs): 0 where a pair
         doesn't turn by that coordinate. Most laws are tested with equal coordinates, as text has.
+
+    Notes
+    -----
+    A rotation of two halves, each as a head of its own by one of two coordinates, as in CroCo and
+    DUSt3R, is checked along each: pass ``lambda x, p: rotate(torch.cat((x, 0 * x), -1),
+    torch.stack((p, 0 * p), -1))[..., : x.shape[-1]]``, and ``lambda x, p: rotate(torch.cat((0 * x,
+    x), -1), torch.stack((0 * p, p), -1))[..., x.shape[-1] :]``.
     """
     return check(rotate, "rotary", **options)
 
@@ -224,8 +232,12 @@ def name_of(subject: Any) -> str:
 
 
 def guessed(subject: Any, options: Mapping[str, Any]) -> str:
-    """Guess the kind, also by the options: only a decoder has a step."""
-    return "decoder" if "step" in options else kind_of(subject)
+    """Guess the kind, also by the options that only some kinds have."""
+    if "step" in options:
+        return "decoder"
+    if "expected" in options:
+        return "positions" if options["expected"] in [*BUILT] else "bias"
+    return kind_of(subject)
 
 
 def kind_of(subject: Any) -> str:

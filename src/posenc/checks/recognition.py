@@ -142,7 +142,8 @@ class Comparison:
     def about(self) -> str:
         """What the encoding was compared with."""
         words = "compared with" if self.convention else UNKNOWN
-        return f"{words} {self.nearest}"
+        text = f"{words} {self.nearest}"
+        return f"{text}, but at the declared frequencies" if self.pairs else text
 
     def reference(self, width: int, known: Convention | None = None) -> Reference:
         """Return the book's encoding: of the convention, or with the declared frequencies.
