@@ -345,6 +345,34 @@ def both(q, k):
     return with_offset(q), with_offset(k)
 
 
+def sines_of(x, p):
+    angles = p[..., None] * torch.tensor(rotary_frequencies(x.shape[-1])[0])
+    return angles.sin(), angles.cos()
+
+
+@rotary("values", "table in two, not added")
+def chunked(x, p):
+    sine, cosine = torch.stack(sines_of(x, p), dim=-1).flatten(-2).chunk(2, dim=-1)
+    turned = torch.stack((-x[..., 1::2] * cosine, x[..., ::2] * sine), dim=-1)
+    return turned.flatten(-2).to(x.dtype)
+
+
+@rotary("values", "padded width", widths=[24])
+def at_a_power_of_two(x, p):
+    sine, cosine = sines_of(x, p)
+    late = nn.functional.pad(sine, (0, 16))[..., 4:16]  # 16 for 12 pairs
+    a, b = x.chunk(2, dim=-1)
+    return torch.cat((a * cosine - b * late, b * cosine + a * late), dim=-1).to(x.dtype)
+
+
+@rotary("values", "heads for sequence")
+def along_the_heads(x, p):
+    heads = torch.arange(x.shape[-3] if x.ndim > 2 else 1)
+    return (
+        rotate_pairs(x.transpose(-2, -3), heads).transpose(-2, -3) if x.ndim > 2 else x
+    )
+
+
 WITHOUT_POSITIONS = ["shape", "repeat", "values", "batch", "masked", "gradient"]
 add(lambda x, p: both(x, -x)[0], "one of both", "rotary", laws=WITHOUT_POSITIONS)
 
@@ -566,6 +594,12 @@ for name, law, cause, pair in (
         "steps",
         "one too large",
         OFF_BY_ONE,
+    ),
+    (
+        "prompt counted twice",
+        "chunks",
+        "prompt counted twice",
+        counting_up(lambda n, more: n + (5 if n else 0)),
     ),
     (
         "chunks from 0",

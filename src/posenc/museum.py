@@ -26,6 +26,7 @@ how                  a change takes                                  and returns
 with_positions       k, (..., seq_len)                               the positions taken
 with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,), or two
 with_pairs           none: it is fields of the convention            the pairs taken
+with_sines           right sines and cosines, (..., pairs)           two sines, and a cosine
 for_single_rows      Reference, x, k, where seq_len is 1             x, encoded wrongly
 with_slopes          right slopes, numbers of heads, (heads, 1)      the slopes taken
 with_ids             number of a token, its chunk's first and size   the positions taken
@@ -170,7 +171,9 @@ register(
 register(
     ROTARY,
     with_positions,
-    {f"positions in {n} (exhibit A): {CAST}": HALVES[n] for n in HALVES},
+    {f"positions in {n} (exhibit A): {CAST}": HALVES[n] for n in HALVES}
+    # Where there are none, a call has one head.
+    | {f"heads for sequence: {HEADS}": lambda k: along(-2, k) if k.ndim > 1 else 0 * k},
 )
 
 # Wrong frequencies. A change takes the powers, p = 2i/d, and the base.
@@ -246,6 +249,51 @@ register(
         ),
         "across the head: the part is paired with the rest; split it off first": (
             {"extent": "proportional", "start": 0.0}
+        ),
+    },
+)
+
+# Wrong sines and cosines of a rotation. A change takes the right ones, (..., pairs).
+
+
+def with_sines(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Turn by other sines, those of each pair's first and second dimension, and cosines."""
+    angles, (one, two) = right.angles(k), right.pairs
+    first, second, cosine = change(np.sin(angles), np.cos(angles))
+    a, b = right.factor * x[..., one], right.factor * x[..., two]
+    out = 1 * x
+    out[..., one] = a * cosine - b * first
+    out[..., two] = b * cosine + a * second
+    return np.asarray(out[..., right.order])
+
+
+def cut(sines: Floats, cosines: Floats) -> list[Floats]:
+    """Cut an interleaved table of them in two."""
+    table = np.stack([sines, cosines], axis=-1).reshape(*sines.shape[:-1], -1)
+    return np.split(table, 2, axis=-1)
+
+
+def padded(sines: Floats, cosines: Floats) -> tuple[Floats, ...]:
+    """Read sines from the next power of two on, and zeros beyond the row's end."""
+    pairs = sines.shape[-1]
+    late = (1 << (pairs - 1).bit_length()) - pairs
+    read = np.concatenate([sines[..., late:], 0 * sines[..., :late]], axis=-1)
+    return read, read, cosines
+
+
+INTERLEAVED = "it is interleaved; take `0::2` and `1::2`"
+register(
+    ROTARY,
+    with_sines,
+    {
+        f"table in two: sines and cosines are its halves, but {INTERLEAVED}": (
+            lambda *right: [cut(*right)[half] for half in (0, 0, 1)]
+        ),
+        f"table in two, not added: its halves are as above, but {INTERLEAVED}, and add": (
+            lambda *right: [*cut(*right)[::-1], 0.0]
+        ),
+        "padded width: sines begin at the next power of two; begin at half the width": (
+            padded
         ),
     },
 )
@@ -513,6 +561,9 @@ register(
         ),
         f"step too few (exhibit B): positions are one too small after the first; {ADD}": (
             lambda k, begin, size: k - (k > 0)
+        ),
+        "prompt counted twice: after the first call, its length is added again; add it once": (
+            lambda k, begin, size: k + size[0] * (begin > 0)
         ),
         "all counted: padding or an earlier text is; count each text's own": (
             lambda k, begin, size: k

@@ -71,6 +71,12 @@ class Decoder(Subject):
         self.tokens[:, 1] = 1 + self.tokens[:, 0] % most
         self.find_library(lambda: user(full, self.array(self.tokens, "int64")))
 
+    def described(self) -> tuple[None, str]:
+        """Say if faults that give wrong positions can't be tried."""
+        takes = argument(self.subject, POSITIONS)
+        hint = "most causes can't be tried: `full` has no argument for positions"
+        return None, "" if takes else hint
+
     def read(self, tokens: Any, lengths: Sequence[int] = (), **given: Any) -> Floats:
         """Read texts whole, or in chunks of these lengths and a last one, with a cache.
 
