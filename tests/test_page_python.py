@@ -43,6 +43,7 @@ SESSION = {
     # A line counts from the top of its cell, even if it compiles code.
     "x = 1\n\nfor": "line 3",
     "x = 1\n\ncompile('\\n' * 9 + '1 +', '', 'exec')": "line 3",
+    "def f(x: int): ...\nf.__annotations__": "{'x': <class 'int'>} None",
 }
 
 

@@ -213,27 +213,32 @@ def wanted(source: str) -> str:
     return "\n".join(lines)
 
 
+def compiled(code: str | ast.AST, file: str, mode: str = "exec") -> types.CodeType:
+    """Compile code of a page, to which this module's import from the future doesn't apply."""
+    return compile(code, file, mode, dont_inherit=True)
+
+
 def execute(source: str, file: str) -> None:
     """Run a cell's statements, after those that waited for it, and show its last value."""
-    compile(source, file, "exec")  # an error has the line of the source
+    compiled(source, file)  # an error has the line of the source
     written = ast.parse(source, file).body
     body = keep_and_split(written)
     cell = understood(body)
     names = due(cell)
     waited = statements(names)
     ran.append(cell)
-    exec(compile(ast.Module(waited, []), HERE, "exec"), space)
+    exec(compiled(ast.Module(waited, []), HERE), space)
     forget(names)  # not before: an import that fails is tried again
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.show = show
     last = body[-1] if body else None
     shows = isinstance(last, ast.Expr) and last is written[-1]
     now = body[:-1] if shows else body
-    exec(compile(ast.Module(now, []), file, "exec"), space)
+    exec(compiled(ast.Module(now, []), file), space)
     forget(cell.bound)  # a cell may give an imported name another value
     if not shows:
         return
-    value = eval(compile(ast.Expression(last.value), file, "eval"), space)
+    value = eval(compiled(ast.Expression(last.value), file, "eval"), space)
     if value is not None and not source.rstrip().endswith(";"):
         display(value)
 

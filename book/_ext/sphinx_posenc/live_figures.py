@@ -38,7 +38,7 @@ def live(kind, state, image):
 def replace_outputs(app, doctree):
     """Replace widgets in notebooks, and images marked as live, by live figures."""
     for cell in [*doctree.findall(nodes.container)]:
-        if figure := cell.get("cell_metadata", {}).get("figure"):  # downloads.py
+        if figure := cell.get("cell_metadata", {}).get("figure"):  # from myst_markup.py
             image = next(cell.findall(nodes.image))
             # MyST-NB has a container for an output, with one for each of its MIME types, of which
             # it chooses later. The picture is in the latter; the figure replaces the output.

@@ -45,7 +45,8 @@
   function summary({ words, notes, results }) {
     if (words.length + notes.length === 0) return "A word, or a question.";
     const count = results.length > MOST ? `The best ${MOST} of ${results.length}` : results.length;
-    return [...notes, `${count} sections.`].join(" ");
+    const sections = results.length === 1 ? "section" : "sections";
+    return [...notes, `${count} ${sections}.`].join(" ");
   }
 
   /** Put a field and its results into a box. */

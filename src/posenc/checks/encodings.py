@@ -236,7 +236,7 @@ class Layer(Encoding):
         self.batch_first = batch_first
         if hasattr(module, "training"):
             width = d_model or width_of(module)
-            if options.setdefault("widths", [width]) != [width]:
+            if [*options.setdefault("widths", [width])] != [width]:
                 raise ValueError(f"widths must be [{width}], which the layer has")
         elif d_model:
             raise ValueError("d_model is a layer's; what makes layers is given widths=")
