@@ -92,6 +92,15 @@ def test_a_picture_of_times_is_kept_unless_words_or_code_change(
     assert (new.outputs == old.outputs) == is_kept
 
 
+def test_other_printed_words_are_stored():
+    cells = [drawing("draw()", STORED) for _ in range(2)]
+    for cell, text in zip(cells, ["before", "after"], strict=True):
+        cell.outputs.append(v4.new_output("stream", text=text))
+    stored, fresh = (v4.new_notebook(cells=[cell]) for cell in cells)
+    execute.keep_outputs(fresh, stored)
+    assert fresh.cells[0].outputs[1].text == "after"
+
+
 def test_a_notebook_fails_and_says_where():
     """The hook of the conftest.py beside README.md."""
     data = {pictures.SVG: draw(label="index")}
