@@ -315,7 +315,7 @@ def loaded(subject: Encoding, on_meta: bool) -> Trials:
 
     def emptied(tensor: Any) -> Any:
         fill = math.nan if tensor.is_floating_point() else 0
-        return torch.full_like(tensor, fill, device="cpu")
+        return torch.full(tensor.shape, fill, dtype=tensor.dtype)
 
     saved = copy.deepcopy(user(module.state_dict))
     parts = [part for part in module.modules() if hasattr(part, "reset_parameters")]
