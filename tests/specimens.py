@@ -309,6 +309,19 @@ def permuted_at_the_end(x, p):
     return torch.cat([rest, permuted(turned, p)], dim=-1)
 
 
+class OfWidth64(nn.Module):
+    def __init__(self):
+        super().__init__()
+        omega = torch.tensor(rotary_frequencies(64, base=500_000.0)[0])
+        self.register_buffer("inv_freq", omega, persistent=False)
+
+    def forward(self, x, positions):
+        return rotate_pairs(x, positions, frequencies=self.inv_freq)
+
+
+add(OfWidth64(), "of width 64", "rotary", laws=["shape", "values", "far"])
+
+
 def of_two_axes(x, p):
     """Turn halves, each as a head, by one of two coordinates."""
     parts = zip(x.chunk(2, dim=-1), p.unbind(-1), strict=True)

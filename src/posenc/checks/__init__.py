@@ -136,9 +136,10 @@ def check_rotary(rotate: Callable[..., Any], **options: Any) -> Report:
     rotate : callable
         ``rotate(x, positions)`` with x of shape (..., seq_len, d) and positions of shape
         (seq_len,), integers, returns the shape of x. Positions of shape (batch, seq_len) are tested
-        if it takes them. A class of modules is made for each width. What takes an offset instead is
-        wrapped row by row: ``lambda x, positions: torch.cat([rotate(x[..., i : i + 1, :],
-        offset=int(p)) for i, p in enumerate(positions)], -2)``.
+        if it takes them. A class of modules is made for each width; a module has that of its first
+        buffer of frequencies. What takes an offset instead is wrapped row by row: ``lambda x,
+        positions: torch.cat([rotate(x[..., i : i + 1, :], offset=int(p)) for i, p in
+        enumerate(positions)], -2)``.
     **options
         As for `check_table`. If positions have several coordinates, such as time, height and
         width, of shape (seq_len, axes), pass `frequencies` of shape (axes, pairs): 0 where a pair

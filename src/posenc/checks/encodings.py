@@ -302,6 +302,13 @@ class Rotation(Encoding):
     usage = ROTATED
     other_kind = False
 
+    def __init__(self, rotate: Any, widths: Any = None, **options: Any) -> None:
+        if not widths and hasattr(rotate, "training"):
+            # A module's frequencies, one for each pair, tell its width.
+            sizes = [2 * len(part) for part in rotate.buffers() if part.ndim == 1]
+            widths = sizes[:1]
+        super().__init__(rotate, widths, **options)
+
     def raw(self, x: Any, positions: Any) -> Any:
         """Call the function; each of several axes gets the same coordinate."""
         axes = self.comparison.axes
