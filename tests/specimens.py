@@ -386,8 +386,16 @@ def along_the_heads(x, p):
     )
 
 
+def crossed(q, k):
+    (first, _), (_, second) = (turned.chunk(2, dim=-1) for turned in both(q, k))
+    return torch.cat((first, second), dim=-1), k
+
+
 WITHOUT_POSITIONS = ["shape", "repeat", "values", "batch", "masked", "gradient"]
-add(lambda x, p: both(x, -x)[0], "one of both", "rotary", laws=WITHOUT_POSITIONS)
+for pair, law, cause in (both, "", ""), (crossed, "values", "crossed"):
+    subject = lambda x, p, pair=pair: pair(x, -x)[0]  # noqa: E731
+    name = f"{pair.__name__}: one of them"
+    add(subject, name, "rotary", law, cause, laws=WITHOUT_POSITIONS)
 
 
 @rotary("start")

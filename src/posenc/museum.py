@@ -412,6 +412,12 @@ register(
         "cosine for sine: they are swapped; give the cosine first": (
             lambda right, x, k: right.encode(x, np.pi / 2 - right.angles(k))
         ),
+        "crossed: second dimensions are negated; or, if keys were given as -x, theirs are "
+        "taken for the query's": (
+            lambda right, x, k: right.encode(
+                x, right.angles(k), right.angles(k) + np.pi
+            )
+        ),
         "two minus signs: both dimensions of a pair subtract; write b*cos + a*sin": (
             lambda right, x, k: right.encode(x, right.angles(k), -right.angles(k))
         ),
