@@ -469,8 +469,8 @@ def buckets(causal, shift=0):
 
 
 def last_row(seq_len):
-    """One row for all queries, as MPT, BLOOM and Falcon have it."""
-    return alibi_bias(12, seq_len)[:, -1:]
+    """One row for all queries, (1, heads, 1, seq_len), as MPT has it."""
+    return alibi_bias(12, seq_len)[None, :, -1:]
 
 
 def from_head_0(seq_len):

@@ -166,7 +166,7 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
     ----------
     bias : callable
         ``bias(seq_len)`` returns shape (seq_len, seq_len) or (heads, seq_len, seq_len), query by
-        key, of floats or integers.
+        key, of floats or integers; a batch axis of length 1 is allowed.
     causal : bool, optional
         Whether a mask hides later keys, by default False. Then their entries are ignored, and a
         constant of a row, which a softmax ignores, too: shape (heads, 1, seq_len) is as good.

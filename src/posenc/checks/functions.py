@@ -74,6 +74,8 @@ class Bias(Subject):
         a row, and 0 where it is hidden. One row may serve all queries.
         """
         bias = values(user(make or self.subject, seq_len))
+        if bias.ndim == 4 and len(bias) == 1:  # of a batch, in MPT and transformers' T5
+            bias = bias[0]
         one_row = bias.shape[-2:] == (1, seq_len)
         if one_row and self.causal:
             bias = np.repeat(bias, seq_len, axis=-2)
