@@ -214,7 +214,7 @@ MOVES = {"Drag dog": r"[+−]\d", "Now drag both": "same", "Now add": r"[+−]\d
 
 @pytest.mark.parametrize(("query", "key"), [(8, 5), (0, 15)])
 def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, query, key):
-    """From any place: where all hands agree, or no room is left, it starts from another one."""
+    """From any place: where there is too little room, it starts from another one."""
     page = show("turning")
     show_state(page, query=query, key=key)
     guide = page.figure.locator(".moves")

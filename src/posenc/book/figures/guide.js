@@ -17,11 +17,11 @@ function movedKey({ query, key }) {
 
 /**
  * Both words moved by up to seven places, to the side where there is more room. The key starts near
- * the query if no wedge is open, or there is no room.
+ * the query if there is too little.
  */
 function movedBoth({ query, key }) {
-  const isOpen = query - key !== LOOKS_BACK && Math.abs(query - key) < 12;
-  const from = { rule: "as trained", query, key: isOpen ? key : near(query) };
+  const hasRoom = Math.abs(query - key) < 12;
+  const from = { rule: "as trained", query, key: hasRoom ? key : near(query) };
   const [low, high] = [Math.min(query, from.key), FARTHEST - Math.max(query, from.key)];
   const by = high >= low ? Math.min(7, high) : -Math.min(7, low);
   return { from, to: { query: query + by, key: from.key + by } };
