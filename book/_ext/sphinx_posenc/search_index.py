@@ -5,7 +5,7 @@ one of the page's sections, a term of the glossary, or a row of a table: a sympt
 production`, a claim of the ledger with its verdict as the title, or a mistake of the errata. The
 book's own index entries count as other titles, and ``book/asked.txt`` says how people ask. Of code
 and its output only the names are kept that the text lacks, each once: numbers fill outputs, and
-excerpts show prose.
+excerpts show prose. Labels of claims stand among these names.
 """
 
 import json
@@ -39,6 +39,7 @@ def collect(app, doctree, docname):
     # Parameters, descriptions of pictures, and HTML.
     for kind in (addnodes.desc_signature, nodes.field_list, nodes.image, nodes.raw):
         remove(page, kind)
+    remove(page, is_opening)
     # Inner parts first: what is left of the outer one is its own text.
     inner_first = [*reversed([*page.findall(is_part)]), page]
     sections = [section_of(part) for part in inner_first]
@@ -88,10 +89,13 @@ def section_of(part):
     # The book's own entries; autodoc's aren't marked as inline or not.
     indexes = [node for node in part.findall(addnodes.index) if "inline" in node]
     entries = [entry[1] for node in indexes for entry in node["entries"]]
+    labels = [*part.findall(is_label)]
+    remove(part, is_label)
     code = remove(part, is_code)
     text = prose(part)
     known = {*NAME.findall(text), *COMMON}
     names = dict.fromkeys(name for name in NAME.findall(code) if name not in known)
+    names.update(dict.fromkeys(label.astext() for label in labels))
     return [anchor, title, "; ".join(entries), text, " ".join(names)]
 
 
@@ -119,6 +123,20 @@ def is_code(node):
     if isinstance(node, nodes.container) and "cell_output" in node["classes"]:
         return not any(node.findall(nodes.caption))
     return isinstance(node, nodes.literal_block | nodes.math_block)
+
+
+def is_opening(node):
+    """Whether a node is a page's title, or the line below it: they aren't text of the page."""
+    if isinstance(node, nodes.title):
+        return not is_part(node.parent) and isinstance(node.parent, nodes.section)
+    return "reading-time" in getattr(node, "attributes", {}).get("classes", [])
+
+
+def is_label(node):
+    """Whether a node is a claim's label, which refers to its row of the ledger."""
+    if not isinstance(node, nodes.reference):
+        return False
+    return node.get("refuri", "").endswith(f"#row-{node.astext()}")
 
 
 def is_part(node):
