@@ -234,8 +234,13 @@ def execute(source: str, file: str) -> None:
     last = body[-1] if body else None
     shows = isinstance(last, ast.Expr) and last is written[-1]
     now = body[:-1] if shows else body
-    exec(compiled(ast.Module(now, []), file), space)
-    forget(cell.bound)  # a cell may give an imported name another value
+    # A cell may give a waiting name another value, even if it fails afterwards.
+    for name in cell.bound & waiting.keys():
+        space.pop(name, None)
+    try:
+        exec(compiled(ast.Module(now, []), file), space)
+    finally:
+        forget(cell.bound & space.keys())
     if not shows:
         return
     value = eval(compiled(ast.Expression(last.value), file, "eval"), space)
