@@ -96,6 +96,15 @@ def test_released_files_give_these_numbers(name):
     assert {model for model, _ in EXPECTED} == CONFIGS.keys()
 
 
+def test_a_proportional_scaling_turns_each_pair_of_its_share():
+    width = 176  # of which 30 dimensions aren't a share that is exact in binary
+    rope = {"rope_type": "proportional", "partial_rotary_factor": 30.1 / width}
+    config = PLAIN | {"head_dim": width, "rope_parameters": rope | {"rope_theta": 1e4}}
+    (layers,) = read_config(config).layers
+    assert layers.rotated == 30
+    assert sum(map(bool, layers.frequencies)) == 15
+
+
 # What the file says of its encoding beats the type. Frequencies along the axes of images aren't
 # guessed.
 ENCODINGS = rows("""

@@ -210,7 +210,8 @@ def with_frequencies(layers: Layers, settings: Settings, longest: int) -> Layers
     if not layers.base or not width or max(width, rotated) > WIDEST:
         return layers
     if settings["rope_type"] == "proportional":  # it spreads over the whole head
-        settings = settings | {SHARE: rotated / width}
+        # Half a dimension more, as the rule rounds down: 30 / 176 · 176 is below 30.
+        settings = settings | {SHARE: min((rotated + 0.5) / width, 1.0)}
         rotated = width
     # Dynamic and longrope have other frequencies in longer texts.
     (omega, factor), (later, later_factor) = (
