@@ -166,6 +166,7 @@ BAD = {  # the message, and what raises it
         laws=["far", "peace"]
     ),
     "name of a convention must be one of": lambda: TABLE(convention="mine"),
+    r"name of a convention must be one of .* got \[1\]": lambda: TABLE(convention=[1]),
     "widths must be one that": lambda: TABLE(frequencies=[1, 0.1], widths=[4, 6]),
     "must be one that frequencies of 8": lambda: TABLE(frequencies=OMEGA, widths=[8]),
     "base must not be": lambda: TABLE(base=100, convention="paper"),
@@ -190,6 +191,13 @@ BAD = {  # the message, and what raises it
 def test_an_argument_that_is_wrong_is_named(message):
     with pytest.raises((TypeError, ValueError), match=message):
         BAD[message]()
+
+
+def test_each_sequence_of_a_batch_is_counted_from_its_own_end():
+    for convention in Convention(direction="down"), Convention(step="one turn"):
+        one, two = np.arange(3.0), np.arange(7.0, 10)
+        both = convention.counted(np.stack([one, two]))
+        assert (both == [convention.counted(one), convention.counted(two)]).all()
 
 
 def test_a_report_says_where_the_two_part():
@@ -278,6 +286,7 @@ RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
         (f"{RIGHT} operator:getitem", 2, ""),
         ("builtins:abs --expected packing", 1, ""),
         ("posenc:alibi_bias --expected alibi", 2, ""),
+        (f"{RIGHT} --step nope:step", 2, "ModuleNotFoundError: No module named 'nope'"),
         (
             "sys:exit --kind bias --laws shape",
             2,

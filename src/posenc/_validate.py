@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,9 +35,9 @@ def check_real(name: str, value: Any, *, positive: bool = False) -> float:
     return float(value)
 
 
-def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+def check_choice(name: str, value: Any, choices: Collection[str]) -> None:
     """Raise if a value isn't one of these words."""
-    if value not in choices:
+    if not isinstance(value, str) or value not in choices:
         rule = f"must be one of {'; '.join(choices)}"
         raise ValueError(f"{name} {rule}; got {value!r}")
 

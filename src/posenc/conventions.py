@@ -120,7 +120,7 @@ class Convention:
 
     def counted(self, rows: Floats) -> Floats:
         """Return the positions of the rows of a sequence, shape (..., seq_len)."""
-        last = rows.max(initial=0)  # of the sequence
+        last = rows.max(axis=-1, keepdims=True, initial=0)  # of each sequence
         if self.direction == "down":
             rows = last - rows
         # DETR divides a turn among the rows, so that positions depend on the length.
