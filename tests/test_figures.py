@@ -226,6 +226,24 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
     assert state_of(page)["method"] == "turned"
 
 
+@pytest.mark.parametrize("has_touch", [False, True])
+def test_only_moving_both_words_says_that_the_score_is_the_same(show, has_touch):
+    page = show("turning", has_touch=has_touch)
+    score_change = page.figure.locator(".score + text")
+    said = page.figure.locator(".say")
+    dog, both = (page.get_by_role("slider", name=name) for name in ("dog", "both"))
+    for press in ("ArrowRight", "ArrowLeft"):
+        dog.press(press)
+    before, change = said.text_content(), score_change.text_content()
+    dog.tap() if has_touch else dog.click()
+    assert (said.text_content(), score_change.text_content()) == (before, change)
+    dog.press("Home")
+    dog.press("Home")
+    expect(score_change).to_have_text("")
+    both.press("ArrowRight")
+    expect(score_change).to_have_text("same")
+
+
 # Sums of fractions round, each in its own way.
 BOTH = """({ figure, shadowRoot }, share) => {
     const { query, key } = figure.state;

@@ -59,15 +59,19 @@ def _shades() -> list[int]:
 
 
 def _style(names: Iterable[str]) -> str:
-    """Return the book's colors, and the style sheets that modules have, in one line."""
-    style = (
-        f":host {{ --query: {plots.COLORS[0]}; --key: {plots.COLORS[1]}; "
-        f"--unseen: {plots.UNSEEN}; --map: {plots.DARK_MAP} }}\n"
-    )
-    for name in names:
-        file = FOLDER / f"{name}.css"
-        if file.exists():
-            style += file.read_text("utf-8")
+    """Return the style sheets that modules have, and the colors they use, in one line."""
+    files = (FOLDER / f"{name}.css" for name in names)
+    style = "".join(file.read_text("utf-8") for file in files if file.exists())
+    looks = {
+        "query": plots.COLORS[0],
+        "key": plots.COLORS[1],
+        "unseen": plots.UNSEEN,
+        "map": plots.DARK_MAP,
+    }
+    used = [
+        f"--{name}: {look}" for name, look in looks.items() if f"--{name})" in style
+    ]
+    style = f":host {{ {'; '.join(used)} }}\n{style}"
     # Without comments, in one line; then without what CSS doesn't need around signs.
     style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
-    return re.sub(r"(?<=[{};:,]) +| (?=[{}])|;(?= ?})", "", style)
+    return re.sub(r"(?<=[{};:,>~]) +| (?=[{}>~])|;(?= ?})", "", style)

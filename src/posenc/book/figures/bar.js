@@ -5,7 +5,8 @@ import { line, place, round, shape, show, signed, write } from "./drawing.js";
 
 /**
  * `arrange(room)` gets the chart's room (scores.js), on whose right the bar stands; `paint(shares,
- * score)` stacks the shares; `since(score)` says what the score is compared with.
+ * score)` stacks the shares; `since(score, unchanged)` says what the score is compared with,
+ * and what is said if it stays.
  */
 export function bar(svg) {
   const agree = PAIRS.map((fill) => shape("rect", { fill }));
@@ -17,6 +18,7 @@ export function bar(svg) {
   svg.append(...agree, oppose, level);
   let y, left, width; // by `arrange`: the scale, the left edge, and how wide the bar is
   let before; // the score before the last move; none at first, and then no change is said
+  let unchanged; // what is said if it stays
   const arrange = (room) => {
     y = room.y;
     left = room.barAt;
@@ -38,8 +40,8 @@ export function bar(svg) {
     place(level, { transform: `translate(${left},${round(y(score))})` });
     write(number, show(score, 2));
     if (before === undefined) return;
-    write(change, Math.abs(score - before) < 0.005 ? "same" : signed(score - before));
+    write(change, Math.abs(score - before) < 0.005 ? unchanged : signed(score - before));
   };
-  const since = (score) => (before = score);
+  const since = (...news) => ([before, unchanged] = news);
   return { arrange, paint, since };
 }

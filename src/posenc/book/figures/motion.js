@@ -42,8 +42,8 @@ export function easing(paint) {
 
 /**
  * Let a pointer drag an element. `take` gets the place where it is taken, and returns what follows
- * the pointer; `drop` is called at the end, to draw once more, at rest. Places are in the units of
- * the `svg`.
+ * the pointer once it has left that place by more than a click does; `drop` is then called at the
+ * end, to draw once more, at rest. Places are in the units of the `svg`.
  */
 export function draggable(element, svg, take, drop) {
   let inverse; // from the screen to the svg, read once, since reading it costs a layout
@@ -51,17 +51,23 @@ export function draggable(element, svg, take, drop) {
     const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(inverse);
     return [x, y];
   };
-  let follow;
+  let taken; // the place, while a pointer holds the element
+  let follow; // once it has moved
   element.addEventListener("pointerdown", (event) => {
     if (event.button) return;
     element.setPointerCapture(event.pointerId);
     inverse = svg.getScreenCTM().inverse();
-    follow = take(...place(event));
+    taken = place(event);
   });
-  element.addEventListener("pointermove", (event) => follow?.(...place(event)));
+  element.addEventListener("pointermove", (event) => {
+    if (!taken) return;
+    const point = place(event);
+    if (Math.hypot(point[0] - taken[0], point[1] - taken[1]) > 3) follow ??= take(...taken);
+    follow?.(...point);
+  });
   element.addEventListener("lostpointercapture", () => {
-    follow = undefined;
-    drop();
+    if (follow) drop();
+    taken = follow = undefined;
   });
 }
 

@@ -1,7 +1,7 @@
 // Turning's ruler: one row of places, or two on a phone.
 
 import { HEAD } from "./attention.js";
-import { clamp, middle, round, shape, text } from "./drawing.js";
+import { clamp, end, middle, round, shape, text } from "./drawing.js";
 
 /** The ruler's geometry, for a width in pixels. Positions may be fractional. */
 export function ruler(width) {
@@ -17,7 +17,7 @@ export function ruler(width) {
     slot,
     height,
     rows,
-    bottom: rows * height,
+    bottom: rows * height + (isPhone ? 14 : 0), // on a phone, the band's name has a line of its own
     letters: clamp(13, slot * 0.37, isPhone ? 18 : 25), // the size of words
     bracketTop: isPhone ? 9 : 11, // from a row's upper edge
     wordsAt: height - 33, // the line on which words stand, from there
@@ -38,7 +38,7 @@ export function ruler(width) {
 }
 
 /** What is drawn of a ruler: its line and its numbers, and the band beyond training. */
-export function rulerLines({ width, slot, height, rows, wordsAt, place }) {
+export function rulerLines({ width, slot, height, rows, place }) {
   const places = Array.from({ length: HEAD.places }, (_, position) => place(position));
   const numbers = places.map(([x, top], position) => text(x, top + height - 3, position, middle));
   const ticks = places.map(([x, top]) => `M${x},${top + height - 20}v4`);
@@ -46,7 +46,7 @@ export function rulerLines({ width, slot, height, rows, wordsAt, place }) {
   const [center, top] = places[HEAD.trained];
   const x = center - slot / 2;
   const band = { x, y: top + 16, width: width - x, height: height - 36, class: "beyond" };
-  const words = text(x + slot, top + wordsAt - 3, "longer than in training", { class: "soft longer" });
+  const words = text(width, rows * height + 12, "longer than in training", end);
   return [
     shape("rect", band),
     words,

@@ -13,7 +13,7 @@ import { guide } from "./guide.js";
 import { easing } from "./motion.js";
 import { chart } from "./scores.js";
 import { sentence } from "./sentence.js";
-import { attentionSays } from "./telling.js";
+import { attentionSays, isTogether } from "./telling.js";
 
 FIGURES.turning = {
   grips: ["query", "key"],
@@ -39,7 +39,7 @@ FIGURES.turning = {
     });
     return (state, values, width, passing, before) => {
       latest = state;
-      if (before) scores.since(before.values.score);
+      if (before) scores.since(before.values.score, isHeld(before.state, state) ? "same" : "");
       else arrange(width);
       paint(flat(state, values), passing || !before);
       if (before && !passing) hint.watch(before.state, state);
@@ -47,6 +47,9 @@ FIGURES.turning = {
   },
   say: attentionSays,
 };
+
+/** Whether a change moved both words, and by enough to be seen: then a score that stays is news. */
+const isHeld = (from, to) => isTogether(from, to) && Math.abs(to.query - from.query) >= 0.5;
 
 /** State and values as lists of numbers, which `easing` can mix. */
 function flat({ query, key }, { hands, shares, score, curve, learned, seen }) {
