@@ -226,6 +226,18 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
     assert state_of(page)["method"] == "turned"
 
 
+def test_words_keep_their_colors_beside_another_figure(show):
+    """White words are the query's and the key's; others would be lost on a light page."""
+    page = show("words", "turning")
+    colors = page.figure.locator(".card text").evaluate_all(
+        "(words) => words.map((word) => getComputedStyle(word))"
+        ".map(({ fill, color }) => [fill, color])"
+    )
+    assert colors
+    for fill, color in colors:
+        assert fill == color != "rgb(255, 255, 255)"
+
+
 @pytest.mark.parametrize("has_touch", [False, True])
 def test_only_moving_both_words_says_that_the_score_is_the_same(show, has_touch):
     page = show("turning", has_touch=has_touch)
