@@ -60,7 +60,7 @@ export function dials(svg) {
     const across = width / columns;
     const head = top + (isPhone ? 20 : 30); // the line on which the name stands
     radius = isPhone ? 26 : Math.round(across * 0.43);
-    const down = 2 * radius + (isPhone ? 22 : 24);
+    const down = 2 * radius + (isPhone ? 32 : 24);
     made.forEach(({ group, face, lit, share }, pair) => {
       const x = round(((pair % columns) + 0.5) * across);
       const y = head + 10 + radius + Math.floor(pair / columns) * down;

@@ -50,7 +50,7 @@ export function rulerLines({ width, slot, height, rows, place }) {
   return [
     shape("rect", band),
     words,
-    shape("path", { d: [...lines, ...ticks].join(""), class: "thin line" }),
+    shape("path", { d: [...lines, ...ticks].join(""), class: "thin faint" }),
     ...numbers,
   ];
 }

@@ -12,7 +12,7 @@ const [LOWEST, HIGHEST] = [-2, 9]; // scores between the edges
 function layOut(width, top) {
   const isWide = width >= 560;
   const [left, right] = [20, width - (isWide ? 160 : 100)];
-  const high = top + (isWide ? 42 : 28);
+  const high = top + (isWide ? 42 : 30);
   const low = high + (isWide ? 126 : 104);
   const x = (distance) => left + ((distance + FARTHEST) / (2 * FARTHEST)) * (right - left);
   const y = (score) => low - ((score - LOWEST) / (HIGHEST - LOWEST)) * (low - high);
