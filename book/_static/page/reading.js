@@ -60,13 +60,19 @@ function layOut() {
 }
 onceLoaded(layOut);
 
-// A box that scrolls takes the keyboard's focus; one that doesn't is no stop.
+// A box that scrolls takes the keyboard's focus; one that doesn't is no stop. It fades at its right edge
+// while there is more (book.css).
+const markMore = (box) => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
 const sizes = new ResizeObserver((changes) => {
   for (const { target } of changes) {
     const { scrollWidth, clientWidth, scrollHeight, clientHeight } = target;
     if (scrollWidth > clientWidth + 1 || scrollHeight > clientHeight + 1) target.tabIndex = 0;
     else target.removeAttribute("tabindex");
+    markMore(target);
   }
 });
 const boxes = "article :is(pre, .picture, .pst-scrollable-table-container, div.math)";
-for (const box of all(boxes)) sizes.observe(box);
+for (const box of all(boxes)) {
+  sizes.observe(box);
+  box.addEventListener("scroll", () => markMore(box), { passive: true });
+}
