@@ -25,8 +25,14 @@ def test_each_claim_is_on_one_cell_with_the_verdict_of_its_row():
     # Pairs are counted: a claim on two cells, or in two rows, is left over on one side.
     rows = Counter((row["id"], row["verdict"]) for row in ledger(ROOT))
     judged = Counter(pair for cell in CODE for pair in claims(cell).items())
-    assert list(rows - judged) == [], "book/claims.yml: no cell has it under `claims`"
+    message = "in book/claims.yml, but under no cell's `claims`, or with another verdict"
+    assert list(rows - judged) == [], message
     assert list(judged - rows) == [], "of a cell: book/claims.yml has no such row, once"
+
+
+def test_each_claim_that_fails_has_what_is_true_instead():
+    for row in ledger(ROOT):
+        assert ("truth" in row) == (row["verdict"] != "holds"), row["id"]
 
 
 # Formulas of the ledger in the notation of Python; in this order.

@@ -93,7 +93,11 @@ def write_myst(app, docname, source):
     """Replace a chapter's source by MyST markup."""
     if app.env.doc2path(docname).endswith(".ipynb"):
         notebook = nbformat.reads(source[0], as_version=4)
+        numbers = {cell["id"]: n for n, cell in enumerate(notebook.cells, 1)}
         notebook.cells = [*to_myst(notebook.cells)]
+        # Where myst-nb says that a warning's cell is: as counted in the file, with those left out.
+        lines = [10_000 * numbers[cell["id"]] for cell in notebook.cells]
+        notebook.metadata["source_map"] = lines
         source[0] = nbformat.writes(notebook)
 
 
