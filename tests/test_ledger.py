@@ -25,7 +25,9 @@ def test_each_claim_is_on_one_cell_with_the_verdict_of_its_row():
     # Pairs are counted: a claim on two cells, or in two rows, is left over on one side.
     rows = Counter((row["id"], row["verdict"]) for row in ledger(ROOT))
     judged = Counter(pair for cell in CODE for pair in claims(cell).items())
-    message = "in book/claims.yml, but under no cell's `claims`, or with another verdict"
+    message = (
+        "in book/claims.yml, but under no cell's `claims`, or with another verdict"
+    )
     assert list(rows - judged) == [], message
     assert list(judged - rows) == [], "of a cell: book/claims.yml has no such row, once"
 
