@@ -71,6 +71,18 @@ def expression(latex):
     return canonical(ast.parse(code, mode="eval").body)
 
 
+AS_READ = {  # as in the ledger, and in Python
+    r"2\pi n^{(d-2)/d}": "2 * pi * n ** ((d - 2) / d)",
+    r"\sin(k/n^{2i/d})": "sin(k / n ** (2 * i / d))",
+    r"\cos(pos/10\,000^{i - 1/d_{model}})": "cos(k / n ** (i - 1 / d))",
+    r"3 \cos(2/10000^{2/4})": "3 * cos(2 / n ** (2 / 4))",
+}
+
+
+def test_formulas_are_read_as_python():
+    assert {latex: expression(latex) for latex in AS_READ} == AS_READ
+
+
 def test_formulas_are_evaluated_by_the_cells_that_judge_them():
     """Those with an exponent stand in the cell as an expression, so that it computes them."""
     judging = {claim: cell for cell in CODE for claim in claims(cell)}
