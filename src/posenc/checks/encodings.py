@@ -79,6 +79,7 @@ class Encoding(Subject):
         # A class makes what is called; so does another function of the width, for a layer.
         self.factory = isinstance(subject, type)
         self.made: Any = cache(self.make)
+        # From here on, the subject is called, for which `make` and `raw` read what is set above.
         self.find_library(lambda: self.plain(self.widths[0]))
         taken = [d for d in self.widths if self.accepts(partial(self.plain, d))]
         self.widths = taken or self.widths[:1]

@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 # Bases of released models, the most usual ones first
 BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
 BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
+# Bounds: what is off by a little more has the convention, and is wrong by `values`.
+LOOSE = 4
 LEARNED = "another kind (learned?), not checked as sinusoidal; to do so, pass base= or convention="
 UNKNOWN = "no known convention gives nine tenths of it; beside it is"
 DECLARE = (
@@ -99,6 +101,7 @@ class Comparison:
         share, start, extents = 1.0, 0.0, ["whole"]
         if 0 < turning < width:
             share = turning / width
+            # If the first of 8 to 15 isn't seen to move, 4 declared pairs still start at 8 of 16.
             start = min([*moving[:1], width - turning]) / width
             extents = ["partial"] if start else ["partial", "proportional"]
         ways = product(ROTARY_LAYOUTS, extents, ("up", "backwards"))
@@ -115,14 +118,15 @@ class Comparison:
 
     def follows(self, known: Convention) -> bool:
         """Whether a convention gives nine tenths of the entries, at all widths."""
-        # There are hundreds to try, so few rows are compared first, the last among them.
+        # There are hundreds to try. So first, half of the entries of a few rows, the last among
+        # them, decide; of what is left, nine tenths of all.
         for share, step in (0.5, -128), (0.9, -1):
             for x, out in self.encoding.sequences:
                 k = np.arange(x.shape[-2])[::step]
                 trial = self.trial(x[..., k, :], k, out[..., k, :], known)
                 # `values` tells if the multiplier isn't 1.
                 scaled = multiplier(trial.given, trial.meant) * trial.meant
-                if (replace(trial, meant=scaled).ratio <= 4).mean() < share:
+                if (replace(trial, meant=scaled).ratio <= LOOSE).mean() < share:
                     return False
         return True
 

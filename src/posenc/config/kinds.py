@@ -156,18 +156,27 @@ def names_listed(fields: Fields, number: int) -> list[str]:
 def names_by_rule(
     fields: Fields, entry: Entry, number: int, resting: set[int]
 ) -> list[str]:
-    """Return the kind of each layer by the rule that the code of a type has, if it has one."""
-    # In Qwen's models the later layers have a window, in SmolLM3 those that don't turn.
+    """Return the kind of each layer by the rule that the code of a type has, if it has one.
+
+    The first that applies, by fields of the file and keys of the type; if none does, all layers
+    are of one kind:
+
+    use_sliding_window, default of max_window_layers    the later layers have a window    Qwen2
+    use_sliding_window, skips                           those that don't turn have one    SmolLM3
+    skips, attention_chunk_size is null                 all layers are of one kind        Llama 4
+    no others                                           all layers are of one kind        Llama
+    others, skips                                       those that don't turn see all     Llama 4
+    others, full_attn_layers                            those listed see all              LFM2
+    others, full_attention_interval                     one of so many sees all           Gemma 3
+    """
     later = "max_window_layers" in entry.defaults
     if fields.flag("use_sliding_window") and (later or entry.skips):
         unlimited = fields.count("max_window_layers", least=0) or 0
         windowed = {*range(unlimited, number)} if later else resting
         return ["sliding_attention" if i in windowed else FULL for i in range(number)]
-    # Llama 4 attends by chunks where it turns, unless their size is null.
     no_chunks = entry.skips and fields.says("attention_chunk_size") is False
     if no_chunks or not entry.others:
         return [ALL] * number
-    # LFM2 and Zamba2 list the layers with full attention.
     whole = resting or {*fields.integers("full_attn_layers")}
     interval = fields.count("full_attention_interval")
     first = fields.count("full_attention_offset", least=0)
