@@ -20,3 +20,24 @@ def test_pictures_have_a_map_with_a_dark_zero_and_all_signs_of_formulas():
     formulas = svg_theme.follow_theme(widgets.Stretch().picture())
     defined = {*re.findall('<path id="(DejaVu[^"]*)"', formulas)}
     assert defined == {*re.findall('href="#(DejaVu[^"]*)"', formulas)} != set()
+
+
+def test_panels_are_stacked_whole_and_in_their_order():
+    """Three panels in a row: the second has labels of its own, the third shows the first one's."""
+    axes = "".join(
+        f'\n  <g id="axes_{number}"><g id="patch_{number}"><path d="M {left} 200\n'
+        f'L {left + 120} 200"/></g><g id="ytick_1"></g></g>'
+        for number, left in enumerate([40, 200, 336], 1)
+    )
+    style, ratio = svg_theme.stack(f'<svg viewBox="0 0 504 216">{axes}')
+    moves = re.findall(r"#(\w+) \{.*scale\(1.60\) translate\((.*?)px, (.*?)px\)", style)
+    assert moves == [
+        ("axes_1", "0.0", "0.0"),
+        ("axes_2", "-160.0", "216.0"),
+        ("axes_3", "-296.0", "432.0"),
+        ("again_2", "0.0", "432.0"),
+    ]
+    assert ratio == 504 / (3 * 216 * 1.6)
+    assert (
+        svg_theme.stack(f'<svg viewBox="0 0 504 216">{axes}\n  <g id="text_9">') is None
+    )

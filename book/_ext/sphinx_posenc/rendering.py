@@ -26,10 +26,12 @@ from sphinx.util.math import get_node_equation_number
 # before classes match, and a part once those in it are text. A formula with a <span> left, as of a
 # fraction, or of an index and an exponent of one letter, stays as KaTeX drew it.
 INSIDE = "((?:[^<]|</?i>|</?su[bp]>)*)"
+# What follows x in x^2, but not in x', whose prime would look other than KaTeX's.
 RAISED = (
     '<span class="msupsub"><span class="vlist-t"><span class="vlist-r"><span class="vlist">'
     f'<span><span class="pstrut"></span>(?!′){INSIDE}</span></span></span></span></span>'
 )
+# What follows x in x_2
 LOWERED = (
     '<span class="msupsub"><span class="vlist-t vlist-t2"><span class="vlist-r">'
     f'<span class="vlist"><span><span class="pstrut"></span>(?!′){INSIDE}</span></span>'
@@ -55,9 +57,8 @@ AS_TEXT = {
     '<span class="mord mathnormal(?: mtight)?">([^<]*)</span>': r"<i>\1</i>",
     # <span class="mord mtight">2</span>, to 2
     f'<span class="(?:(?:{SIMPLE}) ?)+">{INSIDE}</span>': r"\1",
-    # What follows x in x^2 (see `render`), to <sup>2</sup>
+    # See `render`
     RAISED: r"<sup>\1</sup>",
-    # The same in x_2, to <sub>2</sub>
     LOWERED: r"<sub>\1</sub>",
 }
 PLAIN = {Name, Name.Namespace, Punctuation, Whitespace}  # tokens without a color
