@@ -18,7 +18,7 @@ import sys
 import traceback
 import types
 import warnings
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import redirect_stderr, redirect_stdout
 from typing import Any
 
@@ -49,19 +49,6 @@ STYLE = "plots.use_style()"
 main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
 space = main.__dict__
-# What earlier cells left. `keep_and_split` keeps names; once one is `due`, its `statements` run,
-# and then `forget` takes it out. If they fail, it waits for the next cell that reads it.
-#
-#     after each of these cells              waiting     following
-#     from scipy import stats                stats
-#     from posenc.book import plots
-#     plots.use_style()                      + plots     plots: plots.use_style()
-#     def cdf(x): return stats.norm.cdf(x)   - stats
-#     import matplotlib.pyplot as plt        + plt
-#     plt.figure()                           none        none: matplotlib brings plots along
-waiting: dict[str, ast.stmt] = {}  # by name: the import to run once a cell reads it
-following: dict[str, ast.stmt] = {}  # by name: what to run right after that import
-ran: list[Cell] = []  # for the names that functions of earlier cells read
 
 
 class Absent:
@@ -139,6 +126,70 @@ def show(*args: Any, **kwargs: Any) -> None:
         pyplot.close("all")
 
 
+class Waiting:
+    """What earlier cells left to do: imports that wait until a cell reads their names.
+
+    A name that waits has no value that counts. `keep` takes names up; once one is `due`, its
+    `statements` run, and `forget` takes it out. If they fail, it waits for the next cell that reads
+    it::
+
+        after each of these cells              imports     following
+        from scipy import stats                stats
+        from posenc.book import plots
+        plots.use_style()                      + plots     plots: plots.use_style()
+        def cdf(x): return stats.norm.cdf(x)   - stats
+        import matplotlib.pyplot as plt        + plt
+        plt.figure()                           none        none: matplotlib brings plots along
+    """
+
+    def __init__(self) -> None:
+        self.imports: dict[str, ast.stmt] = {}  # by name
+        self.following: dict[str, ast.stmt] = {}  # by name: what runs after that import
+        self.ran: list[Cell] = []  # for the names that their functions read
+
+    def keep(self, node: ast.stmt, names: Collection[str]) -> bool:
+        """Keep a statement if it imports these names, or is the style of a PLOTS that waits."""
+        self.imports.update(dict.fromkeys(names, node))
+        is_style = PLOTS in self.imports and ast.unparse(node) == STYLE
+        if is_style:
+            self.following[PLOTS] = node
+        return is_style or bool(names)
+
+    def due(self, cell: Cell) -> list[str]:
+        """The names that wait and that a cell reads, itself or by functions."""
+        names = {*cell.read}
+        while True:
+            used = [other.late for other in self.ran if other.bound & names]
+            more = names.union(*used)
+            if more == names:
+                break
+            names = more
+        lines = [
+            ast.unparse(self.imports[name]) for name in names & self.imports.keys()
+        ]
+        if any("matplotlib" in line for line in lines):
+            names.add(PLOTS)
+        return sorted(names & self.imports.keys())
+
+    def statements(self, names: list[str]) -> list[ast.stmt]:
+        """The imports of these names, each with what follows it."""
+        nodes = []
+        for name in names:
+            nodes.append(self.imports[name])
+            if name in self.following:
+                nodes.append(self.following[name])
+        return nodes
+
+    def forget(self, names: Iterable[str]) -> None:
+        """Let no import wait for names that have their value."""
+        for name in names:
+            self.imports.pop(name, None)
+            self.following.pop(name, None)
+
+
+waiting = Waiting()
+
+
 def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
     """Keep in `space` and `waiting` what a cell imports; return the statements that can run now.
 
@@ -153,44 +204,9 @@ def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
             # `import posenc.nn` leaves the name to the package if that is there.
             if not isinstance(space.get(name), types.ModuleType):
                 space[name] = Absent(module)
-        waiting.update(dict.fromkeys(large, node))
-        if PLOTS in waiting and ast.unparse(node) == STYLE:
-            following[PLOTS] = node
-        elif not (absent or large or is_setting(node)):
+        if not (waiting.keep(node, large) or absent or is_setting(node)):
             now.append(node)
     return now
-
-
-def due(cell: Cell) -> list[str]:
-    """The names for which something was kept that a cell reads, itself or by functions."""
-    names = {*cell.read}
-    while True:
-        used = [other.late for other in ran if other.bound & names]
-        more = names.union(*used)
-        if more == names:
-            break
-        names = more
-    imports = [ast.unparse(waiting[name]) for name in names & waiting.keys()]
-    if any("matplotlib" in line for line in imports):
-        names.add(PLOTS)
-    return sorted(names & waiting.keys())
-
-
-def statements(names: list[str]) -> list[ast.stmt]:
-    """The imports of these names, each with what follows it."""
-    nodes = []
-    for name in names:
-        nodes.append(waiting[name])
-        if name in following:
-            nodes.append(following[name])
-    return nodes
-
-
-def forget(names: Iterable[str]) -> None:
-    """Let no import wait for names that have their value."""
-    for name in names:
-        waiting.pop(name, None)
-        following.pop(name, None)
 
 
 def understood(body: list[ast.stmt]) -> Cell:
@@ -202,10 +218,10 @@ def wanted(source: str) -> str:
     """A cell's code with the imports it needs now, from which Pyodide finds packages to load."""
     try:
         body = keep_and_split(ast.parse(source).body)
-        names = due(understood(body))
+        names = waiting.due(understood(body))
     except SyntaxError:
         return ""
-    code = ast.Module([*statements(names), *body], [])
+    code = ast.Module([*waiting.statements(names), *body], [])
     lines = [ast.unparse(code)]
     for module, packages in BESIDE.items():
         if any(absent_names(node, (module,)) for node in ast.walk(code)):
@@ -224,23 +240,23 @@ def execute(source: str, file: str) -> None:
     written = ast.parse(source, file).body
     body = keep_and_split(written)
     cell = understood(body)
-    names = due(cell)
-    waited = statements(names)
-    ran.append(cell)
+    names = waiting.due(cell)
+    waited = waiting.statements(names)
+    waiting.ran.append(cell)
     exec(compiled(ast.Module(waited, []), HERE), space)
-    forget(names)  # not before: an import that fails is tried again
+    waiting.forget(names)  # not before: an import that fails is tried again
     if pyplot := sys.modules.get("matplotlib.pyplot"):
         pyplot.show = show
     last = body[-1] if body else None
     shows = isinstance(last, ast.Expr) and last is written[-1]
     now = body[:-1] if shows else body
     # A cell may give a waiting name another value, even if it fails afterwards.
-    for name in cell.bound & waiting.keys():
+    for name in cell.bound & waiting.imports.keys():
         space.pop(name, None)
     try:
         exec(compiled(ast.Module(now, []), file), space)
     finally:
-        forget(cell.bound & space.keys())
+        waiting.forget(cell.bound & space.keys())
     if not shows:
         return
     value = eval(compiled(ast.Expression(last.value), file, "eval"), space)
