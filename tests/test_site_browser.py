@@ -202,6 +202,14 @@ UNSEEN = """() => {
 }"""
 
 
+def test_a_picture_wider_than_a_phone_fades_until_its_end_is_seen(visit):
+    tab = visit(address("notebooks/20_what_models_use"), width=390)
+    picture = tab.locator(".picture").first
+    expect(picture).not_to_have_css("mask-image", "none")
+    picture.evaluate("(box) => box.scrollTo(box.scrollWidth, 0)")
+    expect(picture).to_have_css("mask-image", "none")
+
+
 def test_what_has_the_focus_is_seen(visit):
     tab = visit(CHAPTER)
     for _ in themes(tab):
