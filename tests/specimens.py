@@ -5,6 +5,7 @@ faults are tried in `test_checks`; public bugs are in `recall`, right decoders i
 """
 
 from functools import partial
+from typing import Any, NamedTuple
 
 import numpy as np
 import recall
@@ -26,14 +27,23 @@ from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])  # (axes, pairs)
 
 
-# By name: the kind, the subject, options of its check, and the law that it breaks, with the cause
-SPECIMENS = {}
+class Specimen(NamedTuple):
+    kind: str
+    subject: Any
+    options: dict[str, Any]  # of its check
+    law: str  # that it breaks, or ""
+    cause: str
+
+
+SPECIMENS = {}  # by name
 
 
 def add(subject, name, kind, law="", cause="", **options):
     """Add a subject; a second one of a name would hide the first."""
     assert name not in SPECIMENS, name
-    SPECIMENS[name] = kind, subject, options, law, cause
+    SPECIMENS[name] = Specimen(
+        kind=kind, subject=subject, options=options, law=law, cause=cause
+    )
 
 
 def specimen(kind, law="", cause="", make=lambda function: function, **options):

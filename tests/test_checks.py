@@ -38,8 +38,9 @@ ROOT = Path(__file__).parents[1]
 @pytest.mark.parametrize("name", SPECIMENS)
 def test_specimens(name):
     """A right one passes; a wrong one fails its law, with its cause."""
-    kind, subject, options, law, cause = SPECIMENS[name]
-    report = judge(kind, subject, **options)
+    specimen = SPECIMENS[name]
+    law, cause = specimen.law, specimen.cause
+    report = judge(specimen.kind, specimen.subject, **specimen.options)
     assert not report.of_status("internal")
     if law == "shape":  # without it, others say nothing
         assert not report.of_status("passed")
