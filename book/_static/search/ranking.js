@@ -59,6 +59,9 @@
 
   // An asked word is { word, roots, share, worth }: the stems that it may stand for, each with how
   // likely it is meant, the likeliest first; how much of its rarity counts; and how much it says.
+  // "rope angle" asks for
+  //   { word: "rope", roots: { rop: 1, rotar: 0.6, rot: 0.6 }, share: 1, worth: 0.8 }, often met,
+  //   { word: "angle", roots: { angl: 1, phas: 0.6, radian: 0.6 }, share: 1, worth: 1.5 }
   const LIKENESS = 0.6; // of a word that means about the same
 
   /** The stems that one may stand for, as far as the book has them. */
@@ -100,10 +103,13 @@
     const isPart = (word) => wholes.some(({ pair }) => pair.includes(word));
     const notes = [];
     const asked = words.flatMap((word) => {
-      if (isMet(word)) return asking(word, readings(stem(word)));
+      if (isMet(word)) return asking(word, readings(stem(word))); // rope
+      // sinus, on the way to sinusoidal
       if (word === words.at(-1) && isBeginning(word)) return asking(word, new Map([[stem(word), 1]]));
       const isMadeOf = compound.has(word) && nearest(word, vocabulary).distance > 1;
-      if (isMadeOf || isPart(word)) return []; // its parts, or what it is a part of, are asked for
+      // ropeangle, of rope-angle: its parts, or what it is a part of, are asked for.
+      if (isMadeOf || isPart(word)) return [];
+      // sinosoidal
       const { meant, note } = respelled(word);
       if (note) notes.push(note);
       return meant.filter(isMet).map((other) => asking(other, readings(stem(other))));
@@ -126,6 +132,7 @@
 
   const FIELDS = { title: 5, other: 5, asked: 3, page: 2.2, text: 1, code: 0.4 };
   const PREFIX = 0.35; // what a word adds that only begins like the last one typed
+  const ALIKE_POWER = 3; // 0.6³ is 0.2: a word that means the same comes after the word itself
   const COVER_POWER = 1.5; // sections with all words of the query come first
   const WHOLE_TITLE = 25; // the query is a title: "NoPE", "causal mask"
   const AGREEMENT = 4; // the query has all words of a title, and the title all of the query's
@@ -194,7 +201,10 @@
   function find(asked) {
     const boosts = new Map();
     for (const { roots, share } of asked)
-      for (const [root, likeness] of roots) boosts.set(root, Math.max(share * likeness ** 3, boosts.get(root) ?? 0));
+      for (const [root, likeness] of roots) {
+        const boost = share * likeness ** ALIKE_POWER;
+        boosts.set(root, Math.max(boost, boosts.get(root) ?? 0));
+      }
     const last = asked.at(-1)?.word ?? "";
     const isWhole = last.length < 3 && occurrences.has(stem(last));
     return index.search([...boosts.keys()].join(" "), {
