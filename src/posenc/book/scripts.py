@@ -72,6 +72,6 @@ def _style(names: Iterable[str]) -> str:
         f"--{name}: {look}" for name, look in looks.items() if f"--{name})" in style
     ]
     style = f":host {{ {'; '.join(used)} }}\n{style}"
-    # Without comments, in one line; then without what CSS doesn't need around signs.
+    # Without comments, in one line; then without what CSS doesn't need around signs and dots.
     style = re.sub(r"/\*.*?\*/|\s+", " ", style, flags=re.DOTALL)
-    return re.sub(r"(?<=[{};:,>~]) +| (?=[{}>~])|;(?= ?})", "", style)
+    return re.sub(r"(?<=[{};:,>~]) +| (?=[{}>~])|;(?= ?})|\b0(?=\.\d)", "", style)

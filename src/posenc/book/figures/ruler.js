@@ -46,7 +46,7 @@ export function rulerLines({ width, slot, height, rows, place }) {
   const [center, top] = places[HEAD.trained];
   const x = center - slot / 2;
   const band = { x, y: top + 16, width: width - x, height: height - 36, class: "beyond" };
-  const words = text(width, rows * height + 12, "longer than in training", end);
+  const words = text(width, rows * height + 12, "longer than in training", { ...end, class: "beyond" });
   return [
     shape("rect", band),
     words,
