@@ -55,8 +55,8 @@ def write(app):
     for name, kept in app.env.metadata.items():
         if "searched" in kept:
             title, sections = kept["searched"]
-            found = [[*part, asked.get((name, part[0]), "")] for part in sections]
-            entries[name] = [title, found]
+            complete = [[*part, asked.get((name, part[0]), "")] for part in sections]
+            entries[name] = [title, complete]
     text = json.dumps(entries, sort_keys=True, ensure_ascii=False)
     path = app.outdir / "searchindex.js"
     path.write_text(f"window.bookPages={text}", encoding="utf-8")
