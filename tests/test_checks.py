@@ -35,6 +35,12 @@ from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 ROOT = Path(__file__).parents[1]
 
 
+def test_each_law_rejects_a_specimen():
+    rejected = {specimen.law for specimen in SPECIMENS.values()}
+    accepting = {law.name for law in checks.LAWS} - rejected
+    assert accepting == set(), "add a wrong function to tests/specimens.py"
+
+
 @pytest.mark.parametrize("name", SPECIMENS)
 def test_specimens(name):
     """A right one passes; a wrong one fails its law, with its cause."""

@@ -12,6 +12,7 @@ from reading import rows, text_of
 
 from posenc import read_config, rotary_frequencies, rotate_pairs
 from posenc.conventions import KNOWN
+from posenc.scaling import SCALINGS
 
 VECTORS = json.loads(text_of("book/vectors.json"))
 close = np.testing.assert_allclose
@@ -47,6 +48,11 @@ def test_frequencies_are_the_package_s(case):
     omega, factor = rotary_frequencies(case["d_model"], base=base, **options)
     close(omega, numbers(case["values"]), rtol=1e-14)
     assert factor == pytest.approx(float(case["attention_factor"]), rel=1e-15)
+
+
+def test_each_type_of_scaling_has_frequencies_stored():
+    stored = {case["scaling"]["rope_type"] for case in VECTORS["frequencies"]}
+    assert {*SCALINGS} - stored == set(), "add a case to book/vectors.json"
 
 
 @cases("multipliers", "name")

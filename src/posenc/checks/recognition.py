@@ -72,15 +72,19 @@ class Comparison:
             self.frequencies = np.atleast_2d(omega)
         self.axes, self.pairs = self.frequencies.shape
 
+    def allowed_pairs(self, width: int) -> range:
+        """Return how many pairs of frequencies may be declared at a width."""
+        half = width // 2
+        if self.declared:
+            half = len(self.declared.encoding(2 * half).frequencies)
+        elif self.encoding.kind == "rotary":  # of which a part may turn
+            return range(half + 1)
+        return range(half, half + 1)
+
     def check_widths(self, widths: list[int]) -> None:
         """Raise if frequencies are declared, and aren't those of one of these widths alone."""
-        half = widths[0] // 2
-        fits = self.pairs == half
-        if self.encoding.kind == "rotary":  # of which a part may turn
-            fits = self.pairs <= half
-        if self.declared:
-            fits = self.pairs == len(self.declared.encoding(2 * half).frequencies)
-        if self.pairs and not (fits and len(widths) == 1):
+        fits = len(widths) == 1 and self.pairs in self.allowed_pairs(widths[0])
+        if self.pairs and not fits:
             rule = f"must be one that frequencies of {self.pairs} pairs fit"
             raise ValueError(f"widths {rule}; got {widths}")
 
