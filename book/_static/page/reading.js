@@ -61,8 +61,9 @@ function layOut() {
 onceLoaded(layOut);
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop. It fades at its right edge
-// while there is more (book.css).
-const markMore = (box) => box.classList.toggle("more", box.scrollLeft + box.clientWidth < box.scrollWidth - 1);
+// (book.css) while more is hidden there than the fade would hide.
+const FADE = 36; // pixels
+const markMore = (box) => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > FADE);
 const sizes = new ResizeObserver((changes) => {
   for (const { target } of changes) {
     const { scrollWidth, clientWidth, scrollHeight, clientHeight } = target;
