@@ -55,7 +55,7 @@ class Convention:
         between rows; the step "one turn" is 2π / L.
     direction : {"up", "down", "backwards"}
         Whether positions increase or decrease from row to row; "backwards" turns clockwise, which
-        gives the same scores.
+        gives each offset the score of its opposite.
     extent : {"whole", "partial", "proportional"}
         "partial" turns the first dimensions of a head as if they were a separate head, with its own
         exponents; "proportional", the first pairs at the whole head's.

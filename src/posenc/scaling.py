@@ -338,7 +338,7 @@ def rotary_frequencies(
 
     .. math:: \omega_i = \mathrm{base}^{-2i/d_\mathrm{model}} / s_i
 
-    with a stretch :math:`s_i \ge 1` for each pair; without scaling, all are 1.
+    with a stretch :math:`s_i` for each pair; without scaling, all are 1.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def check_table(encode: Callable[..., Any], **options: Any) -> Report:
         ``encode(seq_len, d_model)`` returns a table of shape (seq_len, d_model), an array of numpy
         or torch; a batch axis of length 1 is allowed.
     base : float, optional
-        The intended base. By default, any that released models have, such as 10,000, passes.
+        The intended base. By default, any of the usual ones passes, such as 10,000.
     convention : str or Convention, optional
         The intended convention, or its name in `KNOWN`. By default, any known one passes.
     frequencies : array_like, optional
@@ -172,7 +172,7 @@ def check_bias(bias: Callable[[int], Any], **options: Any) -> Report:
         constant of a row, which a softmax ignores, too: shape (heads, 1, seq_len) is as good.
     expected : "alibi", "t5" or callable, optional
         What it should be: ALiBi with its authors' slopes for that number of heads; any bias that
-        has one value for each of T5's buckets (32, the last from distance 128 on); or a function
+        has one value for each of T5's buckets (32, with bounds up to 128); or a function
         of seq_len that returns the right one.
     **options
         `learned` and `laws`, as for `check_table`.
