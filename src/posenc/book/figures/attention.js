@@ -1,6 +1,7 @@
 // The query and the key of Turning: how their hands turn, and the score between them.
 
 import { wrapped } from "./angles.js";
+import { clamp } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { SCALINGS } from "./scaling.js";
 
@@ -27,8 +28,7 @@ const HANDS = {
  * @property {number[]} shares what each pair adds to the score
  * @property {number} score
  * @property {number[]} curve the score at each of `DISTANCES` of the key from this query
- * @property {number[]} learned the angle of the query's hand beyond the turn by its place
- * @property {number[]} seen how far apart places turned two hands in training, at most
+ * @property {number[]} excess how far places turn two hands apart beyond what training showed
  */
 
 /** What is seen of a state: `Attention`. */
@@ -51,6 +51,11 @@ export function attention({ query, key, method, base, rule }) {
     query: handsAt(query).map(([angle, length], pair) => [angle + learned[pair], length]),
     key: handsAt(key),
   };
+  const excess = frequencies.map((frequency, pair) => {
+    const apart = wrapped((key - query) * frequency);
+    const most = isTurned ? trained[pair] * (HEAD.trained - 1) : Math.PI; // of half a turn, all was seen
+    return apart - clamp(-most, apart, most);
+  });
   const shares = sharesOf(hands.query, hands.key);
   return {
     hands,
@@ -59,16 +64,8 @@ export function attention({ query, key, method, base, rule }) {
     curve: DISTANCES.map((distance) =>
       scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
     ),
-    learned,
-    // Beyond half a turn, all angles were seen.
-    seen: trained.map((frequency) => (isTurned ? frequency * (HEAD.trained - 1) : Math.PI)),
+    excess,
   };
 }
 
 const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);
-/** How far each pair's places turn its hands apart beyond what training showed. */
-export const excess = ({ hands, learned, seen }) =>
-  seen.map((most, pair) => {
-    const apart = wrapped(hands.key[pair][0] - hands.query[pair][0] + learned[pair]);
-    return Math.max(0, Math.abs(apart) - most - 1e-9);
-  });

@@ -17,26 +17,24 @@ export function glide(milliseconds, frame, done = () => {}) {
   return () => cancelAnimationFrame(request);
 }
 
-/** Objects of lists of numbers, of equal length, each number a share of the way from one to the other. */
+/** A share of the way from one to the other: of numbers, and of those in lists and objects; words change at once. */
 function between(from, to, share) {
-  const mixed = (a, b) => a + share * (b - a);
-  const entries = Object.entries(to).map(([name, numbers]) => [
-    name,
-    numbers.map((number, n) => mixed(from[name][n], number)),
-  ]);
-  return Object.fromEntries(entries);
+  if (typeof to === "number") return from + share * (to - from);
+  if (typeof to === "string") return to;
+  if (Array.isArray(to)) return to.map((part, n) => between(from[n], part, share));
+  return Object.fromEntries(Object.entries(to).map(([name, part]) => [name, between(from[name], part, share)]));
 }
 
-/** A painter that eases what it shows toward new numbers, or shows them at once. */
+/** A painter that eases what it shows toward something new, or shows it at once. */
 export function easing(paint) {
   let shown;
   let stop = () => {};
-  return (numbers, atOnce) => {
+  return (next, atOnce) => {
     stop();
     const from = shown;
     const show = (now) => paint((shown = now));
-    if (atOnce || !from) show(numbers);
-    else stop = glide(300, (share) => show(between(from, numbers, share)));
+    if (atOnce || !from) show(next);
+    else stop = glide(300, (share) => show(between(from, next, share)));
   };
 }
 

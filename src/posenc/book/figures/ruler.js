@@ -8,7 +8,7 @@ export function ruler(width) {
   const isPhone = width < 560;
   const columns = isPhone ? HEAD.places / 2 : HEAD.places;
   const slot = width / columns;
-  const height = isPhone ? 67 : 90; // of a row
+  const height = isPhone ? 66 : 88; // of a row
   const rows = HEAD.places / columns;
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   const xIn = (row, position) => (position - row * columns + 0.5) * slot;
@@ -17,9 +17,9 @@ export function ruler(width) {
     slot,
     height,
     rows,
-    bottom: rows * height + (isPhone ? 14 : 0), // on a phone, the band's name has a line of its own
+    bottom: rows * height,
     letters: clamp(13, slot * 0.37, isPhone ? 18 : 25), // the size of words
-    bracketTop: isPhone ? 9 : 11, // from a row's upper edge
+    bracketTop: isPhone ? 8 : 12, // from a row's upper edge
     wordsAt: height - 33, // the line on which words stand, from there
     /** The center of a place, and the upper edge of its row. */
     place(position) {
@@ -40,13 +40,14 @@ export function ruler(width) {
 /** What is drawn of a ruler: its line and its numbers, and the band beyond training. */
 export function rulerLines({ width, slot, height, rows, place }) {
   const places = Array.from({ length: HEAD.places }, (_, position) => place(position));
-  const numbers = places.map(([x, top], position) => text(x, top + height - 3, position, middle));
+  const numbers = places.map(([x, top], position) => text(x, top + height - 4, position, middle));
   const ticks = places.map(([x, top]) => `M${x},${top + height - 20}v4`);
   const lines = Array.from({ length: rows }, (_, row) => `M0,${(row + 1) * height - 20}H${width}`);
   const [center, top] = places[HEAD.trained];
   const x = center - slot / 2;
   const band = { x, y: top + 16, width: width - x, height: height - 36, class: "beyond" };
-  const words = text(width, rows * height + 12, "longer than in training", { ...end, class: "beyond" });
+  const [from, anchor, below] = rows > 1 ? [width, end, 14] : [x, {}, 22];
+  const words = text(from, rows * height + below, "longer than in training", { ...anchor, class: "beyond" });
   return [
     shape("rect", band),
     words,

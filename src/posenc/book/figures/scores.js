@@ -1,22 +1,21 @@
-// Turning's chart: the score by distance, with a dot that can be dragged, and the bar beside it.
+// Turning's chart: the score by distance, with a dot that can be dragged.
 
 import { DISTANCES, FARTHEST, HEAD } from "./attention.js";
-import { bar } from "./bar.js";
+import { PAIRS } from "./constants.js";
 import { end, level, line, middle, place, points, round, shape, text } from "./drawing.js";
 import { draggable } from "./motion.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
-const [LOWEST, HIGHEST] = [-2, 9]; // scores between the edges
+const [LOWEST, HIGHEST] = [-1, 9]; // scores between the edges
 
 /** Where the chart is in its room, in pixels, and its scales: pixels by distance and by score. */
 function layOut(width, top) {
-  const isWide = width >= 560;
-  const [left, right] = [20, width - (isWide ? 160 : 100)];
-  const high = top + (isWide ? 42 : 30);
-  const low = high + (isWide ? 126 : 104);
+  const [left, right] = [20, width];
+  const high = top + 40;
+  const low = high + (width < 560 ? 68 : 116);
   const x = (distance) => left + ((distance + FARTHEST) / (2 * FARTHEST)) * (right - left);
   const y = (score) => low - ((score - LOWEST) / (HIGHEST - LOWEST)) * (low - high);
-  return { isWide, left, right, barAt: right + (isWide ? 32 : 16), high, low, x, y };
+  return { left, right, high, low, x, y };
 }
 
 /**
@@ -35,8 +34,7 @@ function scales({ left, right, high, low, x, y }) {
   const name = [tint("query", QUERY_WORD), " looks at ", tint("key", KEY_WORD), ", by distance"];
   return [
     ...unseen,
-    shape("text", { y: high - 10 }, "Score: how much ", ...name),
-    line({ x1: x(0), x2: x(0), y1: high, y2: low, class: "thin query" }),
+    shape("text", { y: high - 14, class: "name" }, "Score: how much ", ...name),
     ...levels,
     text(x(0), low + 15, QUERY_WORD, { ...middle, class: "query" }),
     ...[-5, 5].map((distance) => text(x(distance), low + 15, Math.abs(distance), middle)),
@@ -45,32 +43,28 @@ function scales({ left, right, high, low, x, y }) {
   ];
 }
 
-/** Made by `arrange`, painted by `paint`, as all parts of Turning; for `since`, see bar.js. */
+/** Made by `arrange`, painted by `paint` as all parts of Turning. */
 export function chart(svg, set, current) {
   const frame = shape("g", { "aria-hidden": "true" });
-  const hill = shape("polygon", { class: "hill" });
+  const hill = shape("polygon", { class: "hill", fill: PAIRS[4] });
   const curve = shape("polyline", { class: "curve" });
-  const across = shape("path", { class: "thin key" }); // from the axis to the dot, and to the bar
+  const stem = line({ class: "key" }); // from the axis to the dot
   const dot = shape("circle", { r: 9, class: "grip key" });
-  svg.append(frame, hill, curve, across);
-  const scoreBar = bar(svg);
-  svg.append(dot);
+  svg.append(frame, hill, curve, stem, dot);
   let room; // by `arrange`
   const arrange = (width, top) => {
     room = layOut(width, top);
     frame.replaceChildren(...scales(room));
-    scoreBar.arrange(room);
-    return room.low + 24;
+    return room.low + 22;
   };
-  const paint = ({ query: [query], key: [key], shares, score: [score], curve: scores }) => {
-    const { x, y, left, right, low, barAt } = room;
+  const paint = ({ query, key, score, curve: scores }) => {
+    const { x, y, left, right } = room;
     const places = points(scores.map((one, n) => [x(DISTANCES[n]), y(one)]));
     place(curve, { points: places });
     place(hill, { points: `${left},${y(0)} ${places} ${right},${y(0)}` });
     const [cx, cy] = [round(x(key - query)), round(y(score))];
     place(dot, { cx, cy });
-    place(across, { d: `M${cx},${low}V${cy}H${barAt}` });
-    scoreBar.paint(shares, score);
+    place(stem, { x1: cx, y1: round(y(0)), x2: cx, y2: cy });
   };
   draggable(
     dot,
@@ -82,5 +76,5 @@ export function chart(svg, set, current) {
     },
     () => set({}),
   );
-  return { arrange, paint, since: scoreBar.since };
+  return { arrange, paint };
 }

@@ -83,10 +83,10 @@ export function sentence(svg, set, current) {
   const putBracket = (low, high) => {
     for (const path of [bracket, hold]) place(path, { d: bracketPath(geometry, low, high) });
     const [x, top] = geometry.place((low + high) / 2);
-    const inside = clamp(24, x, geometry.width - 24);
+    const inside = clamp(27, x, geometry.width - 27);
     cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.bracketTop + 4}px)`;
   };
-  const paint = ({ query: [query], key: [key] }) => {
+  const paint = ({ query, key }) => {
     // The other words take the places that are left, in their order.
     const taken = [Math.round(query), Math.round(key)];
     const free = PLACES.filter((n) => !taken.includes(n));

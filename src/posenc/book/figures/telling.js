@@ -1,6 +1,5 @@
 // What Turning's sentence says: what the last move did, or else what is seen.
 
-import { excess } from "./attention.js";
 import { show } from "./drawing.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
@@ -66,7 +65,7 @@ export function attentionSays(state, values, before) {
   const isSwitched = !start || ["method", "rule", "base"].some((name) => start[name] !== state[name]);
   if (!isSwitched && isTogether(start, state))
     return `Both moved by ${digits(Math.abs(query - start.query))}. ${SEEN_TOGETHER[method](facts)}`;
-  const unseen = excess(values).filter(Boolean).length;
+  const unseen = values.excess.filter((angle) => Math.abs(angle) > 1e-9).length; // but for rounding
   if (unseen)
     return (
       `Now ${apart} apart, the two words score ${score}. But on ${unseen} of the 8 clocks, they make an ` +

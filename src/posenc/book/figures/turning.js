@@ -3,7 +3,7 @@
 // The picture has three parts, from top to bottom: the sentence, the dials, and the chart. Each has
 // - `arrange`, which is called for a new width, before all else: it makes the part's geometry below
 //   an upper edge, and returns its lower one;
-// - `paint`, which shows numbers, as `flat` names them: states on the way between two, too.
+// - `paint`, which shows a state with its values (`Attention`), or what is on the way between two.
 
 import { HEAD, attention } from "./attention.js";
 import { dials } from "./dials.js";
@@ -31,17 +31,15 @@ FIGURES.turning = {
       const height = scores.arrange(width, clocks.arrange(width, words.arrange(width)));
       place(svg, { height, viewBox: `0 0 ${width} ${height}` });
     };
-    let latest; // the state drawn last: `paint` gets numbers alone, and method and rule are words
     const paint = easing((shown) => {
-      const isFar = Math.abs(shown.query[0] - shown.key[0]) >= HEAD.trained || latest.rule !== "as trained";
-      picture.classList.toggle("far", isFar);
+      const isFar = Math.abs(shown.query - shown.key) >= HEAD.trained || shown.rule !== "as trained";
+      picture.classList.toggle("far", shown.method === "turned" && isFar);
       for (const part of [words, clocks, scores]) part.paint(shown);
     });
     return (state, values, width, passing, before) => {
-      latest = state;
-      if (before) scores.since(before.values.score, isHeld(before.state, state) ? "same" : "");
+      if (before) clocks.since(before.values.score, isHeld(before.state, state) ? "same" : "");
       else arrange(width);
-      paint(flat(state, values), passing || !before);
+      paint({ ...state, ...values }, passing || !before);
       if (before && !passing) hint.watch(before.state, state);
     };
   },
@@ -50,13 +48,3 @@ FIGURES.turning = {
 
 /** Whether a change moved both words, and by enough to be seen: then a score that stays is news. */
 const isHeld = (from, to) => isTogether(from, to) && Math.abs(to.query - from.query) >= 0.5;
-
-/** State and values as lists of numbers, which `easing` can mix. */
-function flat({ query, key }, { hands, shares, score, curve, learned, seen }) {
-  const numbers = { query: [query], key: [key], shares, score: [score], curve, learned, seen };
-  for (const [name, turns] of Object.entries(hands)) {
-    numbers[`${name}Angles`] = turns.map(([angle]) => angle);
-    numbers[`${name}Lengths`] = turns.map(([, length]) => length);
-  }
-  return numbers;
-}
