@@ -37,50 +37,24 @@ def test_each_claim_that_fails_has_what_is_true_instead():
         assert ("truth" in row) == (row["verdict"] != "holds"), row["id"]
 
 
-# Formulas of the ledger in the notation of Python; in this order.
-AS_PYTHON = {
-    r"\\,|_\{model\}": "",  # 10\,000, d_{model}
-    r"\\(sin|cos|pi)": r" \1 ",
-    r"\^\{": "**(",
-    r"\}": ")",
-    r"(?<=[\d)]) *(?=[a-z(])|(?<=pi) +(?=[a-z])": "*",  # 2k
-    r"(sin|cos) *\*? *\(": r"\1(",  # a call isn't a product
-}
-# Modules, and names for base, width and position, as the ledger has them.
-AS_IN_THE_LEDGER = {
+# How formulas are compared: \sin(k/n^{2i/d}) of the ledger, and np.sin(k / base ** (2 * i / d)) of
+# a cell, are both sin(k/n^(2i/d)).
+SAME = {
+    r"\\,|_\{?model\}?": "",  # 10\,000, d_{model}
     r"\b(np|math|torch)\.": "",
     r"\b(base|10000)\b": "n",
     r"\bpos\b": "k",
-    r"\bd_model\b": "d",
+    r"\*\*": "^",
+    r"\{": "(",
+    r"\}": ")",
+    r"[\\* ]": "",
 }
 
 
-def replaced(text, patterns):
-    for pattern, replacement in patterns.items():
-        text = re.sub(pattern, replacement, text)
-    return text
-
-
-def canonical(node):
-    """An expression as text, whatever its module, base, width and position are called."""
-    return replaced(ast.unparse(node), AS_IN_THE_LEDGER)
-
-
-def expression(latex):
-    code = replaced(latex, AS_PYTHON).strip()
-    return canonical(ast.parse(code, mode="eval").body)
-
-
-AS_READ = {  # as in the ledger, and in Python
-    r"2\pi n^{(d-2)/d}": "2 * pi * n ** ((d - 2) / d)",
-    r"\sin(k/n^{2i/d})": "sin(k / n ** (2 * i / d))",
-    r"\cos(pos/10\,000^{i - 1/d_{model}})": "cos(k / n ** (i - 1 / d))",
-    r"3 \cos(2/10000^{2/4})": "3 * cos(2 / n ** (2 / 4))",
-}
-
-
-def test_formulas_are_read_as_python():
-    assert {latex: expression(latex) for latex in AS_READ} == AS_READ
+def plain(formula):
+    for pattern, replacement in SAME.items():
+        formula = re.sub(pattern, replacement, formula)
+    return formula
 
 
 def test_formulas_are_evaluated_by_the_cells_that_judge_them():
@@ -88,9 +62,9 @@ def test_formulas_are_evaluated_by_the_cells_that_judge_them():
     judging = {claim: cell for cell in CODE for claim in claims(cell)}
     for row in ledger(ROOT):
         nodes = ast.walk(ast.parse(judging[row["id"]].source))
-        known = {canonical(node) for node in nodes if isinstance(node, ast.expr)}
+        computed = {plain(ast.unparse(node)) for node in nodes}
         statement = f"{row['claim']} {row.get('truth')}"
         for part in re.split(r"[$=]|\\approx", statement):
             if re.search(r"[a-z0]\^\{", part):
-                formula = expression(part)
-                assert formula in known, f"{row['id']}: its cell computes no {formula}"
+                message = f"{row['id']}: its cell doesn't compute {part}"
+                assert plain(part) in computed, message
