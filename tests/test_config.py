@@ -96,17 +96,8 @@ def test_released_files_give_these_numbers(name):
     assert {model for model, _ in EXPECTED} == CONFIGS.keys()
 
 
-def test_a_proportional_scaling_turns_each_pair_of_its_share():
-    width = 176  # of which 30 dimensions aren't a share that is exact in binary
-    rope = {"rope_type": "proportional", "partial_rotary_factor": 30.1 / width}
-    config = PLAIN | {"head_dim": width, "rope_parameters": rope | {"rope_theta": 1e4}}
-    (layers,) = read_config(config).layers
-    assert layers.rotated == 30
-    assert sum(map(bool, layers.frequencies)) == 15
-
-
 # What the file says of its encoding beats the type. Frequencies along the axes of images aren't
-# guessed.
+# guessed. A share such as 30 of 176 dimensions isn't exact in binary.
 ENCODINGS = rows("""
 "bert", "position_embedding_type": "alibi" → 4 scores, a bias
 "falcon", "alibi": true → 4 scores, a bias
@@ -120,6 +111,8 @@ ENCODINGS = rows("""
 "mpnet", "relative_attention_num_buckets": 9 → 4 scores, a bias; input, a table
 "mpt", "attn_config": {"alibi": false} → 4 input, a table
 "nemotron_h", "layer_types": ["attention", "attention", "attention", "attention"] → 4 nowhere
+"phi", "head_dim": 176, "rope_scaling": {"type": "proportional", "partial_rotary_factor": 0.1705}
+    → 4 30/176 halves 10000 proportional 0.231
 "pixtral", "patch_size": 14, "position_embedding_type": "rope" → 4 queries and keys, rotary
 "clip_vision_model", "patch_size": 14, "position_embedding_type": "rope"
     → 4 queries and keys, rotary
