@@ -28,13 +28,14 @@ X = torch.randn(
 )
 PART = torch.tensor([1.0, 0.3, 0.1])  # of four pairs; one doesn't turn
 OPTIONS = {
-    "base": {"base": 16.0, "attention_factor": 1.5},
-    # Each sequence has its own.
-    "positions": {"positions": torch.tensor([[0, 1, 2, 3, 4], [7, 8.5, 9, -1, 2]])},
-    "part": {"frequencies": PART, "first": 2},
-    "axes": {
+    "base, and positions of each sequence": {
+        "base": 16.0,
+        "positions": torch.tensor([[0, 1, 2, 3, 4], [7, 8.5, 9, -1, 2]]),
+    },
+    "axes, and a part": {
         "frequencies": torch.stack([PART, PART.flip(0)]),  # (axes, pairs)
         "positions": torch.arange(10).reshape(5, 2),  # (seq_len, axes)
+        "first": 2,
     },
 }
 
@@ -57,14 +58,6 @@ def test_half_precision_is_rounded_once(pairing):
     # Nothing in bfloat16 is nearer than the exact result, rounded.
     least = (exact.bfloat16() - exact).norm()
     assert (turned - exact).norm() <= 1.05 * least
-
-
-def test_a_layer_with_the_batch_second_takes_positions_of_each_sequence():
-    x = torch.zeros(2, 3, 8)
-    k = torch.tensor([[4, 0, 2], [1, 1, 3]])
-    expected = Layer(8, dropout=0.0)(x, k)
-    second = Layer(8, dropout=0.0, batch_first=False)
-    close(second(x.transpose(0, 1), k).transpose(0, 1), expected)
 
 
 def test_a_layer_that_was_cast_has_all_digits_again():
