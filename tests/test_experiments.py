@@ -8,22 +8,15 @@ import json
 import pytest
 import torch
 import train
-import yaml
-from joblib import parallel_config
 from reading import text_of
 
 from posenc.book import experiments as ex
 
 BITS_OF_A_GUESS = 5.55  # at one of 47 characters
 PROSE = ex.Prose(train.DATA / "prose.txt")
+PROSE.register()
 READER = {"causal": True, "width": 16, "seq_len": 16, "window": 4, "steps": 10}
 READER |= {"symbols": 47, "answers": 47}
-
-
-@pytest.fixture(autouse=True)
-def book_is_read():
-    """The task "prose" is this text, whatever a run of `train` registered before."""
-    PROSE.register()
 
 
 # A text, and below each letter the answer that is asked there, if one is. Of the other tasks,
@@ -52,41 +45,7 @@ def test_fine_tuning_leaves_the_models_alone():
     models = ex.train(ex.Settings("prose", "rotary", **READER), [1])
     before = PROSE.bits(models, 16)
     tuned = ex.fine_tune(models, models.model.encoding, 32)
-    assert PROSE.bits(models, 16) == before
-    assert PROSE.bits(tuned, 16) < before
-
-
-STUDY = """
-study: a
-table: small
-seeds: [1, 2]
-sweep: {rate: [0.1, 0.01]}
-settings: {task: [back], encoding: [rotary], steps: [2]}
-lengths: [16, 32]
-changes:
-- rules: {YaRN: {rope_type: yarn, factor: 2.0}}
-  asked: [32]
-  tune: {seq_len: 32, steps: 1}
-"""
-
-
-def test_a_study_is_swept_measured_and_tuned(tmp_path, monkeypatch):
-    """Its table reads as it was written, and is kept as long as sources are the same."""
-    monkeypatch.setattr(train, "STUDIES", [yaml.safe_load(STUDY)])
-    monkeypatch.setattr(train, "DATA", tmp_path)
-    prose = tmp_path / "prose.txt"
-    prose.write_text("# a text\n" + "letters " * 2000)
-    # In this process: each of the others would import torch again.
-    with parallel_config("sequential"):
-        train.write()
-    rows = ex.read(tmp_path / "small.csv")
-    roles = {row["role"] for row in rows}
-    assert roles == {"sweep", "test", "YaRN, not tuned", "YaRN, tuned"}
-    (job,) = train.jobs()
-    trained_by = train.sources()
-    assert train.rows_of.func(*job, trained_by) == rows  # not what joblib has kept
-    prose.write_text("# another text")
-    assert train.sources() != trained_by
+    assert PROSE.bits(tuned, 16) < before == PROSE.bits(models, 16)
 
 
 def test_the_tables_are_of_the_studies():
