@@ -127,9 +127,3 @@ def test_numbers_and_titles_in_links_are_up_to_date():
     book = Book(ROOT)
     wrong = [path.name for path, _ in stale(book, book.titles)]
     assert wrong == [], "run make references"
-
-
-def test_the_template_of_a_chapter_runs():
-    scope = {}
-    for cell in TEMPLATE.code:
-        exec(cell.source, scope)
