@@ -179,14 +179,34 @@ def nearly(rows):
     return rows + 1e-5 * np.sin(np.arange(rows.size).reshape(rows.shape)).astype("f4")
 
 
-def of_two_coordinates(height, width, d_model):
-    rows, columns = (table(n, d_model // 2) for n in (height, width))
-    both = np.repeat(rows, width, axis=0), np.tile(columns, (height, 1))
-    return np.concatenate(both, axis=1)
+@specimen("table", "values", "own exponent: the cosine has its own")
+def of_base_1000(n, d):
+    """With an exponent for each dimension, too; both are named."""
+    angles = np.arange(n)[:, None] / 1000 ** (np.arange(d) / d)
+    return np.where(np.arange(d) % 2, np.cos(angles), np.sin(angles))
+
+
+@specimen("table", "values", "minus sign")
+def divided_twice(n, d):
+    """In float32, whose rounding is of the great angles."""
+    inverse = torch.exp(torch.arange(0, d, 2) * (-np.log(10_000.0) / d))
+    angles = torch.arange(n)[:, None] / inverse
+    return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
+
+
+def of_two_coordinates(height, width, d_model, order="C"):
+    k = np.arange(height * width).reshape(height, width).ravel(order)
+    where = k // width, k % width
+    return np.concatenate([sinusoidal_encoding(n, d_model // 2) for n in where], axis=1)
 
 
 # As the notes of `check_table` say
-add(lambda n, d: of_two_coordinates(n, 3, 2 * d)[::3, :d], "height", "table")
+for order, law, cause in ("C", "", ""), ("F", "values", "column by column"):
+    cells = partial(of_two_coordinates, order=order)
+    height = lambda n, d, cells=cells: cells(n, 3, 2 * d)[::3, :d]  # noqa: E731
+    width = lambda n, d, cells=cells: cells(3, n, 2 * d)[:n, d:]  # noqa: E731
+    add(height, f"height, order {order}", "table", law, cause)
+    add(width, f"width, order {order}", "table", law, cause)
 
 
 # Layers
@@ -363,6 +383,34 @@ def row_by_row(x, positions):
     )
 
 
+@rotary("batch", "run on, in steps")
+def running_on(x, positions):
+    """The rows of a batch are numbered through, as a kernel may see them."""
+    turned = []
+    for row, offset in zip(x.unbind(dim=-2), positions, strict=True):
+        flat = with_offset(row.reshape(-1, row.shape[-1]), int(offset))
+        turned.append(flat.reshape(row.shape))
+    return torch.stack(turned, dim=-2)
+
+
+class Growing:
+    """A long call leaves its base behind, as dynamic scaling may."""
+
+    base = 10_000.0
+
+    def __call__(self, x, positions):
+        self.base = max(self.base, 10_000.0 * x.shape[-2] / 2048)
+        return rotate_pairs(x, positions, base=self.base)
+
+
+add(Growing().__call__, "growing", "rotary", "repeat", "depends on earlier calls")
+
+
+@rotary("start", "if it counts by itself", laws=["start"])
+def counting(x, positions):
+    return with_offset(x)
+
+
 @rotary("shape", "lambda x, positions: rotate(x, -x)[0]")
 def both(q, k):
     return with_offset(q), with_offset(k)
@@ -373,19 +421,11 @@ def sines_of(x, p):
     return angles.sin(), angles.cos()
 
 
-@rotary("values", "table in two, not added")
+@rotary("values", "table in two")
 def chunked(x, p):
     sine, cosine = torch.stack(sines_of(x, p), dim=-1).flatten(-2).chunk(2, dim=-1)
     turned = torch.stack((-x[..., 1::2] * cosine, x[..., ::2] * sine), dim=-1)
     return turned.flatten(-2).to(x.dtype)
-
-
-@rotary("values", "padded width", widths=[24])
-def at_a_power_of_two(x, p):
-    sine, cosine = sines_of(x, p)
-    late = nn.functional.pad(sine, (0, 16))[..., 4:16]  # 16 for 12 pairs
-    a, b = x.chunk(2, dim=-1)
-    return torch.cat((a * cosine - b * late, b * cosine + a * late), dim=-1).to(x.dtype)
 
 
 @rotary("values", "heads for sequence")
@@ -483,6 +523,10 @@ def last_row(seq_len):
     return alibi_bias(12, seq_len)[None, :, -1:]
 
 
+def rewarding(seq_len):
+    return -alibi_bias(12, seq_len)
+
+
 def from_head_0(seq_len):
     return -(2.0 ** -np.arange(8))[:, None, None] * abs(offsets(seq_len))
 
@@ -505,6 +549,7 @@ for subject, name, options, law, cause in (
     (last_row, "one row", ALIBI | {"causal": True}, "", ""),
     (last_row, "one row, undeclared", ALIBI, "shape", "pass causal=True"),
     (from_head_0, "from head 0", ALIBI, "values", "slopes from head 0"),
+    (rewarding, "bonus", ALIBI | {"causal": True}, "values", "bonus: a farther word"),
     (buckets(False, 1), "buckets shifted", T5, "values", ""),
     (buckets(True), "one-sided buckets", T5, "values", "pass causal=True"),
     (buckets(False), "two-sided", T5 | {"causal": True}, "values", "drop causal=True"),
@@ -562,7 +607,38 @@ def grid(sizes):
     return np.indices(tuple(sizes.tolist())).reshape(3, -1)
 
 
+BY_8 = {"expected": "images", "right": lambda sizes: 8 * grid(sizes)}
+add(lambda sizes: 8 * grid(sizes), "steps of 8", "positions", **BY_8)
+add(grid, "steps of 1", "positions", "values", "pass right=", **BY_8)
+
+
+@specimen("positions", "values", "numbered through", expected="images")
+def as_text(sizes):
+    return np.tile(np.arange(int(sizes.prod())), (3, 1))
+
+
+@specimen("positions", "values", "each 2 too large", expected="left padding")
+def as_roberta(mask):
+    return 2 * mask + words(mask)
+
+
+add(
+    as_roberta,
+    "as RoBERTa, declared",
+    "positions",
+    expected="left padding",
+    right=as_roberta,
+)
+
+
 # Decoders
+
+
+def at_first(tokens, cache):
+    """Give all tokens of a chunk but the first chunk's the position of its first."""
+    held = cache.positions.shape[1] if cache else 0
+    positions = counted(tokens, held) if not cache else np.full(tokens.shape, held)
+    return DECODER.step(tokens, cache, positions)
 
 
 def counting_up(place):
@@ -631,6 +707,12 @@ for name, law, cause, pair in (
         "chunks",
         "prompt counted twice",
         counting_up(lambda n, more: n + (5 if n else 0)),
+    ),
+    (
+        "one position a chunk",
+        "chunks",
+        "one position a chunk",
+        Pair(DECODER.full, at_first),
     ),
     (
         "chunks from 0",

@@ -80,9 +80,10 @@ def with_fault(fault):
         return wrong, "table", encoded | {"convention": known}
     if "bias" in fault.kinds:
         slopes = alibi_slopes(12)[:, None]
-        wrong = lambda n: fault.make(slopes, offsets(n).ravel()).reshape(12, n, n)  # noqa: E731
+        make = lambda n: fault.make(slopes, offsets(n).ravel(), slopes)  # noqa: E731
+        wrong = lambda n: make(n).reshape(12, n, n)  # noqa: E731
         return wrong, "bias", {"expected": "alibi"}
-    (name,) = fault.kinds
+    name, *_ = fault.kinds
     given, ids = BUILT[name]
     return lambda _: fault.make(ids, given), "positions", {"expected": name}
 

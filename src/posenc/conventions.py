@@ -102,11 +102,11 @@ class Convention:
         pairs = max(int(self.share * half + 1e-9), 1)
         start = int(self.start * d_model + 1e-9)
         # A proportional rotation pairs across the whole head, though a part of it turns.
-        half = pairs if self.extent == "partial" else half
+        apart = pairs if self.extent == "partial" else half
         one = np.arange(pairs)
         # One pair has the power 0, whatever the divisor.
-        omega = self.base ** (-one / max(half - RULES[self.rule], 1))
-        two = one + half
+        omega = self.base ** (-one / max(apart - RULES[self.rule], 1))
+        two = one + apart
         if self.layout in SIDE_BY_SIDE:
             one, two = 2 * one, 2 * one + 1
         if self.layout in COSINE_FIRST:
@@ -114,7 +114,7 @@ class Convention:
         order = np.arange(d_model)
         if self.layout == AS_HALVES:
             # Of what is turned as a head, even dimensions come first, then odd ones.
-            part = order[start : start + 2 * half]
+            part = order[start : start + 2 * apart]
             part[:] = np.concatenate([part[::2], part[1::2]])
         return Reference(self, omega, (start + one, start + two), order)
 
@@ -190,17 +190,21 @@ class Reference:
     ) -> Floats:
         """Add sines and cosines, or turn; `seconds` are the second dimensions' angles, if other."""
         # x: (..., seq_len, width), angles: (..., seq_len, pairs)
-        seconds = angles if seconds is None else seconds
+        both = (angles, angles if seconds is None else seconds)
+        return self.combine(x, np.sin(both), np.cos(both))
+
+    def combine(self, x: Floats, sines: Any, cosines: Any) -> Floats:
+        """Add these, or turn by them: those of each pair's first and second dimension."""
         one, two = self.pairs
         out = self.carried * x
         if self.convention.rotary:
             # (a, b) turns by the angle, counterclockwise.
             a, b = self.factor * x[..., one], self.factor * x[..., two]
-            out[..., one] = a * np.cos(angles) - b * np.sin(angles)
-            out[..., two] = b * np.cos(seconds) + a * np.sin(seconds)
+            out[..., one] = a * cosines[0] - b * sines[0]
+            out[..., two] = b * cosines[1] + a * sines[1]
         else:
-            out[..., one] += self.factor * np.sin(angles)
-            out[..., two] += self.factor * np.cos(seconds)
+            out[..., one] += self.factor * sines[0]
+            out[..., two] += self.factor * cosines[1]
         return np.asarray(out[..., self.order])
 
     def bound(self, x: Floats, angles: Floats, unit: float = UNIT) -> Floats:

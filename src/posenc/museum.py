@@ -9,8 +9,8 @@ What a fault's `make` gets and returns depends on its kind:
 kind                                 gets                        returns
 ===================================  ==========================  ==================
 table, module, rotary                Reference, x, positions k   x, encoded wrongly
-bias                                 right slopes, offsets k     a bias
-shifted bias                         a past by distance, k       a bias
+bias                                 right slopes, offsets k,    a bias
+                                     its past by distance
 left padding, packing, images        right ids, what was given   position ids
 decoder                              Decoder, Text, lengths      scores
 ===================================  ==========================  ==================
@@ -26,12 +26,15 @@ how                  a change takes                                  and returns
 with_positions       k, (..., seq_len)                               the positions taken
 with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,), or two
 with_pairs           none: it is fields of the convention            the pairs taken
+with_angles          right angles, (..., pairs)                      those of sines and of cosines
 with_sines           right sines and cosines, (..., pairs)           two sines, and a cosine
 for_single_rows      Reference, x, k, where seq_len is 1             x, encoded wrongly
 with_slopes          right slopes, numbers of heads, (heads, 1)      the slopes taken
-with_ids             number of a token, its chunk's first and size   the positions taken
+with_ids             `Counted`                                       the positions taken
+for_later_keys       what `make` takes                               what it returns
+for_words            right ids, and the mask                         ids
 without              none: it is the argument's name                 (it is left out)
-as_it_is             what `make` takes                               what it returns
+None                 what `make` takes                               what it returns
 ===================  ==============================================  =============================
 """
 
@@ -40,13 +43,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from posenc.conventions import Convention, Floats, Reference
+from posenc.conventions import Floats, Reference
 
-__all__ = ["FAULTS", "MUSEUM", "TABLES", "Fault", "wrong_table"]
+__all__ = ["FAULTS", "MUSEUM", "Fault"]
 
 
 @dataclass(frozen=True)
@@ -87,17 +90,12 @@ ANY = TABLE + ROTARY
 
 
 def register(kinds: tuple[str, ...], how: Any, changes: Mapping[str, Any]) -> None:
-    """Add faults: "name (exhibit n): what goes wrong; the cure", and a change for `how`."""
+    """Add faults: "name (exhibit n): what goes wrong; the cure", and a change, or `make` itself."""
     for text, change in changes.items():
         title, _, sentence = text.partition(": ")
         name, _, number = title.partition(" (exhibit ")
-        number = number.rstrip(")")
-        FAULTS.append(Fault(name, number, sentence, kinds, partial(how, change)))
-
-
-def as_it_is(make: Any, *given: Any) -> Any:
-    """Call a function that makes the wrong result itself."""
-    return make(*given)
+        make = partial(how, change) if how else change
+        FAULTS.append(Fault(name, number.rstrip(")"), sentence, kinds, make))
 
 
 # Wrong positions. A change takes k, the position of each row of x, of shape (..., seq_len).
@@ -111,6 +109,11 @@ def with_positions(change: Any, right: Reference, x: Floats, k: Floats) -> Float
 def along(axis: int, k: Floats) -> Floats:
     """Return the number of each row along an axis; without one, along the first."""
     return np.asarray(np.indices(k.shape)[axis if k.ndim > 1 else 0], np.float64)
+
+
+def numbered(k: Floats) -> Floats:
+    """Return the number of each row, in all of a batch."""
+    return np.arange(k.size).reshape(k.shape)
 
 
 def rounded(digits: int, x: Floats) -> Floats:
@@ -127,7 +130,10 @@ TIMES = (1 / 8, 1 / 4, 1 / 2, 2, 4, 8)  # positions are scaled by
 LONGER = "make the table longer, or compute the angles"
 CAST = "compute positions and angles in float32, and cast sine and cosine last"
 ONCE = "scale once, alike in all paths (or declare it: Convention(step=...))"
-HEADS = "heads are counted; move the sequence behind them"
+ITSELF = (
+    "if it counts by itself, test what it can do: "
+    "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
+)
 
 register(
     ANY,
@@ -135,20 +141,28 @@ register(
     {
         "batch for sequence (exhibit 1): the batch is counted; "
         "write `x.size(1)` for `x.size(0)`": partial(along, 0),
-        f"heads for sequence: {HEADS}": partial(along, -2),
-        "offset that sticks (exhibit B): each call begins at 0; use what is given": (
+        f"offset that sticks (exhibit B): each call begins at 0; use what is given, or {ITSELF}": (
             partial(along, -1)
         ),
         "first position alone: others are counted from it; use each, or turn row by row: "
         "`torch.cat([rotate(x[..., i : i + 1, :], offset=int(p)) "
         "for i, p in enumerate(positions)], -2)`": lambda k: k[..., :1] + along(-1, k),
-        "no positions: all rows are the first; use what is given": lambda k: 0 * k,
+        "no positions: all rows are the first; use what is given, also as the key of a "
+        "cache": lambda k: 0 * k,
         "row for rows: one row is taken for all; write `pe[:, :n]` for `pe[:, n]`": (
             lambda k: 0 * k + k.shape[-1]
         ),
         "first text for all: its positions are all rows'; don't index them": (
             lambda k: k[:1] + 0 * k if k.ndim > 1 else k
         ),
+        "run on: each sequence of a batch goes on from the one before; count each alone": (
+            lambda k: k[..., :1] + numbered(k)
+        ),
+        "run on, in steps: a step's sequences have one position after the other; count each "
+        "alone": lambda k: k + numbered(k) // k.shape[-1],
+        "column by column: cells are numbered so, not row by row; mind the order of axes in "
+        "`meshgrid`": lambda k: k // 3,
+        "column by column, the other axis: as above": lambda k: 3 * k % k.shape[-1],
         "one too many: positions are one too large; count from 0": lambda k: k + 1,
         "one too few: positions are one too small; count from 0": lambda k: k - 1,
         "time from 0 to 1: positions are divided by the last; count rows": (
@@ -173,7 +187,11 @@ register(
     with_positions,
     {f"positions in {n} (exhibit A): {CAST}": HALVES[n] for n in HALVES}
     # Where there are none, a call has one head.
-    | {f"heads for sequence: {HEADS}": lambda k: along(-2, k) if k.ndim > 1 else 0 * k},
+    | {
+        "heads for sequence: heads are counted; move the sequence behind them": (
+            lambda k: along(-2, k) if k.ndim > 1 else 0 * k
+        )
+    },
 )
 
 # Wrong frequencies. A change takes the powers, p = 2i/d, and the base.
@@ -225,6 +243,9 @@ register(
         "one pair late: the first exponent is the second's; count pairs from 0": (
             lambda p, base: base ** -(p + 1 / len(p))
         ),
+        "one pair early: the first exponent is that of pair -1; count pairs from 0": (
+            lambda p, base: base ** -(p - 1 / len(p))
+        ),
         "last pair at the base: i is divided by d/2 - 1; divide it by d/2": (
             lambda p, base: base ** -(p / max(p.max(), 1e-9))
         ),
@@ -258,43 +279,23 @@ register(
 
 def with_sines(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
     """Turn by other sines, those of each pair's first and second dimension, and cosines."""
-    angles, (one, two) = right.angles(k), right.pairs
+    angles = right.angles(k)
     first, second, cosine = change(np.sin(angles), np.cos(angles))
-    a, b = right.factor * x[..., one], right.factor * x[..., two]
-    out = 1 * x
-    out[..., one] = a * cosine - b * first
-    out[..., two] = b * cosine + a * second
-    return np.asarray(out[..., right.order])
+    return right.combine(x, (first, second), (cosine, cosine))
 
 
-def cut(sines: Floats, cosines: Floats) -> list[Floats]:
-    """Cut an interleaved table of them in two."""
-    table = np.stack([sines, cosines], axis=-1).reshape(*sines.shape[:-1], -1)
-    return np.split(table, 2, axis=-1)
+def cut(sines: Floats, cosines: Floats) -> list[Any]:
+    """Take the halves of an interleaved table for them, and multiply a pair by one each."""
+    table = np.stack([sines, cosines], axis=-1).reshape(*sines.shape[:-1], 2, -1)
+    return [table[..., 1, :], table[..., 0, :], 0.0]
 
 
-def padded(sines: Floats, cosines: Floats) -> tuple[Floats, ...]:
-    """Read sines from the next power of two on, and zeros beyond the row's end."""
-    pairs = sines.shape[-1]
-    late = (1 << (pairs - 1).bit_length()) - pairs
-    read = np.concatenate([sines[..., late:], 0 * sines[..., :late]], axis=-1)
-    return read, read, cosines
-
-
-INTERLEAVED = "it is interleaved; take `0::2` and `1::2`"
 register(
     ROTARY,
     with_sines,
     {
-        f"table in two: sines and cosines are its halves, but {INTERLEAVED}": (
-            lambda *right: [cut(*right)[half] for half in (0, 0, 1)]
-        ),
-        f"table in two, not added: its halves are as above, but {INTERLEAVED}, and add": (
-            lambda *right: [*cut(*right)[::-1], 0.0]
-        ),
-        "padded width: sines begin at the next power of two; begin at half the width": (
-            padded
-        ),
+        "table in two: its halves are taken for sines and cosines, and not added; take `0::2` "
+        "and `1::2`, and add": cut,
     },
 )
 
@@ -306,13 +307,17 @@ def for_single_rows(change: Any, right: Reference, x: Floats, k: Floats) -> Floa
     return (change if x.shape[-2] == 1 else Reference.__call__)(right, x, k)
 
 
-ALIKE = "pair alike in both paths"
 register(
     ANY,
     for_single_rows,
     {
         f"step times {n:g}: {ONCE}": partial(with_positions, partial(np.multiply, n))
         for n in TIMES
+    }
+    | {
+        f"mixed layouts (exhibit C): a single row's {layout} are paired; pair alike in both "
+        "paths": partial(with_pairs, {"layout": layout})
+        for layout in ("neighbors", "halves")
     }
     | {
         "step too many (exhibit B): a single row is the next; count the cache": (
@@ -323,17 +328,42 @@ register(
         ),
         "step from 0 (exhibit B): a single row is the first; "
         "add the cache's length": lambda right, x, k: right(x, 0 * k),
-        f"mixed layouts (exhibit C): a single row's neighbors are paired; {ALIKE}": (
-            partial(with_pairs, {"layout": "neighbors"})
-        ),
-        f"mixed layouts (exhibit C): a single row's halves are paired; {ALIKE}": (
-            partial(with_pairs, {"layout": "halves"})
-        ),
         "single rows left out: a step adds nothing; add the row of its position": (
             lambda right, x, k: right.carried * x
         ),
         "first alone: of single rows in a batch, the first is turned; mind the axes": (
             lambda right, x, k: right(x, k) * (along(0, x) == 0)
+        ),
+    },
+)
+
+# Wrong angles. A change takes the right ones, (..., pairs).
+
+
+def with_angles(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Encode with other angles: of each pair's first dimension, and of its second."""
+    return right.encode(x, *change(right.angles(k)))
+
+
+register(
+    ANY,
+    with_angles,
+    {f"angles in {n}: {CAST}": lambda a, half=HALVES[n]: (half(a),) for n in HALVES},
+)
+register(
+    ROTARY,
+    with_angles,
+    {
+        "cosine for sine: they are swapped; give the cosine first": (
+            lambda a: (np.pi / 2 - a,)
+        ),
+        "crossed: second dimensions are negated; or, if keys were given as -x, theirs are "
+        "taken for the query's": lambda a: (a, a + np.pi),
+        "two minus signs: both dimensions of a pair subtract; write b*cos + a*sin": (
+            lambda a: (a, -a)
+        ),
+        "two plus signs: both dimensions of a pair add; write a*cos - b*sin": (
+            lambda a: (-a, a)
         ),
     },
 )
@@ -365,7 +395,7 @@ def beyond(length: int, kept: int, right: Reference, x: Floats, k: Floats) -> Fl
 
 register(
     ANY,
-    as_it_is,
+    None,
     {
         "product in bfloat16 (exhibit A): angles are a product of matrices; "
         "multiply elementwise": (
@@ -374,12 +404,6 @@ register(
                 IN_BFLOAT16(IN_BFLOAT16(k)[..., None] * IN_BFLOAT16(right.frequencies)),
             )
         ),
-    }
-    | {
-        f"angles in {n}: {CAST}": lambda right, x, k, half=HALVES[n]: right.encode(
-            x, half(right.angles(k))
-        )
-        for n in HALVES
     }
     | {
         f"frequencies in {n}: {CAST}": lambda right, x, k, half=HALVES[n]: replace(
@@ -391,7 +415,7 @@ register(
 )
 register(
     TABLE,
-    as_it_is,
+    None,
     {
         "sum thrown away (exhibit 5): assign it, `x = x + pe`": lambda right, x, k: x,
         "rows for columns (exhibit 11): write `pe[:, 0::2]` for `pe[0::2]`": by_rows,
@@ -399,7 +423,7 @@ register(
 )
 register(
     ROTARY,
-    as_it_is,
+    None,
     {
         "attention factor (exhibit F): it is missing; multiply by it": (
             lambda right, x, k: replace(right, factor=1.0)(x, k)
@@ -409,29 +433,15 @@ register(
         ),
         "laid out for the other: `cat` angles for halves, "
         "`repeat_interleave` them for neighbors": laid_out,
-        "cosine for sine: they are swapped; give the cosine first": (
-            lambda right, x, k: right.encode(x, np.pi / 2 - right.angles(k))
-        ),
-        "crossed: second dimensions are negated; or, if keys were given as -x, theirs are "
-        "taken for the query's": (
-            lambda right, x, k: right.encode(
-                x, right.angles(k), right.angles(k) + np.pi
-            )
-        ),
-        "two minus signs: both dimensions of a pair subtract; write b*cos + a*sin": (
-            lambda right, x, k: right.encode(x, right.angles(k), -right.angles(k))
-        ),
-        "two plus signs: both dimensions of a pair add; write a*cos - b*sin": (
-            lambda right, x, k: right.encode(x, -right.angles(k), right.angles(k))
-        ),
     }
     | {f"unturned beyond {n}: {LONGER}": partial(beyond, n, 1) for n in LENGTHS},
 )
 
-# Wrong biases: the right slopes, (heads, 1), and how far each key is from the query.
+# Wrong biases: the right slopes, (heads, 1), how far each key is from the query, and the measured
+# past, by distance: (heads, seq_len).
 
 
-def with_slopes(change: Any, slopes: Floats, k: Floats) -> Floats:
+def with_slopes(change: Any, slopes: Floats, k: Floats, past: Floats) -> Floats:
     """Take wrong slopes: a change takes the right ones, and the numbers of the heads from 1."""
     return np.asarray(-change(slopes, 1 + np.arange(len(slopes))[:, None]) * abs(k))
 
@@ -439,15 +449,37 @@ def with_slopes(change: Any, slopes: Floats, k: Floats) -> Floats:
 ABS = "take `abs`; or if a mask hides later keys, pass causal=True"
 register(
     ("bias",),
-    as_it_is,
+    None,
     {
-        f"signed distance (exhibit H): {ABS}": lambda slopes, k: slopes * k,
-        f"signed distance (exhibit H): it is from key to query; {ABS}": (
-            lambda slopes, k: -slopes * k
+        f"signed distance (exhibit H): {ABS}": lambda slopes, k, past: slopes * k,
+        "bonus: a farther word gets one; subtract": (
+            lambda slopes, k, past: slopes * abs(k)
         ),
-        "bonus: a farther word gets one; subtract": lambda slopes, k: slopes * abs(k),
         "one too far: distances are one too large; count from 0": (
-            lambda slopes, k: -slopes * (abs(k) + 1)
+            lambda slopes, k, past: -slopes * (abs(k) + 1)
+        ),
+    },
+)
+
+
+def for_later_keys(change: Any, slopes: Floats, k: Floats, past: Floats) -> Any:
+    """Apply a change, unless a mask hides later keys, where it makes no difference."""
+    return change(slopes, k, past) if k.max() > 0 else np.nan
+
+
+register(
+    ("bias",),
+    for_later_keys,
+    {
+        f"signed distance (exhibit H): it is from key to query; {ABS}": (
+            lambda slopes, k, past: -slopes * k
+        ),
+        "shifted without the mask: later keys get the next row's values; count distances "
+        "both ways, or if a mask hides them, pass causal=True": (
+            # The row by distance, and the zero that a shift pads it with
+            lambda slopes, k, past: np.pad(past, ((0, 0), (0, 1)))[
+                :, -k % (past.shape[1] + 1)
+            ]
         ),
     },
 )
@@ -470,67 +502,67 @@ register(
     },
 )
 
-register(
-    ("shifted bias",),
-    as_it_is,
-    {
-        "shifted without the mask: later keys get the next row's values; count distances "
-        "both ways, or if a mask hides them, pass causal=True": (
-            # The row by distance, and the zero that a shift pads it with
-            lambda past, k: np.pad(past, ((0, 0), (0, 1)))[:, -k % (past.shape[1] + 1)]
-        ),
-    },
-)
-
 # Wrong position ids: the right ones, and what was given.
 
-register(
-    ("left padding",),
-    as_it_is,
-    {
-        "columns for words: padding is counted, too; count the mask": (
-            lambda ids, mask: mask * np.arange(mask.shape[1])
-        ),
-        "words from 1: subtract 1": lambda ids, mask: ids + mask,
-        "first text for all: count each mask": lambda ids, mask: ids[:1] * mask,
-    },
-)
-register(
-    ("packing",),
-    as_it_is,
-    {
-        "not restarted: positions continue from the text before; count each alone": (
-            lambda ids, segments: 0 * ids + np.arange(ids.shape[1])
-        ),
-        "from 1: count from 0": lambda ids, segments: ids + 1,
-    },
-)
+BEGIN = "begin at the right number, or if it is meant, pass a function as right="
+COUNTED = {
+    f"each {abs(n)} too {'small' if n < 0 else 'large'}: {BEGIN}": (
+        lambda ids, given, n=n: ids + n
+    )
+    for n in (-2, -1, 1, 2)
+} | {
+    "numbered through: padding, texts before, or rows aren't told apart; count each alone": (
+        lambda ids, given: 0 * ids + np.arange(ids.shape[-1])
+    ),
+    "first text for all: count each alone": lambda ids, given: 0 * ids + ids[:1],
+}
+
+
+def for_words(change: Any, ids: Floats, mask: Floats) -> Any:
+    """Return 0 for padding, whose ids aren't compared."""
+    return change(ids, mask) * mask
+
+
+register(("packing", "images"), None, COUNTED)
+register(("left padding",), for_words, COUNTED)
 register(
     ("images",),
-    as_it_is,
+    None,
     {
-        "swapped: rows are columns": lambda ids, grid: ids[:, [0, 2, 1]],
+        "swapped: rows are columns": lambda ids, grid: ids[[0, 2, 1]],
         "no frame: all patches are in the first; count frames": (
-            lambda ids, grid: ids * [0, 1, 1]
+            lambda ids, grid: ids * [[0], [1], [1]]
         ),
         "column by column: number patches row by row": (
             # By column and then by row, and the frame before both
-            lambda ids, grid: ids[np.lexsort((ids[:, 1], ids[:, 2], ids[:, 0]))]
+            lambda ids, grid: ids[:, np.lexsort((ids[1], ids[2], ids[0]))]
         ),
     },
 )
 
 # Wrong arguments of a decoder, which reads a text whole and gives the same as in steps. A change
-# takes the number of each token, from where its chunk begins, and the chunk's length.
+# takes what `Counted` has.
+
+
+class Counted(NamedTuple):
+    """What a change of ids takes: numbers for each token, (seq_len,), or (texts, seq_len)."""
+
+    right: Any  # the right positions
+    k: Any  # 0, 1, 2, …
+    begin: Any  # of its chunk
+    size: Any  # of its chunk
 
 
 def with_ids(change: Any, decoder: Any, text: Any, lengths: Any) -> Any:
-    """Read at wrong positions; if the code ignores them, each fault would give the same: none."""
-    sizes = np.array([*lengths, text.tokens.shape[1] - sum(lengths)])
-    begin = np.repeat(sizes.cumsum() - sizes, sizes)
-    ids = change(np.arange(sizes.sum()), begin, np.repeat(sizes, sizes))
-    wrong = decoder.read_again(text, positions=np.broadcast_to(ids, text.tokens.shape))
-    return np.nan if ignored(decoder, text) else wrong
+    """Read at wrong positions; none, if the code ignores them, or these happen to be right."""
+    k = np.arange(text.tokens.shape[1])
+    sizes = np.array([*lengths, k.size - sum(lengths)])
+    begin, size = (np.repeat(n, sizes) for n in (sizes.cumsum() - sizes, sizes))
+    right = text.arguments.get("positions", k)
+    ids = change(Counted(right, k, begin, size))
+    if ignored(decoder, text) or (ids == right).all():
+        return np.nan
+    return decoder.read_again(text, positions=np.broadcast_to(ids, text.tokens.shape))
 
 
 def ignored(decoder: Any, text: Any) -> bool:
@@ -553,29 +585,35 @@ register(
     ("decoder",),
     with_ids,
     {
-        f"step from 0 (exhibit B): each step begins at position 0; {ADD}": (
-            lambda k, begin, size: 0 * k
+        f"step from 0 (exhibit B): each step begins at position 0; {ADD}": lambda n: (
+            0 * n.k
         ),
-        f"chunk from 0: each chunk begins at position 0; {ADD}": (
-            lambda k, begin, size: k - begin
+        f"chunk from 0: each chunk begins at position 0; {ADD}": lambda n: (
+            n.k - n.begin
         ),
         f"long chunk from 0: several tokens begin at position 0; {ADD}": (
-            lambda k, begin, size: k - begin * (size > 1)
+            lambda n: n.k - n.begin * (n.size > 1)
+        ),
+        "one position a chunk: after the first, all tokens of one have its first's; count on": (
+            lambda n: np.where(n.begin, n.begin, n.k)
         ),
         f"step too many (exhibit B): positions are one too large after the first; {ADD}": (
-            lambda k, begin, size: k + (k > 0)
+            lambda n: n.right + (n.begin > 0)
         ),
         f"step too few (exhibit B): positions are one too small after the first; {ADD}": (
-            lambda k, begin, size: k - (k > 0)
+            lambda n: n.right - (n.begin > 0)
         ),
         "prompt counted twice: after the first call, its length is added again; add it once": (
-            lambda k, begin, size: k + size[0] * (begin > 0)
+            lambda n: n.right + n.size[0] * (n.begin > 0)
         ),
-        "all counted: padding or an earlier text is; count each text's own": (
-            lambda k, begin, size: k
+        "all counted: padding or an earlier text is; count each text's own": lambda n: (
+            n.k
+        ),
+        "padding in the cache counted: after the first call, it is; count the whole mask": (
+            lambda n: np.where(n.begin, n.k, n.right)
         ),
     }
-    | {f"wrap at {n}: {LONGER}": lambda k, *more, n=n: k % n for n in (8, 12, 16)},
+    | {f"wrap at {n}: {LONGER}": lambda ids, n=n: ids.right % n for n in (8, 12, 16)},
 )
 register(
     ("decoder",),
@@ -590,23 +628,3 @@ register(
 # Several faults may have one name, such as a decoder's and a table's: the first stays.
 MUSEUM = {fault.name: fault for fault in reversed(FAULTS) if fault.number}
 """The exhibits of the book by name."""
-
-TABLES = [
-    "dimension for pair",
-    "own exponent",
-    "all ones",
-    "minus sign",
-    "slipped parenthesis",
-    "rows in float16",
-    "rows for columns",
-    "swapped power",
-]
-"""The wrong tables of chapter 14."""
-
-
-def wrong_table(
-    name: str, seq_len: int, d_model: int, base: float = 10_000.0
-) -> Floats:
-    """Return a wrong table of the museum."""
-    right, x = Convention(base=base).encoding(d_model), np.zeros((seq_len, d_model))
-    return np.asarray(MUSEUM[name].make(right, x, np.arange(seq_len) + 0.0))

@@ -9,22 +9,45 @@ from typing import Any, cast
 
 import numpy as np
 
+from posenc.conventions import Convention, Floats
 from posenc.encoding import sinusoidal_encoding
-from posenc.museum import MUSEUM, TABLES, Fault, wrong_table
+from posenc.museum import MUSEUM
 
 Encode = Callable[[int, int], Any]
 
 
-def _bug(fault: Fault) -> Encode:
-    """Return the function that makes a fault's table, under the fault's name."""
-    encode: Any = partial(wrong_table, fault.name)
+TABLES = [
+    "dimension for pair",
+    "own exponent",
+    "all ones",
+    "minus sign",
+    "slipped parenthesis",
+    "rows in float16",
+    "rows for columns",
+    "swapped power",
+]
+"""The wrong tables of chapter 14."""
+
+
+def wrong_table(
+    name: str, seq_len: int, d_model: int, base: float = 10_000.0
+) -> Floats:
+    """Return a wrong table of the museum."""
+    right, x = Convention(base=base).encoding(d_model), np.zeros((seq_len, d_model))
+    return np.asarray(MUSEUM[name].make(right, x, np.arange(seq_len) + 0.0))
+
+
+def _bug(name: str) -> Encode:
+    """Return the function that makes a wrong table, under its name."""
+    encode: Any = partial(wrong_table, name)
     # Reports call a function by its qualified name, which a partial doesn't have.
-    encode.__qualname__ = fault.name.replace(" ", "_")
+    encode.__qualname__ = name.replace(" ", "_")
     return cast("Encode", encode)
 
 
+BUGS: dict[str, Encode] = {name: _bug(name) for name in TABLES}
 # A name that isn't in the museum raises here. Later, its error would pass for an objection.
-BUGS: dict[str, Encode] = {name: _bug(MUSEUM[name]) for name in TABLES}
+assert {*TABLES} <= {*MUSEUM}
 # Names for "module:name" on a command line, which gets no name with a space.
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 

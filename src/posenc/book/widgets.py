@@ -37,8 +37,8 @@ from numpy.typing import ArrayLike, NDArray
 
 import posenc
 from posenc.book import plots, scripts
+from posenc.book.hunt import wrong_table
 from posenc.conventions import Convention
-from posenc.museum import wrong_table
 
 # Of kind and state, beside a stored picture.
 MIME = "application/vnd.posenc.figure+json"

@@ -51,10 +51,9 @@ def check(
 ) -> Report:
     """Check a subject: "table", "module", "rotary", "bias", "decoder", or "positions".
 
-    By default it is guessed: `step` is a decoder's, `expected` a bias's or a builder's of position
-    ids, and `kind_of` tells the others. The options are those of that check.
+    By default `kind_of` guesses it. The options are those of that check.
     """
-    kind = kind or guessed(subject, options)
+    kind = kind or kind_of(subject, **options)
     # Arguments are checked before anything is called.
     chosen = choose(kind, laws)
     (make,) = (known for known in SUBJECTS if known.kind == kind)
@@ -223,6 +222,9 @@ def check_positions(
         What it is given, and returns: a mask, 0 for padding, and ids of its shape; segments, which
         text each token belongs to, and ids of that shape; or the numbers of frames, rows and
         columns of patches, and frame, row and column of each, shape (patches, 3) or (3, patches).
+    right : callable, optional
+        A function that builds the ids which are meant, if they aren't those that count from 0: such
+        as RoBERTa's, which begin behind the padding's, or frames in steps of some seconds.
     """
     return check(build, "positions", expected=expected, **options)
 
@@ -232,22 +234,18 @@ def name_of(subject: Any) -> str:
     return str(getattr(subject, "__qualname__", type(subject).__name__))
 
 
-def guessed(subject: Any, options: Mapping[str, Any]) -> str:
-    """Guess the kind, also by the options that only some kinds have."""
+def kind_of(subject: Any, **options: Any) -> str:
+    """Guess what a subject is, of the kinds of `check`.
+
+    Some kinds have options of their own: `step` is a decoder's, `expected` a bias's or a builder's
+    of position ids. A torch module, or its class, is "rotary" if its ``forward`` can't be called
+    without positions, else a "module". A function of a single argument is a "bias"; of a second one
+    with a name for positions, "rotary"; any other, a "table".
+    """
     if "step" in options:
         return "decoder"
     if "expected" in options:
         return "positions" if options["expected"] in [*BUILT] else "bias"
-    return kind_of(subject)
-
-
-def kind_of(subject: Any) -> str:
-    """Guess what a subject is: "table", "module", "rotary" or "bias".
-
-    A torch module, or its class, is "rotary" if its ``forward`` can't be called without positions,
-    else a "module". A function of a single argument is a "bias"; of a second one with a name for
-    positions, "rotary"; any other, a "table".
-    """
     is_module = hasattr(subject, "forward")
     call = subject.forward if is_module else subject
     names = [
@@ -298,7 +296,7 @@ def parametrize_with_checks(
     tests = []
     for subject in subjects:
         report = report_of(subject)
-        for law in choose(kind or guessed(subject, options), names):
+        for law in choose(kind or kind_of(subject, **options), names):
             test = partial(one_law, report, law.name)
             tests.append(pytest.param(test, id=f"{name_of(subject)}-{law.name}"))
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", tests)

@@ -139,9 +139,12 @@ class Decoder(Subject):
         """Put words, and their scores, into other places.
 
         `text` and `word` are the numbers of a text, and of its word, that is at each place:
-        (texts, seq_len). Padding is 0.
+        (texts, seq_len). A negative one is padding.
         """
-        shown = arguments.get("mask", word >= 0)
+        shown = word >= 0
+        arguments["positions"] = np.maximum(word, 0)
+        if not shown.all():
+            arguments["mask"] = shown
         tokens = self.tokens[text, word] * shown
         return Text(tokens, self.alone[text, word], arguments, shown)
 
@@ -150,32 +153,24 @@ class Decoder(Subject):
         """Texts whose scores are known, as each text is read alone, by what they are."""
         # The numbers of the text and of its word at each place, (texts, seq_len)
         row, k = np.indices(self.tokens.shape)
-        last = k.max()
+        last, middle = k.max(), k.shape[1] // 2
         # a b c d → a b c e, and b a c d
         other = np.where(k < last, self.tokens, 1 + self.tokens % self.tokens.max())
         swapped = self.tokens[:, [1, 0, *range(2, last + 1)]]
+        # a b c d → 0 0 0 a: row by row, a text begins later, and its end is lost.
+        begin = np.array([0, 3, middle, 1, 4])[:, None]
+        # a b c d, e f g h → a b e f, and e f a b, each from 0: 1 in a row's second text
+        second = (k >= middle - 1).astype(np.int64)
+        both, word = np.where(second, row[::-1], row), k - (middle - 1) * second
         return {
-            "texts": self.arranged(row, k, positions=k),
-            "first text": self.arranged(row[:1], k[:1], positions=k[:1]),
+            "texts": self.arranged(row, k),
+            "first text": self.arranged(row[:1], k[:1]),
             "another last token": Text(other, self.alone, {}, k < last),
             "swapped": Text(swapped, self.alone, {}, k > 1),
-            "left-padded": self.left_padded(row, k),
-            "packed": self.packed(row, k),
+            "left-padded": self.arranged(row, k - begin),
+            "packed": self.arranged(both, word, segments=second),
             "moved": Text(self.tokens, self.alone, {"positions": k + 100}, k >= 0),
         }
-
-    def left_padded(self, row: Any, k: Any) -> Text:
-        """Move texts right, a b c d → 0 0 0 a: row by row, a text is later, and its end is lost."""
-        begin = np.array([0, 3, k.shape[1] // 2, 1, 4])[:, None]  # (texts, 1)
-        word = np.maximum(k - begin, 0)
-        return self.arranged(row, word, positions=word, mask=k >= begin)
-
-    def packed(self, row: Any, k: Any) -> Text:
-        """Put two texts into each row, a b c d, e f g h → a b e f, and e f a b, each from 0."""
-        cut = k.shape[1] // 2 - 1
-        second = (k >= cut).astype(np.int64)  # 1 in a row's second text
-        text, word = np.where(second, row[::-1], row), k - cut * second
-        return self.arranged(text, word, positions=word, segments=second)
 
 
 def masked(text: Text, scores: Floats) -> Floats:
@@ -187,10 +182,9 @@ DECODER = ("decoder",)
 
 
 @Law("shape", DECODER, "there are scores after each token, and all are finite")
-def shape(decoder: Decoder) -> Trials:
+def shape(decoder: Decoder) -> None:
     """Read all texts."""
     decoder.read(decoder.tokens)
-    return []
 
 
 def reading(name: str, asks: str, *texts: str, chunks_of: Any = None) -> None:
@@ -208,12 +202,11 @@ reading("batch", "each text in a batch gets the same scores as alone", "texts")
 
 
 @Law("order", DECODER, "swapping two tokens changes the scores after them", BOUND)
-def order(decoder: Decoder) -> Trials:
+def order(decoder: Decoder) -> None:
     """Swap the first two tokens, which differ."""
     trial = decoder.compare("swapped")
     if trial.worst <= 1:
         raise Broken("no score changes", "positions never reach them")
-    return []
 
 
 reading("causal", "a later token changes no earlier score", "another last token")

@@ -76,8 +76,9 @@ class Encoding(Subject):
         widths = widths or ([2 * pairs] if pairs else [16, 24])
         self.widths = [check_d_model(width) for width in widths]
         self.comparison.check_widths(self.widths)
-        # A class makes what is called; so does another function of the width, for a layer.
-        self.factory = isinstance(subject, type)
+        # A class makes what is called; so does a function of the width, for a layer.
+        makes = self.kind == "module" and not hasattr(subject, "training")
+        self.factory = makes or isinstance(subject, type)
         self.made: Any = cache(self.make)
         # From here on, the subject is called, for which `make` and `raw` read what is set above.
         self.find_library(lambda: self.plain(self.widths[0]))
@@ -115,13 +116,14 @@ class Encoding(Subject):
         """What is called at the first width."""
         return self.made(self.widths[0])
 
-    def changed(self, module: Any, **attributes: Any) -> Any:
-        """Return a copy with another module in place of its own, and another `dtype` or `unit`.
+    def changed(self, module: Any, dtype: str = "float32", unit: float = 0.0) -> Any:
+        """Return a copy with another module in place of its own, for x of a dtype.
 
         It is compared with the same: `comparison` stays that of the code as it was given.
         """
         other = copy.copy(self)
-        vars(other).update(attributes, made=lambda width: module)
+        other.made, other.dtype = (lambda width: module), dtype
+        other.unit = unit or self.unit
         return other
 
     def call(self, x: Floats, positions: Any, finite: bool = True) -> Floats:
@@ -248,7 +250,6 @@ class Layer(Encoding):
         import torch
 
         self.library = torch
-        self.factory = not hasattr(self.subject, "training")
 
     @cached_property
     def position_name(self) -> str:

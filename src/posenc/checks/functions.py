@@ -20,8 +20,6 @@ from posenc.checks.trials import (
     Skip,
     Trial,
     Trials,
-    causes,
-    tolerance,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -103,27 +101,22 @@ class Bias(Subject):
     def explain(self, trials: list[Trial]) -> str:
         """Run the known faults of ALiBi, with its slopes if they are expected, or the measured."""
         given, offsets = self.entries()
-        slopes = np.abs(self.square()[:, 1:2, 0])
+        square = self.square()
+        slopes = np.abs(square[:, 1:2, 0])
         if self.expected == "alibi":
             slopes = alibi_slopes(len(given))[:, None]
         trial = self.trial("", given, -slopes * np.abs(offsets))
-        text = super().explain([replace(trial, call=(slopes, offsets))])
-        if text or self.causal:
-            return text
-        # What Transformer-XL's shift makes of the last row: (heads, distance)
-        past = self.square()[:, -1, ::-1]
-        trial = replace(trial, call=(past, offsets))
-        return causes("shifted bias", [trial], tolerance([trial]))
+        call = (slopes, offsets, square[:, -1, ::-1])
+        return super().explain([replace(trial, call=call)])
 
 
 BIAS = ("bias",)
 
 
 @Law("shape", BIAS, "the shape is (heads, seq_len, seq_len), and entries are finite")
-def shape(bias: Bias) -> Trials:
+def shape(bias: Bias) -> None:
     """Ask for the usual length."""
     bias.square()
-    return []
 
 
 @Law("values", BIAS, "the bias is the expected one", "4u|b|: a slope, a product, twice")
@@ -132,20 +125,16 @@ def expected_values(bias: Bias) -> Trials:
     if bias.expected is None:
         raise Skip(EXPECTED)
     if bias.expected == "t5":
-        if has_buckets(bias, two_sided=bias.causal):
+        others = False
+        with suppress(Broken):
+            others = in_buckets(bias, two_sided=bias.causal).worst <= 1
+        if others:
             cause = TWO_SIDED if bias.causal else ONE_SIDED
             raise Broken("its buckets are those of the other kind", cause)
         return [in_buckets(bias, two_sided=not bias.causal)]
     given = bias.square()
     make = bias.expected if callable(bias.expected) else partial(alibi_bias, len(given))
     return [bias.trial("all entries", given, bias.square(make=make))]
-
-
-def has_buckets(bias: Bias, two_sided: bool) -> bool:
-    """Whether it has one value for each bucket."""
-    with suppress(Broken):
-        return in_buckets(bias, two_sided).worst <= 1
-    return False
 
 
 def in_buckets(bias: Bias, two_sided: bool) -> Trial:
@@ -198,7 +187,7 @@ SEGMENTS = np.array([[0, 0, 0, 1, 2], [0, 1, 1, 1, 1]])
 GRID = np.array([2, 3, 4])  # frames, rows and columns of patches, all different
 COUNTED = np.maximum(MASK.cumsum(axis=1) - 1, 0)
 RESTARTED = np.array([[0, 1, 2, 0, 0], [0, 0, 1, 2, 3]])
-PATCHES = np.indices(tuple(GRID)).reshape(3, -1).T
+PATCHES = np.indices(tuple(GRID)).reshape(3, -1)
 BUILT = {
     "left padding": (MASK, COUNTED),
     "packing": (SEGMENTS, RESTARTED),
@@ -207,33 +196,39 @@ BUILT = {
 
 
 class Builder(Subject):
-    """A function that builds position ids."""
+    """A function that builds position ids, beside another one, if that is given."""
 
     kind = "positions"
     usage = "`build(given)`"
 
-    def __init__(self, build: Any, expected: str) -> None:
+    def __init__(self, build: Any, expected: str, right: Any = None) -> None:
         super().__init__(build)
         check_choice("expected", expected, BUILT)
         self.faults = expected
-        self.find_library(self.built)
+        self.given, self.meant = BUILT[expected]
+        self.find_library(partial(self.built, build))
+        if right:
+            self.meant = values(right(self.array(self.given, "int64")))
 
-    def built(self) -> Any:
-        """Call the code."""
-        given, _ = BUILT[self.faults]
-        return user(self.subject, self.array(given, "int64"))
+    def built(self, build: Any) -> Any:
+        """Call a function that builds ids."""
+        return user(build, self.array(self.given, "int64"))
 
 
-@Law("values", ("positions",), "the ids are those of the book")
+@Law(
+    "values",
+    ("positions",),
+    "the ids are those of the book, or of `right`",
+    cure=f"{NO_CAUSE}; if other ids are meant, pass right=, a function that builds them",
+)
 def ids(builder: Builder) -> Trials:
     """Compare the ids, but those of padding."""
-    given, right = BUILT[builder.faults]
-    built = values(builder.built())
-    # Axes may come first, as in (3, patches).
+    given, right = builder.given, builder.meant
+    built = values(builder.built(builder.subject)) * 1.0
+    # Axes may come last, as in (patches, 3).
     if built.shape == right.T.shape:
         built = built.T
-    words, axes, call = builder.faults, ("row", "axis"), (right, given)
-    trial = Trial(words, built * 1.0, right, axes=axes, call=call)
     if builder.faults == "left padding":
-        trial = replace(trial, given=trial.given * given)
-    return [trial]
+        built, right = built * given, right * given
+    axes, call = ("row", "column"), (right, given)
+    return [Trial(builder.faults, built, right, axes=axes, call=call)]

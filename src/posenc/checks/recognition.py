@@ -32,7 +32,13 @@ BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
 BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
 # Bounds: what is off by a little more has the convention, and is wrong by `values`.
 LOOSE = 4
+# Rounding of an angle, as of its position: u (3 |ln omega| + 5), of the least frequency
+APART = 33 * UNIT
 LEARNED = "another kind (learned?), not checked as sinusoidal; to do so, pass base= or convention="
+PAIRED = (
+    "; pairs lie within the part if it is partial, across the head if proportional: to require "
+    "one, pass convention=Convention(layout, extent=..., share=...)"
+)
 UNKNOWN = "no known convention gives nine tenths of it; beside it is"
 DECLARE = (
     f"{NO_CAUSE}; if they are meant, pass base=, frequencies= or convention=, or learned=True for "
@@ -72,18 +78,13 @@ class Comparison:
             self.frequencies = np.atleast_2d(omega)
         self.axes, self.pairs = self.frequencies.shape
 
-    def allowed_pairs(self, width: int) -> range:
-        """Return how many pairs of frequencies may be declared at a width."""
-        half = width // 2
-        if self.declared:
-            half = len(self.declared.encoding(2 * half).frequencies)
-        elif self.encoding.kind == "rotary":  # of which a part may turn
-            return range(half + 1)
-        return range(half, half + 1)
-
     def check_widths(self, widths: list[int]) -> None:
         """Raise if frequencies are declared, and aren't those of one of these widths alone."""
-        fits = len(widths) == 1 and self.pairs in self.allowed_pairs(widths[0])
+        known = self.declared or Convention()
+        most = len(known.encoding(widths[0]).frequencies)
+        # Of a rotation, a part may turn.
+        part = self.encoding.kind == "rotary" and not self.declared
+        fits = len(widths) == 1 and (0 if part else most) <= self.pairs <= most
         if self.pairs and not fits:
             rule = f"must be one that frequencies of {self.pairs} pairs fit"
             raise ValueError(f"widths {rule}; got {widths}")
@@ -122,16 +123,14 @@ class Comparison:
 
     def follows(self, known: Convention) -> bool:
         """Whether a convention gives nine tenths of the entries, at all widths."""
-        # There are hundreds to try. So first, half of the entries of a few rows, the last among
-        # them, decide; of what is left, nine tenths of all.
-        for share, step in (0.5, -128), (0.9, -1):
-            for x, out in self.encoding.sequences:
-                k = np.arange(x.shape[-2])[::step]
-                trial = self.trial(x[..., k, :], k, out[..., k, :], known)
-                # `values` tells if the multiplier isn't 1.
-                scaled = multiplier(trial.given, trial.meant) * trial.meant
-                if (replace(trial, meant=scaled).ratio <= LOOSE).mean() < share:
-                    return False
+        for x, out in self.encoding.sequences:
+            # There are hundreds to try: every seventh row decides, the last among them.
+            k = np.arange(x.shape[-2])[::-7]
+            trial = self.trial(x[..., k, :], k, out[..., k, :], known)
+            # `values` tells if the multiplier isn't 1.
+            scaled = multiplier(trial.given, trial.meant) * trial.meant
+            if (replace(trial, meant=scaled).ratio <= LOOSE).mean() < 0.9:
+                return False
         return True
 
     @cached_property
@@ -151,7 +150,9 @@ class Comparison:
         """What the encoding was compared with."""
         words = "compared with" if self.convention else UNKNOWN
         text = f"{words} {self.nearest}"
-        return f"{text}, but at the declared frequencies" if self.pairs else text
+        text += ", but at the declared frequencies" if self.pairs else ""
+        seen = not self.declared and self.nearest.extent != "whole"
+        return text + PAIRED if seen else text
 
     def reference(self, width: int, known: Convention | None = None) -> Reference:
         """Return the book's encoding: of the convention, or with the declared frequencies.
@@ -209,18 +210,23 @@ class Comparison:
             x = self.encoding.draw((2, 3), 5)
             tried = [self.encoding.compare(x, range(5)), *tried, *whole]
         near = tolerance(tried)
-        for likely in [known] if known else islice(self.candidates(), 20):
-            calls = [self.called_as(likely, trial) for trial in tried]
+        for likely in [known] if known else self.likely:
+            calls = []
+            for trial in tried:
+                _, x, k = trial.call
+                right = self.reference(x.shape[-1], likely)
+                calls.append(replace(trial, call=(right, x, k), apart=APART))
             text = causes(self.encoding.kind, calls, near)
             if text:
-                return text
+                return text if likely == self.nearest else f"{text}; in {likely}"
         agrees = all(trial.worst <= 1 for trial in whole)
         return "" if agrees else self.undeclared(whole)
 
-    def called_as(self, known: Convention, trial: Trial) -> Trial:
-        """Return a trial whose faults are those of a convention."""
-        _, x, k = trial.call
-        return replace(trial, call=(self.reference(x.shape[-1], known), x, k))
+    @property
+    def likely(self) -> list[Convention]:
+        """The likeliest conventions: the templates, and the first with all bases."""
+        bases = [replace(self.templates[0], base=base) for base in BASES]
+        return [*islice(self.candidates(), 20), *bases]
 
     def undeclared(self, whole: list[Trial]) -> str:
         """Say if it follows a convention that wasn't declared, or is multiplied by a number."""

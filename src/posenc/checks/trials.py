@@ -80,6 +80,9 @@ class Trial:
     axes: tuple[str, ...] = ()
     call: tuple[Any, ...] = ()
     rounded: bool = False  # to a half type, of which faults in other types say nothing
+    apart: float = (
+        0.0  # how much positions may be off, times these, by rounding of angles
+    )
 
     def __post_init__(self) -> None:
         """Raise `Broken` unless the two can be compared."""
@@ -97,10 +100,21 @@ class Trial:
         """The largest error in units of its bound."""
         return float(self.ratio.max())
 
+    def unlike(self, make: Callable[..., Any]) -> float:
+        """How far a fault is from what was given, beyond what rounding explains; NaN if it is."""
+        made = make(*self.call)
+        # A fault may have greater angles than are right, which are rounded more.
+        off = np.abs(made - self.given) - self.bounds
+        if self.apart:
+            *given, k = self.call
+            for times in (1 - self.apart, 1 + self.apart):
+                off -= np.abs(made - make(*given, k * times))
+        return float(off.max())
+
     def filled(self, row: Row) -> Row:
         """Put into a row an error, its bound, and where: the first beyond it, or the nearest."""
         ratio, wrong = self.ratio, self.worst > 1
-        place = (ratio > 1).argmax() if wrong else ratio.argmax()
+        place = (ratio > 1 if wrong else ratio).argmax()
         entry = np.unravel_index(int(place), ratio.shape)
         arrays = np.broadcast_arrays(self.given, self.meant, self.bounds)
         given, meant, bound = (float(array[entry]) for array in arrays)
@@ -128,9 +142,11 @@ class Law:
     asks: str
     source: str = "exact"  # of its bound
     cure: str = ""  # what is said if it is broken, and no known fault gives the same
-    test: Any = None  # a function of the subject that returns trials
+    test: Any = (
+        None  # a function of the subject that returns trials, or raises `Broken`
+    )
 
-    def __call__(self, test: Callable[[Any], Trials]) -> None:
+    def __call__(self, test: Callable[[Any], Trials | None]) -> None:
         """Keep the test."""
         self.test = test
         LAWS.append(self)
@@ -189,7 +205,7 @@ def traced(row: Row, error: BaseException | None) -> Row:
 
 def compared(subject: Subject, law: Law, row: Row) -> Row:
     """Complete the row of a law by its trials; what can't part gives none."""
-    trials = [*law.test(subject)]
+    trials = [*(law.test(subject) or ())]
     failing = [trial for trial in trials if trial.worst > 1]
     if not failing:
         closest = max(trials, key=lambda trial: trial.worst, default=None)
@@ -215,11 +231,7 @@ def causes(kind: str, trials: list[Trial], near: float) -> str:
     def gives(make: Callable[..., Any]) -> bool:
         # Some faults divide by zero, as the code that has them does.
         with np.errstate(all="ignore"):
-            off = (
-                np.abs(make(*trial.call) - trial.given) - trial.bounds
-                for trial in trials
-            )
-            return all((error <= near).all() for error in off)
+            return all(trial.unlike(make) <= near for trial in trials)
 
     alike = [fault for fault in FAULTS if kind in fault.kinds and gives(fault.make)]
     return "; or ".join(dict.fromkeys(map(str, alike)))
