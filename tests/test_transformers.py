@@ -16,9 +16,9 @@ from transformers.models.t5.modeling_t5 import T5Attention
 
 from posenc import alibi_bias, t5_buckets
 
-# As `test_vectors` describes it; the others have plain frequencies, or lack what it needs.
+# The frequencies that `test_vectors` compares; the others are plain, or lack what it needs.
 RECORD = json.loads(Path(__file__).with_name("rotary.json").read_text("utf-8"))
-STRETCHED = [row for row in RECORD if "factor" in row[1]]
+STRETCHED = [case for case in RECORD if "factor" in case["scaling"]]
 
 
 @pytest.mark.parametrize("both", [True, False])
@@ -37,15 +37,15 @@ def test_biases_are_bloom_s(n_heads):
     np.testing.assert_allclose(ours - ours[:, :1], theirs, rtol=1e-6)
 
 
-@pytest.mark.parametrize("row", STRETCHED, ids=lambda row: row[1]["rope_type"])
-def test_the_record_of_frequencies_is_what_it_computes(row):
-    width, scaling, limit, seq_len, expected, attention = row
+@pytest.mark.parametrize("case", STRETCHED, ids=lambda case: case["name"])
+def test_the_record_of_frequencies_is_what_it_computes(case):
     config = LlamaConfig(
-        hidden_size=width,
+        hidden_size=case["d_model"],
         num_attention_heads=1,
-        max_position_embeddings=limit,
-        rope_parameters=dict(scaling),
+        max_position_embeddings=case["max_position_embeddings"],
+        rope_parameters=dict(case["scaling"]),
     )
-    compute = ROPE_INIT_FUNCTIONS[scaling["rope_type"]]
-    omega, factor = compute(config, device="cpu", seq_len=seq_len)
-    np.testing.assert_allclose([*omega, factor], [*expected, attention], rtol=1e-5)
+    compute = ROPE_INIT_FUNCTIONS[case["name"]]
+    omega, factor = compute(config, device="cpu", seq_len=case["seq_len"])
+    expected = [*case["values"], case["attention_factor"]]
+    np.testing.assert_allclose([*omega, factor], expected, rtol=1e-5)

@@ -40,13 +40,18 @@ def test_tables_are_the_package_s(case):
     close(table[case["rows"]], numbers(case["values"]), rtol=0, atol=1e-7)
 
 
-@cases("frequencies", "name")
-def test_frequencies_are_the_package_s(case):
+FREQUENCIES = [(case, 1e-14) for case in VECTORS["frequencies"]]
+# What transformers 5.23.0 computes, partly in float32; `test_transformers` asks it anew.
+FREQUENCIES += [(case, 1e-7) for case in json.loads(text_of("tests/rotary.json"))]
+
+
+@pytest.mark.parametrize(("case", "rtol"), FREQUENCIES)
+def test_frequencies_are_the_package_s(case, rtol):
     names = "scaling", "max_position_embeddings", "seq_len"
     options = {name: case[name] for name in names}
-    base = float(case["base"])
+    base = case["base"] and float(case["base"])  # the record has it in its scaling
     omega, factor = rotary_frequencies(case["d_model"], base=base, **options)
-    close(omega, numbers(case["values"]), rtol=1e-14)
+    close(omega, numbers(case["values"]), rtol=rtol)
     assert factor == pytest.approx(float(case["attention_factor"]), rel=1e-15)
 
 
@@ -81,22 +86,6 @@ def test_rotations_by_several_coordinates_are_the_package_s(case):
     axes = np.arange(len(case["positions"][0]))[:, None]
     # (axes, pairs): each pair turns by one coordinate.
     check_rotation(case, frequencies=omega * (axes == case["axis"]))
-
-
-# Width, rope_parameters, max_position_embeddings, seq_len; then the frequencies and the attention
-# factor that the functions of transformers 5.23.0 compute from them in float64. `test_transformers`
-# computes those anew.
-RECORD = json.loads(text_of("tests/rotary.json"))
-
-
-@pytest.mark.parametrize("row", RECORD, ids=lambda row: row[1]["rope_type"])
-def test_frequencies_equal_the_record_of_transformers(row):
-    width, scaling, limit, seq_len, expected, attention = row
-    omega, factor = rotary_frequencies(
-        width, scaling=scaling, max_position_embeddings=limit, seq_len=seq_len
-    )
-    close(omega, expected, rtol=1e-7)
-    assert factor == pytest.approx(attention, rel=1e-15)
 
 
 # A scaling, and what is said of it.
