@@ -1,17 +1,13 @@
-"""The package from outside: the README's uses, what an install lacks.
+"""The package from outside: the README's uses, and its pinned set.
 
-That the mathematics needs numpy alone is held by `tools/wheel`.
+`tools/wheel` holds that the mathematics needs numpy alone, and what an install without torch says.
 """
 
-import importlib
 import re
-import sys
 import tomllib
 
 import pytest
 from reading import text_of
-
-import posenc
 
 USES = re.findall(r"```python\n(.*?)```", text_of("README.md"), flags=re.DOTALL)
 
@@ -19,14 +15,6 @@ USES = re.findall(r"```python\n(.*?)```", text_of("README.md"), flags=re.DOTALL)
 @pytest.mark.parametrize("use", USES)
 def test_the_readme_s_uses_can_be_pasted(use):
     exec(compile(use, "README.md", "exec"), {})
-
-
-def test_a_missing_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "torch", None)
-    monkeypatch.delitem(sys.modules, "posenc.nn", raising=False)
-    monkeypatch.delattr(posenc, "nn", raising=False)
-    with pytest.raises(ImportError, match=r"pip install 'posenc\[torch\]'"):
-        importlib.import_module("posenc.nn")
 
 
 def test_pip_and_uv_install_the_same_versions():
