@@ -60,8 +60,8 @@ class SinusoidalPositionalEncoding(nn.Module):
 
     The table is a buffer in float32 (float64 after ``module.double()``), rounded once; moving or
     casting the module rebuilds it. The sum is rounded to the dtype of the input. State dicts don't
-    have the table. A checkpoint that has it as ``pe`` loads if it is the same; another one counts
-    as an unexpected key, with a warning.
+    have the table. A checkpoint that has it as ``pe`` loads if it is the same within 0.01; another
+    one counts as an unexpected key, with a warning.
 
     Parameters
     ----------
