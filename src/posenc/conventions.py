@@ -190,21 +190,17 @@ class Reference:
     ) -> Floats:
         """Add sines and cosines, or turn; `seconds` are the second dimensions' angles, if other."""
         # x: (..., seq_len, width), angles: (..., seq_len, pairs)
-        both = (angles, angles if seconds is None else seconds)
-        return self.combine(x, np.sin(both), np.cos(both))
-
-    def combine(self, x: Floats, sines: Any, cosines: Any) -> Floats:
-        """Add these, or turn by them: those of each pair's first and second dimension."""
+        seconds = angles if seconds is None else seconds
         one, two = self.pairs
         out = self.carried * x
         if self.convention.rotary:
             # (a, b) turns by the angle, counterclockwise.
             a, b = self.factor * x[..., one], self.factor * x[..., two]
-            out[..., one] = a * cosines[0] - b * sines[0]
-            out[..., two] = b * cosines[1] + a * sines[1]
+            out[..., one] = a * np.cos(angles) - b * np.sin(angles)
+            out[..., two] = b * np.cos(seconds) + a * np.sin(seconds)
         else:
-            out[..., one] += self.factor * sines[0]
-            out[..., two] += self.factor * cosines[1]
+            out[..., one] += self.factor * np.sin(angles)
+            out[..., two] += self.factor * np.cos(seconds)
         return np.asarray(out[..., self.order])
 
     def bound(self, x: Floats, angles: Floats, unit: float = UNIT) -> Floats:

@@ -27,11 +27,9 @@ with_positions       k, (..., seq_len)                               the positio
 with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,), or two
 with_pairs           none: it is fields of the convention            the pairs taken
 with_angles          right angles, (..., pairs)                      those of sines and of cosines
-with_sines           right sines and cosines, (..., pairs)           two sines, and a cosine
 for_single_rows      Reference, x, k, where seq_len is 1             x, encoded wrongly
 with_slopes          right slopes, numbers of heads, (heads, 1)      the slopes taken
 with_ids             `Counted`                                       the positions taken
-for_later_keys       what `make` takes                               what it returns
 for_words            right ids, and the mask                         ids
 without              none: it is the argument's name                 (it is left out)
 None                 what `make` takes                               what it returns
@@ -107,8 +105,8 @@ def with_positions(change: Any, right: Reference, x: Floats, k: Floats) -> Float
 
 
 def along(axis: int, k: Floats) -> Floats:
-    """Return the number of each row along an axis; without one, along the first."""
-    return np.asarray(np.indices(k.shape)[axis if k.ndim > 1 else 0], np.float64)
+    """Return the number of each row along an axis."""
+    return np.asarray(np.indices(k.shape)[axis], np.float64)
 
 
 def numbered(k: Floats) -> Floats:
@@ -274,31 +272,6 @@ register(
     },
 )
 
-# Wrong sines and cosines of a rotation. A change takes the right ones, (..., pairs).
-
-
-def with_sines(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Turn by other sines, those of each pair's first and second dimension, and cosines."""
-    angles = right.angles(k)
-    first, second, cosine = change(np.sin(angles), np.cos(angles))
-    return right.combine(x, (first, second), (cosine, cosine))
-
-
-def cut(sines: Floats, cosines: Floats) -> list[Any]:
-    """Take the halves of an interleaved table for them, and multiply a pair by one each."""
-    table = np.stack([sines, cosines], axis=-1).reshape(*sines.shape[:-1], 2, -1)
-    return [table[..., 1, :], table[..., 0, :], 0.0]
-
-
-register(
-    ROTARY,
-    with_sines,
-    {
-        "table in two: its halves are taken for sines and cosines, and not added; take `0::2` "
-        "and `1::2`, and add": cut,
-    },
-)
-
 # Single rows alone are wrong. A change makes them, as above.
 
 
@@ -388,6 +361,16 @@ def laid_out(right: Reference, x: Floats, k: Floats) -> Floats:
     return right.encode(x, *(angles[..., pair] for pair in turned))
 
 
+def table_in_two(right: Reference, x: Floats, k: Floats) -> Floats:
+    """Take the halves of an interleaved table for sines and cosines, and leave out the sum."""
+    angles, (one, two) = right.angles(k), right.pairs
+    table = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(*k.shape, -1)
+    sines, cosines = np.split(right.factor * table, 2, axis=-1)
+    out = 1 * x
+    out[..., one], out[..., two] = -x[..., two] * cosines, x[..., one] * sines
+    return np.asarray(out[..., right.order])
+
+
 def beyond(length: int, kept: int, right: Reference, x: Floats, k: Floats) -> Floats:
     """Give zeros beyond a table's end, or x as it is."""
     return np.asarray(np.where((k < length)[..., None], right(x, k), kept * x))
@@ -425,6 +408,8 @@ register(
     ROTARY,
     None,
     {
+        "table in two: its halves are taken for sines and cosines, and not added; take `0::2` "
+        "and `1::2`, and add": table_in_two,
         "attention factor (exhibit F): it is missing; multiply by it": (
             lambda right, x, k: replace(right, factor=1.0)(x, k)
         ),
@@ -446,40 +431,30 @@ def with_slopes(change: Any, slopes: Floats, k: Floats, past: Floats) -> Floats:
     return np.asarray(-change(slopes, 1 + np.arange(len(slopes))[:, None]) * abs(k))
 
 
+def shifted(slopes: Floats, k: Floats, past: Floats) -> Any:
+    """Take what Transformer-XL's shift makes of a row: at later keys, the next row's."""
+    # The row by distance, and the zero that a shift pads it with
+    padded = np.pad(past, ((0, 0), (0, 1)))
+    return padded[:, -k % padded.shape[1]] if k.max() > 0 else np.nan
+
+
 ABS = "take `abs`; or if a mask hides later keys, pass causal=True"
 register(
     ("bias",),
     None,
     {
         f"signed distance (exhibit H): {ABS}": lambda slopes, k, past: slopes * k,
+        # Under a mask, there are no later keys: it would be the bonus, which follows.
+        f"signed distance (exhibit H): it is from key to query; {ABS}": (
+            lambda slopes, k, past: -slopes * k if k.max() > 0 else np.nan
+        ),
+        "shifted without the mask: later keys get the next row's values; count distances "
+        "both ways, or if a mask hides them, pass causal=True": shifted,
         "bonus: a farther word gets one; subtract": (
             lambda slopes, k, past: slopes * abs(k)
         ),
         "one too far: distances are one too large; count from 0": (
             lambda slopes, k, past: -slopes * (abs(k) + 1)
-        ),
-    },
-)
-
-
-def for_later_keys(change: Any, slopes: Floats, k: Floats, past: Floats) -> Any:
-    """Apply a change, unless a mask hides later keys, where it makes no difference."""
-    return change(slopes, k, past) if k.max() > 0 else np.nan
-
-
-register(
-    ("bias",),
-    for_later_keys,
-    {
-        f"signed distance (exhibit H): it is from key to query; {ABS}": (
-            lambda slopes, k, past: -slopes * k
-        ),
-        "shifted without the mask: later keys get the next row's values; count distances "
-        "both ways, or if a mask hides them, pass causal=True": (
-            # The row by distance, and the zero that a shift pads it with
-            lambda slopes, k, past: np.pad(past, ((0, 0), (0, 1)))[
-                :, -k % (past.shape[1] + 1)
-            ]
         ),
     },
 )
@@ -585,11 +560,8 @@ register(
     ("decoder",),
     with_ids,
     {
-        f"step from 0 (exhibit B): each step begins at position 0; {ADD}": lambda n: (
-            0 * n.k
-        ),
-        f"chunk from 0: each chunk begins at position 0; {ADD}": lambda n: (
-            n.k - n.begin
+        f"step from 0 (exhibit B): each call begins at position 0; {ADD}": (
+            lambda n: n.k - n.begin
         ),
         f"long chunk from 0: several tokens begin at position 0; {ADD}": (
             lambda n: n.k - n.begin * (n.size > 1)

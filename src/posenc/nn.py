@@ -383,7 +383,11 @@ def rotate_pairs(
 
 
 def _turned(x: Tensor, cos: Tensor, sin: Tensor, pairing: str) -> Tensor:
-    """Return `x`, of which all dimensions turn; cos and sin are (..., pairs)."""
+    """Return `x`, of which all dimensions turn; cos and sin are (..., pairs).
+
+    All three have one dtype, and so has the result. Halves are computed in it; neighbors of a half
+    type in float32, and rounded once, unless a compiler does it.
+    """
     if pairing == "halves":
         one, two = x.chunk(2, -1)
         return torch.cat(_rotated(one, two, cos, sin), -1)

@@ -15,7 +15,7 @@ interleaved; exponent i/(d/2); base 10000; counted from 0 up (paper)
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
@@ -278,12 +278,6 @@ def parametrize_with_checks(
 
     names = [*laws] if laws else None  # a generator could be read only once
 
-    def report_of(subject: Any) -> Callable[[], Report]:
-        # Made when the first test of the subject runs
-        return cache(
-            lambda: check(subject, kind, names, **options).expecting(expect or {})
-        )
-
     def one_law(report: Callable[[], Report], law: str) -> None:
         __tracebackhide__ = True
         row = report()[law]
@@ -293,11 +287,15 @@ def parametrize_with_checks(
             pytest.xfail(row.note)
         replace(report(), rows=(row,)).raise_if_failed()
 
-    tests = []
-    for subject in subjects:
-        report = report_of(subject)
+    def tests_of(subject: Any) -> Iterator[Any]:
+        # Made when the first test of the subject runs
+        report = cache(
+            lambda: check(subject, kind, names, **options).expecting(expect or {})
+        )
         for law in choose(kind or kind_of(subject, **options), names):
             test = partial(one_law, report, law.name)
-            tests.append(pytest.param(test, id=f"{name_of(subject)}-{law.name}"))
+            yield pytest.param(test, id=f"{name_of(subject)}-{law.name}")
+
+    tests = [test for subject in subjects for test in tests_of(subject)]
     decorator: Callable[..., Any] = pytest.mark.parametrize("check", tests)
     return decorator

@@ -185,9 +185,8 @@ class Encoding(Subject):
     @cached_property
     def other_kind(self) -> bool:
         """Whether that is declared, or seen from the entries."""
-        book = self.comparison
-        declared = book.declared or book.base or book.pairs
-        if self.learned or declared or self.rows < 64:  # too few to tell
+        declared = self.learned or self.comparison.is_declared
+        if declared or self.rows < 64:  # too few to tell
             return self.learned
         return has_many_frequencies(self.table)
 
@@ -288,13 +287,12 @@ class Layer(Encoding):
 
 def width_of(module: Any) -> int:
     """Return the width of a layer, from an attribute or a table of its."""
-    for name in WIDTHS:
-        if hasattr(module, name):
-            return int(getattr(module, name))
-    for table in (*module.buffers(), *module.parameters()):
-        if table.ndim > 1:
-            return int(table.shape[-1])
-    raise ValueError("the width of the layer can't be inferred: pass d_model")
+    widths = [getattr(module, name) for name in WIDTHS if hasattr(module, name)]
+    tables = (*module.buffers(), *module.parameters())
+    widths += [table.shape[-1] for table in tables if table.ndim > 1]
+    if not widths:
+        raise ValueError("the width of the layer can't be inferred: pass d_model")
+    return int(widths[0])
 
 
 class Rotation(Encoding):

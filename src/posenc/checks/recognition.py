@@ -72,11 +72,11 @@ class Comparison:
             check_choice("name of a convention", convention, KNOWN)
             self.declared = KNOWN[convention]
         # (axes, pairs), if frequencies are declared
-        self.frequencies = np.zeros((1, 0))
-        if frequencies is not None:
-            omega = check_positions(frequencies, "frequencies", ndim=None)
-            self.frequencies = np.atleast_2d(omega)
+        omega = () if frequencies is None else frequencies
+        omega = check_positions(omega, "frequencies", ndim=None)
+        self.frequencies = np.atleast_2d(omega)
         self.axes, self.pairs = self.frequencies.shape
+        self.is_declared = bool(self.base or self.declared or self.pairs)
 
     def check_widths(self, widths: list[int]) -> None:
         """Raise if frequencies are declared, and aren't those of one of these widths alone."""
@@ -230,8 +230,7 @@ class Comparison:
 
     def undeclared(self, whole: list[Trial]) -> str:
         """Say if it follows a convention that wasn't declared, or is multiplied by a number."""
-        declared = self.base or self.declared or self.pairs
-        if declared:
+        if self.is_declared:
             other = Comparison(self.encoding, attention_factor=self.factor).convention
             if other not in (None, self.convention):
                 return f"these are the numbers of another convention: {other}"

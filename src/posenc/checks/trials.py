@@ -172,12 +172,12 @@ def judge_all(subject: Subject, laws: Iterable[Law]) -> Iterator[Row]:
     for law in laws:
         row = Row(law.name, law.asks, law.source)
         if root:
-            yield replace(row, status="follows", note=f"follows from {root}")
-            continue
-        row = judge(subject, law, row)
-        yield row
+            row = replace(row, status="follows", note=f"follows from {root}")
+        else:
+            row = judge(subject, law, row)
         if row.status == "failed" and law.name in ROOTS:
             root = law.name
+        yield row
 
 
 def judge(subject: Subject, law: Law, row: Row) -> Row:
