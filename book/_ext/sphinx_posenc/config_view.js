@@ -49,14 +49,17 @@ function asText(value) {
   return typeof value === "number" ? asNumber(value) : value;
 }
 
+const SHORT = 16; // characters, which fit a column
+
 /** Fields with what is said of them, as a list. What isn't said is left out, other than `always`. */
 function facts(fields, always = []) {
   const rows = Object.entries(fields).filter(([name, value]) => isSaid(value) || always.includes(name));
-  const cells = rows.map(([name, value]) => [
-    make("dt", {}, name.replaceAll("_", " ")),
-    make("dd", {}, asText(value)),
-  ]);
-  return make("dl", {}, ...cells.flat());
+  const cells = rows.map(([name, value]) => {
+    const text = asText(value);
+    const width = text.length > SHORT ? "long" : "short";
+    return make("div", { class: width }, make("dt", {}, name.replaceAll("_", " ")), make("dd", {}, text));
+  });
+  return make("dl", {}, ...cells);
 }
 
 // ---------------------------------------------------------------- one kind of layer
@@ -155,8 +158,8 @@ function showAll(read, width) {
   const { verdict, code, model_type: type, layers, warnings, parts, ...fields } = read;
   const named = [["", read], ...Object.entries(parts).map(([name, part]) => [`${name}, `, part])];
   const shown = [];
-  if (verdict) shown.push(make("p", { class: "config-verdict" }, verdict));
   const items = named.flatMap(([, part]) => part.warnings.map((warning) => make("li", {}, warning)));
+  if (verdict) shown.push(make("p", { class: `config-verdict ${items.length ? "limits" : "holds"}` }, verdict));
   if (items.length) shown.push(make("ul", { "aria-label": "Warnings" }, ...items));
   for (const [name, part] of named)
     for (const kind of part.layers) shown.push(...showLayers(name, kind, lengthsOf(part), width));
