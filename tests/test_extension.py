@@ -1,8 +1,10 @@
 """Links of a page without an address, and pictures in the dark: as the site has them."""
 
+import io
 import re
 
 import svg_theme
+from matplotlib.figure import Figure
 from sphinx_posenc import metadata
 
 from posenc.book import widgets
@@ -20,6 +22,15 @@ def test_pictures_have_a_map_with_a_dark_zero_and_all_signs_of_formulas():
     formulas = svg_theme.follow_theme(widgets.Stretch().picture())
     defined = {*re.findall('<path id="(DejaVu[^"]*)"', formulas)}
     assert defined == {*re.findall('href="#(DejaVu[^"]*)"', formulas)} != set()
+
+
+def test_the_best_number_of_a_grid_stays_bold():
+    figure, svg = Figure(), io.StringIO()
+    figure.text(0, 0, "0.52")
+    figure.text(0, 1, "1.00", weight="bold")
+    figure.savefig(svg, format="svg")
+    words = re.findall("<text .*?</text>", svg_theme.set_words(svg.getvalue()))
+    assert ["bold" in word for word in words] == [False, True]
 
 
 def test_panels_are_stacked_whole_and_in_their_order():

@@ -91,9 +91,12 @@ def set_word(outlines):
     """Turn a word of outlines into text as wide, in the typeface of the page."""
     words, style, place, scale = outlines.groups(default="")
     size = 100 * float(scale)
-    font = FontProperties(size=size)
+    is_bold = "DejaVuSans-Bold" in outlines[0]
+    font = FontProperties(size=size, weight="bold" if is_bold else "normal")
     measure = text_to_path.get_text_width_height_descent
     width, _, _ = measure(unescape(words), font, ismath=False)
+    if is_bold:
+        style += ' font-weight="bold"'
     return (
         f'<text {style} transform="{place}" font-size="{1.1 * size:.2f}" '
         f'textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{words}</text>'

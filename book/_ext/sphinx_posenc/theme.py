@@ -17,7 +17,9 @@ PICTURE = re.compile(
 # href="#going-further-a">Going further: a</a></li>, in one line. Instead of </li>, a list of its
 # subsections may follow, each in a line.
 BELOW = r'<ul [^>]*>\n(?:<li class="toc-h3 .*</li>\n)+</ul>\n'
-ENTRY = rf'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)(?:{BELOW})?</li>\n'
+ENTRY = (
+    rf'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)(?:{BELOW})?</li>\n'
+)
 FURTHER = re.compile(rf"(?:{ENTRY})+")
 # <td>-0.016 ± 0.024 undecided</td>: the reach of an interval, and what is decided
 REACH = re.compile(r"(?<=\d )± [\d.]+(?=(?: \w+)?</td>)")
