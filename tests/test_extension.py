@@ -26,8 +26,8 @@ def test_pictures_have_a_map_with_a_dark_zero_and_all_signs_of_formulas():
 
 def test_the_best_number_of_a_grid_stays_bold():
     figure, svg = Figure(), io.StringIO()
-    figure.text(0, 0, "0.52")
-    figure.text(0, 1, "1.00", weight="bold")
+    figure.text(0.1, 0.1, "0.52")
+    figure.text(0.1, 0.9, "1.00", weight="bold")
     figure.savefig(svg, format="svg")
     words = re.findall("<text .*?</text>", svg_theme.set_words(svg.getvalue()))
     assert ["bold" in word for word in words] == [False, True]
