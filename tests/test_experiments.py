@@ -15,8 +15,15 @@ from posenc.book import experiments as ex
 BITS_OF_A_GUESS = 5.55  # at one of 47 characters
 PROSE = ex.Prose(train.DATA / "prose.txt")
 PROSE.register()
-READER = {"causal": True, "width": 16, "seq_len": 16, "window": 4, "steps": 10}
-READER |= {"symbols": 47, "answers": 47}
+READER = {
+    "causal": True,
+    "width": 16,
+    "seq_len": 16,
+    "window": 4,
+    "steps": 10,
+    "symbols": 47,
+    "answers": 47,
+}
 
 
 # A text, and below each letter the answer that is asked there, if one is. Of the other tasks,
@@ -55,11 +62,13 @@ def test_the_tables_are_of_the_studies():
         for study, model in train.jobs()
         for seed in train.seeds_of(study)
     }
-    recorded = set()
-    for table in {study["table"] for study in train.STUDIES}:
-        for row in ex.read(train.DATA / f"{table}.csv"):
-            if row["role"] != "sweep":
-                recorded.add((row["study"], row["task"], row["encoding"], row["seed"]))
+    tables = {study["table"] for study in train.STUDIES}
+    rows = [row for table in tables for row in ex.read(train.DATA / f"{table}.csv")]
+    recorded = {
+        (row["study"], row["task"], row["encoding"], row["seed"])
+        for row in rows
+        if row["role"] != "sweep"
+    }
     assert recorded == listed
 
 
