@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 from pages import button, check_with_axe
 from playwright.sync_api import expect
+from reading import text_of
 from sphinx_posenc import live_figures
 
 from posenc.book import plots, widgets
@@ -35,54 +36,6 @@ dark.onchange = follow; follow();
 FIGURE = (
     '<figure id="fig-{0}"><posenc-figure kind="{0}">A picture</posenc-figure></figure>'
 )
-# The two scripts below know of a figure (src/posenc/book/figures):
-#   figure.js         `update`, `state`, `values`
-#   hands.js          .hand, a line from the middle of a clock to its tip
-#   scene.js          .grip, hidden where there is nothing to drag
-#   words.js          .card, which is dragged as a grip is
-#   clocks.js, dials.js, learning.js, rotation.js    circle.faint, the rim of a clock
-#   map.js            a canvas, with the key of its values as `data-values`
-# What a figure shows in a state: values, the hands of clocks, and the pixels of maps by the
-# key of their values.
-SEE = """({ figure, shadowRoot: root }, state) => {
-    figure.update(state);
-    const all = (query, read) => [...root.querySelectorAll(query)].map(read);
-    const list = (value) => [value].flatMap((x) => (x.length === undefined ? x : [...x].flat()));
-    const values = Object.entries(figure.values).map(([name, value]) => [name, list(value)]);
-    return JSON.stringify({
-        state: figure.state,
-        values: Object.fromEntries(values),
-        hands: all(".hand", (e) => {
-            const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((name) => e.getAttribute(name));
-            return [y1 - y2, x2 - x1];
-        }),
-        pixels: Object.fromEntries(all("canvas", (e) => [e.dataset.values,
-            [...e.getContext("2d").getImageData(0, 0, e.width, e.height).data]])),
-    });
-}"""
-# Of each grip: where it is, how far from there to take it, where to drag it (around the center of
-# the clock whose hand it is, down if it moves a length, or else to the right), and which way it
-# follows (across and down).
-GRIPS = """({ shadowRoot: root }, pixels) => {
-    const grips = [...root.querySelectorAll(".card, .grip:not([hidden])")];
-    const middle = (node) => {
-        const { x, y, width, height } = node.getBoundingClientRect();
-        return [x + width / 2, y + height / 2, width / 2];
-    };
-    const rims = [...root.querySelectorAll("circle.faint")].map(middle);
-    return grips.map((grip) => {
-        const [x, y] = middle(grip);
-        const isRim = ([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3;
-        const hub = grip.matches(".grip") && rims.find(isRim);
-        const follows = grip.closest(".stretch") ? [0, 1] : [1, 0];
-        const moved = [x + pixels * follows[0], y + pixels * follows[1]];
-        if (!hub) return { place: [x, y], off: [4, 4], aim: moved, follows };
-        const [cx, cy, r] = hub;
-        const angle = Math.atan2(y - cy, x - cx) - pixels / r;
-        const aim = [cx + r * Math.cos(angle), cy + r * Math.sin(angle)];
-        return { place: [x, y], off: [0, 0], aim, follows: [1, 1] };
-    });
-}"""
 
 
 @pytest.fixture
@@ -93,6 +46,7 @@ def show(visit, tmp_path):
         file = tmp_path / "figures.html"
         figures = "".join(map(FIGURE.format, kinds)) + below
         script = live_figures.script(*(KINDS[kind].__name__ for kind in kinds))
+        script += text_of("tests/figures.js")
         file.write_text(PAGE.format(script=script, figures=figures), encoding="utf-8")
         page = visit(file.as_uri() + query, **options)
         page.figure = page.locator("posenc-figure").first
@@ -138,7 +92,7 @@ def check_pixels(name, drawn, values):
 def test_what_is_seen_is_what_python_computes(show, name):
     page = show(name)
     for given in drawn_states(KINDS[name]):
-        seen = json.loads(page.figure.evaluate(SEE, given))
+        seen = json.loads(page.figure.evaluate("shown", given))
         computed = KINDS[name](**seen["state"]).values()
         if "hands" in computed:
             check_hands(seen["hands"], computed.pop("hands"))
@@ -146,6 +100,7 @@ def test_what_is_seen_is_what_python_computes(show, name):
             close(seen["values"][key], np.ravel(value), 1e-12, 1e-12)
         for key, pixels in seen["pixels"].items():
             check_pixels(key, pixels, seen["values"][key])
+        assert seen["unknownColors"] == []
     assert len(seen["pixels"]) == MAPS.get(name, 0)
 
 
@@ -189,15 +144,15 @@ def test_a_grip_stays_under_the_pointer_and_lands_on_a_place(show, name):
     page = show(name)
     usual = state_of(page) | ROOM.get(name, {})
     show_state(page, **usual)
-    count = len(page.figure.evaluate(GRIPS, 0))
+    count = len(page.figure.evaluate("grips", 0))
     for n, pixels in itertools.product(range(count), (9, -23)):
         show_state(page, **usual)
-        grip = page.figure.evaluate(GRIPS, pixels)[n]
+        grip = page.figure.evaluate("grips", pixels)[n]
         page.mouse.move(*np.add(grip["place"], grip["off"]))
         page.mouse.down()
         # In steps: one jump would be a single event, which a drag may take for its start.
         page.mouse.move(*np.add(grip["aim"], grip["off"]), steps=3)
-        held = page.figure.evaluate(GRIPS, pixels)[n]
+        held = page.figure.evaluate("grips", pixels)[n]
         off = np.subtract(held["place"], grip["aim"]) * grip["follows"]
         assert np.hypot(*off) < 2, f"grip {n}"
         # Between two places while it is held; at the nearer one once it is dropped.
@@ -264,18 +219,10 @@ def test_only_moving_both_words_says_that_the_score_is_the_same(show, has_touch)
     expect(score_change).to_have_text("same")
 
 
-# Sums of fractions round, each in its own way.
-BOTH = """({ figure, shadowRoot }, share) => {
-    const { query, key } = figure.state;
-    figure.update({ ...figure.state, query: query + share, key: key + share }, true);
-    return shadowRoot.querySelector(".say").textContent;
-}"""
-
-
 def test_a_drag_of_both_words_is_told_as_one_all_along(show):
     page = show("turning")
-    for _ in range(30):
-        said = page.figure.evaluate(BOTH, 1 / 137)
+    for _ in range(30):  # sums of fractions round, each in its own way
+        said = page.figure.evaluate("moveBoth", 1 / 137)
         assert said.startswith("Both moved by")
 
 

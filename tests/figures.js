@@ -1,0 +1,78 @@
+// What test_figures.py asks of a figure on a page: `element` is its <posenc-figure>.
+//
+// It knows of a figure (src/posenc/book/figures):
+//   figure.js         `update`, `state`, `values`
+//   hands.js          .hand, a line from the middle of a clock to its tip
+//   scene.js          .grip, hidden where there is nothing to drag
+//   words.js          .card, which is dragged as a grip is
+//   clocks.js, dials.js, learning.js, rotation.js    circle.faint, the rim of a clock
+//   map.js            a canvas, with the key of its values as `data-values`
+
+/**
+ * What a figure shows in a state, as JSON: values, the hands of clocks (how far up they reach, and
+ * to the right), the pixels of maps by the key of their values, and colors that CSS doesn't know.
+ */
+function shown({ figure, shadowRoot: root }, state) {
+    figure.update(state);
+    const all = (query, read) => [...root.querySelectorAll(query)].map(read);
+    const numbers = (value) => [value].flatMap((x) => (x.length === undefined ? x : [...x].flat()));
+    const values = Object.entries(figure.values).map(([name, value]) => [name, numbers(value)]);
+    const hands = all(".hand", (hand) => {
+        const [x1, y1, x2, y2] = ["x1", "y1", "x2", "y2"].map((name) => hand.getAttribute(name));
+        return [y1 - y2, x2 - x1];
+    });
+    const pixels = all("canvas", (map) => {
+        const { data } = map.getContext("2d").getImageData(0, 0, map.width, map.height);
+        return [map.dataset.values, [...data]];
+    });
+    const colors = ["fill", "stroke"].flatMap((name) =>
+        all(`[${name}]`, (shape) => shape.getAttribute(name)));
+    return JSON.stringify({
+        state: figure.state,
+        values: Object.fromEntries(values),
+        hands,
+        pixels: Object.fromEntries(pixels),
+        unknownColors: colors.filter((color) => !CSS.supports("fill", color)),
+    });
+}
+
+/** Where an element's middle is, and half its width. */
+function middle(element) {
+    const { x, y, width, height } = element.getBoundingClientRect();
+    return [x + width / 2, y + height / 2, width / 2];
+}
+
+/**
+ * @typedef {object} Grip
+ * @property {number[]} place    where it is
+ * @property {number[]} off      how far from there to take it
+ * @property {number[]} aim      where to drag it: around the center of the clock whose hand it is,
+ *                               down if it moves a length, or else to the right
+ * @property {number[]} follows  whether it follows across, and whether down: 1 or 0
+ */
+
+/** All grips of a figure, to be dragged some pixels. @returns {Grip[]} */
+function grips({ shadowRoot: root }, pixels) {
+    const rims = [...root.querySelectorAll("circle.faint")].map(middle);
+    return [...root.querySelectorAll(".card, .grip:not([hidden])")].map((grip) => {
+        const [x, y] = middle(grip);
+        const isRim = ([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3;
+        const rim = grip.matches(".grip") && rims.find(isRim);
+        if (!rim) {
+            const follows = grip.closest(".stretch") ? [0, 1] : [1, 0];
+            const aim = [x + pixels * follows[0], y + pixels * follows[1]];
+            return { place: [x, y], off: [4, 4], aim, follows };
+        }
+        const [cx, cy, r] = rim;
+        const angle = Math.atan2(y - cy, x - cx) - pixels / r;
+        const aim = [cx + r * Math.cos(angle), cy + r * Math.sin(angle)];
+        return { place: [x, y], off: [0, 0], aim, follows: [1, 1] };
+    });
+}
+
+/** Move both words by a share of a place, as a drag does; return what the figure says. */
+function moveBoth({ figure, shadowRoot: root }, share) {
+    const { query, key } = figure.state;
+    figure.update({ ...figure.state, query: query + share, key: key + share }, true);
+    return root.querySelector(".say").textContent;
+}
