@@ -62,7 +62,9 @@ def _number(
     `log` field moves the power of ten.
     """
     limits = {"min": low, "max": high}
-    look = {"label": label, "initial": initial, "step": step, "log": log}
+    look: dict[str, Any] = {"label": label, "initial": initial, "step": step}
+    if log:
+        look["log"] = True
     kind: Any = traitlets.Int if isinstance(step, int) else traitlets.Float
     return kind(initial, **limits).tag(sync=True, field=look | limits)
 

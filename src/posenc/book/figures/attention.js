@@ -12,14 +12,8 @@ const SLOPE = 0.5; // ALiBi's, of the first of eight heads
 const FINE = 4; // points of the curve per position
 export const DISTANCES = Array.from({ length: 2 * FARTHEST * FINE + 1 }, (_, n) => n / FINE - FARTHEST);
 
-/** How the hands of a word at a position turn, and how long they are, by the method. */
-const HANDS = {
-  turned: (angle) => [angle, 1],
-  // Half the sum of a word, which points right, and its clock: exp(0i) + exp(i·angle).
-  added: (angle) => [angle / 2, Math.cos(angle / 2)],
-  ALiBi: () => [0, 1],
-  none: () => [0, 1],
-};
+/** What share of its clock's angle a hand turns by, by the method; the others turn none. */
+const TURNS = { turned: 1, added: 0.5 };
 
 /**
  * What Turning shows of a state. Angles are in radians; lists have an item for each pair.
@@ -37,35 +31,37 @@ export function attention({ query, key, method, base, rule }) {
   const isTurned = method === "turned";
   const frequencies = isTurned ? SCALINGS[rule](trained, { ...HEAD, base }) : trained;
   const temperature = isTurned && rule === "YaRN" ? (0.1 * Math.log(HEAD.factor) + 1) ** 2 : 1;
-  const handsAt = (position) => frequencies.map((frequency) => HANDS[method](position * frequency));
-  const sharesOf = (one, other) =>
-    one.map(([angle, length], pair) => {
-      const [otherAngle, otherLength] = other[pair];
-      return temperature * length * otherLength * Math.cos(angle - otherAngle);
-    });
-  const penalty = (distance) => (method === "ALiBi" ? SLOPE * Math.abs(distance) : 0);
-  const scoreOf = (shares, distance) => sum(shares) - penalty(distance);
+  const turn = TURNS[method] ?? 0;
+  // Half the sum of a word, which points right, and its clock: exp(0i) + exp(i·angle).
+  const lengthAt = (angle) => (method === "added" ? Math.cos(angle / 2) : 1);
+  const handsAt = (position) =>
+    frequencies.map((frequency) => [turn * position * frequency, lengthAt(position * frequency)]);
   // Beyond the turn by its place, the query has one that is learned: it meets keys so far back.
-  const learned = trained.map((frequency) => (isTurned ? -LOOKS_BACK * frequency : 0));
+  const learned = (pair) => (isTurned ? -LOOKS_BACK * trained[pair] : 0);
   const hands = {
-    query: handsAt(query).map(([angle, length], pair) => [angle + learned[pair], length]),
+    query: handsAt(query).map(([angle, length], pair) => [angle + learned(pair), length]),
     key: handsAt(key),
+  };
+  /** What a pair adds to the score with a key at a position. A drag asks often, so it makes no lists. */
+  const shareAt = (position, pair) => {
+    const [angle, length] = hands.query[pair];
+    const other = position * frequencies[pair];
+    return temperature * length * lengthAt(other) * Math.cos(angle - turn * other);
+  };
+  const scoreAt = (position) => {
+    const penalty = method === "ALiBi" ? SLOPE * Math.abs(position - query) : 0;
+    return frequencies.reduce((total, _, pair) => total + shareAt(position, pair), -penalty);
   };
   const excess = frequencies.map((frequency, pair) => {
     const apart = wrapped((key - query) * frequency);
     const most = isTurned ? trained[pair] * (HEAD.trained - 1) : Math.PI; // of half a turn, all was seen
     return apart - clamp(-most, apart, most);
   });
-  const shares = sharesOf(hands.query, hands.key);
   return {
     hands,
-    shares,
-    score: scoreOf(shares, key - query),
-    curve: DISTANCES.map((distance) =>
-      scoreOf(sharesOf(hands.query, handsAt(query + distance)), distance),
-    ),
+    shares: frequencies.map((_, pair) => shareAt(key, pair)),
+    score: scoreAt(key),
+    curve: DISTANCES.map((distance) => scoreAt(query + distance)),
     excess,
   };
 }
-
-const sum = (numbers) => numbers.reduce((total, number) => total + number, 0);

@@ -16,7 +16,7 @@ export function bar(svg) {
   const oppose = shape("rect", { class: "oppose" });
   const total = line({ x1: -4, class: "curve" });
   const number = shape("text", { class: "score" });
-  const change = shape("text", { class: "change" });
+  const change = shape("text");
   svg.append(name, ...agree, oppose, total, number, change);
   let left, width, y; // by `arrange`: the left edge, how wide the bar is, and the scale
   let before; // the score before the last move; none at first, and then no change is said

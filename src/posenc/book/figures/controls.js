@@ -59,12 +59,13 @@ function slider(name, field, set) {
     input.value = before;
     set({ [name]: read() });
   });
+  let shown; // the number that is written
   const refresh = (state) => {
     input.value = log ? Math.log10(state[name]) : state[name]; // even if it stays: a limit holds it back
-    const shown = written(state[name]);
-    if (value.textContent === shown) return;
-    value.textContent = shown;
-    input.setAttribute("aria-valuetext", shown);
+    if (state[name] === shown) return; // to write a number takes longer than all else here
+    shown = state[name];
+    value.textContent = written(shown);
+    input.setAttribute("aria-valuetext", value.textContent);
   };
   const label = element("label", { for: id }, field.label);
   return { row: element("div", { class: "field" }, label, input, value), refresh };

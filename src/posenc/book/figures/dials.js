@@ -48,7 +48,7 @@ export function dials(svg) {
     const isPhone = width < 560;
     const columns = isPhone ? 4 : 8;
     const room = width - (isPhone ? 98 : 156); // the rest is the bar's
-    radius = Math.min(isPhone ? 26 : 44, Math.round((0.45 * room) / columns));
+    radius = Math.round(isPhone ? Math.min(34, 0.105 * room) : Math.min(56, 0.056 * room));
     const across = (room - 2 * radius) / (columns - 1);
     const down = 2 * radius + (isPhone ? 20 : 24);
     const high = top + (isPhone ? 24 : 32);
@@ -74,7 +74,7 @@ export function dials(svg) {
       const key = hands.key[pair];
       paintWedge(dial, reach, hands.query[pair], key);
       // The angles that training never showed, up to the key's.
-      place(dial.unseen, { d: sector(0, 0, radius, key[0] - excess[pair], excess[pair]) });
+      place(dial.unseen, { d: excess[pair] ? sector(0, 0, radius, key[0] - excess[pair], excess[pair]) : "" });
       place(dial.lit, { "fill-opacity": round(5.5 * Math.max(0, shares[pair])) / 10 });
       write(dial.share, signed(shares[pair]));
     });

@@ -23,9 +23,10 @@ export const place = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes))
     if (node.getAttribute(name) !== `${value}`) node.setAttribute(name, value);
 };
-/** Set an element's text, unless it stays. */
+/** Set an element's text, unless it stays, in the node that it has: a new one costs more. */
 export const write = (node, words) => {
-  if (node.textContent !== words) node.textContent = words;
+  const kept = node.firstChild ?? node.appendChild(new Text());
+  if (kept.data !== words) kept.data = words;
 };
 
 /** A number that rounds to zero has no sign: the first rounding keeps it, the second drops it. */

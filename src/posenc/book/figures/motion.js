@@ -17,10 +17,9 @@ export function glide(milliseconds, frame, done = () => {}) {
   return () => cancelAnimationFrame(request);
 }
 
-/** A share of the way from one to the other: of numbers, and of those in lists and objects; words change at once. */
+/** A share of the way from one to the other: of numbers, and of those in lists and objects. */
 function between(from, to, share) {
   if (typeof to === "number") return from + share * (to - from);
-  if (typeof to === "string") return to;
   if (Array.isArray(to)) return to.map((part, n) => between(from[n], part, share));
   return Object.fromEntries(Object.entries(to).map(([name, part]) => [name, between(from[name], part, share)]));
 }

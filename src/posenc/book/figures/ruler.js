@@ -47,7 +47,7 @@ export function rulerLines({ width, slot, height, rows, place }) {
   const x = center - slot / 2;
   const band = { x, y: top + 16, width: width - x, height: height - 36, class: "beyond" };
   const [from, anchor, below] = rows > 1 ? [width, end, 14] : [x, {}, 22];
-  const words = text(from, rows * height + below, "longer than in training", { ...anchor, class: "beyond" });
+  const words = text(from, rows * height + below, "beyond training", { ...anchor, class: "beyond" });
   return [
     shape("rect", band),
     words,

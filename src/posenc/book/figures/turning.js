@@ -3,7 +3,7 @@
 // The picture has three parts, from top to bottom: the sentence, the dials, and the chart. Each has
 // - `arrange`, which is called for a new width, before all else: it makes the part's geometry below
 //   an upper edge, and returns its lower one;
-// - `paint`, which shows a state with its values (`Attention`), or what is on the way between two.
+// - `paint`, which shows both places with the values (`Attention`), or what is on the way between two.
 
 import { HEAD, attention } from "./attention.js";
 import { dials } from "./dials.js";
@@ -32,14 +32,16 @@ FIGURES.turning = {
       place(svg, { height, viewBox: `0 0 ${width} ${height}` });
     };
     const paint = easing((shown) => {
-      const isFar = Math.abs(shown.query - shown.key) >= HEAD.trained || shown.rule !== "as trained";
-      picture.classList.toggle("far", shown.method === "turned" && isFar);
+      const { method, rule } = current();
+      const isFar = Math.abs(shown.query - shown.key) >= HEAD.trained || rule !== "as trained";
+      picture.classList.toggle("far", method === "turned" && isFar);
       for (const part of [words, clocks, scores]) part.paint(shown);
     });
     return (state, values, width, passing, before) => {
+      const { query, key } = state;
       if (before) clocks.since(before.values.score, isHeld(before.state, state) ? "same" : "");
       else arrange(width);
-      paint({ ...state, ...values }, passing || !before);
+      paint({ query, key, ...values }, passing || !before);
       if (before && !passing) hint.watch(before.state, state);
     };
   },
