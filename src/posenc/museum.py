@@ -109,9 +109,9 @@ def along(axis: int, k: Floats) -> Floats:
     return np.asarray(np.indices(k.shape)[axis], np.float64)
 
 
-def numbered(k: Floats) -> Floats:
-    """Return the number of each row, in all of a batch."""
-    return np.arange(k.size).reshape(k.shape)
+def sequence(k: Floats) -> Any:
+    """Return the number of each row's sequence in the batch."""
+    return np.arange(k.size).reshape(k.shape) // k.shape[-1]
 
 
 def rounded(digits: int, x: Floats) -> Floats:
@@ -128,6 +128,7 @@ TIMES = (1 / 8, 1 / 4, 1 / 2, 2, 4, 8)  # positions are scaled by
 LONGER = "make the table longer, or compute the angles"
 CAST = "compute positions and angles in float32, and cast sine and cosine last"
 ONCE = "scale once, alike in all paths (or declare it: Convention(step=...))"
+CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
 ITSELF = (
     "if it counts by itself, test what it can do: "
     "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
@@ -154,13 +155,13 @@ register(
             lambda k: k[:1] + 0 * k if k.ndim > 1 else k
         ),
         "run on: each sequence of a batch goes on from the one before; count each alone": (
-            lambda k: k[..., :1] + numbered(k)
+            lambda k: k + k.shape[-1] * sequence(k)
         ),
         "run on, in steps: a step's sequences have one position after the other; count each "
-        "alone": lambda k: k + numbered(k) // k.shape[-1],
-        "column by column: cells are numbered so, not row by row; mind the order of axes in "
-        "`meshgrid`": lambda k: k // 3,
-        "column by column, the other axis: as above": lambda k: 3 * k % k.shape[-1],
+        "alone": lambda k: k + sequence(k),
+        # Of a table of two axes, called as the notes of `check_table` say, with three rows
+        f"column by column: {CELLS}": lambda k: k // 3,
+        f"column by column, along it: {CELLS}": lambda k: 3 * k % k.shape[-1],
         "one too many: positions are one too large; count from 0": lambda k: k + 1,
         "one too few: positions are one too small; count from 0": lambda k: k - 1,
         "time from 0 to 1: positions are divided by the last; count rows": (
