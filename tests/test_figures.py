@@ -181,6 +181,20 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
     assert state_of(page)["method"] == "turned"
 
 
+@pytest.mark.parametrize("width", [390, 1000])
+def test_rules_for_longer_texts_come_up_without_moving_anything(show, width):
+    """Under a finger that drags, nothing shifts; and a small phone shows all at once."""
+    page = show("turning", width=width)
+    yarn = page.get_by_role("radio", name="YaRN")
+    expect(yarn).to_be_hidden()
+    height = page.figure.bounding_box()["height"]
+    assert height < 664
+    show_state(page, query=2, key=13)
+    expect(yarn).to_be_visible()
+    yarn.check()
+    assert page.figure.bounding_box()["height"] == height
+
+
 def test_words_keep_their_colors_beside_another_figure(show):
     """White words are the query's and the key's; others would be lost on a light page."""
     page = show("words", "turning")

@@ -6,9 +6,9 @@ import { line, place, round, shape, show, signed, text, write } from "./drawing.
 const FULL = 9; // the score at its upper edge: YaRN’s go beyond 8
 
 /**
- * `arrange(left, top, low)` gets where the bar begins, and the levels of the highest score and of
- * none; `paint(shares, score)` stacks the shares; `since(score, unchanged)` says what the score is
- * compared with, and what is said if it stays.
+ * `arrange(left, top, low, isSlim)` gets where the bar begins, the levels of the highest score and
+ * of none, and whether there is little room; `paint(shares, score)` stacks the shares; `since(score,
+ * unchanged)` says what the score is compared with, and what is said if it stays.
  */
 export function bar(svg) {
   const name = text(0, 0, "score");
@@ -21,9 +21,8 @@ export function bar(svg) {
   let left, width, y; // by `arrange`: the left edge, how wide the bar is, and the scale
   let before; // the score before the last move; none at first, and then no change is said
   let unchanged; // what is said if it stays
-  const arrange = (from, top, low) => {
+  const arrange = (from, top, low, isSlim) => {
     left = from;
-    const isSlim = low - top > 100; // beside two rows of dials
     width = isSlim ? 14 : 26;
     y = (score) => low - (score / FULL) * (low - top);
     place(total, { x2: width + 4 });

@@ -48,7 +48,7 @@ export function dials(svg) {
     const isPhone = width < 560;
     const columns = isPhone ? 4 : 8;
     const room = width - (isPhone ? 98 : 156); // the rest is the bar's
-    radius = Math.round(isPhone ? Math.min(34, 0.105 * room) : Math.min(56, 0.056 * room));
+    radius = Math.round(isPhone ? Math.min(34, 0.1 * room) : Math.min(56, 0.056 * room));
     const across = (room - 2 * radius) / (columns - 1);
     const down = 2 * radius + (isPhone ? 20 : 24);
     const high = top + (isPhone ? 24 : 32);
@@ -61,7 +61,7 @@ export function dials(svg) {
     });
     place(name, { y: high - 10 });
     const bottom = high + (PAIRS.length / columns) * down;
-    sum.arrange(room + (isPhone ? 14 : 24), high, bottom - down + 2 * radius);
+    sum.arrange(room + 16, high, bottom - down + 2 * radius, isPhone);
     return bottom;
   };
   const paint = ({ hands, shares, score, excess }) => {

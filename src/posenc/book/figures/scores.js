@@ -12,7 +12,7 @@ const [LOWEST, HIGHEST] = [-1, 9]; // scores between the edges
 function layOut(width, top) {
   const [left, right] = [20, width];
   const high = top + 40;
-  const low = high + (width < 560 ? 68 : 116);
+  const low = high + (width < 560 ? 62 : 116);
   const x = (distance) => left + ((distance + FARTHEST) / (2 * FARTHEST)) * (right - left);
   const y = (score) => low - ((score - LOWEST) / (HIGHEST - LOWEST)) * (low - high);
   return { left, right, high, low, x, y };
