@@ -49,13 +49,8 @@ def test_a_chapter_shows_its_figures_and_folds_and_runs(
     expect(opening).to_be_visible()
     # Formulas are set some time after the cells are there.
     expect(page.locator(".jp-Notebook")).not_to_contain_text("$$", use_inner_text=True)
-    # It resolves once all cells have run; its value isn't one that Playwright could return.
+    # What cells print is nbval's. (The command's value isn't one that Playwright could return.)
     page.evaluate(RUN)
-    cells = page.evaluate(f"{NOTEBOOK}.content.model.toJSON().cells")
-    code = [cell for cell in cells if cell["cell_type"] == "code"]
-    assert [cell["execution_count"] for cell in code] == [*range(1, len(code) + 1)]
-    outputs = [output["output_type"] for cell in code for output in cell["outputs"]]
-    assert "error" not in outputs
     slider = page.locator(".jp-OutputArea-output input[type=range]").first
     expect(slider, "a live figure runs").to_be_attached()
     page.wrong.clear()  # JupyterLab logs warnings of its own
