@@ -8,6 +8,7 @@ headings) is hidden, so that a narrower limit notices what a missing style would
 """
 
 import io
+import shutil
 
 import pytest
 import yaml
@@ -15,7 +16,7 @@ from PIL import Image, ImageChops
 from reading import ROOT, python, text_of
 
 pytestmark = pytest.mark.browser  # slow: builds a site; not for `make test PART=unit`
-LEFT_OUT = {"jupyter_book", "sphinx_comments"}  # they need more than these pages
+JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 # No blinking or fading in a screenshot.
 STILL = "* { caret-color: transparent !important; transition: none !important }"
 REDUCED = ".katex, [class*=fa-], h1, h2, h3, .navbar-brand"
@@ -27,31 +28,25 @@ DRAWN = """async () => {
 }"""
 
 
-def settings():
-    """The settings that conf.py would have."""
+def build(folder, is_optimized):
+    """Build the two pages with the book's settings, and return their site."""
+    shutil.copytree(ROOT / "tests" / "small_site", folder)
+    (folder / "book").symlink_to(ROOT / "book")
     book = yaml.safe_load(text_of("_config.yml"))
-    config = book["parse"] | book["sphinx"]["config"]
-    config |= {"html_title": "A small site", "html_theme": "sphinx_book_theme"}
-    config["extensions"] = [n for n in config["extensions"] if n not in LEFT_OUT]
+    config = book["sphinx"]["config"]
     config["html_context"]["doors"] = {"Everything": ["plain"]}
-    for name in ("html_static_path", "templates_path"):
-        config[name] = [str(ROOT / path) for path in config[name]]
-    return config
+    config["html_optimized"] = is_optimized
+    (folder / "_config.yml").write_text(yaml.safe_dump(book), encoding="utf-8")
+    run = python("-c", JUPYTER_BOOK, "build", "-W", folder)
+    assert run.returncode == 0, run.stderr
+    return folder / "_build" / "html"
 
 
 @pytest.fixture(scope="module")
 def sites(tmp_path_factory):
     """The raw site, and the optimized one."""
-    folder = tmp_path_factory.mktemp("small")
-    extension = str(ROOT / "book" / "_ext")
-    code = f"import sys; sys.path.append({extension!r}); globals().update({settings()})"
-    (folder / "conf.py").write_text(code, encoding="utf-8")
-    built = [folder / "raw", folder / "light"]
-    for is_optimized, site in enumerate(built):
-        options = ["-W", "-q", "-c", folder, "-D", f"html_optimized={is_optimized}"]
-        run = python("-m", "sphinx", *options, "tests/small_site", site)
-        assert run.returncode == 0, run.stderr
-    return built
+    folder = tmp_path_factory.mktemp("sites")
+    return build(folder / "raw", False), build(folder / "light", True)
 
 
 def picture(page, site, press, opened):
