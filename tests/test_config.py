@@ -193,6 +193,8 @@ DEFAULTS = rows("""
     → RoPE in 1 of 6 layers (full_attention), base 1,000,000, and RoPE in 5 of 6 layers
 "model_type": "gemma3_text", "rope_theta": 1e6, "num_hidden_layers": 6
     → (sliding_attention), base 10,000 (by default: full_attention_interval, sliding_window,
+"model_type": "gemma3_text", "rope_theta": 1e6, "num_hidden_layers": 2
+    → RoPE in all 2 layers, base 10,000 (by default: full_attention_interval, sliding_window,
 "model_type": "gpt_neox", "num_hidden_layers": 6, "head_dim": 96, "rotary_emb_base": 5
     → , 24 of 96 dimensions (by default: partial_rotary_factor, max_position_embeddings)
 "model_type": "llama", "rope_scaling": {"type": "yarn", "factor": 4}

@@ -182,7 +182,8 @@ def names_by_rule(
     first = fields.count("full_attention_offset", least=0)
     if interval and not whole:  # one of so many, the last one in most types
         whole = {*range(interval - 1 if first is None else first, number, interval)}
-    others = entry.others if whole else ALL
+    # With an interval, even fewer layers than that are of the other kind.
+    others = entry.others if whole or interval else ALL
     return [FULL if i in whole else others for i in range(number)]
 
 
