@@ -204,7 +204,7 @@ UNSEEN = """() => {
 
 def test_a_picture_wider_than_a_phone_fades_until_its_end_is_near(visit):
     tab = visit(address("notebooks/20_what_models_use"), width=390)
-    picture = tab.locator(".picture").first
+    picture = tab.locator(".picture").last
     expect(picture).not_to_have_css("mask-image", "none")
     picture.evaluate("(box) => box.scrollTo(box.scrollWidth - box.clientWidth - 20, 0)")
     expect(picture).to_have_css("mask-image", "none")
