@@ -49,29 +49,23 @@ Values = dict[str, Any]
 
 
 def _number(
-    label: str,
-    initial: float,
-    low: float,
-    high: float,
-    step: float = 1,
-    log: bool = False,
+    label: str, initial: float, low: float, high: float, step: float = 1
 ) -> Any:
     """Return a field between two limits, which a slider moves by steps.
 
-    It holds an int if its step is one, so that a step of 1.0 allows for fractions. The slider of a
-    `log` field moves the power of ten.
+    It holds an int if its step is one, so that a step of 1.0 allows for fractions.
     """
     limits = {"min": low, "max": high}
-    look: dict[str, Any] = {"label": label, "initial": initial, "step": step}
-    if log:
-        look["log"] = True
+    look = {"label": label, "initial": initial, "step": step}
     kind: Any = traitlets.Int if isinstance(step, int) else traitlets.Float
     return kind(initial, **limits).tag(sync=True, field=look | limits)
 
 
 def _base(initial: float = 10_000.0) -> Any:
     """Return a base, which a slider moves by quarter powers of ten."""
-    return _number("base n", initial, 10, 1_000_000, 0.25, log=True)
+    field = _number("base n", initial, 10, 1_000_000, 0.25)
+    field.metadata["field"]["log"] = True
+    return field
 
 
 def _choice(label: str, *options: str) -> Any:
