@@ -33,8 +33,11 @@ export const write = (node, words) => {
 export const show = (x, digits = 4) => Number(x.toFixed(digits)).toFixed(digits).replace("-", "−");
 /** A number with its sign, also above zero. */
 export const signed = (x) => (x > 0 ? "+" : "") + show(x, 2);
-/** A field's value in words; a fraction is a position between two others. */
+/**
+ * A field's value in words; a fraction is a position between two others. The first `toLocaleString`
+ * of a page would take as long as drawing a figure.
+ */
 export const written = (value) => {
   if (typeof value !== "number") return value;
-  return Number.isInteger(value) ? value.toLocaleString("en").replace("-", "−") : show(value, 1);
+  return show(value, value % 1 ? 1 : 0).replace(/\B(?=(\d{3})+$)/g, ",");
 };
