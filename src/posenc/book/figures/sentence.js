@@ -58,10 +58,11 @@ export function sentence(svg, set, current) {
   const bracket = shape("path", { class: "bracket" });
   const hold = shape("path", { class: "hold" }); // along the bracket, wide enough for a finger
   const others = OTHERS.map((word) => shape("text", { ...middle, class: "other" }, word));
+  // The last are on top: a word that hops stays in reach.
   const cards = {
+    both: card("both", "‹ both ›", "both, by the bracket"),
     key: card("key", KEY_WORD, `${KEY_WORD}, the key`),
     query: card("query", QUERY_WORD, `${QUERY_WORD}, the query`),
-    both: card("both", "‹ both ›", "both, by the bracket"),
   };
   svg.append(lines, ...others, bracket, hold, ...Object.values(cards));
   let geometry; // by `arrange`
