@@ -9,6 +9,7 @@ import { encode } from "./table.js";
 
 const EMBEDDED = { dog: [2, 0, 0, 1], bites: [0, 1, 1, 0], man: [1, 1, 0, 0] };
 const FIRST = Object.keys(EMBEDDED);
+const LARGEST = 3; // output: a word's 2, and a sine or cosine of at most 1
 
 /** The attention weights and outputs of three words, row by row. */
 function attend(words, positions) {
@@ -56,7 +57,7 @@ function wordCard(svg, word) {
 /** Show a card at a place, with its output and how far that is from the first order's. */
 function showCard({ cells, change, group }, x, output, by) {
   group.style.transform = `translateX(${round(x)}px)`;
-  cells.forEach((cell, j) => place(cell, { fill: shade(output[j] / 5) }));
+  cells.forEach((cell, j) => place(cell, { fill: shade(output[j] / LARGEST) }));
   write(change, by < 0.005 ? "the same output" : `changed by ${show(by, 2)}`);
 }
 
