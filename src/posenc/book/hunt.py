@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc.conventions import Convention, Floats
 from posenc.encoding import sinusoidal_encoding
-from posenc.museum import MUSEUM
+from posenc.museum import MUSEUM, Fault
 
 Encode = Callable[[int, int], Any]
 
@@ -37,17 +37,16 @@ def wrong_table(
     return np.asarray(MUSEUM[name].make(right, x, np.arange(seq_len) + 0.0))
 
 
-def _bug(name: str) -> Encode:
-    """Return the function that makes a wrong table, under its name."""
-    encode: Any = partial(wrong_table, name)
+def _bug(fault: Fault) -> Encode:
+    """Return the function that makes a fault's table, under the fault's name."""
+    encode: Any = partial(wrong_table, fault.name)
     # Reports call a function by its qualified name, which a partial doesn't have.
-    encode.__qualname__ = name.replace(" ", "_")
+    encode.__qualname__ = fault.name.replace(" ", "_")
     return cast("Encode", encode)
 
 
-BUGS: dict[str, Encode] = {name: _bug(name) for name in TABLES}
 # A name that isn't in the museum raises here. Later, its error would pass for an objection.
-assert {*TABLES} <= {*MUSEUM}
+BUGS: dict[str, Encode] = {name: _bug(MUSEUM[name]) for name in TABLES}
 # Names for "module:name" on a command line, which gets no name with a space.
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 

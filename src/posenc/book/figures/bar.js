@@ -26,7 +26,7 @@ export function bar(svg) {
     width = isSlim ? 14 : 26;
     y = (score) => low - (score / FULL) * (low - top);
     place(total, { x2: width + 4 });
-        const middle = (top + low) / 2;
+    const middle = (top + low) / 2;
     for (const words of [name, number, change]) place(words, { x: left + width + 14 });
     place(name, { y: middle - (isSlim ? 20 : 30) });
     place(number, { y: middle + 10 });

@@ -34,8 +34,7 @@ function paintWedge({ wedge, color }, reach, [from, length], [to, otherLength]) 
 
 /**
  * The eight dials: both words' hands, the wedge between them, and a face that is lit as far as they
- * agree; and at their right, the bar that adds them up. for `since`, see
- * bar.js.
+ * agree; and at their right, the bar that adds them up, whose `since` is told in bar.js.
  * Order: `arrange(width, top)` before the first `paint`, which reads the radius.
  */
 export function dials(svg) {
