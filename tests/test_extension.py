@@ -5,7 +5,7 @@ import re
 
 import svg_theme
 from matplotlib.figure import Figure
-from sphinx_posenc import metadata
+from sphinx_posenc import metadata, theme
 
 from posenc.book import widgets
 
@@ -52,3 +52,17 @@ def test_panels_are_stacked_whole_and_in_their_order():
     assert (
         svg_theme.stack(f'<svg viewBox="0 0 504 216">{axes}\n  <g id="text_9">') is None
     )
+
+
+def test_contents_gather_sections_that_go_further():
+    entry = '<li class="toc-h2 x"><a href="#a">Going further: a</a>'
+    below = '<ul class="x">\n<li class="toc-h3 x">b</li>\n</ul>\n'
+    gathered = theme.grouped(f"{entry}</li>\n{entry}{below}</li>\n")
+    assert gathered.count("Going further") == 1
+    assert "toc-h3" not in gathered
+
+
+def test_cells_mark_the_reach_of_an_interval_and_what_is_decided():
+    marked = theme.boxed("<td>-0.016 ± 0.024 undecided</td>")
+    assert '<span class="reach">± 0.024</span>' in marked
+    assert '<span class="outcome undecided">undecided</span>' in marked
