@@ -462,8 +462,11 @@ class Words(_Figure):
 
     def _draw(self, figure: Figure, values: Values) -> None:
         super()._draw(figure, values)
+        words = self.order.split()
+        figure.axes[0].set(xlabel="")
+        figure.axes[0].set_xticks(range(3), words)
         for ax in figure.axes[:2]:
-            ax.set_yticks(range(3), self.order.split())
+            ax.set_yticks(range(3), words)
 
 
 # By name; each has a script of that name in ``figures``.
