@@ -111,7 +111,9 @@ def test_each_control_answers_to_the_keyboard_on_a_phone(show, name):
     if more.is_visible():
         more.press("Enter")
     height = page.figure.bounding_box()["height"]
+    usual = state_of(page)
     for control in page.figure.locator("input").all():
+        show_state(page, **usual)  # in others, some do nothing, and are hidden
         # Of two keys, a radio button answers to the first, and a slider to the second.
         control.press("ArrowLeft")
         control.press("End")
@@ -164,10 +166,14 @@ def test_a_grip_stays_under_the_pointer_and_lands_on_a_place(show, name):
 
 
 # What a guide offers to show, and what becomes of the score.
-MOVES = {"Drag dog": r"[+−]\d", "Now drag both": "same", "Now add": r"[+−]\d"}
+MOVES = {
+    "Drag dog": r"[+−]\d",
+    "Drag both, by": "same",
+    "Choose “added”": r"[+−]\d",
+}
 
 
-@pytest.mark.parametrize(("query", "key"), [(8, 5), (0, 15)])
+@pytest.mark.parametrize(("query", "key"), [(8, 4), (0, 15)])
 def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, query, key):
     """From any place: where there is too little room, it starts from another one."""
     page = show("turning")
@@ -177,8 +183,83 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
         expect(guide).to_contain_text(move)
         button(guide, "Show me").click()
         expect(page.figure.locator(".score + text")).to_have_text(re.compile(change))
+    expect(guide).to_contain_text("learned once")
     button(guide, "Again").click()
     assert state_of(page)["method"] == "turned"
+    expect(page.figure.locator(".score + text")).to_have_text("")
+
+
+def test_a_guide_goes_on_only_once_all_hands_agree_and_leads_back(show):
+    page = show("turning")
+    guide, goal = page.figure.locator(".moves"), page.figure.locator(".goal")
+    dog = page.get_by_role("slider", name="dog")
+    dog.press("ArrowRight")
+    expect(guide).to_contain_text("Drag dog")
+    expect(goal).to_be_visible()
+    page.get_by_role("radio", name="ALiBi").check()
+    expect(guide).to_contain_text("Choose “turned”")
+    expect(goal).to_be_hidden()
+    page.get_by_role("radio", name="turned").check()
+    dog.press("ArrowRight")
+    expect(guide).to_contain_text("Drag both")
+    expect(goal).to_be_hidden()
+
+
+def test_a_switch_is_no_change_by_moving_and_hides_what_does_nothing(show):
+    page = show("turning")
+    change = page.figure.locator(".score + text")
+    rule = page.get_by_role("radio", name="YaRN")
+    base = page.get_by_role("slider", name="base")
+    button(page, "More").click()
+    page.get_by_role("slider", name="dog").press("ArrowRight")
+    expect(change).to_have_text(re.compile(r"[+−]\d"))
+    used = {"turned": (rule, base), "added": (base,), "ALiBi": (), "none": ()}
+    for method, controls in used.items():
+        page.get_by_role("radio", name=method).check()
+        for control in (rule, base):
+            expect(control).to_be_visible(visible=control in controls)
+        page.wait_for_timeout(50)
+    expect(change).to_have_text("")
+
+
+def test_the_base_is_told(show):
+    page = show("turning")
+    button(page, "More").click()
+    page.get_by_role("slider", name="base").press("ArrowRight")
+    expect(page.figure.locator(".say")).to_contain_text("larger the base (here 180)")
+
+
+def test_the_words_light_up_as_the_query_looks_at_them(show):
+    page = show("turning")
+    heights = "(all) => all.map((column) => Number(column.getAttribute('height')))"
+    columns = page.figure.locator(".other rect")
+    # Three before the query, on place 6, stands the third of the other words.
+    lit = columns.evaluate_all(heights)
+    assert max(lit) == lit[2] > max(lit[:2] + lit[3:])
+    show_state(page, method="none")
+    assert len({*columns.evaluate_all(heights)}) == 1
+
+
+@pytest.mark.parametrize(("method", "stays"), [("turned", True), ("added", False)])
+def test_moving_both_parts_a_curve_from_where_it_was_only_if_added(show, method, stays):
+    page = show("turning")
+    show_state(page, method=method)
+    page.get_by_role("slider", name="both").press("ArrowRight")
+    now, before = (
+        page.figure.locator(f".{name}").get_attribute("points")
+        for name in ("curve", "ghost")
+    )
+    assert before
+    assert (now == before) == stays
+
+
+def test_what_holds_anywhere_isnt_said_beside_what_training_never_showed(show):
+    page = show("turning")
+    show_state(page, query=12, key=2)
+    page.get_by_role("slider", name="both").press("ArrowRight")
+    said = page.figure.locator(".say")
+    expect(said).to_contain_text("never showed")
+    expect(said).not_to_contain_text("anywhere")
 
 
 @pytest.mark.parametrize("width", [390, 1000])

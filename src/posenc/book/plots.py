@@ -34,6 +34,8 @@ PAIRS = (
     "#00788d",
     "#146f8b",
 )
+#: Of hands that agree, on a light page and on a dark one.
+AGREE = (PAIRS[4], "#45c9b8")
 DIVERGING: str = STYLE[
     "image.cmap"
 ]  #: Map of values around 0, purple below and orange above.

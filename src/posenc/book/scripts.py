@@ -66,6 +66,7 @@ def _style(names: Iterable[str]) -> str:
         "query": plots.COLORS[0],
         "key": plots.COLORS[1],
         "unseen": plots.UNSEEN,
+        "agree": f"light-dark({', '.join(plots.AGREE)})",
         "map": plots.DARK_MAP,
     }
     used = [

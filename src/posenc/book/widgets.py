@@ -361,8 +361,9 @@ class Turning(_Figure):
     colors = plots.COLORS[:2]
 
     def values(self) -> Values:
-        # The query, the key, and keys at all distances, all the same word.
-        distances = np.array([0, self.key - self.query, *_DISTANCES])
+        # The query, the key, keys at all places and at all distances, all the same word.
+        places = np.arange(16) - self.query
+        distances = np.array([0, self.key - self.query, *places, *_DISTANCES])
         vectors = self._vectors(self.query + distances)
         scores = vectors @ vectors[0]
         if self.method == "ALiBi":  # the slope of the first of eight heads is 1/2
@@ -371,7 +372,8 @@ class Turning(_Figure):
         return {
             "shares": pairs.prod(axis=0).sum(axis=0),
             "score": scores[1],
-            "curve": scores[2:],
+            "row": scores[2:18],
+            "curve": scores[18:],
             "hands": pairs.transpose(2, 0, 1)[..., ::-1],
         }
 

@@ -7,6 +7,7 @@ import { SCALINGS } from "./scaling.js";
 
 export const HEAD = { places: 16, d_model: 16, trained: 8, factor: 2 };
 export const FARTHEST = HEAD.places - 1;
+export const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 export const LOOKS_BACK = 3; // how many words back a head that turns has learned to look
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
 const FINE = 4; // points of the curve per position
@@ -21,6 +22,7 @@ const TURNS = { turned: 1, added: 0.5 };
  * @property {{ query: [number, number][], key: [number, number][] }} hands by word: angle and length
  * @property {number[]} shares what each pair adds to the score
  * @property {number} score
+ * @property {number[]} row the score of a key at each place
  * @property {number[]} curve the score at each of `DISTANCES` of the key from this query
  * @property {number[]} excess how far places turn two hands apart beyond what training showed
  */
@@ -61,6 +63,7 @@ export function attention({ query, key, method, base, rule }) {
     hands,
     shares: frequencies.map((_, pair) => shareAt(key, pair)),
     score: scoreAt(key),
+    row: PLACES.map(scoreAt),
     curve: DISTANCES.map((distance) => scoreAt(query + distance)),
     excess,
   };

@@ -3,55 +3,42 @@
 import { FARTHEST, LOOKS_BACK } from "./attention.js";
 import { phrase } from "./controls.js";
 import { element } from "./drawing.js";
-import { glide } from "./motion.js";
-import { WORDS, isTogether } from "./telling.js";
+import { between, glide } from "./motion.js";
+import { WORDS, actOf } from "./telling.js";
 
-/** A place two from the query, from which wedges are open. */
-const near = (query) => (query > 2 ? query - 2 : query + 2);
-
-/** The key moved to where all hands agree, or near the query if it is there, or there is no such place. */
-function movedKey({ query, key }) {
-  const best = query - LOOKS_BACK;
-  return { to: { key: best < 0 || key === best ? near(query) : best } };
+/** Both words where all hands agree, with the query on a place, or as near as it can be. */
+function agreeing(place) {
+  const query = Math.max(place, LOOKS_BACK);
+  return { query, key: query - LOOKS_BACK };
 }
 
-/**
- * Both words moved by up to seven places, to the side where there is more room. The key starts near
- * the query if there is too little.
- */
-function movedBoth({ query, key }) {
-  const hasRoom = Math.abs(query - key) < 12;
-  const from = { rule: "as trained", query, key: hasRoom ? key : near(query) };
-  const [low, high] = [Math.min(query, from.key), FARTHEST - Math.max(query, from.key)];
-  const by = high >= low ? Math.min(7, high) : -Math.min(7, low);
-  return { from, to: { query: query + by, key: from.key + by } };
-}
+/** Both words moved, to the end that is farther. */
+const together = {
+  from: agreeing,
+  to: (query) => agreeing(query < 9 ? FARTHEST : 0),
+  isDone: (from, to) => actOf(from, to) === "both",
+};
 
 /**
- * Things to try: what they say, the states from and to which a film shows them, and whether a change
- * was one of them, as the film's has to be.
+ * Things to try, each with
+ * - what it `says`, and the `method` that it is for;
+ * - the places `from` and `to` which a film moves the words, given the query's;
+ * - whether a change `isDone`, by the reader or by the film.
  */
 const MOVES = [
   {
-    says: `Drag ${WORDS.key}, and watch the clocks.`,
-    shows: movedKey,
-    isDone: (from, to) => from.key !== to.key && from.query === to.query,
+    says: `Drag ${WORDS.key} to where ${WORDS.query} has learned to look: three words back.`,
+    method: "turned",
+    from: () => ({}),
+    to: agreeing,
+    isDone: (_, { query, key }) => query - key === LOOKS_BACK,
   },
-  {
-    says: "Now drag both, by the bracket.",
-    shows: movedBoth,
-    isDone: isTogether,
-  },
-  {
-    says: "Now add instead: choose “added”, and drag both.",
-    shows(state) {
-      const { from, to } = movedBoth(state);
-      return { from: { ...from, method: "added" }, to };
-    },
-    isDone: (from, to) => to.method === "added" && isTogether(from, to),
-  },
+  { says: "Drag both, by the bracket.", method: "turned", ...together },
+  { says: "Drag both again.", method: "added", ...together },
 ];
-const LESSON = "Added, the place counts. Turned, only order and distance do.";
+const CONTRAST = "Turned: learned once, it holds anywhere. Added: it may fail at another place.";
+/** What is said once all is done, by method. */
+const LESSONS = { turned: CONTRAST, added: CONTRAST };
 
 /**
  * A line with the next thing to try, and a button that shows it.
@@ -62,39 +49,45 @@ export function guide(set, current) {
   const button = element("button", { type: "button" });
   const row = element("p", { class: "moves" }, words, button);
   const first = current();
-  let next = 0;
+  const done = new Set();
   let stop = () => {};
+  const nextMove = () => MOVES.find((move) => !done.has(move));
   const write = () => {
-    words.replaceChildren(...phrase(MOVES[next]?.says ?? LESSON, current()));
-    button.textContent = MOVES[next] ? "Show me" : "Again";
-    row.dataset.next = next;
+    const state = current();
+    const move = nextMove();
+    const choose = move && move.method !== state.method ? move.method : "";
+    const says = move?.says ?? LESSONS[state.method] ?? "";
+    words.replaceChildren(...phrase(choose ? `Choose “${choose}”.` : says, state));
+    button.textContent = move ? "Show me" : "Again";
+    row.dataset.choose = choose;
+    row.classList.toggle("aims", move === MOVES[0] && !choose && state.rule === "as trained");
   };
-  /** Start from a state at once, and move the words to their places. */
-  const perform = ({ from = {}, to }) => {
-    set(from);
+  /** Start from a move's first state at once, and move the words to their places. */
+  const perform = ({ method, from, to }) => {
+    const { query } = current();
+    set({ rule: "as trained", method, ...from(query) });
     const start = current();
-    const placesAt = (share) =>
-      Object.entries(to).map(([name, place]) => [name, start[name] + share * (place - start[name])]);
+    const aim = to(start.query);
     stop = glide(
       2400,
-      (share) => set(Object.fromEntries(placesAt(share)), true),
-      () => set(to),
+      (share) => set(between(start, aim, share), true),
+      () => set(aim),
     );
   };
   button.addEventListener("click", () => {
     stop();
-    if (MOVES[next]) return perform(MOVES[next].shows(current()));
+    const move = nextMove();
+    if (move) return perform(move);
+    done.clear();
     set(first);
-    next = 0;
-    write();
+    set({}); // at rest: nothing has moved since
   });
   write();
   return {
     row,
     stop: () => stop(),
     watch(from, to) {
-      if (!MOVES[next]?.isDone(from, to)) return;
-      next += 1;
+      for (const move of MOVES) if (move.method === to.method && move.isDone(from, to)) done.add(move);
       write();
     },
   };

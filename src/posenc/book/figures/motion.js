@@ -18,7 +18,7 @@ export function glide(milliseconds, frame, done = () => {}) {
 }
 
 /** A share of the way from one to the other: of numbers, and of those in lists and objects. */
-function between(from, to, share) {
+export function between(from, to, share) {
   if (typeof to === "number") return from + share * (to - from);
   if (Array.isArray(to)) return to.map((part, n) => between(from[n], part, share));
   return Object.fromEntries(Object.entries(to).map(([name, part]) => [name, between(from[name], part, share)]));

@@ -1,9 +1,7 @@
-// Turning's chart: the score by distance, with a dot that can be dragged.
+// Turning's chart: the score by distance, with a dot for the key.
 
-import { DISTANCES, FARTHEST, HEAD } from "./attention.js";
-import { PAIRS } from "./constants.js";
+import { DISTANCES, FARTHEST, HEAD, LOOKS_BACK } from "./attention.js";
 import { end, level, line, middle, place, points, round, shape, text } from "./drawing.js";
-import { draggable } from "./motion.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
 const [LOWEST, HIGHEST] = [-1, 9]; // scores between the edges
@@ -23,7 +21,6 @@ function layOut(width, top) {
  * training never showed, which are seen when the words are as far apart.
  */
 function scales({ left, right, high, low, x, y }) {
-  const tint = (name, word) => shape("tspan", { class: name }, word);
   const levels = [0, 4, 8].flatMap((score) => [
     text(0, y(score) + 4, score),
     level(left, right, y(score), { class: "thin grid" }),
@@ -31,27 +28,29 @@ function scales({ left, right, high, low, x, y }) {
   const unseen = [-FARTHEST, HEAD.trained - 1].map((from) =>
     shape("path", { d: `M${x(from)},${high}V${low}H${x(from + HEAD.trained)}V${high}z`, class: "beyond" }),
   );
-  const name = [tint("query", QUERY_WORD), " looks at ", tint("key", KEY_WORD), ", by distance"];
   return [
     ...unseen,
-    shape("text", { y: high - 14, class: "name" }, "Score: how much ", ...name),
+    text(0, high - 14, `Score: how much ${QUERY_WORD} looks at ${KEY_WORD}, by distance`, { class: "name" }),
     ...levels,
     text(x(0), low + 15, QUERY_WORD, { ...middle, class: "query" }),
-    ...[-5, 5].map((distance) => text(x(distance), low + 15, Math.abs(distance), middle)),
+    ...[-LOOKS_BACK, LOOKS_BACK].map((distance) => text(x(distance), low + 15, Math.abs(distance), middle)),
     text(left, low + 15, "15 before"),
     text(right, low + 15, "15 after", end),
+    text(right - 6, high + 16, "beyond training", { ...end, class: "beyond" }),
   ];
 }
 
 /** Made by `arrange`, painted by `paint` as all parts of Turning. */
-export function chart(svg, set, current) {
+export function chart(svg) {
   const frame = shape("g", { "aria-hidden": "true" });
-  const hill = shape("polygon", { class: "hill", fill: PAIRS[4] });
+  const hill = shape("polygon", { class: "hill" });
+  const ghost = shape("polyline", { class: "ghost" }); // the curve before the last move
   const curve = shape("polyline", { class: "curve" });
   const stem = line({ class: "key" }); // from the axis to the dot
-  const dot = shape("circle", { r: 9, class: "grip key" });
-  svg.append(frame, hill, curve, stem, dot);
+  const dot = shape("circle", { r: 9, class: "dot" });
+  svg.append(frame, hill, ghost, curve, stem, dot);
   let room; // by `arrange`
+  let before; // the scores of the ghost, if there is one
   const arrange = (width, top) => {
     room = layOut(width, top);
     frame.replaceChildren(...scales(room));
@@ -59,22 +58,15 @@ export function chart(svg, set, current) {
   };
   const paint = ({ query, key, score, curve: scores }) => {
     const { x, y, left, right } = room;
-    const places = points(scores.map((one, n) => [x(DISTANCES[n]), y(one)]));
+    const along = (all) => points(all.map((one, n) => [x(DISTANCES[n]), y(one)]));
+    const places = along(scores);
     place(curve, { points: places });
+    place(ghost, { points: before ? along(before) : "" });
     place(hill, { points: `${left},${y(0)} ${places} ${right},${y(0)}` });
     const [cx, cy] = [round(x(key - query)), round(y(score))];
     place(dot, { cx, cy });
     place(stem, { x1: cx, y1: round(y(0)), x2: cx, y2: cy });
   };
-  draggable(
-    dot,
-    svg,
-    (from) => {
-      const { key } = current();
-      const unit = room.x(1) - room.x(0);
-      return (to) => set({ key: key + (to - from) / unit }, true);
-    },
-    () => set({}),
-  );
-  return { arrange, paint };
+  const since = (scores) => (before = scores);
+  return { arrange, paint, since };
 }

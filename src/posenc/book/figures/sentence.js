@@ -1,6 +1,6 @@
 // Turning's sentence on a ruler, with the two words that can be moved, alone or by a bracket.
 
-import { FARTHEST, HEAD } from "./attention.js";
+import { FARTHEST, LOOKS_BACK, PLACES } from "./attention.js";
 import { clamp, middle, place, round, shape } from "./drawing.js";
 import { draggable, steppable } from "./motion.js";
 import { bracketPath, ruler, rulerLines } from "./ruler.js";
@@ -9,7 +9,6 @@ const SENTENCE = ["the", "dog", "saw", "a", "cat", "and", "ran", "home"];
 export const KEY_WORD = "dog";
 export const QUERY_WORD = "ran";
 const OTHERS = SENTENCE.filter((word) => word !== KEY_WORD && word !== QUERY_WORD);
-const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 
 /** A word in a frame, which a pointer or keys can move. */
 function card(name, words, label) {
@@ -18,8 +17,8 @@ function card(name, words, label) {
   return shape("g", { class: `card ${name}`, role: "slider", tabindex: 0, ...limits }, ...parts);
 }
 
-/** Make a card's frame as large as its word. */
-function fit({ firstChild: frame, lastChild: word }) {
+/** Make a frame as large as a card's word. */
+function fit(frame, { lastChild: word }) {
   const high = 1.5 * parseFloat(getComputedStyle(word).fontSize);
   const wide = word.getComputedTextLength() + 0.6 * high;
   place(frame, { x: -wide / 2, y: -0.7 * high, width: wide, height: high, rx: high / 3 });
@@ -57,14 +56,18 @@ export function sentence(svg, set, current) {
   const lines = shape("g", { "aria-hidden": "true" });
   const bracket = shape("path", { class: "bracket" });
   const hold = shape("path", { class: "hold" }); // along the bracket, wide enough for a finger
-  const others = OTHERS.map((word) => shape("text", { ...middle, class: "other" }, word));
+  // The other words, each on a column as high as the score that the query would give to it.
+  const others = OTHERS.map((word) =>
+    shape("g", { class: "other" }, shape("rect"), shape("text", middle, word)),
+  );
+  const goal = shape("rect", { class: "goal" }); // where all hands agree, if they turn
   // The last are on top: a word that hops stays in reach.
   const cards = {
     both: card("both", "‹ both ›", "both, by the bracket"),
     key: card("key", KEY_WORD, `${KEY_WORD}, the key`),
     query: card("query", QUERY_WORD, `${QUERY_WORD}, the query`),
   };
-  svg.append(lines, ...others, bracket, hold, ...Object.values(cards));
+  svg.append(lines, ...others, goal, bracket, hold, ...Object.values(cards));
   let geometry; // by `arrange`
   const grips = [...Object.entries(cards), ["both", hold]];
   moveBy(grips, svg, set, current, () => geometry);
@@ -73,7 +76,9 @@ export function sentence(svg, set, current) {
     geometry = ruler(width);
     lines.replaceChildren(...rulerLines(geometry));
     svg.style.setProperty("--letters", `${geometry.letters}px`);
-    Object.values(cards).forEach(fit);
+    for (const node of Object.values(cards)) fit(node.firstChild, node);
+    fit(goal, cards.key);
+    for (const { firstChild: column } of others) place(column, { x: -0.45 * geometry.slot, width: 0.9 * geometry.slot });
     return geometry.bottom;
   };
   /** Put a word on a place, which may be between two, or hopping above it. */
@@ -87,11 +92,18 @@ export function sentence(svg, set, current) {
     const inside = clamp(27, x, geometry.width - 27);
     cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.bracketTop + 4}px)`;
   };
-  const paint = ({ query, key }) => {
+  const putOther = (node, position, score) => {
+    put(node, position);
+    const height = round(2.5 * Math.max(0, score));
+    place(node.firstChild, { y: geometry.foot - height, height });
+  };
+  const paint = ({ query, key, row }) => {
     // The other words take the places that are left, in their order.
     const taken = [Math.round(query), Math.round(key)];
     const free = PLACES.filter((n) => !taken.includes(n));
-    others.forEach((word, n) => put(word, free[n]));
+    others.forEach((node, n) => putOther(node, free[n], row[free[n]]));
+    put(goal, query - LOOKS_BACK);
+    place(goal, { opacity: query < LOOKS_BACK ? 0 : 1 });
     // A key at the query's place hops over it.
     const overlap = Math.max(0, 1 - Math.abs(query - key));
     put(cards.query, query);

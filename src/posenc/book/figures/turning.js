@@ -13,7 +13,7 @@ import { guide } from "./guide.js";
 import { easing } from "./motion.js";
 import { chart } from "./scores.js";
 import { sentence } from "./sentence.js";
-import { attentionSays, isTogether } from "./telling.js";
+import { actOf, attentionSays } from "./telling.js";
 
 FIGURES.turning = {
   grips: ["query", "key"],
@@ -21,12 +21,12 @@ FIGURES.turning = {
   build(picture, set, current) {
     const svg = shape("svg", { role: "group", "aria-label": "A query and a key" });
     const hint = guide(set, current);
-    if (current().method === "turned") picture.append(hint.row);
+    if (current().method === "turned") picture.before(hint.row);
     picture.append(svg);
     svg.addEventListener("pointerdown", hint.stop, true);
     const words = sentence(svg, set, current);
     const clocks = dials(svg);
-    const scores = chart(svg, set, current);
+    const scores = chart(svg);
     const arrange = (width) => {
       const height = scores.arrange(width, clocks.arrange(width, words.arrange(width)));
       place(svg, { height, viewBox: `0 0 ${width} ${height}` });
@@ -39,14 +39,16 @@ FIGURES.turning = {
     });
     return (state, values, width, passing, before) => {
       const { query, key } = state;
-      if (before) clocks.since(before.values.score, isHeld(before.state, state) ? "same" : "");
-      else arrange(width);
+      if (before) {
+        // What moved is compared with how it was; what was switched isn't.
+        const act = actOf(before.state, state);
+        const start = ["switch", "none"].includes(act) ? undefined : before.values;
+        clocks.since(start?.score, act === "both" ? "same" : "");
+        scores.since(start?.curve);
+      } else arrange(width);
       paint({ query, key, ...values }, passing || !before);
       if (before && !passing) hint.watch(before.state, state);
     };
   },
   say: attentionSays,
 };
-
-/** Whether a change moved both words, and by enough to be seen: then a score that stays is news. */
-const isHeld = (from, to) => isTogether(from, to) && Math.abs(to.query - from.query) >= 0.5;
