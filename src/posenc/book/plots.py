@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -150,6 +150,32 @@ def intervals(
     )
     ax.set_yticks(range(len(labels)), labels)
     ax.set_ylim(len(labels) - 0.4, -0.6)
+
+
+class Quotations:
+    """Texts that models wrote, by the models' names, as quotations in a notebook, or as text.
+
+    The models have the colors of lines, in order. What follows the first `known` characters
+    is dimmer in a notebook.
+    """
+
+    def __init__(self, texts: Mapping[str, str], known: int) -> None:
+        self.texts, self.known = dict(texts), known
+
+    def __repr__(self) -> str:
+        """Return a paragraph for each model."""
+        return "\n\n".join(f"{name}: {text}" for name, text in self.texts.items())
+
+    def _repr_html_(self) -> str:
+        quoted = ""
+        for (name, text), color in zip(self.texts.items(), COLORS, strict=False):
+            start = html.escape(text[: self.known])
+            rest = (
+                f'<span style="opacity: 0.7">{html.escape(text[self.known :])}</span>'
+            )
+            quoted += f"<dt>{html.escape(name)}</dt>"
+            quoted += f'<dd style="border-color: {color}">{start}{rest}</dd>\n'
+        return f'<dl class="quotations">\n{quoted}</dl>'
 
 
 class Table:
