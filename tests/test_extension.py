@@ -3,6 +3,7 @@
 import io
 import re
 
+import pytest
 import svg_theme
 from matplotlib.figure import Figure
 from sphinx_posenc import metadata, theme
@@ -62,7 +63,21 @@ def test_contents_gather_sections_that_go_further():
     assert "toc-h3" not in gathered
 
 
-def test_cells_mark_the_reach_of_an_interval_and_what_is_decided():
-    marked = theme.boxed("<td>-0.016 ± 0.024 undecided</td>")
-    assert '<span class="reach">± 0.024</span>' in marked
-    assert '<span class="outcome undecided">undecided</span>' in marked
+def test_cells_of_tables_draw_intervals_and_have_true_minus_signs():
+    drawn = theme.boxed("<td>-0.016 ± 0.024 undecided</td>")
+    assert 'style="--mean:-0.016;--reach:0.024"' in drawn
+    assert '<span class="outcome undecided">undecided</span>' in drawn
+    assert "<td>−0.016 " in drawn
+    assert '<td>-a</td><td>2.40 <span class="reach">±' in theme.boxed(
+        "<td>-a</td><td>2.40 ± 0.02</td>"
+    )
+
+
+@pytest.mark.parametrize(
+    ("printed", "wraps"),
+    [("gemma-2-2b: 13 × base 10,000; 13 × base 10,000, window 4096", True)]
+    + [(columns, False) for columns in ("zeros     0.0", "[1 2]\n[3 4]", "  1\n 10")],
+)
+def test_what_is_printed_wraps_unless_it_stands_in_columns(printed, wraps):
+    output = '<div class="output stream x"><div class="highlight"><pre><span></span>'
+    assert ("prose" in theme.boxed(f"{output}{printed}</pre>")) == wraps

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.browser  # slow: builds a site; not for `make test PART
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 # No blinking or fading in a screenshot.
 STILL = "* { caret-color: transparent !important; transition: none !important }"
-REDUCED = ".katex, [class*=fa-], h1, h2, h3, .navbar-brand"
+REDUCED = ".katex, [class*=fa-], h1, h2, h3, .home, .navbar-brand, .prev-next-title"
 DRAWN = """async () => {
     for (const image of document.images) image.loading = "eager";
     await Promise.all([...document.images].map((image) => image.decode()));

@@ -156,8 +156,10 @@ def test_an_exercise_is_answered_and_kept_here_until_it_is_forgotten(reader, cel
         press(box, says=says)
     expect(right).to_contain_text("✓ 1 of")
     reader.once("dialog", lambda dialog: dialog.accept())
+    button(reader, "List of chapters").click()
     button(reader, "Forget answers and edits").click()
     expect(right).to_have_count(0)
+    reader.keyboard.press("Escape")
     reader.wrong.remove("Forget all answers and edits in this book?")
 
 

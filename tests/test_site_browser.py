@@ -62,6 +62,20 @@ def test_a_figure_stays_in_view_while_its_words_are_read(visit, width, share):
     words.click(trial=True)  # raises if the figure covers them
 
 
+def test_the_doors_are_a_step_away_and_a_page_behind_none_is_marked(visit):
+    tab = visit(address("notebooks/11_does_it_help"))
+    doors = tab.get_by_role("navigation", name="Doors").get_by_role("link")
+    expect(doors).to_have_text(["Understand", "Build", "Fix", "All pages"])
+    expect(doors.last).to_have_attribute("aria-current", "true")
+    marked = tab.get_by_text("11. Test whether it helps").first
+    expect(marked).not_to_be_visible()
+    button(tab, "List of chapters").click()
+    expect(marked).to_be_in_viewport()
+    expect(tab.locator(".bd-sidebar-primary a").first).to_be_focused()
+    tab.keyboard.press("Escape")
+    expect(marked).not_to_be_visible()
+
+
 def test_another_site_can_put_a_view_in_a_frame(visit, served, tmp_path):
     """The copied line reproduces the view there, without requests to other hosts."""
     tab = visit(f"{served}/notebooks/08_heatmaps.html")
@@ -221,7 +235,9 @@ def test_what_has_the_focus_is_seen(visit):
 def test_what_is_under_the_mouse_can_be_read(visit):
     tab = visit(CHAPTER)
     tab.add_style_tag(content="* { transition: none !important }")
-    for kind in ("article p a", ".bd-toc-nav a", ".bd-links a", "summary"):
+    for kind in ("article p a", ".bd-toc-nav a", "summary", ".bd-links a"):
+        if kind == ".bd-links a":  # it opens over the page
+            button(tab, "List of chapters").click()
         link = tab.locator(f"{kind}:visible").first
         # A theme that changes under a resting mouse shows colors of hovering in both.
         link.hover()

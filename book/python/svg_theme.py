@@ -16,9 +16,13 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.textpath import text_to_path
 from PIL import Image
 
-from posenc.book.plots import COLORS, DARK_MAP, DIVERGING, INK
+from posenc.book.plots import COLORS, DARK_MAP, DIVERGING, INK, STYLE
 
 DARK_INK = "#e6e8ee"
+TYPE = (
+    14 / 720
+)  # the size of a picture's text on a desktop, by the width that it has there
+LARGER = 1.1  # text in the typeface of the page, by its size in matplotlib's
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 WIDEST_BAR = 1 / 8  # of a figure's width: wider axes are a panel, not a color bar
 LARGEST_SCALE = 1.6  # of a stacked panel, by its size in the row
@@ -28,6 +32,9 @@ THEME = f"""<style>
 text {{
 fill: var(--black); font-family: -apple-system, "Segoe UI", "Helvetica Neue", Arial, sans-serif
 }}
+.word {{ transform-box: fill-box; transform-origin: center }}
+:is([id^="legend"], [id^="start"]) .word {{ transform-origin: left }}
+[id^="ytick"] .word {{ transform-origin: right }}
 @media (prefers-color-scheme: dark) {{
 :root {{ --ink: {DARK_INK}; --black: #fff; --white: #000; --dark: 1 }} /* on a map */
 image {{ filter: brightness(0.8) }}
@@ -42,6 +49,11 @@ image.map {{ filter: {DARK_MAP} }}
 WORDS = re.compile(
     r'<!-- ([^$]*?) -->\s*<g(?: (style="[^"]*"))? transform="(translate[^"]*?) '
     r'scale\(([\d.]+) -[\d.]+\)">.*?</g>',
+    re.DOTALL,
+)
+FORMULA = re.compile(
+    r'(<!-- [^>]*\$[^>]*-->\s*<g )((?:style="[^"]*" )?)(transform="translate[^"]*?) '
+    r'(scale\([^"]*">.*?</g>)',
     re.DOTALL,
 )
 # <path id="DejaVuSans-14" d="M 794 531 (more lines)" transform="scale(0.015625)"/>
@@ -98,8 +110,8 @@ def set_word(outlines):
     if is_bold:
         style += ' font-weight="bold"'
     return (
-        f'<text {style} transform="{place}" font-size="{1.1 * size:.2f}" '
-        f'textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{words}</text>'
+        f'<g transform="{place}"><text class="word" {style} font-size="{LARGER * size:.2f}" '
+        f'textLength="{width:.1f}" lengthAdjust="spacingAndGlyphs">{words}</text></g>'
     )
 
 
@@ -108,6 +120,7 @@ def set_words(svg):
     outlines = {glyph[1]: glyph[0] for glyph in GLYPH.finditer(svg)}
     # The first word with a letter brought its outline along: formulas get theirs in one place.
     svg = GLYPH.sub("", WORDS.sub(set_word, svg))
+    svg = FORMULA.sub(r'\1\3"><g class="word"><g \2transform="\4</g></g>', svg)
     needed = outlines.keys() & re.findall('href="#([^"]+)"', svg)
     kept = "".join(outlines[name] for name in sorted(needed))
     return svg.replace("<defs>", f"<defs>{kept}", 1)
@@ -222,6 +235,10 @@ def follow_theme(svg):
         body = re.sub(rf"\b(fill|stroke): {color}\b", mixed, body)
     for color, name in ((INK, "ink"), ("#000000", "black"), ("#ffffff", "white")):
         body = body.replace(color, f"var(--{name})")
+    # What can be read on a phone would be too large on a desktop.
+    drawn = LARGER * STYLE["font.size"] / float(SIZE.search(svg)[1])
+    shrunk = f".word {{ scale: {min(1, TYPE / drawn):.2f} }}"
+    head += f"<style>@media (min-width: 600px) {{ {shrunk} }}</style>"
     if stacked := stack(svg):
         at_the_left = '<svg preserveAspectRatio="xMinYMin" '
         head = head.replace("<svg ", at_the_left, 1) + stacked.style

@@ -40,7 +40,8 @@ def setup(app):
         """Complete what a page's template gets: no script but the book's, for example."""
         body = context["body"] = theme.boxed(context.get("body") or "")
         contents = context["generate_toc_html"]
-        context["generate_toc_html"] = lambda: theme.grouped(str(contents()))
+        if page.startswith("notebooks/"):
+            context["generate_toc_html"] = lambda: theme.grouped(str(contents()))
         context["script_files"].clear()
         context["python"] = browser_files.folder()
         context["python_size"] = browser_files.first_size()
@@ -74,7 +75,7 @@ def setup(app):
         ("doctree-read", AFTER, metadata.summarize, opening.tell),
         ("doctree-resolved", AFTER, prose.keep_together, prose.link_terms),
         ("doctree-resolved", AFTER, search_index.collect, folds.fold),
-        ("doctree-resolved", AFTER, live_figures.set_stages, cards.deal),
+        ("doctree-resolved", AFTER, live_figures.set_stages, cards.deal, cards.head),
         ("html-collect-pages", BEFORE, live_figures.embeds),
         # The theme renders parts of the page between these two.
         ("html-page-context", BEFORE, metadata.describe),

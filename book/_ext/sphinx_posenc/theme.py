@@ -16,14 +16,23 @@ PICTURE = re.compile(
 # <li class="toc-h2 nav-item toc-entry"><a class="reference internal nav-link"
 # href="#going-further-a">Going further: a</a></li>, in one line. Instead of </li>, a list of its
 # subsections may follow, each in a line.
-BELOW = r'<ul [^>]*>\n(?:<li class="toc-h3 .*</li>\n)+</ul>\n'
-ENTRY = (
-    rf'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)(?:{BELOW})?</li>\n'
-)
+BELOW = re.compile(r'<ul [^>]*>\n(?:<li class="toc-h3 .*</li>\n)+</ul>\n')
+ENTRY = r'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)</li>\n'
 FURTHER = re.compile(rf"(?:{ENTRY})+")
-# <td>-0.016 ± 0.024 undecided</td>: the reach of an interval, and what is decided
-REACH = re.compile(r"(?<=\d )± [\d.]+(?=(?: \w+)?</td>)")
-OUTCOME = re.compile(r"(?<=[> ])(higher|lower|same|undecided)(?=</td>)")
+# <h2>Going further: a<a class="headerlink"
+FURTHER_HEAD = re.compile('(?<=>)(Going further: )(.*?)(?=<a class="headerlink")')
+# <td>-0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, and what is decided
+NEGATIVE = re.compile(r"(?<=<td>)-(?=\d)")
+DIFFERENCE = re.compile(r"(?<=<td>)([+−][\d.]+) ± ([\d.]+) (\w+)(?=</td>)")
+REACH = re.compile(r"(?<=\d )± [\d.]+(?=</td>)")
+OUTCOME = re.compile(r"(?<=<td>)(higher|lower|same|undecided)(?=</td>)")
+# <div class="output stream highlight-myst-ansi"><div class="highlight"><pre><span></span>…</pre>
+OUTPUT = re.compile(
+    r'(<div class="output )([^"]*"><div class="highlight"><pre><span></span>)(.*?)(?=</pre>)',
+    re.DOTALL,
+)
+# Columns, or numbers in brackets
+ALIGNED = re.compile(r"\S  +\S|^[\s\[(]", re.MULTILINE)
 # <span class="pre">tests/test_nn.py</span>
 PATH = re.compile(
     r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)'
@@ -31,26 +40,47 @@ PATH = re.compile(
 
 
 def grouped(contents):
-    """Gather neighboring sections of a page's contents that go further below one entry.
+    """List a page's sections, and those that go further and are neighbors in a fold."""
 
-    What is below them isn't listed.
-    """
-
-    def group(entries):
+    def fold(entries):
         inner = re.sub(ENTRY, r"\1\2</li>\n", entries[0])
-        return f'<li class="further">Going further<ul>{inner}</ul></li>\n'
+        summary = f"Going further ({inner.count('<li')})"
+        listed = f"<details><summary>{summary}</summary><ul>{inner}</ul></details>"
+        return f'<li class="further">{listed}</li>\n'
 
-    return FURTHER.sub(group, contents)
+    return FURTHER.sub(fold, BELOW.sub("", contents))
+
+
+def draw_difference(cell):
+    """A difference in a table, with its interval on a line from -1 to 1, which book.css draws."""
+    mean, reach, outcome = cell.groups()
+    number = mean.replace("−", "-")
+    drawn = (
+        f'<span class="interval" style="--mean:{float(number)};--reach:{reach}"></span>'
+    )
+    decided = f'<span class="outcome {outcome}">{outcome}</span>'
+    return f'{mean} <span class="reach">± {reach}</span> {drawn}{decided}'
+
+
+def mark_prose(output):
+    """Give an output that reads like sentences the class by which its lines wrap."""
+    start, rest, text = output.groups()
+    return f"{start}{'' if ALIGNED.search(text) else 'prose '}{rest}{text}"
 
 
 def boxed(body):
     """Put a page's tables and pictures in scrolling boxes, and let paths break after a slash.
 
-    In cells, the reach of an interval and what is decided get classes.
+    In cells of tables, intervals are drawn, and a hyphen before a number is a minus sign.
     """
     body = PATH.sub(
         lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body
     )
+    body = FURTHER_HEAD.sub(
+        r'<span class="goes-further">\1</span><span>\2</span>', body
+    )
+    body = OUTPUT.sub(mark_prose, body)
+    body = DIFFERENCE.sub(draw_difference, NEGATIVE.sub("−", body))
     body = REACH.sub(r'<span class="reach">\g<0></span>', body)
     body = OUTCOME.sub(r'<span class="outcome \1">\1</span>', body)
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))

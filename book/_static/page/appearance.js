@@ -22,7 +22,7 @@ begin(paint);
 addEventListener("beforeprint", () => (dataset.theme = "light"));
 addEventListener("afterprint", paint);
 
-/** On a narrow screen a button opens a bar beside the page: the theme shows it while `box` is checked. */
+/** A button opens a bar over the page, which is shown while `box` is checked. */
 function connectBar(side) {
   const button = document.querySelector(`.${side}-toggle`);
   const box = document.getElementById(`pst-${side}-sidebar-checkbox`);
@@ -32,8 +32,8 @@ function connectBar(side) {
     box.checked = !box.checked;
     if (box.checked) setTimeout(() => bar.querySelector("a, button").focus(), 100);
   });
-  bar.addEventListener("keydown", ({ key }) => {
-    if (key !== "Escape") return;
+  addEventListener("keydown", ({ key }) => {
+    if (key !== "Escape" || !box.checked) return;
     box.checked = false;
     button.focus();
   });

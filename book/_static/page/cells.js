@@ -1,4 +1,4 @@
-/* The bars below cells, answer boxes, and when Python starts. What the buttons do, other than Copy, is
+/* The buttons of code, answer boxes, and when Python starts. What the buttons do, other than Copy, is
    in book/python/page.js, which is loaded on first use and calls `addBar` and `editor`. Uses tools.js. */
 /* global all, begin, button, chapter, copyFrom, kept, make, onceLoaded, whenIdle */
 
@@ -11,8 +11,8 @@ const canRun = (cell) => Boolean(python && cell?.matches(":has(.cell_input):not(
 const actButton = (words, name, attributes = {}) => button(words, act, { "data-act": name, ...attributes });
 
 function copy({ target }) {
-  const cell = target.closest(".bar").parentElement;
-  const text = cell.querySelector("textarea")?.value ?? cell.querySelector("pre").textContent;
+  const code = target.parentElement;
+  const text = code.querySelector("textarea")?.value ?? code.querySelector("pre").textContent;
   copyFrom(target, text);
 }
 
@@ -26,30 +26,32 @@ function moreButton(rest) {
   return more;
 }
 
-/** The bar of a cell or of other code, made when it comes near, in the space that book.css keeps for it. */
+/** The bar of a cell that runs. */
 function addBar(input) {
   const made = input.querySelector(":scope > .bar");
   if (made) return made;
-  near.unobserve(input);
   const cell = input.closest("div.cell");
-  const bar = make("div", { class: "bar", role: "group", "aria-label": cell?.dataset.name ?? "code" });
-  if (canRun(cell)) {
-    const isAnswer = cell.matches(".answer");
-    const rest = make("span", { class: "rest", hidden: "" }, actButton("Reset", "reset"));
-    if (cell.matches(".first")) rest.append(actButton("Run all", "runAll"));
-    rest.append(button("Copy", copy));
-    const stop = actButton("Stop", "stop", { class: "stop" }); // shown while it runs
-    bar.append(actButton("Run", "run"), stop);
-    if (!isAnswer) bar.append(actButton("Edit", "edit"));
-    bar.append(moreButton(rest), rest, make("span", { class: "state" }));
-  } else bar.append(button("Copy", copy));
+  const bar = make("div", { class: "bar", role: "group", "aria-label": cell.dataset.name });
+  const rest = make("span", { class: "rest", hidden: "" }, actButton("Reset", "reset"));
+  if (cell.matches(".first")) rest.append(actButton("Run all", "runAll"));
+  const stop = actButton("Stop", "stop", { class: "stop" }); // shown while it runs
+  bar.append(actButton("Run", "run"), stop);
+  if (!cell.matches(".answer")) bar.append(actButton("Edit", "edit"));
+  bar.append(moreButton(rest), rest, make("span", { class: "state" }));
   input.append(bar);
   return bar;
 }
 
+/** The buttons of code, which come when it comes near. They take no room (book.css). */
+function addButtons(input) {
+  near.unobserve(input);
+  input.append(button("Copy", copy, { class: "copy" }));
+  if (canRun(input.closest("div.cell"))) addBar(input);
+}
+
 const near = new IntersectionObserver(
   (changes) => {
-    for (const { target, isIntersecting } of changes) if (isIntersecting) addBar(target);
+    for (const { target, isIntersecting } of changes) if (isIntersecting) addButtons(target);
   },
   { rootMargin: "600px" },
 );

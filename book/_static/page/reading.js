@@ -19,6 +19,8 @@ function readNow() {
 /** Show a link of the contents, which may be taller than the window. `scrollIntoView` would scroll the page. */
 function showInContents(link) {
   const bar = link.closest(".bd-sidebar-secondary");
+  const fold = link.closest("details"); // "Going further"
+  if (fold) fold.open = true;
   bar.scrollTop = link.offsetTop - bar.clientHeight / 2;
 }
 
