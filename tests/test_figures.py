@@ -232,7 +232,7 @@ def test_the_base_is_told(show):
 def test_the_words_light_up_as_the_query_looks_at_them(show):
     page = show("turning")
     heights = "(all) => all.map((column) => Number(column.getAttribute('height')))"
-    columns = page.figure.locator(".other rect")
+    columns = page.figure.locator(".other .column")
     # Three before the query, on place 6, stands the third of the other words.
     lit = columns.evaluate_all(heights)
     assert max(lit) == lit[2] > max(lit[:2] + lit[3:])

@@ -8,7 +8,7 @@ export function ruler(width) {
   const isPhone = width < 560;
   const columns = isPhone ? HEAD.places / 2 : HEAD.places;
   const slot = width / columns;
-  const height = isPhone ? 74 : 92; // of a row
+  const height = isPhone ? 80 : 100; // of a row
   const rows = HEAD.places / columns;
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   const xIn = (row, position) => (position - row * columns + 0.5) * slot;
@@ -20,8 +20,8 @@ export function ruler(width) {
     bottom: rows * height,
     letters: clamp(13, slot * 0.37, isPhone ? 18 : 25), // the size of words
     bracketTop: isPhone ? 8 : 12, // from a row's upper edge
-    wordsAt: height - 42, // the line on which words stand, from there
-    foot: 22, // from words down to the ruler's line, on which columns stand
+    wordsAt: height - 50, // the line on which words stand, from there
+    foot: 30, // from words down to the ruler's line, on which columns stand
     /** The center of a place, and the upper edge of its row. */
     place(position) {
       const row = rowOf(position);

@@ -56,10 +56,10 @@ export function sentence(svg, set, current) {
   const lines = shape("g", { "aria-hidden": "true" });
   const bracket = shape("path", { class: "bracket" });
   const hold = shape("path", { class: "hold" }); // along the bracket, wide enough for a finger
-  // The other words, each on a column as high as the score that the query would give to it.
-  const others = OTHERS.map((word) =>
-    shape("g", { class: "other" }, shape("rect"), shape("text", middle, word)),
-  );
+  // Words stand on columns, as high as the score that the query gives to each.
+  const column = () => shape("rect", { class: "column" });
+  const others = OTHERS.map((word) => shape("g", { class: "other" }, column(), shape("text", middle, word)));
+  const keyColumn = shape("g", {}, column());
   const goal = shape("rect", { class: "goal" }); // where all hands agree, if they turn
   // The last are on top: a word that hops stays in reach.
   const cards = {
@@ -67,7 +67,7 @@ export function sentence(svg, set, current) {
     key: card("key", KEY_WORD, `${KEY_WORD}, the key`),
     query: card("query", QUERY_WORD, `${QUERY_WORD}, the query`),
   };
-  svg.append(lines, ...others, goal, bracket, hold, ...Object.values(cards));
+  svg.append(lines, ...others, keyColumn, goal, bracket, hold, ...Object.values(cards));
   let geometry; // by `arrange`
   const grips = [...Object.entries(cards), ["both", hold]];
   moveBy(grips, svg, set, current, () => geometry);
@@ -78,7 +78,8 @@ export function sentence(svg, set, current) {
     svg.style.setProperty("--letters", `${geometry.letters}px`);
     for (const node of Object.values(cards)) fit(node.firstChild, node);
     fit(goal, cards.key);
-    for (const { firstChild: column } of others) place(column, { x: -0.45 * geometry.slot, width: 0.9 * geometry.slot });
+    for (const { firstChild } of [...others, keyColumn])
+      place(firstChild, { x: -0.45 * geometry.slot, width: 0.9 * geometry.slot });
     return geometry.bottom;
   };
   /** Put a word on a place, which may be between two, or hopping above it. */
@@ -92,16 +93,18 @@ export function sentence(svg, set, current) {
     const inside = clamp(27, x, geometry.width - 27);
     cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.bracketTop + 4}px)`;
   };
-  const putOther = (node, position, score) => {
+  /** Put what stands on a column, its first child, on a place. */
+  const putOn = (node, position, score) => {
     put(node, position);
     const height = round(2.5 * Math.max(0, score));
     place(node.firstChild, { y: geometry.foot - height, height });
   };
-  const paint = ({ query, key, row }) => {
+  const paint = ({ query, key, score, row }) => {
     // The other words take the places that are left, in their order.
     const taken = [Math.round(query), Math.round(key)];
     const free = PLACES.filter((n) => !taken.includes(n));
-    others.forEach((node, n) => putOther(node, free[n], row[free[n]]));
+    others.forEach((node, n) => putOn(node, free[n], row[free[n]]));
+    putOn(keyColumn, key, score);
     put(goal, query - LOOKS_BACK);
     place(goal, { opacity: query < LOOKS_BACK ? 0 : 1 });
     // A key at the query's place hops over it.

@@ -14,7 +14,8 @@ const digits = (number) => show(number, number % 1 ? 1 : 0);
 export function actOf(from, to) {
   if (["method", "rule", "base"].some((name) => from[name] !== to[name])) return "switch";
   const [query, key] = [to.query - from.query, to.key - from.key];
-  if (query && key) return Math.abs(query - key) < 1e-9 ? "both" : "apart"; // but for rounding: a drag has fractions
+  // Both move by the same, but for rounding: a drag has fractions.
+  if (query && key) return Math.abs(query - key) < 1e-9 ? "both" : "apart";
   if (query) return "query";
   return key ? "key" : "none";
 }
@@ -39,26 +40,31 @@ const SEEN_TURNED = {
 const SEEN = {
   turned: ({ rule }) => SEEN_TURNED[rule],
   added: () =>
-    "Now each hand is the sum of its word’s, which stays, and its place’s, which turns. Where these disagree, it is short.",
+    "Now each hand is the sum of its word’s, which stays, and its place’s, which turns. Where these " +
+    "disagree, it is short.",
   ALiBi: ({ score, apart }) =>
-    `ALiBi turns no hand: all agree. Instead, each step apart costs half a point: 8 − ${apart}/2 = ${score}.`,
+    "ALiBi turns no hand: all agree. Instead, each step apart costs half a point: " +
+    `8 − ${apart}/2 = ${score}.`,
   none: ({ score }) => `No hand turns, so all agree: each word scores ${score}, wherever it stands.`,
 };
 
 /** What is seen once both words have moved alike, if it is anything else: functions of `Told`. */
 const SEEN_TOGETHER = {
-  turned: ({ score, beyond }) =>
-    `All hands turned, each clock’s two alike, so the score is still ${score}.` +
-    (beyond || ` A model learns once how ${WORDS.key} and ${WORDS.query} go together, and it holds anywhere in a text.`),
+  turned({ score, beyond }) {
+    const lesson = ` A model learns once how ${WORDS.key} and ${WORDS.query} go together: it holds anywhere in a text.`;
+    return `All hands turned, each clock’s two alike, so the score is still ${score}.${beyond || lesson}`;
+  },
   added: ({ score, apart, was }) =>
     `They are still ${apart} apart, but the score went from ${was} to ${score}. ` +
     "What a model learns of them at one place may fail at another.",
 };
 
-/** What is seen of angles: on how many clocks they are beyond what training showed. */
+/** A sentence on the clocks whose angles are beyond what training showed, or "". */
 function beyondTraining(excess) {
   const unseen = excess.filter((angle) => Math.abs(angle) > 1e-9).length; // but for rounding
-  return unseen ? ` But on ${unseen} of 8 clocks, training, on eight words, never showed such an angle (red).` : "";
+  return unseen
+    ? ` But on ${unseen} of 8 clocks, training, on eight words, never showed such an angle (red).`
+    : "";
 }
 
 /** The figure's `say`: during a drag, `before` is where it began. */
@@ -70,15 +76,19 @@ export function attentionSays(state, values, before) {
   const was = before && show(before.values.score, 2);
   const apart = digits(Math.abs(key - query));
   const beyond = beyondTraining(values.excess);
-  const facts = { score, was, apart, rule, beyond };
-  if (act === "both") return `Both moved by ${digits(Math.abs(query - start.query))}. ${(SEEN_TOGETHER[method] ?? SEEN[method])(facts)}`;
+  const told = { score, was, apart, rule, beyond };
+  if (act === "both") {
+    const seen = SEEN_TOGETHER[method] ?? SEEN[method];
+    return `Both moved by ${digits(Math.abs(query - start.query))}. ${seen(told)}`;
+  }
   if (start.base !== state.base) return "The larger the base (here {base}), the slower all clocks but the first.";
   const side = key === query ? "at the place of" : `${apart} ${key < query ? "before" : "after"}`;
   const place = `With ${WORDS.key} ${side} ${WORDS.query}, `;
   if (beyond) return `${place}the score is ${score}.${beyond}`;
-  if (method !== "turned" || !["query", "key"].includes(act)) return SEEN[method](facts);
-  if (values.score > 7.995 && rule !== "YaRN") // 8 pairs, rounded; YaRN sharpens scores
-    return `${place}all hands agree: the score is ${score}, the highest. So ${WORDS.query} takes up the most of ${WORDS.key}.`;
+  if (method !== "turned" || !["query", "key"].includes(act)) return SEEN[method](told);
+  // All eight pairs agree, rounded; YaRN sharpens scores.
+  if (values.score > 7.995 && rule !== "YaRN")
+    return `${place}all hands agree: the score is ${score}, the highest. Of all words, ${WORDS.query} takes up ${WORDS.key} most.`;
   const more = values.score > before.values.score ? "more" : "less";
   return `${place}the score is ${score} (it was ${was}): ${WORDS.query} takes up ${more} of ${WORDS.key}.`;
 }
