@@ -192,7 +192,7 @@ BUGS = [
         says="YaRN's ramp comes from another base",
         report="paiml/aprender/pull/2161",
         law="values",
-        cause="",
+        cause="other frequencies",
         wrong=yarn(base=10_000.0),
         right=YARNED,
         options=OF_YARN,
@@ -219,7 +219,7 @@ BUGS = [
         says="prompt and steps are scaled differently",
         report="ggml-org/llama.cpp/pull/24875",
         law="steps",
-        cause="step times 4",
+        cause="4*position is taken",
         wrong=lambda x, positions: rotate_pairs(
             x, positions / (4 if x.shape[-2] > 1 else 1)
         ),
@@ -255,14 +255,14 @@ BUGS = [
         says="with one token per sequence, only the first sequence is right",
         report="ml-explore/mlx/issues/3949",
         law="token",
-        cause="first alone",
+        cause="from sequence 1 on",
         wrong=first_row_alone,
     ),
     Bug(
         says="positions beyond a table of 4096 rows are read out of bounds",
         report="pegainfer-project/pegainfer/issues/220",
         law="far",
-        cause="past the end of 4096",
+        cause="from position 4096 on",
         wrong=lambda x, positions: (
             rotate_pairs(x, positions) * (positions < 4096)[..., None]
         ),
@@ -271,7 +271,7 @@ BUGS = [
         says="one sequence's positions are used for all",
         report="Blaizzy/mlx-vlm/issues/1883",
         law="rows",
-        cause="first text for all",
+        cause="first sequence's position",
         wrong=lambda x, positions: rotate_pairs(
             x, positions[0] if positions.ndim == 2 else positions
         ),
@@ -307,7 +307,7 @@ BUGS = [
         says="sections of several coordinates are in the wrong order",
         report="alibaba/MNN/issues/4133",
         law="axes",
-        cause="",
+        cause="axes are swapped",
         wrong=turn(frequencies=by_axis(SECTIONS)),
         right=turn(frequencies=INTERLEAVED),
         options={"frequencies": INTERLEAVED},
@@ -316,7 +316,7 @@ BUGS = [
         says="padded texts all continue from the same offset",
         report="unslothai/unsloth/pull/4078",
         law="ragged",
-        cause="padding in the cache counted",
+        cause="tokens are at number",
         wrong=Pair(DECODER.full, one_offset),
         right=DECODER,
         kind="decoder",
@@ -339,7 +339,7 @@ BUGS = [
         says="a chunk ignores the offset of the cache",
         report="Blaizzy/mlx-vlm/issues/1741",
         law="steps",
-        cause="step from 0",
+        cause="tokens are at 0",
         wrong=Pair(
             DECODER.full,
             lambda tokens, cache: DECODER.step(

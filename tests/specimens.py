@@ -369,7 +369,7 @@ def with_offset(x, offset=0):
     return rotate_pairs(x, offset + torch.arange(x.shape[-2]))
 
 
-@rotary("far", "first position alone", laws=["far"])
+@rotary("far", "row + first position", laws=["far"])
 def from_the_first(x, positions):
     return with_offset(x, offset=int(positions[0]))
 
@@ -383,7 +383,7 @@ def row_by_row(x, positions):
     )
 
 
-@rotary("batch", "run on, in steps")
+@rotary("batch", "position + sequence is taken")
 def running_on(x, positions):
     """The rows of a batch are numbered through, as a kernel may see them."""
     turned = []
@@ -428,7 +428,7 @@ def chunked(x, p):
     return turned.flatten(-2).to(x.dtype)
 
 
-@rotary("values", "heads for sequence")
+@rotary("values", "head is taken for the position")
 def along_the_heads(x, p):
     heads = torch.arange(x.shape[-3] if x.ndim > 2 else 1)
     return (
@@ -442,7 +442,7 @@ def crossed(q, k):
 
 
 WITHOUT_POSITIONS = ["shape", "repeat", "values", "batch", "masked", "gradient"]
-for pair, law, cause in (both, "", ""), (crossed, "values", "crossed"):
+for pair, law, cause in (both, "", ""), (crossed, "values", "(a, -b)*cos - (b, a)*sin"):
     subject = lambda x, p, pair=pair: pair(x, -x)[0]  # noqa: E731
     name = f"{pair.__name__}: one of them"
     add(subject, name, "rotary", law, cause, laws=WITHOUT_POSITIONS)
@@ -501,7 +501,7 @@ class Untrainable(TurnedOn):
         raise RuntimeError("no way back")
 
 
-@rotary("batch")
+@rotary("batch", "from number of heads 8 on")
 def up_to_eight_heads(x, p):
     return rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))
 
@@ -548,8 +548,8 @@ for subject, name, options, law, cause in (
     (partial(alibi_bias, 12), "ALiBi", ALIBI, "", ""),
     (last_row, "one row", ALIBI | {"causal": True}, "", ""),
     (last_row, "one row, undeclared", ALIBI, "shape", "pass causal=True"),
-    (from_head_0, "from head 0", ALIBI, "values", "slopes from head 0"),
-    (rewarding, "bonus", ALIBI | {"causal": True}, "values", "bonus: a farther word"),
+    (from_head_0, "from head 0", ALIBI, "values", "-2*slope*distance"),
+    (rewarding, "bonus", ALIBI | {"causal": True}, "values", "it is slope*distance"),
     (buckets(False, 1), "buckets shifted", T5, "values", ""),
     (buckets(True), "one-sided buckets", T5, "values", "pass causal=True"),
     (buckets(False), "two-sided", T5 | {"causal": True}, "values", "drop causal=True"),
@@ -609,15 +609,15 @@ def grid(sizes):
 
 BY_8 = {"expected": "images", "right": lambda sizes: 8 * grid(sizes)}
 add(lambda sizes: 8 * grid(sizes), "steps of 8", "positions", **BY_8)
-add(grid, "steps of 1", "positions", "values", "pass right=", **BY_8)
+add(grid, "steps of 1", "positions", "values", "they are 0.125*id", **BY_8)
 
 
-@specimen("positions", "values", "numbered through", expected="images")
+@specimen("positions", "values", "they are number;", expected="images")
 def as_text(sizes):
     return np.tile(np.arange(int(sizes.prod())), (3, 1))
 
 
-@specimen("positions", "values", "each 2 too large", expected="left padding")
+@specimen("positions", "values", "they are id + 2", expected="left padding")
 def as_roberta(mask):
     return 2 * mask + words(mask)
 
@@ -699,25 +699,25 @@ for name, law, cause, pair in (
     (
         "off by one",
         "steps",
-        "one too large",
+        "own position + 1",
         OFF_BY_ONE,
     ),
     (
         "prompt counted twice",
         "chunks",
-        "prompt counted twice",
+        "own position + first call's length",
         counting_up(lambda n, more: n + (5 if n else 0)),
     ),
     (
         "one position a chunk",
         "chunks",
-        "one position a chunk",
+        "tokens are at call's first",
         Pair(DECODER.full, at_first),
     ),
     (
         "chunks from 0",
         "chunks",
-        "several tokens begin at position 0",
+        "several tokens are at own position - call's first",
         FROM_0,
     ),
     (

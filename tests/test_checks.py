@@ -95,7 +95,7 @@ def family(fault):
 
 # The first of each family, but those that a rotation of whole halves can't have, and decoders'
 # faults and a shift, which are specimens.
-ELSEWHERE = "within the part", "across the head", "mixed layouts: a single row's halves"
+ELSEWHERE = "within the part", "across the head", "mixed layouts"
 ELSEWHERE += ("shifted without the mask",)
 NAMED = [
     fault
@@ -110,6 +110,91 @@ def test_a_known_fault_is_caught_and_named(fault):
     report = checks.check(wrong, kind, **options)
     assert report.failed
     assert fault.says in report[report.failed[0]].cause
+
+
+def at(change):
+    """Return what encodes right, at wrong positions."""
+    return lambda right, x, k: right(x, change(k))
+
+
+def spread(change):
+    """Return what encodes at other frequencies, powers of a base for p = 2i/d and pairs."""
+
+    def make(right, x, k):
+        pairs = len(right.frequencies)
+        return replace(right, frequencies=change(np.arange(pairs) / pairs, pairs))(x, k)
+
+    return make
+
+
+def stepping(right, x, k):
+    return right(x, 2 * k if x.shape[-2] == 1 else k)
+
+
+def mixed(right, x, k):
+    if x.shape[-2] == 1:
+        right = replace(
+            right, pairs=Convention("neighbors").encoding(x.shape[-1]).pairs
+        )
+    return right(x, k)
+
+
+def quarter(right, x, k):
+    """Swap sine and cosine."""
+    return right.encode(x, np.pi / 2 - right.angles(k))
+
+
+def ending(right, x, k):
+    return right(x, k) * (k < 999)[..., None]
+
+
+FITTED = {  # what is said, and a fault, by kind
+    "position + 1 is taken": ("rotary", at(lambda k: k + 1)),
+    "3*position - 2 is taken": ("rotary", at(lambda k: 3 * k - 2)),
+    "0 is taken": ("rotary", at(lambda k: 0 * k)),
+    "length is taken": ("table", at(lambda k: 0 * k + k.shape[-1])),
+    "position/last is taken": ("table", at(lambda k: k / max(k.max(), 1))),
+    "position % 999 is taken": ("rotary", at(lambda k: k % 999)),
+    "(position + 1) % length is": ("table", at(lambda k: (k + 1) % k.shape[-1])),
+    "other positions, from position 1023 on: 998 is": (
+        "rotary",
+        at(lambda k: np.minimum(k, 998)),
+    ),
+    "other positions, up to length 1: 2*position is": ("rotary", stepping),
+    "mixed layouts, up to length 1: neighbors are paired": ("rotary", mixed),
+    "other entries, from position 1023 on: a pair (a, b) gives 0;": ("rotary", ending),
+    "gives 1.5*(a, b)*sin + 1.5*(-b, a)*cos": ("rotary", quarter),
+    "500000^-(2*i/(d/2))": ("table", spread(lambda p, n: 5e5 ** (-2 * p))),
+    "500000^-(i/(d/2) + 1/(d/2))": ("table", spread(lambda p, n: 5e5 ** -(p + 1 / n))),
+    "500000^-(2*i/(d/2 - 1))": (
+        "table",
+        spread(lambda p, n: 5e5 ** (-2 * p * n / (n - 1))),
+    ),
+    "777^-(i/(d/2))": ("table", spread(lambda p, n: 777.0**-p)),
+    "pairs 1 to 7 turn 0.3438 to 0.9063 times as fast": (
+        "rotary",
+        spread(lambda p, n: 5e5**-p * (1 - 0.75 * p)),
+    ),
+    "it is -8*slope*distance": ("bias", lambda slopes, k, past: -8 * slopes * abs(k)),
+    "2^(-h)": (
+        "bias",
+        lambda slopes, k, past: -(2.0 ** -(1 + np.arange(12))[:, None]) * abs(k),
+    ),
+    "those of heads [1 2 3 4 5 6 1 2 3 4 5 6]": (
+        "bias",
+        lambda slopes, k, past: -np.resize(slopes[:6], slopes.shape) * abs(k),
+    ),
+    "they are id + 1": ("packing", lambda ids, given: ids + 1),
+    "they are row + column": ("images", lambda ids, given: ids * [[0], [1], [1]]),
+}
+
+
+@pytest.mark.parametrize("words", FITTED)
+def test_a_fault_is_fitted(words):
+    kind, make = FITTED[words]
+    wrong, kind, options = with_fault(checks.Fault("", "", "", (kind,), make))
+    report = checks.check(wrong, kind, **options)
+    assert words in report[report.failed[0]].cause
 
 
 def test_what_the_checks_say_is_ascii():

@@ -1,7 +1,8 @@
 """Known faults: functions that make a wrong result of the right encoding.
 
 A check that fails runs all that apply on the same calls: one that gives the measured numbers is the
-cause. Those with a number are exhibits of the book's chapters 14 and 16.
+cause. Those with a number are exhibits of the book's chapters 14 and 16. Whatever only a number or
+two tell apart, such as another base, is fitted in `posenc.checks.families`.
 
 What a fault's `make` gets and returns depends on its kind:
 
@@ -16,7 +17,7 @@ decoder                              Decoder, Text, lengths      scores
 ===================================  ==========================  ==================
 
 `Decoder` and `Text` are those of `posenc.checks.decoders`, which imports this module. Where a
-decoder's fault doesn't apply, its scores are NaN, which are never those that were measured.
+fault doesn't apply, its result is NaN, which is never what was measured.
 
 `register` binds `make` to a change, which is all that the faults of a group differ in:
 
@@ -27,10 +28,6 @@ with_positions       k, (..., seq_len)                               the positio
 with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,), or two
 with_pairs           none: it is fields of the convention            the pairs taken
 with_angles          right angles, (..., pairs)                      those of sines and of cosines
-for_single_rows      Reference, x, k, where seq_len is 1             x, encoded wrongly
-with_slopes          right slopes, numbers of heads, (heads, 1)      the slopes taken
-with_ids             `Counted`                                       the positions taken
-for_words            right ids, and the mask                         ids
 without              none: it is the argument's name                 (it is left out)
 None                 what `make` takes                               what it returns
 ===================  ==============================================  =============================
@@ -41,7 +38,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -81,10 +78,11 @@ class Fault:
 
 
 FAULTS: list[Fault] = []
-"""All known faults."""
+"""All known faults that need no fit."""
 
 TABLE, ROTARY = ("table", "module"), ("rotary",)
 ANY = TABLE + ROTARY
+SOME = ("some calls",)  # of a rotation; if it were all, it would be another convention
 
 
 def register(kinds: tuple[str, ...], how: Any, changes: Mapping[str, Any]) -> None:
@@ -105,13 +103,9 @@ def with_positions(change: Any, right: Reference, x: Floats, k: Floats) -> Float
 
 
 def along(axis: int, k: Floats) -> Floats:
-    """Return the number of each row along an axis."""
-    return np.asarray(np.indices(k.shape)[axis], np.float64)
-
-
-def sequence(k: Floats) -> Any:
-    """Return the number of each row's sequence in the batch."""
-    return np.arange(k.size).reshape(k.shape) // k.shape[-1]
+    """Return the number of each row along an axis; 0 if there is none."""
+    number = np.indices(k.shape)[axis] if -axis <= k.ndim else 0 * k
+    return np.asarray(number, np.float64)
 
 
 def rounded(digits: int, x: Floats) -> Floats:
@@ -121,14 +115,9 @@ def rounded(digits: int, x: Floats) -> Floats:
     return np.asarray(np.ldexp(np.round(fraction * 2.0**digits), exponent - digits))
 
 
-IN_BFLOAT16 = partial(rounded, 8)  # binary digits of a number
-HALVES = {"bfloat16": IN_BFLOAT16, "float16": partial(rounded, 11)}
-LENGTHS = (*(2**n for n in range(5, 18)), 5000)  # of tables
-TIMES = (1 / 8, 1 / 4, 1 / 2, 2, 4, 8)  # positions are scaled by
-LONGER = "make the table longer, or compute the angles"
-CAST = "compute positions and angles in float32, and cast sine and cosine last"
-ONCE = "scale once, alike in all paths (or declare it: Convention(step=...))"
+HALVES = {"bfloat16": partial(rounded, 8), "float16": partial(rounded, 11)}
 CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
+CAST = "compute positions and angles in float32, and cast sine and cosine last"
 ITSELF = (
     "if it counts by itself, test what it can do: "
     "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
@@ -143,38 +132,13 @@ register(
         f"offset that sticks (exhibit B): each call begins at 0; use what is given, or {ITSELF}": (
             partial(along, -1)
         ),
-        "first position alone: others are counted from it; use each, or turn row by row: "
-        "`torch.cat([rotate(x[..., i : i + 1, :], offset=int(p)) "
-        "for i, p in enumerate(positions)], -2)`": lambda k: k[..., :1] + along(-1, k),
-        "no positions: all rows are the first; use what is given, also as the key of a "
-        "cache": lambda k: 0 * k,
-        "row for rows: one row is taken for all; write `pe[:, :n]` for `pe[:, n]`": (
-            lambda k: 0 * k + k.shape[-1]
-        ),
-        "first text for all: its positions are all rows'; don't index them": (
-            lambda k: k[:1] + 0 * k if k.ndim > 1 else k
-        ),
-        "run on: each sequence of a batch goes on from the one before; count each alone": (
-            lambda k: k + k.shape[-1] * sequence(k)
-        ),
-        "run on, in steps: a step's sequences have one position after the other; count each "
-        "alone": lambda k: k + sequence(k),
-        # Of a table of two axes, called as the notes of `check_table` say, with three rows
-        f"column by column: {CELLS}": lambda k: k // 3,
-        f"column by column, along it: {CELLS}": lambda k: 3 * k % k.shape[-1],
-        "one too many: positions are one too large; count from 0": lambda k: k + 1,
-        "one too few: positions are one too small; count from 0": lambda k: k - 1,
-        "time from 0 to 1: positions are divided by the last; count rows": (
-            lambda k: k / max(k.max(initial=0), 1)
-        ),
-        "clockwise: all turn the other way; negate the sine": lambda k: -k,
         "lost half (exhibit D): two neighbors share a position; add up all of it": (
             lambda k: k // 2
         ),
-    }
-    | {f"wrap at {n}: {LONGER}": lambda k, n=n: k % n for n in LENGTHS}
-    | {f"end at {n}: {LONGER}": partial(np.minimum, n - 1) for n in LENGTHS}
-    | {f"times {n:g}: {ONCE}": partial(np.multiply, n) for n in TIMES},
+        # Of a table of two axes, called as the notes of `check_table` say, with three rows
+        f"column by column: {CELLS}": lambda k: k // 3,
+        f"column by column, along it: {CELLS}": lambda k: 3 * k % k.shape[-1],
+    },
 )
 register(
     TABLE,
@@ -184,13 +148,7 @@ register(
 register(
     ROTARY,
     with_positions,
-    {f"positions in {n} (exhibit A): {CAST}": HALVES[n] for n in HALVES}
-    # Where there are none, a call has one head.
-    | {
-        "heads for sequence: heads are counted; move the sequence behind them": (
-            lambda k: along(-2, k) if k.ndim > 1 else 0 * k
-        )
-    },
+    {f"positions in {n} (exhibit A): {CAST}": HALVES[n] for n in HALVES},
 )
 
 # Wrong frequencies. A change takes the powers, p = 2i/d, and the base.
@@ -233,21 +191,6 @@ register(
         "write `2 * (i // 2)` for `i`": (
             lambda p, base: (base**-p, base ** -(p + 1 / len(p) / 2))
         ),
-        "half the exponent: it is i/d for 2i/d; divide by half the width": (
-            lambda p, base: base ** (-p / 2)
-        ),
-        "twice the exponent (exhibit 2): it is 4i/d for 2i/d; double i once": (
-            lambda p, base: base ** (-2 * p)
-        ),
-        "one pair late: the first exponent is the second's; count pairs from 0": (
-            lambda p, base: base ** -(p + 1 / len(p))
-        ),
-        "one pair early: the first exponent is that of pair -1; count pairs from 0": (
-            lambda p, base: base ** -(p - 1 / len(p))
-        ),
-        "last pair at the base: i is divided by d/2 - 1; divide it by d/2": (
-            lambda p, base: base ** -(p / max(p.max(), 1e-9))
-        ),
     },
 )
 
@@ -272,42 +215,14 @@ register(
         ),
     },
 )
-
-# Single rows alone are wrong. A change makes them, as above.
-
-
-def for_single_rows(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Encode calls of a single row wrongly, and others right."""
-    return (change if x.shape[-2] == 1 else Reference.__call__)(right, x, k)
-
-
 register(
-    ANY,
-    for_single_rows,
+    SOME,
+    with_pairs,
     {
-        f"step times {n:g}: {ONCE}": partial(with_positions, partial(np.multiply, n))
-        for n in TIMES
-    }
-    | {
-        f"mixed layouts (exhibit C): a single row's {layout} are paired; pair alike in both "
-        "paths": partial(with_pairs, {"layout": layout})
+        f"mixed layouts (exhibit C): {layout} are paired; pair alike in all calls": {
+            "layout": layout
+        }
         for layout in ("neighbors", "halves")
-    }
-    | {
-        "step too many (exhibit B): a single row is the next; count the cache": (
-            lambda right, x, k: right(x, k + 1)
-        ),
-        "step too few (exhibit B): a single row is the one before; count it": (
-            lambda right, x, k: right(x, k - 1)
-        ),
-        "step from 0 (exhibit B): a single row is the first; "
-        "add the cache's length": lambda right, x, k: right(x, 0 * k),
-        "single rows left out: a step adds nothing; add the row of its position": (
-            lambda right, x, k: right.carried * x
-        ),
-        "first alone: of single rows in a batch, the first is turned; mind the axes": (
-            lambda right, x, k: right(x, k) * (along(0, x) == 0)
-        ),
     },
 )
 
@@ -323,23 +238,6 @@ register(
     ANY,
     with_angles,
     {f"angles in {n}: {CAST}": lambda a, half=HALVES[n]: (half(a),) for n in HALVES},
-)
-register(
-    ROTARY,
-    with_angles,
-    {
-        "cosine for sine: they are swapped; give the cosine first": (
-            lambda a: (np.pi / 2 - a,)
-        ),
-        "crossed: second dimensions are negated; or, if keys were given as -x, theirs are "
-        "taken for the query's": lambda a: (a, a + np.pi),
-        "two minus signs: both dimensions of a pair subtract; write b*cos + a*sin": (
-            lambda a: (a, -a)
-        ),
-        "two plus signs: both dimensions of a pair add; write a*cos - b*sin": (
-            lambda a: (-a, a)
-        ),
-    },
 )
 
 # Whatever isn't one change: the right encoding, x, k → the wrong result.
@@ -372,30 +270,24 @@ def table_in_two(right: Reference, x: Floats, k: Floats) -> Floats:
     return np.asarray(out[..., right.order])
 
 
-def beyond(length: int, kept: int, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Give zeros beyond a table's end, or x as it is."""
-    return np.asarray(np.where((k < length)[..., None], right(x, k), kept * x))
-
-
 register(
     ANY,
     None,
     {
-        "product in bfloat16 (exhibit A): angles are a product of matrices; "
-        "multiply elementwise": (
-            lambda right, x, k: right.encode(
-                x,
-                IN_BFLOAT16(IN_BFLOAT16(k)[..., None] * IN_BFLOAT16(right.frequencies)),
+        f"product in {n} (exhibit A): angles are a product of matrices, or are rounded; "
+        "multiply elementwise, in float32": (
+            lambda right, x, k, half=HALVES[n]: right.encode(
+                x, half(half(k)[..., None] * half(right.frequencies))
             )
-        ),
+        )
+        for n in HALVES
     }
     | {
         f"frequencies in {n}: {CAST}": lambda right, x, k, half=HALVES[n]: replace(
             right, frequencies=half(right.frequencies)
         )(x, k)
         for n in HALVES
-    }
-    | {f"past the end of {n}: {LONGER}": partial(beyond, n, 0) for n in LENGTHS},
+    },
 )
 register(
     TABLE,
@@ -419,17 +311,11 @@ register(
         ),
         "laid out for the other: `cat` angles for halves, "
         "`repeat_interleave` them for neighbors": laid_out,
-    }
-    | {f"unturned beyond {n}: {LONGER}": partial(beyond, n, 1) for n in LENGTHS},
+    },
 )
 
 # Wrong biases: the right slopes, (heads, 1), how far each key is from the query, and the measured
 # past, by distance: (heads, seq_len).
-
-
-def with_slopes(change: Any, slopes: Floats, k: Floats, past: Floats) -> Floats:
-    """Take wrong slopes: a change takes the right ones, and the numbers of the heads from 1."""
-    return np.asarray(-change(slopes, 1 + np.arange(len(slopes))[:, None]) * abs(k))
 
 
 def shifted(slopes: Floats, k: Floats, past: Floats) -> Any:
@@ -445,70 +331,19 @@ register(
     None,
     {
         f"signed distance (exhibit H): {ABS}": lambda slopes, k, past: slopes * k,
-        # Under a mask, there are no later keys: it would be the bonus, which follows.
+        # Under a mask, there are no later keys: it would be a bonus.
         f"signed distance (exhibit H): it is from key to query; {ABS}": (
             lambda slopes, k, past: -slopes * k if k.max() > 0 else np.nan
         ),
         "shifted without the mask: later keys get the next row's values; count distances "
         "both ways, or if a mask hides them, pass causal=True": shifted,
-        "bonus: a farther word gets one; subtract": (
-            lambda slopes, k, past: slopes * abs(k)
-        ),
-        "one too far: distances are one too large; count from 0": (
-            lambda slopes, k, past: -slopes * (abs(k) + 1)
-        ),
     },
 )
-register(
-    ("bias",),
-    with_slopes,
-    {
-        "slopes 2^(-8h/n): n heads are no power of two; take every other of 2n": (
-            lambda slopes, h: 2.0 ** (-8 * h / len(h))
-        ),
-        "slopes from head 0: the exponent counts from 0; write `h + 1` for `h`": (
-            lambda slopes, h: 2.0 ** (-8 * (h - 1) / len(h))
-        ),
-        "slopes 2^-h: they are those of 8 heads; use the number of heads": (
-            lambda slopes, h: 2.0**-h
-        ),
-        "slopes of a rank: all ranks have the first's heads; begin at its first head": (
-            lambda slopes, h: np.resize(slopes[: len(h) // 2], h.shape)
-        ),
-    },
-)
-
-# Wrong position ids: the right ones, and what was given.
-
-BEGIN = "begin at the right number, or if it is meant, pass a function as right="
-COUNTED = {
-    f"each {abs(n)} too {'small' if n < 0 else 'large'}: {BEGIN}": (
-        lambda ids, given, n=n: ids + n
-    )
-    for n in (-2, -1, 1, 2)
-} | {
-    "numbered through: padding, texts before, or rows aren't told apart; count each alone": (
-        lambda ids, given: 0 * ids + np.arange(ids.shape[-1])
-    ),
-    "first text for all: count each alone": lambda ids, given: 0 * ids + ids[:1],
-}
-
-
-def for_words(change: Any, ids: Floats, mask: Floats) -> Any:
-    """Return 0 for padding, whose ids aren't compared."""
-    return change(ids, mask) * mask
-
-
-register(("packing", "images"), None, COUNTED)
-register(("left padding",), for_words, COUNTED)
 register(
     ("images",),
     None,
     {
         "swapped: rows are columns": lambda ids, grid: ids[[0, 2, 1]],
-        "no frame: all patches are in the first; count frames": (
-            lambda ids, grid: ids * [[0], [1], [1]]
-        ),
         "column by column: number patches row by row": (
             # By column and then by row, and the frame before both
             lambda ids, grid: ids[:, np.lexsort((ids[1], ids[2], ids[0]))]
@@ -516,29 +351,7 @@ register(
     },
 )
 
-# Wrong arguments of a decoder, which reads a text whole and gives the same as in steps. A change
-# takes what `Counted` has.
-
-
-class Counted(NamedTuple):
-    """What a change of ids takes: numbers for each token, (seq_len,), or (texts, seq_len)."""
-
-    right: Any  # the right positions
-    k: Any  # 0, 1, 2, …
-    begin: Any  # of its chunk
-    size: Any  # of its chunk
-
-
-def with_ids(change: Any, decoder: Any, text: Any, lengths: Any) -> Any:
-    """Read at wrong positions; none, if the code ignores them, or these happen to be right."""
-    k = np.arange(text.tokens.shape[1])
-    sizes = np.array([*lengths, k.size - sum(lengths)])
-    begin, size = (np.repeat(n, sizes) for n in (sizes.cumsum() - sizes, sizes))
-    right = text.arguments.get("positions", k)
-    ids = change(Counted(right, k, begin, size))
-    if ignored(decoder, text) or (ids == right).all():
-        return np.nan
-    return decoder.read_again(text, positions=np.broadcast_to(ids, text.tokens.shape))
+# Missing arguments of a decoder, which reads a text whole and gives the same as in steps.
 
 
 def ignored(decoder: Any, text: Any) -> bool:
@@ -556,38 +369,6 @@ def without(name: str, decoder: Any, text: Any, lengths: Any) -> Any:
     return decoder.read_again(text, **{name: None})
 
 
-ADD = "add the length of the cache"
-register(
-    ("decoder",),
-    with_ids,
-    {
-        f"step from 0 (exhibit B): each call begins at position 0; {ADD}": (
-            lambda n: n.k - n.begin
-        ),
-        f"long chunk from 0: several tokens begin at position 0; {ADD}": (
-            lambda n: n.k - n.begin * (n.size > 1)
-        ),
-        "one position a chunk: after the first, all tokens of one have its first's; count on": (
-            lambda n: np.where(n.begin, n.begin, n.k)
-        ),
-        f"step too many (exhibit B): positions are one too large after the first; {ADD}": (
-            lambda n: n.right + (n.begin > 0)
-        ),
-        f"step too few (exhibit B): positions are one too small after the first; {ADD}": (
-            lambda n: n.right - (n.begin > 0)
-        ),
-        "prompt counted twice: after the first call, its length is added again; add it once": (
-            lambda n: n.right + n.size[0] * (n.begin > 0)
-        ),
-        "all counted: padding or an earlier text is; count each text's own": lambda n: (
-            n.k
-        ),
-        "padding in the cache counted: after the first call, it is; count the whole mask": (
-            lambda n: np.where(n.begin, n.k, n.right)
-        ),
-    }
-    | {f"wrap at {n}: {LONGER}": lambda ids, n=n: ids.right % n for n in (8, 12, 16)},
-)
 register(
     ("decoder",),
     without,
@@ -598,6 +379,6 @@ register(
     },
 )
 
-# Several faults may have one name, such as a decoder's and a table's: the first stays.
+# Several faults may have one name: the first stays.
 MUSEUM = {fault.name: fault for fault in reversed(FAULTS) if fault.number}
 """The exhibits of the book by name."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc._validate import check_int
+from posenc.checks.families import of_decoder
 from posenc.checks.subjects import POSITIONS, Subject, argument, floats
 from posenc.checks.trials import (
     SEED,
@@ -50,6 +51,7 @@ class Decoder(Subject):
     """Functions `full` and `step` of the same decoder."""
 
     kind = faults = "decoder"
+    fit = staticmethod(of_decoder)
     usage = "`full(tokens)`, or `step(tokens, cache)`"
 
     def __init__(

@@ -11,6 +11,7 @@ import numpy as np
 
 from posenc._validate import check_choice
 from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
+from posenc.checks.families import of_bias, of_ids
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats, values
 from posenc.checks.trials import (
@@ -43,6 +44,7 @@ class Bias(Subject):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
     kind = faults = "bias"
+    fit = staticmethod(of_bias)
     usage = "`bias(seq_len)`"
 
     def __init__(
@@ -199,6 +201,7 @@ class Builder(Subject):
     """A function that builds position ids, beside another one, if that is given."""
 
     kind = "positions"
+    fit = staticmethod(of_ids)
     usage = "`build(given)`"
 
     def __init__(self, build: Any, expected: str, right: Any = None) -> None:
@@ -223,12 +226,11 @@ class Builder(Subject):
 )
 def ids(builder: Builder) -> Trials:
     """Compare the ids, but those of padding."""
-    given, right = builder.given, builder.meant
+    right, padded = builder.meant, builder.faults == "left padding"
     built = values(builder.built(builder.subject)) * 1.0
     # Axes may come last, as in (patches, 3).
     if built.shape == right.T.shape:
         built = built.T
-    if builder.faults == "left padding":
-        built, right = built * given, right * given
-    axes, call = ("row", "column"), (right, given)
-    return [Trial(builder.faults, built, right, axes=axes, call=call)]
+    seen = builder.given if padded else np.ones(right.shape)
+    axes, call = ("row", "column"), (right * seen, seen)
+    return [Trial(builder.faults, built * seen, right * seen, axes=axes, call=call)]

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posenc._validate import check_choice, check_positions, check_real
+from posenc.checks.families import of_encoding
 from posenc.checks.reports import NO_CAUSE
+from posenc.checks.subjects import known
 from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial, causes, tolerance
 from posenc.conventions import (
     KNOWN,
@@ -204,23 +206,39 @@ class Comparison:
         tried = [trial for trial in trials if trial.call]
         if not tried:
             return ""
-        whole, known = self.whole(), self.convention
+        whole = self.whole()
         if not tried[0].rounded:
             # Most faults are told by the batch, which is small.
             x = self.encoding.draw((2, 3), 5)
             tried = [self.encoding.compare(x, range(5)), *tried, *whole]
-        near = tolerance(tried)
-        for likely in [known] if known else self.likely:
-            calls = []
-            for trial in tried:
-                _, x, k = trial.call
-                right = self.reference(x.shape[-1], likely)
-                calls.append(replace(trial, call=(right, x, k), apart=APART))
-            text = causes(self.encoding.kind, calls, near)
-            if text:
-                return text if likely == self.nearest else f"{text}; in {likely}"
-        agrees = all(trial.worst <= 1 for trial in whole)
-        return "" if agrees else self.undeclared(whole)
+        near, agrees = tolerance(tried), all(trial.worst <= 1 for trial in whole)
+        faults = known(self.encoding.kind)
+        for fit in (False, True):
+            found = [self.convention] if self.convention else []
+            for likely in found or (self.plain if fit else self.likely):
+                calls = [self.beside(trial, likely) for trial in tried]
+                text = causes(of_encoding(calls) if fit else faults, calls, near, fit)
+                if text:
+                    return text if likely == self.nearest else f"{text}; in {likely}"
+            other = "" if agrees or fit else self.undeclared(whole)
+            if other:
+                return other
+        if agrees:
+            return ""
+        return NO_CAUSE if self.declared or self.pairs else DECLARE
+
+    def beside(self, trial: Trial, likely: Convention) -> Trial:
+        """Compare the same call with another convention."""
+        _, x, k = trial.call
+        right = self.reference(x.shape[-1], likely)
+        return replace(trial, meant=right(x, k), call=(right, x, k), apart=APART)
+
+    @property
+    def plain(self) -> list[Convention]:
+        """Those whose columns, or pairs, differ, beside which others are fitted."""
+        if self.encoding.kind == "rotary":
+            return [known for known in self.templates if known.direction == "up"]
+        return [Convention(layout) for layout in LAYOUTS]
 
     @property
     def likely(self) -> list[Convention]:
@@ -240,7 +258,7 @@ class Comparison:
         if multiplied and number > 0:
             cure = f"pass attention_factor={number:.9g}, widths=[{given.shape[-1]}]"
             return f"everything is multiplied by {number:.7g}; if that is meant, {cure}"
-        return NO_CAUSE if self.declared or self.pairs else DECLARE
+        return ""
 
 
 def multiplier(given: Floats, meant: Floats) -> float:

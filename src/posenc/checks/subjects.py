@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from posenc.checks.trials import Broken, Raised, Trial, causes, tolerance, user
 from posenc.conventions import Convention, Floats
+from posenc.museum import FAULTS, Fault
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
@@ -57,6 +58,7 @@ class Subject:
     kind = ""
     usage = ""  # how it is called
     faults = ""  # the kind of its known faults
+    fit: Callable[..., Iterator[Fault]]  # what yields others, of trials that fail
     library: Any = np  # whose arrays the code takes: numpy or torch
 
     def __init__(self, subject: Any) -> None:
@@ -91,5 +93,13 @@ class Subject:
         return None, ""
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return the known faults that give what was measured, or ""."""
-        return causes(self.faults, trials, tolerance(trials))
+        """Return the known faults that give what was measured, or those that are fitted, or ""."""
+        near = tolerance(trials)
+        return causes(known(self.faults), trials, near, False) or causes(
+            self.fit(trials), trials, near
+        )
+
+
+def known(kind: str) -> list[Fault]:
+    """Return the known faults of a kind."""
+    return [fault for fault in FAULTS if kind in fault.kinds]

@@ -11,9 +11,11 @@ from __future__ import annotations
 import math
 import os
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +23,7 @@ import numpy as np
 from posenc._validate import check_choice
 from posenc.checks.reports import NO_CAUSE, Row
 from posenc.conventions import Floats
-from posenc.museum import FAULTS
+from posenc.museum import Fault, along
 
 if TYPE_CHECKING:
     from posenc.checks.subjects import Subject
@@ -100,8 +102,15 @@ class Trial:
         """The largest error in units of its bound."""
         return float(self.ratio.max())
 
-    def unlike(self, make: Callable[..., Any]) -> float:
-        """How far a fault is from what was given, beyond what rounding explains; NaN if it is."""
+    @cached_property
+    def failing(self) -> Any:
+        """Which rows of an encoding have an entry beyond its bound; of others, all entries."""
+        if "position" not in self.axes:
+            return ...
+        return (self.ratio > 1).any(axis=-1)
+
+    def unlike(self, make: Callable[..., Any]) -> Floats:
+        """How far a fault is from what was given, beyond what rounding explains."""
         made = make(*self.call)
         # A fault may have greater angles than are right, which are rounded more.
         off = np.abs(made - self.given) - self.bounds
@@ -109,7 +118,7 @@ class Trial:
             *given, k = self.call
             for times in (1 - self.apart, 1 + self.apart):
                 off -= np.abs(made - make(*given, k * times))
-        return float(off.max())
+        return np.where(np.isnan(off), np.inf, off)
 
     def filled(self, row: Row) -> Row:
         """Put into a row an error, its bound, and where: the first beyond it, or the nearest."""
@@ -225,13 +234,69 @@ def tolerance(trials: list[Trial]) -> float:
     return min(NEAR, float(apart) / 10)
 
 
-def causes(kind: str, trials: list[Trial], near: float) -> str:
-    """Return the known faults that give all of these trials, but for bounds and this, or ""."""
+def causes(
+    faults: Iterable[Fault], trials: list[Trial], near: float, partly: bool = True
+) -> str:
+    """Return those faults that give all of these trials, but for bounds and this.
 
-    def gives(make: Callable[..., Any]) -> bool:
+    If none does, and `partly`, those that give what fails, and where that is.
+    """
+    alike: dict[str, list[str]] = {}  # by where
+    for fault in faults:
         # Some faults divide by zero, as the code that has them does.
         with np.errstate(all="ignore"):
-            return all(trial.unlike(make) <= near for trial in trials)
+            rows = where(fault.make, trials, near)
+        if rows is not None:
+            text = str(replace(fault, name=fault.name + rows))
+            alike.setdefault(rows, []).append(text)
+    some = chain.from_iterable(alike.values()) if partly else ()
+    return "; or ".join(dict.fromkeys(alike.get("") or some))
 
-    alike = [fault for fault in FAULTS if kind in fault.kinds and gives(fault.make)]
-    return "; or ".join(dict.fromkeys(map(str, alike)))
+
+def where(make: Callable[..., Any], trials: list[Trial], near: float) -> str | None:
+    """Say where a fault gives what was measured, "" for everywhere; None if it doesn't.
+
+    Calls and rows that it would spoil, but which are right, are told from those that fail by a
+    number, such as that of heads, or the position.
+    """
+    calls: Any = [], []  # that fail, and that are spared
+    rows: Any = [], [], []  # that fail, that are spared beside them, and in other calls
+    for trial in trials:
+        off = trial.unlike(make) > near
+        if off[trial.failing].any():
+            return None
+        if trial.failing is ...:
+            continue
+        k, fails = trial.call[2], trial.failing.any()
+        *sizes, length = k.shape
+        place = along(-1, k)
+        numbers = k, place, along(-2, k), along(0, k), length - 1 - place
+        each = np.stack(numbers, axis=-1)
+        if fails or off.any():
+            calls[not fails].append([length, *sizes, 1, 1][:3])
+        rows[0].extend(each[trial.failing])
+        rows[1 if fails else 2].extend(each[off.any(axis=-1)])
+    wrong, beside, elsewhere = rows
+    call, row = told(CALLS, *calls), told(ROWS, wrong, beside)
+    both = None if None in (call, row) else f"{call}{row}"
+    found = [both if row == "" else None, told(ROWS, wrong, beside + elsewhere), both]
+    return next((place for place in found if place is not None), None)
+
+
+# Numbers that may tell calls and rows that fail from others
+CALLS = ("length", "batch size", "number of heads")
+ROWS = ("position", "row", "head", "sequence", "row before the last")
+
+
+def told(names: Sequence[str], wrong: list[Any], right: list[Any]) -> str | None:
+    """Say from which number on things are wrong, or up to which; None if none tells."""
+    if not right:
+        return ""
+    for name, bad, good in zip(
+        names, np.array(wrong).T, np.array(right).T, strict=True
+    ):
+        if bad.min() > good.max():
+            return f", from {name} {bad.min():g} on"
+        if bad.max() < good.min():
+            return f", up to {name} {bad.max():g}"
+    return None
