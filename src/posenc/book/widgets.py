@@ -386,7 +386,7 @@ class Turning(_Figure):
             return add(words, places) / 2  # so that no hand is longer than 1
         if self.method != "turned":
             return words
-        # The query has learned to look three words back.
+        # The query looks three words back.
         words[:1] = posenc.rotate_pairs(words[:1], [-3], base=self.base)
         # Trained on eight words, stretched to sixteen.
         omega, factor = _stretched(self, d_model=16, trained=8, factor=2)

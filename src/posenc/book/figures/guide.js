@@ -27,7 +27,7 @@ const together = {
  */
 const MOVES = [
   {
-    says: `Drag ${WORDS.key} to where ${WORDS.query} has learned to look: three words back.`,
+    says: `Drag ${WORDS.key} to where ${WORDS.query} looks: three words back.`,
     method: "turned",
     from: () => ({}),
     to: agreeing,
