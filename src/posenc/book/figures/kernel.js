@@ -53,7 +53,7 @@ FIGURES.kernel = {
       `PE(k) · PE(k + {offset}) = ${show(product)}, of at most ${d_model / 2}. ` +
       (nearer.length
         ? `Nearer than the next position: ${nearer.slice(0, 6).join(", ")}${more}.`
-        : "No offset looks nearer than the next position, 1.")
+        : "No offset here looks nearer than the next position, 1.")
     );
   },
 };
