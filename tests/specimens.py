@@ -369,7 +369,7 @@ def with_offset(x, offset=0):
     return rotate_pairs(x, offset + torch.arange(x.shape[-2]))
 
 
-@rotary("far", "row + first position", laws=["far"])
+@rotary("start", "row + first position", laws=["start"])
 def from_the_first(x, positions):
     return with_offset(x, offset=int(positions[0]))
 

@@ -139,6 +139,14 @@ def mixed(right, x, k):
     return right(x, k)
 
 
+def reversed_pairs(right, x, k):
+    return right(x, k)[..., ::-1]
+
+
+def later_and_faster(right, x, k):
+    return spread(lambda p, n: 777.0**-p)(right, x, k + 5)
+
+
 def quarter(right, x, k):
     """Swap sine and cosine."""
     return right.encode(x, np.pi / 2 - right.angles(k))
@@ -161,6 +169,8 @@ FITTED = {  # what is said, and a fault, by kind
         at(lambda k: np.minimum(k, 998)),
     ),
     "other positions, up to length 1: 2*position is": ("rotary", stepping),
+    "those of dimensions 15, 14, 13, 12, ": ("table", reversed_pairs),
+    "position + 5 is taken": ("rotary", later_and_faster),
     "mixed layouts, up to length 1: neighbors are paired": ("rotary", mixed),
     "other entries, from position 1023 on: a pair (a, b) gives 0;": ("rotary", ending),
     "gives 1.5*(a, b)*sin + 1.5*(-b, a)*cos": ("rotary", quarter),

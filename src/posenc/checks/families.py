@@ -29,25 +29,22 @@ def affine(target: Floats, parts: Parts, close: float) -> Iterator[dict[str, flo
     """Yield the weights of the fewest parts, at most two, that make a target, each (entries,)."""
     known: Parts = {}
     for name, part in parts.items():
-        # What can't be told from another part, or from nothing, is left out.
-        others = [
-            sign * known[other] for sign in (1, -1) for other in known if other != "1"
-        ]
-        if all(np.abs(part - other).max() > close for other in [0 * part, *others]):
+        # What can't be told from another part, or from a constant, is left out.
+        others = [sign * other for sign in (1, -1) for other in known.values()]
+        others = [np.full(part.shape, part[0]), *others] if name != "1" else []
+        if all(np.abs(part - other).max() > close for other in others):
             known[name] = part
     fewest = 2
     for names in chain.from_iterable(combinations(known, count) for count in range(3)):
         columns = np.stack([0 * target, *(known[name] for name in names)], axis=1)
         weights = np.linalg.lstsq(columns, target, rcond=None)[0].round(6)
-        if len(names) > fewest or np.abs(columns @ weights - target).max() > close:
-            continue
-        used = dict(zip(names, weights[1:].tolist(), strict=True))
-        # What is constant here is counted once. Two numbers always fit two rows.
-        same = [name for name in names if name != "1" and not np.ptp(known[name])]
-        odd = any(abs(used[name]) != 1 for name in same)
-        if not odd and (len(names) < 2 or len(np.unique(columns, axis=0)) > 3):
+        close_to = np.abs(columns @ weights - target).max() < close
+        # Two numbers always fit two rows.
+        if close_to and (len(names) < 2 or len(np.unique(columns, axis=0)) > 3):
+            if len(names) > fewest:
+                return
             fewest = len(names)
-            yield used
+            yield dict(zip(names, weights[1:].tolist(), strict=True))
 
 
 def written(weights: Mapping[str, float]) -> str:
@@ -231,31 +228,39 @@ def powers(frequencies: list[Floats], base: float) -> str:
     return ""
 
 
-def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
-    """Measure those of each pair, if there are whole sequences."""
+def spread(trials: list[Trial]) -> dict[int, Floats]:
+    """Return the frequencies of whole sequences, by the number of pairs."""
     found = {}
     for trial in trials:
         right, _, k = trial.call
         rows = k.reshape(-1, k.shape[-1])[0]
         if np.array_equal(rows, np.arange(len(rows))) and len(rows) > 16:
-            found[len(right.frequencies)] = from_row_to_row(trial), right
+            found[len(right.frequencies)] = from_row_to_row(trial)
+    return found
 
-    def make(right: Reference, x: Floats, k: Floats) -> Any:
-        omega, _ = found.get(len(right.frequencies), (np.nan, None))
-        return replace(right, frequencies=omega + 0 * right.frequencies)(x, k)
 
+def moved(found: dict[int, Floats], right: Reference) -> Reference:
+    """Return the same encoding at other frequencies."""
+    omega = found.get(len(right.frequencies), right.frequencies)
+    return replace(right, frequencies=omega)
+
+
+def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
+    """Measure those of each pair, if there are whole sequences."""
+    found, right = spread(trials), trials[-1].call[0]
+    meant = {len(trial.call[0].frequencies): trial.call[0] for trial in trials}
     ratios = [
-        omega / np.where(right.frequencies, right.frequencies, np.nan)
-        for omega, right in found.values()
+        omega / np.where(meant[pairs].frequencies, meant[pairs].frequencies, np.nan)
+        for pairs, omega in found.items()
     ]
     # A multiple of all is one of the position.
     if ratios and not np.ptp(np.concatenate(ratios)) < CLOSE:
-        ratio, (_, right) = ratios[0], next(iter(found.values()))
-        wrong = np.flatnonzero(~(np.abs(ratio - 1) < CLOSE))
-        slow, fast = np.nanmin(ratio[wrong]), np.nanmax(ratio[wrong])
-        text = powers([own for own, _ in found.values()], right.convention.base)
+        wrong = np.flatnonzero(~(np.abs(ratios[0] - 1) < CLOSE))
+        slow, fast = np.nanmin(ratios[0][wrong]), np.nanmax(ratios[0][wrong])
+        text = powers([*found.values()], right.convention.base)
         text += f"pairs {wrong[0]} to {wrong[-1]} turn {slow:.4g} to {fast:.4g} times as fast; "
         text += "mind base and exponent, and the rule that scales them"
+        make = lambda right, x, k: moved(found, right)(x, k)  # noqa: E731
         yield Fault("other frequencies", "", text, ANY, make)
 
 
@@ -299,13 +304,64 @@ def other_entries(trials: list[Trial]) -> Iterator[Fault]:
         yield Fault("other entries", "", text, ANY, make)
 
 
+def other_order(trials: list[Trial]) -> Iterator[Fault]:
+    """Find which right entry each one is, or its opposite."""
+    found = {}
+
+    def still(right: Reference, x: Floats) -> Any:
+        return 0 if right.convention.rotary else right.carried * x
+
+    for trial in trials:
+        right, x, _ = trial.call
+        parts = (trial.given - still(right, x), trial.meant - still(right, x))
+        some = slice(None, None, 1 + trial.failing.sum() // 16)
+        given, meant = (part[trial.failing][some] for part in parts)
+        both = np.concatenate([meant, -meant], axis=1)
+        # (rows, width, 2 * width) → (width, 2 * width)
+        off = np.abs(given[:, :, None] - both[:, None]).max(axis=0)
+        found[x.shape[-1]] = off.argmin(axis=1)
+
+    def make(right: Reference, x: Floats, k: Floats) -> Any:
+        rest = right(x, k) - still(right, x)
+        both = np.concatenate([rest, -rest], axis=-1)
+        return still(right, x) + both[..., found.get(x.shape[-1], 0)]
+
+    width, order = next(iter(found.items()))
+    names = [f"{'-' if n >= width else ''}{n % width}" for n in order[:12]]
+    text = f"those of dimensions {', '.join(names)} come first; mind pairs and signs"
+    yield Fault("other order", "", text, ANY, make)
+
+
 def of_encoding(trials: list[Trial]) -> Iterator[Fault]:
     """Fit the calls of an encoding that fail."""
     wrong = [trial for trial in trials if trial.failing.any()]
-    yield from other_positions(wrong)
-    yield from other_frequencies(wrong)
-    yield from other_entries(wrong)
+    for fit in (other_positions, other_frequencies, other_entries, other_order):
+        yield from fit(wrong)
     yield from (fault for fault in FAULTS if fault.kinds == SOME)
+
+
+def of_both(trials: list[Trial]) -> Iterator[Fault]:
+    """Fit frequencies first, and then positions, or entries."""
+    wrong = [trial for trial in trials if trial.failing.any()]
+    found = spread(wrong)
+    if not found:
+        return
+    there = [
+        replace(trial, call=(moved(found, trial.call[0]), *trial.call[1:]))
+        for trial in wrong
+    ]
+    words = powers([*found.values()], trials[0].call[0].convention.base)
+    for fit in (other_positions, other_entries):
+        for fault in fit(there):
+
+            def make(
+                right: Reference, x: Floats, k: Floats, make: Any = fault.make
+            ) -> Any:
+                return make(moved(found, right), x, k)
+
+            sentence = f"{words}{fault.sentence}"
+            name = f"other frequencies, and {fault.name}"
+            yield replace(fault, name=name, sentence=sentence, make=make)
 
 
 # Biases and position ids

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from posenc._validate import check_choice, check_positions, check_real
-from posenc.checks.families import of_encoding
+from posenc.checks.families import of_both, of_encoding
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import known
 from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial, causes, tolerance
@@ -42,9 +42,9 @@ PAIRED = (
     "one, pass convention=Convention(layout, extent=..., share=...)"
 )
 UNKNOWN = "no known convention gives nine tenths of it; beside it is"
-DECLARE = (
-    f"{NO_CAUSE}; if they are meant, pass base=, frequencies= or convention=, or learned=True for "
-    "a table of another kind; if a norm follows the rotation, check what comes before it"
+MEANT = (
+    "if they are meant, pass base=, frequencies= or convention=, or learned=True for a table of "
+    "another kind; if a norm follows the rotation, check what comes before it"
 )
 
 
@@ -212,20 +212,20 @@ class Comparison:
             x = self.encoding.draw((2, 3), 5)
             tried = [self.encoding.compare(x, range(5)), *tried, *whole]
         near, agrees = tolerance(tried), all(trial.worst <= 1 for trial in whole)
-        faults = known(self.encoding.kind)
-        for fit in (False, True):
+        advice = "" if self.declared or self.pairs else f"; {MEANT}"
+        for fit in (None, of_encoding, of_both):
             found = [self.convention] if self.convention else []
             for likely in found or (self.plain if fit else self.likely):
                 calls = [self.beside(trial, likely) for trial in tried]
-                text = causes(of_encoding(calls) if fit else faults, calls, near, fit)
+                faults = fit(calls) if fit else known(self.encoding.kind)
+                text = causes(faults, calls, near, partly=fit is not None)
                 if text:
-                    return text if likely == self.nearest else f"{text}; in {likely}"
+                    text += f"; in {likely}" if likely != self.nearest else ""
+                    return text + advice if fit and not found else text
             other = "" if agrees or fit else self.undeclared(whole)
             if other:
                 return other
-        if agrees:
-            return ""
-        return NO_CAUSE if self.declared or self.pairs else DECLARE
+        return "" if agrees else NO_CAUSE + advice
 
     def beside(self, trial: Trial, likely: Convention) -> Trial:
         """Compare the same call with another convention."""

@@ -11,11 +11,11 @@ from __future__ import annotations
 import math
 import os
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import chain, combinations, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -254,49 +254,53 @@ def causes(
 
 
 def where(make: Callable[..., Any], trials: list[Trial], near: float) -> str | None:
-    """Say where a fault gives what was measured, "" for everywhere; None if it doesn't.
+    """Say in which rows a fault gives what was measured, "" for all; None if it doesn't.
 
-    Calls and rows that it would spoil, but which are right, are told from those that fail by a
-    number, such as that of heads, or the position.
+    Rows that it would spoil, but which are right, are told from those that fail by a number or two,
+    such as that of heads, or the position.
     """
-    calls: Any = [], []  # that fail, and that are spared
-    rows: Any = [], [], []  # that fail, that are spared beside them, and in other calls
+    wrong, spared = [np.empty((0, len(NUMBERS)))], [np.empty((0, len(NUMBERS)))]
     for trial in trials:
         off = trial.unlike(make) > near
         if off[trial.failing].any():
             return None
-        if trial.failing is ...:
-            continue
-        k, fails = trial.call[2], trial.failing.any()
-        *sizes, length = k.shape
-        place = along(-1, k)
-        numbers = k, place, along(-2, k), along(0, k), length - 1 - place
-        each = np.stack(numbers, axis=-1)
-        if fails or off.any():
-            calls[not fails].append([length, *sizes, 1, 1][:3])
-        rows[0].extend(each[trial.failing])
-        rows[1 if fails else 2].extend(each[off.any(axis=-1)])
-    wrong, beside, elsewhere = rows
-    call, row = told(CALLS, *calls), told(ROWS, wrong, beside)
-    both = None if None in (call, row) else f"{call}{row}"
-    found = [both if row == "" else None, told(ROWS, wrong, beside + elsewhere), both]
-    return next((place for place in found if place is not None), None)
+        if trial.failing is not ...:
+            k = trial.call[2]
+            batch, heads = (*k.shape[:-1], 1, 1)[:2]
+            row = along(-1, k)
+            numbers = k.shape[-1], batch, heads, k, row, along(-2, k), along(0, k)
+            each = np.stack([n + 0 * k for n in (*numbers, k.shape[-1] - 1 - row)], -1)
+            wrong.append(each[trial.failing])
+            spared.append(each[off.any(axis=-1)])
+    return told(np.concatenate(wrong), np.concatenate(spared))
 
 
-# Numbers that may tell calls and rows that fail from others
-CALLS = ("length", "batch size", "number of heads")
-ROWS = ("position", "row", "head", "sequence", "row before the last")
+NUMBERS = (
+    "length",
+    "batch size",
+    "number of heads",
+    "position",
+    "row",
+    "head",
+    "sequence",
+    "row before the last",
+)
 
 
-def told(names: Sequence[str], wrong: list[Any], right: list[Any]) -> str | None:
-    """Say from which number on things are wrong, or up to which; None if none tells."""
-    if not right:
-        return ""
-    for name, bad, good in zip(
-        names, np.array(wrong).T, np.array(right).T, strict=True
-    ):
-        if bad.min() > good.max():
-            return f", from {name} {bad.min():g} on"
-        if bad.max() < good.min():
-            return f", up to {name} {bad.max():g}"
+def told(wrong: Floats, spared: Floats) -> str | None:
+    """Say from which numbers on rows are wrong, or up to which; None if none tell."""
+    ways = [*product(range(len(NUMBERS)), (1, -1))]
+    for chosen in chain.from_iterable(combinations(ways, count) for count in range(3)):
+        inside, text = np.ones(len(spared), bool), ""
+        for column, sign in chosen:
+            limit = (sign * wrong[:, column]).min()
+            inside &= sign * spared[:, column] >= limit
+            name = NUMBERS[column]
+            text += (
+                f", from {name} {limit:g} on"
+                if sign > 0
+                else f", up to {name} {-limit:g}"
+            )
+        if not inside.any():
+            return text
     return None
