@@ -245,6 +245,17 @@ def moved(found: dict[int, Floats], right: Reference) -> Reference:
     return replace(right, frequencies=omega)
 
 
+def slowed(omega: Floats, right: Floats) -> str:
+    """Say how a rule slows the slowest pair, beside powers that the first two begin."""
+    plain = (
+        right[0] * (right[1] / right[0]) ** (len(right) - 1) if len(right) > 2 else 0
+    )
+    if len(omega) != len(right) or plain < right[-1] * (1 + CLOSE):
+        return ""
+    times, meant = plain / omega[-1], plain / right[-1]
+    return f"the slowest is slowed {times:.4g} times, for {meant:.4g}; "
+
+
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     """Measure those of each pair, if there are whole sequences."""
     found, right = spread(trials), trials[-1].call[0]
@@ -259,6 +270,7 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
         slow, fast = np.nanmin(ratios[0][wrong]), np.nanmax(ratios[0][wrong])
         text = powers([*found.values()], right.convention.base)
         text += f"pairs {wrong[0]} to {wrong[-1]} turn {slow:.4g} to {fast:.4g} times as fast; "
+        text += slowed(next(iter(found.values())), right.frequencies)
         text += "mind base and exponent, and the rule that scales them"
         make = lambda right, x, k: moved(found, right)(x, k)  # noqa: E731
         yield Fault("other frequencies", "", text, ANY, make)
@@ -336,7 +348,7 @@ def of_encoding(trials: list[Trial]) -> Iterator[Fault]:
     """Fit the calls of an encoding that fail."""
     wrong = [trial for trial in trials if trial.failing.any()]
     for fit in (other_positions, other_frequencies, other_entries, other_order):
-        yield from fit(wrong)
+        yield from fit(wrong) if wrong else ()
     yield from (fault for fault in FAULTS if fault.kinds == SOME)
 
 

@@ -34,6 +34,7 @@ BASES = [1e4, 5e5, 1e6, 1e5, 1e3, 1e2, 1e7, 5e6]
 BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
 # Bounds: what is off by a little more has the convention, and is wrong by `values`.
 LOOSE = 4
+MANY = 5000  # rows, of which some tell a cause
 # Rounding of an angle, as of its position: u (3 |ln omega| + 5), of the least frequency
 APART = 33 * UNIT
 LEARNED = "another kind (learned?), not checked as sinusoidal; to do so, pass base= or convention="
@@ -228,10 +229,24 @@ class Comparison:
         return "" if agrees else NO_CAUSE + advice
 
     def beside(self, trial: Trial, likely: Convention) -> Trial:
-        """Compare the same call with another convention."""
+        """Compare the same call with a convention: some rows of many, and the first wrong."""
         _, x, k = trial.call
-        right = self.reference(x.shape[-1], likely)
-        return replace(trial, meant=right(x, k), call=(right, x, k), apart=APART)
+        rows: Any = range(k.shape[-1])
+        if len(rows) > MANY:
+            first = int(trial.failing.argmax())
+            rows = np.unique([*rows[::50], max(first - 1, 0), first])
+        parts = (x, trial.given, trial.bounds + 0 * x)
+        x, given, bounds = (part[..., rows, :] for part in parts)
+        call = (self.reference(x.shape[-1], likely), x, k[..., rows])
+        return Trial(
+            trial.words,
+            given,
+            call[0](*call[1:]),
+            bounds,
+            trial.axes,
+            call,
+            apart=APART,
+        )
 
     @property
     def plain(self) -> list[Convention]:

@@ -245,15 +245,17 @@ def causes(
     for fault in faults:
         # Some faults divide by zero, as the code that has them does.
         with np.errstate(all="ignore"):
-            rows = where(fault.make, trials, near)
+            rows = where(fault.make, trials, near, partly)
         if rows is not None:
             text = str(replace(fault, name=fault.name + rows))
             alike.setdefault(rows, []).append(text)
-    some = chain.from_iterable(alike.values()) if partly else ()
-    return "; or ".join(dict.fromkeys(alike.get("") or some))
+    texts = alike.get("") or chain.from_iterable(alike.values())
+    return "; or ".join(dict.fromkeys(texts))
 
 
-def where(make: Callable[..., Any], trials: list[Trial], near: float) -> str | None:
+def where(
+    make: Callable[..., Any], trials: list[Trial], near: float, partly: bool
+) -> str | None:
     """Say in which rows a fault gives what was measured, "" for all; None if it doesn't.
 
     Rows that it would spoil, but which are right, are told from those that fail by a number or two,
@@ -262,7 +264,7 @@ def where(make: Callable[..., Any], trials: list[Trial], near: float) -> str | N
     wrong, spared = [np.empty((0, len(NUMBERS)))], [np.empty((0, len(NUMBERS)))]
     for trial in trials:
         off = trial.unlike(make) > near
-        if off[trial.failing].any():
+        if off[trial.failing].any() or (off.any() and not partly):
             return None
         if trial.failing is not ...:
             k = trial.call[2]
