@@ -22,6 +22,8 @@ DARK_INK = "#e6e8ee"
 TYPE = (
     14 / 720
 )  # the size of a picture's text on a desktop, by the width that it has there
+# The same in a picture that a desktop shows as large as it was drawn.
+SMALL = "@media (min-width: 470px) and (max-width: 599px) { .word { scale: 0.87 } }"
 LARGER = 1.1  # text in the typeface of the page, by its size in matplotlib's
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 WIDEST_BAR = 1 / 8  # of a figure's width: wider axes are a panel, not a color bar
@@ -238,7 +240,7 @@ def follow_theme(svg):
     # What can be read on a phone would be too large on a desktop.
     drawn = LARGER * STYLE["font.size"] / float(SIZE.search(svg)[1])
     shrunk = f".word {{ scale: {min(1, TYPE / drawn):.2f} }}"
-    head += f"<style>@media (min-width: 600px) {{ {shrunk} }}</style>"
+    head += f"<style>@media (min-width: 600px) {{ {shrunk} }}{SMALL}</style>"
     if stacked := stack(svg):
         at_the_left = '<svg preserveAspectRatio="xMinYMin" '
         head = head.replace("<svg ", at_the_left, 1) + stacked.style
