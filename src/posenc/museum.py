@@ -27,7 +27,7 @@ how                  a change takes                                  and returns
 with_positions       k, (..., seq_len)                               the positions taken
 with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,), or two
 with_pairs           none: it is fields of the convention            the pairs taken
-with_angles          right angles, (..., pairs)                      those of sines and of cosines
+with_rounding        a half type, and what is rounded: any of "kfwa"  the numbers taken
 without              none: it is the argument's name                 (it is left out)
 None                 what `make` takes                               what it returns
 ===================  ==============================================  =============================
@@ -117,7 +117,6 @@ def rounded(digits: int, x: Floats) -> Floats:
 
 HALVES = {"bfloat16": partial(rounded, 8), "float16": partial(rounded, 11)}
 CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
-CAST = "compute positions and angles in float32, and cast sine and cosine last"
 ITSELF = (
     "if it counts by itself, test what it can do: "
     "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
@@ -140,17 +139,6 @@ register(
         f"column by column, along it: {CELLS}": lambda k: 3 * k % k.shape[-1],
     },
 )
-register(
-    TABLE,
-    with_positions,
-    {f"rows in {n} (exhibit 8): {CAST}": HALVES[n] for n in HALVES},
-)
-register(
-    ROTARY,
-    with_positions,
-    {f"positions in {n} (exhibit A): {CAST}": HALVES[n] for n in HALVES},
-)
-
 # Wrong frequencies. A change takes the powers, p = 2i/d, and the base.
 
 
@@ -226,19 +214,35 @@ register(
     },
 )
 
-# Wrong angles. A change takes the right ones, (..., pairs).
+# Rounding. A change is a half type, and what is rounded: positions k, frequencies f, wavelengths w,
+# or angles a.
 
 
-def with_angles(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Encode with other angles: of each pair's first dimension, and of its second."""
-    return right.encode(x, *change(right.angles(k)))
+def with_rounding(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
+    """Encode right, of rounded numbers."""
+    of, half = {}, HALVES[change[0]]
+    for part in "kfwa":
+        of[part] = half if part in change[1] else np.asarray
+    waves = of["w"](1 / np.maximum(of["f"](right.frequencies), 1e-30))
+    angles = replace(right, frequencies=1 / waves).angles(of["k"](k))
+    return right.encode(x, of["a"](angles))
 
 
-register(
-    ANY,
-    with_angles,
-    {f"angles in {n}: {CAST}": lambda a, half=HALVES[n]: (half(a),) for n in HALVES},
-)
+CAST = "compute positions and angles in float32, and cast sine and cosine last"
+for parts, kinds, text in (
+    ("k", TABLE, f"rows in {{}} (exhibit 8): {CAST}"),
+    ("k", ROTARY, f"positions in {{}} (exhibit A): {CAST}"),
+    ("a", ANY, f"angles in {{}}: {CAST}"),
+    ("f", ANY, f"frequencies in {{}}: {CAST}"),
+    ("kwa", ANY, f"quotient in {{}}: {CAST}"),
+    (
+        "kfa",
+        ANY,
+        "product in {} (exhibit A): angles are a product of matrices, or are rounded; "
+        "multiply elementwise, in float32",
+    ),
+):
+    register(kinds, with_rounding, {text.format(n): (n, parts) for n in HALVES})
 
 # Whatever isn't one change: the right encoding, x, k → the wrong result.
 
@@ -270,25 +274,6 @@ def table_in_two(right: Reference, x: Floats, k: Floats) -> Floats:
     return np.asarray(out[..., right.order])
 
 
-register(
-    ANY,
-    None,
-    {
-        f"product in {n} (exhibit A): angles are a product of matrices, or are rounded; "
-        "multiply elementwise, in float32": (
-            lambda right, x, k, half=HALVES[n]: right.encode(
-                x, half(half(k)[..., None] * half(right.frequencies))
-            )
-        )
-        for n in HALVES
-    }
-    | {
-        f"frequencies in {n}: {CAST}": lambda right, x, k, half=HALVES[n]: replace(
-            right, frequencies=half(right.frequencies)
-        )(x, k)
-        for n in HALVES
-    },
-)
 register(
     TABLE,
     None,

@@ -139,6 +139,7 @@ PLACES = {
     "for i, p in enumerate(positions)], -2)`",
     "first sequence's position": "its positions are all rows': don't index them",
     "position/last": "positions are divided by the last: count rows",
+    "sum over the batch": "the batch is added up: keep its axis",
 }
 
 
@@ -159,6 +160,7 @@ def places(right: Reference, k: Floats) -> Parts:
         counted[..., :1],
         first,
         counted / max(counted.max(initial=0), 1),
+        counted.sum(axis=0) if k.ndim > 1 else counted,
     )
     return {name: part + 0 * k for name, part in zip(PLACES, each, strict=True)}
 
@@ -313,6 +315,9 @@ def other_entries(trials: list[Trial]) -> Iterator[Fault]:
             f"a pair (a, b) gives {written(weights)}; mind signs, which is the sine, "
         )
         text += "and that the result is the query's, or the key's, and assigned"
+        text = (
+            text if weights else "a pair gives 0; fill all rows, heads and dimensions"
+        )
         yield Fault("other entries", "", text, ANY, make)
 
 

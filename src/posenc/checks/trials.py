@@ -292,17 +292,19 @@ NUMBERS = (
 def told(wrong: Floats, spared: Floats) -> str | None:
     """Say from which numbers on rows are wrong, or up to which; None if none tell."""
     ways = [*product(range(len(NUMBERS)), (1, -1))]
-    for chosen in chain.from_iterable(combinations(ways, count) for count in range(3)):
-        inside, text = np.ones(len(spared), bool), ""
-        for column, sign in chosen:
-            limit = (sign * wrong[:, column]).min()
-            inside &= sign * spared[:, column] >= limit
-            name = NUMBERS[column]
-            text += (
-                f", from {name} {limit:g} on"
-                if sign > 0
-                else f", up to {name} {-limit:g}"
+    for count in range(3):
+        texts = []
+        for chosen in combinations(ways, count):
+            inside, text = np.ones(len(spared), bool), ""
+            for column, sign in chosen:
+                limit = (sign * wrong[:, column]).min()
+                inside &= sign * spared[:, column] >= limit
+                name = f"{NUMBERS[column]} {sign * limit:g}"
+                text += f", from {name} on" if sign > 0 else f", up to {name}"
+            texts += [] if inside.any() else [text]
+        # Some may tell alike.
+        if texts:
+            return ", or".join(
+                text.replace(",", "", n > 0) for n, text in enumerate(texts[:3])
             )
-        if not inside.any():
-            return text
     return None
