@@ -24,6 +24,8 @@ FURTHER_HEAD = re.compile('(?<=>)(Going further: )(.*?)(?=<a class="headerlink")
 # <td>-0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, and what is decided
 NEGATIVE = re.compile(r"(?<=<td>)-(?=\d)")
 DIFFERENCE = re.compile(r"(?<=<td>)([+−][\d.]+) ± ([\d.]+) (\w+)(?=</td>)")
+# <td>16 × base 500,000; 48 × base 500,000, window 4096</td>: no number, which stands at the right
+WORDS = re.compile("<td>(?=[^<±]{16,}</td>)")
 REACH = re.compile(r"(?<=\d )± [\d.]+(?=</td>)")
 OUTCOME = re.compile(r"(?<=<td>)(higher|lower|same|undecided)(?=</td>)")
 # <div class="output stream highlight-myst-ansi"><div class="highlight"><pre><span></span>…</pre>
@@ -81,6 +83,7 @@ def boxed(body):
     )
     body = OUTPUT.sub(mark_prose, body)
     body = DIFFERENCE.sub(draw_difference, NEGATIVE.sub("−", body))
+    body = WORDS.sub('<td class="words">', body)
     body = REACH.sub(r'<span class="reach">\g<0></span>', body)
     body = OUTCOME.sub(r'<span class="outcome \1">\1</span>', body)
     body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
