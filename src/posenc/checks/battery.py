@@ -41,7 +41,7 @@ from posenc.conventions import UNIT
 #   raw(array, places)       a call with array(x) and places(positions) of the library, unchecked
 ADDED, CALLED = ("table", "module"), ("module", "rotary")
 ALL = ("table", *CALLED)
-TAU = "tau + 2u for an entry of size 1, tau = 2u + u |theta| (3 |ln omega| + 5)"
+TAU = "tau = 2u + u |theta| (3 |ln omega| + 5), and what products and sums add"
 IN_UNIT = f"{TAU}, with the type's u for the entry, float32's for the angle"
 CUT = "the graph is cut: by `detach`, `no_grad`, or `.data`"
 SWAPPED = "axes are swapped (exhibit G: notebooks/16_batches_and_caches.html#exhibit-g): pairs by"
