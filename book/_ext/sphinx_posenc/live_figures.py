@@ -94,6 +94,8 @@ def set_stage(section, figure):
     if max(words) > shown:  # words follow, so the figure stays for them
         figure["classes"].append("stays")
     stage = nodes.container("", *section[first:end], classes=["stage"])
+    if shown == first and len(stage) == 2:  # one paragraph, which leaves room beside it
+        stage["classes"].append("brief")
     section[first:end] = [stage]
 
 
