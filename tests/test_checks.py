@@ -159,6 +159,10 @@ def ending(right, x, k):
 FITTED = {  # what is said, and a fault, by kind
     "position + 1 is taken": ("rotary", at(lambda k: k + 1)),
     "3*position - 2 is taken": ("rotary", at(lambda k: 3 * k - 2)),
+    "sum over the batch is taken": (
+        "rotary",
+        at(lambda k: 0 * k + k.sum(axis=0) if k.ndim > 1 else k),
+    ),
     "0 is taken": ("rotary", at(lambda k: 0 * k)),
     "length is taken": ("table", at(lambda k: 0 * k + k.shape[-1])),
     "position/last is taken": ("table", at(lambda k: k / max(k.max(), 1))),
@@ -168,10 +172,16 @@ FITTED = {  # what is said, and a fault, by kind
         "rotary",
         at(lambda k: np.minimum(k, 998)),
     ),
-    "other positions, up to length 1, or up to row 0: 2*position is": ("rotary", stepping),
+    "other positions, up to length 1, or up to row 0: 2*position is": (
+        "rotary",
+        stepping,
+    ),
     "those of dimensions 15, 14, 13, 12, ": ("table", reversed_pairs),
     "position + 5 is taken": ("rotary", later_and_faster),
-    "mixed layouts, up to length 1, or up to row 0: neighbors are paired": ("rotary", mixed),
+    "mixed layouts, up to length 1, or up to row 0: neighbors are paired": (
+        "rotary",
+        mixed,
+    ),
     "other entries, from position 1023 on: a pair gives 0;": ("rotary", ending),
     "gives 1.5*(a, b)*sin + 1.5*(-b, a)*cos": ("rotary", quarter),
     "500000^-(2*i/(d/2))": ("table", spread(lambda p, n: 5e5 ** (-2 * p))),

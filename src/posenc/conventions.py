@@ -191,16 +191,19 @@ class Reference:
         """Add sines and cosines, or turn; `seconds` are the second dimensions' angles, if other."""
         # x: (..., seq_len, width), angles: (..., seq_len, pairs)
         seconds = angles if seconds is None else seconds
-        one, two = self.pairs
+        a, b = (x[..., pair] for pair in self.pairs)
+        if not self.convention.rotary:
+            one, two = self.factor * np.sin(angles), self.factor * np.cos(seconds)
+            return self.placed(x, self.carried * a + one, self.carried * b + two)
+        # (a, b) turns by the angle, counterclockwise.
+        a, b = self.factor * a, self.factor * b
+        one = a * np.cos(angles) - b * np.sin(angles)
+        return self.placed(x, one, b * np.cos(seconds) + a * np.sin(seconds))
+
+    def placed(self, x: Floats, one: Floats, two: Floats) -> Floats:
+        """Return the result that has these entries in each pair."""
         out = self.carried * x
-        if self.convention.rotary:
-            # (a, b) turns by the angle, counterclockwise.
-            a, b = self.factor * x[..., one], self.factor * x[..., two]
-            out[..., one] = a * np.cos(angles) - b * np.sin(angles)
-            out[..., two] = b * np.cos(seconds) + a * np.sin(seconds)
-        else:
-            out[..., one] += self.factor * np.sin(angles)
-            out[..., two] += self.factor * np.cos(seconds)
+        out[..., self.pairs[0]], out[..., self.pairs[1]] = one, two
         return np.asarray(out[..., self.order])
 
     def bound(self, x: Floats, angles: Floats, unit: float = UNIT) -> Floats:

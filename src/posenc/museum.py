@@ -269,9 +269,7 @@ def table_in_two(right: Reference, x: Floats, k: Floats) -> Floats:
     angles, (one, two) = right.angles(k), right.pairs
     table = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(*k.shape, -1)
     sines, cosines = np.split(right.factor * table, 2, axis=-1)
-    out = 1 * x
-    out[..., one], out[..., two] = -x[..., two] * cosines, x[..., one] * sines
-    return np.asarray(out[..., right.order])
+    return right.placed(x, -x[..., two] * cosines, x[..., one] * sines)
 
 
 register(
@@ -279,6 +277,11 @@ register(
     None,
     {
         "sum thrown away (exhibit 5): assign it, `x = x + pe`": lambda right, x, k: x,
+        "overwritten: the cosine is taken of the sine; compute it of the angles": (
+            lambda right, x, k: right.encode(
+                x, right.angles(k), np.sin(right.angles(k))
+            )
+        ),
         "rows for columns (exhibit 11): write `pe[:, 0::2]` for `pe[0::2]`": by_rows,
     },
 )

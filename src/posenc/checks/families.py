@@ -125,7 +125,7 @@ def decoded(trial: Trial, near: float) -> Floats:
 
 
 PLACES = {
-    "1": "use the positions, also as the key of a cache",
+    "1": "use the positions, also as the key of a cache; of several axes, mind the order",
     "position": "count once, from the right number, alike in all calls; or make a table longer; if "
     "it is meant, declare Convention(first=..., step=...)",
     "row": f"each call begins at 0: use what is given, or {ITSELF}",
@@ -304,10 +304,8 @@ def other_entries(trials: list[Trial]) -> Iterator[Fault]:
     """Find what the two entries of failing rows are made of, for all pairs alike."""
 
     def made(pair: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-        out, (one, two) = right.carried * x, right.pairs
         pair = pair + 0j * right.angles(k)
-        out[..., one], out[..., two] = pair.real, pair.imag
-        return np.asarray(out[..., right.order])
+        return right.placed(x, pair.real, pair.imag)
 
     pairs = [ordered(trial.call[0], trial.given) for trial in trials]
     for weights, make in fitted(trials, entries, pairs, made, 1e-5):

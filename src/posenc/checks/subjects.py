@@ -48,7 +48,8 @@ def floats(array: Any, finite: bool = True) -> Floats:
     if numbers.dtype.kind != "f":
         raise Broken(f"{numbers.dtype}, which isn't a floating-point type")
     if finite and not np.isfinite(numbers).all():
-        raise Broken("entries that are not finite")
+        first = np.argwhere(~np.isfinite(numbers))[0].tolist()
+        raise Broken(f"entries that are not finite, {first} of {numbers.shape} first")
     return np.array(numbers, np.float64)
 
 

@@ -302,9 +302,8 @@ def told(wrong: Floats, spared: Floats) -> str | None:
                 name = f"{NUMBERS[column]} {sign * limit:g}"
                 text += f", from {name} on" if sign > 0 else f", up to {name}"
             texts += [] if inside.any() else [text]
-        # Some may tell alike.
+        # Some tell alike.
         if texts:
-            return ", or".join(
-                text.replace(",", "", n > 0) for n, text in enumerate(texts[:3])
-            )
+            texts[3:] = [" ..."] * (len(texts) > 3)
+            return ", or".join(texts).replace("or,", "or")
     return None
