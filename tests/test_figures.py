@@ -191,7 +191,7 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
 
 def test_a_guide_goes_on_only_once_all_hands_agree_and_leads_back(show):
     page = show("turning")
-    guide, goal = page.figure.locator(".moves"), page.figure.locator(".goal")
+    guide, goal = page.figure.locator(".moves"), page.figure.locator("rect.first")
     dog = page.get_by_role("slider", name="dog")
     dog.press("ArrowRight")
     expect(guide).to_contain_text("Drag dog")
@@ -397,6 +397,18 @@ def test_a_link_opens_the_same_view_and_a_bad_one_the_usual(show):
         assert state_of(page) == state
 
 
+def swipe(page, x, y, down):
+    """Move a finger up or down, event by event: Playwright has taps alone.
+
+    Chromium's own gesture, Input.synthesizeScrollGesture, scrolls nothing in a headless window.
+    """
+    send = page.context.new_cdp_session(page).send
+    for step, kind in enumerate(["touchStart", *["touchMove"] * 12, "touchEnd"]):
+        places = [{"x": x, "y": y + down * step / 12}]
+        points = [] if kind == "touchEnd" else places
+        send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+
+
 @pytest.mark.parametrize(
     ("name", "start"), [("heatmap", "canvas"), ("turning", ".curve")]
 )
@@ -408,14 +420,17 @@ def test_a_swipe_scrolls_the_page_and_changes_nothing(show, name, start):
     box = spot.bounding_box()
     x, y = box["x"] + box["width"] * 0.7, box["y"] + box["height"] * 0.7
     before, top = state_of(page), page.evaluate("scrollY")
-    # Playwright has taps alone: a finger that moves is sent event by event. (Chromium's own
-    # gesture, Input.synthesizeScrollGesture, scrolls nothing in a headless window.)
-    send = page.context.new_cdp_session(page).send
-    for step, kind in enumerate(["touchStart", *["touchMove"] * 12, "touchEnd"]):
-        points = [] if kind == "touchEnd" else [{"x": x, "y": y - 10 * step}]
-        send("Input.dispatchTouchEvent", {"type": kind, "touchPoints": points})
+    swipe(page, x, y, -120)
     page.wait_for_function(f"scrollY > {top + 50}")
     assert state_of(page) == before
+
+
+def test_a_finger_takes_a_word_down_to_the_second_row(show):
+    page = show("turning", "switch", width=390, has_touch=True, is_mobile=True)
+    box = page.get_by_role("slider", name="dog").bounding_box()
+    swipe(page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 80)
+    wait_until(page, "key === 9")
+    assert page.evaluate("scrollY") == 0
 
 
 MARKED = '<p style="height: 90vh"><a href="#fig-turning" data-set="key={0}">{0}</a></p>'

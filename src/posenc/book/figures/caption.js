@@ -10,16 +10,11 @@ export function caption() {
   const said = element("p", { class: "say", "aria-hidden": "true" });
   const spoken = element("output", { class: "hidden", "aria-live": "polite" });
   let rest;
-  let due = 0; // when the sentence may change again: in a drag, at most ten times a second
   const announce = (words) => write(spoken, words);
   const tell = (nodes, passing) => {
-    const show = () => {
-      due = performance.now() + 100;
-      said.replaceChildren(...nodes);
-    };
+    said.replaceChildren(...nodes);
     clearTimeout(rest);
-    if (!passing || performance.now() > due) show();
-    rest = passing ? setTimeout(show, 100) : setTimeout(() => announce(said.textContent), 500);
+    if (!passing) rest = setTimeout(() => announce(said.textContent), 500);
   };
   return { nodes: [said, spoken], tell, announce };
 }

@@ -49,7 +49,7 @@ export function dials(svg) {
       place(group, { transform: `translate(${x},${y})` });
       place(face, { r: radius });
       place(lit, { r: radius - 2 });
-      place(share, { y: radius + 16 });
+      place(share, { y: radius + 14 });
     });
     place(name, { y: high - 10 });
     const bottom = high + (DIALS / columns) * down;
@@ -57,7 +57,7 @@ export function dials(svg) {
     return bottom;
   };
   const paint = ({ hands, shares, score, excess }) => {
-    const reach = 0.88 * radius; // of a hand of length 1
+    const reach = 0.82 * radius; // of a hand of length 1
     made.forEach((dial, pair) => {
       for (const word of ["query", "key"]) {
         const [angle, length] = hands[word][pair];

@@ -1,8 +1,7 @@
 // Numbers and letters of a field, which light up together.
 
-/** Letters in formulas of a section, but not of those within it; and their look when lit. */
+/** Letters in formulas of a section, but not of those within it. */
 const LETTERS = ":scope > :not(section) .katex :is(i, mi, .mathnormal)";
-const GLOW = "color-mix(in srgb, var(--pst-color-primary) 25%, transparent)";
 
 /**
  * While the pointer is on a field's number or its control has the focus, light up its numbers in
@@ -16,7 +15,7 @@ export function lights(host, live, fields) {
     // A label ends with its letter as formulas have it: “width d”.
     const letter = fields[name]?.label.split(" ").at(-1);
     for (const sign of host.closest("section")?.querySelectorAll(LETTERS) ?? [])
-      sign.style.background = sign.textContent === letter ? GLOW : "";
+      sign.classList.toggle("lit", sign.textContent === letter);
     for (const part of live.querySelectorAll("[data-field]"))
       part.classList.toggle("lit", part.dataset.field === name);
   };

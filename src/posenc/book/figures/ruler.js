@@ -18,7 +18,7 @@ export function ruler(width) {
     height,
     rows,
     bottom: rows * height,
-    letters: clamp(13, slot * 0.37, isPhone ? 18 : 25), // the size of words
+    letters: clamp(13, slot * 0.35, isPhone ? 18 : 25), // the size of words
     bracketTop: isPhone ? 8 : 12, // from a row's upper edge
     wordsAt: height - 50, // the line on which words stand, from there
     foot: 30, // from words down to the ruler's line, on which columns stand

@@ -36,7 +36,7 @@ function scales({ left, right, high, low, x, y }) {
     ...[-LOOKS_BACK, LOOKS_BACK].map((distance) => text(x(distance), low + 15, Math.abs(distance), middle)),
     text(left, low + 15, "15 before"),
     text(right, low + 15, "15 after", end),
-    text(right - 6, high + 16, "beyond training", { ...end, class: "beyond" }),
+    text(right - 6, high + 26, "beyond training", { ...end, class: "beyond" }),
   ];
 }
 

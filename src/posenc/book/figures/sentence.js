@@ -60,14 +60,16 @@ export function sentence(svg, set, current) {
   const column = () => shape("rect", { class: "column" });
   const others = OTHERS.map((word) => shape("g", { class: "other" }, column(), shape("text", middle, word)));
   const keyColumn = shape("g", {}, column());
-  const goal = shape("rect", { class: "goal" }); // where all hands agree, if they turn
+  // For the guide's first move: where all hands agree, and what columns are.
+  const goal = shape("rect", { class: "first" });
+  const note = shape("text", { class: "first" }, `Columns: how much ${QUERY_WORD} looks at each word`);
   // The last are on top: a word that hops stays in reach.
   const cards = {
     both: card("both", "‹ both ›", "both, by the bracket"),
     key: card("key", KEY_WORD, `${KEY_WORD}, the key`),
     query: card("query", QUERY_WORD, `${QUERY_WORD}, the query`),
   };
-  svg.append(lines, ...others, keyColumn, goal, bracket, hold, ...Object.values(cards));
+  svg.append(lines, note, ...others, keyColumn, goal, bracket, hold, ...Object.values(cards));
   let geometry; // by `arrange`
   const grips = [...Object.entries(cards), ["both", hold]];
   moveBy(grips, svg, set, current, () => geometry);
@@ -78,6 +80,8 @@ export function sentence(svg, set, current) {
     svg.style.setProperty("--letters", `${geometry.letters}px`);
     for (const node of Object.values(cards)) fit(node.firstChild, node);
     fit(goal, cards.key);
+    const [x, top] = geometry.place(SENTENCE.length);
+    place(note, { x: x - geometry.slot / 3, y: top + geometry.wordsAt + 22 });
     for (const { firstChild } of [...others, keyColumn])
       place(firstChild, { x: -0.45 * geometry.slot, width: 0.9 * geometry.slot });
     return geometry.bottom;

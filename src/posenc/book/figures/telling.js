@@ -21,9 +21,9 @@ export function actOf(from, to) {
 }
 
 /**
- * What sentences are told, in words: the score, the score before, and how far apart the words are;
- * the rule for longer texts; and a sentence on angles that training never showed, or "".
- * @typedef {{ score: string, was: string, apart: string, rule: string, beyond: string }} Told
+ * What sentences are told, in words: the score, the score before, and how much less than 8 it is; how
+ * far apart the words are; the rule for longer texts; and whether training never showed some angles.
+ * @typedef {{ score: string, was: string, cost: string, apart: string, rule: string, isNew: boolean }} Told
  */
 
 /** What is seen of clocks that turn, by the rule for longer texts. */
@@ -31,7 +31,9 @@ const SEEN_TURNED = {
   "as trained":
     "Each word’s place turns its eight hands. Where both words’ hands agree, a clock lights up, and adds to " +
     `the score. The higher it is, the more of ${WORDS.key}’s content ${WORDS.query} takes up.`,
-  interpolation: "All clocks are slowed by half: no angle is new, but neighbors look more alike.",
+  interpolation:
+    `All clocks are slowed by half, so ${WORDS.query} looks six words back. No angle is new, but neighbors look ` +
+    "more alike.",
   "NTK-aware": "The slower a clock, the more it is slowed, the last one by half.",
   YaRN: "Slow clocks are slowed by half, the fastest one isn’t, and all scores are sharpened.",
 };
@@ -42,30 +44,22 @@ const SEEN = {
   added: () =>
     "Now each hand is the sum of its word’s, which stays, and its place’s, which turns. Where these " +
     "disagree, it is short.",
-  ALiBi: ({ score, apart }) =>
+  ALiBi: ({ score, cost }) =>
     "ALiBi turns no hand: all agree. Instead, each step apart costs half a point: " +
-    `8 − ${apart}/2 = ${score}.`,
+    `8 − ${cost} = ${score}.`,
   none: ({ score }) => `No hand turns, so all agree: each word scores ${score}, wherever it stands.`,
 };
 
+const NEW_ANGLES = " But training, on eight words, never showed the angles in red.";
 /** What is seen once both words have moved alike, if it is anything else: functions of `Told`. */
 const SEEN_TOGETHER = {
-  turned({ score, beyond }) {
-    const lesson = ` A model learns once how ${WORDS.key} and ${WORDS.query} go together: it holds anywhere in a text.`;
-    return `All hands turned, each clock’s two alike, so the score is still ${score}.${beyond || lesson}`;
-  },
+  turned: ({ score, isNew }) =>
+    `All hands turned, but no angle between two changed, so the score is still ${score}.` +
+    (isNew ? NEW_ANGLES : ` A model learns once how ${WORDS.key} and ${WORDS.query} go together: it holds anywhere in a text.`),
   added: ({ score, apart, was }) =>
     `They are still ${apart} apart, but the score went from ${was} to ${score}. ` +
     "What a model learns of them at one place may fail at another.",
 };
-
-/** A sentence on the clocks whose angles are beyond what training showed, or "". */
-function beyondTraining(excess) {
-  const unseen = excess.filter((angle) => Math.abs(angle) > 1e-9).length; // but for rounding
-  return unseen
-    ? ` But on ${unseen} of 8 clocks, training, on eight words, never showed such an angle (red).`
-    : "";
-}
 
 /** The figure's `say`: during a drag, `before` is where it began. */
 export function attentionSays(state, values, before) {
@@ -75,8 +69,9 @@ export function attentionSays(state, values, before) {
   const score = show(values.score, 2);
   const was = before && show(before.values.score, 2);
   const apart = digits(Math.abs(key - query));
-  const beyond = beyondTraining(values.excess);
-  const told = { score, was, apart, rule, beyond };
+  const cost = show(8 - values.score, 2);
+  const isNew = values.excess.some((angle) => Math.abs(angle) > 1e-9); // but for rounding
+  const told = { score, was, cost, apart, rule, isNew };
   if (act === "both") {
     const seen = SEEN_TOGETHER[method] ?? SEEN[method];
     return `Both moved by ${digits(Math.abs(query - start.query))}. ${seen(told)}`;
@@ -84,11 +79,14 @@ export function attentionSays(state, values, before) {
   if (start.base !== state.base) return "The larger the base (here {base}), the slower all clocks but the first.";
   const side = key === query ? "at the place of" : `${apart} ${key < query ? "before" : "after"}`;
   const place = `With ${WORDS.key} ${side} ${WORDS.query}, `;
-  if (beyond) return `${place}the score is ${score}.${beyond}`;
+  if (isNew) return `${place}the score is ${score}.${NEW_ANGLES}`;
   if (method !== "turned" || !["query", "key"].includes(act)) return SEEN[method](told);
   // All eight pairs agree, rounded; YaRN sharpens scores.
   if (values.score > 7.995 && rule !== "YaRN")
-    return `${place}all hands agree: the score is ${score}, the highest. Of all words, ${WORDS.query} takes up ${WORDS.key} most.`;
+    return (
+      `${place}all hands agree, since ${WORDS.query}’s are set back by three: the score is ${score}, the highest. ` +
+      `Of all words, ${WORDS.query} takes up ${WORDS.key} most.`
+    );
   const more = values.score > before.values.score ? "more" : "less";
-  return `${place}the score is ${score} (it was ${was}): ${WORDS.query} takes up ${more} of ${WORDS.key}.`;
+  return `${place}the score is ${score}: ${WORDS.query} takes up ${more} of ${WORDS.key}.`;
 }

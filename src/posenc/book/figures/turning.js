@@ -5,7 +5,7 @@
 //   an upper edge, and returns its lower one;
 // - `paint`, which shows both places with the values (`Attention`), or what is on the way between two.
 
-import { HEAD, attention } from "./attention.js";
+import { attention } from "./attention.js";
 import { dials } from "./dials.js";
 import { place, shape } from "./drawing.js";
 import { FIGURES } from "./figure.js";
@@ -33,8 +33,9 @@ FIGURES.turning = {
     };
     const paint = easing((shown) => {
       const { method, rule } = current();
-      const isFar = Math.abs(shown.query - shown.key) >= HEAD.trained || rule !== "as trained";
-      picture.classList.toggle("far", method === "turned" && isFar);
+      const isNew = shown.excess.some(Boolean); // an angle, to what training showed
+      picture.classList.toggle("new", isNew);
+      picture.classList.toggle("ruled", isNew || (method === "turned" && rule !== "as trained"));
       for (const part of [words, clocks, scores]) part.paint(shown);
     });
     return (state, values, width, passing, before) => {
