@@ -32,8 +32,7 @@ const SEEN_TURNED = {
     "Each word’s place turns its eight hands. Where both words’ hands agree, a clock lights up, and adds to " +
     `the score. The higher it is, the more of ${WORDS.key}’s content ${WORDS.query} takes up.`,
   interpolation:
-    `All clocks are slowed by half, so ${WORDS.query} looks six words back. No angle is new, but neighbors look ` +
-    "more alike.",
+    `All clocks are slowed by half, so ${WORDS.query} looks six back. No angle is new, but neighbors look more alike.`,
   "NTK-aware": "The slower a clock, the more it is slowed, the last one by half.",
   YaRN: "Slow clocks are slowed by half, the fastest one isn’t, and all scores are sharpened.",
 };
