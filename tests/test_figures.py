@@ -183,7 +183,7 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
         expect(guide).to_contain_text(move)
         button(guide, "Show me").click()
         expect(page.figure.locator(".score + text")).to_have_text(re.compile(change))
-    expect(guide).to_contain_text("learned once")
+    expect(guide).to_contain_text("Learned once")
     button(guide, "Again").click()
     assert state_of(page)["method"] == "turned"
     expect(page.figure.locator(".score + text")).to_have_text("")

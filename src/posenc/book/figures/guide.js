@@ -36,7 +36,7 @@ const MOVES = [
   { says: "Drag both, by the bracket.", method: "turned", ...together },
   { says: "Drag both again.", method: "added", ...together },
 ];
-const CONTRAST = "Turned: learned once, it holds anywhere. Added: it may fail at another place.";
+const CONTRAST = "Learned once, it holds anywhere if turned. If added, it may fail.";
 /** What is said once all is done, by method. */
 const LESSONS = { turned: CONTRAST, added: CONTRAST };
 
