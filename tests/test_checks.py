@@ -190,6 +190,10 @@ FITTED = {  # what is said, and a fault, by kind
         "table",
         spread(lambda p, n: 5e5 ** (-2 * p * n / (n - 1))),
     ),
+    "500000^-(0); position + 1 is taken": (
+        "rotary",
+        lambda right, x, k: spread(lambda p, n: 0 * p + 1)(right, x, k + 1),
+    ),
     "777^-(i/(d/2))": ("table", spread(lambda p, n: 777.0**-p)),
     "pairs 1 to 7 turn 0.3438 to 0.9063 times as fast": (
         "rotary",

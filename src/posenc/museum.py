@@ -82,7 +82,7 @@ FAULTS: list[Fault] = []
 
 TABLE, ROTARY = ("table", "module"), ("rotary",)
 ANY = TABLE + ROTARY
-SOME = ("some calls",)  # of a rotation; if it were all, it would be another convention
+SOME = ("some calls",)  # of a rotation, beside others that are right
 
 
 def register(kinds: tuple[str, ...], how: Any, changes: Mapping[str, Any]) -> None:

@@ -1,130 +1,191 @@
 """Families of faults, fitted to what was measured: other positions, frequencies, entries, biases.
 
-What was measured is taken for a sum of a few things that code may take by mistake. Such a fit is a
-cause only if it gives all the numbers, as any known fault.
+A known fault of the museum is run as it is. Of a family, only the kind is known, such as "something
+else is taken for the position". Which one it is, a fit tells:
+
+1. What code must have taken is read from what was measured, such as the position of each row.
+2. That is written as a sum of few things which code may take by mistake (`fewest_parts`).
+3. The sum becomes a `Fault`, whose `make` gives what such code would give.
+
+`posenc.checks.trials.causes` runs these faults on all calls, as it runs the known ones, and names
+those that give what was measured. So a fit may try much, and be rough: if wrong, it isn't named.
+Kinds of subjects, by which known faults are looked up, are left out of those that are fitted.
+
+A call is a tuple, as `Trial` describes it: of an encoding, the right `Reference`, x of shape
+(..., seq_len, width), and positions k of shape (..., seq_len).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import chain, combinations, product
-from typing import TYPE_CHECKING, Any
+from itertools import combinations, product
+from typing import Any
 
 import numpy as np
 
+from posenc.checks.subjects import known
+from posenc.checks.trials import Trial
 from posenc.conventions import Floats, Reference
-from posenc.museum import ANY, FAULTS, ITSELF, SOME, Fault, along
-
-if TYPE_CHECKING:
-    from posenc.checks.trials import Trial
+from posenc.museum import ITSELF, Fault, along
 
 Parts = dict[str, Any]  # arrays of one shape, by what they are
+Weights = dict[str, float]  # of parts, by the same names
 CLOSE = 1e-3  # for positions, which are decoded from rounded angles
+CLOSER = 1e-5  # for what is measured itself
+ENOUGH = 2000  # entries for a fit, which is then tried on all
 
 
-def affine(target: Floats, parts: Parts, close: float) -> Iterator[dict[str, float]]:
-    """Yield the weights of the fewest parts, at most two, that make a target, each (entries,)."""
-    known: Parts = {}
+# Sums of parts
+
+
+def distinct(parts: Parts, close: float) -> Parts:
+    """Leave out parts that equal an earlier one or its opposite, or a constant, which is "1"."""
+    kept: Parts = {}
     for name, part in parts.items():
-        # What can't be told from another part, or from a constant, is left out.
-        others = [sign * other for sign in (1, -1) for other in known.values()]
-        others = [np.full(part.shape, part[0]), *others] if name != "1" else []
-        if all(np.abs(part - other).max() > close for other in others):
-            known[name] = part
-    fewest = 2
-    for names in chain.from_iterable(combinations(known, count) for count in range(3)):
-        columns = np.stack([0 * target, *(known[name] for name in names)], axis=1)
-        weights = np.linalg.lstsq(columns, target, rcond=None)[0].round(6)
-        close_to = np.abs(columns @ weights - target).max() < close
-        # Two numbers always fit two rows.
-        if close_to and (len(names) < 2 or len(np.unique(columns, axis=0)) > 3):
-            if len(names) > fewest:
-                return
-            fewest = len(names)
-            yield dict(zip(names, weights[1:].tolist(), strict=True))
+        others = [np.full(part.shape, part[0])]
+        for earlier in kept.values():
+            others += [earlier, -earlier]
+        differs = all(np.abs(part - other).max() > close for other in others)
+        if differs or name == "1":
+            kept[name] = part
+    return kept
 
 
-def written(weights: Mapping[str, float]) -> str:
-    """Write a sum."""
-    text = ""
-    # The constant comes last.
+def fewest_parts(target: Floats, parts: Parts, close: float) -> list[Weights]:
+    """Return all sums of as few parts as make a target, at most two; each is (entries,).
+
+    Any numbers are a sum of enough parts; the fewer there are, the less they fit by chance. What is
+    a sum of one part is also one of that and any other, times 0, which says nothing new.
+    """
+    distinct_parts = distinct(parts, close)
+    for count in range(3):
+        fits = []
+        for names in combinations(distinct_parts, count):
+            columns = np.array([distinct_parts[name] for name in names])
+            columns = columns.reshape(count, len(target)).T
+            weights = np.linalg.lstsq(columns, target, rcond=None)[0].round(6)
+            error = np.abs(columns @ weights - target).max()
+            # Two weights always fit two rows that differ, and often three: that tells nothing.
+            telling = count < 2 or len(np.unique(columns, axis=0)) > 3
+            if telling and error < close:
+                fits.append(dict(zip(names, weights.tolist(), strict=True)))
+        if fits:
+            return fits
+    return []
+
+
+def written(weights: Weights) -> str:
+    """Write a sum, such as "3*position - 2"."""
+    terms = []
+    # The constant, whose name is "1", comes last.
     for name in sorted(weights, key="1".__eq__):
-        sign, size = (" - ", " + ")[weights[name] > 0], f"{abs(weights[name]):.6g}"
-        factor = size if name == "1" else f"{size}*{name}".removeprefix("1*")
-        text += sign + factor if weights[name] else ""
-    return re.sub("^ (-?)[+]? ?", r"\1", text) or "0"
+        weight = weights[name]
+        sign = "-" if weight < 0 else "+"
+        size = f"{abs(weight):.6g}"
+        term = size if name == "1" else f"{size}*{name}".removeprefix("1*")
+        terms += [f"{sign} {term}"] if weight else []
+    text = " ".join(terms)
+    # The first sign is dropped if it is a plus, and has no blank behind it.
+    return text[:2].strip("+ ") + text[2:] or "0"
+
+
+def one_column(trials: list[Trial], arrays: list[Any]) -> Floats:
+    """Return real numbers of the failing rows of all trials, from an array for each: (entries,)."""
+    pieces = [
+        array[trial.failing].ravel()
+        for trial, array in zip(trials, arrays, strict=True)
+    ]
+    column = np.concatenate(pieces)
+    some = column[:: 1 + len(column) // ENOUGH].copy()
+    # A complex number becomes two.
+    return some.view(np.float64)
+
+
+def make_sum(
+    weights: Weights,
+    parts_of: Callable[..., Parts],
+    result: Callable[..., Any],
+    *call: Any,
+) -> Any:
+    """Return the result of a call in which the sum is taken."""
+    parts = parts_of(*call)
+    total = 0 * next(iter(parts.values()))
+    for name, weight in weights.items():
+        total = total + weight * parts[name]
+    return result(total, *call)
 
 
 def fitted(
     trials: list[Trial],
     parts_of: Callable[..., Parts],
     measured: list[Any],
-    made: Callable[..., Any],
+    result: Callable[..., Any] = lambda total, *call: total,
     close: float = CLOSE,
-) -> Iterator[tuple[dict[str, float], Callable[..., Any]]]:
-    """Yield weights of the parts of a call that add up to what was measured, and their fault.
+) -> Iterator[tuple[Weights, Callable[..., Any]]]:
+    """Yield the sums of parts that were measured, each with the `make` of its fault.
 
-    `made(total, *call)` is the result that such a sum gives.
+    Parameters
+    ----------
+    parts_of : callable
+        Takes a call, and returns its parts.
+    measured : list of ndarray
+        For each trial, what the parts should add up to, in the same shape.
+    result : callable
+        Takes a sum of parts and the call, and returns what code gives that takes it.
     """
-
-    def column(arrays: list[Any]) -> Floats:
-        # Of encodings, rows that are right tell nothing. Complex numbers count as two.
-        chosen = zip(trials, arrays, strict=True)
-        flat = np.concatenate([array[trial.failing].ravel() for trial, array in chosen])
-        # Some are enough: what fits is tried on all.
-        return flat[:: 1 + len(flat) // 2000].copy().view(np.float64)
-
-    parts = [parts_of(*trial.call) for trial in trials]
-    columns = {name: column([part[name] for part in parts]) for name in parts[0]}
-    for weights in affine(column(measured), columns, close):
-
-        def make(*call: Any, weights: Mapping[str, float] = weights) -> Any:
-            known = parts_of(*call)
-            total = 0 * known[next(iter(known))]
-            for name, times in weights.items():
-                total = total + known[name] * times
-            return made(total, *call)
-
-        yield weights, make
+    listed = [parts_of(*trial.call) for trial in trials]
+    columns = {
+        name: one_column(trials, [parts[name] for parts in listed])
+        for name in listed[0]
+    }
+    for weights in fewest_parts(one_column(trials, measured), columns, close):
+        yield weights, partial(make_sum, weights, parts_of, result)
 
 
 # Positions of an encoding
 
 
-def ordered(right: Reference, out: Floats) -> Any:
-    """Return a pair's entries as a complex number, (..., seq_len, pairs)."""
-    entries = np.empty_like(out)
-    entries[..., right.order] = out
-    one, two = right.pairs
-    return entries[..., one] + 1j * entries[..., two]
+def as_complex(right: Reference, array: Floats) -> Any:
+    """Return both entries of each pair as a number: (..., width) → (..., pairs)."""
+    first, second = right.pairs
+    return array[..., first] + 1j * array[..., second]
+
+
+def results(trial: Trial, less: Any = 0) -> Any:
+    """Return the pairs of a result, in the order of x, less what is given in the same order."""
+    right, _, _ = trial.call
+    in_order = trial.given[..., right.order.argsort()]
+    return as_complex(right, in_order - less)
 
 
 def turns(trial: Trial) -> Any:
-    """Return numbers whose angle is how each pair turned."""
+    """Return numbers whose angle is how each pair turned, (..., seq_len, pairs)."""
     right, x, _ = trial.call
-    one, two = right.pairs
     if right.convention.rotary:
-        return ordered(right, trial.given) * (x[..., one] - 1j * x[..., two])
-    return 1j * ordered(right, trial.given - right.carried * x).conj()
+        return results(trial) * as_complex(right, x).conj()
+    # A table adds sin + i cos = i exp(-i angle), whose conjugate times i is exp(i angle).
+    return 1j * results(trial, less=right.carried * x).conj()
 
 
-def decoded(trial: Trial, near: float) -> Floats:
-    """Return the position that each row has, if that is about `near` times its own."""
+def decoded(trial: Trial, times: float) -> Floats:
+    """Return the position of each row, if it is about so many times the right one: as k."""
     right, _, k = trial.call
-    place = near * right.convention.counted(k)
+    place = times * right.convention.counted(k)
     turned = turns(trial)
-    # The slowest pair tells in which turn the next one is.
+    # An angle is known but for whole turns. The slowest pair makes none, so that it tells the
+    # position roughly: well enough to know the whole turns of the next one, which tells it better,
+    # and so on to the fastest.
     for pair in np.argsort(np.abs(right.frequencies)):
         omega = right.frequencies[pair]
-        left = turned[..., pair] * np.exp(-1j * omega * place)
-        place = place + np.angle(left) / (omega or np.inf)
+        rest = np.angle(turned[..., pair] * np.exp(-1j * omega * place))
+        if omega:
+            place = place + rest / omega
     return np.asarray(place)
 
 
-PLACES = {
+PLACES = {  # how each is mended
     "1": "use the positions, also as the key of a cache; of several axes, mind the order",
     "position": "count once, from the right number, alike in all calls; or make a table longer; if "
     "it is meant, declare Convention(first=..., step=...)",
@@ -145,66 +206,76 @@ PLACES = {
 
 def places(right: Reference, k: Floats) -> Parts:
     """Return what may be taken for positions, each of the shape of k."""
-    counted = right.convention.counted(k)
-    sequence = np.arange(k.size).reshape(k.shape) // k.shape[-1]
-    first = counted[:1] if k.ndim > 1 else counted
-    each = (
-        1,
-        counted,
-        along(-1, k),
-        along(0, k) * (k.ndim > 1),
-        sequence,
-        along(-2, k),
-        k.shape[-1],
-        k.shape[-1] * sequence,
-        counted[..., :1],
-        first,
-        counted / max(counted.max(initial=0), 1),
-        counted.sum(axis=0) if k.ndim > 1 else counted,
-    )
-    return {name: part + 0 * k for name, part in zip(PLACES, each, strict=True)}
+    position = right.convention.counted(k)
+    length = k.shape[-1]
+    # Without a batch, k has the shape (seq_len,).
+    batch = position if k.ndim > 1 else position[None]
+    sequence = np.arange(k.size).reshape(k.shape) // length
+    parts = {
+        "1": 1,
+        "position": position,
+        "row": along(-1, k),
+        "batch": along(0, k) if k.ndim > 1 else 0,
+        "sequence": sequence,
+        "head": along(-2, k),
+        "length": length,
+        "length*sequence": length * sequence,
+        "first position": position[..., :1],
+        "first sequence's position": batch[0],
+        "position/last": position / max(position.max(initial=0), 1),
+        "sum over the batch": batch.sum(axis=0),
+    }
+    return {name: part + 0 * k for name, part in parts.items()}
 
 
-def again(shift: int, length: int, right: Reference, x: Floats, k: Floats) -> Parts:
-    """Return the same, and positions that start again."""
+def restarted(start: int, period: int, right: Reference, x: Floats, k: Floats) -> Parts:
+    """Return the same, and positions from `start` on that begin again, if there is a period."""
     parts = places(right, k)
-    name = f"(position + {shift})" if shift else "position"
-    moved = parts["position"] + shift
-    for size, words in ((length, length), (k.shape[-1], "length")):
-        parts |= {f"{name} % {words}": moved % size} if length else {}
+    if period:
+        moved = parts["position"] + start
+        name = f"(position + {start})" if start else "position"
+        parts[f"{name} % {period}"] = moved % period
+        parts[f"{name} % length"] = moved % k.shape[-1]
     return parts
 
 
 def other_positions(trials: list[Trial]) -> Iterator[Fault]:
     """Find what is taken for the position, or where it starts again."""
 
-    def made(place: Floats, right: Reference, x: Floats, k: Floats) -> Floats:
+    def result(place: Floats, right: Reference, x: Floats, k: Floats) -> Floats:
         return right.encode(x, place[..., None] * right.frequencies)
 
     right, _, k = trials[-1].call
-    own = right.convention.counted(k).ravel()
-    for near in (1, 0):
-        rows = [decoded(trial, near) for trial in trials]
-        shift = round(float((rows[-1].ravel() - own)[0]))
-        over = own + shift - rows[-1].ravel()
-        length = round(float(max(over[over > 0.5][:1], default=0)))
-        parts = partial(again, shift, length)
-        for weights, make in fitted(trials, parts, rows, made):
-            used = [name for name, times in weights.items() if times and name != "1"]
-            cures = [PLACES.get(name, PLACES["position"]) for name in used or ["1"]]
+    meant = right.convention.counted(k).ravel()
+    # Whole turns are told from a guess: that positions are near the right ones, or near 0.
+    for times in (1, 0):
+        positions = [decoded(trial, times) for trial in trials]
+        last = positions[-1].ravel()
+        start = round(float(last[0] - meant[0]))
+        # Where positions begin again, they first fall behind by a period.
+        behind = meant + start - last
+        period = round(float(next(iter(behind[behind > 0.5]), 0)))
+        parts_of = partial(restarted, start, period)
+        for weights, make in fitted(trials, parts_of, positions, result):
+            names = [name for name in weights if weights[name] and name != "1"]
+            cures = [PLACES.get(name, PLACES["position"]) for name in names or ["1"]]
             text = f"{written(weights)} is taken for the position; {'; '.join(cures)}"
-            yield Fault("other positions", "", text, ANY, make)
+            yield Fault("other positions", "", text, (), make)
 
 
-# Frequencies
+# Frequencies. Those that are measured are a dict: (pairs,), by the number of pairs.
+
+Measured = dict[int, Floats]
 
 
-def from_row_to_row(trial: Trial) -> Floats:
-    """Return radians from each row to the next, (pairs,)."""
+def radians_a_row(trial: Trial) -> Floats:
+    """Return how far each pair turns from a row to the next, (pairs,)."""
     turned = turns(trial)
+    # The first of all sequences: (seq_len, pairs)
     turned = turned.reshape(-1, *turned.shape[-2:])[0]
     omega = np.zeros(turned.shape[1])
-    # Rows that are farther apart tell it with more digits, once the turn is known.
+    # Rows that are twice as far apart tell it with another binary digit. Whole turns are known from
+    # nearer ones: the change from row to row, less what is known by then, is small.
     for lag in 2 ** np.arange(int(np.log2(len(turned)))):
         change = turned[lag:] * turned[:-lag].conj() * np.exp(-1j * lag * omega)
         omega += np.angle(change.sum(axis=0)) / lag
@@ -212,88 +283,107 @@ def from_row_to_row(trial: Trial) -> Floats:
     return np.where(omega < -np.pi / 2, omega + 2 * np.pi, omega)
 
 
-def powers(frequencies: list[Floats], base: float) -> str:
-    """Write frequencies of some widths as powers of a base, or ""."""
-    columns: Any = []
-    for omega in frequencies:
-        i, pairs = np.arange(len(omega)), 0 * omega + len(omega)
-        exponent = -np.log(np.maximum(omega, 1e-30)) / np.log(base)
-        columns.append([exponent, i / pairs, i / np.maximum(pairs - 1, 1), 1 / pairs])
+def measure(trials: list[Trial]) -> Measured:
+    """Measure frequencies in sequences that begin at 0, and aren't short."""
+    measured = {}
+    for trial in trials:
+        right, _, k = trial.call
+        rows = k.reshape(-1, k.shape[-1])[0]
+        if len(rows) > 16 and np.array_equal(rows, np.arange(len(rows))):
+            measured[len(right.frequencies)] = radians_a_row(trial)
+    return measured
+
+
+def at_frequencies(measured: Measured, right: Reference) -> Reference:
+    """Return the same encoding at the measured frequencies."""
+    omega = measured.get(len(right.frequencies), right.frequencies)
+    return replace(right, frequencies=omega)
+
+
+def make_at(
+    measured: Measured, make: Any, right: Reference, x: Floats, k: Floats
+) -> Any:
+    """Return what a fault makes of the encoding at the measured frequencies."""
+    return make(at_frequencies(measured, right), x, k)
+
+
+def powers(measured: Measured, base: float) -> str:
+    """Write frequencies of all widths as powers of a base, or return ""."""
+    names = ("i/(d/2)", "i/(d/2 - 1)", "1/(d/2)", "1")
+    columns = []
+    for pairs, omega in measured.items():
+        i = np.arange(pairs)
+        exponents = -np.log(np.maximum(omega, 1e-30)) / np.log(base)
+        fractions = (i / pairs, i / max(pairs - 1, 1), 0 * i + 1 / pairs, 0 * i + 1)
+        columns.append([exponents, *fractions])
     target, *parts = np.concatenate(columns, axis=1)
-    named = dict(zip(("i/(d/2)", "i/(d/2 - 1)", "1/(d/2)"), parts, strict=True))
-    for weights in affine(target, named | {"1": 0 * target + 1}, CLOSE):
-        (name, times), *rest = weights.items()
-        # Another base is better known than a power of the one that is meant.
-        if not any(times for _, times in rest) and round(2 * times, 3) % 1:
-            return f"they are {base**times:.5g}^-({name}); "
+    named = dict(zip(names, parts, strict=True))
+    for weights in fewest_parts(target, named, CLOSE)[:1]:
+        for name, times in weights.items():
+            # Another base is better known than a power of the one that is meant.
+            if len(weights) == 1 and round(2 * times, 3) % 1:
+                return f"they are {base**times:.5g}^-({name}); "
         return f"they are {base:.6g}^-({written(weights)}); "
     return ""
 
 
-def spread(trials: list[Trial]) -> dict[int, Floats]:
-    """Return the frequencies of whole sequences, by the number of pairs."""
-    found = {}
-    for trial in trials:
-        right, _, k = trial.call
-        rows = k.reshape(-1, k.shape[-1])[0]
-        if np.array_equal(rows, np.arange(len(rows))) and len(rows) > 16:
-            found[len(right.frequencies)] = from_row_to_row(trial)
-    return found
-
-
-def moved(found: dict[int, Floats], right: Reference) -> Reference:
-    """Return the same encoding at other frequencies."""
-    omega = found.get(len(right.frequencies), right.frequencies)
-    return replace(right, frequencies=omega)
-
-
 def slowed(omega: Floats, right: Floats) -> str:
-    """Say how a rule slows the slowest pair, beside powers that the first two begin."""
-    plain = (
-        right[0] * (right[1] / right[0]) ** (len(right) - 1) if len(right) > 2 else 0
-    )
-    if len(omega) != len(right) or plain < right[-1] * (1 + CLOSE):
+    """Say how a rule slows the slowest pair, beside the powers that the first two begin, or ""."""
+    if len(omega) != len(right) or len(right) < 3:
+        return ""
+    plain = right[0] * (right[1] / right[0]) ** (len(right) - 1)
+    if plain < right[-1] * (1 + CLOSE):
         return ""
     times, meant = plain / omega[-1], plain / right[-1]
     return f"the slowest is slowed {times:.4g} times, for {meant:.4g}; "
 
 
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
-    """Measure those of each pair, if there are whole sequences."""
-    found, right = spread(trials), trials[-1].call[0]
-    meant = {len(trial.call[0].frequencies): trial.call[0] for trial in trials}
+    """Find frequencies that aren't all the same multiple of the right ones: that is positions'."""
+    measured = measure(trials)
+    meant = {}
+    for trial in trials:
+        right, _, _ = trial.call
+        meant[len(right.frequencies)] = right.frequencies
     ratios = [
-        omega / np.where(meant[pairs].frequencies, meant[pairs].frequencies, np.nan)
-        for pairs, omega in found.items()
+        omega / np.where(meant[pairs] == 0, np.nan, meant[pairs])
+        for pairs, omega in measured.items()
     ]
-    # A multiple of all is one of the position.
-    if ratios and not np.ptp(np.concatenate(ratios)) < CLOSE:
-        wrong = np.flatnonzero(~(np.abs(ratios[0] - 1) < CLOSE))
-        slow, fast = np.nanmin(ratios[0][wrong]), np.nanmax(ratios[0][wrong])
-        text = powers([*found.values()], right.convention.base)
-        text += f"pairs {wrong[0]} to {wrong[-1]} turn {slow:.4g} to {fast:.4g} times as fast; "
-        text += slowed(next(iter(found.values())), right.frequencies)
-        text += "mind base and exponent, and the rule that scales them"
-        make = lambda right, x, k: moved(found, right)(x, k)  # noqa: E731
-        yield Fault("other frequencies", "", text, ANY, make)
+    if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
+        return
+    # What is said is of the first width.
+    ratio, omega = ratios[0], next(iter(measured.values()))
+    # A frequency of 0 has no ratio, NaN.
+    wrong = np.flatnonzero(~(np.abs(ratio - 1) < CLOSE))
+    slow, fast = np.nanmin(ratio[wrong]), np.nanmax(ratio[wrong])
+    right, _, _ = trials[-1].call
+    text = powers(measured, right.convention.base)
+    text += (
+        f"pairs {wrong[0]} to {wrong[-1]} turn {slow:.4g} to {fast:.4g} times as fast; "
+    )
+    text += slowed(omega, right.frequencies)
+    text += "mind base and exponent, and the rule that scales them"
+    make = partial(make_at, measured, Reference.__call__)
+    yield Fault("other frequencies", "", text, (), make)
 
 
 # Entries of a pair
 
 
 def entries(right: Reference, x: Floats, k: Floats) -> Parts:
-    """Return what the entries of a pair may be made of, as complex numbers."""
-    angles, (one, two) = right.angles(k), right.pairs
-    pair = right.carried * (x[..., one] + 1j * x[..., two]) + 0 * angles
-    pairs: Parts = {"(a, b)": pair, "(1, 0)": 1 + 0 * pair, "(0, 1)": 1j + 0 * pair}
+    """Return what both entries of a pair may be made of, as complex numbers (..., pairs)."""
+    angles = right.angles(k)
+    pair = right.carried * as_complex(right, x) + 0 * angles
+    a, b = pair.real, pair.imag
     if right.convention.rotary:
-        a, b = pair.real, pair.imag
         pairs = {
             "(a, b)": pair,
             "(-b, a)": 1j * pair,
-            "(a, -b)": a - 1j * b,
+            "(a, -b)": pair.conj(),
             "(b, a)": b + 1j * a,
         }
+    else:
+        pairs = {"(a, b)": pair, "(1, 0)": 1 + 0 * pair, "(0, 1)": 1j + 0 * pair}
     waves = {"": 1, "*cos": np.cos(angles), "*sin": np.sin(angles)}
     return {
         name + wave: pairs[name] * waves[wave] for name, wave in product(pairs, waves)
@@ -303,80 +393,88 @@ def entries(right: Reference, x: Floats, k: Floats) -> Parts:
 def other_entries(trials: list[Trial]) -> Iterator[Fault]:
     """Find what the two entries of failing rows are made of, for all pairs alike."""
 
-    def made(pair: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-        pair = pair + 0j * right.angles(k)
+    def result(pair: Any, right: Reference, x: Floats, k: Floats) -> Floats:
         return right.placed(x, pair.real, pair.imag)
 
-    pairs = [ordered(trial.call[0], trial.given) for trial in trials]
-    for weights, make in fitted(trials, entries, pairs, made, 1e-5):
-        text = (
-            f"a pair (a, b) gives {written(weights)}; mind signs, which is the sine, "
-        )
-        text += "and that the result is the query's, or the key's, and assigned"
-        text = (
-            text if weights else "a pair gives 0; fill all rows, heads and dimensions"
-        )
-        yield Fault("other entries", "", text, ANY, make)
+    measured = [results(trial) for trial in trials]
+    for weights, make in fitted(trials, entries, measured, result, CLOSER):
+        text = "a pair gives 0; fill all rows, heads and dimensions"
+        if weights:
+            text = f"a pair (a, b) gives {written(weights)}; mind signs, which is the sine, "
+            text += "and that the result is the query's, or the key's, and assigned"
+        yield Fault("other entries", "", text, (), make)
+
+
+def unturned(right: Reference, x: Floats) -> Any:
+    """Return what a table is added to, and 0 for a rotation."""
+    return 0 if right.convention.rotary else right.carried * x
+
+
+def with_opposites(array: Floats) -> Floats:
+    """Return all entries and their opposites: (..., width) → (..., 2 * width)."""
+    return np.concatenate([array, -array], axis=-1)
 
 
 def other_order(trials: list[Trial]) -> Iterator[Fault]:
     """Find which right entry each one is, or its opposite."""
-    found = {}
-
-    def still(right: Reference, x: Floats) -> Any:
-        return 0 if right.convention.rotary else right.carried * x
-
+    # By width: the place of each entry among the right ones and their opposites, (width,)
+    orders = {}
     for trial in trials:
         right, x, _ = trial.call
-        parts = (trial.given - still(right, x), trial.meant - still(right, x))
+        still = unturned(right, x)
         some = slice(None, None, 1 + trial.failing.sum() // 16)
-        given, meant = (part[trial.failing][some] for part in parts)
-        both = np.concatenate([meant, -meant], axis=1)
+        given = (trial.given - still)[trial.failing][some]
+        meant = with_opposites(trial.meant - still)[trial.failing][some]
         # (rows, width, 2 * width) → (width, 2 * width)
-        off = np.abs(given[:, :, None] - both[:, None]).max(axis=0)
-        found[x.shape[-1]] = off.argmin(axis=1)
+        errors = np.abs(given[:, :, None] - meant[:, None]).max(axis=0)
+        orders[x.shape[-1]] = errors.argmin(axis=1)
 
     def make(right: Reference, x: Floats, k: Floats) -> Any:
-        rest = right(x, k) - still(right, x)
-        both = np.concatenate([rest, -rest], axis=-1)
-        return still(right, x) + both[..., found.get(x.shape[-1], 0)]
+        still = unturned(right, x)
+        order = orders.get(x.shape[-1], 0)
+        return still + with_opposites(right(x, k) - still)[..., order]
 
-    width, order = next(iter(found.items()))
+    width, order = next(iter(orders.items()))
     names = [f"{'-' if n >= width else ''}{n % width}" for n in order[:12]]
     text = f"those of dimensions {', '.join(names)} come first; mind pairs and signs"
-    yield Fault("other order", "", text, ANY, make)
+    yield Fault("other order", "", text, (), make)
+
+
+def that_fail(trials: list[Trial]) -> list[Trial]:
+    """Return the trials that fail."""
+    return [trial for trial in trials if trial.failing.any()]
 
 
 def of_encoding(trials: list[Trial]) -> Iterator[Fault]:
-    """Fit the calls of an encoding that fail."""
-    wrong = [trial for trial in trials if trial.failing.any()]
+    """Fit the calls of an encoding that fail, one thing at a time."""
+    wrong = that_fail(trials)
     for fit in (other_positions, other_frequencies, other_entries, other_order):
         yield from fit(wrong) if wrong else ()
-    yield from (fault for fault in FAULTS if fault.kinds == SOME)
+    # If all calls had these, they would be of another convention.
+    yield from known("some calls")
 
 
 def of_both(trials: list[Trial]) -> Iterator[Fault]:
     """Fit frequencies first, and then positions, or entries."""
-    wrong = [trial for trial in trials if trial.failing.any()]
-    found = spread(wrong)
-    if not found:
+    wrong = that_fail(trials)
+    measured = measure(wrong)
+    if not measured:
         return
-    there = [
-        replace(trial, call=(moved(found, trial.call[0]), *trial.call[1:]))
-        for trial in wrong
-    ]
-    words = powers([*found.values()], trials[0].call[0].convention.base)
+    moved = []
+    for trial in wrong:
+        right, *rest = trial.call
+        call = (at_frequencies(measured, right), *rest)
+        moved.append(replace(trial, call=call))
+    right, _, _ = trials[0].call
+    words = powers(measured, right.convention.base)
     for fit in (other_positions, other_entries):
-        for fault in fit(there):
-
-            def make(
-                right: Reference, x: Floats, k: Floats, make: Any = fault.make
-            ) -> Any:
-                return make(moved(found, right), x, k)
-
-            sentence = f"{words}{fault.sentence}"
-            name = f"other frequencies, and {fault.name}"
-            yield replace(fault, name=name, sentence=sentence, make=make)
+        for fault in fit(moved):
+            yield replace(
+                fault,
+                name=f"other frequencies, and {fault.name}",
+                sentence=words + fault.sentence,
+                make=partial(make_at, measured, fault.make),
+            )
 
 
 # Biases and position ids
@@ -392,32 +490,50 @@ def biases(slopes: Floats, k: Floats, past: Floats) -> Parts:
 
 
 def of_bias(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what a bias is made of, and the slope of each head."""
+    """Find what a bias is made of, or else the slope of each head."""
     (trial,) = trials
     if trial.worst <= 1:
         return
-    given, (slopes, k, _) = trial.given, trial.call
-    for weights, make in fitted(trials, biases, [given], lambda bias, *_: bias, 1e-5):
+    sums = fitted(trials, biases, [trial.given], close=CLOSER)
+    for weights, make in sums:
         text = f"it is {written(weights)}, for -slope*distance; mind sign and scale"
-        yield Fault("other bias", "", text, ("bias",), make)
+        yield Fault("other bias", "", text, (), make)
         return
-    own = -given[:, np.argmax(k == -1)]
-    h = 1.0 + np.arange(len(own))
-    lines = affine(np.log2(np.maximum(own, 1e-30)), {"1": h**0, "h": h}, CLOSE)
-    like = np.abs(own - slopes).argmin(axis=0)
-    rank = (
-        f"those of heads {like + 1}" if np.allclose(own, slopes[like, 0]) else f"{own}"
-    )
-    text = next((f"2^({written(line)})" for line in lines), rank)
-    text += ", of heads h from 1 on; take 2^(-8h/n), every other one of 2n beyond a power of two"
-    made = lambda slopes, k, past: -own[:, None] * abs(k)  # noqa: E731
-    yield Fault(
-        "other slopes", "", f"they are {text}, and each rank's own", ("bias",), made
-    )
+    yield other_slopes(trial)
+
+
+def other_slopes(trial: Trial) -> Fault:
+    """Measure slopes, and write them as powers, as those of other heads, or as they are."""
+    right, k, _ = trial.call
+    # A key one before its query gets minus the slope: (heads,)
+    slopes = -trial.given[:, np.argmax(k == -1)]
+    h = 1.0 + np.arange(len(slopes))
+    logarithms = np.log2(np.maximum(slopes, 1e-30))
+    lines = fewest_parts(logarithms, {"1": 0 * h + 1, "h": h}, CLOSE)
+    # right: (heads, 1), so that each column has a head's distances from all
+    nearest = np.abs(slopes - right).argmin(axis=0)
+    text = str(slopes)
+    if lines:
+        text = f"2^({written(lines[0])})"
+    elif np.allclose(slopes, right[nearest, 0]):
+        text = f"those of heads {nearest + 1}"
+    text = f"they are {text}, of heads h from 1 on; take 2^(-8h/n), every other one of 2n beyond "
+    text += "a power of two, and each rank's own"
+
+    def make(right: Floats, k: Floats, past: Floats) -> Floats:
+        return np.asarray(-slopes[:, None] * abs(k))
+
+    return Fault("other slopes", "", text, (), make)
+
+
+AXES = ("frame", "row", "column")  # of images
 
 
 def ids(right: Floats, seen: Floats) -> Parts:
-    """Return what ids may be made of; those of padding are 0."""
+    """Return what ids may be made of, in their shape; those of padding are 0.
+
+    Both arguments are (texts, seq_len), or of images (axes, patches).
+    """
     parts: Parts = {
         "id": right,
         "number": along(-1, right),
@@ -425,68 +541,70 @@ def ids(right: Floats, seen: Floats) -> Parts:
         "1": 1,
     }
     if len(right) == len(AXES):
-        parts |= dict(zip(AXES, right * np.eye(3)[..., None], strict=True))
+        for axis, name in enumerate(AXES):
+            # Only this axis has its numbers, others have 0.
+            parts[name] = right * (along(0, right) == axis)
     return {name: (part + 0.0 * right) * seen for name, part in parts.items()}
-
-
-AXES = ("frame", "row", "column")  # of images
 
 
 def of_ids(trials: list[Trial]) -> Iterator[Fault]:
     """Find what ids are made of."""
-    kinds = ("left padding", "packing", "images")
-    measured = [trial.given for trial in trials]
-    for weights, make in fitted(trials, ids, measured, lambda ids, *_: ids):
+    for weights, make in fitted(trials, ids, [trial.given for trial in trials]):
         text = f"they are {written(weights)}; count each text alone, without its padding, and each "
         text += "axis, from the right number; if it is meant, pass a function as right="
-        yield Fault("other ids", "", text, kinds, make)
+        yield Fault("other ids", "", text, (), make)
 
 
-# Decoders
+# Decoders. Their positions can't be decoded from scores, so that sums are tried one by one.
+
+IN_CALLS = ("", "several ", "single ")  # which calls go wrong, by the number of tokens
+TAKEN = ("own position", "number", "call's first", "1", "first call's length")
+
+
+def tokens_at(
+    weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
+) -> Any:
+    """Return wrong positions, (texts, seq_len), of tokens in such calls after the first, or in one.
+
+    `lengths` are those of the chunks but the last.
+    """
+    number = np.arange(text.tokens.shape[1])
+    sizes = np.array([*lengths, number.size - sum(lengths)])
+    # Of the call that each token is in, (seq_len,): its first token's number, and its length
+    begin = np.repeat(sizes.cumsum() - sizes, sizes)
+    size = np.repeat(sizes, sizes)
+    position = text.arguments.get("positions", number) + 0 * text.tokens
+    parts = dict(zip(TAKEN, (position, number, begin, 1, sizes[0]), strict=True))
+    total: Any = sum(weight * parts[name] for name, weight in weights.items())
+    wrong = (begin > 0) | (len(sizes) == 1)
+    if in_calls:
+        wrong &= (size > 1) == (in_calls == "several ")
+    return np.where(wrong, total, position)
 
 
 def read_at(
-    weights: Mapping[str, float], some: str, decoder: Any, text: Any, lengths: Any
+    weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
 ) -> Any:
-    """Return wrong positions of tokens, a sum, in some calls after the first, if there is one."""
-    k = np.arange(text.tokens.shape[1])
-    sizes = np.array([*lengths, k.size - sum(lengths)])
-    begin, size = (np.repeat(n, sizes) for n in (sizes.cumsum() - sizes, sizes))
-    own = text.arguments.get("positions", k) + 0 * text.tokens
-    parts = dict(zip(PARTS, (own, k, begin, 1, sizes[0]), strict=True))
-    total: Any = sum(parts[name] * times for name, times in weights.items())
-    later = (begin > 0) | (len(sizes) == 1)
-    later &= {"": size > 0, "several ": size > 1, "single ": size == 1}[some]
-    return np.where(later, total, own)
-
-
-PARTS = ("own position", "number", "call's first", "1", "first call's length")
+    """Return the scores of a text that is read whole, with such positions."""
+    positions = tokens_at(weights, in_calls, decoder, text, lengths)
+    return decoder.read_again(text, positions=positions)
 
 
 def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
-    """Try sums of what may be taken for the positions in calls after the first, or in all."""
-    own = [read_at({"own position": 1}, "", *trial.call) for trial in trials]
-    known = {np.concatenate(own).tobytes()}
-    for some, count in product(("", "several ", "single "), range(3)):
-        signed = product(combinations(PARTS, count), product((1, -1), repeat=count))
+    """Try sums of at most two things, the fewest first, whose weights are 1 or -1."""
+    positions = [tokens_at({"own position": 1}, "", *trial.call) for trial in trials]
+    # What gives the same positions as a simpler sum isn't tried again.
+    tried = {np.concatenate(positions).tobytes()}
+    for in_calls, count in product(IN_CALLS, range(3)):
+        signed = product(combinations(TAKEN, count), product((1, -1), repeat=count))
         for names, signs in signed:
-            weights = dict(zip(names, signs, strict=True))
-            ids = [read_at(weights, some, *trial.call) for trial in trials]
-            alike = np.concatenate(ids).tobytes()
-            if alike in known or min(map(np.min, ids)) < 0:
+            weights: Weights = dict(zip(names, signs, strict=True))
+            positions = [tokens_at(weights, in_calls, *trial.call) for trial in trials]
+            numbers = np.concatenate(positions)
+            if numbers.tobytes() in tried or numbers.min() < 0:
                 continue
-            known.add(alike)
-
-            def make(
-                decoder: Any,
-                text: Any,
-                lengths: Any,
-                w: Any = weights,
-                some: str = some,
-            ) -> Any:
-                positions = read_at(w, some, decoder, text, lengths)
-                return decoder.read_again(text, positions=positions)
-
-            text = f"after the first call, {some}tokens are at {written(weights)}; add the "
+            tried.add(numbers.tobytes())
+            text = f"after the first call, {in_calls}tokens are at {written(weights)}; add the "
             text += "length of the cache, once, and count each text's own"
-            yield Fault("other positions", "B", text, ("decoder",), make)
+            make = partial(read_at, weights, in_calls)
+            yield Fault("other positions", "B", text, (), make)

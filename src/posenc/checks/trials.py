@@ -82,9 +82,8 @@ class Trial:
     axes: tuple[str, ...] = ()
     call: tuple[Any, ...] = ()
     rounded: bool = False  # to a half type, of which faults in other types say nothing
-    apart: float = (
-        0.0  # how much positions may be off, times these, by rounding of angles
-    )
+    # How much positions may be off, times these, by rounding of angles
+    apart: float = 0.0
 
     def __post_init__(self) -> None:
         """Raise `Broken` unless the two can be compared."""
@@ -151,9 +150,8 @@ class Law:
     asks: str
     source: str = "exact"  # of its bound
     cure: str = ""  # what is said if it is broken, and no known fault gives the same
-    test: Any = (
-        None  # a function of the subject that returns trials, or raises `Broken`
-    )
+    # A function of the subject that returns trials, or raises `Broken`
+    test: Any = None
 
     def __call__(self, test: Callable[[Any], Trials | None]) -> None:
         """Keep the test."""
@@ -245,7 +243,7 @@ def causes(
     for fault in faults:
         # Some faults divide by zero, as the code that has them does.
         with np.errstate(all="ignore"):
-            rows = where(fault.make, trials, near, partly)
+            rows = rows_explained(fault.make, trials, near, partly)
         if rows is not None:
             text = str(replace(fault, name=fault.name + rows))
             alike.setdefault(rows, []).append(text)
@@ -253,7 +251,7 @@ def causes(
     return "; or ".join(dict.fromkeys(texts))
 
 
-def where(
+def rows_explained(
     make: Callable[..., Any], trials: list[Trial], near: float, partly: bool
 ) -> str | None:
     """Say in which rows a fault gives what was measured, "" for all; None if it doesn't.
@@ -261,20 +259,16 @@ def where(
     Rows that it would spoil, but which are right, are told from those that fail by a number or two,
     such as that of heads, or the position.
     """
-    wrong, spared = [np.empty((0, len(NUMBERS)))], [np.empty((0, len(NUMBERS)))]
+    wrong, spared = [], []
     for trial in trials:
         off = trial.unlike(make) > near
         if off[trial.failing].any() or (off.any() and not partly):
             return None
         if trial.failing is not ...:
-            k = trial.call[2]
-            batch, heads = (*k.shape[:-1], 1, 1)[:2]
-            row = along(-1, k)
-            numbers = k.shape[-1], batch, heads, k, row, along(-2, k), along(0, k)
-            each = np.stack([n + 0 * k for n in (*numbers, k.shape[-1] - 1 - row)], -1)
-            wrong.append(each[trial.failing])
-            spared.append(each[off.any(axis=-1)])
-    return told(np.concatenate(wrong), np.concatenate(spared))
+            numbers = numbers_of_rows(trial.call[2])
+            wrong.append(numbers[trial.failing])
+            spared.append(numbers[off.any(axis=-1)])
+    return limits(np.concatenate(wrong), np.concatenate(spared)) if wrong else ""
 
 
 NUMBERS = (
@@ -289,14 +283,28 @@ NUMBERS = (
 )
 
 
-def told(wrong: Floats, spared: Floats) -> str | None:
-    """Say from which numbers on rows are wrong, or up to which; None if none tell."""
+def numbers_of_rows(k: Floats) -> Floats:
+    """Return these numbers for each row: (..., seq_len) → (..., seq_len, numbers)."""
+    # Without heads, or a batch, there is one.
+    batch, heads = (*k.shape[:-1], 1, 1)[:2]
+    length, row = k.shape[-1], along(-1, k)
+    sizes = length, batch, heads
+    numbers = *sizes, k, row, along(-2, k), along(0, k), length - 1 - row
+    return np.stack([number + 0 * k for number in numbers], axis=-1)
+
+
+def limits(wrong: Floats, spared: Floats) -> str | None:
+    """Say from which numbers on rows are wrong, or up to which; None if none tell.
+
+    Both are (rows, numbers). The fewest are taken that no spared row is within.
+    """
     ways = [*product(range(len(NUMBERS)), (1, -1))]
     for count in range(3):
         texts = []
         for chosen in combinations(ways, count):
             inside, text = np.ones(len(spared), bool), ""
             for column, sign in chosen:
+                # An upper limit is a lower one of the opposites.
                 limit = (sign * wrong[:, column]).min()
                 inside &= sign * spared[:, column] >= limit
                 name = f"{NUMBERS[column]} {sign * limit:g}"
