@@ -200,6 +200,14 @@ FITTED = {  # what is said, and a fault, by kind
         spread(lambda p, n: 5e5**-p * (1 - 0.75 * p)),
     ),
     "it is -8*slope*distance": ("bias", lambda slopes, k, past: -8 * slopes * abs(k)),
+    "signed distance: it is slope*offset": (
+        "bias",
+        lambda slopes, k, past: slopes * k,
+    ),
+    "signed distance: it is -slope*offset": (
+        "bias",
+        lambda slopes, k, past: -slopes * k,
+    ),
     "2^(-h)": (
         "bias",
         lambda slopes, k, past: -(2.0 ** -(1 + np.arange(12))[:, None]) * abs(k),

@@ -313,16 +313,10 @@ def shifted(slopes: Floats, k: Floats, past: Floats) -> Any:
     return padded[:, -k % padded.shape[1]] if k.max() > 0 else np.nan
 
 
-ABS = "take `abs`; or if a mask hides later keys, pass causal=True"
 register(
     ("bias",),
     None,
     {
-        f"signed distance (exhibit H): {ABS}": lambda slopes, k, past: slopes * k,
-        # Under a mask, there are no later keys: it would be a bonus.
-        f"signed distance (exhibit H): it is from key to query; {ABS}": (
-            lambda slopes, k, past: -slopes * k if k.max() > 0 else np.nan
-        ),
         "shifted without the mask: later keys get the next row's values; count distances "
         "both ways, or if a mask hides them, pass causal=True": shifted,
     },

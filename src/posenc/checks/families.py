@@ -344,23 +344,21 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     meant = {}
     for trial in trials:
         right, _, _ = trial.call
-        meant[len(right.frequencies)] = right.frequencies
-    ratios = [
-        omega / np.where(meant[pairs] == 0, np.nan, meant[pairs])
-        for pairs, omega in measured.items()
-    ]
+        omega = right.frequencies
+        # A frequency of 0 has no ratio.
+        meant[len(omega)] = np.where(omega == 0, np.nan, omega)
+    ratios = [omega / meant[pairs] for pairs, omega in measured.items()]
     if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
         return
     # What is said is of the first width.
     ratio, omega = ratios[0], next(iter(measured.values()))
-    # A frequency of 0 has no ratio, NaN.
-    wrong = np.flatnonzero(~(np.abs(ratio - 1) < CLOSE))
+    right_ones = np.abs(ratio - 1) < CLOSE
+    wrong = np.flatnonzero(~right_ones)
     slow, fast = np.nanmin(ratio[wrong]), np.nanmax(ratio[wrong])
     right, _, _ = trials[-1].call
     text = powers(measured, right.convention.base)
-    text += (
-        f"pairs {wrong[0]} to {wrong[-1]} turn {slow:.4g} to {fast:.4g} times as fast; "
-    )
+    text += f"pairs {wrong[0]} to {wrong[-1]} turn "
+    text += f"{slow:.4g} to {fast:.4g} times as fast; "
     text += slowed(omega, right.frequencies)
     text += "mind base and exponent, and the rule that scales them"
     make = partial(make_at, measured, Reference.__call__)
@@ -494,10 +492,15 @@ def of_bias(trials: list[Trial]) -> Iterator[Fault]:
     (trial,) = trials
     if trial.worst <= 1:
         return
-    sums = fitted(trials, biases, [trial.given], close=CLOSER)
-    for weights, make in sums:
-        text = f"it is {written(weights)}, for -slope*distance; mind sign and scale"
-        yield Fault("other bias", "", text, (), make)
+    for weights, make in fitted(trials, biases, [trial.given], close=CLOSER):
+        text = f"it is {written(weights)}, for -slope*distance; "
+        if "slope*offset" in weights:
+            text += "take `abs`; or if a mask hides later keys, pass causal=True"
+            yield Fault("signed distance", "H", text, (), make)
+        else:
+            text += "mind sign and scale"
+            yield Fault("other bias", "", text, (), make)
+        # Of sums that are equal, one says enough.
         return
     yield other_slopes(trial)
 
@@ -557,20 +560,21 @@ def of_ids(trials: list[Trial]) -> Iterator[Fault]:
 
 # Decoders. Their positions can't be decoded from scores, so that sums are tried one by one.
 
-IN_CALLS = ("", "several ", "single ")  # which calls go wrong, by the number of tokens
+IN_CALLS = ("", "several ", "single ")  # all calls go wrong, or by the number of tokens
 TAKEN = ("own position", "number", "call's first", "1", "first call's length")
 
 
 def tokens_at(
     weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
 ) -> Any:
-    """Return wrong positions, (texts, seq_len), of tokens in such calls after the first, or in one.
+    """Return positions, (texts, seq_len), of a sum in calls after the first, or in the only one.
 
-    `lengths` are those of the chunks but the last.
+    `decoder` and `text` are a `Decoder` and a `Text`, whose module imports this one; `lengths` are
+    those of the chunks but the last. The code is called with one chunk after the other.
     """
     number = np.arange(text.tokens.shape[1])
     sizes = np.array([*lengths, number.size - sum(lengths)])
-    # Of the call that each token is in, (seq_len,): its first token's number, and its length
+    # Of each token's call, (seq_len,): the number of its first token, and its length
     begin = np.repeat(sizes.cumsum() - sizes, sizes)
     size = np.repeat(sizes, sizes)
     position = text.arguments.get("positions", number) + 0 * text.tokens

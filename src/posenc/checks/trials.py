@@ -70,7 +70,8 @@ class Trial:
 
     - table, module, rotary: the right `Reference`, x, (..., seq_len, width), and positions,
       (..., seq_len). Then `axes` ends in "position" and "dimension".
-    - bias: right slopes, and how far each key is from its query.
+    - bias: right slopes, (heads, 1), how far each key is from its query, (entries,), and the
+      measured bias of the last query by distance, (heads, seq_len). Results are (heads, entries).
     - decoder: the decoder, the `Text` that is read, and the lengths of its chunks.
     - positions: the right ids, and the mask, the segments or the sizes of images.
     """
