@@ -133,6 +133,8 @@ VERDICTS = rows("""
 "rope_new": 1 → Not read, though it may change this: rope_new;
 "rope": true → base 10,000: no contradiction
 "rope_scaling": {YARN, "type": "deepseek_yarn"} → 1,024 stretched to 4,096
+"rope_scaling": {"type": "llama3", "factor": 8, "low_freq_factor": 1, "high_freq_factor": 4}
+    → original_max_position_embeddings is 4096, not below max_position_embeddings, 4096
 "rope_scaling": {YARN, "factor": "4"} → rope_scaling: scaling['factor'] must be a real
 "hidden_size": null, "rope_scaling": {YARN, "factor": "4"}
     → ; stretched by yarn: rope_scaling: scaling['factor'] must be a real number

@@ -272,6 +272,8 @@ document.addEventListener("DOMContentLoaded", () => {
   }
 
   if (hasPython) area.addEventListener("focus", getPython, { once: true });
+  // What is pasted replaces a released file, and isn't mixed with it.
+  area.addEventListener("focus", () => choice.value && area.select());
   area.addEventListener("input", readPasted);
   clear.addEventListener("click", () => {
     area.value = "";

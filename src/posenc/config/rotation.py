@@ -197,7 +197,11 @@ def note_contradictions(kind: Kind, settings: Settings) -> None:
     start, factor = settings[ORIGINAL], settings["factor"]
     # Some files give the trained length in both fields, which says nothing of a ratio.
     ratio = limit / start if limit and start else 1
-    if factor and ratio not in (1, factor) and settings["rope_type"] != "llama3":
+    if settings["rope_type"] == "llama3":
+        # Its factor is no ratio of lengths, but transformers asks for a longer limit.
+        if limit and start and limit <= start:
+            problems.append(f"{ORIGINAL} is {start}, not below {LIMIT}, {limit}")
+    elif factor and ratio not in (1, factor):
         problems.append(
             f"the factor is {factor:g}, but {limit} / {start} is {ratio:g}: "
             "the factor takes precedence"
