@@ -665,6 +665,14 @@ ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
 FROM_0 = counting_up(lambda n, more: n * (more == 1))
 add(ABSOLUTE, "absolute", "decoder", relative=False)
+add(
+    Pair(lambda t, positions=None, mask=None: ABSOLUTE.full(t, mask=mask)),
+    "positions ignored",
+    "decoder",
+    "padded",
+    "positions ignored",
+    relative=False,
+)
 for name, law, cause, pair in (
     (
         "NaN at padding",

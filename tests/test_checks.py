@@ -72,6 +72,8 @@ def with_fault(fault):
     encoded = {"attention_factor": 1.5, "longest": 5000}
     if "rotary" in fault.kinds:
         known = Convention("halves", base=5e5)
+        if fault.name == "across the head":
+            known = replace(known, extent="partial", share=0.5)
         wrong = partial(encode, fault, known)
         return wrong, "rotary", encoded | {"convention": known}
     if "table" in fault.kinds:
@@ -93,10 +95,9 @@ def family(fault):
     return fault.kinds, fault.name.rstrip(digits + "."), fault.sentence
 
 
-# The first of each family, but those that a rotation of whole halves can't have, and decoders'
-# faults and a shift, which are specimens.
-ELSEWHERE = "within the part", "across the head", "mixed layouts"
-ELSEWHERE += ("shifted without the mask",)
+# The first of each family, but mixed layouts, which are fitted, and decoders' faults, a part and a
+# shift, which are specimens.
+ELSEWHERE = "within the part", "mixed layouts", "shifted without the mask"
 NAMED = [
     fault
     for fault in {family(fault): fault for fault in reversed(checks.FAULTS)}.values()
