@@ -54,7 +54,7 @@ const NEW_ANGLES = " But training, on eight words, never showed the angles in re
 const SEEN_TOGETHER = {
   turned: ({ score, isNew }) =>
     `All hands turned, but no angle between two changed, so the score is still ${score}.` +
-    (isNew ? NEW_ANGLES : ` A model learns once how ${WORDS.key} and ${WORDS.query} go together: it holds anywhere in a text.`),
+    (isNew ? NEW_ANGLES : " What a model learns of words so far apart holds anywhere in a text."),
   added: ({ score, apart, was }) =>
     `They are still ${apart} apart, but the score went from ${was} to ${score}. ` +
     "What a model learns of them at one place may fail at another.",
@@ -83,7 +83,7 @@ export function attentionSays(state, values, before) {
   // All eight pairs agree, rounded; YaRN sharpens scores.
   if (values.score > 7.995 && rule !== "YaRN")
     return (
-      `${place}all hands agree, since ${WORDS.query}’s are set back by three: the score is ${score}, the highest. ` +
+      `${place}all hands agree: we set ${WORDS.query}’s back by three, as training can. The score is ${score}, the highest. ` +
       `Of all words, ${WORDS.query} takes up ${WORDS.key} most.`
     );
   const more = values.score > before.values.score ? "more" : "less";
