@@ -215,14 +215,14 @@ class Comparison:
         near, agrees = tolerance(tried), all(trial.worst <= 1 for trial in whole)
         advice = "" if self.declared or self.pairs else f"; {MEANT}"
         for fit in (None, of_encoding, of_both):
-            found = [self.convention] if self.convention else []
-            for likely in found or (self.plain if fit else self.likely):
+            recognized = [self.convention] if self.convention else []
+            for likely in recognized or (self.plain if fit else self.likely):
                 calls = [self.beside(trial, likely) for trial in tried]
                 faults = fit(calls) if fit else known(self.encoding.kind)
                 text = causes(faults, calls, near, partly=fit is not None)
                 if text:
                     text += f"; in {likely}" if likely != self.nearest else ""
-                    return text + advice if fit and not found else text
+                    return text + advice if fit and not recognized else text
             other = "" if agrees or fit else self.undeclared(whole)
             if other:
                 return other
