@@ -66,7 +66,7 @@ def test_contents_gather_sections_that_go_further():
 def test_cells_of_tables_draw_intervals_and_have_true_minus_signs():
     drawn = theme.boxed("<td>-0.016 ± 0.024 undecided</td>")
     assert 'style="--mean:-0.016;--reach:0.024"' in drawn
-    assert '<span class="outcome undecided">undecided</span>' in drawn
+    assert '</span><span class="outcome undecided">undecided</span></span>' in drawn
     assert "<td>−0.016 " in drawn
     assert theme.boxed("<td>16 × base 500,000</td>").startswith('<td class="words">')
     assert '<td>-a</td><td>2.40 <span class="reach">±' in theme.boxed(

@@ -76,6 +76,18 @@ def test_the_doors_are_a_step_away_and_a_page_behind_none_is_marked(visit):
     expect(marked).not_to_be_visible()
 
 
+def test_the_first_page_has_the_bar_of_all_pages_and_belongs_to_no_door(visit):
+    tab = visit(address("index"))
+    doors = tab.get_by_role("navigation", name="Doors").get_by_role("link")
+    expect(doors).to_have_text(["Understand", "Build", "Fix", "All pages"])
+    expect(tab.locator(".bar-doors [aria-current]")).to_have_count(0)
+    entries = tab.locator(".bd-sidebar-primary li > a")
+    expect(entries.first).not_to_be_visible()
+    button(tab, "List of chapters").click()
+    expect(entries).to_have_count(16)
+    expect(entries.last).to_be_in_viewport()
+
+
 def test_another_site_can_put_a_view_in_a_frame(visit, served, tmp_path):
     """The copied line reproduces the view there, without requests to other hosts."""
     tab = visit(f"{served}/notebooks/08_heatmaps.html")

@@ -61,7 +61,8 @@ def draw_difference(cell):
         f'<span class="interval" style="--mean:{float(number)};--reach:{reach}"></span>'
     )
     decided = f'<span class="outcome {outcome}">{outcome}</span>'
-    return f'{mean} <span class="reach">± {reach}</span> {drawn}{decided}'
+    line = f'<span class="strip">{drawn}{decided}</span>'
+    return f'{mean} <span class="reach">± {reach}</span> {line}'
 
 
 def mark_prose(output):
