@@ -214,14 +214,15 @@ document.addEventListener("DOMContentLoaded", () => {
     area.setSelectionRange(line.start, line.end);
   }
 
-  /** Collect what Python prints; of several texts, only the answer to the latest is shown. */
+  /** Collect what Python prints; of several texts, only the answer to the latest is shown, unless a
+      released file was chosen since. */
   function hear({ stream, name, done }) {
     if (name === "stdout") printed += stream; // Python's warnings aren't the answer
     if (!done) return;
     const answer = printed;
     printed = "";
     waiting = Math.max(0, waiting - 1); // an answer may come after `fail`
-    if (waiting > 0 || !area.value.trim()) return;
+    if (waiting > 0 || choice.value || !area.value.trim()) return;
     if (done.error) refuse(done.error.says);
     else show(JSON.parse(answer));
   }
@@ -235,7 +236,7 @@ document.addEventListener("DOMContentLoaded", () => {
 
   async function startPython() {
     const { Python } = await import(new URL(`${address}python.js`, location)); // it says what these three take
-    const tell = (words) => waiting && say(`Reading … ${words}`);
+    const tell = (words) => waiting && !choice.value && say(`Reading … ${words}`);
     const started = new Python({ hear, tell, fail });
     started.warm();
     return started;
