@@ -230,6 +230,17 @@ def test_a_fault_is_fitted(words):
     assert words in report[report.failed[0]].cause
 
 
+def test_a_table_wrong_at_one_width_alone_fails_without_a_cause():
+    def wrong(n, d):
+        made = table(n, d)
+        made[7:, 3] += (d == 24) * np.sqrt(np.arange(7, n))
+        return made
+
+    report = checks.check_table(wrong)
+    assert report.failed == ["values"]
+    assert "no known fault" in report["values"].cause
+
+
 def test_what_the_checks_say_is_ascii():
     """So any terminal can show it."""
     texts = [*map(str, checks.FAULTS), *map(str, checks.LAWS)]

@@ -428,9 +428,11 @@ def other_order(trials: list[Trial]) -> Iterator[Fault]:
         orders[x.shape[-1]] = errors.argmin(axis=1)
 
     def make(right: Reference, x: Floats, k: Floats) -> Any:
+        width = x.shape[-1]
+        if width not in orders:
+            return np.full(x.shape, np.nan)
         still = unturned(right, x)
-        order = orders.get(x.shape[-1], 0)
-        return still + with_opposites(right(x, k) - still)[..., order]
+        return still + with_opposites(right(x, k) - still)[..., orders[width]]
 
     width, order = next(iter(orders.items()))
     names = [f"{'-' if n >= width else ''}{n % width}" for n in order[:12]]
