@@ -2,7 +2,7 @@
 
 A check that fails runs all that apply on the same calls: one that gives the measured numbers is the
 cause. Those with a number are exhibits of the book's chapters 14 and 16. Whatever only a number or
-two tell apart, such as another base, is fitted in `posenc.checks.families`.
+two tell apart, such as another base, is fitted in `posenc.checks.families` and `function_families`.
 
 What a fault's `make` gets and returns depends on its kind:
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc._validate import check_int
-from posenc.checks.families import of_decoder
+from posenc.checks.function_families import of_decoder
 from posenc.checks.subjects import POSITIONS, Subject, argument, floats
 from posenc.checks.trials import (
     SEED,

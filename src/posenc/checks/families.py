@@ -1,148 +1,36 @@
-"""Families of faults, fitted to what was measured: other positions, frequencies, entries, biases.
+"""Families of faults of encodings: other positions, frequencies, entries, order.
 
 A known fault of the museum is run as it is. Of a family, only the kind is known, such as "something
 else is taken for the position". Which one it is, a fit tells:
 
 1. What code must have taken is read from what was measured, such as the position of each row.
-2. That is written as a sum of few things which code may take by mistake (`fewest_parts`).
+2. That is written as a sum of few things which code may take by mistake (`posenc.checks.sums`).
 3. The sum becomes a `Fault`, whose `make` gives what such code would give.
 
-`posenc.checks.trials.causes` runs these faults on all calls, as it runs the known ones, and names
-those that give what was measured. So a fit may try much, and be rough: if wrong, it isn't named.
-Kinds of subjects, by which known faults are looked up, are left out of those that are fitted.
+`of_encoding` and `of_both` take trials of an encoding, and yield such faults. `trials.causes` runs
+these on all calls, as it runs the known ones, and names those that give what was measured. So a fit
+may try much, and be rough: if wrong, it isn't named. Kinds of subjects, by which known faults are
+looked up, are left out of those that are fitted.
 
-A call is a tuple, as `Trial` describes it: of an encoding, the right `Reference`, x of shape
-(..., seq_len, width), and positions k of shape (..., seq_len).
+A call is the right `Reference`, x of shape (..., seq_len, width), and positions k of shape
+(..., seq_len).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
-from itertools import combinations, product
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from posenc.checks.subjects import known
+from posenc.checks.sums import CLOSE, CLOSER, Parts, fewest_parts, fitted, written
 from posenc.checks.trials import Trial
 from posenc.conventions import Floats, Reference
 from posenc.museum import ITSELF, Fault, along
-
-Parts = dict[str, Any]  # arrays of one shape, by what they are
-Weights = dict[str, float]  # of parts, by the same names
-CLOSE = 1e-3  # for positions, which are decoded from rounded angles
-CLOSER = 1e-5  # for what is measured itself
-ENOUGH = 2000  # entries for a fit, which is then tried on all
-
-
-# Sums of parts
-
-
-def distinct(parts: Parts, close: float) -> Parts:
-    """Leave out parts that equal an earlier one or its opposite, or a constant, which is "1"."""
-    kept: Parts = {}
-    for name, part in parts.items():
-        others = [np.full(part.shape, part[0])]
-        for earlier in kept.values():
-            others += [earlier, -earlier]
-        differs = all(np.abs(part - other).max() > close for other in others)
-        if differs or name == "1":
-            kept[name] = part
-    return kept
-
-
-def fewest_parts(target: Floats, parts: Parts, close: float) -> list[Weights]:
-    """Return all sums of as few parts as make a target, at most two; each is (entries,).
-
-    Any numbers are a sum of enough parts; the fewer there are, the less they fit by chance. What is
-    a sum of one part is also one of that and any other, times 0, which says nothing new.
-    """
-    distinct_parts = distinct(parts, close)
-    for count in range(3):
-        fits = []
-        for names in combinations(distinct_parts, count):
-            columns = np.array([distinct_parts[name] for name in names])
-            columns = columns.reshape(count, len(target)).T
-            weights = np.linalg.lstsq(columns, target, rcond=None)[0].round(6)
-            error = np.abs(columns @ weights - target).max()
-            # Two weights always fit two rows that differ, and often three: that tells nothing.
-            telling = count < 2 or len(np.unique(columns, axis=0)) > 3
-            if telling and error < close:
-                fits.append(dict(zip(names, weights.tolist(), strict=True)))
-        if fits:
-            return fits
-    return []
-
-
-def written(weights: Weights) -> str:
-    """Write a sum, such as "3*position - 2"."""
-    terms = []
-    # The constant, whose name is "1", comes last.
-    for name in sorted(weights, key="1".__eq__):
-        weight = weights[name]
-        sign = "-" if weight < 0 else "+"
-        size = f"{abs(weight):.6g}"
-        term = size if name == "1" else f"{size}*{name}".removeprefix("1*")
-        terms += [f"{sign} {term}"] if weight else []
-    text = " ".join(terms)
-    # The first sign is dropped if it is a plus, and has no blank behind it.
-    return text[:2].strip("+ ") + text[2:] or "0"
-
-
-def one_column(trials: list[Trial], arrays: list[Any]) -> Floats:
-    """Return real numbers of the failing rows of all trials, from an array for each: (entries,)."""
-    pieces = [
-        array[trial.failing].ravel()
-        for trial, array in zip(trials, arrays, strict=True)
-    ]
-    column = np.concatenate(pieces)
-    some = column[:: 1 + len(column) // ENOUGH].copy()
-    # A complex number becomes two.
-    return some.view(np.float64)
-
-
-def make_sum(
-    weights: Weights,
-    parts_of: Callable[..., Parts],
-    result: Callable[..., Any],
-    *call: Any,
-) -> Any:
-    """Return the result of a call in which the sum is taken."""
-    parts = parts_of(*call)
-    total = 0 * next(iter(parts.values()))
-    for name, weight in weights.items():
-        total = total + weight * parts[name]
-    return result(total, *call)
-
-
-def fitted(
-    trials: list[Trial],
-    parts_of: Callable[..., Parts],
-    measured: list[Any],
-    result: Callable[..., Any] = lambda total, *call: total,
-    close: float = CLOSE,
-) -> Iterator[tuple[Weights, Callable[..., Any]]]:
-    """Yield the sums of parts that were measured, each with the `make` of its fault.
-
-    Parameters
-    ----------
-    parts_of : callable
-        Takes a call, and returns its parts.
-    measured : list of ndarray
-        For each trial, what the parts should add up to, in the same shape.
-    result : callable
-        Takes a sum of parts and the call, and returns what code gives that takes it.
-    """
-    listed = [parts_of(*trial.call) for trial in trials]
-    columns = {
-        name: one_column(trials, [parts[name] for parts in listed])
-        for name in listed[0]
-    }
-    for weights in fewest_parts(one_column(trials, measured), columns, close):
-        yield weights, partial(make_sum, weights, parts_of, result)
-
 
 # Positions of an encoding
 
@@ -475,142 +363,3 @@ def of_both(trials: list[Trial]) -> Iterator[Fault]:
                 sentence=words + fault.sentence,
                 make=partial(make_at, measured, fault.make),
             )
-
-
-# Biases and position ids
-
-
-def biases(slopes: Floats, k: Floats, past: Floats) -> Parts:
-    """Return what a bias may be made of, (heads, entries)."""
-    return {
-        "slope*distance": slopes * abs(k),
-        "slope*offset": slopes * k,
-        "slope": slopes + 0 * k,
-    }
-
-
-def of_bias(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what a bias is made of, or else the slope of each head."""
-    (trial,) = trials
-    if trial.worst <= 1:
-        return
-    for weights, make in fitted(trials, biases, [trial.given], close=CLOSER):
-        text = f"it is {written(weights)}, for -slope*distance; "
-        if "slope*offset" in weights:
-            text += "take `abs`; or if a mask hides later keys, pass causal=True"
-            yield Fault("signed distance", "H", text, (), make)
-        else:
-            text += "mind sign and scale"
-            yield Fault("other bias", "", text, (), make)
-        # Of sums that are equal, one says enough.
-        return
-    yield other_slopes(trial)
-
-
-def other_slopes(trial: Trial) -> Fault:
-    """Measure slopes, and write them as powers, as those of other heads, or as they are."""
-    right, k, _ = trial.call
-    # A key one before its query gets minus the slope: (heads,)
-    slopes = -trial.given[:, np.argmax(k == -1)]
-    h = 1.0 + np.arange(len(slopes))
-    logarithms = np.log2(np.maximum(slopes, 1e-30))
-    lines = fewest_parts(logarithms, {"1": 0 * h + 1, "h": h}, CLOSE)
-    # right: (heads, 1), so that each column has a head's distances from all
-    nearest = np.abs(slopes - right).argmin(axis=0)
-    text = str(slopes)
-    if lines:
-        text = f"2^({written(lines[0])})"
-    elif np.allclose(slopes, right[nearest, 0]):
-        text = f"those of heads {nearest + 1}"
-    text = f"they are {text}, of heads h from 1 on; take 2^(-8h/n), every other one of 2n beyond "
-    text += "a power of two, and each rank's own"
-
-    def make(right: Floats, k: Floats, past: Floats) -> Floats:
-        return np.asarray(-slopes[:, None] * abs(k))
-
-    return Fault("other slopes", "", text, (), make)
-
-
-AXES = ("frame", "row", "column")  # of images
-
-
-def ids(right: Floats, seen: Floats) -> Parts:
-    """Return what ids may be made of, in their shape; those of padding are 0.
-
-    Both arguments are (texts, seq_len), or of images (axes, patches).
-    """
-    parts: Parts = {
-        "id": right,
-        "number": along(-1, right),
-        "first text's": right[:1],
-        "1": 1,
-    }
-    if len(right) == len(AXES):
-        for axis, name in enumerate(AXES):
-            # Only this axis has its numbers, others have 0.
-            parts[name] = right * (along(0, right) == axis)
-    return {name: (part + 0.0 * right) * seen for name, part in parts.items()}
-
-
-def of_ids(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what ids are made of."""
-    for weights, make in fitted(trials, ids, [trial.given for trial in trials]):
-        text = f"they are {written(weights)}; count each text alone, without its padding, and each "
-        text += "axis, from the right number; if it is meant, pass a function as right="
-        yield Fault("other ids", "", text, (), make)
-
-
-# Decoders. Their positions can't be decoded from scores, so that sums are tried one by one.
-
-IN_CALLS = ("", "several ", "single ")  # all calls go wrong, or by the number of tokens
-TAKEN = ("own position", "number", "call's first", "1", "first call's length")
-
-
-def tokens_at(
-    weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
-) -> Any:
-    """Return positions, (texts, seq_len), of a sum in calls after the first, or in the only one.
-
-    `decoder` and `text` are a `Decoder` and a `Text`, whose module imports this one; `lengths` are
-    those of the chunks but the last. The code is called with one chunk after the other.
-    """
-    number = np.arange(text.tokens.shape[1])
-    sizes = np.array([*lengths, number.size - sum(lengths)])
-    # Of each token's call, (seq_len,): the number of its first token, and its length
-    begin = np.repeat(sizes.cumsum() - sizes, sizes)
-    size = np.repeat(sizes, sizes)
-    position = text.arguments.get("positions", number) + 0 * text.tokens
-    parts = dict(zip(TAKEN, (position, number, begin, 1, sizes[0]), strict=True))
-    total: Any = sum(weight * parts[name] for name, weight in weights.items())
-    wrong = (begin > 0) | (len(sizes) == 1)
-    if in_calls:
-        wrong &= (size > 1) == (in_calls == "several ")
-    return np.where(wrong, total, position)
-
-
-def read_at(
-    weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
-) -> Any:
-    """Return the scores of a text that is read whole, with such positions."""
-    positions = tokens_at(weights, in_calls, decoder, text, lengths)
-    return decoder.read_again(text, positions=positions)
-
-
-def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
-    """Try sums of at most two things, the fewest first, whose weights are 1 or -1."""
-    positions = [tokens_at({"own position": 1}, "", *trial.call) for trial in trials]
-    # What gives the same positions as a simpler sum isn't tried again.
-    tried = {np.concatenate(positions).tobytes()}
-    for in_calls, count in product(IN_CALLS, range(3)):
-        signed = product(combinations(TAKEN, count), product((1, -1), repeat=count))
-        for names, signs in signed:
-            weights: Weights = dict(zip(names, signs, strict=True))
-            positions = [tokens_at(weights, in_calls, *trial.call) for trial in trials]
-            numbers = np.concatenate(positions)
-            if numbers.tobytes() in tried or numbers.min() < 0:
-                continue
-            tried.add(numbers.tobytes())
-            text = f"after the first call, {in_calls}tokens are at {written(weights)}; add the "
-            text += "length of the cache, once, and count each text's own"
-            make = partial(read_at, weights, in_calls)
-            yield Fault("other positions", "B", text, (), make)

@@ -202,31 +202,79 @@ class Comparison:
         ]
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return the known faults that give the same calls, a batch, and the whole sequence."""
+        """Return what gives the same calls, a batch, and the whole sequence, as a report says it.
+
+        Each step takes trials, and returns a str, "" if it finds nothing: then the next is tried.
+
+        1. `by_known_faults`, of all calls: faults of the museum, by name.
+        2. `by_another_convention`, of whole sequences, if they are wrong: one, or a multiplier.
+        3. `by_fits`, of all calls: faults whose numbers are fitted, and what to declare.
+        """
         # Properties have no call that a fault could be run on.
-        tried = [trial for trial in trials if trial.call]
-        if not tried:
+        calls = [trial for trial in trials if trial.call]
+        if not calls:
             return ""
         whole = self.whole()
-        if not tried[0].rounded:
+        if not calls[0].rounded:
             # Most faults are told by the batch, which is small.
             x = self.encoding.draw((2, 3), 5)
-            tried = [self.encoding.compare(x, range(5)), *tried, *whole]
-        near, agrees = tolerance(tried), all(trial.worst <= 1 for trial in whole)
-        advice = "" if self.declared or self.pairs else f"; {MEANT}"
-        for fit in (None, of_encoding, of_both):
-            recognized = [self.convention] if self.convention else []
-            for likely in recognized or (self.plain if fit else self.likely):
-                calls = [self.beside(trial, likely) for trial in tried]
-                faults = fit(calls) if fit else known(self.encoding.kind)
-                text = causes(faults, calls, near, partly=fit is not None)
-                if text:
-                    text += f"; in {likely}" if likely != self.nearest else ""
-                    return text + advice if fit and not recognized else text
-            other = "" if agrees or fit else self.undeclared(whole)
-            if other:
-                return other
-        return "" if agrees else NO_CAUSE + advice
+            calls = [self.encoding.compare(x, range(5)), *calls, *whole]
+        near, agrees = tolerance(calls), all(trial.worst <= 1 for trial in whole)
+        return (
+            self.by_known_faults(calls, near)
+            or ("" if agrees else self.by_another_convention(whole))
+            or self.by_fits(calls, near)
+            or ("" if agrees else NO_CAUSE + self.advice)
+        )
+
+    def by_known_faults(self, calls: list[Trial], near: float) -> str:
+        """Name the known faults that give all calls, in the first convention in which any do."""
+        for likely in self.recognized or self.likely:
+            text = self.causes_in(likely, calls, near)
+            if text:
+                return text
+        return ""
+
+    def by_another_convention(self, whole: list[Trial]) -> str:
+        """Say if it follows a convention that wasn't declared, or is multiplied by a number."""
+        if self.is_declared:
+            other = Comparison(self.encoding, attention_factor=self.factor).convention
+            if other not in (None, self.convention):
+                return f"these are the numbers of another convention: {other}"
+        given, meant = whole[0].given, whole[0].meant
+        number = multiplier(given, meant)
+        multiplied = np.abs(given - number * meant).max() < NEAR < abs(number - 1)
+        if multiplied and number > 0:
+            cure = f"pass attention_factor={number:.9g}, widths=[{given.shape[-1]}]"
+            return f"everything is multiplied by {number:.7g}; if that is meant, {cure}"
+        return ""
+
+    def by_fits(self, calls: list[Trial], near: float) -> str:
+        """Name the faults that are fitted to the calls: of one thing, and else of two."""
+        conventions = self.recognized or self.plain
+        # One thing is tried in all conventions before two are in any.
+        for fit, likely in product((of_encoding, of_both), conventions):
+            text = self.causes_in(likely, calls, near, fit)
+            if text:
+                return text if self.recognized else text + self.advice
+        return ""
+
+    def causes_in(
+        self, likely: Convention, calls: list[Trial], near: float, fit: Any = None
+    ) -> str:
+        """Name known faults, or fitted ones, beside a convention, and that if `about` doesn't."""
+        beside = [self.beside(trial, likely) for trial in calls]
+        faults = fit(beside) if fit else known(self.encoding.kind)
+        # What is fitted may be of some calls only; a known fault is of all.
+        text = causes(faults, beside, near, partly=bool(fit))
+        if text and likely != self.nearest:
+            text += f"; in {likely}"
+        return text
+
+    @property
+    def advice(self) -> str:
+        """What to do if the numbers are meant, and nothing is declared."""
+        return "" if self.declared or self.pairs else f"; {MEANT}"
 
     def beside(self, trial: Trial, likely: Convention) -> Trial:
         """Compare the same call with a convention: some rows of many, and the first wrong."""
@@ -237,16 +285,20 @@ class Comparison:
             rows = np.unique([*rows[::50], max(first - 1, 0), first])
         parts = (x, trial.given, trial.bounds + 0 * x)
         x, given, bounds = (part[..., rows, :] for part in parts)
-        call = (self.reference(x.shape[-1], likely), x, k[..., rows])
-        return Trial(
-            trial.words,
-            given,
-            call[0](*call[1:]),
-            bounds,
-            trial.axes,
-            call,
+        right, k = self.reference(x.shape[-1], likely), k[..., rows]
+        return replace(
+            trial,
+            given=given,
+            meant=right(x, k),
+            bounds=bounds,
+            call=(right, x, k),
             apart=APART,
         )
+
+    @property
+    def recognized(self) -> list[Convention]:
+        """The convention alone, or none: then others are tried in its place."""
+        return [self.convention] if self.convention else []
 
     @property
     def plain(self) -> list[Convention]:
@@ -260,20 +312,6 @@ class Comparison:
         """The likeliest conventions: the templates, and the first with all bases."""
         bases = [replace(self.templates[0], base=base) for base in BASES]
         return [*islice(self.candidates(), 20), *bases]
-
-    def undeclared(self, whole: list[Trial]) -> str:
-        """Say if it follows a convention that wasn't declared, or is multiplied by a number."""
-        if self.is_declared:
-            other = Comparison(self.encoding, attention_factor=self.factor).convention
-            if other not in (None, self.convention):
-                return f"these are the numbers of another convention: {other}"
-        given, meant = whole[0].given, whole[0].meant
-        number = multiplier(given, meant)
-        multiplied = np.abs(given - number * meant).max() < NEAR < abs(number - 1)
-        if multiplied and number > 0:
-            cure = f"pass attention_factor={number:.9g}, widths=[{given.shape[-1]}]"
-            return f"everything is multiplied by {number:.7g}; if that is meant, {cure}"
-        return ""
 
 
 def multiplier(given: Floats, meant: Floats) -> float:

@@ -1,0 +1,168 @@
+"""Families of faults of biases, position ids and decoders: what each is made of.
+
+`of_bias`, `of_ids` and `of_decoder` take trials of their kind, with calls as `Trial` describes
+them, and yield faults that may give the same: sums of few parts, such as "slope*distance". As with
+encodings (`posenc.checks.families`), those that don't are not named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from itertools import combinations, product
+from typing import Any
+
+import numpy as np
+
+from posenc.checks.sums import (
+    CLOSE,
+    CLOSER,
+    Parts,
+    Weights,
+    fewest_parts,
+    fitted,
+    written,
+)
+from posenc.checks.trials import Trial
+from posenc.conventions import Floats
+from posenc.museum import Fault, along
+
+# Biases
+
+
+def biases(slopes: Floats, k: Floats, past: Floats) -> Parts:
+    """Return what a bias may be made of, (heads, entries)."""
+    return {
+        "slope*distance": slopes * abs(k),
+        "slope*offset": slopes * k,
+        "slope": slopes + 0 * k,
+    }
+
+
+def of_bias(trials: list[Trial]) -> Iterator[Fault]:
+    """Find what a bias is made of, or else the slope of each head."""
+    (trial,) = trials
+    if trial.worst <= 1:
+        return
+    for weights, make in fitted(trials, biases, [trial.given], close=CLOSER):
+        text = f"it is {written(weights)}, for -slope*distance; "
+        if "slope*offset" in weights:
+            text += "take `abs`; or if a mask hides later keys, pass causal=True"
+            yield Fault("signed distance", "H", text, (), make)
+        else:
+            text += "mind sign and scale"
+            yield Fault("other bias", "", text, (), make)
+        # Of sums that are equal, one says enough.
+        return
+    yield other_slopes(trial)
+
+
+def other_slopes(trial: Trial) -> Fault:
+    """Measure slopes, and write them as powers, as those of other heads, or as they are."""
+    right, k, _ = trial.call
+    # A key one before its query gets minus the slope: (heads,)
+    slopes = -trial.given[:, np.argmax(k == -1)]
+    h = 1.0 + np.arange(len(slopes))
+    logarithms = np.log2(np.maximum(slopes, 1e-30))
+    lines = fewest_parts(logarithms, {"1": 0 * h + 1, "h": h}, CLOSE)
+    # right: (heads, 1), so that each column has a head's distances from all
+    nearest = np.abs(slopes - right).argmin(axis=0)
+    text = str(slopes)
+    if lines:
+        text = f"2^({written(lines[0])})"
+    elif np.allclose(slopes, right[nearest, 0]):
+        text = f"those of heads {nearest + 1}"
+    text = f"they are {text}, of heads h from 1 on; take 2^(-8h/n), every other one of 2n beyond "
+    text += "a power of two, and each rank's own"
+
+    def make(right: Floats, k: Floats, past: Floats) -> Floats:
+        return np.asarray(-slopes[:, None] * abs(k))
+
+    return Fault("other slopes", "", text, (), make)
+
+
+# Position ids
+
+AXES = ("frame", "row", "column")  # of images
+
+
+def ids(right: Floats, seen: Floats) -> Parts:
+    """Return what ids may be made of, in their shape; those of padding are 0.
+
+    Both arguments are (texts, seq_len), or of images (axes, patches).
+    """
+    parts: Parts = {
+        "id": right,
+        "number": along(-1, right),
+        "first text's": right[:1],
+        "1": 1,
+    }
+    if len(right) == len(AXES):
+        for axis, name in enumerate(AXES):
+            # Only this axis has its numbers, others have 0.
+            parts[name] = right * (along(0, right) == axis)
+    return {name: (part + 0.0 * right) * seen for name, part in parts.items()}
+
+
+def of_ids(trials: list[Trial]) -> Iterator[Fault]:
+    """Find what ids are made of."""
+    for weights, make in fitted(trials, ids, [trial.given for trial in trials]):
+        text = f"they are {written(weights)}; count each text alone, without its padding, and each "
+        text += "axis, from the right number; if it is meant, pass a function as right="
+        yield Fault("other ids", "", text, (), make)
+
+
+# Decoders. Their positions can't be decoded from scores, so that sums are tried one by one.
+
+IN_CALLS = ("", "several ", "single ")  # all calls go wrong, or by the number of tokens
+TAKEN = ("own position", "number", "call's first", "1", "first call's length")
+
+
+def tokens_at(
+    weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
+) -> Any:
+    """Return positions, (texts, seq_len), of a sum in calls after the first, or in the only one.
+
+    `decoder` and `text` are a `Decoder` and a `Text`, whose module imports this one; `lengths` are
+    those of the chunks but the last. The code is called with one chunk after the other.
+    """
+    number = np.arange(text.tokens.shape[1])
+    sizes = np.array([*lengths, number.size - sum(lengths)])
+    # Of each token's call, (seq_len,): the number of its first token, and its length
+    begin = np.repeat(sizes.cumsum() - sizes, sizes)
+    size = np.repeat(sizes, sizes)
+    position = text.arguments.get("positions", number) + 0 * text.tokens
+    parts = dict(zip(TAKEN, (position, number, begin, 1, sizes[0]), strict=True))
+    total: Any = sum(weight * parts[name] for name, weight in weights.items())
+    wrong = (begin > 0) | (len(sizes) == 1)
+    if in_calls:
+        wrong &= (size > 1) == (in_calls == "several ")
+    return np.where(wrong, total, position)
+
+
+def read_at(
+    weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
+) -> Any:
+    """Return the scores of a text that is read whole, with such positions."""
+    positions = tokens_at(weights, in_calls, decoder, text, lengths)
+    return decoder.read_again(text, positions=positions)
+
+
+def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
+    """Try sums of at most two things, the fewest first, whose weights are 1 or -1."""
+    positions = [tokens_at({"own position": 1}, "", *trial.call) for trial in trials]
+    # What gives the same positions as a simpler sum isn't tried again.
+    tried = {np.concatenate(positions).tobytes()}
+    for in_calls, count in product(IN_CALLS, range(3)):
+        signed = product(combinations(TAKEN, count), product((1, -1), repeat=count))
+        for names, signs in signed:
+            weights: Weights = dict(zip(names, signs, strict=True))
+            positions = [tokens_at(weights, in_calls, *trial.call) for trial in trials]
+            numbers = np.concatenate(positions)
+            if numbers.tobytes() in tried or numbers.min() < 0:
+                continue
+            tried.add(numbers.tobytes())
+            text = f"after the first call, {in_calls}tokens are at {written(weights)}; add the "
+            text += "length of the cache, once, and count each text's own"
+            make = partial(read_at, weights, in_calls)
+            yield Fault("other positions", "B", text, (), make)
