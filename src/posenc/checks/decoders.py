@@ -15,6 +15,7 @@ from posenc.checks.subjects import POSITIONS, Subject, argument, floats
 from posenc.checks.trials import (
     SEED,
     Broken,
+    DecoderCall,
     Law,
     Raised,
     Skip,
@@ -119,7 +120,7 @@ class Decoder(Subject):
         given, meant = (masked(text, scores) for scores in (made, text.scores))
         bound = UNIT**0.5 * float(np.ptp(text.scores, axis=2).max())
         axes = ("text", "token", "score")
-        return Trial(name, given, meant, bound, axes, (self, text, lengths))
+        return Trial(name, given, meant, bound, axes, DecoderCall(self, text, lengths))
 
     def read_again(self, text: Text, **changes: Any) -> Any:
         """Read a text whole, with other arguments, or None for none; NaN if that can't be done."""

@@ -7,13 +7,10 @@ else is taken for the position". Which one it is, a fit tells:
 2. That is written as a sum of few things which code may take by mistake (`posenc.checks.sums`).
 3. The sum becomes a `Fault`, whose `make` gives what such code would give.
 
-`of_encoding` and `of_both` take trials of an encoding, and yield such faults. `trials.causes` runs
-these on all calls, as it runs the known ones, and names those that give what was measured. So a fit
-may try much, and be rough: if wrong, it isn't named. Kinds of subjects, by which known faults are
-looked up, are left out of those that are fitted.
-
-A call is the right `Reference`, x of shape (..., seq_len, width), and positions k of shape
-(..., seq_len).
+`of_encoding` and `of_both` take trials, whose calls are each an `EncodingCall`, and yield such
+faults. `trials.causes` runs these on all calls, as it runs the known ones, and names those that
+give what was measured. So a fit may try much, and be rough: if wrong, it isn't named. Kinds of
+subjects, by which known faults are looked up, are left out of those that are fitted.
 """
 
 from __future__ import annotations
@@ -43,7 +40,7 @@ def as_complex(right: Reference, array: Floats) -> Any:
 
 def results(trial: Trial, less: Any = 0) -> Any:
     """Return the pairs of a result, in the order of x, less what is given in the same order."""
-    right, _, _ = trial.call
+    right = trial.call.right
     in_order = trial.given[..., right.order.argsort()]
     return as_complex(right, in_order - less)
 
@@ -231,8 +228,7 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     measured = measure(trials)
     meant = {}
     for trial in trials:
-        right, _, _ = trial.call
-        omega = right.frequencies
+        omega = trial.call.right.frequencies
         # A frequency of 0 has no ratio.
         meant[len(omega)] = np.where(omega == 0, np.nan, omega)
     ratios = [omega / meant[pairs] for pairs, omega in measured.items()]
@@ -243,7 +239,7 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     right_ones = np.abs(ratio - 1) < CLOSE
     wrong = np.flatnonzero(~right_ones)
     slow, fast = np.nanmin(ratio[wrong]), np.nanmax(ratio[wrong])
-    right, _, _ = trials[-1].call
+    right = trials[-1].call.right
     text = powers(measured, right.convention.base)
     text += f"pairs {wrong[0]} to {wrong[-1]} turn "
     text += f"{slow:.4g} to {fast:.4g} times as fast; "
@@ -350,11 +346,9 @@ def of_both(trials: list[Trial]) -> Iterator[Fault]:
         return
     moved = []
     for trial in wrong:
-        right, *rest = trial.call
-        call = (at_frequencies(measured, right), *rest)
-        moved.append(replace(trial, call=call))
-    right, _, _ = trials[0].call
-    words = powers(measured, right.convention.base)
+        right = at_frequencies(measured, trial.call.right)
+        moved.append(replace(trial, call=trial.call._replace(right=right)))
+    words = powers(measured, trials[0].call.right.convention.base)
     for fit in (other_positions, other_entries):
         for fault in fit(moved):
             yield replace(

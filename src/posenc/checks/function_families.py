@@ -1,8 +1,8 @@
 """Families of faults of biases, position ids and decoders: what each is made of.
 
-`of_bias`, `of_ids` and `of_decoder` take trials of their kind, with calls as `Trial` describes
-them, and yield faults that may give the same: sums of few parts, such as "slope*distance". As with
-encodings (`posenc.checks.families`), those that don't are not named.
+`of_bias`, `of_ids` and `of_decoder` take trials, whose calls are each a `BiasCall`, an `IdsCall` or
+a `DecoderCall`. They yield faults that may give the same: sums of few parts, such as
+"slope*distance". Those that don't are not named, as in `posenc.checks.families`.
 """
 
 from __future__ import annotations
@@ -150,15 +150,18 @@ def read_at(
 
 def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
     """Try sums of at most two things, the fewest first, whose weights are 1 or -1."""
-    positions = [tokens_at({"own position": 1}, "", *trial.call) for trial in trials]
+
+    def taken(weights: Weights, in_calls: str) -> Any:
+        positions = [tokens_at(weights, in_calls, *trial.call) for trial in trials]
+        return np.concatenate(positions)
+
     # What gives the same positions as a simpler sum isn't tried again.
-    tried = {np.concatenate(positions).tobytes()}
+    tried = {taken({"own position": 1}, "").tobytes()}
     for in_calls, count in product(IN_CALLS, range(3)):
         signed = product(combinations(TAKEN, count), product((1, -1), repeat=count))
         for names, signs in signed:
             weights: Weights = dict(zip(names, signs, strict=True))
-            positions = [tokens_at(weights, in_calls, *trial.call) for trial in trials]
-            numbers = np.concatenate(positions)
+            numbers = taken(weights, in_calls)
             if numbers.tobytes() in tried or numbers.min() < 0:
                 continue
             tried.add(numbers.tobytes())

@@ -16,7 +16,9 @@ from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats, values
 from posenc.checks.trials import (
     OTHER_KIND,
+    BiasCall,
     Broken,
+    IdsCall,
     Law,
     Skip,
     Trial,
@@ -108,7 +110,7 @@ class Bias(Subject):
         if self.expected == "alibi":
             slopes = alibi_slopes(len(given))[:, None]
         trial = self.trial("", given, -slopes * np.abs(offsets))
-        call = (slopes, offsets, square[:, -1, ::-1])
+        call = BiasCall(slopes, offsets, square[:, -1, ::-1])
         return super().explain([replace(trial, call=call)])
 
 
@@ -232,5 +234,5 @@ def ids(builder: Builder) -> Trials:
     if built.shape == right.T.shape:
         built = built.T
     seen = builder.given if padded else np.ones(right.shape)
-    axes, call = ("row", "column"), (right * seen, seen)
+    axes, call = ("row", "column"), IdsCall(right * seen, seen)
     return [Trial(builder.faults, built * seen, right * seen, axes=axes, call=call)]

@@ -14,7 +14,15 @@ from posenc._validate import check_choice, check_positions, check_real
 from posenc.checks.families import of_both, of_encoding
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import known
-from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial, causes, tolerance
+from posenc.checks.trials import (
+    NEAR,
+    OTHER_KIND,
+    EncodingCall,
+    Skip,
+    Trial,
+    causes,
+    tolerance,
+)
 from posenc.conventions import (
     KNOWN,
     LAYOUTS,
@@ -192,7 +200,7 @@ class Comparison:
         # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
         axes = (*("sequence", "head")[: x.ndim - 2], "position", "dimension")
         meant, bounds = right.encode(x, angles), right.bound(x, angles, unit)
-        call, rounded = (right, x, k), unit > UNIT
+        call, rounded = EncodingCall(right, x, k), unit > UNIT
         return Trial(f"shape {x.shape}", out, meant, bounds, axes, call, rounded)
 
     def whole(self) -> list[Trial]:
@@ -291,7 +299,7 @@ class Comparison:
             given=given,
             meant=right(x, k),
             bounds=bounds,
-            call=(right, x, k),
+            call=EncodingCall(right, x, k),
             apart=APART,
         )
 

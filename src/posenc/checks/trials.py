@@ -11,21 +11,22 @@ from __future__ import annotations
 import math
 import os
 import traceback
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import chain, combinations, product
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from posenc._validate import check_choice
 from posenc.checks.reports import NO_CAUSE, Row
-from posenc.conventions import Floats
+from posenc.conventions import Floats, Reference
 from posenc.museum import Fault, along
 
 if TYPE_CHECKING:
+    from posenc.checks.decoders import Decoder, Text
     from posenc.checks.subjects import Subject
 
 SEED = int(os.environ.get("POSENC_SEED", "0"))  # of all that is drawn
@@ -62,18 +63,42 @@ def user(call: Callable[..., Any], *given: Any, **named: Any) -> Any:
         raise Raised from error
 
 
+class EncodingCall(NamedTuple):
+    """A call of a table, a module or a rotation. A trial's axes end in "position", "dimension"."""
+
+    right: Reference
+    x: Floats  # (..., seq_len, width)
+    k: Floats  # positions, (..., seq_len)
+
+
+class BiasCall(NamedTuple):
+    """A call that gives a bias, (heads, entries)."""
+
+    slopes: Floats  # the right ones, (heads, 1)
+    k: Floats  # how far each key is from its query, (entries,)
+    past: Floats  # the measured bias of the last query by distance, (heads, seq_len)
+
+
+class DecoderCall(NamedTuple):
+    """A text that is read in chunks."""
+
+    decoder: Decoder
+    text: Text
+    lengths: Sequence[int]  # of all chunks but the last
+
+
+class IdsCall(NamedTuple):
+    """A call that builds position ids."""
+
+    right: Floats
+    given: Floats  # the mask, the segments or the sizes of images
+
+
 @dataclass(frozen=True)
 class Trial:
     """One comparison. A bound of 0 asks for equal numbers.
 
-    If it has a call, known faults can be run on the same. What `call` holds:
-
-    - table, module, rotary: the right `Reference`, x, (..., seq_len, width), and positions,
-      (..., seq_len). Then `axes` ends in "position" and "dimension".
-    - bias: right slopes, (heads, 1), how far each key is from its query, (entries,), and the
-      measured bias of the last query by distance, (heads, seq_len). Results are (heads, entries).
-    - decoder: the decoder, the `Text` that is read, and the lengths of its chunks.
-    - positions: the right ids, and the mask, the segments or the sizes of images.
+    If it has a call, of one of the four kinds above, known faults can be run on the same.
     """
 
     words: str
@@ -81,7 +106,7 @@ class Trial:
     meant: Floats
     bounds: Floats | float = 0.0
     axes: tuple[str, ...] = ()
-    call: tuple[Any, ...] = ()
+    call: Any = None
     rounded: bool = False  # to a half type, of which faults in other types say nothing
     # How much positions may be off, times these, by rounding of angles
     apart: float = 0.0
@@ -115,9 +140,9 @@ class Trial:
         # A fault may have greater angles than are right, which are rounded more.
         off = np.abs(made - self.given) - self.bounds
         if self.apart:
-            *given, k = self.call
+            right, x, k = self.call
             for times in (1 - self.apart, 1 + self.apart):
-                off -= np.abs(made - make(*given, k * times))
+                off -= np.abs(made - make(right, x, k * times))
         return np.where(np.isnan(off), np.inf, off)
 
     def filled(self, row: Row) -> Row:
@@ -129,7 +154,7 @@ class Trial:
         given, meant, bound = (float(array[entry]) for array in arrays)
         names = [f"{name} {n}" for name, n in zip(self.axes, entry, strict=False)]
         if "position" in self.axes:
-            names[-2] = f"position {self.call[2][entry[:-1]]:g}"
+            names[-2] = f"position {self.call.k[entry[:-1]]:g}"
         note = ", ".join([self.words, *names])
         note += f": {given:.7g} for {meant:.7g}" if wrong else ""
         error = abs(given - meant)
@@ -266,7 +291,7 @@ def rows_explained(
         if off[trial.failing].any() or (off.any() and not partly):
             return None
         if trial.failing is not ...:
-            numbers = numbers_of_rows(trial.call[2])
+            numbers = numbers_of_rows(trial.call.k)
             wrong.append(numbers[trial.failing])
             spared.append(numbers[off.any(axis=-1)])
     return limits(np.concatenate(wrong), np.concatenate(spared)) if wrong else ""
