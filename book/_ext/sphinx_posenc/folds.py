@@ -97,7 +97,7 @@ def is_evidence(node):
 
 
 def join_evidence(section):
-    """Put what is evidence and stands together behind the switch."""
+    """Put what is evidence and stands together, in a section or an item, behind the switch."""
     # One switch, but a mark of its own in the margin for each place with evidence.
     children = []
     for behind, run in groupby(section.children, is_evidence):
@@ -111,5 +111,6 @@ def fold(app, doctree, docname):
     for code in [*doctree.findall(HideCodeCellNode)]:
         fold_code(code)
     if docname.startswith("notebooks/"):
-        for section in [*doctree.findall(nodes.section)]:
-            join_evidence(section)
+        for kind in (nodes.section, nodes.list_item):
+            for part in [*doctree.findall(kind)]:
+                join_evidence(part)
