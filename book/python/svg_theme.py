@@ -19,9 +19,8 @@ from PIL import Image
 from posenc.book.plots import COLORS, DARK_MAP, DIVERGING, INK, STYLE
 
 DARK_INK = "#e6e8ee"
-TYPE = (
-    14 / 720
-)  # the size of a picture's text on a desktop, by the width that it has there
+# The size of a picture's text on a desktop, as a share of the width that it has there
+TEXT_SHARE = 14 / 720
 # The same in a picture that a desktop shows as large as it was drawn.
 SMALL = "@media (min-width: 470px) and (max-width: 599px) { .word { scale: 0.87 } }"
 LARGER = 1.1  # text in the typeface of the page, by its size in matplotlib's
@@ -239,7 +238,7 @@ def follow_theme(svg):
         body = body.replace(color, f"var(--{name})")
     # What can be read on a phone would be too large on a desktop.
     drawn = LARGER * STYLE["font.size"] / float(SIZE.search(svg)[1])
-    shrunk = f".word {{ scale: {min(1, TYPE / drawn):.2f} }}"
+    shrunk = f".word {{ scale: {min(1, TEXT_SHARE / drawn):.2f} }}"
     head += f"<style>@media (min-width: 600px) {{ {shrunk} }}{SMALL}</style>"
     if stacked := stack(svg):
         at_the_left = '<svg preserveAspectRatio="xMinYMin" '

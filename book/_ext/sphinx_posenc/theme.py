@@ -83,6 +83,7 @@ def boxed(body):
         r'<span class="goes-further">\1</span><span>\2</span>', body
     )
     body = OUTPUT.sub(mark_prose, body)
+    # A difference has its minus sign by then, and what is left for the last two is no difference.
     body = DIFFERENCE.sub(draw_difference, NEGATIVE.sub("−", body))
     body = WORDS.sub('<td class="words">', body)
     body = REACH.sub(r'<span class="reach">\g<0></span>', body)

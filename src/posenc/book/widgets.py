@@ -369,11 +369,12 @@ class Turning(_Figure):
         if self.method == "ALiBi":  # the slope of the first of eight heads is 1/2
             scores -= abs(distances) / 2
         pairs = vectors[:2].reshape(2, 2, 8)  # (words, right and up, pairs)
+        row, curve = np.split(scores[2:], [len(places)])
         return {
             "shares": pairs.prod(axis=0).sum(axis=0),
             "score": scores[1],
-            "row": scores[2:18],
-            "curve": scores[18:],
+            "row": row,
+            "curve": curve,
             "hands": pairs.transpose(2, 0, 1)[..., ::-1],
         }
 

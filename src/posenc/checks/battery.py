@@ -203,12 +203,19 @@ def axes(subject: Encoding) -> Trials:
     out = floats(user(subject.module, subject.array(x), subject.places(k)))
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.
     meant = right.encode(x, k @ book.frequencies)
-    # (axes, rows, width): all pairs turned by one of them
-    each = np.stack([right.encode(x, n[:, None] * right.frequencies) for n in k.T])
-    off = np.abs(each - out).max(axis=1)
-    if not np.allclose(out, meant, 0, NEAR) and off.min(axis=0).max() < NEAR:
-        axis = off.argmin(axis=0)[right.order.argsort()][right.pairs[0]]
-        raise Broken("a pair turns by another coordinate", f"{SWAPPED} {axis}")
+    # What each axis gives if all pairs turn by its coordinate: (axes, rows, width)
+    by_axis = np.stack(
+        [right.encode(x, place[:, None] * right.frequencies) for place in k.T]
+    )
+    errors = np.abs(by_axis - out).max(axis=1)
+    is_of_axes = errors.min(axis=0).max() < NEAR
+    if is_of_axes and not np.allclose(out, meant, 0, NEAR):
+        # The axis of each dimension, in the order of x, and then of each pair
+        nearest = errors.argmin(axis=0)[right.order.argsort()]
+        first, _ = right.pairs
+        raise Broken(
+            "a pair turns by another coordinate", f"{SWAPPED} {nearest[first]}"
+        )
     yield Trial("other coordinates", out, meant, NEAR, ("row", "dimension"))
 
 
