@@ -156,6 +156,14 @@ def test_evidence_is_one_switch_away(visit):
     expect(tab.locator("#claim-S0-linear pre").first).to_be_in_viewport()
 
 
+def test_what_an_answer_rests_on_is_evidence(visit):
+    tab = visit(address("notebooks/20_what_models_use"))
+    rests = tab.get_by_text("What it rests on").first
+    expect(rests).not_to_be_visible()
+    button(tab, "Evidence").click()
+    expect(rests).to_be_visible()
+
+
 def test_the_preview_of_links_shows_todays_figure(visit):
     card = Image.open(CARD)
     card.load()
