@@ -4,7 +4,6 @@ import re
 import sys
 from pathlib import Path
 
-import near_answers
 import pictures
 import pytest
 from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
@@ -17,7 +16,6 @@ from nbval.plugin import IPyNbCell, IPyNbFile, NbCellError
 
 # Behind the packages: its torch.py stands in for torch, in a browser alone.
 sys.path.append(str(Path(__file__).parent / "book" / "python"))
-NEAR = Path(near_answers.__file__).read_text(encoding="utf-8")
 # Two workers that begin with these are done at about the same time.
 SLOWEST = ["test_page", "04_distance_and_resolution", "11_does_it_help", "test_lab"]
 
@@ -35,50 +33,24 @@ def pytest_collection_modifyitems(items):
 
 
 class WrongAnswer(pytest.Item):
-    """Code that runs in a copy of a chapter's namespace, after its cells, and must be rejected."""
+    """An answer that a chapter's check must reject, in a copy of its namespace after its cells."""
 
-    source: str
-    # It passes if it raises an AssertionError with these words: a check's, or, from
-    # `near_answers.try_all`, "all rejected", by which that function always says success.
-    says: str
+    answer: str
+    says: str  # words of the check's message
 
     def runtest(self):
-        run = f"exec({self.source!r}, {{**globals()}})"
+        run = f"exec({self.answer!r}, {{**globals()}})"
         client = self.parent.kernel.kc
         reply = client.execute(run, stop_on_error=False, reply=True, timeout=300)
         content = reply["content"]
         raised = f"{content.get('ename', 'nothing')}: {content.get('evalue', '')}"
         if not raised.startswith("AssertionError: ") or self.says not in raised:
             pytest.fail(
-                f"{self.nodeid}\n{self.source.removeprefix(NEAR)}\nThe check must reject "
-                f"this and say {self.says!r}; it raises {raised}\nFix the check, or "
-                "`wrong_answers` in its cell's metadata, or say there, as `accepts_near`, "
-                "why it may accept what is near.",
+                f"{self.nodeid}\n{self.answer}\nThe check must reject this and say "
+                f"{self.says!r}; it raises {raised}\nFix the check, or `wrong_answers` "
+                "in its cell's metadata.",
                 pytrace=False,
             )
-
-
-def solution_of(check, cells):
-    """Return the code of the solution that calls a check."""
-    for cell in cells:
-        # A cell for the reader's answer may name the check in a comment.
-        if "solution" in cell.metadata.get("tags", []) and f"{check}(" in cell.source:
-            return cell.source
-    raise ValueError(f"no solution calls {check}")
-
-
-def wrong_answers(cells):
-    """Yield a name, code, and what is said of it: answers in metadata, and near the solutions."""
-    for cell in cells:
-        if "wrong_answers" not in cell.metadata:
-            continue
-        check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
-        for wrong in cell.metadata.wrong_answers:
-            yield f"{check}: {wrong.slip}", wrong.answer, wrong.says
-        if "accepts_near" not in cell.metadata:
-            arguments = f"{check!r}, {solution_of(check, cells)!r}, globals()"
-            tried = f"{NEAR}\ntry_all({arguments})"
-            yield f"{check}: near the solution", tried, "all rejected"
 
 
 @pytest.hookimpl(wrapper=True)
@@ -86,10 +58,13 @@ def pytest_make_collect_report(collector):
     """Collect the wrong answers after a notebook's cells."""
     report = yield
     if isinstance(collector, IPyNbFile) and report.passed:
-        for name, source, says in wrong_answers(collector.nb.cells):
-            item = WrongAnswer.from_parent(collector, name=name)
-            item.source, item.says = source, says
-            report.result.append(item)
+        for cell in collector.nb.cells:
+            for wrong in cell.metadata.get("wrong_answers", []):
+                check = re.search(r"^def (check_\w+)", cell.source, re.MULTILINE)[1]
+                name = f"{check}: {wrong.slip}"
+                item = WrongAnswer.from_parent(collector, name=name)
+                item.answer, item.says = wrong.answer, wrong.says
+                report.result.append(item)
     return report
 
 

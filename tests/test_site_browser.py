@@ -62,30 +62,22 @@ def test_a_figure_stays_in_view_while_its_words_are_read(visit, width, share):
     words.click(trial=True)  # raises if the figure covers them
 
 
-def test_the_doors_are_a_step_away_and_a_page_behind_none_is_marked(visit):
-    tab = visit(address("notebooks/11_does_it_help"))
+@pytest.mark.parametrize(
+    ("name", "marked"), [("index", 0), ("notebooks/11_does_it_help", 1)]
+)
+def test_doors_and_the_list_of_chapters_are_a_step_away(visit, name, marked):
+    """A page behind no door is marked under the last one; the first page isn't marked."""
+    tab = visit(address(name))
     doors = tab.get_by_role("navigation", name="Doors").get_by_role("link")
     expect(doors).to_have_text(["Understand", "Build", "Fix", "All pages"])
-    expect(doors.last).to_have_attribute("aria-current", "true")
-    marked = tab.get_by_text("11. Test whether it helps").first
-    expect(marked).not_to_be_visible()
-    button(tab, "List of chapters").click()
-    expect(marked).to_be_in_viewport()
-    expect(tab.locator(".bd-sidebar-primary a").first).to_be_focused()
-    tab.keyboard.press("Escape")
-    expect(marked).not_to_be_visible()
-
-
-def test_the_first_page_has_the_bar_of_all_pages_and_belongs_to_no_door(visit):
-    tab = visit(address("index"))
-    doors = tab.get_by_role("navigation", name="Doors").get_by_role("link")
-    expect(doors).to_have_text(["Understand", "Build", "Fix", "All pages"])
-    expect(tab.locator(".bar-doors [aria-current]")).to_have_count(0)
+    expect(tab.locator(".bar-doors [aria-current]")).to_have_count(marked)
     entries = tab.locator(".bd-sidebar-primary li > a")
-    expect(entries.first).not_to_be_visible()
     button(tab, "List of chapters").click()
     expect(entries).to_have_count(16)
     expect(entries.last).to_be_in_viewport()
+    expect(tab.locator(".bd-sidebar-primary a").first).to_be_focused()
+    tab.keyboard.press("Escape")
+    expect(entries.last).not_to_be_visible()
 
 
 def test_another_site_can_put_a_view_in_a_frame(visit, served, tmp_path):
@@ -154,14 +146,6 @@ def test_evidence_is_one_switch_away(visit):
     expect(check).to_be_visible()
     tab.goto(f"{CHAPTER}#claim-S0-linear")
     expect(tab.locator("#claim-S0-linear pre").first).to_be_in_viewport()
-
-
-def test_what_an_answer_rests_on_is_evidence(visit):
-    tab = visit(address("notebooks/20_what_models_use"))
-    rests = tab.get_by_text("What it rests on").first
-    expect(rests).not_to_be_visible()
-    button(tab, "Evidence").click()
-    expect(rests).to_be_visible()
 
 
 def test_the_preview_of_links_shows_todays_figure(visit):
@@ -234,14 +218,6 @@ UNSEEN = """() => {
     e.focus({ focusVisible: true, preventScroll: true });
     return e !== document.body && !e.shadowRoot && focused === plain ? e.outerHTML : "";
 }"""
-
-
-def test_a_picture_wider_than_a_phone_fades_until_its_end_is_near(visit):
-    tab = visit(address("notebooks/20_what_models_use"), width=390)
-    picture = tab.locator(".picture").last
-    expect(picture).not_to_have_css("mask-image", "none")
-    picture.evaluate("(box) => box.scrollTo(box.scrollWidth - box.clientWidth - 20, 0)")
-    expect(picture).to_have_css("mask-image", "none")
 
 
 def test_what_has_the_focus_is_seen(visit):

@@ -22,7 +22,7 @@ from traitlets.config import Config
 
 KERNEL = {"display_name": "Python 3", "language": "python", "name": "python3"}
 # What metadata of cells may hold: editors add more. `jupyter` and `cellView` (Colab) follow tags.
-KEPT = {"accepts_near", "claims", "mystnb", "tags", "wrong_answers"}
+KEPT = {"claims", "mystnb", "tags", "wrong_answers"}
 # What differs between two runs of a cell that prints times.
 NUMBERS = re.compile(r"[-\d.,\s]|\\n|\b[mµn]?s\b")
 
