@@ -6,7 +6,8 @@ Everything that opens is ``<details>``, which needs no script:
   line, ``</details>``, which all viewers of notebooks fold. A solution takes in the cells tagged
   ``solution`` below it.
 - A cell tagged ``hide-input`` begins with a comment (a test requires it), which is its line;
-  myst-nb would say "Show" and "Hide". Below a figure, it follows the picture.
+  myst-nb would say "Show" and "Hide". Below a figure, it follows the picture. "In full: " begins
+  the line of what a figure or a table above draws or sums up.
 
 All of these but solutions are evidence: ``evidence.js`` switches. Hidden "until found", they come
 up in a browser's search; without scripts, ``book.css`` shows them.
@@ -19,8 +20,8 @@ from docutils import nodes
 from myst_nb.sphinx_ import HideCodeCellNode
 
 OPENING = re.compile(r'<details class="(\w+)"><summary>(.+)</summary>')
-# As chapters begin a cell that holds their text to numbers.
-GUARD = re.compile("Checked: |For the box: ")
+# As chapters begin a cell that holds their text to numbers, or has the numbers behind a figure.
+GUARD = re.compile("Checked: |For the box: |In full: ")
 
 
 class Fold(nodes.General, nodes.Element):

@@ -34,6 +34,14 @@ PAIRS = (
     "#00788d",
     "#146f8b",
 )
+#: Of contenders in experiments, the same in all figures; others are drawn in `INK`.
+CONTENDERS = dict(
+    zip(
+        ["sinusoidal", "rotary", "ALiBi", "learned", "windows", "none", "hybrid"],
+        COLORS,
+        strict=True,
+    )
+)
 #: Of hands that agree, on a light page and on a dark one.
 AGREE = (PAIRS[4], "#45c9b8")
 DIVERGING: str = STYLE[
@@ -152,11 +160,39 @@ def intervals(
     ax.set_ylim(len(labels) - 0.4, -0.6)
 
 
+def contenders(
+    labels: Sequence[str],
+    centers: ArrayLike,
+    bounds: ArrayLike,
+    ax: Axes,
+    *,
+    marker: str = "o",
+) -> None:
+    """Draw a dot with a bar for each label, as `intervals` does, in the contender's color.
+
+    The labels have that color, too, and quiet lines lead from them to the dots. Another marker
+    than a dot tells a second set.
+    """
+    rows = zip(labels, np.asarray(centers), np.asarray(bounds), strict=True)
+    ax.set_yticks(range(len(labels)), labels)
+    for row, (label, center, ends) in enumerate(rows):
+        color = CONTENDERS.get(label, INK)
+        ax.plot(ends, [row, row], color=color, linewidth=2.2)
+        ax.plot(center, row, marker, color=color, markersize=6, markeredgewidth=1.8)
+    # Of panels that share their labels, the first one alone has any.
+    for name, label in zip(ax.get_yticklabels(), labels, strict=False):
+        name.set_color(CONTENDERS.get(label, INK))
+    ax.set_ylim(len(labels) - 0.4, -0.6)
+    ax.grid(axis="y", alpha=0.15)
+    ax.tick_params(axis="y", length=0)
+    ax.spines["left"].set_visible(False)
+
+
 class Quotations:
     """Texts that models wrote, by the models' names, as quotations in a notebook, or as text.
 
-    The models have the colors of lines, in order. What follows the first `known` characters
-    is dimmer in a notebook.
+    The models have their colors as `CONTENDERS`. What follows the first `known` characters is
+    dimmer in a notebook.
     """
 
     def __init__(self, texts: Mapping[str, str], known: int) -> None:
@@ -168,7 +204,8 @@ class Quotations:
 
     def _repr_html_(self) -> str:
         quoted = ""
-        for (name, text), color in zip(self.texts.items(), COLORS, strict=False):
+        for name, text in self.texts.items():
+            color = CONTENDERS.get(name, INK)
             start = html.escape(text[: self.known])
             rest = (
                 f'<span style="opacity: 0.7">{html.escape(text[self.known :])}</span>'
@@ -182,16 +219,24 @@ class Table:
     """A table that renders as HTML in a notebook, and as aligned text in a terminal.
 
     Each row has a label and a cell for each other column; to show it is a ValueError otherwise.
+    A caption stands above it.
     """
 
-    def __init__(self, header: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    def __init__(
+        self,
+        header: Sequence[str],
+        rows: Iterable[Sequence[object]],
+        caption: str = "",
+    ) -> None:
         self.rows: list[list[str]] = [[*map(str, row)] for row in (header, *rows)]
+        self.caption = caption
 
     def __repr__(self) -> str:
         """Return the cells as aligned text."""
         widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
         lines = ["  ".join(map(str.ljust, row, widths)) for row in self.rows]
-        return "\n".join(map(str.rstrip, lines))
+        title = [self.caption, ""] if self.caption else []
+        return "\n".join([*title, *map(str.rstrip, lines)])
 
     def _repr_html_(self) -> str:
         header, *rows = [map(html.escape, row) for row in self.rows]
@@ -200,7 +245,10 @@ class Table:
         for first, *others in rows:
             cells = "".join(f"<td>{cell}</td>" for cell in others)
             body += f'<tr><th scope="row">{first}</th>{cells}</tr>\n'
+        title = (
+            f"<caption>{html.escape(self.caption)}</caption>\n" if self.caption else ""
+        )
         return (
             '<div class="pst-scrollable-table-container" tabindex="0"><table class="table">\n'
-            f"<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
+            f"{title}<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody></table></div>"
         )
