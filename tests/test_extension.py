@@ -17,21 +17,22 @@ def test_the_page_of_no_address_works_at_any_depth():
     assert metadata.from_anywhere(html, "https://example.org/the-book/") == right
 
 
-def test_pictures_have_a_map_with_a_dark_zero_and_all_signs_of_formulas():
+def test_a_map_gets_a_dark_zero():
     svg = svg_theme.follow_theme(widgets.Heatmap(d_model=4, seq_len=4).picture())
     assert svg.count('<image class="map"') == svg.count("<image ") == 2
-    formulas = svg_theme.follow_theme(widgets.Stretch().picture())
-    defined = {*re.findall('<path id="(DejaVu[^"]*)"', formulas)}
-    assert defined == {*re.findall('href="#(DejaVu[^"]*)"', formulas)} != set()
 
 
-def test_the_best_number_of_a_grid_stays_bold():
-    figure, svg = Figure(), io.StringIO()
+def test_words_stay_bold_and_formulas_keep_all_their_signs():
+    figure, file = Figure(), io.StringIO()
     figure.text(0.1, 0.1, "0.52")
-    figure.text(0.1, 0.9, "1.00", weight="bold")
-    figure.savefig(svg, format="svg")
-    words = re.findall("<text .*?</text>", svg_theme.set_words(svg.getvalue()))
+    figure.text(0.1, 0.5, "1.00", weight="bold")
+    figure.text(0.1, 0.9, r"$1 + \omega$")
+    figure.savefig(file, format="svg")
+    svg = svg_theme.set_words(file.getvalue())
+    words = re.findall("<text .*?</text>", svg)
     assert ["bold" in word for word in words] == [False, True]
+    defined = re.findall('<path id="(DejaVu[^"]*)"', svg)
+    assert {*defined} == {*re.findall('href="#(DejaVu[^"]*)"', svg)} != set()
 
 
 def test_panels_are_stacked_whole_and_in_their_order():

@@ -78,7 +78,6 @@ def picture(page, site, press, opened):
         # The limit is the largest difference of a channel, of 255.
         # A missing glyph, or one of another font, exceeds 100.
         ("light", 1280, None, None, 40),
-        ("dark", 1280, "[popovertarget]", ":popover-open", 16),
         ("light", 390, ".primary-toggle", ".bd-sidebar-primary", 16),
         ("dark", 390, ".seek.small", "dialog.search input", 16),
     ],

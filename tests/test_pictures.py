@@ -84,9 +84,3 @@ def test_a_notebook_fails_and_says_where():
         said = python("-m", "pytest", folder, "-q", "--color=no").stdout
     assert "trial.ipynb, cell [1]: the picture differs from the stored one" in said
     assert re.search(r"\naxes_1 .*'offset' became 'index'", said), said
-
-
-def test_what_models_wrote_is_dimmer_beyond_the_trained_length():
-    quoted = plots.Quotations({"none": "ab<c"}, known=2)
-    assert repr(quoted) == "none: ab<c"
-    assert '>ab<span style="opacity: 0.7">&lt;c</span>' in quoted._repr_html_()
