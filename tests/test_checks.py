@@ -28,8 +28,9 @@ from torch import nn
 from posenc import alibi_slopes, checks
 from posenc.book import hunt
 from posenc.checks.__main__ import main
+from posenc.checks.function_families import BiasCall, IdsCall
 from posenc.checks.functions import BUILT
-from posenc.conventions import Convention
+from posenc.conventions import Convention, EncodingCall
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -64,7 +65,7 @@ def encode(fault, convention, x, k):
     if (x.ndim, k.ndim) == (4, 2):
         k = k[:, None]  # over the heads
     k = np.broadcast_to(k, x.shape[:-1])
-    return fault.make(right, x, k).astype(x.dtype)
+    return fault.make(EncodingCall(right, x, k)).astype(x.dtype)
 
 
 def with_fault(fault):
@@ -82,12 +83,13 @@ def with_fault(fault):
         return wrong, "table", encoded | {"convention": known}
     if "bias" in fault.kinds:
         slopes = alibi_slopes(12)[:, None]
-        make = lambda n: fault.make(slopes, offsets(n).ravel(), slopes)  # noqa: E731
-        wrong = lambda n: make(n).reshape(12, n, n)  # noqa: E731
+        make = lambda k: fault.make(BiasCall(slopes, k.ravel(), slopes))  # noqa: E731
+        wrong = lambda n: make(offsets(n)).reshape(12, n, n)  # noqa: E731
         return wrong, "bias", {"expected": "alibi"}
     name, *_ = fault.kinds
     given, ids = BUILT[name]
-    return lambda _: fault.make(ids, given), "positions", {"expected": name}
+    call = IdsCall(ids, given)
+    return lambda _: fault.make(call), "positions", {"expected": name}
 
 
 def family(fault):
@@ -115,46 +117,43 @@ def test_a_known_fault_is_caught_and_named(fault):
 
 def at(change):
     """Return what encodes right, at wrong positions."""
-    return lambda right, x, k: right(x, change(k))
+    return lambda call: call.at(change(call.k))
 
 
 def spread(change):
     """Return what encodes at other frequencies, powers of a base for p = 2i/d and pairs."""
 
-    def make(right, x, k):
-        pairs = len(right.frequencies)
-        return replace(right, frequencies=change(np.arange(pairs) / pairs, pairs))(x, k)
+    def make(call):
+        pairs = len(call.right.frequencies)
+        omega = change(np.arange(pairs) / pairs, pairs)
+        return call.encode(call.angles_at(omega))
 
     return make
 
 
-def stepping(right, x, k):
-    return right(x, 2 * k if x.shape[-2] == 1 else k)
+def stepping(call):
+    return call.at(2 * call.k if call.x.shape[-2] == 1 else call.k)
 
 
-def mixed(right, x, k):
-    if x.shape[-2] == 1:
-        right = replace(
-            right, pairs=Convention("neighbors").encoding(x.shape[-1]).pairs
-        )
-    return right(x, k)
+def mixed(call):
+    right = call.right
+    if call.x.shape[-2] == 1:
+        pairs = Convention("neighbors").encoding(call.x.shape[-1]).pairs
+        right = replace(right, pairs=pairs)
+    return right(call.x, call.k)
 
 
-def reversed_pairs(right, x, k):
-    return right(x, k)[..., ::-1]
+def later_and_faster(call):
+    return spread(lambda p, n: 777.0**-p)(call._replace(k=call.k + 5))
 
 
-def later_and_faster(right, x, k):
-    return spread(lambda p, n: 777.0**-p)(right, x, k + 5)
-
-
-def quarter(right, x, k):
+def quarter(call):
     """Swap sine and cosine."""
-    return right.encode(x, np.pi / 2 - right.angles(k))
+    return call.encode(np.pi / 2 - call.angles)
 
 
-def ending(right, x, k):
-    return right(x, k) * (k < 999)[..., None]
+def ending(call):
+    return call.at(call.k) * (call.k < 999)[..., None]
 
 
 FITTED = {  # what is said, and a fault, by kind
@@ -177,7 +176,6 @@ FITTED = {  # what is said, and a fault, by kind
         "rotary",
         stepping,
     ),
-    "those of dimensions 15, 14, 13, 12, ": ("table", reversed_pairs),
     "position + 5 is taken": ("rotary", later_and_faster),
     "mixed layouts, up to length 1, or up to row 0: neighbors are paired": (
         "rotary",
@@ -193,32 +191,32 @@ FITTED = {  # what is said, and a fault, by kind
     ),
     "500000^-(0); position + 1 is taken": (
         "rotary",
-        lambda right, x, k: spread(lambda p, n: 0 * p + 1)(right, x, k + 1),
+        lambda call: spread(lambda p, n: 0 * p + 1)(call._replace(k=call.k + 1)),
     ),
     "777^-(i/(d/2))": ("table", spread(lambda p, n: 777.0**-p)),
     "pairs 1 to 7 turn 0.3438 to 0.9063 times as fast": (
         "rotary",
         spread(lambda p, n: 5e5**-p * (1 - 0.75 * p)),
     ),
-    "it is -8*slope*distance": ("bias", lambda slopes, k, past: -8 * slopes * abs(k)),
+    "it is -8*slope*distance": ("bias", lambda call: -8 * call.slopes * abs(call.k)),
     "signed distance: it is slope*offset": (
         "bias",
-        lambda slopes, k, past: slopes * k,
+        lambda call: call.slopes * call.k,
     ),
     "signed distance: it is -slope*offset": (
         "bias",
-        lambda slopes, k, past: -slopes * k,
+        lambda call: -call.slopes * call.k,
     ),
     "2^(-h)": (
         "bias",
-        lambda slopes, k, past: -(2.0 ** -(1 + np.arange(12))[:, None]) * abs(k),
+        lambda call: -(2.0 ** -(1 + np.arange(12))[:, None]) * abs(call.k),
     ),
     "those of heads [1 2 3 4 5 6 1 2 3 4 5 6]": (
         "bias",
-        lambda slopes, k, past: -np.resize(slopes[:6], slopes.shape) * abs(k),
+        lambda call: -np.resize(call.slopes[:6], (12, 1)) * abs(call.k),
     ),
-    "they are id + 1": ("packing", lambda ids, given: ids + 1),
-    "they are row + column": ("images", lambda ids, given: ids * [[0], [1], [1]]),
+    "they are id + 1": ("packing", lambda call: call.right + 1),
+    "they are row + column": ("images", lambda call: call.right * [[0], [1], [1]]),
 }
 
 
@@ -275,7 +273,7 @@ def test_code_that_raises_is_told_from_checks_that_fail(monkeypatch):
     assert report.failed == ["shape"]
     assert report.error.count("RuntimeError: no such luck") == 1
     assert report["values"].note == "follows from shape"
-    monkeypatch.setattr("posenc.checks.recognition.multiplier", crashes)
+    monkeypatch.setattr("posenc.checks.encodings.multiplier", crashes)
     report = checks.check_table(lambda n, d: 2 * table(n, d), laws=["values"])
     assert (report.failed, report.passed) == ([], False)
     with pytest.raises(RuntimeError, match="not your code: please report"):

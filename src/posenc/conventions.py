@@ -10,15 +10,16 @@ given by an angle for each pair of dimensions, which is where most known faults 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from posenc._validate import check_choice, check_d_model, check_real
 
-__all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "Reference", "rounding"]
+__all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "EncodingCall"]
+__all__ += ["Reference", "rounding"]
 
 Floats = NDArray[Any]  # of float64, almost everywhere
 
@@ -226,6 +227,31 @@ class Reference:
         out[..., one] += tau
         out[..., two] += tau
         return np.asarray(out[..., self.order])
+
+
+class EncodingCall(NamedTuple):
+    """A call of a table, a layer or a rotation, and what is right there."""
+
+    right: Reference
+    x: Floats  # (..., seq_len, width)
+    k: Floats  # the position of each row, (..., seq_len)
+
+    @property
+    def angles(self) -> Floats:
+        """The right angle of each pair, (..., seq_len, pairs)."""
+        return self.right.angles(self.k)
+
+    def angles_at(self, frequencies: Floats) -> Floats:
+        """Return the angles at other frequencies, (pairs,)."""
+        return replace(self.right, frequencies=frequencies).angles(self.k)
+
+    def at(self, positions: Floats) -> Floats:
+        """Encode the same x at other positions."""
+        return self.right(self.x, positions)
+
+    def encode(self, angles: Floats, seconds: Floats | None = None) -> Floats:
+        """Encode the same x by other angles, as `Reference.encode` does."""
+        return self.right.encode(self.x, angles, seconds)
 
 
 KNOWN = {

@@ -2,49 +2,37 @@
 
 A check that fails runs all that apply on the same calls: one that gives the measured numbers is the
 cause. Those with a number are exhibits of the book's chapters 14 and 16. Whatever only a number or
-two tell apart, such as another base, is fitted in `posenc.checks.families` and `function_families`.
+two tell apart, such as another base, is fitted in `posenc.checks.families`.
 
-What a fault's `make` gets and returns depends on its kind:
+A fault's `make` takes a call, and returns what code that has the fault gives. What a call holds
+depends on the kind of subject:
 
-===================================  ==========================  ==================
-kind                                 gets                        returns
-===================================  ==========================  ==================
-table, module, rotary                Reference, x, positions k   x, encoded wrongly
-bias                                 right slopes, offsets k,    a bias
-                                     its past by distance
-left padding, packing, images        right ids, what was given   position ids
-decoder                              Decoder, Text, lengths      scores
-===================================  ==========================  ==================
+===================================  ================================================  ============
+kind                                 a call                                            it returns
+===================================  ================================================  ============
+table, module, rotary                `EncodingCall`: right, x, k                       x, encoded
+bias                                 `BiasCall`: right slopes, offsets, measured past  a bias
+left padding, packing, images        `IdsCall`: right ids, what was given              position ids
+decoder                              `DecoderCall`: decoder, text, lengths             scores
+===================================  ================================================  ============
 
-`Decoder` and `Text` are those of `posenc.checks.decoders`, which imports this module. Where a
-fault doesn't apply, its result is NaN, which is never what was measured.
-
-`register` binds `make` to a change, which is all that the faults of a group differ in:
-
-===================  ==============================================  =============================
-how                  a change takes                                  and returns
-===================  ==============================================  =============================
-with_positions       k, (..., seq_len)                               the positions taken
-with_frequencies     powers p = 2i/d, (pairs,), and the base         frequencies, (pairs,), or two
-with_pairs           none: it is fields of the convention            the pairs taken
-with_rounding        a half type, and what is rounded: any of "kfwa"  the numbers taken
-without              none: it is the argument's name                 (it is left out)
-None                 what `make` takes                               what it returns
-===================  ==============================================  =============================
+Where a fault doesn't apply, its result is NaN, which is never what was measured.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from posenc.conventions import Floats, Reference
+from posenc.conventions import EncodingCall, Floats
 
 __all__ = ["FAULTS", "MUSEUM", "Fault"]
+
+Make = Callable[[Any], Any]  # takes a call, and returns the wrong result
 
 
 @dataclass(frozen=True)
@@ -55,8 +43,7 @@ class Fault:
     number: str  # of its exhibit, or ""
     sentence: str  # what goes wrong, and the cure
     kinds: tuple[str, ...]
-    make: Callable[..., Any]
-    """What comes of the right encoding and the arguments of a call, such as x and positions."""
+    make: Make
 
     @property
     def says(self) -> str:
@@ -80,32 +67,145 @@ class Fault:
 FAULTS: list[Fault] = []
 """All known faults that need no fit."""
 
+
+def known(kind: str) -> list[Fault]:
+    """Return the known faults of a kind."""
+    return [fault for fault in FAULTS if kind in fault.kinds]
+
+
 TABLE, ROTARY = ("table", "module"), ("rotary",)
 ANY = TABLE + ROTARY
-SOME = ("some calls",)  # of a rotation, beside others that are right
 
 
-def register(kinds: tuple[str, ...], how: Any, changes: Mapping[str, Any]) -> None:
-    """Add faults: "name (exhibit n): what goes wrong; the cure", and a change, or `make` itself."""
-    for text, change in changes.items():
+def register(kinds: tuple[str, ...], makes: dict[str, Make]) -> None:
+    """Add faults, each by a text: "name (exhibit n): what goes wrong; the cure"."""
+    for text, make in makes.items():
         title, _, sentence = text.partition(": ")
         name, _, number = title.partition(" (exhibit ")
-        make = partial(how, change) if how else change
         FAULTS.append(Fault(name, number.rstrip(")"), sentence, kinds, make))
 
 
-# Wrong positions. A change takes k, the position of each row of x, of shape (..., seq_len).
-
-
-def with_positions(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Encode right, at wrong positions."""
-    return right(x, change(k))
+# Wrong positions
 
 
 def along(axis: int, k: Floats) -> Floats:
     """Return the number of each row along an axis; 0 if there is none."""
     number = np.indices(k.shape)[axis] if -axis <= k.ndim else 0 * k
     return np.asarray(number, np.float64)
+
+
+CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
+ITSELF = (
+    "if it counts by itself, test what it can do: "
+    "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
+)
+register(
+    ANY,
+    {
+        "batch for sequence (exhibit 1): the batch is counted; "
+        "write `x.size(1)` for `x.size(0)`": lambda call: call.at(along(0, call.k)),
+        f"offset that sticks (exhibit B): each call begins at 0; use what is given, or {ITSELF}": (
+            lambda call: call.at(along(-1, call.k))
+        ),
+        "lost half (exhibit D): two neighbors share a position; add up all of it": (
+            lambda call: call.at(call.k // 2)
+        ),
+        # Of a table of two axes, called as the notes of `check_table` say, with three rows
+        f"column by column: {CELLS}": lambda call: call.at(call.k // 3),
+        f"column by column, along it: {CELLS}": (
+            lambda call: call.at(3 * call.k % call.k.shape[-1])
+        ),
+    },
+)
+
+
+# Wrong frequencies
+
+
+def spread(change: Callable[[Floats, float], Any]) -> Make:
+    """Return what encodes at other frequencies, given the powers p = 2i/d and the base.
+
+    `change` returns them for all pairs, (pairs,); or a pair of them, for the first and the second
+    dimensions.
+    """
+
+    def make(call: EncodingCall) -> Floats:
+        pairs = len(call.right.frequencies)
+        omega = change(np.arange(pairs) / pairs, call.right.convention.base)
+        first, second = np.broadcast_to(omega, (2, pairs))
+        return call.encode(call.angles_at(first), call.angles_at(second))
+
+    return make
+
+
+register(
+    ANY,
+    {
+        "all ones (exhibit 3): the exponent is an integer; divide by `/`": (
+            spread(lambda p, base: base ** (0 * p))
+        ),
+        "slipped parenthesis (exhibit 4): the base is e^d; "
+        "write `/ (d // 2)` for `/ d // 2`": (
+            spread(lambda p, base: np.exp(-2 * len(p) * p))
+        ),
+        "minus sign (exhibit 10): frequencies rise; divide by the power": (
+            spread(lambda p, base: base**p)
+        ),
+        "swapped power (exhibit 10): it is exponent ** base; write `base ** exponent`": (
+            # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
+            spread(lambda p, base: p ** (1 / base))
+        ),
+        "lost setting (exhibit E): the base is 10000, the default; "
+        "pass it on, in each call": spread(lambda p, base: 10_000.0**-p),
+        "dimension for pair (exhibit 2): the exponent counts dimensions; "
+        "write `2 * (i // 2)` for `2 * i`": (
+            spread(lambda p, base: (base ** (-2 * p), base ** -(2 * p + 1 / len(p))))
+        ),
+        "own exponent (exhibit 9): the cosine has its own; "
+        "write `2 * (i // 2)` for `i`": (
+            spread(lambda p, base: (base**-p, base ** -(p + 1 / len(p) / 2)))
+        ),
+    },
+)
+
+
+# Other pairs
+
+
+def paired(**changes: Any) -> Make:
+    """Return what turns other dimensions together: those of a changed convention."""
+
+    def make(call: EncodingCall) -> Floats:
+        other = replace(call.right.convention, **changes).encoding(call.x.shape[-1])
+        return replace(call.right, pairs=other.pairs)(call.x, call.k)
+
+    return make
+
+
+register(
+    ROTARY,
+    {
+        "within the part: its halves are paired; pair i with i + d/2": (
+            paired(extent="partial")
+        ),
+        "across the head: the part is paired with the rest; split it off first": (
+            paired(extent="proportional", start=0.0)
+        ),
+    },
+)
+# Beside calls that are right; if all calls had it, it would be another convention.
+register(
+    ("some calls",),
+    {
+        f"mixed layouts (exhibit C): {layout} are paired; pair alike in all calls": (
+            paired(layout=layout)
+        )
+        for layout in ("neighbors", "halves")
+    },
+)
+
+
+# Rounding
 
 
 def rounded(digits: int, x: Floats) -> Floats:
@@ -116,248 +216,168 @@ def rounded(digits: int, x: Floats) -> Floats:
 
 
 HALVES = {"bfloat16": partial(rounded, 8), "float16": partial(rounded, 11)}
-CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
-ITSELF = (
-    "if it counts by itself, test what it can do: "
-    "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
-)
-
-register(
-    ANY,
-    with_positions,
-    {
-        "batch for sequence (exhibit 1): the batch is counted; "
-        "write `x.size(1)` for `x.size(0)`": partial(along, 0),
-        f"offset that sticks (exhibit B): each call begins at 0; use what is given, or {ITSELF}": (
-            partial(along, -1)
-        ),
-        "lost half (exhibit D): two neighbors share a position; add up all of it": (
-            lambda k: k // 2
-        ),
-        # Of a table of two axes, called as the notes of `check_table` say, with three rows
-        f"column by column: {CELLS}": lambda k: k // 3,
-        f"column by column, along it: {CELLS}": lambda k: 3 * k % k.shape[-1],
-    },
-)
-# Wrong frequencies. A change takes the powers, p = 2i/d, and the base.
 
 
-def with_frequencies(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Encode at wrong frequencies: of all pairs, or of their first and second dimensions."""
-    pairs = len(right.frequencies)
-    omega = change(np.arange(pairs) / pairs, right.convention.base)
-    first, second = (
-        replace(right, frequencies=frequencies).angles(k)
-        for frequencies in np.broadcast_to(omega, (2, pairs))
-    )
-    return right.encode(x, first, second)
+def rounding(half: str, what: str) -> Make:
+    """Return what encodes by numbers rounded to a half type.
 
+    `what` is any of k (positions), f (frequencies), w (wavelengths), a (angles).
+    """
+    of: dict[str, Any] = {
+        name: HALVES[half] if name in what else np.asarray for name in "kfwa"
+    }
 
-register(
-    ANY,
-    with_frequencies,
-    {
-        "all ones (exhibit 3): the exponent is an integer; divide by `/`": (
-            lambda p, base: base ** (0 * p)
-        ),
-        "slipped parenthesis (exhibit 4): the base is e^d; "
-        "write `/ (d // 2)` for `/ d // 2`": (lambda p, base: np.exp(-2 * len(p) * p)),
-        "minus sign (exhibit 10): frequencies rise; divide by the power": (
-            lambda p, base: base**p
-        ),
-        "swapped power (exhibit 10): it is exponent ** base; write `base ** exponent`": (
-            # Written x ** 1e-4 for 1e-4 ** x, so the base there is 1 / base.
-            lambda p, base: p ** (1 / base)
-        ),
-        "lost setting (exhibit E): the base is 10000, the default; "
-        "pass it on, in each call": lambda p, base: 10_000.0**-p,
-        "dimension for pair (exhibit 2): the exponent counts dimensions; "
-        "write `2 * (i // 2)` for `2 * i`": (
-            lambda p, base: (base ** (-2 * p), base ** -(2 * p + 1 / len(p)))
-        ),
-        "own exponent (exhibit 9): the cosine has its own; "
-        "write `2 * (i // 2)` for `i`": (
-            lambda p, base: (base**-p, base ** -(p + 1 / len(p) / 2))
-        ),
-    },
-)
+    def make(call: EncodingCall) -> Floats:
+        omega = np.maximum(of["f"](call.right.frequencies), 1e-30)
+        call = call._replace(k=of["k"](call.k))
+        return call.encode(of["a"](call.angles_at(1 / of["w"](1 / omega))))
 
-# Other pairs. A change is that of the convention whose pairs turn, at the right frequencies.
-
-
-def with_pairs(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Turn other dimensions together."""
-    other = replace(right.convention, **change).encoding(x.shape[-1])
-    return replace(right, pairs=other.pairs)(x, k)
-
-
-register(
-    ROTARY,
-    with_pairs,
-    {
-        "within the part: its halves are paired; pair i with i + d/2": (
-            {"extent": "partial"}
-        ),
-        "across the head: the part is paired with the rest; split it off first": (
-            {"extent": "proportional", "start": 0.0}
-        ),
-    },
-)
-register(
-    SOME,
-    with_pairs,
-    {
-        f"mixed layouts (exhibit C): {layout} are paired; pair alike in all calls": {
-            "layout": layout
-        }
-        for layout in ("neighbors", "halves")
-    },
-)
-
-# Rounding. A change is a half type, and what is rounded: positions k, frequencies f, wavelengths w,
-# or angles a.
-
-
-def with_rounding(change: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-    """Encode right, of rounded numbers."""
-    of, half = {}, HALVES[change[0]]
-    for part in "kfwa":
-        of[part] = half if part in change[1] else np.asarray
-    waves = of["w"](1 / np.maximum(of["f"](right.frequencies), 1e-30))
-    angles = replace(right, frequencies=1 / waves).angles(of["k"](k))
-    return right.encode(x, of["a"](angles))
+    return make
 
 
 CAST = "compute positions and angles in float32, and cast sine and cosine last"
-for parts, kinds, text in (
-    ("k", TABLE, f"rows in {{}} (exhibit 8): {CAST}"),
-    ("k", ROTARY, f"positions in {{}} (exhibit A): {CAST}"),
-    ("a", ANY, f"angles in {{}}: {CAST}"),
-    ("f", ANY, f"frequencies in {{}}: {CAST}"),
-    ("kwa", ANY, f"quotient in {{}}: {CAST}"),
-    (
-        "kfa",
+PRODUCT = (
+    "angles are a product of matrices, or are rounded; multiply elementwise, in float32"
+)
+for half in HALVES:
+    register(TABLE, {f"rows in {half} (exhibit 8): {CAST}": rounding(half, "k")})
+    register(ROTARY, {f"positions in {half} (exhibit A): {CAST}": rounding(half, "k")})
+    register(
         ANY,
-        "product in {} (exhibit A): angles are a product of matrices, or are rounded; "
-        "multiply elementwise, in float32",
-    ),
-):
-    register(kinds, with_rounding, {text.format(n): (n, parts) for n in HALVES})
+        {
+            f"angles in {half}: {CAST}": rounding(half, "a"),
+            f"frequencies in {half}: {CAST}": rounding(half, "f"),
+            f"quotient in {half}: {CAST}": rounding(half, "kwa"),
+            f"product in {half} (exhibit A): {PRODUCT}": rounding(half, "kfa"),
+        },
+    )
 
-# Whatever isn't one change: the right encoding, x, k → the wrong result.
+
+# Whatever isn't one change
 
 
-def by_rows(right: Reference, x: Floats, k: Floats) -> Floats:
+def by_rows(call: EncodingCall) -> Floats:
     """Take sines in even rows, and cosines in odd ones."""
     # A quarter turn makes a sine of a cosine, and a cosine of a sine.
-    angles = right.angles(k) + np.pi / 2 * (k[..., None] % 2)
-    return right.encode(x, angles, angles - np.pi / 2)
+    angles = call.angles + np.pi / 2 * (call.k[..., None] % 2)
+    return call.encode(angles, angles - np.pi / 2)
 
 
-def laid_out(right: Reference, x: Floats, k: Floats) -> Floats:
+def laid_out(call: EncodingCall) -> Floats:
     """Turn halves by the angles of neighbors, or neighbors by those of halves."""
-    angles, pairs = right.angles(k), len(right.frequencies)
+    pairs = len(call.right.frequencies)
     # Of each pair's first and second dimension: all angles, and again; or each angle twice
     turned = np.arange(2 * pairs).reshape(-1, 2).T % pairs
-    if right.convention.layout == "halves":
+    if call.right.convention.layout == "halves":
         turned = np.arange(2 * pairs).reshape(2, -1) // 2
-    return right.encode(x, *(angles[..., pair] for pair in turned))
+    first, second = turned
+    return call.encode(call.angles[..., first], call.angles[..., second])
 
 
-def table_in_two(right: Reference, x: Floats, k: Floats) -> Floats:
+def table_in_two(call: EncodingCall) -> Floats:
     """Take the halves of an interleaved table for sines and cosines, and leave out the sum."""
-    angles, (one, two) = right.angles(k), right.pairs
-    table = np.stack([np.sin(angles), np.cos(angles)], axis=-1).reshape(*k.shape, -1)
-    sines, cosines = np.split(right.factor * table, 2, axis=-1)
+    right, x, _ = call
+    one, two = right.pairs
+    # Sine and cosine of each angle side by side: (..., seq_len, 2 * pairs)
+    table = np.stack([np.sin(call.angles), np.cos(call.angles)], axis=-1)
+    table = right.factor * table.reshape(*call.k.shape, -1)
+    sines, cosines = np.split(table, 2, axis=-1)
     return right.placed(x, -x[..., two] * cosines, x[..., one] * sines)
+
+
+def with_factor(call: EncodingCall, factor: float) -> Floats:
+    """Encode with another attention factor."""
+    return replace(call.right, factor=factor)(call.x, call.k)
 
 
 register(
     TABLE,
-    None,
     {
-        "sum thrown away (exhibit 5): assign it, `x = x + pe`": lambda right, x, k: x,
+        "sum thrown away (exhibit 5): assign it, `x = x + pe`": lambda call: call.x,
         "overwritten: the cosine is taken of the sine; compute it of the angles": (
-            lambda right, x, k: right.encode(
-                x, right.angles(k), np.sin(right.angles(k))
-            )
+            lambda call: call.encode(call.angles, np.sin(call.angles))
         ),
         "rows for columns (exhibit 11): write `pe[:, 0::2]` for `pe[0::2]`": by_rows,
     },
 )
 register(
     ROTARY,
-    None,
     {
         "table in two: its halves are taken for sines and cosines, and not added; take `0::2` "
         "and `1::2`, and add": table_in_two,
         "attention factor (exhibit F): it is missing; multiply by it": (
-            lambda right, x, k: replace(right, factor=1.0)(x, k)
+            lambda call: with_factor(call, 1.0)
         ),
         "attention factor squared (exhibit F): apply it once": (
-            lambda right, x, k: replace(right, factor=right.factor**2)(x, k)
+            lambda call: with_factor(call, call.right.factor**2)
         ),
         "laid out for the other: `cat` angles for halves, "
         "`repeat_interleave` them for neighbors": laid_out,
     },
 )
 
-# Wrong biases: the right slopes, (heads, 1), how far each key is from the query, and the measured
-# past, by distance: (heads, seq_len).
+
+# Wrong biases and position ids
 
 
-def shifted(slopes: Floats, k: Floats, past: Floats) -> Any:
+def shifted(call: Any) -> Any:
     """Take what Transformer-XL's shift makes of a row: at later keys, the next row's."""
     # The row by distance, and the zero that a shift pads it with
-    padded = np.pad(past, ((0, 0), (0, 1)))
-    return padded[:, -k % padded.shape[1]] if k.max() > 0 else np.nan
+    padded = np.pad(call.past, ((0, 0), (0, 1)))
+    return padded[:, -call.k % padded.shape[1]] if call.k.max() > 0 else np.nan
 
 
 register(
     ("bias",),
-    None,
     {
         "shifted without the mask: later keys get the next row's values; count distances "
         "both ways, or if a mask hides them, pass causal=True": shifted,
     },
 )
+
+
+def column_by_column(call: Any) -> Any:
+    """Take patches by frame, then by column, then by row."""
+    frame, row, column = call.right
+    return call.right[:, np.lexsort((row, column, frame))]
+
+
 register(
     ("images",),
-    None,
     {
-        "swapped: rows are columns": lambda ids, grid: ids[[0, 2, 1]],
-        "column by column: number patches row by row": (
-            # By column and then by row, and the frame before both
-            lambda ids, grid: ids[:, np.lexsort((ids[1], ids[2], ids[0]))]
-        ),
+        "swapped: rows are columns": lambda call: call.right[[0, 2, 1]],
+        "column by column: number patches row by row": column_by_column,
     },
 )
 
-# Missing arguments of a decoder, which reads a text whole and gives the same as in steps.
+
+# Missing arguments of a decoder, which reads a text whole and gives the same as in steps
 
 
-def ignored(decoder: Any, text: Any) -> bool:
-    """Whether positions make no difference to a text that is read whole."""
-    zeros = decoder.read_again(text, positions=0 * text.tokens)
-    return np.array_equal(zeros, decoder.read_again(text))
+def without(name: str) -> Make:
+    """Return what reads a text without an argument; NaN if the text needs none."""
+
+    def make(call: Any) -> Any:
+        if name not in call.text.arguments:
+            return np.nan
+        return call.decoder.read_again(call.text, **{name: None})
+
+    return make
 
 
-def without(name: str, decoder: Any, text: Any, lengths: Any) -> Any:
-    """Read without the positions, if they are ignored, the mask or the segments."""
-    if name not in text.arguments or (
-        name == "positions" and not ignored(decoder, text)
-    ):
-        return np.nan
-    return decoder.read_again(text, **{name: None})
+def ignoring_positions(call: Any) -> Any:
+    """Read a text without its positions, if others make no difference, either."""
+    zeros = call.decoder.read_again(call.text, positions=0 * call.text.tokens)
+    plain = call.decoder.read_again(call.text)
+    return without("positions")(call) if np.array_equal(zeros, plain) else np.nan
 
 
 register(
     ("decoder",),
-    without,
     {
-        "positions ignored: they make no difference; pass them on": "positions",
-        "padding seen: it is attended to; pass the mask on": "mask",
-        "packed texts seen: they attend to each other; mask them": "segments",
+        "positions ignored: they make no difference; pass them on": ignoring_positions,
+        "padding seen: it is attended to; pass the mask on": without("mask"),
+        "packed texts seen: they attend to each other; mask them": without("segments"),
     },
 )
 

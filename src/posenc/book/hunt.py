@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from posenc.conventions import Convention, Floats
+from posenc.conventions import Convention, EncodingCall, Floats
 from posenc.encoding import sinusoidal_encoding
 from posenc.museum import MUSEUM, Fault
 
@@ -34,7 +34,8 @@ def wrong_table(
 ) -> Floats:
     """Return a wrong table of the museum."""
     right, x = Convention(base=base).encoding(d_model), np.zeros((seq_len, d_model))
-    return np.asarray(MUSEUM[name].make(right, x, np.arange(seq_len) + 0.0))
+    call = EncodingCall(right, x, np.arange(seq_len) + 0.0)
+    return np.asarray(MUSEUM[name].make(call))
 
 
 def _bug(fault: Fault) -> Encode:

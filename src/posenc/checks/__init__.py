@@ -24,11 +24,11 @@ from typing import TYPE_CHECKING, Any
 
 from posenc.checks import battery  # noqa: F401 - it registers laws
 from posenc.checks.decoders import Decoder
-from posenc.checks.encodings import Layer, Rotation, Table
 from posenc.checks.functions import BUILT, Bias, Builder
+from posenc.checks.kinds import Layer, Rotation, Table
+from posenc.checks.laws import LAWS, choose, judge_all, laws_of
 from posenc.checks.reports import Report, Row
 from posenc.checks.subjects import POSITIONS
-from posenc.checks.trials import LAWS, choose, judge_all, laws_of
 from posenc.conventions import KNOWN, Convention
 from posenc.museum import FAULTS, MUSEUM, Fault
 

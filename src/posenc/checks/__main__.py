@@ -17,8 +17,8 @@ from typing import Any
 
 from posenc import checks
 from posenc.checks.functions import BUILT
+from posenc.checks.laws import KINDS
 from posenc.checks.reports import Report
-from posenc.checks.trials import KINDS
 
 ABOUT = "Compare positional encodings with the book's."
 EXPECT = "an expected failure: LAW=REASON, or a TOML file with a table of them for each subject"

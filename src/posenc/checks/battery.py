@@ -11,14 +11,15 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.encodings import UNITS, Encoding
+from posenc.checks.encodings import Encoding
+from posenc.checks.kinds import UNITS
+from posenc.checks.laws import Law
 from posenc.checks.subjects import argument, floats
 from posenc.checks.trials import (
     NEAR,
     OTHER_KIND,
     SEED,
     Broken,
-    Law,
     Raised,
     Skip,
     Trial,
@@ -29,16 +30,16 @@ from posenc.conventions import UNIT
 
 # What laws ask a subject, of any kind (x: (..., seq_len, width), in float64):
 #
-#   draw(lead, seq_len)      x with these axes in front, if the kind has them
-#   call(x, positions)       the result, of the shape of x; a law is broken if it has another
-#   compare(x, positions)    a trial of a call, beside the book's
-#   comparison               the book's: reference(width), and whole(), a trial of all rows a width
-#   rows, limit              how many positions most laws look at, and the code takes
-#   widths, table            widths that the code takes; all rows at the first
-#   free                     whether a call takes any positions, or counts 0, 1, 2, … by itself
-#   module                   the torch module, or function, that is called at the first width
-#   changed(module, …)       the same subject with another module, dtype or unit
-#   raw(array, places)       a call with array(x) and places(positions) of the library, unchecked
+#   draw(lead, seq_len)         x with these axes in front, if the kind has them
+#   call(x, positions)          the result, of the shape of x; a law is broken if it has another
+#   compare(x, positions)       a trial of a call, beside the book's; or of a variant: another
+#                               module or dtype, whose results have another unit of rounding
+#   reference(width), whole()   the book's encoding, and a trial of all rows a width
+#   rows, limit                 how many positions most laws look at, and the code takes
+#   widths, table               widths that the code takes; all rows at the first
+#   free                        whether a call takes any positions, or counts by itself
+#   module                      what is called at the first width: a torch module, or a function
+#   raw(module, array, places)  a call with array(x) and places(positions), unchecked
 ADDED, CALLED = ("table", "module"), ("module", "rotary")
 ALL = ("table", *CALLED)
 TAU = "tau = 2u + u |theta| (3 |ln omega| + 5), and what products and sums add"
@@ -75,24 +76,27 @@ def repeat(subject: Encoding) -> Trials:
     # Of all laws, this one asks first for what is long.
     x, positions = subject.draw((2,), 5), range(5)
     given, places = subject.array(x), subject.places(positions)
-    first = subject.raw(given, places)
+    module = subject.module
+    first = subject.raw(module, given, places)
     if not np.array_equal(floats(given), x):
         raise Broken("the input is changed", "it is overwritten: write to a new array")
     # A copy is kept: what the code returned may change under us.
     kept = floats(first)
-    yield Trial("a second call", floats(subject.raw(given, places)), kept)
+    yield Trial("a second call", floats(subject.raw(module, given, places)), kept)
     for width in subject.widths:
         subject.call(1 + subject.draw((2,), 5, width), positions)
     # A long call may leave behind a longer table, in its type, or another base.
     with suppress(Raised):
         long = subject.array(subject.draw((2,), 5000), "float16")
-        subject.raw(long, subject.places(range(5000)))
+        subject.raw(module, long, subject.places(range(5000)))
     yield Trial("the first result, after others", floats(first), kept)
-    yield Trial("again, after a long call", floats(subject.raw(given, places)), kept)
+    yield Trial(
+        "again, after a long call", floats(subject.raw(module, given, places)), kept
+    )
 
 
 Law("values", ALL, "the whole sequence has the entries of the convention", TAU)(
-    lambda subject: subject.comparison.whole()
+    lambda subject: subject.whole()
 )
 
 
@@ -175,14 +179,16 @@ def fractions(subject: Encoding) -> Trials:
 DISTANT = np.unique([2**n + more for n in range(1, 21) for more in (-1, 0, 1)])
 
 
-def distant(subject: Encoding, count: int, dtype: str = "float32") -> Trial:
-    """Compare this number of rows, or some of them, of x in a type."""
+def distant(
+    subject: Encoding, count: int, half: str = "float32", **variant: Any
+) -> Trial:
+    """Compare this number of rows, or some of them, of x that a half type may have rounded."""
     positions: Any = range(count)
     if subject.free:
         positions = [*DISTANT[count > DISTANT], count - 1]
     # Rounding of x isn't the code's.
-    x = floats(subject.array(subject.draw((1,), len(positions)), dtype))
-    return subject.compare(x, positions)
+    x = floats(subject.array(subject.draw((1,), len(positions)), half))
+    return subject.compare(x, positions, **variant)
 
 
 @Law("far", ALL, "far beyond the first rows, a row is what it should be", TAU)
@@ -194,15 +200,14 @@ def far(subject: Encoding) -> Trials:
 @Law("axes", ("rotary",), "each pair turns by its own coordinate", TAU)
 def axes(subject: Encoding) -> Trials:
     """Give another coordinate along each axis."""
-    book = subject.comparison
-    if book.axes == 1:
+    if subject.axes == 1:
         raise Skip("for several coordinates, pass frequencies of shape (axes, pairs)")
-    x, right = subject.draw((), 12), book.reference(subject.widths[0])
+    x, right = subject.draw((), 12), subject.reference(subject.widths[0])
     # (rows, axes)
-    k = np.random.default_rng(SEED).integers(1, 256, (12, book.axes))
+    k = np.random.default_rng(SEED).integers(1, 256, (12, subject.axes))
     out = floats(user(subject.module, subject.array(x), subject.places(k)))
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.
-    meant = right.encode(x, k @ book.frequencies)
+    meant = right.encode(x, k @ subject.frequencies)
     # What each axis gives if all pairs turn by its coordinate: (axes, rows, width)
     by_axis = np.stack(
         [right.encode(x, place[:, None] * right.frequencies) for place in k.T]
@@ -255,10 +260,10 @@ def odd(subject: Encoding) -> Trials:
 # Number types
 
 
-def in_half(subject: Encoding, half: str, module: Any, dtype: str) -> Trial:
-    """Compare a call of a module, whose results are rounded to a half type."""
-    changed = subject.changed(module, unit=UNITS[half], dtype=dtype)
-    return distant(changed, min(subject.limit, 5000), half)
+def in_half(subject: Encoding, half: str, **variant: Any) -> Trial:
+    """Compare a variant whose results are rounded to a half type."""
+    count = min(subject.limit, 5000)
+    return distant(subject, count, half, unit=UNITS[half], **variant)
 
 
 @Law("half", ALL, "in half precision, positions and angles keep their digits", IN_UNIT)
@@ -269,7 +274,7 @@ def half(subject: Encoding) -> Trials:
     name, module = "float16" if subject.library is np else "bfloat16", subject.module
     if hasattr(module, name):
         module = user(copy.deepcopy, module).bfloat16()
-    return [in_half(subject, name, module, dtype=name)]
+    return [in_half(subject, name, module=module, dtype=name)]
 
 
 @Law("reduced", CALLED, "under autocast, angles keep their digits", IN_UNIT)
@@ -277,7 +282,7 @@ def reduced(subject: Encoding) -> Trials:
     """Round products of matrices, which angles shouldn't be."""
     torch = torch_of(subject)
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        yield in_half(subject, "bfloat16", subject.module, dtype="float32")
+        yield in_half(subject, "bfloat16")
 
 
 # Modules of torch
@@ -294,7 +299,7 @@ def same(subject: Encoding, module: Any) -> Trial:
     """Compare a module with the one that was given."""
     x, positions = some(subject)
     meant = subject.call(x, positions)
-    given = subject.changed(module).call(x, positions, finite=False)
+    given = subject.call(x, positions, module, finite=False)
     return Trial("the copy", given, meant, 4 * subject.unit * (1 + np.abs(meant)))
 
 
@@ -309,7 +314,7 @@ def gradient(subject: Encoding) -> Trials:
     torch_of(subject)
     drawn, positions = some(subject)
     x = subject.array(drawn).requires_grad_()
-    out = subject.raw(x, subject.places(positions))
+    out = subject.raw(subject.module, x, subject.places(positions))
     # Where the graph is cut, a gradient of 0 remains. A gradient may be the user's own code.
     user((out.sum() + 0 * x.sum()).backward)
     if not x.grad.any():
@@ -374,8 +379,8 @@ def device(subject: Encoding) -> None:
     places = subject.places(positions)
     if subject.kind == "rotary":
         places = places.to("meta")
-    moved = subject.changed(module)
-    if not moved.raw(subject.array(x).to("meta"), places).is_meta:
+    x = subject.array(x).to("meta")
+    if not subject.raw(module, x, places).is_meta:
         raise Broken("the result isn't on meta")
 
 

@@ -10,13 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from posenc._validate import check_int
-from posenc.checks.function_families import of_decoder
+from posenc.checks.function_families import DecoderCall, of_decoder
+from posenc.checks.laws import Law
 from posenc.checks.subjects import POSITIONS, Subject, argument, floats
 from posenc.checks.trials import (
     SEED,
     Broken,
-    DecoderCall,
-    Law,
     Raised,
     Skip,
     Trial,

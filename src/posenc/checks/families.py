@@ -1,4 +1,4 @@
-"""Families of faults of encodings: other positions, frequencies, entries, order.
+"""Families of faults of encodings: other positions, frequencies, entries.
 
 A known fault of the museum is run as it is. Of a family, only the kind is known, such as "something
 else is taken for the position". Which one it is, a fit tells:
@@ -7,29 +7,24 @@ else is taken for the position". Which one it is, a fit tells:
 2. That is written as a sum of few things which code may take by mistake (`posenc.checks.sums`).
 3. The sum becomes a `Fault`, whose `make` gives what such code would give.
 
-`of_encoding` and `of_both` take trials, whose calls are each an `EncodingCall`, and yield such
-faults. `trials.causes` runs these on all calls, as it runs the known ones, and names those that
-give what was measured. So a fit may try much, and be rough: if wrong, it isn't named. Kinds of
-subjects, by which known faults are looked up, are left out of those that are fitted.
+Each function here that yields faults takes trials that fail, whose calls are each an
+`EncodingCall`. `causes` runs these faults on all calls, as it runs the known ones, and names those
+that give what was measured. So a fit may try much, and be rough: if wrong, it isn't named.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
-from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from posenc.checks.subjects import known
 from posenc.checks.sums import CLOSE, CLOSER, Parts, fewest_parts, fitted, written
 from posenc.checks.trials import Trial
-from posenc.conventions import Floats, Reference
-from posenc.museum import ITSELF, Fault, along
-
-# Positions of an encoding
+from posenc.conventions import EncodingCall, Floats, Reference
+from posenc.museum import ITSELF, Fault, Make, along, known
 
 
 def as_complex(right: Reference, array: Floats) -> Any:
@@ -38,11 +33,20 @@ def as_complex(right: Reference, array: Floats) -> Any:
     return array[..., first] + 1j * array[..., second]
 
 
-def results(trial: Trial, less: Any = 0) -> Any:
-    """Return the pairs of a result, in the order of x, less what is given in the same order."""
-    right = trial.call.right
-    in_order = trial.given[..., right.order.argsort()]
-    return as_complex(right, in_order - less)
+def kept(call: EncodingCall) -> Floats:
+    """Return what rows are added to, (..., width), which is 0 for a rotation."""
+    carried = 0.0 if call.right.convention.rotary else call.right.carried
+    return np.asarray(carried * call.x)
+
+
+def results(trial: Trial) -> Any:
+    """Return what was measured, less what rows are added to: a number for each pair."""
+    call: EncodingCall = trial.call
+    in_order = trial.given[..., call.right.order.argsort()]
+    return as_complex(call.right, in_order - kept(call))
+
+
+# Positions
 
 
 def turns(trial: Trial) -> Any:
@@ -51,7 +55,7 @@ def turns(trial: Trial) -> Any:
     if right.convention.rotary:
         return results(trial) * as_complex(right, x).conj()
     # A table adds sin + i cos = i exp(-i angle), whose conjugate times i is exp(i angle).
-    return 1j * results(trial, less=right.carried * x).conj()
+    return 1j * results(trial).conj()
 
 
 def decoded(trial: Trial, times: float) -> Floats:
@@ -70,7 +74,7 @@ def decoded(trial: Trial, times: float) -> Floats:
     return np.asarray(place)
 
 
-PLACES = {  # how each is mended
+PLACES = {  # what may be taken for positions, and how that is mended
     "1": "use the positions, also as the key of a cache; of several axes, mind the order",
     "position": "count once, from the right number, alike in all calls; or make a table longer; if "
     "it is meant, declare Convention(first=..., step=...)",
@@ -89,46 +93,50 @@ PLACES = {  # how each is mended
 }
 
 
-def places(right: Reference, k: Floats) -> Parts:
-    """Return what may be taken for positions, each of the shape of k."""
-    position = right.convention.counted(k)
+def places(call: EncodingCall) -> Parts:
+    """Return what may be taken for positions, by the names of PLACES, each of the shape of k."""
+    k = call.k
+    position = call.right.convention.counted(k)
     length = k.shape[-1]
     # Without a batch, k has the shape (seq_len,).
     batch = position if k.ndim > 1 else position[None]
     sequence = np.arange(k.size).reshape(k.shape) // length
-    parts = {
-        "1": 1,
-        "position": position,
-        "row": along(-1, k),
-        "batch": along(0, k) if k.ndim > 1 else 0,
-        "sequence": sequence,
-        "head": along(-2, k),
-        "length": length,
-        "length*sequence": length * sequence,
-        "first position": position[..., :1],
-        "first sequence's position": batch[0],
-        "position/last": position / max(position.max(initial=0), 1),
-        "sum over the batch": batch.sum(axis=0),
-    }
-    return {name: part + 0 * k for name, part in parts.items()}
+    parts = (
+        1,
+        position,
+        along(-1, k),
+        along(0, k) if k.ndim > 1 else 0,
+        sequence,
+        along(-2, k),
+        length,
+        length * sequence,
+        position[..., :1],
+        batch[0],
+        position / max(position.max(initial=0), 1),
+        batch.sum(axis=0),
+    )
+    return {name: part + 0 * k for name, part in zip(PLACES, parts, strict=True)}
 
 
-def restarted(start: int, period: int, right: Reference, x: Floats, k: Floats) -> Parts:
-    """Return the same, and positions from `start` on that begin again, if there is a period."""
-    parts = places(right, k)
-    if period:
+def restarting(start: int, period: int) -> Callable[[EncodingCall], Parts]:
+    """Return `places`, and positions from `start` on that begin again after a period."""
+    name = f"(position + {start})" if start else "position"
+
+    def parts_of(call: EncodingCall) -> Parts:
+        parts = places(call)
         moved = parts["position"] + start
-        name = f"(position + {start})" if start else "position"
         parts[f"{name} % {period}"] = moved % period
-        parts[f"{name} % length"] = moved % k.shape[-1]
-    return parts
+        parts[f"{name} % length"] = moved % parts["length"]
+        return parts
+
+    return parts_of if period else places
 
 
 def other_positions(trials: list[Trial]) -> Iterator[Fault]:
     """Find what is taken for the position, or where it starts again."""
 
-    def result(place: Floats, right: Reference, x: Floats, k: Floats) -> Floats:
-        return right.encode(x, place[..., None] * right.frequencies)
+    def result(place: Any, call: EncodingCall) -> Floats:
+        return call.encode(np.asarray(place)[..., None] * call.right.frequencies)
 
     right, _, k = trials[-1].call
     meant = right.convention.counted(k).ravel()
@@ -140,7 +148,7 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
         # Where positions begin again, they first fall behind by a period.
         behind = meant + start - last
         period = round(float(next(iter(behind[behind > 0.5]), 0)))
-        parts_of = partial(restarted, start, period)
+        parts_of = restarting(start, period)
         for weights, make in fitted(trials, parts_of, positions, result):
             names = [name for name in weights if weights[name] and name != "1"]
             cures = [PLACES.get(name, PLACES["position"]) for name in names or ["1"]]
@@ -179,17 +187,11 @@ def measure(trials: list[Trial]) -> Measured:
     return measured
 
 
-def at_frequencies(measured: Measured, right: Reference) -> Reference:
-    """Return the same encoding at the measured frequencies."""
-    omega = measured.get(len(right.frequencies), right.frequencies)
-    return replace(right, frequencies=omega)
-
-
-def make_at(
-    measured: Measured, make: Any, right: Reference, x: Floats, k: Floats
-) -> Any:
-    """Return what a fault makes of the encoding at the measured frequencies."""
-    return make(at_frequencies(measured, right), x, k)
+def at_measured(measured: Measured, call: EncodingCall) -> EncodingCall:
+    """Return the same call, where the measured frequencies are right."""
+    meant = call.right.frequencies
+    right = replace(call.right, frequencies=measured.get(len(meant), meant))
+    return call._replace(right=right)
 
 
 def powers(measured: Measured, base: float) -> str:
@@ -236,36 +238,37 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
         return
     # What is said is of the first width.
     ratio, omega = ratios[0], next(iter(measured.values()))
-    right_ones = np.abs(ratio - 1) < CLOSE
-    wrong = np.flatnonzero(~right_ones)
+    (wrong,) = np.nonzero(~(np.abs(ratio - 1) < CLOSE))
     slow, fast = np.nanmin(ratio[wrong]), np.nanmax(ratio[wrong])
     right = trials[-1].call.right
     text = powers(measured, right.convention.base)
-    text += f"pairs {wrong[0]} to {wrong[-1]} turn "
-    text += f"{slow:.4g} to {fast:.4g} times as fast; "
+    text += (
+        f"pairs {wrong[0]} to {wrong[-1]} turn {slow:.4g} to {fast:.4g} times as fast; "
+    )
     text += slowed(omega, right.frequencies)
     text += "mind base and exponent, and the rule that scales them"
-    make = partial(make_at, measured, Reference.__call__)
+
+    def make(call: EncodingCall) -> Floats:
+        return at_measured(measured, call).at(call.k)
+
     yield Fault("other frequencies", "", text, (), make)
 
 
 # Entries of a pair
 
 
-def entries(right: Reference, x: Floats, k: Floats) -> Parts:
+def entries(call: EncodingCall) -> Parts:
     """Return what both entries of a pair may be made of, as complex numbers (..., pairs)."""
-    angles = right.angles(k)
-    pair = right.carried * as_complex(right, x) + 0 * angles
-    a, b = pair.real, pair.imag
-    if right.convention.rotary:
+    angles = call.angles
+    pair = call.right.carried * as_complex(call.right, call.x) + 0 * angles
+    pairs = {"(a, b)": pair, "(1, 0)": 1 + 0 * pair, "(0, 1)": 1j + 0 * pair}
+    if call.right.convention.rotary:
         pairs = {
             "(a, b)": pair,
             "(-b, a)": 1j * pair,
             "(a, -b)": pair.conj(),
-            "(b, a)": b + 1j * a,
+            "(b, a)": 1j * pair.conj(),
         }
-    else:
-        pairs = {"(a, b)": pair, "(1, 0)": 1 + 0 * pair, "(0, 1)": 1j + 0 * pair}
     waves = {"": 1, "*cos": np.cos(angles), "*sin": np.sin(angles)}
     return {
         name + wave: pairs[name] * waves[wave] for name, wave in product(pairs, waves)
@@ -275,8 +278,9 @@ def entries(right: Reference, x: Floats, k: Floats) -> Parts:
 def other_entries(trials: list[Trial]) -> Iterator[Fault]:
     """Find what the two entries of failing rows are made of, for all pairs alike."""
 
-    def result(pair: Any, right: Reference, x: Floats, k: Floats) -> Floats:
-        return right.placed(x, pair.real, pair.imag)
+    def result(pair: Any, call: EncodingCall) -> Any:
+        pair = pair + as_complex(call.right, kept(call))
+        return call.right.placed(call.x, pair.real, pair.imag)
 
     measured = [results(trial) for trial in trials]
     for weights, make in fitted(trials, entries, measured, result, CLOSER):
@@ -287,52 +291,18 @@ def other_entries(trials: list[Trial]) -> Iterator[Fault]:
         yield Fault("other entries", "", text, (), make)
 
 
-def unturned(right: Reference, x: Floats) -> Any:
-    """Return what a table is added to, and 0 for a rotation."""
-    return 0 if right.convention.rotary else right.carried * x
+# What is tried
 
 
-def with_opposites(array: Floats) -> Floats:
-    """Return all entries and their opposites: (..., width) → (..., 2 * width)."""
-    return np.concatenate([array, -array], axis=-1)
-
-
-def other_order(trials: list[Trial]) -> Iterator[Fault]:
-    """Find which right entry each one is, or its opposite."""
-    # By width: the place of each entry among the right ones and their opposites, (width,)
-    orders = {}
-    for trial in trials:
-        right, x, _ = trial.call
-        still = unturned(right, x)
-        some = slice(None, None, 1 + trial.failing.sum() // 16)
-        given = (trial.given - still)[trial.failing][some]
-        meant = with_opposites(trial.meant - still)[trial.failing][some]
-        # (rows, width, 2 * width) → (width, 2 * width)
-        errors = np.abs(given[:, :, None] - meant[:, None]).max(axis=0)
-        orders[x.shape[-1]] = errors.argmin(axis=1)
-
-    def make(right: Reference, x: Floats, k: Floats) -> Any:
-        width = x.shape[-1]
-        if width not in orders:
-            return np.full(x.shape, np.nan)
-        still = unturned(right, x)
-        return still + with_opposites(right(x, k) - still)[..., orders[width]]
-
-    width, order = next(iter(orders.items()))
-    names = [f"{'-' if n >= width else ''}{n % width}" for n in order[:12]]
-    text = f"those of dimensions {', '.join(names)} come first; mind pairs and signs"
-    yield Fault("other order", "", text, (), make)
-
-
-def that_fail(trials: list[Trial]) -> list[Trial]:
+def failing(trials: list[Trial]) -> list[Trial]:
     """Return the trials that fail."""
     return [trial for trial in trials if trial.failing.any()]
 
 
-def of_encoding(trials: list[Trial]) -> Iterator[Fault]:
-    """Fit the calls of an encoding that fail, one thing at a time."""
-    wrong = that_fail(trials)
-    for fit in (other_positions, other_frequencies, other_entries, other_order):
+def of_one(trials: list[Trial]) -> Iterator[Fault]:
+    """Fit the calls that fail, one thing at a time."""
+    wrong = failing(trials)
+    for fit in (other_positions, other_frequencies, other_entries):
         yield from fit(wrong) if wrong else ()
     # If all calls had these, they would be of another convention.
     yield from known("some calls")
@@ -340,20 +310,20 @@ def of_encoding(trials: list[Trial]) -> Iterator[Fault]:
 
 def of_both(trials: list[Trial]) -> Iterator[Fault]:
     """Fit frequencies first, and then positions, or entries."""
-    wrong = that_fail(trials)
+    wrong = failing(trials)
     measured = measure(wrong)
     if not measured:
         return
-    moved = []
-    for trial in wrong:
-        right = at_frequencies(measured, trial.call.right)
-        moved.append(replace(trial, call=trial.call._replace(right=right)))
-    words = powers(measured, trials[0].call.right.convention.base)
-    for fit in (other_positions, other_entries):
-        for fault in fit(moved):
-            yield replace(
-                fault,
-                name=f"other frequencies, and {fault.name}",
-                sentence=words + fault.sentence,
-                make=partial(make_at, measured, fault.make),
-            )
+    moved = [replace(one, call=at_measured(measured, one.call)) for one in wrong]
+    words = powers(measured, moved[0].call.right.convention.base)
+
+    def at_these(make: Make) -> Make:
+        return lambda call: make(at_measured(measured, call))
+
+    for fault in (*other_positions(moved), *other_entries(moved)):
+        yield replace(
+            fault,
+            name=f"other frequencies, and {fault.name}",
+            sentence=words + fault.sentence,
+            make=at_these(fault.make),
+        )

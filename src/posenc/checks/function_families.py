@@ -7,10 +7,9 @@ a `DecoderCall`. They yield faults that may give the same: sums of few parts, su
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from functools import partial
+from collections.abc import Iterator, Sequence
 from itertools import combinations, product
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -27,15 +26,26 @@ from posenc.checks.trials import Trial
 from posenc.conventions import Floats
 from posenc.museum import Fault, along
 
+if TYPE_CHECKING:
+    from posenc.checks.decoders import Decoder, Text
+
 # Biases
 
 
-def biases(slopes: Floats, k: Floats, past: Floats) -> Parts:
+class BiasCall(NamedTuple):
+    """A call that gives a bias, (heads, entries)."""
+
+    slopes: Floats  # the right ones, (heads, 1)
+    k: Floats  # how far each key is from its query, (entries,)
+    past: Floats  # the measured bias of the last query by distance, (heads, seq_len)
+
+
+def biases(call: BiasCall) -> Parts:
     """Return what a bias may be made of, (heads, entries)."""
     return {
-        "slope*distance": slopes * abs(k),
-        "slope*offset": slopes * k,
-        "slope": slopes + 0 * k,
+        "slope*distance": call.slopes * abs(call.k),
+        "slope*offset": call.slopes * call.k,
+        "slope": call.slopes + 0 * call.k,
     }
 
 
@@ -75,8 +85,8 @@ def other_slopes(trial: Trial) -> Fault:
     text = f"they are {text}, of heads h from 1 on; take 2^(-8h/n), every other one of 2n beyond "
     text += "a power of two, and each rank's own"
 
-    def make(right: Floats, k: Floats, past: Floats) -> Floats:
-        return np.asarray(-slopes[:, None] * abs(k))
+    def make(call: BiasCall) -> Floats:
+        return np.asarray(-slopes[:, None] * abs(call.k))
 
     return Fault("other slopes", "", text, (), make)
 
@@ -86,11 +96,16 @@ def other_slopes(trial: Trial) -> Fault:
 AXES = ("frame", "row", "column")  # of images
 
 
-def ids(right: Floats, seen: Floats) -> Parts:
-    """Return what ids may be made of, in their shape; those of padding are 0.
+class IdsCall(NamedTuple):
+    """A call that builds position ids, (texts, seq_len), or of images (axes, patches)."""
 
-    Both arguments are (texts, seq_len), or of images (axes, patches).
-    """
+    right: Floats  # those of padding are 0
+    seen: Floats  # 0 for padding, and 1 for others
+
+
+def ids(call: IdsCall) -> Parts:
+    """Return what ids may be made of, in their shape."""
+    right = call.right
     parts: Parts = {
         "id": right,
         "number": along(-1, right),
@@ -101,7 +116,7 @@ def ids(right: Floats, seen: Floats) -> Parts:
         for axis, name in enumerate(AXES):
             # Only this axis has its numbers, others have 0.
             parts[name] = right * (along(0, right) == axis)
-    return {name: (part + 0.0 * right) * seen for name, part in parts.items()}
+    return {name: (part + 0.0 * right) * call.seen for name, part in parts.items()}
 
 
 def of_ids(trials: list[Trial]) -> Iterator[Fault]:
@@ -114,18 +129,25 @@ def of_ids(trials: list[Trial]) -> Iterator[Fault]:
 
 # Decoders. Their positions can't be decoded from scores, so that sums are tried one by one.
 
+
+class DecoderCall(NamedTuple):
+    """A text that is read in chunks."""
+
+    decoder: Decoder
+    text: Text
+    lengths: Sequence[int]  # of all chunks but the last
+
+
 IN_CALLS = ("", "several ", "single ")  # all calls go wrong, or by the number of tokens
 TAKEN = ("own position", "number", "call's first", "1", "first call's length")
 
 
-def tokens_at(
-    weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
-) -> Any:
+def tokens_at(weights: Weights, in_calls: str, call: DecoderCall) -> Any:
     """Return positions, (texts, seq_len), of a sum in calls after the first, or in the only one.
 
-    `decoder` and `text` are a `Decoder` and a `Text`, whose module imports this one; `lengths` are
-    those of the chunks but the last. The code is called with one chunk after the other.
+    The code is called with one chunk after the other.
     """
+    _, text, lengths = call
     number = np.arange(text.tokens.shape[1])
     sizes = np.array([*lengths, number.size - sum(lengths)])
     # Of each token's call, (seq_len,): the number of its first token, and its length
@@ -140,19 +162,23 @@ def tokens_at(
     return np.where(wrong, total, position)
 
 
-def read_at(
-    weights: Weights, in_calls: str, decoder: Any, text: Any, lengths: Any
-) -> Any:
-    """Return the scores of a text that is read whole, with such positions."""
-    positions = tokens_at(weights, in_calls, decoder, text, lengths)
-    return decoder.read_again(text, positions=positions)
+def reading(weights: Weights, in_calls: str) -> Fault:
+    """Return the fault that reads a text whole, with such positions."""
+    text = f"after the first call, {in_calls}tokens are at {written(weights)}; add the "
+    text += "length of the cache, once, and count each text's own"
+
+    def make(call: DecoderCall) -> Any:
+        positions = tokens_at(weights, in_calls, call)
+        return call.decoder.read_again(call.text, positions=positions)
+
+    return Fault("other positions", "B", text, (), make)
 
 
 def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
     """Try sums of at most two things, the fewest first, whose weights are 1 or -1."""
 
     def taken(weights: Weights, in_calls: str) -> Any:
-        positions = [tokens_at(weights, in_calls, *trial.call) for trial in trials]
+        positions = [tokens_at(weights, in_calls, trial.call) for trial in trials]
         return np.concatenate(positions)
 
     # What gives the same positions as a simpler sum isn't tried again.
@@ -162,10 +188,6 @@ def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
         for names, signs in signed:
             weights: Weights = dict(zip(names, signs, strict=True))
             numbers = taken(weights, in_calls)
-            if numbers.tobytes() in tried or numbers.min() < 0:
-                continue
-            tried.add(numbers.tobytes())
-            text = f"after the first call, {in_calls}tokens are at {written(weights)}; add the "
-            text += "length of the cache, once, and count each text's own"
-            make = partial(read_at, weights, in_calls)
-            yield Fault("other positions", "B", text, (), make)
+            if numbers.tobytes() not in tried and numbers.min() >= 0:
+                tried.add(numbers.tobytes())
+                yield reading(weights, in_calls)

@@ -11,15 +11,13 @@ import numpy as np
 
 from posenc._validate import check_choice
 from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
-from posenc.checks.function_families import of_bias, of_ids
+from posenc.checks.function_families import BiasCall, IdsCall, of_bias, of_ids
+from posenc.checks.laws import Law
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats, values
 from posenc.checks.trials import (
     OTHER_KIND,
-    BiasCall,
     Broken,
-    IdsCall,
-    Law,
     Skip,
     Trial,
     Trials,

@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
-from posenc.checks.trials import Broken, Raised, Trial, causes, tolerance, user
+from posenc.checks.causes import causes, tolerance
+from posenc.checks.trials import Broken, Raised, Trial, user
 from posenc.conventions import Convention, Floats
-from posenc.museum import FAULTS, Fault
+from posenc.museum import Fault, known
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
@@ -96,11 +97,5 @@ class Subject:
     def explain(self, trials: list[Trial]) -> str:
         """Return the known faults that give what was measured, or those that are fitted, or ""."""
         near = tolerance(trials)
-        return causes(known(self.faults), trials, near, False) or causes(
-            self.fit(trials), trials, near
-        )
-
-
-def known(kind: str) -> list[Fault]:
-    """Return the known faults of a kind."""
-    return [fault for fault in FAULTS if kind in fault.kinds]
+        everywhere = causes(known(self.faults), trials, near, partly=False)
+        return everywhere or causes(self.fit(trials), trials, near)

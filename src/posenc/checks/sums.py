@@ -1,15 +1,14 @@
 """Sums of few parts: what code takes by mistake, from what was measured.
 
-It takes trials whose calls failed, what was measured in each, and a function that gives a call's
-parts: arrays by name, such as "position" and "length". `fitted` yields each sum of as few parts as
-make what was measured, as weights by name, and what code gives that takes it: the `make` of a
-`Fault`. `written` says a sum in words.
+`fitted` takes trials whose calls failed, what was measured in each, and a function that gives a
+call's parts: arrays by name, such as "position" and "length". It yields each sum of as few parts as
+make what was measured, as weights by name, and the `make` of a fault whose code takes that sum.
+`written` says a sum in words.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -17,6 +16,7 @@ import numpy as np
 
 from posenc.checks.trials import Trial
 from posenc.conventions import Floats
+from posenc.museum import Make
 
 Parts = dict[str, Any]  # arrays of one shape, by what they are
 Weights = dict[str, float]  # of parts, by the same names
@@ -32,8 +32,7 @@ def distinct(parts: Parts, close: float) -> Parts:
         others = [np.full(part.shape, part[0])]
         for earlier in kept.values():
             others += [earlier, -earlier]
-        differs = all(np.abs(part - other).max() > close for other in others)
-        if differs or name == "1":
+        if name == "1" or np.abs(part - others).max(axis=1).min() > close:
             kept[name] = part
     return kept
 
@@ -44,17 +43,17 @@ def fewest_parts(target: Floats, parts: Parts, close: float) -> list[Weights]:
     Any numbers are a sum of enough parts; the fewer there are, the less they fit by chance. What is
     a sum of one part is also one of that and any other, times 0, which says nothing new.
     """
-    distinct_parts = distinct(parts, close)
+    kept = distinct(parts, close)
     for count in range(3):
         fits = []
-        for names in combinations(distinct_parts, count):
-            columns = np.array([distinct_parts[name] for name in names])
-            columns = columns.reshape(count, len(target)).T
-            weights = np.linalg.lstsq(columns, target, rcond=None)[0].round(6)
-            error = np.abs(columns @ weights - target).max()
+        for names in combinations(kept, count):
+            # (entries, count)
+            columns = np.reshape([kept[name] for name in names], (count, len(target))).T
             # Two weights always fit two rows that differ, and often three: that tells nothing.
-            telling = count < 2 or len(np.unique(columns, axis=0)) > 3
-            if telling and error < close:
+            if count == 2 and len(np.unique(columns, axis=0)) < 4:
+                continue
+            weights = np.linalg.lstsq(columns, target, rcond=None)[0].round(6)
+            if np.abs(columns @ weights - target).max() < close:
                 fits.append(dict(zip(names, weights.tolist(), strict=True)))
         if fits:
             return fits
@@ -63,17 +62,18 @@ def fewest_parts(target: Floats, parts: Parts, close: float) -> list[Weights]:
 
 def written(weights: Weights) -> str:
     """Write a sum, such as "3*position - 2"."""
-    terms = []
+    text = ""
     # The constant, whose name is "1", comes last.
     for name in sorted(weights, key="1".__eq__):
         weight = weights[name]
-        sign = "-" if weight < 0 else "+"
         size = f"{abs(weight):.6g}"
         term = size if name == "1" else f"{size}*{name}".removeprefix("1*")
-        terms += [f"{sign} {term}"] if weight else []
-    text = " ".join(terms)
-    # The first sign is dropped if it is a plus, and has no blank behind it.
-    return text[:2].strip("+ ") + text[2:] or "0"
+        if weight:
+            text += f" {'-' if weight < 0 else '+'} {term}"
+    # The first sign is dropped if it is a plus, and else has no blanks around it.
+    if text.startswith(" - "):
+        return f"-{text[3:]}"
+    return text[3:] or "0"
 
 
 def one_column(trials: list[Trial], arrays: list[Any]) -> Floats:
@@ -88,27 +88,13 @@ def one_column(trials: list[Trial], arrays: list[Any]) -> Floats:
     return some.view(np.float64)
 
 
-def make_sum(
-    weights: Weights,
-    parts_of: Callable[..., Parts],
-    result: Callable[..., Any],
-    *call: Any,
-) -> Any:
-    """Return the result of a call in which the sum is taken."""
-    parts = parts_of(*call)
-    total = 0 * next(iter(parts.values()))
-    for name, weight in weights.items():
-        total = total + weight * parts[name]
-    return result(total, *call)
-
-
 def fitted(
     trials: list[Trial],
-    parts_of: Callable[..., Parts],
+    parts_of: Callable[[Any], Parts],
     measured: list[Any],
-    result: Callable[..., Any] = lambda total, *call: total,
+    result: Callable[[Any, Any], Any] = lambda total, call: total,
     close: float = CLOSE,
-) -> Iterator[tuple[Weights, Callable[..., Any]]]:
+) -> Iterator[tuple[Weights, Make]]:
     """Yield the sums of parts that were measured, each with the `make` of its fault.
 
     Parameters
@@ -120,10 +106,18 @@ def fitted(
     result : callable
         Takes a sum of parts and the call, and returns what code gives that takes it.
     """
-    listed = [parts_of(*trial.call) for trial in trials]
+
+    def taking(weights: Weights) -> Make:
+        def make(call: Any) -> Any:
+            parts = parts_of(call)
+            return result(sum(weights[name] * parts[name] for name in weights), call)
+
+        return make
+
+    listed = [parts_of(trial.call) for trial in trials]
     columns = {
         name: one_column(trials, [parts[name] for parts in listed])
         for name in listed[0]
     }
     for weights in fewest_parts(one_column(trials, measured), columns, close):
-        yield weights, partial(make_sum, weights, parts_of, result)
+        yield weights, taking(weights)

@@ -1,0 +1,116 @@
+"""Causes: which faults, known or fitted, give what was measured, and in which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from itertools import chain, combinations
+
+import numpy as np
+
+from posenc.checks.trials import NEAR, Trial
+from posenc.conventions import UNIT, EncodingCall, Floats
+from posenc.museum import Fault, Make, along
+
+# Rounding of an angle, as of its position: u (3 |ln omega| + 5), of the least frequency
+APART = 33 * UNIT
+
+
+def tolerance(trials: list[Trial]) -> float:
+    """Return how far a fault may be off: a tenth of what it is to explain, at most 1e-4."""
+    apart = max(np.abs(trial.given - trial.meant).max() for trial in trials)
+    return min(NEAR, float(apart) / 10)
+
+
+def causes(
+    faults: Iterable[Fault], trials: list[Trial], near: float, partly: bool = True
+) -> str:
+    """Return those faults that give all of these trials, but for bounds and this.
+
+    If none does, and `partly`, those that give what fails, and where that is.
+    """
+    alike: dict[str, list[str]] = {}  # texts, by where
+    for fault in faults:
+        # Some faults divide by zero, as the code that has them does.
+        with np.errstate(all="ignore"):
+            where = rows_explained(fault.make, trials, near)
+        if where is not None and (partly or not where):
+            text = str(replace(fault, name=fault.name + where))
+            alike.setdefault(where, []).append(text)
+    texts = alike.get("") or chain.from_iterable(alike.values())
+    return "; or ".join(dict.fromkeys(texts))
+
+
+def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
+    """Say in which rows a fault gives what was measured, "" for all; None if it doesn't.
+
+    Rows that it would spoil, but which are right, are told from those that fail by a number or two,
+    such as that of heads, or the position.
+    """
+    wrong, spared = [], []
+    for trial in trials:
+        off = unlike(trial, make) > near
+        if off[trial.failing].any():
+            return None
+        if isinstance(trial.call, EncodingCall):
+            numbers = numbers_of_rows(trial.call.k)
+            wrong.append(numbers[trial.failing])
+            spared.append(numbers[off.any(axis=-1)])
+    return limits(np.concatenate(wrong), np.concatenate(spared)) if wrong else ""
+
+
+def unlike(trial: Trial, make: Make) -> Floats:
+    """How far a fault is from what was given, beyond what rounding explains."""
+    call, made = trial.call, make(trial.call)
+    off = np.abs(made - trial.given) - trial.bounds
+    if isinstance(call, EncodingCall):
+        # A fault may have greater angles than are right, which are rounded more.
+        for times in (1 - APART, 1 + APART):
+            off -= np.abs(made - make(call._replace(k=call.k * times)))
+    return np.where(np.isnan(off), np.inf, off)
+
+
+NUMBERS = (
+    "length",
+    "batch size",
+    "number of heads",
+    "position",
+    "row",
+    "head",
+    "sequence",
+    "row before the last",
+)
+
+
+def numbers_of_rows(k: Floats) -> Floats:
+    """Return NUMBERS for each row: (..., seq_len) → (..., seq_len, numbers)."""
+    # Without heads, or a batch, there is one.
+    batch, heads = (*k.shape[:-1], 1, 1)[:2]
+    length, row = k.shape[-1], along(-1, k)
+    sizes = length, batch, heads
+    numbers = *sizes, k, row, along(-2, k), along(0, k), length - 1 - row
+    return np.stack([number + 0 * k for number in numbers], axis=-1)
+
+
+def limits(wrong: Floats, spared: Floats) -> str | None:
+    """Say from which numbers on rows are wrong, or up to which; None if two don't tell.
+
+    Both are (rows, numbers). The fewest limits are taken that keep out all spared rows.
+    """
+    if not len(spared):
+        return ""
+    kept_out = {}  # (rows,), by limit
+    for name, bad, good in zip(NUMBERS, wrong.T, spared.T, strict=True):
+        kept_out[f", from {name} {bad.min():g} on"] = good < bad.min()
+        kept_out[f", up to {name} {bad.max():g}"] = good > bad.max()
+    for count in (1, 2):
+        texts = [
+            "".join(chosen)
+            for chosen in combinations(kept_out, count)
+            if np.any([kept_out[limit] for limit in chosen], axis=0).all()
+        ]
+        # Some tell alike.
+        if texts:
+            texts[3:] = [" ..."] * (len(texts) > 3)
+            return ", or".join(texts).replace("or,", "or")
+    return None

@@ -1,0 +1,137 @@
+"""Tables, layers and rotations: how each is called, with arrays of its library."""
+
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from posenc.checks.encodings import Encoding
+from posenc.checks.subjects import POSITIONS, argument, type_of
+from posenc.checks.trials import user
+from posenc.conventions import UNIT
+
+UNITS = {"float16": 2.0**-11, "bfloat16": 2.0**-8}  # of rounding
+ROTATED = (
+    "`rotate(x, positions)`; if it is made for one width, pass that, as in widths=[64]; if it "
+    "counts by itself, or turns keys, too, pass `lambda x, positions: rotate(x)`, or "
+    "`lambda x, positions: rotate(x, -x)[0]`, and "
+    "laws=['shape', 'repeat', 'values', 'batch', 'masked', 'gradient']"
+)
+# Usual names of the attribute that holds a layer's width
+WIDTHS = ("d_model", "embedding_dim", "embed_dim", "hidden_size", "dim", "channels")
+
+
+class Table(Encoding):
+    """A function (seq_len, d_model) → table. It takes no x, and counts positions by itself."""
+
+    kind = "table"
+    usage = "`encode(seq_len, d_model)`"
+    free = False
+    leads = (0, 0)
+    takes_x = False
+
+    @cached_property
+    def unit(self) -> float:
+        """The unit of the type that a plain call returns, at least float32's."""
+        return UNITS.get(type_of(self.plain(self.widths[0])), UNIT)
+
+    def raw(self, module: Any, x: Any, positions: Any) -> Any:
+        """Return the rows, without a batch axis of length 1; in a half type, if x has one."""
+        half = type_of(x) != "float32"
+        rows = user(module, *x.shape, **{"dtype": x.dtype} if half else {})
+        # (1, seq_len, width) and (seq_len, 1, width) are usual in layers.
+        if getattr(rows, "ndim", 0) == 3 and 1 in rows.shape[:2]:
+            return rows.reshape(-1, rows.shape[2])
+        return rows
+
+
+class Layer(Encoding):
+    """A torch module, or a factory for a given width, whose table is what it adds to zeros."""
+
+    kind = "module"
+    usage = "`layer(x)`, x of shape (batch, seq_len, d_model)"
+    leads = (1, 1)
+
+    def __init__(
+        self, module: Any, d_model: Any = None, batch_first: Any = None, **options: Any
+    ) -> None:
+        self.batch_first = batch_first
+        if hasattr(module, "training"):
+            width = d_model or width_of(module)
+            if [*options.setdefault("widths", [width])] != [width]:
+                raise ValueError(f"widths must be [{width}], which the layer has")
+        elif d_model:
+            raise ValueError("d_model is a layer's; what makes layers is given widths=")
+        super().__init__(module, **options)
+
+    def find_library(self, call: Any) -> None:
+        """Take torch, even if the layer raises: numpy has no layers."""
+        import torch
+
+        self.library = torch
+
+    @cached_property
+    def position_name(self) -> str:
+        """The name of the layer's argument for positions, or ""."""
+        return argument(getattr(self.module, "forward", None), POSITIONS)
+
+    @property
+    def free(self) -> bool:
+        """Whether it has such an argument."""
+        return bool(self.position_name)
+
+    def raw(self, module: Any, x: Any, positions: Any) -> Any:
+        """Call the layer; input and result are (batch, seq_len, d_model), whatever its order."""
+        usual = getattr(module, "batch_first", True)
+        swap = not (usual if self.batch_first is None else self.batch_first)
+        # It counts by itself, where it should count the same.
+        counted = positions.tolist() == [*range(len(positions))]
+        places = {self.position_name: positions} if self.free and not counted else {}
+        # Gradients are asked for by `requires_grad`, and cost memory otherwise.
+        with self.library.set_grad_enabled(x.requires_grad):
+            out = user(module, x.transpose(0, 1) if swap else x, **places)
+        # Some layers also return what they added.
+        out = out[0] if isinstance(out, tuple) else out
+        return out.transpose(0, 1) if swap else out
+
+    @cached_property
+    def carried(self) -> float:
+        """The multiplier of x: 1 or the root of the width, whichever is nearer."""
+        x, k = self.draw((), 2), range(2)
+        # What is added to x cancels.
+        times = np.median((self.call(x, k) - self.call(0 * x, k)) / x)
+        root = float(x.shape[2] ** 0.5)
+        return root if times > root / 2 else 1.0
+
+
+def width_of(module: Any) -> int:
+    """Return the width of a layer, from an attribute or a table of its."""
+    widths = [getattr(module, name) for name in WIDTHS if hasattr(module, name)]
+    tables = (*module.buffers(), *module.parameters())
+    widths += [table.shape[-1] for table in tables if table.ndim > 1]
+    if not widths:
+        raise ValueError("the width of the layer can't be inferred: pass d_model")
+    return int(widths[0])
+
+
+class Rotation(Encoding):
+    """A function (x, positions) → x, turned: at each position, a matrix times x."""
+
+    kind = "rotary"
+    usage = ROTATED
+    other_kind = False
+
+    def __init__(self, rotate: Any, widths: Any = None, **options: Any) -> None:
+        if not widths and hasattr(rotate, "training"):
+            # A module's frequencies, one for each pair, tell its width.
+            sizes = [2 * len(part) for part in rotate.buffers() if part.ndim == 1]
+            widths = sizes[:1]
+        super().__init__(rotate, widths, **options)
+
+    def raw(self, module: Any, x: Any, positions: Any) -> Any:
+        """Call the function; each of several axes gets the same coordinate."""
+        if self.axes > 1:
+            positions = self.library.stack([positions] * self.axes, -1)
+        return user(module, x, positions)
