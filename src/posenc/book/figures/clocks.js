@@ -87,7 +87,7 @@ function dialAndNumbers({ pair, cx, cy, radius, up, right }) {
     text(cx + (n - 0.5) * radius, foot + 26, show(value, 2), middle),
   ]);
   return [
-    text(cx, cy - radius - 6, `clock ${pair}`, middle),
+    text(cx, cy - radius - 13, `clock ${pair}`, middle),
     shape("circle", { cx, cy, r: radius, class: "thin faint" }),
     hand(cx, cy, radius, [right, up], { class: "hand", stroke: pairColor(pair) }),
     ...numbers.flat(),
@@ -128,11 +128,11 @@ FIGURES.clocks = {
       const columns = width < 560 ? 4 : 8;
       const step = width / columns;
       const radius = Math.round(Math.min(54, step * 0.44));
-      const down = 2 * radius + 62;
+      const down = 2 * radius + 69;
       clocks = Array.from({ length: d_model / 2 }, (_, pair) => ({
         pair,
         cx: ((pair % columns) + 0.5) * step,
-        cy: Math.floor(pair / columns) * down + radius + 22,
+        cy: Math.floor(pair / columns) * down + radius + 29,
         radius,
         up: row[2 * pair],
         right: row[2 * pair + 1],
