@@ -186,12 +186,21 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
     expect(guide).to_contain_text("Learned once")
     button(guide, "Again").click()
     assert state_of(page)["method"] == "turned"
-    expect(page.figure.locator(".score + text")).to_have_text("")
+    expect(page.figure.locator(".score + text")).to_have_text("score")
+
+
+def test_a_press_ends_a_showing_on_places(show):
+    page = show("turning", reduced_motion="no-preference")
+    button(page, "Show me").click()
+    wait_until(page, "key % 1 > 0")
+    page.get_by_role("slider", name="both").click()
+    assert state_of(page)["key"] % 1 == 0
+    assert_rests(page)
 
 
 def test_a_guide_goes_on_only_once_all_hands_agree_and_leads_back(show):
     page = show("turning")
-    guide, goal = page.figure.locator(".moves"), page.figure.locator("rect.first")
+    guide, goal = page.figure.locator(".moves"), page.figure.locator(".goal")
     dog = page.get_by_role("slider", name="dog")
     dog.press("ArrowRight")
     expect(guide).to_contain_text("Drag dog")
@@ -216,10 +225,11 @@ def test_a_switch_is_no_change_by_moving_and_hides_what_does_nothing(show):
     used = {"turned": (rule, base), "added": (base,), "ALiBi": (), "none": ()}
     for method, controls in used.items():
         page.get_by_role("radio", name=method).check()
+        expect(button(page, "Less")).to_be_visible(visible=bool(controls))
         for control in (rule, base):
             expect(control).to_be_visible(visible=control in controls)
         page.wait_for_timeout(50)
-    expect(change).to_have_text("")
+    expect(change).to_have_text("score")
 
 
 def test_the_base_is_told(show):
@@ -229,15 +239,39 @@ def test_the_base_is_told(show):
     expect(page.figure.locator(".say")).to_contain_text("larger the base (here 180)")
 
 
-def test_the_words_light_up_as_the_query_looks_at_them(show):
+def heights(words):
+    """How far words are from the top of the page, rounded to pixels: on a phone, by row."""
+    boxes = [word.bounding_box() for word in words.all()]
+    return [round(box["y"] + box["height"]) for box in boxes]
+
+
+def test_words_stand_as_high_as_the_query_looks_at_them(show):
     page = show("turning")
-    heights = "(all) => all.map((column) => Number(column.getAttribute('height')))"
-    columns = page.figure.locator(".other .column")
+    words = page.figure.locator(".other text")
     # Three before the query, on place 6, stands the third of the other words.
-    lit = columns.evaluate_all(heights)
-    assert max(lit) == lit[2] > max(lit[:2] + lit[3:])
+    first = heights(words)
+    assert min(first) == first[2] < min(first[:2] + first[3:])
     show_state(page, method="none")
-    assert len({*columns.evaluate_all(heights)}) == 1
+    assert len({*heights(words)}) == 1
+
+
+# Where the summit of the landscape is on the page.
+SUMMIT = """(ridge) => {
+    const places = [...ridge.points];
+    const highest = places.reduce((best, place) => (place.y < best.y ? place : best));
+    const { x, y } = highest.matrixTransform(ridge.getScreenCTM());
+    return [x, y];
+}"""
+
+
+@pytest.mark.parametrize("query", [3, 8, 15])
+def test_the_landscape_goes_with_the_query_under_its_words(show, query):
+    """The landscape and the words on it are drawn apart."""
+    page = show("turning")
+    show_state(page, query=query, key=query - 3)
+    box = page.figure.locator(".dot").bounding_box()
+    dot = [box["x"] + box["width"] / 2, box["y"] + box["height"] / 2]
+    close(page.figure.locator(".curve").evaluate(SUMMIT), dot, atol=0.2)
 
 
 @pytest.mark.parametrize(("method", "stays"), [("turned", True), ("added", False)])
@@ -309,7 +343,7 @@ def test_only_moving_both_words_says_that_the_score_is_the_same(show, has_touch)
     assert (said.text_content(), score_change.text_content()) == (before, change)
     dog.press("Home")
     dog.press("Home")
-    expect(score_change).to_have_text("")
+    expect(score_change).to_have_text("score")
     both.press("ArrowRight")
     expect(score_change).to_have_text("same")
 
@@ -428,7 +462,7 @@ def test_a_swipe_scrolls_the_page_and_changes_nothing(show, name, start):
 def test_a_finger_takes_a_word_down_to_the_second_row(show):
     page = show("turning", "switch", width=390, has_touch=True, is_mobile=True)
     box = page.get_by_role("slider", name="dog").bounding_box()
-    swipe(page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 80)
+    swipe(page, box["x"] + box["width"] / 2, box["y"] + box["height"] / 2, 130)
     wait_until(page, "key === 9")
     assert page.evaluate("scrollY") == 0
 

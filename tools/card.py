@@ -51,7 +51,7 @@ def main():
         picture = Image.open(io.BytesIO(page.screenshot()))
     kept = PngImagePlugin.PngInfo()
     kept.add_itxt("says", said)
-    picture.convert("RGB").quantize(128).save(CARD, pnginfo=kept, optimize=True)
+    picture.convert("RGB").quantize(256).save(CARD, pnginfo=kept, optimize=True)
 
 
 if __name__ == "__main__":

@@ -65,8 +65,10 @@ def use_style() -> None:
 UNSEEN = "#d0342c"
 
 
-def dials(hands: NDArray[Any], colors: Sequence[str | None], ax: Axes) -> None:
-    """Draw dials, four in a row: hands has shape (dials, hands of each, 2), as (up, right).
+def dials(
+    hands: NDArray[Any], colors: Sequence[str | None], ax: Axes, columns: int = 4
+) -> None:
+    """Draw dials in rows: hands has shape (dials, hands of each, 2), as (up, right).
 
     Each of a dial's hands has a color, or that of the dial's pair for None. Between two
     hands stands a wedge, on the side where they are closer.
@@ -74,7 +76,7 @@ def dials(hands: NDArray[Any], colors: Sequence[str | None], ax: Axes) -> None:
     ax.set(aspect="equal")
     ax.axis("off")
     for pair, dial in enumerate(hands):
-        x, y = 2.6 * (pair % 4), -2.6 * (pair // 4)
+        x, y = 2.6 * (pair % columns), -2.6 * (pair // columns)
         ax.add_patch(Circle((x, y), 1, color=INK, alpha=0.06, linewidth=0))
         for color, (up, right) in zip(colors, dial, strict=True):
             ax.plot([x, x + right], [y, y + up], color=color or PAIRS[pair])

@@ -32,6 +32,7 @@ import anywidget
 import matplotlib as mpl
 import numpy as np
 import traitlets
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import ArrayLike, NDArray
 
@@ -81,7 +82,6 @@ class Plot(NamedTuple):
     xlabel: str
     ylabel: str
     yscale: str = "linear"
-    x: Sequence[float] = ()  # of all points, or 0, 1, 2 and so on
 
 
 class _Figure(anywidget.AnyWidget):
@@ -126,13 +126,11 @@ class _Figure(anywidget.AnyWidget):
                 look = {"limit": limit, "colorbar": len(panels) == 1}
                 plots.heatmap(values[part], ax, title=part, **look)
         if self.plot:
-            names, xlabel, ylabel, yscale, x = self.plot
+            names, xlabel, ylabel, yscale = self.plot
             for name in names:
                 style = "-" if name == names[-1] else "--"
-                places = x or range(len(values[name]))
-                panels[-1].plot(
-                    places, values[name], style, color=plots.INK, label=name
-                )
+                look = {"color": plots.INK, "label": name}
+                panels[-1].plot(values[name], style, **look)
             panels[-1].set(xlabel=xlabel, ylabel=ylabel, yscale=yscale)
             plots.name_above(panels[-1])
 
@@ -344,20 +342,20 @@ class Stretch(_Figure):
         }
 
 
-# Of Turning's curve: the key's position minus the query's, in quarter steps.
-_DISTANCES = [quarters / 4 for quarters in range(-60, 61)]
+# Words of Turning beside the query and the key.
+_OTHERS = "the", "saw", "a", "cat", "and", "home"
+# Of Turning's curve: the key's position minus the query's, in eighths of a step.
+_DISTANCES = [eighths / 8 for eighths in range(-120, 121)]
 
 
 class Turning(_Figure):
-    """A query and a key in a sentence: their dials, and the score by distance."""
+    """A query, *ran*, and a key, *dog*: the score of a key at each place, and their dials."""
 
     query = _number("query k", 6, 0, 15, 1.0)
     key = _number("key m", 1, 0, 15, 1.0)
     method = _choice("positions", "turned", "added", "ALiBi", "none")
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)
-    parts = ("hands",)
-    plot = Plot(("curve",), "distance of the key", "score", x=_DISTANCES)
     colors = plots.COLORS[:2]
 
     def values(self) -> Values:
@@ -377,6 +375,32 @@ class Turning(_Figure):
             "curve": curve,
             "hands": pairs.transpose(2, 0, 1)[..., ::-1],
         }
+
+    def _draw(self, figure: Figure, values: Values) -> None:
+        landscape, clocks = figure.subplots(2, 1, height_ratios=(3, 1))
+        self._draw_sentence(landscape, values)
+        plots.dials(values["hands"], self.colors, clocks, columns=8)
+
+    def _draw_sentence(self, ax: Axes, values: Values) -> None:
+        """Draw the landscape of scores, and on it the words, each on its place."""
+        places = self.query + np.array(_DISTANCES)
+        ax.fill_between(places, values["curve"], color=plots.AGREE[0], alpha=0.3)
+        ax.plot(places, values["curve"], color=plots.AGREE[0])
+        query, key = int(self.query), int(self.key)
+        free = [place for place in range(16) if place not in (query, key)]
+        words = dict(zip(free, _OTHERS, strict=False)) | {query: "ran", key: "dog"}
+        colors = {query: self.colors[0], key: self.colors[1]}
+        row = values["row"]
+        for place, word in words.items():
+            color = colors.get(place, plots.INK)
+            ax.vlines(place, 0, row[place], color=color, linewidth=1)
+            ax.text(place, row[place] + 0.5, word, color=color, ha="center")
+        ax.plot(key, row[key], "o", color=colors[key])
+        # The score stands above the words on both sides.
+        top = row[max(0, key - 1) : key + 2].max()
+        ax.text(key, top + 2, f"{row[key]:.2f}", ha="center", size="x-large")
+        ax.set(xlim=(-0.5, 15.5), ylim=(0, 11), xticks=range(16), yticks=[])
+        ax.spines.left.set_visible(False)
 
     def _vectors(self, places: Floats) -> Floats:
         """Return a word at each place, (places, 16): right of all pairs, then up of all."""

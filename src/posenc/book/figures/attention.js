@@ -10,7 +10,7 @@ export const FARTHEST = HEAD.places - 1;
 export const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 export const LOOKS_BACK = 3; // how many words back a head that turns looks
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
-const FINE = 4; // points of the curve per position
+const FINE = 8; // points of the curve per position
 export const DISTANCES = Array.from({ length: 2 * FARTHEST * FINE + 1 }, (_, n) => n / FINE - FARTHEST);
 
 /** What share of its clock's angle a hand turns by, by the method; the others turn none. */

@@ -50,7 +50,18 @@ export function guide(set, current) {
   const row = element("p", { class: "moves" }, words, button);
   const first = current();
   const done = new Set();
-  let stop = () => {};
+  let isShowing = false;
+  let cancel; // the motion of a showing
+  const finish = (last) => {
+    isShowing = false;
+    set(last);
+  };
+  /** End a showing: words come to rest on places. */
+  const stop = () => {
+    if (!isShowing) return;
+    cancel();
+    finish({});
+  };
   const nextMove = () => MOVES.find((move) => !done.has(move));
   const write = () => {
     const state = current();
@@ -68,10 +79,11 @@ export function guide(set, current) {
     set({ rule: "as trained", method, ...from(query) });
     const start = current();
     const aim = to(start.query);
-    stop = glide(
+    isShowing = true;
+    cancel = glide(
       2400,
       (share) => set(between(start, aim, share), true),
-      () => set(aim),
+      () => finish(aim),
     );
   };
   button.addEventListener("click", () => {
@@ -85,7 +97,7 @@ export function guide(set, current) {
   write();
   return {
     row,
-    stop: () => stop(),
+    stop,
     watch(from, to) {
       for (const move of MOVES) if (move.method === to.method && move.isDone(from, to)) done.add(move);
       write();

@@ -1,27 +1,35 @@
-// Turning's ruler: one row of places, or two on a phone.
+// Turning's ruler, the ground that the landscape stands on: one row of places, or two on a phone.
 
 import { HEAD, PLACES } from "./attention.js";
 import { clamp, middle, round, shape, text } from "./drawing.js";
+
+const BEST = 8; // the score of hands that all agree
 
 /** The ruler's geometry, for a width in pixels. Positions may be fractional. */
 export function ruler(width) {
   const isPhone = width < 560;
   const columns = isPhone ? HEAD.places / 2 : HEAD.places;
-  const slot = width / columns;
-  const height = isPhone ? 80 : 100; // of a row
   const rows = HEAD.places / columns;
+  const slot = width / columns;
+  const letters = clamp(13, slot * 0.35, isPhone ? 18 : 25); // the size of words
+  const sky = 2.8 * letters + 18; // of a row, over the summit: there stand a word and the score
+  const land = clamp(60, width * 0.15, 160); // from the ground up to the summit
+  const ground = Math.round(sky + land);
+  const height = ground + 39; // of a row
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   const xIn = (row, position) => (position - row * columns + 0.5) * slot;
   return {
     width,
     slot,
+    letters,
+    ground, // from a row's upper edge
     height,
     rows,
     bottom: rows * height,
-    letters: clamp(13, slot * 0.35, isPhone ? 18 : 25), // the size of words
-    bracketTop: isPhone ? 8 : 12, // from a row's upper edge
-    wordsAt: height - 50, // the line on which words stand, from there
-    foot: 30, // from words down to the ruler's line, on which columns stand
+    foot: 10 + 0.45 * letters, // from the line of a word's letters down to the land
+    xIn,
+    /** How far from a row's upper edge the landscape is for a score. */
+    level: (score) => ground - (score / BEST) * land,
     /** The center of a place, and the upper edge of its row. */
     place(position) {
       const row = rowOf(position);
@@ -38,21 +46,22 @@ export function ruler(width) {
   };
 }
 
-/** What is drawn of a ruler: its line and its numbers. */
-export function rulerLines({ width, height, rows, place }) {
-  const places = PLACES.map((position) => place(position));
-  const numbers = places.map(([x, top], position) => text(x, top + height - 4, position, middle));
-  const ticks = places.map(([x, top]) => `M${x},${top + height - 20}v4`);
-  const lines = Array.from({ length: rows }, (_, row) => `M0,${(row + 1) * height - 20}H${width}`);
-  return [shape("path", { d: [...lines, ...ticks].join(""), class: "thin faint" }), ...numbers];
+/** What is drawn of a ruler: the ground, and the numbers of places. */
+export function rulerLines({ width, height, ground, rows, place }) {
+  const numbers = PLACES.map((position) => {
+    const [x, top] = place(position);
+    return text(x, top + ground + 15, position, middle);
+  });
+  const lines = Array.from({ length: rows }, (_, row) => `M0,${row * height + ground}H${width}`);
+  return [shape("path", { d: lines.join(""), class: "thin faint" }), ...numbers];
 }
 
-/** A bracket over an interval, open where it goes on in another row, as the data of a path. */
-export function bracketPath({ width, height, bracketTop, spans }, low, high) {
+/** A bracket under an interval, open where it goes on in another row, as the data of a path. */
+export function bracketPath({ width, height, spans }, low, high) {
   const parts = spans(low, high).map(([from, to], row) => {
-    const y = row * height + bracketTop;
-    const start = from > 0 ? `M${round(from)},${y + 8}v-8` : `M0,${y}`;
-    const finish = `H${round(to)}${to < width ? "v8" : ""}`;
+    const y = (row + 1) * height - 11;
+    const start = from > 0 ? `M${round(from)},${y - 6}v6` : `M0,${y}`;
+    const finish = `H${round(to)}${to < width ? "v-6" : ""}`;
     return from === to ? "" : start + finish;
   });
   return parts.join("") || "M0,0";

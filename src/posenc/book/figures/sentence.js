@@ -1,9 +1,9 @@
-// Turning's sentence on a ruler, with the two words that can be moved, alone or by a bracket.
+// Turning's sentence on the landscape, with the two words that can be moved, alone or by a bracket.
 
 import { FARTHEST, LOOKS_BACK, PLACES } from "./attention.js";
-import { clamp, middle, place, round, shape } from "./drawing.js";
+import { clamp, line, middle, place, round, shape } from "./drawing.js";
 import { draggable, steppable } from "./motion.js";
-import { bracketPath, ruler, rulerLines } from "./ruler.js";
+import { bracketPath, rulerLines } from "./ruler.js";
 
 const SENTENCE = ["the", "dog", "saw", "a", "cat", "and", "ran", "home"];
 export const KEY_WORD = "dog";
@@ -51,70 +51,76 @@ function moveBy(grips, svg, set, current, geometry) {
   }
 }
 
-/** The sentence, a part of Turning; `arrange` returns its lower edge. */
+/** The sentence, a part of Turning: each word stands on the landscape, over a stem from its place. */
 export function sentence(svg, set, current) {
   const lines = shape("g", { "aria-hidden": "true" });
   const bracket = shape("path", { class: "bracket" });
   const hold = shape("path", { class: "hold" }); // along the bracket, wide enough for a finger
-  // Words stand on columns, as high as the score that the query gives to each.
-  const column = () => shape("rect", { class: "column" });
-  const others = OTHERS.map((word) => shape("g", { class: "other" }, column(), shape("text", middle, word)));
-  const keyColumn = shape("g", {}, column());
-  // For the guide's first move: where all hands agree, and what columns are.
-  const goal = shape("rect", { class: "first" });
-  const note = shape("text", { class: "first" }, `Columns: how much ${QUERY_WORD} looks at each word`);
-  // The last are on top: a word that hops stays in reach.
+  const others = OTHERS.map((word) => shape("g", { class: "other" }, line({}), shape("text", middle, word)));
+  const stems = { query: line({ class: "query" }), key: line({ class: "key" }) };
+  const dot = shape("circle", { class: "dot" }); // of the key's stem
+  const goal = shape("rect", { class: "goal" }); // of the guide's first move: where all hands agree
+  // The last are on top: a word that dips stays in reach.
   const cards = {
     both: card("both", "‹ both ›", "both, by the bracket"),
     key: card("key", KEY_WORD, `${KEY_WORD}, the key`),
     query: card("query", QUERY_WORD, `${QUERY_WORD}, the query`),
   };
-  svg.append(lines, note, ...others, keyColumn, goal, bracket, hold, ...Object.values(cards));
+  svg.append(lines, ...others, ...Object.values(stems), dot, goal, bracket, hold, ...Object.values(cards));
   let geometry; // by `arrange`
-  const grips = [...Object.entries(cards), ["both", hold]];
+  const grips = [...Object.entries(cards), ["both", hold], ["key", dot]];
   moveBy(grips, svg, set, current, () => geometry);
 
-  const arrange = (width) => {
-    geometry = ruler(width);
+  const arrange = (next) => {
+    geometry = next;
     lines.replaceChildren(...rulerLines(geometry));
     svg.style.setProperty("--letters", `${geometry.letters}px`);
     for (const node of Object.values(cards)) fit(node.firstChild, node);
     fit(goal, cards.key);
-    const [x, top] = geometry.place(SENTENCE.length);
-    place(note, { x: x - geometry.slot / 3, y: top + geometry.wordsAt + 22 });
-    for (const { firstChild } of [...others, keyColumn])
-      place(firstChild, { x: -0.45 * geometry.slot, width: 0.9 * geometry.slot });
-    return geometry.bottom;
+    place(dot, { r: 4 + geometry.letters / 8 });
+    for (const { firstChild } of others) place(firstChild, { y1: geometry.foot });
   };
-  /** Put a word on a place, which may be between two, or hopping above it. */
-  const put = (node, position, hop = 0) => {
+  /** The land at a place, which may be between two, as x, y, and how far it is above the ground. */
+  const landAt = (position, score) => {
     const [x, top] = geometry.place(position);
-    node.style.transform = `translate(${x}px, ${top + geometry.wordsAt - hop}px)`;
+    const level = geometry.level(Math.max(0, score));
+    return [round(x), round(top + level), round(geometry.ground - level)];
+  };
+  /** Put a word on the land at a place, or lower by a dip. */
+  const put = (node, position, score, dip = 0) => {
+    const [x, y] = landAt(position, score);
+    node.style.translate = `${x}px`;
+    node.style.transform = `translateY(${y - geometry.foot + dip}px)`;
+  };
+  const putStem = (stem, position, score) => {
+    const [x, y, height] = landAt(position, score);
+    place(stem, { x1: x, x2: x, y1: y + height, y2: y });
   };
   const putBracket = (low, high) => {
     for (const path of [bracket, hold]) place(path, { d: bracketPath(geometry, low, high) });
     const [x, top] = geometry.place((low + high) / 2);
     const inside = clamp(27, x, geometry.width - 27);
-    cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.bracketTop + 4}px)`;
+    cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.height - 7}px)`;
   };
-  /** Put what stands on a column, its first child, on a place. */
-  const putOn = (node, position, score) => {
-    put(node, position);
-    const height = round(2.5 * Math.max(0, score));
-    place(node.firstChild, { y: geometry.foot - height, height });
-  };
-  const paint = ({ query, key, score, row }) => {
+  const paint = ({ query, key, score, row, curve }) => {
     // The other words take the places that are left, in their order.
     const taken = [Math.round(query), Math.round(key)];
     const free = PLACES.filter((n) => !taken.includes(n));
-    others.forEach((node, n) => putOn(node, free[n], row[free[n]]));
-    putOn(keyColumn, key, score);
-    put(goal, query - LOOKS_BACK);
+    others.forEach((node, n) => {
+      const height = landAt(free[n], row[free[n]])[2];
+      put(node, free[n], row[free[n]]);
+      place(node.firstChild, { y2: geometry.foot + height });
+    });
+    const scoreOfQuery = curve[(curve.length - 1) / 2]; // at distance 0
+    putStem(stems.query, query, scoreOfQuery);
+    putStem(stems.key, key, score);
+    place(dot, { cx: stems.key.getAttribute("x2"), cy: stems.key.getAttribute("y2") });
+    put(goal, query - LOOKS_BACK, 8);
     place(goal, { opacity: query < LOOKS_BACK ? 0 : 1 });
-    // A key at the query's place hops over it.
+    // A key at the query's place dips below it.
     const overlap = Math.max(0, 1 - Math.abs(query - key));
-    put(cards.query, query);
-    put(cards.key, key, overlap * geometry.letters * 1.3);
+    put(cards.query, query, scoreOfQuery);
+    put(cards.key, key, score, overlap * geometry.letters * 1.3);
     const [low, high] = [Math.min(query, key), Math.max(query, key)];
     putBracket(low, high);
     for (const [name, position] of Object.entries({ query, key, both: low })) {

@@ -29,8 +29,8 @@ export function actOf(from, to) {
 /** What is seen of clocks that turn, by the rule for longer texts. */
 const SEEN_TURNED = {
   "as trained":
-    "Each word’s place turns its eight hands. Where both words’ hands agree, a clock lights up, and adds to " +
-    `the score. The higher it is, the more of ${WORDS.key}’s content ${WORDS.query} takes up.`,
+    "A word’s place turns its eight hands. Where both words’ hands agree, a clock lights up. " +
+    `All clocks together lift ${WORDS.key} to its score: how much of it ${WORDS.query} takes up.`,
   interpolation:
     `All clocks are slowed by half, so ${WORDS.query} looks six back. No angle is new, but neighbors look more alike.`,
   "NTK-aware": "The slower a clock, the more it is slowed, the last one by half.",

@@ -1,8 +1,8 @@
 // Everything turns, nothing changes: a query and a key in a sentence, and the score between them.
 //
-// The picture has three parts, from top to bottom: the sentence, the dials, and the chart. Each has
-// - `arrange`, which is called for a new width, before all else: it makes the part's geometry below
-//   an upper edge, and returns its lower one;
+// The picture is a landscape, with the sentence on it and the score above the key, and the dials
+// below. Each of these parts has
+// - `arrange`, which is called with the ruler for a new width, before all else;
 // - `paint`, which shows both places with the values (`Attention`), or what is on the way between two.
 
 import { attention } from "./attention.js";
@@ -10,8 +10,10 @@ import { dials } from "./dials.js";
 import { place, shape } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { guide } from "./guide.js";
+import { landscape } from "./landscape.js";
 import { easing } from "./motion.js";
-import { chart } from "./scores.js";
+import { ruler } from "./ruler.js";
+import { scoreMark } from "./score.js";
 import { sentence } from "./sentence.js";
 import { actOf, attentionSays } from "./telling.js";
 
@@ -24,11 +26,14 @@ FIGURES.turning = {
     if (current().method === "turned") picture.before(hint.row);
     picture.append(svg);
     svg.addEventListener("pointerdown", hint.stop, true);
-    const words = sentence(svg, set, current);
+    const land = landscape(svg);
     const clocks = dials(svg);
-    const scores = chart(svg);
+    const score = scoreMark(svg);
+    const words = sentence(svg, set, current);
     const arrange = (width) => {
-      const height = scores.arrange(width, clocks.arrange(width, words.arrange(width)));
+      const geometry = ruler(width);
+      for (const part of [land, words, score]) part.arrange(geometry);
+      const height = clocks.arrange(geometry, geometry.bottom);
       place(svg, { height, viewBox: `0 0 ${width} ${height}` });
     };
     const paint = easing((shown) => {
@@ -36,7 +41,7 @@ FIGURES.turning = {
       const isNew = shown.excess.some(Boolean); // an angle, to what training showed
       picture.classList.toggle("new", isNew);
       picture.classList.toggle("ruled", isNew || (method === "turned" && rule !== "as trained"));
-      for (const part of [words, clocks, scores]) part.paint(shown);
+      for (const part of [land, words, score, clocks]) part.paint(shown);
     });
     return (state, values, width, passing, before) => {
       const { query, key } = state;
@@ -44,8 +49,8 @@ FIGURES.turning = {
         // What moved is compared with how it was; what was switched isn't.
         const act = actOf(before.state, state);
         const start = ["switch", "none"].includes(act) ? undefined : before.values;
-        clocks.since(start?.score, act === "both" ? "same" : "");
-        scores.since(start?.curve);
+        score.since(start?.score, act === "both" ? "same" : "score");
+        land.since(start?.curve);
       } else arrange(width);
       paint({ query, key, ...values }, passing || !before);
       if (before && !passing) hint.watch(before.state, state);

@@ -1,0 +1,60 @@
+// Turning's landscape: as high over each place as the score of a key there. It belongs to the query.
+
+import { DISTANCES, FARTHEST, HEAD } from "./attention.js";
+import { end, place, points, round, shape, text } from "./drawing.js";
+
+const KNOWN = HEAD.trained - 1; // the largest distance in training
+
+/** A row of the ruler, which cuts off what is beyond it; `land` moves with the query. */
+function makeRow({ width, height, ground, slot }, row) {
+  const unseen = [KNOWN, -FARTHEST - 1].map((distance) => {
+    const size = { width: (FARTHEST + 1 - KNOWN) * slot, height: ground };
+    return shape("rect", { x: distance * slot, ...size, class: "beyond" });
+  });
+  const edge = KNOWN * slot + 8;
+  const labels = [
+    text(edge, 14, "beyond training", { class: "beyond" }),
+    text(-edge, 14, "beyond training", { ...end, class: "beyond" }),
+  ];
+  const hill = shape("polygon", { fill: "url(#heights)" });
+  const ghost = shape("polyline", { class: "ghost" }); // how it was before the last move
+  const ridge = shape("polyline", { class: "curve" });
+  const land = shape("g", {}, ...unseen, ...labels, hill, ghost, ridge);
+  const view = shape("svg", { class: "row", y: row * height, width, height: ground }, land);
+  return { view, land, hill, ghost, ridge };
+}
+
+/**
+ * A part of Turning. `since(curve)` gets the scores before the last move, if that is what came last:
+ * their ghost moves with the query, too, so that it is seen only if the landscape has another form.
+ */
+export function landscape(svg) {
+  const stops = [0, 1].map((offset) => shape("stop", { offset }));
+  const heights = { id: "heights", gradientUnits: "userSpaceOnUse", x2: 0 };
+  const colors = shape("linearGradient", heights, ...stops); // the higher, the stronger
+  const group = shape("g", { "aria-hidden": "true" });
+  svg.append(colors, group);
+  let geometry, rows; // by `arrange`
+  let before;
+  const arrange = (next) => {
+    geometry = next;
+    place(colors, { y1: geometry.level(8), y2: geometry.ground });
+    rows = Array.from({ length: geometry.rows }, (_, row) => makeRow(geometry, row));
+    group.replaceChildren(...rows.map(({ view }) => view));
+  };
+  const paint = ({ query, curve }) => {
+    const { slot, ground, level, xIn } = geometry;
+    const outline = (scores) => points(scores.map((score, n) => [DISTANCES[n] * slot, level(score)]));
+    const now = outline(curve);
+    const old = before ? outline(before) : "";
+    const reach = FARTHEST * slot;
+    rows.forEach(({ land, hill, ghost, ridge }, row) => {
+      place(land, { transform: `translate(${round(xIn(row, query))})` });
+      place(hill, { points: `${-reach},${ground} ${now} ${reach},${ground}` });
+      place(ghost, { points: old });
+      place(ridge, { points: now });
+    });
+  };
+  const since = (scores) => (before = scores);
+  return { arrange, paint, since };
+}

@@ -1,0 +1,38 @@
+// Turning's score: the number above the key, and how much the last move changed it.
+
+import { DISTANCES } from "./attention.js";
+import { clamp, middle, place, round, shape, show, signed, write } from "./drawing.js";
+
+/** A score as it is shown, so that a difference is that of numbers that are seen. */
+const rounded = (score) => Number(score.toFixed(2));
+
+/**
+ * A part of Turning. `since(score, unchanged)` says what it is compared with, if with anything, and
+ * what is said if it stays.
+ */
+export function scoreMark(svg) {
+  const number = shape("text", { ...middle, class: "score" });
+  const note = shape("text");
+  const group = shape("g", { "aria-hidden": "true" }, number, note);
+  svg.append(group);
+  let geometry; // by `arrange`
+  let before; // the score before the last move, if that is what came last
+  let unchanged; // what is said if it stays
+  const arrange = (next) => (geometry = next);
+  const paint = ({ query, key, score, curve }) => {
+    const { width, letters, level } = geometry;
+    const [x, top] = geometry.place(key);
+    // Above the words on both sides of the key's.
+    const near = curve.filter((_, n) => Math.abs(DISTANCES[n] - key + query) < 1.2);
+    const y = top + level(Math.max(0, ...near)) - 1.5 * letters - 18;
+    const half = (score < 0 ? 2.4 : 1.9) * letters; // of the number's width
+    place(group, { transform: `translate(${round(clamp(half, x, width - half - 46))},${round(y)})` });
+    place(note, { x: half });
+    write(number, show(score, 2));
+    const by = before === undefined ? 0 : rounded(score) - rounded(before);
+    write(note, Math.abs(by) < 0.005 ? unchanged : signed(by));
+  };
+  const since = (...news) => ([before, unchanged] = news);
+  since(undefined, "score");
+  return { arrange, paint, since };
+}
