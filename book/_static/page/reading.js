@@ -63,9 +63,8 @@ function layOut() {
 onceLoaded(layOut);
 
 // A box that scrolls takes the keyboard's focus; one that doesn't is no stop. It fades at its right edge
-// (book.css) while more is hidden there than the fade would hide.
-const FADE = 36; // pixels
-const markMore = (box) => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > FADE);
+// (book.css) while anything is hidden there: a number that is cut between digits reads as another one.
+const markMore = (box) => box.classList.toggle("more", box.scrollWidth - box.clientWidth - box.scrollLeft > 1);
 const sizes = new ResizeObserver((changes) => {
   for (const { target } of changes) {
     const { scrollWidth, clientWidth, scrollHeight, clientHeight } = target;
