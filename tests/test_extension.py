@@ -4,6 +4,7 @@ import io
 import re
 
 import pytest
+import stacking
 import svg_theme
 from matplotlib.figure import Figure
 from sphinx_posenc import metadata, theme
@@ -42,7 +43,7 @@ def test_panels_are_stacked_whole_and_in_their_order():
         f'L {left + 120} 200"/></g><g id="ytick_1"></g></g>'
         for number, left in enumerate([40, 200, 336], 1)
     )
-    style, ratio = svg_theme.stack(f'<svg viewBox="0 0 504 216">{axes}')
+    style, ratio = stacking.stack(f'<svg viewBox="0 0 504 216">{axes}')
     moves = re.findall(r"#(\w+) \{.*scale\(1.60\) translate\((.*?)px, (.*?)px\)", style)
     assert moves == [
         ("axes_1", "0.0", "0.0"),
@@ -52,7 +53,7 @@ def test_panels_are_stacked_whole_and_in_their_order():
     ]
     assert ratio == 504 / (3 * 216 * 1.6)
     assert (
-        svg_theme.stack(f'<svg viewBox="0 0 504 216">{axes}\n  <g id="text_9">') is None
+        stacking.stack(f'<svg viewBox="0 0 504 216">{axes}\n  <g id="text_9">') is None
     )
 
 

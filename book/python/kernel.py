@@ -18,8 +18,9 @@ import sys
 import traceback
 import types
 import warnings
-from collections.abc import Collection, Iterable
+from collections.abc import Iterable
 from contextlib import redirect_stderr, redirect_stdout
+from functools import cache
 from typing import Any
 
 from page import send  # registered by worker.js
@@ -41,10 +42,9 @@ BESIDE = {
 FIGURE = "application/vnd.posenc.figure+json"  # posenc.book.widgets.MIME
 LONGEST = 100_000  # characters that one cell may print
 HERE = __file__
-# Chapters begin with STYLE, which would load matplotlib before a cell draws. So it waits with
-# the import of PLOTS, and runs before the first cell that draws, even one that doesn't name PLOTS.
-PLOTS = "plots"  # posenc.book.plots, as chapters import it
-STYLE = "plots.use_style()"
+STYLE = (
+    "plots.use_style()"  # of chapters; `draw_in_style` does it when matplotlib comes
+)
 
 main = types.ModuleType("__main__")
 sys.modules["__main__"] = main
@@ -112,6 +112,17 @@ def display(*values: Any) -> None:
 builtins.display = display
 
 
+@cache
+def draw_in_style() -> None:
+    """Draw as chapters do, from the first cell that matplotlib is loaded for."""
+    from matplotlib import pyplot
+
+    from posenc.book import plots
+
+    plots.use_style()
+    pyplot.show = show
+
+
 def show(*args: Any, **kwargs: Any) -> None:
     """Show the open figures of pyplot, and close them."""
     pyplot = sys.modules.get("matplotlib.pyplot")
@@ -126,76 +137,42 @@ def show(*args: Any, **kwargs: Any) -> None:
         pyplot.close("all")
 
 
-class Waiting:
-    """What earlier cells left to do: imports that wait until a cell reads their names.
-
-    A name that waits has no value that counts. `keep` takes names up; once one is `due`, its
-    `statements` run, and `forget` takes it out. If they fail, it waits for the next cell that reads
-    it::
-
-        after each of these cells              imports     following
-        from scipy import stats                stats
-        from posenc.book import plots
-        plots.use_style()                      + plots     plots: plots.use_style()
-        def cdf(x): return stats.norm.cdf(x)   - stats
-        import matplotlib.pyplot as plt        + plt
-        plt.figure()                           none        none: matplotlib brings plots along
-    """
-
-    def __init__(self) -> None:
-        self.imports: dict[str, ast.stmt] = {}  # by name
-        self.following: dict[str, ast.stmt] = {}  # by name: what runs after that import
-        self.ran: list[Cell] = []  # for the names that their functions read
-
-    def keep(self, node: ast.stmt, names: Collection[str]) -> bool:
-        """Keep a statement if it imports these names, or is the style of a PLOTS that waits."""
-        self.imports.update(dict.fromkeys(names, node))
-        is_style = PLOTS in self.imports and ast.unparse(node) == STYLE
-        if is_style:
-            self.following[PLOTS] = node
-        return is_style or bool(names)
-
-    def due(self, cell: Cell) -> list[str]:
-        """The names that wait and that a cell reads, itself or by functions."""
-        names = {*cell.read}
-        while True:
-            used = [other.late for other in self.ran if other.bound & names]
-            more = names.union(*used)
-            if more == names:
-                break
-            names = more
-        lines = [
-            ast.unparse(self.imports[name]) for name in names & self.imports.keys()
-        ]
-        if any("matplotlib" in line for line in lines):
-            names.add(PLOTS)
-        return sorted(names & self.imports.keys())
-
-    def statements(self, names: list[str]) -> list[ast.stmt]:
-        """The imports of these names, each with what follows it."""
-        nodes = []
-        for name in names:
-            nodes.append(self.imports[name])
-            if name in self.following:
-                nodes.append(self.following[name])
-        return nodes
-
-    def forget(self, names: Iterable[str]) -> None:
-        """Let no import wait for names that have their value."""
-        for name in names:
-            self.imports.pop(name, None)
-            self.following.pop(name, None)
+# What earlier cells left to do: imports that wait, by name, until a cell reads their names. If one
+# fails then, it waits for the next cell that reads it.
+#
+#     after each of these cells              waiting
+#     from scipy import stats                stats
+#     from posenc.book import plots          stats, plots
+#     def cdf(x): return stats.norm.cdf(x)   stats, plots
+#     print(cdf(0))                          plots
+#     plots = 3                              none: a name that waits has no value that counts
+waiting: dict[str, ast.stmt] = {}
+ran: list[Cell] = []  # for the names that their functions read
 
 
-waiting = Waiting()
+def due(cell: Cell) -> list[str]:
+    """The names that wait and that a cell reads, itself or by functions of cells that ran."""
+    names: set[str] = set()
+    more = {*cell.read}
+    while more != names:
+        names = more
+        more = names.union(*(other.late for other in ran if other.bound & names))
+    return sorted(names & waiting.keys())
+
+
+def forget(names: Iterable[str]) -> None:
+    """Let no import wait for names that have their value."""
+    for name in names:
+        waiting.pop(name, None)
 
 
 def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
     """Keep in `space` and `waiting` what a cell imports; return the statements that can run now.
 
     Imports are taken name by name: of modules that the page lacks, a placeholder is bound at once;
-    large ones are kept until a cell reads their names. Settings of torch are dropped. The page asks
-    `wanted` before `run`, so this is done twice for each cell, which does no harm.
+    large ones are kept until a cell reads their names. Settings of torch and of figures' style are
+    dropped. The page asks `wanted` before `run`, so this is done twice for each cell, which does no
+    harm.
     """
     now = []
     for node in one_by_one(body):
@@ -204,7 +181,9 @@ def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
             # `import posenc.nn` leaves the name to the package if that is there.
             if not isinstance(space.get(name), types.ModuleType):
                 space[name] = Absent(module)
-        if not (waiting.keep(node, large) or absent or is_setting(node)):
+        waiting.update(dict.fromkeys(large, node))
+        is_import = bool(absent or large)
+        if not (is_import or is_setting(node) or ast.unparse(node) == STYLE):
             now.append(node)
     return now
 
@@ -218,10 +197,10 @@ def wanted(source: str) -> str:
     """A cell's code with the imports it needs now, from which Pyodide finds packages to load."""
     try:
         body = keep_and_split(ast.parse(source).body)
-        names = waiting.due(understood(body))
+        names = due(understood(body))
     except SyntaxError:
         return ""
-    code = ast.Module([*waiting.statements(names), *body], [])
+    code = ast.Module([*(waiting[name] for name in names), *body], [])
     lines = [ast.unparse(code)]
     for module, packages in BESIDE.items():
         if any(absent_names(node, (module,)) for node in ast.walk(code)):
@@ -240,23 +219,23 @@ def execute(source: str, file: str) -> None:
     written = ast.parse(source, file).body
     body = keep_and_split(written)
     cell = understood(body)
-    names = waiting.due(cell)
-    waited = waiting.statements(names)
-    waiting.ran.append(cell)
+    names = due(cell)
+    waited = [waiting[name] for name in names]
+    ran.append(cell)
     exec(compiled(ast.Module(waited, []), HERE), space)
-    waiting.forget(names)  # not before: an import that fails is tried again
-    if pyplot := sys.modules.get("matplotlib.pyplot"):
-        pyplot.show = show
+    forget(names)  # not before: an import that fails is tried again
+    if "matplotlib" in sys.modules:
+        draw_in_style()
     last = body[-1] if body else None
     shows = isinstance(last, ast.Expr) and last is written[-1]
     now = body[:-1] if shows else body
     # A cell may give a waiting name another value, even if it fails afterwards.
-    for name in cell.bound & waiting.imports.keys():
+    for name in cell.bound & waiting.keys():
         space.pop(name, None)
     try:
         exec(compiled(ast.Module(now, []), file), space)
     finally:
-        waiting.forget(cell.bound & space.keys())
+        forget(cell.bound & space.keys())
     if not shows:
         return
     value = eval(compiled(ast.Expression(last.value), file, "eval"), space)

@@ -32,6 +32,7 @@ def setup(app):
         prose,
         rendering,
         search_index,
+        stages,
         templates,
         theme,
     )
@@ -75,7 +76,7 @@ def setup(app):
         ("doctree-read", AFTER, metadata.summarize, opening.tell),
         ("doctree-resolved", AFTER, prose.keep_together, prose.link_terms),
         ("doctree-resolved", AFTER, search_index.collect, folds.fold),
-        ("doctree-resolved", AFTER, live_figures.set_stages, cards.deal, cards.head),
+        ("doctree-resolved", AFTER, stages.set_stages, cards.deal, cards.head),
         ("html-collect-pages", BEFORE, live_figures.embeds),
         # The theme renders parts of the page between these two.
         ("html-page-context", BEFORE, metadata.describe),

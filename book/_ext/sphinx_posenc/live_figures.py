@@ -13,7 +13,6 @@ from pathlib import Path
 
 from docutils import nodes
 from rjsmin import jsmin
-from sphinx.errors import ExtensionError
 
 from posenc.book import widgets
 
@@ -57,52 +56,6 @@ def draw_image(app, image, kind):
     path.write_text(widget.picture(), encoding="utf-8")
     image["uri"] = "/" + Path(os.path.relpath(path, app.srcdir)).as_posix()
     image.parent.replace(image, live(kind, widget.state(), image.deepcopy()))
-
-
-def set_stages(app, doctree, docname):
-    """Wrap each figure that marked words of its section move in a stage with these words.
-
-    Stages don't overlap: no other figure stands between a figure and the words that move it.
-    """
-    for section in [*doctree.findall(nodes.section)]:
-        for figure in [*section]:
-            if has_html(figure, "<posenc-figure"):
-                set_stage(section, figure)
-
-
-def set_stage(section, figure):
-    """Wrap what stands from the first to the last of a figure and its marked words.
-
-    A chapter writes them ``<a href="#fig-x" data-set="position=3">words</a>``, in this order.
-    """
-    ids = section["ids"][:]
-    for captioned in figure.findall(nodes.figure):
-        ids += captioned["ids"]
-    mark = f'href="#({"|".join(ids)})" data-set='
-    shown = section.index(figure)
-    words = [
-        place
-        for place, part in enumerate(section)
-        if not isinstance(part, nodes.section) and has_html(part, mark)
-    ]
-    if not words:
-        return
-    first, end = min(shown, *words), max(shown, *words) + 1
-    figures = [part for part in section[first:end] if has_html(part, "<posenc-figure")]
-    if len(figures) > 1:
-        raise ExtensionError(f"another figure is between {ids} and the words for it")
-    if max(words) > shown:  # words follow, so the figure stays for them
-        figure["classes"].append("stays")
-    stage = nodes.container("", *section[first:end], classes=["stage"])
-    if shown == first and len(stage) == 2:  # one paragraph, which leaves room beside it
-        stage["classes"].append("brief")
-    section[first:end] = [stage]
-
-
-def has_html(part, pattern):
-    """Whether a part of a page has such HTML as it was written."""
-    texts = [raw.astext() for raw in part.findall(nodes.raw)]
-    return any(re.search(pattern, text) for text in texts)
 
 
 def add_script(app, body):

@@ -14,7 +14,7 @@ from urllib.parse import unquote
 import imagesize
 from rjsmin import jsmin
 from sphinx.errors import ExtensionError
-from svg_theme import stack
+from stacking import stack
 
 from . import metadata
 from .fonts import faces

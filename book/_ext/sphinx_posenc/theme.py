@@ -5,40 +5,15 @@ An update of the theme is compared with this module, and with ``_templates/layou
 
 import re
 
-BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide">'
-TABLE = '<div class="pst-scrollable-table-container">'
-# <figure class="align-default" id="fig-turn">
-# <img alt="Clocks" src="../_images/turn.svg" />, alone or in
-# <a class="reference internal image-reference" href="…">
-PICTURE = re.compile(
-    r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)"
-)
 # <li class="toc-h2 nav-item toc-entry"><a class="reference internal nav-link"
 # href="#going-further-a">Going further: a</a></li>, in one line. Instead of </li>, a list of its
 # subsections may follow, each in a line.
 BELOW = re.compile(r'<ul [^>]*>\n(?:<li class="toc-h3 .*</li>\n)+</ul>\n')
 ENTRY = r'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)</li>\n'
 FURTHER = re.compile(rf"(?:{ENTRY})+")
-# <h2>Going further: a<a class="headerlink"
-FURTHER_HEAD = re.compile('(?<=>)(Going further: )(.*?)(?=<a class="headerlink")')
-# <td>-0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, and what is decided
-NEGATIVE = re.compile(r"(?<=<td>)-(?=\d)")
-DIFFERENCE = re.compile(r"(?<=<td>)([+−][\d.]+) ± ([\d.]+) (\w+)(?=</td>)")
-# <td>16 × base 500,000; 48 × base 500,000, window 4096</td>: no number, which stands at the right
-WORDS = re.compile("<td>(?=[^<±]{16,}</td>)")
-REACH = re.compile(r"(?<=\d )± [\d.]+(?=</td>)")
-OUTCOME = re.compile(r"(?<=<td>)(higher|lower|same|undecided)(?=</td>)")
-# <div class="output stream highlight-myst-ansi"><div class="highlight"><pre><span></span>…</pre>
-OUTPUT = re.compile(
-    r'(<div class="output )([^"]*"><div class="highlight"><pre><span></span>)(.*?)(?=</pre>)',
-    re.DOTALL,
-)
+BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide">'
 # Columns, or numbers in brackets
 ALIGNED = re.compile(r"\S  +\S|^[\s\[(]", re.MULTILINE)
-# <span class="pre">tests/test_nn.py</span>
-PATH = re.compile(
-    r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)'
-)
 
 
 def grouped(contents):
@@ -53,16 +28,9 @@ def grouped(contents):
     return FURTHER.sub(fold, BELOW.sub("", contents))
 
 
-def draw_difference(cell):
-    """A difference in a table, with its interval on a line from -1 to 1, which book.css draws."""
-    mean, reach, outcome = cell.groups()
-    number = mean.replace("−", "-")
-    drawn = (
-        f'<span class="interval" style="--mean:{float(number)};--reach:{reach}"></span>'
-    )
-    decided = f'<span class="outcome {outcome}">{outcome}</span>'
-    line = f'<span class="strip">{drawn}{decided}</span>'
-    return f'{mean} <span class="reach">± {reach}</span> {line}'
+def break_path(path):
+    """Let a path in code break after each slash."""
+    return path[0].replace("/", '/</span><wbr><span class="pre">')
 
 
 def mark_prose(output):
@@ -71,22 +39,53 @@ def mark_prose(output):
     return f"{start}{'' if ALIGNED.search(text) else 'prose '}{rest}{text}"
 
 
-def boxed(body):
-    """Put a page's tables and pictures in scrolling boxes, and let paths break after a slash.
+def draw_difference(cell):
+    """A difference in a table, with its interval on a line from -1 to 1, which book.css draws."""
+    mean, reach, outcome = cell.groups()
+    number = float(mean.replace("−", "-"))
+    line = f'<span class="interval" style="--mean:{number};--reach:{reach}"></span>'
+    decided = f'<span class="outcome {outcome}">{outcome}</span>'
+    strip = f'<span class="strip">{line}{decided}</span>'
+    return f'{mean} <span class="reach">± {reach}</span> {strip}'
 
-    In cells of tables, intervals are drawn, and a hyphen before a number is a minus sign.
-    """
-    body = PATH.sub(
-        lambda path: path[0].replace("/", '/</span><wbr><span class="pre">'), body
-    )
-    body = FURTHER_HEAD.sub(
-        r'<span class="goes-further">\1</span><span>\2</span>', body
-    )
-    body = OUTPUT.sub(mark_prose, body)
-    # A difference has its minus sign by then, and what is left for the last two is no difference.
-    body = DIFFERENCE.sub(draw_difference, NEGATIVE.sub("−", body))
-    body = WORDS.sub('<td class="words">', body)
-    body = REACH.sub(r'<span class="reach">\g<0></span>', body)
-    body = OUTCOME.sub(r'<span class="outcome \1">\1</span>', body)
-    body = body.replace(TABLE, BOX.format("pst-scrollable-table-container", "Table"))
-    return PICTURE.sub(rf"\1{BOX.format('picture', 'Figure')}\2</div>", body)
+
+# What of a page's body is written otherwise, in this order: a pattern, below what it matches, and
+# what stands for it. Of cells of tables, what one rule has written is nothing to those below it.
+REWRITTEN = {
+    # <span class="pre">tests/test_nn.py</span>
+    r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)': break_path,
+    # <h2>Going further: a<a class="headerlink"
+    r'(?<=>)(Going further: )(.*?)(?=<a class="headerlink")': (
+        r'<span class="goes-further">\1</span><span>\2</span>'
+    ),
+    # <div class="output stream highlight-ansi"><div class="highlight"><pre><span></span>…</pre>
+    r'(?s)(<div class="output )([^"]*"><div class="highlight"><pre><span></span>)(.*?)(?=</pre>)': (
+        mark_prose
+    ),
+    # <td>-0.016: a hyphen before a number is a minus sign
+    r"(?<=<td>)-(?=\d)": "−",
+    # <td>−0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, what is decided
+    r"(?<=<td>)([+−][\d.]+) ± ([\d.]+) (\w+)(?=</td>)": draw_difference,
+    # <td>16 × base 500,000; 48 × base 500,000, window 4096</td>: no number, so not at the right
+    "<td>(?=[^<±]{16,}</td>)": '<td class="words">',
+    # <td>2.40 ± 0.02</td>
+    r"(?<=\d )± [\d.]+(?=</td>)": r'<span class="reach">\g<0></span>',
+    # <td>higher</td>
+    "(?<=<td>)(higher|lower|same|undecided)(?=</td>)": r'<span class="outcome \1">\1</span>',
+    '<div class="pst-scrollable-table-container">': (
+        BOX.format("pst-scrollable-table-container", "Table")
+    ),
+    # <figure class="align-default" id="fig-turn">
+    # <img alt="Clocks" src="../_images/turn.svg" />, alone or in
+    # <a class="reference internal image-reference" href="…">
+    r"(<figure [^>]*>\s*)(<img [^>]*>|<a [^>]*image-reference[^>]*><img [^>]*></a>)": (
+        rf"\1{BOX.format('picture', 'Figure')}\2</div>"
+    ),
+}
+
+
+def boxed(body):
+    """A page's body, with what is `REWRITTEN`: tables and pictures in scrolling boxes, and more."""
+    for pattern, written in REWRITTEN.items():
+        body = re.sub(pattern, written, body)
+    return body
