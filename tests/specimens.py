@@ -179,11 +179,8 @@ def nearly(rows):
     return rows + 1e-5 * np.sin(np.arange(rows.size).reshape(rows.shape)).astype("f4")
 
 
-@specimen("table", "values", "own exponent: the cosine has its own")
-def of_base_1000(n, d):
-    """With an exponent for each dimension, too; both are named."""
-    angles = np.arange(n)[:, None] / 1000 ** (np.arange(d) / d)
-    return np.where(np.arange(d) % 2, np.cos(angles), np.sin(angles))
+OF_1000 = partial(hunt.wrong_table, "own exponent", base=1000)
+add(OF_1000, "of base 1000, undeclared", "table", "values", "own exponent")
 
 
 @specimen("table", "values", "minus sign")
@@ -383,16 +380,6 @@ def row_by_row(x, positions):
     )
 
 
-@rotary("batch", "position + sequence is taken")
-def running_on(x, positions):
-    """The rows of a batch are numbered through, as a kernel may see them."""
-    turned = []
-    for row, offset in zip(x.unbind(dim=-2), positions, strict=True):
-        flat = with_offset(row.reshape(-1, row.shape[-1]), int(offset))
-        turned.append(flat.reshape(row.shape))
-    return torch.stack(turned, dim=-2)
-
-
 class Growing:
     """A long call leaves its base behind, as dynamic scaling may."""
 
@@ -406,46 +393,33 @@ class Growing:
 add(Growing().__call__, "growing", "rotary", "repeat", "depends on earlier calls")
 
 
-@rotary("start", "if it counts by itself", laws=["start"])
-def counting(x, positions):
-    return with_offset(x)
-
-
 @rotary("shape", "lambda x, positions: rotate(x, -x)[0]")
 def both(q, k):
     return with_offset(q), with_offset(k)
 
 
-def sines_of(x, p):
-    angles = p[..., None] * torch.tensor(rotary_frequencies(x.shape[-1])[0])
-    return angles.sin(), angles.cos()
-
-
-@rotary("values", "table in two")
-def chunked(x, p):
-    sine, cosine = torch.stack(sines_of(x, p), dim=-1).flatten(-2).chunk(2, dim=-1)
-    turned = torch.stack((-x[..., 1::2] * cosine, x[..., ::2] * sine), dim=-1)
-    return turned.flatten(-2).to(x.dtype)
-
-
-@rotary("values", "head is taken for the position")
-def along_the_heads(x, p):
-    heads = torch.arange(x.shape[-3] if x.ndim > 2 else 1)
-    return (
-        rotate_pairs(x.transpose(-2, -3), heads).transpose(-2, -3) if x.ndim > 2 else x
-    )
-
-
-def crossed(q, k):
-    (first, _), (_, second) = (turned.chunk(2, dim=-1) for turned in both(q, k))
-    return torch.cat((first, second), dim=-1), k
-
-
 WITHOUT_POSITIONS = ["shape", "repeat", "values", "batch", "masked", "gradient"]
-for pair, law, cause in (both, "", ""), (crossed, "values", "(a, -b)*cos - (b, a)*sin"):
-    subject = lambda x, p, pair=pair: pair(x, -x)[0]  # noqa: E731
-    name = f"{pair.__name__}: one of them"
-    add(subject, name, "rotary", law, cause, laws=WITHOUT_POSITIONS)
+one_of_both = lambda x, p: both(x, -x)[0]  # noqa: E731
+add(one_of_both, "one of both", "rotary", laws=WITHOUT_POSITIONS)
+# Other positions, of x and the right ones
+for name, change, law, cause in (
+    ("backwards", lambda x, p: -p, "", ""),
+    ("nearest", lambda x, p: torch.round(p), "fractions", ""),
+    (
+        "counting",
+        lambda x, p: torch.arange(x.shape[-2]),
+        "start",
+        "if it counts by itself",
+    ),
+    (
+        "up to eight heads",
+        lambda x, p: p * (x.ndim < 4 or x.shape[1] < 8),
+        "batch",
+        "from number of heads 8 on",
+    ),
+):
+    subject = lambda x, p, change=change: rotate_pairs(x, change(x, p))  # noqa: E731
+    add(subject, name, "rotary", law, cause)
 
 
 @rotary("start")
@@ -465,19 +439,9 @@ def printing(x, p):
     return rotate_pairs(x, p)
 
 
-@rotary()
-def backwards(x, p):
-    return rotate_pairs(x, -p)
-
-
 @rotary("shape")
 def turned_to_nan(x, p):
     return ending_in_nan(rotate_pairs(x, p))
-
-
-@rotary("fractions")
-def nearest(x, p):
-    return rotate_pairs(x, torch.round(p))
 
 
 @rotary("gradient", make=lambda turned: turned.apply)
@@ -499,11 +463,6 @@ class Untrainable(TurnedOn):
     @staticmethod
     def backward(context, gradient):
         raise RuntimeError("no way back")
-
-
-@rotary("batch", "from number of heads 8 on")
-def up_to_eight_heads(x, p):
-    return rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))
 
 
 # Biases
@@ -558,40 +517,22 @@ for subject, name, options, law, cause in (
 ):
     add(subject, name, "bias", law, cause, **options)
 
-bias = partial(specimen, "bias")
+# Of the offsets
+for name, change, law, cause, options in (
+    ("signed", lambda k: 0.25 * k, "", "", {"causal": True}),
+    ("signed, undeclared", lambda k: 0.25 * k, "penalty", "signed", {}),
+    ("stops growing", lambda k: -0.5 * np.minimum(abs(k), 8), "", "", {}),
+    ("with NaN", lambda k: ending_in_nan(-0.5 * abs(k)), "shape", "", {}),
+    ("by length", lambda k: -abs(k) / len(k), "start", "", {}),
+    ("none", lambda k: -0.0 * k, "penalty", "", {}),
+):
+    subject = lambda n, change=change: change(offsets(n))  # noqa: E731
+    add(subject, name, "bias", law, cause, **options)
 
 
-@bias(causal=True)
-def signed(n):
-    return 0.25 * offsets(n)
-
-
-add(signed, "signed, undeclared", "bias", "penalty", "signed")
-
-
-@bias()
-def stops_growing(n):
-    return -0.5 * np.minimum(abs(offsets(n)), 8)
-
-
-@bias("shape")
-def with_nan(n):
-    return ending_in_nan(-0.5 * abs(offsets(n)))
-
-
-@bias("offset")
+@specimen("bias", "offset")
 def of_product(n):
     return -np.sqrt(np.outer(np.arange(n), np.arange(n))) / 9
-
-
-@bias("start")
-def by_length(n):
-    return -abs(offsets(n)) / n
-
-
-@bias("penalty")
-def none(n):
-    return -0.0 * offsets(n)
 
 
 # Builders of position ids

@@ -188,9 +188,6 @@ register(
         "within the part: its halves are paired; pair i with i + d/2": (
             paired(extent="partial")
         ),
-        "across the head: the part is paired with the rest; split it off first": (
-            paired(extent="proportional", start=0.0)
-        ),
     },
 )
 # Beside calls that are right; if all calls had it, it would be another convention.

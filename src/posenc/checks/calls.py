@@ -1,4 +1,9 @@
-"""How a table, a layer or a rotation is called, and how much of it."""
+"""How a table, a layer or a rotation is called, and how much of it.
+
+What is known of the code is found out when it is first asked for, and kept: to find it out calls
+the code, which may raise, and then the law that asked reports it. `sequences` asks for `limit`, and
+both for a plain `call`. A kind may have a property in place of a class's attribute, such as `free`.
+"""
 
 from __future__ import annotations
 
@@ -58,8 +63,7 @@ class Code(Subject):
 
     def plain(self, width: int) -> Any:
         """Call the code with a batch."""
-        x = self.draw((2,), 3, width)
-        return self.raw(self.made(width), self.array(x), self.places(range(3)))
+        return self.result(self.array(self.draw((2,), 3, width)), range(3))
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
         """Draw x, in numbers that float32 has: (*lead, seq_len, width); zeros if it takes none."""
@@ -76,6 +80,11 @@ class Code(Subject):
         whole = np.asarray(positions).dtype.kind in "iu"
         return self.array(positions, "int64" if whole else "float32")
 
+    def result(self, array: Any, positions: Any, module: Any = None) -> Any:
+        """Call the code, or another module, with an array of the library."""
+        module = module or self.made(array.shape[-1])
+        return self.raw(module, array, self.places(positions))
+
     def call(
         self,
         x: Floats,
@@ -88,8 +97,7 @@ class Code(Subject):
 
         x and the result are (..., seq_len, width), positions (seq_len,) or (batch, seq_len).
         """
-        module = module or self.made(x.shape[-1])
-        result = self.raw(module, self.array(x, dtype), self.places(positions))
+        result = self.result(self.array(x, dtype), positions, module)
         if dtype not in ("float32", type_of(result)):
             raise Broken(f"{type_of(result)} for {dtype}", CAST)
         out = floats(result, finite)

@@ -59,27 +59,28 @@ class Encoding(Code):
         self.learned = learned
         self.base = None if base is None else check_real("base", base, positive=True)
         self.factor = check_real("attention_factor", attention_factor, positive=True)
-        self.declared: Any = convention
+        self.declared_convention: Any = convention
         if not isinstance(convention, Convention | None):
             check_choice("name of a convention", convention, KNOWN)
-            self.declared = KNOWN[convention]
+            self.declared_convention = KNOWN[convention]
         # (axes, pairs), if frequencies are declared
         omega = () if frequencies is None else frequencies
         omega = check_positions(omega, "frequencies", ndim=None)
         self.frequencies = np.atleast_2d(omega)
         self.axes, self.pairs = self.frequencies.shape
-        self.is_declared = bool(self.base or self.declared or self.pairs)
+        self.is_declared = bool(self.base or self.declared_convention or self.pairs)
         widths = widths or ([2 * self.pairs] if self.pairs else [16, 24])
         widths = [check_d_model(width) for width in widths]
         self.check_widths(widths)
+        # This calls the code, for which a rotation reads `axes`.
         super().__init__(subject, widths, longest)
 
     def check_widths(self, widths: list[int]) -> None:
         """Raise if frequencies are declared, and aren't those of one of these widths alone."""
-        known = self.declared or Convention()
+        known = self.declared_convention or Convention()
         most = len(known.encoding(widths[0]).frequencies)
         # Of a rotation, a part may turn.
-        part = self.kind == "rotary" and not self.declared
+        part = self.kind == "rotary" and not self.declared_convention
         fits = len(widths) == 1 and (0 if part else most) <= self.pairs <= most
         if self.pairs and not fits:
             rule = f"must be one that frequencies of {self.pairs} pairs fit"
@@ -125,8 +126,8 @@ class Encoding(Code):
     @cached_property
     def convention(self) -> Any:
         """The declared convention, or the one recognized, if there is one."""
-        if self.declared:
-            return self.declared
+        if self.declared_convention:
+            return self.declared_convention
         following = (one for one in self.likely if self.follows(one, self.reference))
         return next(following, None)
 
@@ -147,7 +148,7 @@ class Encoding(Code):
         text = f"{'compared with' if self.convention else UNKNOWN} {self.nearest}"
         if self.pairs:
             text += ", but at the declared frequencies"
-        if not self.declared and self.nearest.extent != "whole":
+        if not self.declared_convention and self.nearest.extent != "whole":
             text += PAIRED
         return self.convention, text
 

@@ -2,29 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from posenc.checks.causes import causes, tolerance
-from posenc.checks.families import of_both, of_one
+from posenc.checks.families import of_encoding
 from posenc.checks.recognition import BASES, multiplier
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.trials import NEAR, Trial
-from posenc.conventions import LAYOUTS, Convention, EncodingCall
+from posenc.conventions import Convention, EncodingCall
 from posenc.museum import Fault, known
 
 if TYPE_CHECKING:
     from posenc.checks.encodings import Encoding
 
 MANY = 5000  # rows, of which some tell a cause
+SOME = 6  # conventions, the likeliest: at least each layout, upward
 MEANT = (
     "; if they are meant, pass base=, frequencies= or convention=, or learned=True for a table of "
     "another kind; if a norm follows the rotation, check what comes before it"
 )
-Finder = Callable[[list[Trial]], Iterator[Fault]]
 
 
 def explain(encoding: Encoding, trials: list[Trial]) -> str:
@@ -32,68 +32,49 @@ def explain(encoding: Encoding, trials: list[Trial]) -> str:
 
     Each step returns a str, "" if it finds nothing: then the next is tried. Known faults come
     first, which give all calls; then another convention, if whole sequences are wrong; then faults
-    that are fitted, of one thing, and of two, and may be of some calls only.
+    that are fitted, and may be of some calls only.
     """
     # Properties have no call that a fault could be run on.
     calls = [trial for trial in trials if trial.call]
     if not calls:
         return ""
     whole = encoding.whole()
+    agrees = all(trial.worst <= 1 for trial in whole)
     if not calls[0].rounded:
         # Most faults are told by the batch, which is small.
         batch = encoding.compare(encoding.draw((2, 3), 5), range(5))
         calls = [batch, *calls, *whole]
-    agrees = all(trial.worst <= 1 for trial in whole)
-    near = tolerance(calls)
-    text = causes_in(
-        encoding, likely(encoding), calls, near, of_kind(encoding.kind), False
-    )
+    # Other conventions are tried in the place of one that isn't known.
+    found = encoding.convention
+    likely = [found] if found else encoding.likely[:SOME]
+    bases = [] if found else [replace(likely[0], base=base) for base in BASES]
+    text = causes_in(encoding, likely + bases, calls, known_faults, partly=False)
     if not text and not agrees:
         text = another_convention(encoding, whole)
     if text:
         return text
-    meant = "" if encoding.declared or encoding.pairs else MEANT
-    # One thing is tried in all conventions before two are in any.
-    for fit in of_one, of_both:
-        text = causes_in(encoding, plain(encoding), calls, near, fit)
-        if text:
-            return text if encoding.convention else text + meant
+    meant = "" if encoding.declared_convention or encoding.pairs else MEANT
+    text = causes_in(encoding, likely, calls, of_encoding)
+    if text:
+        return text if found else text + meant
     return "" if agrees else NO_CAUSE + meant
 
 
-def likely(encoding: Encoding) -> list[Convention]:
-    """Return the convention alone, or else the likeliest, and the first with all bases."""
-    if encoding.convention:
-        return [encoding.convention]
-    first = encoding.likely[0]
-    return [*encoding.likely[:20], *(replace(first, base=base) for base in BASES)]
-
-
-def plain(encoding: Encoding) -> list[Convention]:
-    """Return the convention alone, or else those whose columns, or pairs, differ."""
-    if encoding.convention:
-        return [encoding.convention]
-    if encoding.kind != "rotary":
-        return [Convention(layout) for layout in LAYOUTS]
-    base = encoding.likely[0].base
-    upward = [one for one in encoding.likely if one.direction == "up"]
-    return [one for one in upward if one.base == base]
-
-
-def of_kind(kind: str) -> Finder:
-    """Return what finds the known faults of a kind, whatever was measured."""
-    return lambda trials: iter(known(kind))
+def known_faults(trials: list[Trial]) -> list[Fault]:
+    """Return all faults that may be of all calls, whatever was measured."""
+    rotary = trials[0].call.right.convention.rotary
+    return known("rotary" if rotary else "table")
 
 
 def causes_in(
     encoding: Encoding,
     conventions: list[Convention],
     calls: list[Trial],
-    near: float,
-    find: Finder,
+    find: Callable[[list[Trial]], Iterable[Fault]],
     partly: bool = True,
 ) -> str:
     """Name the faults that give the calls, in the first convention beside which any do."""
+    near = tolerance(calls)
     for convention in conventions:
         compared = [beside(encoding, convention, trial) for trial in calls]
         text = causes(find(compared), compared, near, partly)

@@ -15,7 +15,6 @@ that give what was measured. So a fit may try much, and be rough: if wrong, it i
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import replace
 from itertools import product
 from typing import Any
 
@@ -24,7 +23,7 @@ import numpy as np
 from posenc.checks.sums import CLOSE, CLOSER, Parts, fewest_parts, fitted, written
 from posenc.checks.trials import Trial
 from posenc.conventions import EncodingCall, Floats, Reference
-from posenc.museum import ITSELF, Fault, Make, along, known
+from posenc.museum import ITSELF, Fault, along, known
 
 
 def as_complex(right: Reference, array: Floats) -> Any:
@@ -163,17 +162,12 @@ Measured = dict[int, Floats]
 
 def radians_a_row(trial: Trial) -> Floats:
     """Return how far each pair turns from a row to the next, (pairs,)."""
-    turned = turns(trial)
+    angles = np.angle(turns(trial))
     # The first of all sequences: (seq_len, pairs)
-    turned = turned.reshape(-1, *turned.shape[-2:])[0]
-    omega = np.zeros(turned.shape[1])
-    # Rows that are twice as far apart tell it with another binary digit. Whole turns are known from
-    # nearer ones: the change from row to row, less what is known by then, is small.
-    for lag in 2 ** np.arange(int(np.log2(len(turned)))):
-        change = turned[lag:] * turned[:-lag].conj() * np.exp(-1j * lag * omega)
-        omega += np.angle(change.sum(axis=0)) / lag
+    angles = angles.reshape(-1, *angles.shape[-2:])[0]
+    slopes, _ = np.polyfit(np.arange(len(angles)), np.unwrap(angles, axis=0), deg=1)
     # More than half a turn seems to go back.
-    return np.where(omega < -np.pi / 2, omega + 2 * np.pi, omega)
+    return np.asarray(np.where(slopes < -np.pi / 2, slopes + 2 * np.pi, slopes))
 
 
 def measure(trials: list[Trial]) -> Measured:
@@ -187,69 +181,55 @@ def measure(trials: list[Trial]) -> Measured:
     return measured
 
 
-def at_measured(measured: Measured, call: EncodingCall) -> EncodingCall:
-    """Return the same call, where the measured frequencies are right."""
-    meant = call.right.frequencies
-    right = replace(call.right, frequencies=measured.get(len(meant), meant))
-    return call._replace(right=right)
-
-
 def powers(measured: Measured, base: float) -> str:
     """Write frequencies of all widths as powers of a base, or return ""."""
-    names = ("i/(d/2)", "i/(d/2 - 1)", "1/(d/2)", "1")
-    columns = []
-    for pairs, omega in measured.items():
-        i = np.arange(pairs)
-        exponents = -np.log(np.maximum(omega, 1e-30)) / np.log(base)
-        fractions = (i / pairs, i / max(pairs - 1, 1), 0 * i + 1 / pairs, 0 * i + 1)
-        columns.append([exponents, *fractions])
-    target, *parts = np.concatenate(columns, axis=1)
-    named = dict(zip(names, parts, strict=True))
-    for weights in fewest_parts(target, named, CLOSE)[:1]:
-        for name, times in weights.items():
-            # Another base is better known than a power of the one that is meant.
-            if len(weights) == 1 and round(2 * times, 3) % 1:
-                return f"they are {base**times:.5g}^-({name}); "
-        return f"they are {base:.6g}^-({written(weights)}); "
-    return ""
-
-
-def slowed(omega: Floats, right: Floats) -> str:
-    """Say how a rule slows the slowest pair, beside the powers that the first two begin, or ""."""
-    if len(omega) != len(right) or len(right) < 3:
+    # Of each pair, its number, how many there are, and its exponent
+    i = np.concatenate([np.arange(pairs) for pairs in measured])
+    pairs = np.repeat([*measured], [*measured])
+    omega = np.concatenate([*measured.values()])
+    exponents = -np.log(np.maximum(omega, 1e-30)) / np.log(base)
+    parts = {
+        "i/(d/2)": i / pairs,
+        "i/(d/2 - 1)": i / np.maximum(pairs - 1, 1),
+        "1/(d/2)": 1 / pairs,
+        "1": i**0,
+    }
+    fits = fewest_parts(exponents, parts, CLOSE)
+    if not fits:
         return ""
-    plain = right[0] * (right[1] / right[0]) ** (len(right) - 1)
-    if plain < right[-1] * (1 + CLOSE):
-        return ""
-    times, meant = plain / omega[-1], plain / right[-1]
-    return f"the slowest is slowed {times:.4g} times, for {meant:.4g}; "
+    weights = fits[0]
+    for name, times in weights.items():
+        # Another base is better known than a power of the one that is meant.
+        if len(weights) == 1 and round(2 * times, 3) % 1:
+            return f"they are {base**times:.5g}^-({name}); "
+    return f"they are {base:.6g}^-({written(weights)}); "
 
 
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     """Find frequencies that aren't all the same multiple of the right ones: that is positions'."""
     measured = measure(trials)
-    meant = {}
+    ratios = {}  # to the right ones; a frequency of 0 has none
     for trial in trials:
-        omega = trial.call.right.frequencies
-        # A frequency of 0 has no ratio.
-        meant[len(omega)] = np.where(omega == 0, np.nan, omega)
-    ratios = [omega / meant[pairs] for pairs, omega in measured.items()]
-    if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
+        meant = trial.call.right.frequencies
+        if len(meant) in measured:
+            right = np.where(meant == 0, np.nan, meant)
+            ratios[len(meant)] = measured[len(meant)] / right
+    if not ratios or np.ptp(np.concatenate([*ratios.values()])) < CLOSE:
         return
-    # What is said is of the first width.
-    ratio, omega = ratios[0], next(iter(measured.values()))
-    (wrong,) = np.nonzero(~(np.abs(ratio - 1) < CLOSE))
+    # What is said is of the first width that is wrong.
+    for ratio in ratios.values():
+        wrong = np.flatnonzero(~(np.abs(ratio - 1) < CLOSE / 2))
+        if len(wrong):
+            break
     slow, fast = np.nanmin(ratio[wrong]), np.nanmax(ratio[wrong])
-    right = trials[-1].call.right
-    text = powers(measured, right.convention.base)
-    text += (
-        f"pairs {wrong[0]} to {wrong[-1]} turn {slow:.4g} to {fast:.4g} times as fast; "
-    )
-    text += slowed(omega, right.frequencies)
+    text = powers(measured, trials[-1].call.right.convention.base)
+    text += f"pairs {wrong[0]} to {wrong[-1]} turn "
+    text += f"{slow:.4g} to {fast:.4g} times as fast; "
     text += "mind base and exponent, and the rule that scales them"
 
     def make(call: EncodingCall) -> Floats:
-        return at_measured(measured, call).at(call.k)
+        meant = call.right.frequencies
+        return call.encode(call.angles_at(measured.get(len(meant), meant)))
 
     yield Fault("other frequencies", "", text, (), make)
 
@@ -291,39 +271,10 @@ def other_entries(trials: list[Trial]) -> Iterator[Fault]:
         yield Fault("other entries", "", text, (), make)
 
 
-# What is tried
-
-
-def failing(trials: list[Trial]) -> list[Trial]:
-    """Return the trials that fail."""
-    return [trial for trial in trials if trial.failing.any()]
-
-
-def of_one(trials: list[Trial]) -> Iterator[Fault]:
+def of_encoding(trials: list[Trial]) -> Iterator[Fault]:
     """Fit the calls that fail, one thing at a time."""
-    wrong = failing(trials)
+    failing = [trial for trial in trials if trial.failing.any()]
     for fit in (other_positions, other_frequencies, other_entries):
-        yield from fit(wrong) if wrong else ()
+        yield from fit(failing) if failing else ()
     # If all calls had these, they would be of another convention.
     yield from known("some calls")
-
-
-def of_both(trials: list[Trial]) -> Iterator[Fault]:
-    """Fit frequencies first, and then positions, or entries."""
-    wrong = failing(trials)
-    measured = measure(wrong)
-    if not measured:
-        return
-    moved = [replace(one, call=at_measured(measured, one.call)) for one in wrong]
-    words = powers(measured, moved[0].call.right.convention.base)
-
-    def at_these(make: Make) -> Make:
-        return lambda call: make(at_measured(measured, call))
-
-    for fault in (*other_positions(moved), *other_entries(moved)):
-        yield replace(
-            fault,
-            name=f"other frequencies, and {fault.name}",
-            sentence=words + fault.sentence,
-            make=at_these(fault.make),
-        )

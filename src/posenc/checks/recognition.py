@@ -14,10 +14,10 @@ BASES += [8e6, 1.5e5, 1.6e5, 2.5e5, 5e4, 4e4, 3e4, 2e4]
 
 
 def tables() -> list[Convention]:
-    """Return conventions of tables, of one base."""
+    """Return conventions of tables, of one base; those that differ in columns alone come first."""
     known = [table for table in KNOWN.values() if not table.rotary]
-    starts = product(LAYOUTS, RULES, (0, 1, 2))
-    return known + [Convention(layout, rule, first=k) for layout, rule, k in starts]
+    starts = product(RULES, (0, 1, 2), LAYOUTS)
+    return [Convention(layout, rule, first=k) for rule, k, layout in starts] + known
 
 
 def rotations(x: Floats, out: Floats, pairs: int) -> list[Convention]:
@@ -31,17 +31,25 @@ def rotations(x: Floats, out: Floats, pairs: int) -> list[Convention]:
         How many are known to turn, or 0.
     """
     moving = np.flatnonzero((out != x).any(axis=0))
-    turning, width = 2 * pairs or len(moving), x.shape[-1]
-    share, start, extents = 1.0, 0.0, ["whole"]
+    width = x.shape[-1]
+    turning = 2 * pairs or len(moving)
+    share, start = 1.0, 0.0
+    extents = ["whole"]
     if 0 < turning < width:
         share = turning / width
         # If the first of 8 to 15 isn't seen to move, 4 declared pairs still start at 8 of 16.
         start = min([*moving[:1], width - turning]) / width
         extents = ["partial"] if start else ["partial", "proportional"]
-    ways = product(ROTARY_LAYOUTS, extents, ("up", "backwards"))
+    ways = product(("up", "backwards"), ROTARY_LAYOUTS, extents)
     return [
-        Convention(layout, direction=way, extent=extent, share=share, start=start)
-        for layout, extent, way in ways
+        Convention(
+            layout=layout,
+            direction=direction,
+            extent=extent,
+            share=share,
+            start=start,
+        )
+        for direction, layout, extent in ways
     ]
 
 
@@ -56,10 +64,13 @@ def has_many_frequencies(rows: Floats) -> bool:
     A sinusoid's column has most of it at one, and so has every known bug's.
     """
     # A Hann window keeps a sinusoid that is cut off from leaking over the spectrum.
-    columns = (rows - rows.mean(axis=0)) * np.hanning(len(rows))[:, None]
+    window = np.hanning(len(rows))[:, None]
+    columns = window * (rows - rows.mean(axis=0))
     # (frequencies, width), the strongest last
-    energy = np.sort(np.abs(np.fft.rfft(columns, axis=0)) ** 2, axis=0)
+    energy = np.abs(np.fft.rfft(columns, axis=0)) ** 2
+    energy.sort(axis=0)
+    strongest = energy[-5:].sum(axis=0)
     # A column that is constant makes it NaN, and the answer no.
     with np.errstate(invalid="ignore"):
-        share = np.median(energy[-5:].sum(axis=0) / energy.sum(axis=0))
+        share = np.median(strongest / energy.sum(axis=0))
     return bool(share < 0.5)
