@@ -355,15 +355,6 @@ def test_a_drag_of_both_words_is_told_as_one_all_along(show):
         assert said.startswith("Both moved by")
 
 
-def test_a_slider_goes_no_further_than_another_allows(show):
-    page = show("heatmap")
-    show_state(page, seq_len=10, position=9)
-    slider = page.get_by_role("slider", name="position")
-    slider.press("End")
-    assert state_of(page)["position"] == 9
-    assert slider.input_value() == "9"
-
-
 def test_what_is_seen_is_announced_once_it_rests(show):
     page = show("turning")
     spoken = page.figure.locator("[aria-live=polite]")
@@ -399,14 +390,6 @@ def test_clocks_run_until_they_are_paused(show):
     button(page, "Pause").click()
     assert_rests(page)
     assert state_of(page)["position"] % 1 == 0
-
-
-def test_a_film_stops_once_the_text_sets_its_step(show):
-    page = show("learning", reduced_motion="no-preference")
-    button(page, "Play").click()
-    wait_until(page, "step > 1")
-    show_state(page, step=60)
-    assert_rests(page)
 
 
 BAD = "", "-7.5", "1e99", "__proto__", "<img src=x onerror=alert(1)>"
