@@ -91,7 +91,7 @@ def learned(seq_len, d_model):
 
 @specimen("table", "unique")
 def learned_twice(n, d):
-    return np.random.default_rng(d).normal(size=(100, d))[np.arange(n) % 100]
+    return learned(100, d)[np.arange(n) % 100]
 
 
 @specimen("table")
@@ -113,9 +113,8 @@ def fourier_features(n, d):
 @specimen("table")
 def detr(n, d):
     """With the small number that its code has."""
-    omega = 10_000.0 ** (-np.arange(d // 2) / (d // 2))
-    angles = np.outer(np.arange(1, n + 1) / (n + 1e-6) * 2 * np.pi, omega)
-    return np.stack([np.sin(angles), np.cos(angles)], axis=2).reshape(n, d)
+    step = 2 * np.pi / (n + 1e-6)
+    return checks.Convention(first=1, step=step).table(n, d)
 
 
 @specimen("table")
@@ -248,11 +247,6 @@ def times_root(x, rows):
 @layer("shape", "your code raises")
 def refusing(x, rows):
     raise RuntimeError
-
-
-@layer("shape")
-def adding_nan(x, rows):
-    return x + ending_in_nan(rows)
 
 
 @layer("repeat")
@@ -439,11 +433,6 @@ def printing(x, p):
     return rotate_pairs(x, p)
 
 
-@rotary("shape")
-def turned_to_nan(x, p):
-    return ending_in_nan(rotate_pairs(x, p))
-
-
 @rotary("gradient", make=lambda turned: turned.apply)
 class TurnedOn(torch.autograd.Function):
     """A gradient has to turn back."""
@@ -553,11 +542,6 @@ add(lambda sizes: 8 * grid(sizes), "steps of 8", "positions", **BY_8)
 add(grid, "steps of 1", "positions", "values", "they are 0.125*id", **BY_8)
 
 
-@specimen("positions", "values", "they are number;", expected="images")
-def as_text(sizes):
-    return np.tile(np.arange(int(sizes.prod())), (3, 1))
-
-
 @specimen("positions", "values", "they are id + 2", expected="left padding")
 def as_roberta(mask):
     return 2 * mask + words(mask)
@@ -573,13 +557,6 @@ add(
 
 
 # Decoders
-
-
-def at_first(tokens, cache):
-    """Give all tokens of a chunk but the first chunk's the position of its first."""
-    held = cache.positions.shape[1] if cache else 0
-    positions = counted(tokens, held) if not cache else np.full(tokens.shape, held)
-    return DECODER.step(tokens, cache, positions)
 
 
 def counting_up(place):
@@ -656,12 +633,6 @@ for name, law, cause, pair in (
         "chunks",
         "own position + first call's length",
         counting_up(lambda n, more: n + (5 if n else 0)),
-    ),
-    (
-        "one position a chunk",
-        "chunks",
-        "tokens are at call's first",
-        Pair(DECODER.full, at_first),
     ),
     (
         "chunks from 0",

@@ -149,7 +149,6 @@ def ending(call):
 
 
 FITTED = {  # what is said, and a fault, by kind
-    "position + 1 is taken": ("rotary", at(lambda k: k + 1)),
     "3*position - 2 is taken": ("rotary", at(lambda k: 3 * k - 2)),
     "sum over the batch is taken": (
         "rotary",
@@ -179,7 +178,6 @@ FITTED = {  # what is said, and a fault, by kind
     ),
     "other entries, from position 1023 on: a pair gives 0;": ("rotary", ending),
     "gives 1.5*(a, b)*sin + 1.5*(-b, a)*cos": ("rotary", quarter),
-    "500000^-(2*i/(d/2))": ("table", spread(lambda p, n: 5e5 ** (-2 * p))),
     "500000^-(i/(d/2) + 1/(d/2))": ("table", spread(lambda p, n: 5e5 ** -(p + 1 / n))),
     "500000^-(2*i/(d/2 - 1))": (
         "table",
@@ -189,11 +187,6 @@ FITTED = {  # what is said, and a fault, by kind
     "pairs 1 to 7 turn 0.3438 to 0.906": (
         "rotary",
         spread(lambda p, n: 5e5**-p * (1 - 0.75 * p)),
-    ),
-    "it is -8*slope*distance": ("bias", lambda call: -8 * call.slopes * abs(call.k)),
-    "signed distance: it is slope*offset": (
-        "bias",
-        lambda call: call.slopes * call.k,
     ),
     "signed distance: it is -slope*offset": (
         "bias",
@@ -208,6 +201,7 @@ FITTED = {  # what is said, and a fault, by kind
         lambda call: -np.resize(call.slopes[:6], (12, 1)) * abs(call.k),
     ),
     "they are id + 1": ("packing", lambda call: call.right + 1),
+    "they are number;": ("images", lambda call: along(-1, call.right)),
     "they are row + column": ("images", lambda call: call.right * [[0], [1], [1]]),
 }
 
@@ -305,7 +299,6 @@ BAD = {  # the message, and what raises it
     "layout must be one of interleaved; .* got 'sofa'": lambda: Convention("sofa"),
     "argument 'learned'": lambda: checks.check_positions(abs, "packing", learned=True),
     "share and start .* got 2.0": lambda: Convention("halves", "d/2", share=2),
-    "share and start .* got 0.5": lambda: Convention("halves", "d/2", share=0.5),
     "got 0.75 and 0.5": lambda: Convention(
         "halves", extent="partial", share=0.75, start=0.5
     ),

@@ -32,7 +32,7 @@ def as_complex(right: Reference, array: Floats) -> Any:
     return array[..., first] + 1j * array[..., second]
 
 
-def kept(call: EncodingCall) -> Floats:
+def added_to(call: EncodingCall) -> Floats:
     """Return what rows are added to, (..., width), which is 0 for a rotation."""
     carried = 0.0 if call.right.convention.rotary else call.right.carried
     return np.asarray(carried * call.x)
@@ -42,7 +42,7 @@ def results(trial: Trial) -> Any:
     """Return what was measured, less what rows are added to: a number for each pair."""
     call: EncodingCall = trial.call
     in_order = trial.given[..., call.right.order.argsort()]
-    return as_complex(call.right, in_order - kept(call))
+    return as_complex(call.right, in_order - added_to(call))
 
 
 # Positions
@@ -73,7 +73,7 @@ def decoded(trial: Trial, times: float) -> Floats:
     return np.asarray(place)
 
 
-PLACES = {  # what may be taken for positions, and how that is mended
+CURES = {  # what may be taken for positions, and how that is mended; others as "position"
     "1": "use the positions, also as the key of a cache; of several axes, mind the order",
     "position": "count once, from the right number, alike in all calls; or make a table longer; if "
     "it is meant, declare Convention(first=..., step=...)",
@@ -93,28 +93,28 @@ PLACES = {  # what may be taken for positions, and how that is mended
 
 
 def places(call: EncodingCall) -> Parts:
-    """Return what may be taken for positions, by the names of PLACES, each of the shape of k."""
+    """Return what may be taken for positions, each of the shape of k."""
     k = call.k
     position = call.right.convention.counted(k)
     length = k.shape[-1]
     # Without a batch, k has the shape (seq_len,).
     batch = position if k.ndim > 1 else position[None]
     sequence = np.arange(k.size).reshape(k.shape) // length
-    parts = (
-        1,
-        position,
-        along(-1, k),
-        along(0, k) if k.ndim > 1 else 0,
-        sequence,
-        along(-2, k),
-        length,
-        length * sequence,
-        position[..., :1],
-        batch[0],
-        position / max(position.max(initial=0), 1),
-        batch.sum(axis=0),
-    )
-    return {name: part + 0 * k for name, part in zip(PLACES, parts, strict=True)}
+    parts = {
+        "1": 1,
+        "position": position,
+        "row": along(-1, k),
+        "batch": along(0, k) if k.ndim > 1 else 0,
+        "sequence": sequence,
+        "head": along(-2, k),
+        "length": length,
+        "length*sequence": length * sequence,
+        "first position": position[..., :1],
+        "first sequence's position": batch[0],
+        "position/last": position / max(position.max(initial=0), 1),
+        "sum over the batch": batch.sum(axis=0),
+    }
+    return {name: part + 0 * k for name, part in parts.items()}
 
 
 def restarting(start: int, period: int) -> Callable[[EncodingCall], Parts]:
@@ -150,7 +150,7 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
         parts_of = restarting(start, period)
         for weights, make in fitted(trials, parts_of, positions, result):
             names = [name for name in weights if weights[name] and name != "1"]
-            cures = [PLACES.get(name, PLACES["position"]) for name in names or ["1"]]
+            cures = [CURES.get(name, CURES["position"]) for name in names or ["1"]]
             text = f"{written(weights)} is taken for the position; {'; '.join(cures)}"
             yield Fault("other positions", "", text, (), make)
 
@@ -259,7 +259,7 @@ def other_entries(trials: list[Trial]) -> Iterator[Fault]:
     """Find what the two entries of failing rows are made of, for all pairs alike."""
 
     def result(pair: Any, call: EncodingCall) -> Any:
-        pair = pair + as_complex(call.right, kept(call))
+        pair = pair + as_complex(call.right, added_to(call))
         return call.right.placed(call.x, pair.real, pair.imag)
 
     measured = [results(trial) for trial in trials]

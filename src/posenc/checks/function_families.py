@@ -154,7 +154,13 @@ def tokens_at(weights: Weights, in_calls: str, call: DecoderCall) -> Any:
     begin = np.repeat(sizes.cumsum() - sizes, sizes)
     size = np.repeat(sizes, sizes)
     position = text.arguments.get("positions", number) + 0 * text.tokens
-    parts = dict(zip(TAKEN, (position, number, begin, 1, sizes[0]), strict=True))
+    parts = {
+        "own position": position,
+        "number": number,
+        "call's first": begin,
+        "1": 1,
+        "first call's length": sizes[0],
+    }
     total: Any = sum(weight * parts[name] for name, weight in weights.items())
     wrong = (begin > 0) | (len(sizes) == 1)
     if in_calls:
