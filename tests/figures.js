@@ -4,8 +4,8 @@
 //   figure.js         `update`, `state`, `values`
 //   hands.js          .hand, a line from the middle of a clock to its tip
 //   scene.js          .grip, hidden where there is nothing to drag
-//   words.js          .card, which is dragged as a grip is
-//   clocks.js, dials.js, learning.js, rotation.js    circle.faint, the rim of a clock
+//   words.js, sentence.js    .card, which is dragged as a grip is, and so is .dot
+//   clocks.js, learning.js, rotation.js    circle.faint, the rim of a clock
 //   map.js            a canvas, with the key of its values as `data-values`
 
 /**
@@ -54,14 +54,14 @@ function middle(element) {
 /** All grips of a figure, to be dragged some pixels. @returns {Grip[]} */
 function grips({ shadowRoot: root }, pixels) {
     const rims = [...root.querySelectorAll("circle.faint")].map(middle);
-    return [...root.querySelectorAll(".card, .grip:not([hidden])")].map((grip) => {
+    return [...root.querySelectorAll(".card, .dot, .grip:not([hidden])")].map((grip) => {
         const [x, y] = middle(grip);
         const isRim = ([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3;
         const rim = grip.matches(".grip") && rims.find(isRim);
         if (!rim) {
             const follows = grip.closest(".stretch") ? [0, 1] : [1, 0];
             const aim = [x + pixels * follows[0], y + pixels * follows[1]];
-            return { place: [x, y], off: [4, 4], aim, follows };
+            return { place: [x, y], off: [3, 3], aim, follows };
         }
         const [cx, cy, r] = rim;
         const angle = Math.atan2(y - cy, x - cx) - pixels / r;

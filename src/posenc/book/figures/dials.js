@@ -34,23 +34,21 @@ export function dials(svg) {
   svg.append(lamp, ...made.map(({ group }) => group));
   let radius; // by `arrange`
   /** Place them under an upper edge, and return their lower one. */
-  const arrange = ({ width }, top) => {
-    const isPhone = width < 560;
-    const columns = isPhone ? 4 : 8;
+  const arrange = ({ width, rows }, top) => {
+    const isPhone = rows > 1;
+    const columns = DIALS / rows;
     const across = width / columns;
     radius = Math.round(isPhone ? 27 : Math.min(52, 0.39 * across));
     const down = 2 * radius + 20;
-    const first = top + (isPhone ? 4 : 16) + radius;
+    const firstRow = top + (isPhone ? 4 : 16) + radius;
     svg.style.setProperty("--radius", `${radius}px`);
-    made.forEach(({ group, face, lit, share }, pair) => {
+    made.forEach(({ group, share }, pair) => {
       const x = round((0.5 + (pair % columns)) * across);
-      const y = first + Math.floor(pair / columns) * down;
+      const y = firstRow + Math.floor(pair / columns) * down;
       place(group, { transform: `translate(${x},${y})` });
-      place(face, { r: radius });
-      place(lit, { r: radius - 1 });
       place(share, { y: radius + 17 });
     });
-    return first - radius + (DIALS / columns) * down;
+    return firstRow - radius + rows * down;
   };
   const paint = ({ hands, shares, excess }) => {
     const reach = 0.78 * radius; // of a hand of length 1

@@ -36,9 +36,8 @@ const MOVES = [
   { says: "Drag both, by the bracket.", method: "turned", ...together },
   { says: "Drag both again.", method: "added", ...together },
 ];
-const CONTRAST = "Learned once, it holds anywhere if turned. If added, it may fail.";
-/** What is said once all is done, by method. */
-const LESSONS = { turned: CONTRAST, added: CONTRAST };
+/** What is said once all is done. */
+const LESSON = "Learned once, it holds anywhere if turned. If added, it may fail.";
 
 /**
  * A line with the next thing to try, and a button that shows it.
@@ -67,7 +66,7 @@ export function guide(set, current) {
     const state = current();
     const move = nextMove();
     const choose = move && move.method !== state.method ? move.method : "";
-    const says = move?.says ?? LESSONS[state.method] ?? "";
+    const says = move?.says ?? LESSON;
     words.replaceChildren(...phrase(choose ? `Choose “${choose}”.` : says, state));
     button.textContent = move ? "Show me" : "Again";
     row.dataset.choose = choose;

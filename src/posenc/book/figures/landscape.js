@@ -11,15 +11,11 @@ function makeRow({ width, height, ground, slot }, row) {
     const size = { width: (FARTHEST + 1 - KNOWN) * slot, height: ground };
     return shape("rect", { x: distance * slot, ...size, class: "beyond" });
   });
-  const edge = KNOWN * slot + 8;
-  const labels = [
-    text(edge, 14, "beyond training", { class: "beyond" }),
-    text(-edge, 14, "beyond training", { ...end, class: "beyond" }),
-  ];
+  const label = (side, anchor) => text(side * (KNOWN * slot + 8), 14, "beyond training", { ...anchor, class: "beyond" });
   const hill = shape("polygon", { fill: "url(#heights)" });
   const ghost = shape("polyline", { class: "ghost" }); // how it was before the last move
   const ridge = shape("polyline", { class: "curve" });
-  const land = shape("g", {}, ...unseen, ...labels, hill, ghost, ridge);
+  const land = shape("g", {}, ...unseen, label(1), label(-1, end), hill, ghost, ridge);
   const view = shape("svg", { class: "row", y: row * height, width, height: ground }, land);
   return { view, land, hill, ghost, ridge };
 }

@@ -7,11 +7,10 @@ const BEST = 8; // the score of hands that all agree
 
 /** The ruler's geometry, for a width in pixels. Positions may be fractional. */
 export function ruler(width) {
-  const isPhone = width < 560;
-  const columns = isPhone ? HEAD.places / 2 : HEAD.places;
-  const rows = HEAD.places / columns;
+  const rows = width < 560 ? 2 : 1;
+  const columns = HEAD.places / rows;
   const slot = width / columns;
-  const letters = clamp(13, slot * 0.35, isPhone ? 18 : 25); // the size of words
+  const letters = clamp(13, slot * 0.35, 25); // the size of words
   const sky = 2.8 * letters + 18; // of a row, over the summit: there stand a word and the score
   const land = clamp(60, width * 0.15, 160); // from the ground up to the summit
   const ground = Math.round(sky + land);
