@@ -40,7 +40,10 @@ __all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
 __all__ += ["check_positions", "check_rotary", "check_table", "kind_of", "laws_of"]
 __all__ += ["parametrize_with_checks"]
 
-SUBJECTS: list[Any] = [Table, Layer, Rotation, Bias, Decoder, Builder]
+SUBJECTS: dict[str, Any] = {
+    subject.kind: subject
+    for subject in (Table, Layer, Rotation, Bias, Decoder, Builder)
+}
 
 
 def check(
@@ -56,8 +59,7 @@ def check(
     kind = kind or kind_of(subject, **options)
     # Arguments are checked before anything is called.
     chosen = choose(kind, laws)
-    (make,) = (known for known in SUBJECTS if known.kind == kind)
-    probe = make(subject, **options)
+    probe = SUBJECTS[kind](subject, **options)
     rows = tuple(judge_all(probe, chosen))
     known, about = None, ""
     with suppress(Exception):  # the laws met it, too

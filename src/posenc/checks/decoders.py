@@ -85,18 +85,19 @@ class Decoder(Subject):
         The code gets those arguments that it has.
         """
         call: Any = self.step if lengths else self.subject
-        named = {argument(call, NAMES[name]): part for name, part in given.items()}
-        named.pop("", None)
-        # A step takes a cache, None at first.
-        cache, scores = [None] * bool(lengths), []
+        arguments = {argument(call, NAMES[name]): part for name, part in given.items()}
+        arguments.pop("", None)
+        cache = [None] if lengths else []  # what a step takes, too
+        scores = []
         stops = np.cumsum([0, *lengths, tokens.shape[1] - sum(lengths)])
         # Chunks of (batch, seq_len); a text that is read whole is one chunk.
         for begin, stop in pairwise(stops):
             chunk, *parts = (
                 self.array(part[:, begin:stop], part.dtype.name)
-                for part in (tokens, *named.values())
+                for part in (tokens, *arguments.values())
             )
-            made = user(call, chunk, *cache, **dict(zip(named, parts, strict=True)))
+            named = dict(zip(arguments, parts, strict=True))
+            made = user(call, chunk, *cache, **named)
             if lengths:
                 if not isinstance(made, tuple) or len(made) != 2:
                     raise Broken("a step returns its scores, and the new cache")

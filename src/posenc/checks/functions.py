@@ -101,7 +101,10 @@ class Bias(Subject):
         return Trial(words, given, meant, bound, AXES)
 
     def explain(self, trials: list[Trial]) -> str:
-        """Run the known faults of ALiBi, with its slopes if they are expected, or the measured."""
+        """Return the faults that give the whole bias, whichever trials failed.
+
+        The right one is ALiBi's, with its slopes if they are expected, or else the measured ones.
+        """
         given, offsets = self.entries()
         square = self.square()
         slopes = np.abs(square[:, 1:2, 0])
