@@ -70,7 +70,8 @@ def test_cells_of_tables_draw_intervals_and_have_true_minus_signs():
     assert 'style="--mean:-0.016;--reach:0.024"' in drawn
     assert '</span><span class="outcome undecided">undecided</span></span>' in drawn
     assert "<td>−0.016 " in drawn
-    assert theme.boxed("<td>16 × base 500,000</td>").startswith('<td class="words">')
+    for words in ("16 × base 500,000", "input, a table"):
+        assert theme.boxed(f"<td>{words}</td>").startswith('<td class="words">')
     assert '<td>-a</td><td>2.40 <span class="reach">±' in theme.boxed(
         "<td>-a</td><td>2.40 ± 0.02</td>"
     )
