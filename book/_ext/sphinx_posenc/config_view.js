@@ -190,15 +190,83 @@ function makeForm() {
   return { form, choice, area, clear };
 }
 
+// ---------------------------------------------------------------- Python
+
+/** Reads texts by Python, which it loads once it is wanted. Of several texts, the latest is answered.
+
+    Until the page knows an answer, `page.tell(words)` may say how far Python is. Then comes one of
+    `page.show(read)`, `page.refuse(words)` if the text is no file, and `page.fail(reason)` if there
+    is no Python: what was asked is lost then, and the next text starts it again. */
+class PastedReader {
+  #address; // of its scripts
+  #page;
+  #python; // a promise
+  #waiting = 0; // texts without an answer
+  #printed = "";
+
+  constructor(address, page) {
+    this.#address = address;
+    this.#page = page;
+  }
+
+  async read(text) {
+    this.#waiting++;
+    const source = `import json
+from posenc import read_config
+print(json.dumps(read_config(${JSON.stringify(text)}.encode()).as_dict()))`;
+    (await this.load())?.post({ source, name: "file" });
+  }
+
+  /** Python, or undefined if its script can't be loaded. */
+  async load() {
+    this.#python ??= this.#start();
+    try {
+      return await this.#python;
+    } catch {
+      this.#python = undefined;
+      this.#fail("Is there a network?");
+      return undefined;
+    }
+  }
+
+  async #start() {
+    const { Python } = await import(new URL(`${this.#address}python.js`, location)); // it says what these three take
+    const started = new Python({
+      hear: (message) => this.#hear(message),
+      tell: (words) => this.#waiting && this.#page.tell(words),
+      fail: (reason) => this.#fail(reason),
+    });
+    started.warm();
+    return started;
+  }
+
+  /** Collect what Python prints, until it is done with a text. */
+  #hear({ stream, name, done }) {
+    if (name === "stdout") this.#printed += stream; // Python's warnings aren't the answer
+    if (!done) return;
+    const answer = this.#printed;
+    this.#printed = "";
+    this.#waiting = Math.max(0, this.#waiting - 1); // an answer may come after `fail`
+    if (this.#waiting > 0) return; // a later text is read
+    if (done.error) this.#page.refuse(done.error.says);
+    else this.#page.show(JSON.parse(answer));
+  }
+
+  #fail(reason) {
+    this.#waiting = 0;
+    this.#printed = "";
+    this.#page.fail(reason);
+  }
+}
+
+// ---------------------------------------------------------------- the form
+
 document.addEventListener("DOMContentLoaded", () => {
   const { form, choice, area, clear } = makeForm();
   const shown = make("div", { id: "config-shown", role: "status" });
   const address = document.querySelector("meta[name=python]")?.content;
   const hasPython = address && location.protocol !== "file:";
   let last; // what is shown
-  let python; // a promise, from the first focus on
-  let waiting = 0; // texts without an answer
-  let printed = "";
 
   const say = (words) => shown.replaceChildren(make("p", {}, words));
   const show = (read) => {
@@ -214,56 +282,22 @@ document.addEventListener("DOMContentLoaded", () => {
     area.setSelectionRange(line.start, line.end);
   }
 
-  /** Collect what Python prints; of several texts, only the answer to the latest is shown, unless a
-      released file was chosen since. */
-  function hear({ stream, name, done }) {
-    if (name === "stdout") printed += stream; // Python's warnings aren't the answer
-    if (!done) return;
-    const answer = printed;
-    printed = "";
-    waiting = Math.max(0, waiting - 1); // an answer may come after `fail`
-    if (waiting > 0 || choice.value || !area.value.trim()) return;
-    if (done.error) refuse(done.error.says);
-    else show(JSON.parse(answer));
-  }
+  // When an answer comes, a released file may have been chosen, or the text cleared.
+  const isPasted = () => !choice.value && area.value.trim();
+  const reader = new PastedReader(address, {
+    tell: (words) => isPasted() && say(`Reading … ${words}`),
+    show: (read) => isPasted() && show(read),
+    refuse: (words) => isPasted() && refuse(words),
+    fail: (reason) => say(`Python couldn't be loaded. ${reason}`),
+  });
 
-  /** Say why Python isn't there. What was asked is lost; the next text starts it again. */
-  function fail(reason) {
-    waiting = 0;
-    printed = "";
-    say(`Python couldn't be loaded. ${reason}`);
-  }
-
-  async function startPython() {
-    const { Python } = await import(new URL(`${address}python.js`, location)); // it says what these three take
-    const tell = (words) => waiting && !choice.value && say(`Reading … ${words}`);
-    const started = new Python({ hear, tell, fail });
-    started.warm();
-    return started;
-  }
-
-  /** Python, or undefined if its script can't be loaded. */
-  async function getPython() {
-    python ??= startPython();
-    try {
-      return await python;
-    } catch {
-      python = undefined;
-      fail("Is there a network?");
-      return undefined;
-    }
-  }
-
-  async function readPasted() {
+  function readPasted() {
     choice.value = "";
     last = undefined;
     if (!area.value.trim()) return say("Paste a config.json, or choose a released one.");
     if (!hasPython) return say("This needs Python, which only a website can load, not a local file.");
     say("Reading …"); // at once: what was shown is another file's
-    waiting++;
-    const text = JSON.stringify(area.value);
-    const source = `import json\nfrom posenc import read_config\nprint(json.dumps(read_config(${text}.encode()).as_dict()))`;
-    (await getPython())?.post({ source, name: "file" });
+    reader.read(area.value);
   }
 
   function showReleased() {
@@ -272,7 +306,7 @@ document.addEventListener("DOMContentLoaded", () => {
     show(read);
   }
 
-  if (hasPython) area.addEventListener("focus", getPython, { once: true });
+  if (hasPython) area.addEventListener("focus", () => reader.load(), { once: true });
   // What is pasted replaces a released file, and isn't mixed with it.
   area.addEventListener("focus", () => choice.value && area.select());
   area.addEventListener("input", readPasted);

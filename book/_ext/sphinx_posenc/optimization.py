@@ -20,15 +20,20 @@ from . import metadata
 from .fonts import faces
 from .styles import parsed, store, used_rules
 
+# <link rel="stylesheet" type="text/css" href="../_static/book.css?v=1a2b" />
 STYLE = re.compile(
     r'\s*<link rel="stylesheet"[^>]* href="([./]*)(?P<name>_static/[^"?]*)[^>]*>'
 )
+# <img alt="Clocks" src="../_images/turn.svg" />, without a width
 IMAGE = re.compile(r'<img\b(?=[^>]* src="([^":]*)")(?![^>]* width=)')
+# <script src="../_static/page/tools.js"></script>, all of them together, and one alone
 SOURCES = re.compile(r'(?:\s*<script src="([./]*)_static/page/[\w.]+"></script>)+')
 PART = re.compile(r'<script src="[./]*(?P<name>_static/page/[\w.]+)"')
+# <script>…</script> of the page, <div class="cell">
 TAG = re.compile(r"<script(?![^>]* src=).*?</script>|<[a-z][^>]*>", re.DOTALL)
 WORD = re.compile(r"(?:--)?[A-Za-z_][\w-]*")
 NOTICE = re.compile(r"/\*!.*?\*/", re.DOTALL)  # the author and the license
+# <script>…</script> of the page, which its policy names by a hash of what is inside
 SCRIPT = re.compile(r"<script(?![^>]* src=)[^>]*>(.*?)</script>", re.DOTALL)
 CHARSET = '<meta charset="utf-8" />'
 # Formulas and pictures need style attributes.
