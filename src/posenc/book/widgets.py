@@ -84,6 +84,16 @@ class Plot(NamedTuple):
     yscale: str = "linear"
 
 
+def _draw_plot(plot: Plot, ax: Axes, values: Values) -> None:
+    """Draw the curves of a plot: the last one solid, what it is compared with dashed."""
+    *compared, last = plot.curves
+    for name in compared:
+        ax.plot(values[name], "--", color=plots.INK, label=name)
+    ax.plot(values[last], color=plots.INK, label=last)
+    ax.set(xlabel=plot.xlabel, ylabel=plot.ylabel, yscale=plot.yscale)
+    plots.name_above(ax)
+
+
 class _Figure(anywidget.AnyWidget):
     """A figure has fields, and `values`, which its script computes, too."""
 
@@ -117,22 +127,17 @@ class _Figure(anywidget.AnyWidget):
         return svg.getvalue()
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        panels = figure.subplots(1, len(self.parts) + bool(self.plot), squeeze=False)[0]
+        count = len(self.parts) + bool(self.plot)
+        panels = figure.subplots(1, count, squeeze=False)[0]
         for part, ax in zip(self.parts, panels, strict=False):
             if part == "hands":
                 plots.dials(values[part], self.colors, ax)
             else:
                 limit = np.ceil(abs(values[part]).max())
-                look = {"limit": limit, "colorbar": len(panels) == 1}
+                look = {"limit": limit, "colorbar": count == 1}
                 plots.heatmap(values[part], ax, title=part, **look)
         if self.plot:
-            names, xlabel, ylabel, yscale = self.plot
-            for name in names:
-                style = "-" if name == names[-1] else "--"
-                look = {"color": plots.INK, "label": name}
-                panels[-1].plot(values[name], style, **look)
-            panels[-1].set(xlabel=xlabel, ylabel=ylabel, yscale=yscale)
-            plots.name_above(panels[-1])
+            _draw_plot(self.plot, panels[-1], values)
 
     def __repr__(self) -> str:
         state = ", ".join(f"{name}={value!r}" for name, value in self.state().items())
@@ -183,8 +188,9 @@ class Distances(_Figure):
         # Six digits are enough for 64 positions.
         digits, pairs = posenc.binary_encoding(64, 6), _encode(range(64), self)
         here = self.position
+        differing = (digits != digits[here]).sum(axis=1)
         return {
-            "digits": np.sqrt((digits != digits[here]).sum(axis=1)),
+            "digits": np.sqrt(differing),
             "pairs": np.linalg.norm(pairs - pairs[here], axis=1),
         }
 
@@ -215,11 +221,12 @@ class Rotation(_Figure):
     parts = ("hands",)
 
     def values(self) -> Values:
-        omega = posenc.angular_frequencies(self.d_model, base=self.base)[self.pair]
+        omega = posenc.angular_frequencies(self.d_model, base=self.base)
         # The hands of the left dial, and those of the right one.
         ends = [0, self.offset, self.position, self.position + self.offset]
         rows = _encode(ends, self).reshape(2, 2, 8, 2)  # by dial, hand and pair
-        return {"theta": self.offset * omega, "hands": rows[:, :, self.pair]}
+        theta = self.offset * omega[self.pair]
+        return {"theta": theta, "hands": rows[:, :, self.pair]}
 
 
 _FILM = json.loads(scripts.FOLDER.joinpath("learning.json").read_text("utf-8"))
@@ -241,11 +248,13 @@ class Learning(_Figure):
         frame = _FILM[self.step // 3]
         turns = np.array(frame["turns"])
         # A turn that a head asks for strongly has a hand as long as the dial.
-        turns /= np.maximum(1, np.linalg.norm(turns, axis=1, keepdims=True))
+        lengths = np.linalg.norm(turns, axis=1, keepdims=True)
+        turns /= np.maximum(1, lengths)
         meant = posenc.sinusoidal_encoding([-3], 32, dtype=float)
+        meant = meant.reshape(-1, 2)[:4]
         return {
             "weights": np.array(frame["weights"]),
-            "hands": np.stack([meant.reshape(-1, 2)[:4], turns], axis=1),
+            "hands": np.stack([meant, turns], axis=1),
         }
 
 
