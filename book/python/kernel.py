@@ -1,8 +1,8 @@
 """Runs the cells of a page in Pyodide: as much of a notebook's kernel as the book needs.
 
 `worker.js` imports this as the module `kernel`, and provides `send`, which takes a message as JSON.
-A message has a `stream`, what a cell prints, with its `name`, "stdout" or "stderr"; or a `text`, the
-value that it shows; or an `svg`, with a widget's kind and state as `figure`, else None.
+A message has a `stream`, what a cell prints, with its `name`, "stdout" or "stderr"; or a `text`,
+the value that it shows; or an `svg`, with a widget's kind and state as `figure`, else None.
 
 For a cell the page asks `wanted` which code to find packages by, loads them, and then calls `run`.
 """
