@@ -117,13 +117,13 @@ def places(call: EncodingCall) -> Parts:
     return {name: part + 0 * k for name, part in parts.items()}
 
 
-def restarting(start: int, period: int) -> Callable[[EncodingCall], Parts]:
-    """Return `places`, and positions from `start` on that begin again after a period."""
-    name = f"(position + {start})" if start else "position"
+def restarting(ahead: int, period: int) -> Callable[[EncodingCall], Parts]:
+    """Return `places`, and positions, so much ahead, that begin again after a period, if any."""
+    name = f"(position + {ahead})" if ahead else "position"
 
     def parts_of(call: EncodingCall) -> Parts:
         parts = places(call)
-        moved = parts["position"] + start
+        moved = parts["position"] + ahead
         parts[f"{name} % {period}"] = moved % period
         parts[f"{name} % length"] = moved % parts["length"]
         return parts
@@ -143,11 +143,11 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
     for times in (1, 0):
         positions = [decoded(trial, times) for trial in trials]
         last = positions[-1].ravel()
-        start = round(float(last[0] - meant[0]))
+        ahead = round(float(last[0] - meant[0]))
         # Where positions begin again, they first fall behind by a period.
-        behind = meant + start - last
+        behind = meant + ahead - last
         period = round(float(next(iter(behind[behind > 0.5]), 0)))
-        parts_of = restarting(start, period)
+        parts_of = restarting(ahead, period)
         for weights, make in fitted(trials, parts_of, positions, result):
             names = [name for name in weights if weights[name] and name != "1"]
             cures = [CURES.get(name, CURES["position"]) for name in names or ["1"]]

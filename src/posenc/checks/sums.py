@@ -32,7 +32,8 @@ def distinct(parts: Parts, close: float) -> Parts:
         others = [np.full(part.shape, part[0])]
         for earlier in kept.values():
             others += [earlier, -earlier]
-        if name == "1" or np.abs(part - others).max(axis=1).min() > close:
+        differs = all(np.abs(part - other).max() > close for other in others)
+        if differs or name == "1":
             kept[name] = part
     return kept
 
