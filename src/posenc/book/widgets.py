@@ -386,30 +386,40 @@ class Turning(_Figure):
         }
 
     def _draw(self, figure: Figure, values: Values) -> None:
-        landscape, clocks = figure.subplots(2, 1, height_ratios=(3, 1))
+        landscape, clocks = figure.subplots(2, height_ratios=(3, 1))
         self._draw_sentence(landscape, values)
         plots.dials(values["hands"], self.colors, clocks, columns=8)
 
     def _draw_sentence(self, ax: Axes, values: Values) -> None:
-        """Draw the landscape of scores, and on it the words, each on its place."""
-        places = self.query + np.array(_DISTANCES)
-        ax.fill_between(places, values["curve"], color=plots.AGREE[0], alpha=0.3)
-        ax.plot(places, values["curve"], color=plots.AGREE[0])
-        query, key = int(self.query), int(self.key)
-        free = [place for place in range(16) if place not in (query, key)]
-        words = dict(zip(free, _OTHERS, strict=False)) | {query: "ran", key: "dog"}
-        colors = {query: self.colors[0], key: self.colors[1]}
-        row = values["row"]
-        for place, word in words.items():
-            color = colors.get(place, plots.INK)
-            ax.vlines(place, 0, row[place], color=color, linewidth=1)
-            ax.text(place, row[place] + 0.5, word, color=color, ha="center")
-        ax.plot(key, row[key], "o", color=colors[key])
+        """Draw the landscape of scores, the words on it, and the key's score."""
+        teal = plots.AGREE[0]
+        x = self.query + np.array(_DISTANCES)
+        ax.fill_between(x, values["curve"], color=teal, alpha=0.3)
+        ax.plot(x, values["curve"], color=teal)
+        violet, orange = self.colors
+        colors = {"ran": violet, "dog": orange}
+        heights = values["row"]
+        for place, word in self._words().items():
+            height = heights[place]
+            color = colors.get(word, plots.INK)
+            ax.vlines(place, 0, height, color=color, linewidth=1)
+            ax.text(place, height + 0.5, word, color=color, ha="center")
+        key, score = int(self.key), values["score"]
+        ax.plot(key, score, "o", color=orange)
         # The score stands above the words on both sides.
-        top = row[max(0, key - 1) : key + 2].max()
-        ax.text(key, top + 2, f"{row[key]:.2f}", ha="center", size="x-large")
-        ax.set(xlim=(-0.5, 15.5), ylim=(0, 11), xticks=range(16), yticks=[])
+        sides = slice(max(0, key - 1), key + 2)
+        level = 2 + heights[sides].max()
+        ax.text(key, level, f"{score:.2f}", ha="center", size="x-large")
+        ax.set(xlim=(-0.5, 15.5), ylim=(0, 11))
+        ax.set(xticks=range(16), yticks=[])
         ax.spines.left.set_visible(False)
+
+    def _words(self) -> dict[int, str]:
+        """Return the words by place: the others take those that are left, in order."""
+        query, key = int(self.query), int(self.key)
+        left = (place for place in range(16) if place not in (query, key))
+        others = dict(zip(left, _OTHERS, strict=False))
+        return others | {query: "ran", key: "dog"}
 
     def _vectors(self, places: Floats) -> Floats:
         """Return a word at each place, (places, 16): right of all pairs, then up of all."""

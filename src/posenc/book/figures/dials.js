@@ -30,7 +30,8 @@ const pointing = ([angle, length]) => (length < 0 ? angle + Math.PI : angle);
  */
 export function dials(svg) {
   const made = Array.from({ length: DIALS }, makeDial);
-  const lamp = shape("radialGradient", { id: "lamp" }, shape("stop", { offset: 0.1 }), shape("stop", { offset: 1 }));
+  const stops = [0.1, 1].map((offset) => shape("stop", { offset }));
+  const lamp = shape("radialGradient", { id: "lamp" }, ...stops);
   svg.append(lamp, ...made.map(({ group }) => group));
   let radius; // by `arrange`
   /** Place them under an upper edge, and return their lower one. */

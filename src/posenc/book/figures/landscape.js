@@ -11,11 +11,12 @@ function makeRow({ width, height, ground, slot }, row) {
     const size = { width: (FARTHEST + 1 - KNOWN) * slot, height: ground };
     return shape("rect", { x: distance * slot, ...size, class: "beyond" });
   });
-  const label = (side, anchor) => text(side * (KNOWN * slot + 8), 14, "beyond training", { ...anchor, class: "beyond" });
+  const edge = KNOWN * slot + 8;
+  const label = (x, anchor) => text(x, 14, "beyond training", { ...anchor, class: "beyond" });
   const hill = shape("polygon", { fill: "url(#heights)" });
   const ghost = shape("polyline", { class: "ghost" }); // how it was before the last move
   const ridge = shape("polyline", { class: "curve" });
-  const land = shape("g", {}, ...unseen, label(1), label(-1, end), hill, ghost, ridge);
+  const land = shape("g", {}, ...unseen, label(edge), label(-edge, end), hill, ghost, ridge);
   const view = shape("svg", { class: "row", y: row * height, width, height: ground }, land);
   return { view, land, hill, ghost, ridge };
 }
