@@ -241,7 +241,7 @@ def test_the_base_is_told(show):
 
 
 def heights(words):
-    """How far words are from the top of the page, rounded to pixels: on a phone, by row."""
+    """Where words stand, in whole pixels from the top of the page."""
     boxes = [word.bounding_box() for word in words.all()]
     return [round(box["y"] + box["height"]) for box in boxes]
 
