@@ -330,7 +330,11 @@ def emptied(tensor: Any) -> Any:
 
 
 def loaded(subject: Encoding, on_meta: bool) -> Trials:
-    """Empty a copy, and fill it as frameworks do."""
+    """Empty a copy, and fill it as frameworks do: by `reset_parameters`, and then by the state.
+
+    All tensors are emptied, also buffers that aren't in the state, if some part has that method, or
+    on request, since a move away from meta empties all. Else only what is in the state.
+    """
     torch, module = torch_of(subject), copy.deepcopy(subject.module)
     if not isinstance(module, torch.nn.Module):
         raise Skip("not a torch module")

@@ -82,7 +82,8 @@ class Code(Subject):
 
     def result(self, array: Any, positions: Any, module: Any = None) -> Any:
         """Call the code, or another module, with an array of the library."""
-        module = module or self.made(array.shape[-1])
+        if module is None:
+            module = self.made(array.shape[-1])
         return self.raw(module, array, self.places(positions))
 
     def call(

@@ -189,8 +189,8 @@ class Encoding(Code):
         # (seq_len, width), (batch, seq_len, width) or (batch, heads, seq_len, width)
         axes = (*("sequence", "head")[: x.ndim - 2], "position", "dimension")
         meant, bounds = right.encode(x, angles), right.bound(x, angles, unit)
-        call, rounded = EncodingCall(right, x, k), unit > UNIT
-        return Trial(f"shape {x.shape}", out, meant, bounds, axes, call, rounded)
+        call = EncodingCall(right, x, k)
+        return Trial(f"shape {x.shape}", out, meant, bounds, axes, call, unit)
 
     def compare(
         self, x: Floats, positions: Any, unit: float = 0.0, **variant: Any

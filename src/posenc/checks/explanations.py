@@ -13,7 +13,7 @@ from posenc.checks.families import of_encoding
 from posenc.checks.recognition import BASES, multiplier
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.trials import NEAR, Trial
-from posenc.conventions import Convention, EncodingCall
+from posenc.conventions import UNIT, Convention
 from posenc.museum import Fault, known
 
 if TYPE_CHECKING:
@@ -40,7 +40,8 @@ def explain(encoding: Encoding, trials: list[Trial]) -> str:
         return ""
     whole = encoding.whole()
     agrees = all(trial.worst <= 1 for trial in whole)
-    if not calls[0].rounded:
+    # Of results that are rounded to a half type, faults in other types say nothing.
+    if calls[0].unit <= UNIT:
         # Most faults are told by the batch, which is small.
         batch = encoding.compare(encoding.draw((2, 3), 5), range(5))
         calls = [batch, *calls, *whole]
@@ -91,12 +92,9 @@ def beside(encoding: Encoding, convention: Convention, trial: Trial) -> Trial:
     if len(rows) > MANY:
         first = int(trial.failing.argmax())
         rows = np.unique([*rows[::50], max(first - 1, 0), first])
-    x, given, bounds = (
-        array[..., rows, :] for array in (x, trial.given, trial.bounds + 0 * x)
-    )
-    call = EncodingCall(encoding.reference(x.shape[-1], convention), x, k[..., rows])
-    meant = call.at(call.k)
-    return replace(trial, given=given, meant=meant, bounds=bounds, call=call)
+    x, given = x[..., rows, :], trial.given[..., rows, :]
+    right = encoding.reference(x.shape[-1], convention)
+    return encoding.trial(x, k[..., rows], given, right, trial.unit)
 
 
 def another_convention(encoding: Encoding, whole: list[Trial]) -> str:

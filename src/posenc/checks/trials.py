@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from posenc.checks.reports import Row
-from posenc.conventions import EncodingCall, Floats
+from posenc.conventions import UNIT, EncodingCall, Floats
 
 SEED = int(os.environ.get("POSENC_SEED", "0"))  # of all that is drawn
 NEAR = 1e-4  # far beyond rounding, far below the effect of a fault
@@ -64,7 +64,7 @@ class Trial:
         str, ...
     ] = ()  # of an `EncodingCall`, they end in "position", "dimension"
     call: Any = None
-    rounded: bool = False  # to a half type, of which faults in other types say nothing
+    unit: float = UNIT  # of rounding of what was given
 
     def __post_init__(self) -> None:
         """Raise `Broken` unless the two can be compared."""
