@@ -8,12 +8,17 @@ from posenc import angular_frequencies, nn, read_config
 
 Turns = tuple[torch.Tensor, torch.Tensor]
 frequencies: NDArray[np.float64] = angular_frequencies(8)
-k, x = torch.arange(5), torch.zeros(2, 5, 8)
+
+x = torch.zeros(2, 5, 8)
+k = torch.arange(5)
 turns: Turns = nn.rotary_turns(k, 8)
 turned: torch.Tensor = nn.rotate_pairs(x, turns=turns)
-rows: torch.Tensor = nn.SinusoidalPositionalEncoding(8)(turned)
+layer = nn.SinusoidalPositionalEncoding(8)
+rows: torch.Tensor = layer(turned)
 
 # Layers of a configuration take tensors and arrays, and return the same.
-layers = read_config({"model_type": "llama", "head_dim": 8}).layers[0]
+config = {"model_type": "llama", "head_dim": 8}
+layers = read_config(config).layers[0]
 their_turns: Turns = layers.turns(k)
+their_rows: torch.Tensor = layers.rotate(x, their_turns)
 cos: NDArray[np.float32] = layers.turns([0, 1])[0]
