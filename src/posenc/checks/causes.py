@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 from itertools import chain, combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -47,16 +48,15 @@ def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
     Rows that it would spoil, but which are right, are told from those that fail by a number or two,
     such as that of heads, or the position.
     """
-    wrong, spared = [], []
+    calls = []
     for trial in trials:
         off = unlike(trial, make) > near
         if off[trial.failing].any():
             return None
         if isinstance(trial.call, EncodingCall):
             numbers = numbers_of_rows(trial.call.k)
-            wrong.append(numbers[trial.failing])
-            spared.append(numbers[off.any(axis=-1)])
-    return limits(np.concatenate(wrong), np.concatenate(spared)) if wrong else ""
+            calls.append(Rows(numbers, trial.failing, off.any(axis=-1)))
+    return limits(calls) if calls else ""
 
 
 def unlike(trial: Trial, make: Make) -> Floats:
@@ -70,39 +70,45 @@ def unlike(trial: Trial, make: Make) -> Floats:
     return np.where(np.isnan(off), np.inf, off)
 
 
-NUMBERS = (
-    "length",
-    "batch size",
-    "number of heads",
-    "position",
-    "row",
-    "head",
-    "sequence",
-    "row before the last",
-)
+class Rows(NamedTuple):
+    """Rows of a call: their numbers, by name, and which are wrong, and spared by a fault."""
+
+    numbers: dict[str, Floats]
+    wrong: Any
+    spared: Any
 
 
-def numbers_of_rows(k: Floats) -> Floats:
-    """Return NUMBERS for each row: (..., seq_len) → (..., seq_len, numbers)."""
+def numbers_of_rows(k: Floats) -> dict[str, Floats]:
+    """Return what may tell rows apart, each of the shape of k."""
     # Without heads, or a batch, there is one.
     batch, heads = (*k.shape[:-1], 1, 1)[:2]
     length, row = k.shape[-1], along(-1, k)
-    sizes = length, batch, heads
-    numbers = *sizes, k, row, along(-2, k), along(0, k), length - 1 - row
-    return np.stack([number + 0 * k for number in numbers], axis=-1)
+    numbers = {
+        "length": length,
+        "batch size": batch,
+        "number of heads": heads,
+        "position": k,
+        "row": row,
+        "head": along(-2, k),
+        "sequence": along(0, k),
+        "row before the last": length - 1 - row,
+    }
+    return {name: number + 0 * k for name, number in numbers.items()}
 
 
-def limits(wrong: Floats, spared: Floats) -> str | None:
+def limits(calls: list[Rows]) -> str | None:
     """Say from which numbers on rows are wrong, or up to which; None if two don't tell.
 
-    Both are (rows, numbers). The fewest limits are taken that keep out all spared rows.
+    The fewest limits are taken that keep out all spared rows.
     """
-    if not len(spared):
+    if not any(call.spared.any() for call in calls):
         return ""
-    kept_out = {}  # (rows,), by limit
-    for name, bad, good in zip(NUMBERS, wrong.T, spared.T, strict=True):
-        kept_out[f", from {name} {bad.min():g} on"] = good < bad.min()
-        kept_out[f", up to {name} {bad.max():g}"] = good > bad.max()
+    kept_out = {}  # which of the spared rows, by limit
+    for name in calls[0].numbers:
+        wrong = np.concatenate([call.numbers[name][call.wrong] for call in calls])
+        spared = np.concatenate([call.numbers[name][call.spared] for call in calls])
+        kept_out[f", from {name} {wrong.min():g} on"] = spared < wrong.min()
+        kept_out[f", up to {name} {wrong.max():g}"] = spared > wrong.max()
     for count in (1, 2):
         texts = [
             "".join(chosen)
