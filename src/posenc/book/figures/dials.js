@@ -10,7 +10,7 @@ const DIALS = HEAD.d_model / 2;
 function makeDial() {
   const parts = {
     face: shape("circle", { class: "face" }),
-    lit: shape("circle", { class: "lit", fill: "url(#lamp)" }),
+    lamp: shape("circle", { class: "lamp", fill: "url(#glow)" }),
     wedge: shape("path", { class: "wedge" }),
     unseen: shape("path", { class: "unseen" }),
     query: line({ class: "hand query" }),
@@ -31,8 +31,8 @@ const pointing = ([angle, length]) => (length < 0 ? angle + Math.PI : angle);
 export function dials(svg) {
   const made = Array.from({ length: DIALS }, makeDial);
   const stops = [0.1, 1].map((offset) => shape("stop", { offset }));
-  const lamp = shape("radialGradient", { id: "lamp" }, ...stops);
-  svg.append(lamp, ...made.map(({ group }) => group));
+  const glow = shape("radialGradient", { id: "glow" }, ...stops);
+  svg.append(glow, ...made.map(({ group }) => group));
   let radius; // by `arrange`
   /** Place them under an upper edge, and return their lower one. */
   const arrange = ({ width, rows }, top) => {
@@ -66,7 +66,7 @@ export function dials(svg) {
       place(dial.wedge, { d: sector(0, 0, round(reach / 2), from, wrapped(to - from)) });
       // The angles that training never showed, up to the key's.
       place(dial.unseen, { d: excess[pair] ? sector(0, 0, radius, to - excess[pair], excess[pair]) : "" });
-      place(dial.lit, { opacity: round(10 * Math.max(0, shares[pair])) / 10 });
+      place(dial.lamp, { opacity: round(10 * Math.max(0, shares[pair])) / 10 });
       write(dial.share, signed(shares[pair]));
     });
   };
