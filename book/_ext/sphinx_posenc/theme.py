@@ -66,8 +66,8 @@ REWRITTEN = {
     r"(?<=<td>)-(?=\d)": "−",
     # <td>−0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, what is decided
     r"(?<=<td>)([+−][\d.]+) ± ([\d.]+) (\w+)(?=</td>)": draw_difference,
-    # <td>16 × base 500,000; 48 × base 500,000, window 4096</td>: no number, so not at the right
-    "<td>(?=[^<±]{16,}</td>|[a-z]+,? [a-z0-9])": '<td class="words">',
+    # <td>16 × base 500,000</td>: words, but no outcome, so not at the right
+    "<td>(?![+−]|higher|lower|same|undecided|open)(?=[^<±]*[a-z]{3})": '<td class="words">',
     # <td>2.40 ± 0.02</td>
     r"(?<=\d )± [\d.]+(?=</td>)": r'<span class="reach">\g<0></span>',
     # <td>higher</td>
