@@ -1,8 +1,8 @@
 """Runs the cells of a page in Pyodide: as much of a notebook's kernel as the book needs.
 
 `worker.js` imports this as the module `kernel`, and provides `send`, which takes a message as JSON.
-A message has a `stream`, what a cell prints, with its `name`, "stdout" or "stderr"; or a `text`,
-the value that it shows; or an `svg`, with a widget's kind and state as `figure`, else None.
+A message has a `stream`, what a cell prints, with its `name`, "stdout" or "stderr"; or a `text`
+or `html`, a value that it shows; or an `svg`, with a widget's kind and state as `figure` or None.
 
 For a cell the page asks `wanted` which code to find packages by, loads them, and then calls `run`.
 """
@@ -99,13 +99,15 @@ def tell_picture(svg: str, figure: Any = None) -> None:
 
 
 def display(*values: Any) -> None:
-    """Show values as a notebook would: a widget, a picture, or text."""
+    """Show values as a notebook would: a widget, a picture, a table, or text."""
     for value in values:
         bundle = getattr(value, "_repr_mimebundle_", None)
         data = bundle() if bundle else {}
         data = data[0] if isinstance(data, tuple) else data or {}
         if "image/svg+xml" in data:
             tell_picture(data["image/svg+xml"], data.get(FIGURE))
+        elif hasattr(value, "_repr_html_"):
+            tell(html=value._repr_html_())
         elif isinstance(value, list | tuple | dict | set):
             tell(text=pprint.pformat(value, sort_dicts=False))
         else:

@@ -68,6 +68,7 @@ function hear(message) {
   if (message.running) tell(cell, cell.progress);
   if (message.stream) cell.print(message.stream, message.name);
   if (message.text) cell.show(make("pre", {}, message.text));
+  if (message.html) cell.showHtml(message.html);
   if (message.figure) cell.showFigure(message.figure, message.svg);
   else if (message.svg) cell.showPicture(message.svg);
   if (message.done) resolve(message.done);
@@ -214,6 +215,13 @@ class Cell {
     const last = this.output.lastChild;
     if (last?.className === stream) last.append(text);
     else this.show(make("pre", { class: stream }, text));
+  }
+
+  /** Show a table or a quotation. */
+  showHtml(html) {
+    const box = make("div", { class: "output text_html" });
+    box.innerHTML = html; // by the reader's own Python; the policy lets no script in it run
+    this.show(box);
   }
 
   showPicture(svg) {

@@ -11,6 +11,7 @@
 //   for a cell      running            its packages are there, and it begins
 //    (kernel.py)    stream, name       what it prints, to "stdout" or "stderr"
 //    (kernel.py)    text               a value that it shows
+//    (kernel.py)    html               a value that it shows as a table, for example
 //    (kernel.py)    svg, figure        a picture, and of a widget { kind, state }, else null
 //                   done               its answer: { error } or {}, or the indices of cells needed
 
