@@ -165,6 +165,20 @@ def test_a_grip_stays_under_the_pointer_and_lands_on_a_place(show, name):
                 assert value == np.floor(between[field] + 0.5), f"grip {n}"
 
 
+def test_both_words_are_dragged_by_any_part_of_the_bracket(show):
+    page = show("turning")
+    before = state_of(page)
+    box = page.figure.locator(".bracket").bounding_box()
+    x, y = box["x"] + 10, box["y"] + box["height"]
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + box["width"], y, steps=3)
+    page.mouse.up()
+    apart = before["query"] - before["key"]
+    moved = {"query": before["query"] + apart, "key": before["key"] + apart}
+    assert state_of(page) == before | moved
+
+
 # What a guide offers to show, and what becomes of the score.
 MOVES = {
     "Drag dog": r"[+−]\d",
