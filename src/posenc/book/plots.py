@@ -179,7 +179,8 @@ def contenders(
     ax.set_yticks(range(len(labels)), labels)
     for row, (label, center, ends) in enumerate(rows):
         color = CONTENDERS.get(label, INK)
-        ax.plot(ends, [row, row], color=color, linewidth=2.2)
+        # A bar ends where its interval does, without the usual cap.
+        ax.plot(ends, [row, row], color=color, linewidth=2.2, solid_capstyle="butt")
         ax.plot(center, row, marker, color=color, markersize=6, markeredgewidth=1.8)
     # Of panels that share their labels, the first one alone has any.
     for name, label in zip(ax.get_yticklabels(), labels, strict=False):
