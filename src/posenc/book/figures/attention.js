@@ -6,11 +6,12 @@ import { omegas } from "./encoding.js";
 import { SCALINGS } from "./scaling.js";
 
 export const HEAD = { places: 16, d_model: 16, trained: 8, factor: 2 };
+export const DIALS = HEAD.d_model / 2; // one for each pair
 export const FARTHEST = HEAD.places - 1;
 export const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 export const LOOKS_BACK = 3; // how many words back a head that turns looks
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
-const FINE = 8; // points of the curve per position
+const FINE = 4; // points of a layer per position
 export const DISTANCES = Array.from({ length: 2 * FARTHEST * FINE + 1 }, (_, n) => n / FINE - FARTHEST);
 
 /** What share of its clock's angle a hand turns by, by the method; the others turn none. */
@@ -23,7 +24,9 @@ const TURNS = { turned: 1, added: 0.5 };
  * @property {number[]} shares what each pair adds to the score
  * @property {number} score
  * @property {number[]} row the score of a key at each place
- * @property {number[]} curve the score at each of `DISTANCES` of the key from this query
+ * @property {number[][]} layers at each of `DISTANCES` of the key from this query, what the slowest
+ *   pair makes of the score, the slowest two, and so on
+ * @property {number[]} curve the last of these: the score
  * @property {number[]} excess how far places turn two hands apart beyond what training showed
  */
 
@@ -50,10 +53,15 @@ export function attention({ query, key, method, base, rule }) {
     const other = position * frequencies[pair];
     return temperature * length * lengthAt(other) * Math.cos(angle - turn * other);
   };
-  const scoreAt = (position) => {
+  /** What the slowest pair makes of the score with a key at a position, the slowest two, …, all. */
+  const sumsAt = (position) => {
     const penalty = method === "ALiBi" ? SLOPE * Math.abs(position - query) : 0;
-    return frequencies.reduce((total, _, pair) => total + shareAt(position, pair), -penalty);
+    let sum = 0;
+    // Each pair bears its part of a penalty.
+    return frequencies.map((_, n) => (sum += shareAt(position, DIALS - 1 - n) - penalty / DIALS));
   };
+  const scoreAt = (position) => sumsAt(position).at(-1);
+  const layers = DISTANCES.map((distance) => sumsAt(query + distance));
   const excess = frequencies.map((frequency, pair) => {
     const apart = wrapped((key - query) * frequency);
     const most = isTurned ? trained[pair] * (HEAD.trained - 1) : Math.PI; // of half a turn, all was seen
@@ -64,7 +72,8 @@ export function attention({ query, key, method, base, rule }) {
     shares: frequencies.map((_, pair) => shareAt(key, pair)),
     score: scoreAt(key),
     row: PLACES.map(scoreAt),
-    curve: DISTANCES.map((distance) => scoreAt(query + distance)),
+    layers,
+    curve: layers.map((sums) => sums.at(-1)),
     excess,
   };
 }

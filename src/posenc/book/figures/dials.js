@@ -1,10 +1,8 @@
 // Turning's eight dials, one for each pair.
 
 import { sector, wrapped } from "./angles.js";
-import { HEAD } from "./attention.js";
+import { DIALS } from "./attention.js";
 import { line, middle, place, round, shape, signed, text, write } from "./drawing.js";
-
-const DIALS = HEAD.d_model / 2;
 
 /** A dial, drawn around its center. The key's hand fits into the query's, which is hollow. */
 function makeDial() {

@@ -34,7 +34,7 @@ const MOVES = [
     isDone: (_, { query, key }) => query - key === LOOKS_BACK,
   },
   { says: "Drag both, by the bracket.", method: "turned", ...together },
-  { says: "Drag both again.", method: "added", ...together },
+  { says: "Drag both again, to the end.", method: "added", ...together },
 ];
 /** What is said once all is done. */
 const LESSON = "Learned once, it holds anywhere if turned. If added, it may fail.";

@@ -1,6 +1,7 @@
-// Turning's landscape: as high over each place as the score of a key there. It belongs to the query.
+// Turning's landscape: as high over each place as the score of a key there, in layers, of which each
+// pair adds one, the slowest the lowest. It belongs to the query.
 
-import { DISTANCES, FARTHEST, HEAD } from "./attention.js";
+import { DIALS, DISTANCES, FARTHEST, HEAD } from "./attention.js";
 import { end, place, points, round, shape, text } from "./drawing.js";
 
 const KNOWN = HEAD.trained - 1; // the largest distance in training
@@ -13,12 +14,12 @@ function makeRow({ width, height, ground, slot }, row) {
   });
   const edge = KNOWN * slot + 8;
   const label = (x, anchor) => text(x, 14, "beyond training", { ...anchor, class: "beyond" });
-  const hill = shape("polygon", { fill: "url(#heights)" });
+  const strata = Array.from({ length: DIALS }, () => shape("polygon", { class: "stratum" }));
   const ghost = shape("polyline", { class: "ghost" }); // how it was before the last move
   const ridge = shape("polyline", { class: "curve" });
-  const land = shape("g", {}, ...unseen, label(edge), label(-edge, end), hill, ghost, ridge);
+  const land = shape("g", {}, ...unseen, label(edge), label(-edge, end), ...strata, ghost, ridge);
   const view = shape("svg", { class: "row", y: row * height, width, height: ground }, land);
-  return { view, land, hill, ghost, ridge };
+  return { view, land, strata, ghost, ridge };
 }
 
 /**
@@ -26,28 +27,28 @@ function makeRow({ width, height, ground, slot }, row) {
  * their ghost moves with the query, too, so that it is seen only if the landscape has another form.
  */
 export function landscape(svg) {
-  const stops = [0, 1].map((offset) => shape("stop", { offset }));
-  const heights = { id: "heights", gradientUnits: "userSpaceOnUse", x2: 0 };
-  const colors = shape("linearGradient", heights, ...stops); // the higher, the stronger
   const group = shape("g", { "aria-hidden": "true" });
-  svg.append(colors, group);
+  svg.append(group);
   let geometry, rows; // by `arrange`
   let before;
   const arrange = (next) => {
     geometry = next;
-    place(colors, { y1: geometry.level(8), y2: geometry.ground });
     rows = Array.from({ length: geometry.rows }, (_, row) => makeRow(geometry, row));
     group.replaceChildren(...rows.map(({ view }) => view));
   };
-  const paint = ({ query, curve }) => {
+  const paint = ({ query, layers, curve }) => {
     const { slot, ground, level, xIn } = geometry;
     const outline = (scores) => points(scores.map((score, n) => [DISTANCES[n] * slot, level(score)]));
     const now = outline(curve);
     const old = before ? outline(before) : "";
     const reach = FARTHEST * slot;
-    rows.forEach(({ land, hill, ghost, ridge }, row) => {
+    rows.forEach(({ land, strata, ghost, ridge }, row) => {
       place(land, { transform: `translate(${round(xIn(row, query))})` });
-      place(hill, { points: `${-reach},${ground} ${now} ${reach},${ground}` });
+      strata.forEach((stratum, pair) => {
+        // A layer ends where faster pairs take away what it adds.
+        const top = outline(layers.map((sums, n) => Math.min(sums[pair], curve[n])));
+        place(stratum, { points: `${-reach},${ground} ${top} ${reach},${ground}` });
+      });
       place(ghost, { points: old });
       place(ridge, { points: now });
     });
