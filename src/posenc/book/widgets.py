@@ -353,8 +353,8 @@ class Stretch(_Figure):
 
 # Words of Turning beside the query and the key.
 _OTHERS = "the", "saw", "a", "cat", "and", "home"
-# Of Turning's curve: the key's position minus the query's, in eighths of a step.
-_DISTANCES = [eighths / 8 for eighths in range(-120, 121)]
+# Of Turning's landscape: the key's position minus the query's, in quarters of a step.
+_DISTANCES = [quarters / 4 for quarters in range(-60, 61)]
 
 
 class Turning(_Figure):
@@ -368,21 +368,25 @@ class Turning(_Figure):
     colors = plots.COLORS[:2]
 
     def values(self) -> Values:
-        # The query, the key, keys at all places and at all distances, all the same word.
+        # Keys: where it is, at all places, and at all distances, all of them the same word.
         places = np.arange(16) - self.query
-        distances = np.array([0, self.key - self.query, *places, *_DISTANCES])
-        vectors = self._vectors(self.query + distances)
-        scores = vectors @ vectors[0]
-        if self.method == "ALiBi":  # the slope of the first of eight heads is 1/2
-            scores -= abs(distances) / 2
-        pairs = vectors[:2].reshape(2, 2, 8)  # (words, right and up, pairs)
-        row, curve = np.split(scores[2:], [len(places)])
+        distances = np.array([self.key - self.query, *places, *_DISTANCES])
+        query, *keys = self._vectors(self.query + np.array([0, *distances]))
+        # What each pair adds: right times right, and up times up, (keys, pairs)
+        shares = (query * keys).reshape(-1, 2, 8).sum(axis=1)
+        # ALiBi's slope, of the first of eight heads, is 1/2; each pair bears its part.
+        penalty = abs(distances) / 2 if self.method == "ALiBi" else 0 * distances
+        # By the slowest pair alone, the slowest two, and so on
+        sums = (shares[:, ::-1] - penalty[:, None] / 8).cumsum(axis=1)
+        _, row, curve = np.split(sums[:, -1], [1, 1 + len(places)])
+        hands = np.reshape([query, keys[0]], (2, 2, 8))  # (words, right and up, pairs)
         return {
-            "shares": pairs.prod(axis=0).sum(axis=0),
-            "score": scores[1],
+            "shares": shares[0],
+            "score": sums[0, -1],
             "row": row,
+            "layers": sums[-len(curve) :],
             "curve": curve,
-            "hands": pairs.transpose(2, 0, 1)[..., ::-1],
+            "hands": hands.transpose(2, 0, 1)[..., ::-1],
         }
 
     def _draw(self, figure: Figure, values: Values) -> None:
