@@ -354,7 +354,7 @@ class Stretch(_Figure):
 # Words of Turning beside the query and the key.
 _OTHERS = "the", "saw", "a", "cat", "and", "home"
 # Of Turning's landscape: the key's position minus the query's, in quarters of a step.
-_DISTANCES = [quarters / 4 for quarters in range(-60, 61)]
+_DISTANCES = [quarters / 4 for quarters in range(-62, 63)]
 
 
 class Turning(_Figure):

@@ -1,7 +1,7 @@
 // Turning's landscape: as high over each place as the score of a key there, in layers, of which each
 // pair adds one, the slowest the lowest. It belongs to the query.
 
-import { DIALS, DISTANCES, FARTHEST, HEAD } from "./attention.js";
+import { DIALS, DISTANCES, FARTHEST, HEAD, REACH } from "./attention.js";
 import { end, place, points, round, shape, text } from "./drawing.js";
 
 const KNOWN = HEAD.trained - 1; // the largest distance in training
@@ -41,7 +41,7 @@ export function landscape(svg) {
     const outline = (scores) => points(scores.map((score, n) => [DISTANCES[n] * slot, level(score)]));
     const now = outline(curve);
     const old = before ? outline(before) : "";
-    const reach = FARTHEST * slot;
+    const reach = REACH * slot;
     rows.forEach(({ land, strata, ghost, ridge }, row) => {
       place(land, { transform: `translate(${round(xIn(row, query))})` });
       strata.forEach((stratum, pair) => {

@@ -29,8 +29,9 @@ export function actOf(from, to) {
 /** What is seen of clocks that turn, by the rule for longer texts. */
 const SEEN_TURNED = {
   "as trained":
-    "A word’s place turns its eight hands. Where both words’ hands agree, a clock lights up. " +
-    `All clocks together lift ${WORDS.key} to its score: how much of it ${WORDS.query} takes up.`,
+    `A word’s place turns its eight hands. We set ${WORDS.query}’s back by three, as training can. Where ` +
+    `hands agree, a clock lights up, and adds a layer. All lift ${WORDS.key} to its score: how much ` +
+    `of it ${WORDS.query} takes up.`,
   interpolation:
     `All clocks are slowed by half, so ${WORDS.query} looks six back. No angle is new, but neighbors look more alike.`,
   "NTK-aware": "The slower a clock, the more it is slowed, the last one by half.",
@@ -82,10 +83,7 @@ export function attentionSays(state, values, before) {
   if (method !== "turned" || !["query", "key"].includes(act)) return SEEN[method](told);
   // All eight pairs agree, rounded; YaRN sharpens scores.
   if (values.score > 7.995 && rule !== "YaRN")
-    return (
-      `${place}all hands agree: we set ${WORDS.query}’s back by three, as training can. The score is ${score}, the highest. ` +
-      `Of all words, ${WORDS.query} takes up ${WORDS.key} most.`
-    );
+    return `${place}all hands agree. The score is ${score}, the highest: ${WORDS.query} takes up ${WORDS.key} most.`;
   const more = values.score > before.values.score ? "more" : "less";
   return `${place}the score is ${score}: ${WORDS.query} takes up ${more} of ${WORDS.key}.`;
 }
