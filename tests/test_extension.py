@@ -47,11 +47,11 @@ def test_panels_are_stacked_whole_and_in_their_order():
     moves = re.findall(r"#(\w+) \{.*scale\(1.60\) translate\((.*?)px, (.*?)px\)", style)
     assert moves == [
         ("axes_1", "0.0", "0.0"),
-        ("axes_2", "-160.0", "216.0"),
-        ("axes_3", "-296.0", "432.0"),
-        ("again_2", "0.0", "432.0"),
+        ("axes_2", "-160.0", "226.0"),
+        ("axes_3", "-296.0", "452.0"),
+        ("again_2", "0.0", "452.0"),
     ]
-    assert ratio == 504 / (3 * 216 * 1.6)
+    assert ratio == 504 / ((3 * 216 + 2 * 10) * 1.6)
     assert (
         stacking.stack(f'<svg viewBox="0 0 504 216">{axes}\n  <g id="text_9">') is None
     )

@@ -12,6 +12,7 @@ import numpy as np
 WIDEST_BAR = 1 / 8  # of a figure's width: wider axes are a panel, not a color bar
 LARGEST_SCALE = 1.6  # of a stacked panel, by its size in the row
 COLUMNS_SCALE = 1.4  # and of panels that are narrow enough to stand in two columns
+GAP = 10  # between rows, so that a title isn't taken for the label of the axis above
 # Lines of matplotlib 3's SVG; compare an update with them.
 
 #   <g id="text_21">     two spaces deep: of the figure, not of one plot
@@ -124,7 +125,7 @@ def stack(svg):
         """A rule that moves an element of the figure sideways, and to a panel's place."""
         row, column = divmod(panel, columns)
         across = shift + column * width / columns / scale
-        to = f"translate({across:.1f}px, {row * height:.1f}px)"
+        to = f"translate({across:.1f}px, {row * (height + GAP):.1f}px)"
         return f"#{name} {{ {shown}transform: scale({scale:.2f}) {to} }}\n"
 
     rules, copies = "", ""
@@ -137,4 +138,4 @@ def stack(svg):
     for name, left, _ in legends:
         rules += move(name, panels[0].left - float(left), (rows - 1) * columns)
     style = f"<style>@media (max-width: 450px) {{\n{rules}}}</style>{copies}"
-    return Stacked(style, width / (rows * height * scale))
+    return Stacked(style, width / ((rows * (height + GAP) - GAP) * scale))
