@@ -34,10 +34,10 @@ const MOVES = [
     isDone: (_, { query, key }) => query - key === LOOKS_BACK,
   },
   { says: "Drag both, by the bracket.", method: "turned", ...together },
-  { says: "Drag both again, to the end.", method: "added", ...together },
+  { says: "Drag both again, to the other end.", method: "added", ...together },
 ];
 /** What is said once all is done. */
-const LESSON = "Learned once, it holds anywhere if turned. If added, it may fail.";
+const LESSON = "Learned once, it holds anywhere if turned. Added, it may fail.";
 
 /**
  * A line with the next thing to try, and a button that shows it.
