@@ -37,8 +37,8 @@ export function dials(svg) {
     const isPhone = rows > 1;
     const columns = DIALS / rows;
     const across = width / columns;
-    radius = Math.round(isPhone ? 27 : Math.min(52, 0.39 * across));
-    const down = 2 * radius + 20;
+    radius = Math.round(isPhone ? 25 : Math.min(52, 0.39 * across));
+    const down = 2 * radius + 24;
     const firstRow = top + (isPhone ? 4 : 16) + radius;
     svg.style.setProperty("--radius", `${radius}px`);
     made.forEach(({ group, share }, pair) => {

@@ -33,9 +33,9 @@ const SEEN_TURNED = {
     `hands agree, a clock lights up, and adds a layer. All lift ${WORDS.key} to its score: how much ` +
     `of it ${WORDS.query} takes up.`,
   interpolation:
-    `All clocks are slowed by half, so ${WORDS.query} looks six back. No angle is new, but neighbors look more alike.`,
+    `All clocks are slowed by half, so ${WORDS.query} looks six back. No angle is new, but neighbors are more alike.`,
   "NTK-aware": "The slower a clock, the more it is slowed, the last one by half.",
-  YaRN: "Slow clocks are slowed by half, the fastest one isn’t, and all scores are sharpened.",
+  YaRN: "Slow clocks are slowed by half, the fastest one isn’t, and scores are sharpened.",
 };
 
 /** What is seen in a state, by method: functions of `Told`. */
@@ -45,7 +45,7 @@ const SEEN = {
     "Now each hand is the sum of its word’s, which stays, and its place’s, which turns. Where these " +
     "disagree, it is short.",
   ALiBi: ({ score, cost }) =>
-    "ALiBi turns no hand: all agree. Instead, each step apart costs half a point: " +
+    "ALiBi turns no hand: all agree. Each step apart costs half a point: " +
     `8 − ${cost} = ${score}.`,
   none: ({ score }) => `No hand turns, so all agree: each word scores ${score}, wherever it stands.`,
 };
