@@ -180,6 +180,22 @@ def nearly(rows):
     return rows + 1e-5 * np.sin(np.arange(rows.size).reshape(rows.shape)).astype("f4")
 
 
+def ahead_if_long(name):
+    """Encode right, but in long calls at position + 5."""
+    known = checks.KNOWN[name]
+
+    def encode(n, d):
+        k = known.counted(np.arange(n)) + 5 * (n > 1000)
+        right = known.encoding(d)
+        return right.encode(np.zeros((n, d)), k[:, None] * right.frequencies)
+
+    return encode
+
+
+# A length that is told is the call's, not that of the rows in which the cause is sought.
+LONG = "from length 6000 on: position + 5"
+for name in "guided diffusion", "Transformer-XL":
+    add(ahead_if_long(name), f"{name}, ahead", "table", "far", LONG, longest=6000)
 OF_1000 = partial(hunt.wrong_table, "own exponent", base=1000)
 add(OF_1000, "of base 1000, undeclared", "table", "values", "own exponent")
 
@@ -251,6 +267,17 @@ def refusing(x, rows):
     raise RuntimeError
 
 
+@layer("shape", "", batch_first=False)
+def assigning(x, rows):
+    x += rows
+
+
+@layer("batch", "other positions, from sequence 2 on: 0 is")
+def counting_sequences(x, rows):
+    late = torch.arange(len(x)) > 1
+    return x + torch.where(late[:, None, None], rows[:1], rows)
+
+
 @layer("repeat")
 def in_place(x, rows):
     return x.add_(rows)
@@ -279,6 +306,28 @@ class Trained(Layer):
         self.pe = nn.Parameter(self.pe)
 
 
+@specimen("module")
+class Padded(Layer):
+    """An odd width ends in a column of zeros."""
+
+    def __init__(self, d_model=16):
+        super().__init__(d_model + d_model % 2)
+        self.pe = nn.functional.pad(self.pe[:, : d_model // 2 * 2], (0, d_model % 2))
+
+
+@specimen("module", laws=["state", "meta"])
+class Indexed(Layer):
+    """Whole numbers are saved, too, as `position_ids` are."""
+
+    def __init__(self, d_model=16):
+        super().__init__(d_model)
+        self.register_buffer("pe", self.pe)
+        self.register_buffer("position_ids", torch.arange(len(self.pe)))
+
+    def forward(self, x):
+        return super().forward(x, self.position_ids[: x.size(1)])
+
+
 @specimen("module", laws=["meta"])
 class FilledWhenMoved(Layer):
     def _apply(self, fn, recurse=True):
@@ -305,6 +354,7 @@ for subject, name, options, law, cause in (
     (posenc.rotate_pairs, "in numpy", {}, "", ""),
     (rotate_pairs, "in torch", {}, "", ""),
     (turn(frequencies=AXIAL), "axial", AXES, "", ""),
+    (turn(frequencies=-AXIAL), "axial, backwards", AXES, "", ""),
     (SWAPPED, "axes swapped", AXES, "axes", "axes are swapped"),
     (FACTOR, "factor", {"attention_factor": 1.5}, "", ""),
     (FACTOR, "factor, undeclared", {}, "values", "attention_factor=1.5"),
@@ -429,6 +479,11 @@ def wrong_and_short(x, p):
     return rotate_pairs(x, p / 1.5)
 
 
+@rotary("rows")
+def nan_for_a_batch(x, p):
+    return torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
+
+
 @rotary("compile", "raises", laws=["compile"])
 def printing(x, p):
     print(end="")
@@ -542,11 +597,19 @@ def grid(sizes):
 BY_8 = {"expected": "images", "right": lambda sizes: 8 * grid(sizes)}
 add(lambda sizes: 8 * grid(sizes), "steps of 8", "positions", **BY_8)
 add(grid, "steps of 1", "positions", "values", "they are 0.125*id", **BY_8)
+BY_PATCH = {"expected": "images", "right": lambda sizes: 8 * grid(sizes).T}
+columns_first = lambda sizes: 8 * grid(sizes)[[0, 2, 1]]  # noqa: E731
+add(columns_first, "columns first", "positions", "values", "swapped", **BY_PATCH)
 
 
 @specimen("positions", "values", "they are id + 2", expected="left padding")
 def as_roberta(mask):
     return 2 * mask + words(mask)
+
+
+@specimen("positions", "values", expected="left padding")
+def one_too_few(mask):
+    return words(mask)[:, 1:]
 
 
 add(

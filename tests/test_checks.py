@@ -277,6 +277,7 @@ BAD = {  # the message, and what raises it
     "law of a table must be one of shape; .* got 'peace'": lambda: TABLE(
         laws=["far", "peace"]
     ),
+    "laws must have one, of shape": lambda: TABLE(laws=[]),
     "name of a convention must be one of": lambda: TABLE(convention="mine"),
     r"name of a convention must be one of .* got \[1\]": lambda: TABLE(convention=[1]),
     "widths must be one that": lambda: TABLE(frequencies=[1, 0.1], widths=[4, 6]),
@@ -388,6 +389,7 @@ RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
         (RIGHT, 0, ""),
         (WRONG, 1, ""),
         (f"{WRONG} --expect values=meant --json", 0, ""),
+        (f"{WRONG} --expect values=see.toml", 0, ""),
         ("recall:DECODER.full --step specimens:OFF_BY_ONE.step --laws steps", 1, ""),
         (
             f"{RIGHT} --expect far",

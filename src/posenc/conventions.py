@@ -101,7 +101,8 @@ class Convention:
         half = check_d_model(d_model) // 2
         # A share such as 2/3 isn't exact in binary.
         pairs = max(int(self.share * half + 1e-9), 1)
-        start = int(self.start * d_model + 1e-9)
+        # A part has a pair, however small it is.
+        start = min(int(self.start * d_model + 1e-9), d_model - 2 * pairs)
         # A proportional rotation pairs across the whole head, though a part of it turns.
         apart = pairs if self.extent == "partial" else half
         one = np.arange(pairs)
@@ -235,6 +236,25 @@ class EncodingCall(NamedTuple):
     right: Reference
     x: Floats  # (..., seq_len, width)
     k: Floats  # the position of each row, (..., seq_len)
+    sampled: Any = None  # if not all rows are here: their numbers, the last among them
+
+    @property
+    def length(self) -> int:
+        """How many rows the call has, also if not all are here."""
+        return self.k.shape[-1] if self.sampled is None else int(self.sampled[-1]) + 1
+
+    def numbers(self) -> list[Any]:
+        """Return the sequence, the head and the row of each row, (..., seq_len), from 0."""
+        indices = np.indices(self.k.shape)
+        none, row = 0 * indices[-1], indices[-1]
+        if self.k.ndim == 1:
+            sequence = head = none
+        else:
+            # A layer has no heads; a rotation may take any axis for them.
+            sequence, head = indices[0], indices[-2] * self.right.convention.rotary
+        if self.sampled is not None:
+            row = self.sampled + none
+        return [sequence, head, row]
 
     @property
     def angles(self) -> Floats:

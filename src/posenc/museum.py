@@ -105,7 +105,7 @@ register(
         "batch for sequence (exhibit 1): the batch is counted; "
         "write `x.size(1)` for `x.size(0)`": lambda call: call.at(along(0, call.k)),
         f"offset that sticks (exhibit B): each call begins at 0; use what is given, or {ITSELF}": (
-            lambda call: call.at(along(-1, call.k))
+            lambda call: call.at(call.numbers()[2])
         ),
         "lost half (exhibit D): two neighbors share a position; add up all of it": (
             lambda call: call.at(call.k // 2)
@@ -113,7 +113,7 @@ register(
         # Of a table of two axes, called as the notes of `check_table` say, with three rows
         f"column by column: {CELLS}": lambda call: call.at(call.k // 3),
         f"column by column, along it: {CELLS}": (
-            lambda call: call.at(3 * call.k % call.k.shape[-1])
+            lambda call: call.at(3 * call.k % call.length)
         ),
     },
 )
@@ -273,7 +273,7 @@ def laid_out(call: EncodingCall) -> Floats:
 
 def table_in_two(call: EncodingCall) -> Floats:
     """Take the halves of an interleaved table for sines and cosines, and leave out the sum."""
-    right, x, _ = call
+    right, x, *_ = call
     one, two = right.pairs
     # Sine and cosine of each angle side by side: (..., seq_len, 2 * pairs)
     table = np.stack([np.sin(call.angles), np.cos(call.angles)], axis=-1)

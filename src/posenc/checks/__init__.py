@@ -278,7 +278,7 @@ def parametrize_with_checks(
     """
     import pytest
 
-    names = [*laws] if laws else None  # a generator could be read only once
+    names = None if laws is None else [*laws]  # a generator could be read only once
 
     def one_law(report: Callable[[], Report], law: str) -> None:
         __tracebackhide__ = True

@@ -70,8 +70,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
                 options["step"] = resolve_name(step)
             report = checks.check(resolve_name(target), **options)
             for text in expect:
-                law, _, reason = text.partition("=")
-                file = text.endswith(".toml")
+                law, equals, reason = text.partition("=")
+                file = text.endswith(".toml") and not equals
                 report = report.expecting(text if file else {law: reason})
             reports.append(report)
         except (Exception, SystemExit) as error:  # an import may raise anything

@@ -24,6 +24,7 @@ from posenc.checks.trials import (
     Skip,
     Trial,
     Trials,
+    WrongShape,
     user,
 )
 from posenc.conventions import UNIT
@@ -148,14 +149,15 @@ Law("token", CALLED, "in a batch of single tokens, each is as alone", TAU)(
 
 @Law("rows", CALLED, "with positions (batch, seq_len), each row gets its own", TAU)
 def rows(subject: Encoding) -> Trials:
-    """Give each sequence other positions, if the code takes that."""
-    try:
-        if subject.free:
-            yield from calls(((3,), RAGGED), ((3, 2), RAGGED))(subject)
-            return
-    except (Broken, Raised):
-        pass  # positions along another axis give another shape: that isn't taking them, either
-    raise Skip("takes no positions of shape (batch, seq_len)")
+    """Give each sequence other positions, with heads and without, if the code takes that."""
+    trials: list[Trial] = []
+    for lead in ((3,), (3, 2)) if subject.free else ():
+        # Positions along another axis give another shape: that isn't taking them, either.
+        with suppress(WrongShape, Raised):
+            trials += calls((lead, RAGGED))(subject)
+    if not trials:
+        raise Skip("takes no positions of shape (batch, seq_len)")
+    return trials
 
 
 @Law("fractions", CALLED, "positions between two rows turn by a part of the angle", TAU)
@@ -202,13 +204,15 @@ def axes(subject: Encoding) -> Trials:
         raise Skip("for several coordinates, pass frequencies of shape (axes, pairs)")
     x, right = subject.draw((), 12), subject.reference(subject.widths[0])
     # (rows, axes)
-    k = np.random.default_rng(SEED).integers(1, 256, (12, subject.axes))
-    out = floats(user(subject.module, subject.array(x), subject.places(k)))
+    places = np.random.default_rng(SEED).integers(1, 256, (12, subject.axes))
+    out = floats(user(subject.module, subject.array(x), subject.places(places)))
+    # (axes, rows)
+    k = right.convention.counted(places.T)
     # (rows, axes) @ (axes, pairs): the angles of all axes add up.
-    meant = right.encode(x, k @ subject.frequencies)
+    meant = right.encode(x, k.T @ subject.frequencies)
     trial = Trial("other coordinates", out, meant, NEAR, ("row", "dimension"))
     # What each axis gives if all pairs turn by its coordinate: (axes, rows, width)
-    by_axis = [right.encode(x, np.outer(place, right.frequencies)) for place in k.T]
+    by_axis = [right.encode(x, np.outer(place, right.frequencies)) for place in k]
     errors = np.abs(np.stack(by_axis) - out).max(axis=1)
     if trial.worst > 1 and errors.min(axis=0).max() < NEAR:
         # The axis of each dimension, in the order of x, and then of each pair
@@ -244,11 +248,11 @@ def odd(subject: Encoding) -> Trials:
     if subject.other_kind:
         raise Skip(OTHER_KIND)
     x = subject.draw((), 3, subject.widths[0] - 1)
-    # tensor2tensor pads a table with zeros.
-    meant = out = x * (subject.kind == "rotary")
+    # What rows are added to is 0, so that what is added is seen: tensor2tensor pads with zeros.
+    out = x = x * (subject.kind == "rotary")
     with suppress(Raised):
         out = subject.call(x, range(3))
-    yield Trial(f"width {x.shape[-1]}", out[..., -1], meant[..., -1], NEAR)
+    yield Trial(f"width {x.shape[-1]}", out[..., -1], x[..., -1], NEAR)
 
 
 # Number types
@@ -325,8 +329,9 @@ def gradient(subject: Encoding) -> Trials:
 
 
 def emptied(tensor: Any) -> Any:
-    """Return a tensor of NaN, as fresh memory may have, on the CPU."""
-    return tensor.new_full(tensor.shape, math.nan, device="cpu")
+    """Return a tensor of NaN, or -1, as fresh memory may have, on the CPU."""
+    number = math.nan if tensor.is_floating_point() else -1
+    return tensor.new_full(tensor.shape, number, device="cpu")
 
 
 def loaded(subject: Encoding, on_meta: bool) -> Trials:

@@ -16,7 +16,7 @@ import numpy as np
 
 from posenc._validate import check_int
 from posenc.checks.subjects import Subject, floats, type_of
-from posenc.checks.trials import SEED, Broken, Raised, user
+from posenc.checks.trials import SEED, Broken, Raised, WrongShape, user
 from posenc.conventions import Floats
 
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
@@ -103,7 +103,7 @@ class Code(Subject):
             raise Broken(f"{type_of(result)} for {dtype}", CAST)
         out = floats(result, finite)
         if out.shape != x.shape:
-            raise Broken(f"shape {out.shape} for {x.shape}")
+            raise WrongShape(out.shape, x.shape)
         return out
 
     @cached_property

@@ -11,7 +11,7 @@ import numpy as np
 
 from posenc.checks.trials import NEAR, Trial
 from posenc.conventions import UNIT, EncodingCall, Floats
-from posenc.museum import Fault, Make, along
+from posenc.museum import Fault, Make
 
 # Rounding of an angle, as of its position: u (3 |ln omega| + 5), of the least frequency
 APART = 33 * UNIT
@@ -54,7 +54,7 @@ def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
         if off[trial.failing].any():
             return None
         if isinstance(trial.call, EncodingCall):
-            numbers = numbers_of_rows(trial.call.k)
+            numbers = numbers_of_rows(trial.call)
             calls.append(Rows(numbers, trial.failing, off.any(axis=-1)))
     return limits(calls) if calls else ""
 
@@ -78,22 +78,20 @@ class Rows(NamedTuple):
     spared: Any
 
 
-def numbers_of_rows(k: Floats) -> dict[str, Floats]:
+def numbers_of_rows(call: EncodingCall) -> dict[str, Floats]:
     """Return what may tell rows apart, each of the shape of k."""
-    # Without heads, or a batch, there is one.
-    batch, heads = (*k.shape[:-1], 1, 1)[:2]
-    length, row = k.shape[-1], along(-1, k)
+    sequence, head, row = call.numbers()
     numbers = {
-        "length": length,
-        "batch size": batch,
-        "number of heads": heads,
-        "position": k,
+        "length": call.length,
+        "batch size": sequence.max() + 1,
+        "number of heads": head.max() + 1,
+        "position": call.k,
         "row": row,
-        "head": along(-2, k),
-        "sequence": along(0, k),
-        "row before the last": length - 1 - row,
+        "head": head,
+        "sequence": sequence,
+        "row before the last": call.length - 1 - row,
     }
-    return {name: number + 0 * k for name, number in numbers.items()}
+    return {name: number + 0 * call.k for name, number in numbers.items()}
 
 
 def limits(calls: list[Rows]) -> str | None:

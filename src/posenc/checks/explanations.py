@@ -86,15 +86,17 @@ def causes_in(
 
 
 def beside(encoding: Encoding, convention: Convention, trial: Trial) -> Trial:
-    """Compare the same call with a convention: some rows of many, and the first wrong."""
-    _, x, k = trial.call
+    """Compare the same call with a convention: some rows of many, the first wrong, and the last."""
+    _, x, k, _ = trial.call
     rows: Any = range(k.shape[-1])
     if len(rows) > MANY:
-        first = int(trial.failing.argmax())
-        rows = np.unique([*rows[::50], max(first - 1, 0), first])
+        first = int(trial.failing.argmax()) % len(rows)
+        # Positions that are counted down, or divided, depend on the last.
+        rows = np.unique([*rows[::50], max(first - 1, 0), first, rows[-1]])
     x, given = x[..., rows, :], trial.given[..., rows, :]
     right = encoding.reference(x.shape[-1], convention)
-    return encoding.trial(x, k[..., rows], given, right, trial.unit)
+    compared = encoding.trial(x, k[..., rows], given, right, trial.unit)
+    return replace(compared, call=compared.call._replace(sampled=rows))
 
 
 def another_convention(encoding: Encoding, whole: list[Trial]) -> str:

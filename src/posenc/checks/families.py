@@ -23,7 +23,7 @@ import numpy as np
 from posenc.checks.sums import CLOSE, CLOSER, Parts, fewest_parts, fitted, written
 from posenc.checks.trials import Trial
 from posenc.conventions import EncodingCall, Floats, Reference
-from posenc.museum import ITSELF, Fault, along, known
+from posenc.museum import ITSELF, Fault, known
 
 
 def as_complex(right: Reference, array: Floats) -> Any:
@@ -50,7 +50,7 @@ def results(trial: Trial) -> Any:
 
 def turns(trial: Trial) -> Any:
     """Return numbers whose angle is how each pair turned, (..., seq_len, pairs)."""
-    right, x, _ = trial.call
+    right, x, *_ = trial.call
     if right.convention.rotary:
         return results(trial) * as_complex(right, x).conj()
     # A table adds sin + i cos = i exp(-i angle), whose conjugate times i is exp(i angle).
@@ -59,7 +59,7 @@ def turns(trial: Trial) -> Any:
 
 def decoded(trial: Trial, times: float) -> Floats:
     """Return the position of each row, if it is about so many times the right one: as k."""
-    right, _, k = trial.call
+    right, _, k, _ = trial.call
     place = times * right.convention.counted(k)
     turned = turns(trial)
     # An angle is known but for whole turns. The slowest pair makes none, so that it tells the
@@ -96,23 +96,24 @@ def places(call: EncodingCall) -> Parts:
     """Return what may be taken for positions, each of the shape of k."""
     k = call.k
     position = call.right.convention.counted(k)
-    length = k.shape[-1]
+    length = call.length
+    batch, head, row = call.numbers()
     # Without a batch, k has the shape (seq_len,).
-    batch = position if k.ndim > 1 else position[None]
-    sequence = np.arange(k.size).reshape(k.shape) // length
+    sequences = position if k.ndim > 1 else position[None]
+    sequence = np.arange(k.size).reshape(k.shape) // k.shape[-1]
     parts = {
         "1": 1,
         "position": position,
-        "row": along(-1, k),
-        "batch": along(0, k) if k.ndim > 1 else 0,
+        "row": row,
+        "batch": batch,
         "sequence": sequence,
-        "head": along(-2, k),
+        "head": head,
         "length": length,
         "length*sequence": length * sequence,
         "first position": position[..., :1],
-        "first sequence's position": batch[0],
+        "first sequence's position": sequences[0],
         "position/last": position / max(position.max(initial=0), 1),
-        "sum over the batch": batch.sum(axis=0),
+        "sum over the batch": sequences.sum(axis=0),
     }
     return {name: part + 0 * k for name, part in parts.items()}
 
@@ -137,7 +138,7 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
     def result(place: Any, call: EncodingCall) -> Floats:
         return call.encode(np.asarray(place)[..., None] * call.right.frequencies)
 
-    right, _, k = trials[-1].call
+    right, _, k, _ = trials[-1].call
     meant = right.convention.counted(k).ravel()
     # Whole turns are told from a guess: that positions are near the right ones, or near 0.
     for times in (1, 0):
@@ -174,7 +175,7 @@ def measure(trials: list[Trial]) -> Measured:
     """Measure frequencies in sequences that begin at 0, and aren't short."""
     measured = {}
     for trial in trials:
-        right, _, k = trial.call
+        right, _, k, _ = trial.call
         rows = k.reshape(-1, k.shape[-1])[0]
         if len(rows) > 16 and np.array_equal(rows, np.arange(len(rows))):
             measured[len(right.frequencies)] = radians_a_row(trial)

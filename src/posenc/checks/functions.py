@@ -21,6 +21,7 @@ from posenc.checks.trials import (
     Skip,
     Trial,
     Trials,
+    WrongShape,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -81,7 +82,7 @@ class Bias(Subject):
             bias = np.repeat(bias, seq_len, axis=-2)
         if bias.ndim not in (2, 3) or bias.shape[-2:] != (seq_len, seq_len):
             cause = ONE_ROW if one_row else ""
-            raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}", cause)
+            raise WrongShape(bias.shape, (seq_len, seq_len), cause)
         # Whole numbers are as good; what is hidden may be infinite.
         bias = bias.reshape(-1, seq_len, seq_len).astype(np.float64)
         if self.causal:
@@ -219,11 +220,19 @@ class Builder(Subject):
         self.given, self.meant = BUILT[expected]
         self.find_library(partial(self.built, build))
         if right:
-            self.meant = values(right(self.array(self.given, "int64")))
+            self.meant = self.in_order(right(self.array(self.given, "int64")))
 
     def built(self, build: Any) -> Any:
         """Call a function that builds ids."""
         return user(build, self.array(self.given, "int64"))
+
+    def in_order(self, ids: Any) -> Floats:
+        """Return ids in the shape of those that are meant: axes may come last, (patches, 3)."""
+        numbers = np.asarray(values(ids), np.float64)
+        numbers = numbers.T if numbers.shape == self.meant.T.shape else numbers
+        if numbers.shape != self.meant.shape:
+            raise WrongShape(numbers.shape, self.meant.shape)
+        return numbers
 
 
 @Law(
@@ -235,10 +244,7 @@ class Builder(Subject):
 def ids(builder: Builder) -> Trials:
     """Compare the ids, but those of padding."""
     right, padded = builder.meant, builder.faults == "left padding"
-    built = values(builder.built(builder.subject)) * 1.0
-    # Axes may come last, as in (patches, 3).
-    if built.shape == right.T.shape:
-        built = built.T
+    built = builder.in_order(builder.built(builder.subject))
     seen = builder.given if padded else np.ones(right.shape)
     axes, call = ("row", "column"), IdsCall(right * seen, seen)
     return [Trial(builder.faults, built * seen, right * seen, axes=axes, call=call)]

@@ -94,7 +94,8 @@ class Layer(Encoding):
             out = user(module, x.transpose(0, 1) if swap else x, **places)
         # Some layers also return what they added.
         out = out[0] if isinstance(out, tuple) else out
-        return out.transpose(0, 1) if swap else out
+        has_order = swap and getattr(out, "ndim", 0) > 1
+        return out.swapaxes(0, 1) if has_order else out
 
     @cached_property
     def carried(self) -> float:
@@ -108,7 +109,7 @@ class Layer(Encoding):
 
 def width_of(module: Any) -> int:
     """Return the width of a layer, from an attribute or a table of its."""
-    widths = [getattr(module, name) for name in WIDTHS if hasattr(module, name)]
+    widths = [getattr(module, name) for name in WIDTHS if getattr(module, name, 0)]
     tables = (*module.buffers(), *module.parameters())
     widths += [table.shape[-1] for table in tables if table.ndim > 1]
     if not widths:

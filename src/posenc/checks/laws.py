@@ -57,7 +57,10 @@ def laws_of(kind: str) -> list[str]:
 def choose(kind: str, names: Iterable[str] | None = None) -> list[Law]:
     """Return the laws with these names; by default, all but those on request."""
     check_choice("kind", kind, KINDS)
-    wanted = list(names or set(laws_of(kind)) - set(ON_REQUEST))
+    usual = set(laws_of(kind)) - set(ON_REQUEST)
+    wanted = usual if names is None else list(names)
+    if not wanted:
+        raise ValueError(f"laws must have one, of {', '.join(laws_of(kind))}")
     for name in wanted:
         check_choice(f"law of a {kind}", name, laws_of(kind))
     return [law for law in LAWS if kind in law.kinds and law.name in wanted]
