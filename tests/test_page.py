@@ -12,6 +12,7 @@ from reading import NOTEBOOKS
 ONE = "notebooks/09_binary_analogy"
 # Of its first exercise: a wrong answer, and a right one.
 ANSWERS = {
+    "# check_decimal(12)": "Done",
     "check_decimal(24)": "the factor is 3.16",
     "check_decimal(12)": "Right.",
 }
@@ -91,6 +92,24 @@ def test_a_pasted_config_is_read_and_never_shown_as_another(reader):
     expect(shown).to_have_text("Paste a config.json, or choose a released one.")
 
 
+def test_a_reading_stays_unless_something_else_was_asked(visit, served):
+    page = visit()
+    page.goto(f"{served}/book/config.html")
+    reading = page.locator("#config-shown > :first-child")
+    # A phone's address bar comes and goes: nothing is announced again.
+    reading.evaluate("(part) => part.classList.add('same')")
+    page.set_viewport_size({"width": 1280, "height": 700})
+    page.wait_for_timeout(100)
+    expect(reading).to_have_class(re.compile("same"))
+    # Offline, a click into a released file asks for nothing.
+    page.route("**/python.js", lambda route: route.abort())
+    with page.expect_event("requestfailed"):
+        page.locator("#config-text").click()
+    page.wait_for_timeout(100)
+    expect(reading).to_have_class(re.compile("same"))
+    page.wrong.clear()  # the console says that the network failed
+
+
 @pytest.mark.parametrize("page", [*CHAPTERS, "book/try"])
 def test_all_cells_of_a_chapter_run_in_the_page(reader, page):
     """nbval proves each cell; in the page packages, stubs and printing differ."""
@@ -134,8 +153,9 @@ def test_a_cell_is_run_edited_and_reset(cell):
     # A figure is live.
     write(cell, "from posenc.book import widgets\nwidgets.Clocks(position=3)")
     press(cell, says="Done")
-    cell.get_by_role("slider", name="position k").press("ArrowRight")
-    expect(cell.locator(".ran .say")).to_contain_text("Position 4")
+    clocks = cell.locator(".ran .live.clocks")  # other figures have a position, too
+    clocks.get_by_role("slider", name="position k").press("ArrowRight")
+    expect(clocks.locator(".say")).to_contain_text("Position 4")
 
 
 def test_what_is_edited_while_a_cell_runs_isnt_taken_for_run(reader, cell):
@@ -163,6 +183,16 @@ def test_an_exercise_is_answered_and_kept_here_until_it_is_forgotten(reader, cel
     expect(right).to_have_count(0)
     reader.keyboard.press("Escape")
     reader.wrong.remove("Forget all answers and edits in this book?")
+
+
+def test_a_browser_without_workers_says_so(visit, served):
+    page = visit()
+    page.add_init_script(
+        "Worker = class { constructor() { throw Error('no workers'); } }"
+    )
+    page.goto(f"{served}/{ONE}.html")
+    for _ in range(2):  # the second is no dead end, either
+        press(page.locator("div.cell.first"), says="couldn't be loaded. no workers")
 
 
 def test_a_phone_a_keyboard_and_axe_are_enough(reader, cell):

@@ -2,6 +2,7 @@
 
 import json
 
+import pytest
 import slices
 from reading import ROOT, python
 
@@ -14,12 +15,16 @@ def test_a_cell_needs_what_binds_or_changes_its_names_and_no_more():
     assert slices.needed(cells, "x = np.ones(2)") == [0]
 
 
-# The kernel of a page; of each cell it prints what is shown, or the line of its error.
-KERNEL = """import json, sys, types
+# The kernel of a page, which keeps what it sends.
+KERNEL = f"""import json, sys, types
+sys.path.append({str(ROOT / "book" / "python")!r})
 sent = []
 page = sys.modules["page"] = types.ModuleType("page")
 page.send = lambda message: sent.append(json.loads(message))
 import kernel
+"""
+# Of each cell it prints what is shown, or the line of its error.
+RUN_ALL = """
 for cell in json.load(sys.stdin):
     kernel.wanted(cell)
     error = json.loads(kernel.run(cell, "cell")).get("error")
@@ -49,11 +54,30 @@ SESSION = {
     "x = 1\n\nfor": "line 3",
     "x = 1\n\ncompile('\\n' * 9 + '1 +', '', 'exec')": "line 3",
     "def f(x: int): ...\nf.__annotations__": "{'x': <class 'int'>} None",
+    # A class isn't one of its objects, which can show themselves.
+    "class Table:\n    def _repr_html_(self): ...\nTable": "<class '__main__.Table'> None",
+    # A semicolon hides a value, but not one in a comment or a text.
+    "(1);  # quiet": "None",
+    "'µ;'  # ;": "'µ;' None",
 }
 
 
 def test_a_kernel_keeps_a_name_s_value_and_an_error_s_line():
-    path = str(ROOT / "book" / "python")
-    code = f"import sys; sys.path.append({path!r})\n{KERNEL}"
-    run = python("-c", code, input=json.dumps([*SESSION]))
+    run = python("-c", KERNEL + RUN_ALL, input=json.dumps([*SESSION]))
     assert run.stdout.splitlines() == [*SESSION.values()], run.stderr
+
+
+ERRORS = {
+    "raise AssertionError('no:\\nbut why')": "AssertionError: no:",
+    "raise AssertionError('\\nNot equal\\n\\n 1')": "AssertionError: Not equal",
+    "raise KeyError": "KeyError",
+    "x = (": "SyntaxError: '(' was never closed",
+    "e = ValueError('no')\ne.add_note('of x')\nraise e": "ValueError: no",
+}
+
+
+@pytest.mark.parametrize("cell", ERRORS)
+def test_an_error_is_said_by_its_type_and_the_first_line_of_its_message(cell):
+    code = "print(json.loads(kernel.run(sys.stdin.read(), 'cell'))['error']['says'])"
+    run = python("-c", KERNEL + code, input=cell)
+    assert run.stdout.strip() == ERRORS[cell], run.stderr

@@ -3,6 +3,7 @@
 `worker.js` imports this as the module `kernel`, and provides `send`, which takes a message as JSON.
 A message has a `stream`, what a cell prints, with its `name`, "stdout" or "stderr"; or a `text`
 or `html`, a value that it shows; or an `svg`, with a widget's kind and state as `figure` or None.
+The reader of configurations (config_view.js) calls `tell` for a message of its own.
 
 For a cell the page asks `wanted` which code to find packages by, loads them, and then calls `run`.
 """
@@ -17,6 +18,7 @@ import linecache
 import logging
 import os
 import pprint
+import re
 import sys
 import traceback
 import types
@@ -98,16 +100,21 @@ def tell_picture(svg: str, figure: Any = None) -> None:
     tell(svg=follow_theme(svg), figure=figure)
 
 
+def method_of(value: Any, name: str) -> Any:
+    """The method of this name, or None. A class has its objects' methods, but is none of them."""
+    return None if isinstance(value, type) else getattr(value, name, None)
+
+
 def display(*values: Any) -> None:
     """Show values as a notebook would: a widget, a picture, a table, or text."""
     for value in values:
-        bundle = getattr(value, "_repr_mimebundle_", None)
+        bundle = method_of(value, "_repr_mimebundle_")
         data = bundle() if bundle else {}
         data = data[0] if isinstance(data, tuple) else data or {}
         if "image/svg+xml" in data:
             tell_picture(data["image/svg+xml"], data.get(FIGURE))
-        elif hasattr(value, "_repr_html_"):
-            tell(html=value._repr_html_())
+        elif as_html := method_of(value, "_repr_html_"):
+            tell(html=as_html())
         elif isinstance(value, list | tuple | dict | set):
             tell(text=pprint.pformat(value, sort_dicts=False))
         else:
@@ -218,6 +225,12 @@ def compiled(code: str | ast.AST, file: str, mode: str = "exec") -> types.CodeTy
     return compile(code, file, mode, dont_inherit=True)
 
 
+def is_quiet(source: str, statement: ast.stmt) -> bool:
+    """Whether a semicolon follows the last statement, so that its value isn't shown."""
+    line = source.split("\n")[statement.end_lineno - 1]
+    return line.encode()[statement.end_col_offset :].lstrip().startswith(b";")
+
+
 def execute(source: str, file: str) -> None:
     """Run a cell's statements, after those that waited for it, and show its last value."""
     compiled(source, file)  # an error has the line of the source
@@ -244,7 +257,7 @@ def execute(source: str, file: str) -> None:
     if not shows:
         return
     value = eval(compiled(ast.Expression(last.value), file, "eval"), space)
-    if value is not None and not source.rstrip().endswith(";"):
+    if value is not None and not is_quiet(source, last):
         display(value)
 
 
@@ -258,10 +271,13 @@ def describe(error: BaseException, file: str) -> dict[str, Any]:
     if isinstance(error, SyntaxError) and error.filename == file:
         lines = [error.lineno]
         summary.stack.clear()  # the parser's own frames
-    last = "".join(summary.format_exception_only()).strip().splitlines()[-1]
+    # Of a SyntaxError, the place comes first, indented; of any error, its notes come last.
+    parts = summary.format_exception_only()
+    message = next(part for part in parts if not part.startswith(" "))
     return {
         "type": type(error).__name__,
-        "says": last,
+        # Some messages begin with an empty line, as those of numpy.testing do.
+        "says": re.sub(r":\s+", ": ", message, count=1).splitlines()[0],
         "text": "".join(summary.format()),
         "line": lines[-1] if lines else None,
     }

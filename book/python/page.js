@@ -244,6 +244,11 @@ class Cell {
     el.firstChild.append(picture(svg, "")); // for print
   }
 
+  /** Whether a source calls the cell's check, and not in a comment. */
+  isChecked(source) {
+    return new RegExp(`^[^#\n]*\\b${this.check}\\(`, "m").test(source);
+  }
+
   /** Say how this source, which the cell may no longer have, ended. */
   finish(source, error) {
     this.replace();
@@ -253,7 +258,7 @@ class Cell {
       this.show(make("pre", { class: "error" }, error.text));
       this.box.dispatchEvent(new Event("reveal", { bubbles: true })); // if it is evidence
       say(this, error.line ? `Line ${error.line}: ${error.says}` : error.says, "error");
-    } else if (this.check && source.includes(`${this.check}(`)) {
+    } else if (this.check && this.isChecked(source)) {
       if (this.output.textContent === "Right.\n") this.output.replaceChildren(); // not twice
       say(this, "Right.", "right");
       remember(this.check);

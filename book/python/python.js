@@ -58,7 +58,7 @@ export class Python {
     Object.assign(this, { hear, tell, fail });
   }
 
-  /** Start, unless it has started; a promise of the worker. */
+  /** Start, unless it has started; a promise of the worker, or of undefined after `fail`. */
   warm() {
     this.worker ??= this.start();
     return this.worker;
@@ -67,10 +67,15 @@ export class Python {
   async start() {
     const began = performance.now();
     await keepForOffline();
-    const worker = new Worker(`${here}worker.js`, { type: "module" });
-    worker.addEventListener("message", ({ data }) => this.receive(data, began));
-    worker.addEventListener("error", () => this.giveUp("Is there a network?"));
-    return worker;
+    try {
+      const worker = new Worker(`${here}worker.js`, { type: "module" });
+      worker.addEventListener("message", ({ data }) => this.receive(data, began));
+      worker.addEventListener("error", () => this.giveUp("Is there a network?"));
+      return worker;
+    } catch (error) {
+      this.giveUp(error.message); // the browser forbids workers
+      return undefined;
+    }
   }
 
   receive(data, began) {
@@ -86,7 +91,7 @@ export class Python {
   async post(message) {
     if (!this.isStarted) this.tell(progress(0));
     const worker = await this.warm();
-    worker.postMessage(message);
+    worker?.postMessage(message);
   }
 
   /** Stop, and say why; the next message starts it again. */
@@ -97,7 +102,7 @@ export class Python {
 
   /** End whatever runs; the variables are gone. */
   stop() {
-    this.worker?.then((worker) => worker.terminate());
+    this.worker?.then((worker) => worker?.terminate());
     this.worker = undefined;
     this.isStarted = false;
   }

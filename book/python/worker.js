@@ -13,6 +13,7 @@
 //    (kernel.py)    text               a value that it shows
 //    (kernel.py)    html               a value that it shows as a table, for example
 //    (kernel.py)    svg, figure        a picture, and of a widget { kind, state }, else null
+//    (kernel.py)    read               of a configuration, for config_view.js
 //                   done               its answer: { error } or {}, or the indices of cells needed
 
 import { loadPyodide } from "./pyodide.mjs";
