@@ -202,7 +202,7 @@ class PastedReader {
   #page;
   #python; // a promise
   #waiting = 0; // texts without an answer
-  #printed = "";
+  #answer; // to the text that Python has, if it could be read
 
   constructor(address, page) {
     this.#address = address;
@@ -211,9 +211,10 @@ class PastedReader {
 
   async read(text) {
     this.#waiting++;
-    const source = `import json
+    // A message of its own: what is printed is cut off.
+    const source = `from kernel import tell
 from posenc import read_config
-print(json.dumps(read_config(${JSON.stringify(text)}.encode()).as_dict()))`;
+tell(read=read_config(${JSON.stringify(text)}.encode()).as_dict())`;
     (await this.load())?.post({ source, name: "file" });
   }
 
@@ -240,21 +241,18 @@ print(json.dumps(read_config(${JSON.stringify(text)}.encode()).as_dict()))`;
     return started;
   }
 
-  /** Collect what Python prints, until it is done with a text. */
-  #hear({ stream, name, done }) {
-    if (name === "stdout") this.#printed += stream; // Python's warnings aren't the answer
+  /** Take what Python reads, until it is done with a text. */
+  #hear({ read, done }) {
+    if (read) this.#answer = read;
     if (!done) return;
-    const answer = this.#printed;
-    this.#printed = "";
     this.#waiting = Math.max(0, this.#waiting - 1); // an answer may come after `fail`
     if (this.#waiting > 0) return; // a later text is read
     if (done.error) this.#page.refuse(done.error.says);
-    else this.#page.show(JSON.parse(answer));
+    else this.#page.show(this.#answer);
   }
 
   #fail(reason) {
     this.#waiting = 0;
-    this.#printed = "";
     this.#page.fail(reason);
   }
 }
@@ -267,11 +265,13 @@ document.addEventListener("DOMContentLoaded", () => {
   const address = document.querySelector("meta[name=python]")?.content;
   const hasPython = address && location.protocol !== "file:";
   let last; // what is shown
+  let width; // for which it is drawn
 
   const say = (words) => shown.replaceChildren(make("p", {}, words));
   const show = (read) => {
     last = read;
-    shown.replaceChildren(...showAll(read, shown.clientWidth || 600));
+    width = shown.clientWidth;
+    shown.replaceChildren(...showAll(read, width || 600));
   };
 
   function refuse(words) {
@@ -288,7 +288,7 @@ document.addEventListener("DOMContentLoaded", () => {
     tell: (words) => isPasted() && say(`Reading … ${words}`),
     show: (read) => isPasted() && show(read),
     refuse: (words) => isPasted() && refuse(words),
-    fail: (reason) => say(`Python couldn't be loaded. ${reason}`),
+    fail: (reason) => isPasted() && say(`Python couldn't be loaded. ${reason}`),
   });
 
   function readPasted() {
@@ -316,7 +316,8 @@ document.addEventListener("DOMContentLoaded", () => {
     readPasted();
   });
   choice.addEventListener("change", () => choice.value && showReleased());
-  addEventListener("resize", () => last && show(last));
+  // What is drawn anew is announced anew, and a phone's address bar only changes the height.
+  addEventListener("resize", () => last && shown.clientWidth !== width && show(last));
   document.getElementById("config-reader").replaceChildren(form, shown);
   showReleased();
 });
