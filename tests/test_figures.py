@@ -213,6 +213,31 @@ def test_a_press_ends_a_showing_on_places(show):
     assert_rests(page)
 
 
+# What else may a reader do meanwhile, and what is so from then on?
+INTERRUPTIONS = {
+    "a key": (
+        lambda page: page.get_by_role("slider", name="dog").press("Home"),
+        "key === 0",
+    ),
+    "a switch": (
+        lambda page: page.get_by_role("radio", name="added").check(),
+        "method === 'added'",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", INTERRUPTIONS)
+def test_what_a_reader_does_ends_a_showing_and_stays(show, name):
+    act, condition = INTERRUPTIONS[name]
+    page = show("turning", reduced_motion="no-preference")
+    button(page, "Show me").click()
+    wait_until(page, "key % 1 > 0")
+    act(page)
+    wait_until(page, condition)
+    assert_rests(page)
+    assert state_of(page)["key"] % 1 == 0
+
+
 def test_a_guide_goes_on_only_once_all_hands_agree_and_leads_back(show):
     page = show("turning")
     guide, goal = page.figure.locator(".moves"), page.figure.locator(".goal")
@@ -361,6 +386,15 @@ def test_only_moving_both_words_says_that_the_score_is_the_same(show, has_touch)
     expect(score_change).to_have_text("score")
     both.press("ArrowRight")
     expect(score_change).to_have_text("same")
+
+
+def test_a_score_that_stays_isnt_told_as_more_or_less(show):
+    """It is the same on both sides of where the query looks."""
+    page = show("turning")
+    show_state(page, query=8, key=7)
+    page.get_by_role("slider", name="dog").press("PageDown")
+    expect(page.figure.locator(".score + text")).to_have_text("score")
+    expect(page.figure.locator(".say")).to_contain_text("ran takes up as much of dog")
 
 
 def test_a_drag_of_both_words_is_told_as_one_all_along(show):

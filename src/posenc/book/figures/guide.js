@@ -98,6 +98,7 @@ export function guide(set, current) {
     row,
     stop,
     watch(from, to) {
+      stop(); // unless it was that which ended
       for (const move of MOVES) if (move.method === to.method && move.isDone(from, to)) done.add(move);
       write();
     },

@@ -41,11 +41,12 @@ export function sentence(svg, set, current) {
   };
   svg.append(lines, ...others, ...Object.values(stems), dot, goal, bracket, hold, ...Object.values(cards));
   let geometry; // by `arrange`
-  const grips = { query: [cards.query], key: [cards.key, dot], both: [cards.both, hold] };
-  for (const [name, elements] of Object.entries(grips)) {
-    const names = name === "both" ? ["query", "key"] : [name];
-    for (const element of elements) movable(element, names, svg, set, current, (x, y) => geometry.at(x, y));
-  }
+  const move = (names, ...grips) => {
+    for (const grip of grips) movable(grip, names, svg, set, current, (x, y) => geometry.at(x, y));
+  };
+  move(["query"], cards.query);
+  move(["key"], cards.key, dot);
+  move(["query", "key"], cards.both, hold);
 
   const arrange = (next) => {
     geometry = next;

@@ -23,7 +23,7 @@ export function actOf(from, to) {
 /**
  * What sentences are told, in words: the score, the score before, and how much less than 8 it is; how
  * far apart the words are; the rule for longer texts; and whether training never showed some angles.
- * @typedef {{ score: string, was: string, cost: string, apart: string, rule: string, isNew: boolean }} Told
+ * @typedef {{ score: string, was: ?string, cost: string, apart: string, rule: string, isNew: boolean }} Told
  */
 
 /** What is seen of clocks that turn, by the rule for longer texts. */
@@ -78,12 +78,13 @@ export function attentionSays(state, values, before) {
   }
   if (start.base !== state.base) return "The larger the base (here {base}), the slower all clocks but the first.";
   const side = key === query ? "at the place of" : `${apart} ${key < query ? "before" : "after"}`;
-  const place = `With ${WORDS.key} ${side} ${WORDS.query}, `;
-  if (isNew) return `${place}the score is ${score}.${NEW_ANGLES}`;
+  const scored = `With ${WORDS.key} ${side} ${WORDS.query}, the score is ${score}`;
+  if (isNew) return `${scored}.${NEW_ANGLES}`;
   if (method !== "turned" || !["query", "key"].includes(act)) return SEEN[method](told);
   // All eight pairs agree, rounded; YaRN sharpens scores.
   if (values.score > 7.995 && rule !== "YaRN")
-    return `${place}all hands agree. The score is ${score}, the highest: ${WORDS.query} takes up ${WORDS.key} most.`;
-  const more = values.score > before.values.score ? "more" : "less";
-  return `${place}the score is ${score}: ${WORDS.query} takes up ${more} of ${WORDS.key}.`;
+    return `${scored}, the highest. All hands agree, so ${WORDS.query} takes up ${WORDS.key} most.`;
+  const change = values.score > before.values.score ? "more" : "less";
+  const amount = score === was ? "as much" : change;
+  return `${scored}: ${WORDS.query} takes up ${amount} of ${WORDS.key}.`;
 }
