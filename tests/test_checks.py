@@ -433,6 +433,10 @@ def test_the_hunt_says_what_a_test_caught_missed_and_accused():
     assert "false alarm: two loops (it returned False)" in blind
     little = hunt.hunt(lambda encode: len(encode(4, 8)) == 4)
     assert f"missed: {checks.MUSEUM['minus sign'].says} (exhibit 10)" in little
+    in_numpy = hunt.hunt(lambda encode: abs(encode(8, 8) - table(8, 8)).max() < 1e-5)
+    assert "caught: all ones (it returned False)" in in_numpy
+    unmet = hunt.hunt(lambda encode: pytest.fail("no table"))
+    assert "caught: all ones (no table)" in unmet
     best = hunt.hunt(good)
     assert "It caught 8 of 8 bugs, and rejected 0 of 3 correct tables." in best
     assert best.endswith("Nothing is left to find: a good test.")

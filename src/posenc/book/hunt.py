@@ -74,9 +74,12 @@ def objection(test: Callable[[Encode], Any], encode: Encode) -> str:
     """Return a test's objection to an encoding, or "" if it accepts it."""
     try:
         verdict = test(encode)
-    except Exception as error:
+    except (KeyboardInterrupt, SystemExit):
+        raise
+    except BaseException as error:  # pytest's failures aren't of the class Exception
         return str(error).partition("\n")[0] or type(error).__name__
-    return "it returned False" if verdict is False else ""
+    is_false = isinstance(verdict, bool | np.bool_) and not verdict
+    return "it returned False" if is_false else ""
 
 
 def hunt(test: Callable[[Encode], Any]) -> str:
