@@ -58,7 +58,7 @@ def words(cell):
         output.pop("execution_count", None)
         if pictures.SVG in output.get("data", {}):
             output.data[pictures.SVG] = ""
-    text = json.dumps(outputs, sort_keys=True)
+    text = json.dumps(outputs, sort_keys=True, ensure_ascii=False)  # for "µs"
     is_timed = "nbval-ignore-output" in cell.metadata.get("tags", [])
     return NUMBERS.sub("", text) if is_timed else text
 

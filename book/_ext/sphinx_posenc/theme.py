@@ -12,6 +12,7 @@ BELOW = re.compile(r'<ul [^>]*>\n(?:<li class="toc-h3 .*</li>\n)+</ul>\n')
 ENTRY = r'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)</li>\n'
 FURTHER = re.compile(rf"(?:{ENTRY})+")
 BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide">'
+OUTCOMES = "higher|lower|same|undecided"  # of comparisons, as book.css shows them
 # Columns, or numbers in brackets
 ALIGNED = re.compile(r"\S  +\S|^[\s\[(]", re.MULTILINE)
 
@@ -65,13 +66,13 @@ REWRITTEN = {
     # <td>-0.016: a hyphen before a number is a minus sign
     r"(?<=<td>)-(?=\d)": "−",
     # <td>−0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, what is decided
-    r"(?<=<td>)([+−][\d.]+) ± ([\d.]+) (\w+)(?=</td>)": draw_difference,
+    rf"(?<=<td>)([+−][\d.]+) ± ([\d.]+) ({OUTCOMES})(?=</td>)": draw_difference,
     # <td>16 × base 500,000</td>: words, but no outcome, so not at the right
-    "<td>(?![+−]|higher|lower|same|undecided|open)(?=[^<±]*[a-z]{3})": '<td class="words">',
+    rf"<td>(?![+−]|(?:{OUTCOMES}|open)</td>)(?=[^<±]*[a-z]{{3}})": '<td class="words">',
     # <td>2.40 ± 0.02</td>
     r"(?<=\d )± [\d.]+(?=</td>)": r'<span class="reach">\g<0></span>',
     # <td>higher</td>
-    "(?<=<td>)(higher|lower|same|undecided)(?=</td>)": r'<span class="outcome \1">\1</span>',
+    rf"(?<=<td>)({OUTCOMES})(?=</td>)": r'<span class="outcome \1">\1</span>',
     '<div class="pst-scrollable-table-container">': (
         BOX.format("pst-scrollable-table-container", "Table")
     ),
