@@ -18,8 +18,15 @@ from numpy.typing import NDArray
 
 from posenc._validate import check_choice, check_d_model, check_real
 
-__all__ = ["KNOWN", "LAYOUTS", "ROTARY_LAYOUTS", "Convention", "EncodingCall"]
-__all__ += ["Reference", "rounding"]
+__all__ = [
+    "KNOWN",
+    "LAYOUTS",
+    "ROTARY_LAYOUTS",
+    "Convention",
+    "EncodingCall",
+    "Reference",
+    "rounding",
+]
 
 Floats = NDArray[Any]  # of float64, almost everywhere
 
@@ -238,23 +245,15 @@ class EncodingCall(NamedTuple):
     k: Floats  # the position of each row, (..., seq_len)
     sampled: Any = None  # if not all rows are here: their numbers, the last among them
 
-    @property
-    def length(self) -> int:
-        """How many rows the call has, also if not all are here."""
-        return self.k.shape[-1] if self.sampled is None else int(self.sampled[-1]) + 1
-
     def numbers(self) -> list[Any]:
         """Return the sequence, the head and the row of each row, (..., seq_len), from 0."""
-        indices = np.indices(self.k.shape)
-        none, row = 0 * indices[-1], indices[-1]
-        if self.k.ndim == 1:
-            sequence = head = none
-        else:
-            # A layer has no heads; a rotation may take any axis for them.
-            sequence, head = indices[0], indices[-2] * self.right.convention.rotary
+        *lead, row = np.indices(self.k.shape)
         if self.sampled is not None:
-            row = self.sampled + none
-        return [sequence, head, row]
+            row[:] = self.sampled
+        # Without a batch, there is one sequence.
+        lead = lead or [0 * row]
+        # A layer has no heads; a rotation may take any axis for them.
+        return [lead[0], lead[-1] * self.right.convention.rotary, row]
 
     @property
     def angles(self) -> Floats:

@@ -12,11 +12,13 @@ kind                                 a call                                     
 ===================================  ================================================  ============
 table, module, rotary                `EncodingCall`: right, x, k                       x, encoded
 bias                                 `BiasCall`: right slopes, offsets, measured past  a bias
+some calls, beside right ones        `EncodingCall` of a rotation                      x, encoded
 left padding, packing, images        `IdsCall`: right ids, what was given              position ids
 decoder                              `DecoderCall`: decoder, text, lengths             scores
 ===================================  ================================================  ============
 
-Where a fault doesn't apply, its result is NaN, which is never what was measured.
+What it returns broadcasts to what was measured. Where a fault doesn't apply, it is NaN, which never
+was measured.
 """
 
 from __future__ import annotations
@@ -78,7 +80,10 @@ ANY = TABLE + ROTARY
 
 
 def register(kinds: tuple[str, ...], makes: dict[str, Make]) -> None:
-    """Add faults, each by a text: "name (exhibit n): what goes wrong; the cure"."""
+    """Add faults, each by a text: "name (exhibit n): what goes wrong; the cure".
+
+    The first colon ends the name, which has none.
+    """
     for text, make in makes.items():
         title, _, sentence = text.partition(": ")
         name, _, number = title.partition(" (exhibit ")
@@ -113,7 +118,7 @@ register(
         # Of a table of two axes, called as the notes of `check_table` say, with three rows
         f"column by column: {CELLS}": lambda call: call.at(call.k // 3),
         f"column by column, along it: {CELLS}": (
-            lambda call: call.at(3 * call.k % call.length)
+            lambda call: call.at(3 * call.k % (call.k.max() + 1))
         ),
     },
 )

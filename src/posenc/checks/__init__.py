@@ -35,10 +35,26 @@ from posenc.museum import FAULTS, MUSEUM, Fault
 if TYPE_CHECKING:
     from torch import nn
 
-__all__ = ["FAULTS", "KNOWN", "LAWS", "MUSEUM", "Convention", "Fault", "Report"]
-__all__ += ["Row", "check", "check_bias", "check_decoder", "check_module"]
-__all__ += ["check_positions", "check_rotary", "check_table", "kind_of", "laws_of"]
-__all__ += ["parametrize_with_checks"]
+__all__ = [
+    "FAULTS",
+    "KNOWN",
+    "LAWS",
+    "MUSEUM",
+    "Convention",
+    "Fault",
+    "Report",
+    "Row",
+    "check",
+    "check_bias",
+    "check_decoder",
+    "check_module",
+    "check_positions",
+    "check_rotary",
+    "check_table",
+    "kind_of",
+    "laws_of",
+    "parametrize_with_checks",
+]
 
 SUBJECTS: dict[str, Any] = {
     subject.kind: subject

@@ -29,7 +29,8 @@ from posenc.checks.trials import (
 )
 from posenc.conventions import UNIT
 
-# What laws ask a subject, of any kind (x: (..., seq_len, width), in float64):
+# Laws are tested in the order of their definition; while one of `laws.ROOTS` is broken, those
+# after it aren't. What they ask a subject, of any kind (x: (..., seq_len, width), in float64):
 #
 #   draw(lead, seq_len)         x with these axes in front, if the kind has them
 #   call(x, positions)          the result, of the shape of x; a law is broken if it has another

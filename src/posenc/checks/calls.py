@@ -30,6 +30,11 @@ class Code(Subject):
 
     Each kind says how: ``raw(module, x, positions)``, with arrays of the library. A module is
     whatever is called, such as a function.
+
+    `__init__` calls the code to find its library and widths. So a kind sets all that its `raw`
+    reads before ``super().__init__``; `widths`, `made` and `factory` are set here, first. What
+    calls the code, and may raise `Raised` or `Broken`, is read only in laws: `limit`, `rows`,
+    `sequences`, `table`, and of some kinds `free`, `unit`, `carried` and `other_kind`.
     """
 
     free: Any = True  # whether a call takes any positions, or counts from 0 by itself
@@ -103,7 +108,7 @@ class Code(Subject):
             raise Broken(f"{type_of(result)} for {dtype}", CAST)
         out = floats(result, finite)
         if out.shape != x.shape:
-            raise WrongShape(out.shape, x.shape)
+            raise WrongShape(f"shape {out.shape} for {x.shape}")
         return out
 
     @cached_property

@@ -46,7 +46,8 @@ def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
     """Say in which rows a fault gives what was measured, "" for all; None if it doesn't.
 
     Rows that it would spoil, but which are right, are told from those that fail by a number or two,
-    such as that of heads, or the position.
+    such as that of heads, or the position. A trial fails in some row. What `make` returns
+    broadcasts to what was given.
     """
     calls = []
     for trial in trials:
@@ -81,15 +82,16 @@ class Rows(NamedTuple):
 def numbers_of_rows(call: EncodingCall) -> dict[str, Floats]:
     """Return what may tell rows apart, each of the shape of k."""
     sequence, head, row = call.numbers()
+    last = row.max()
     numbers = {
-        "length": call.length,
+        "length": last + 1,
         "batch size": sequence.max() + 1,
         "number of heads": head.max() + 1,
         "position": call.k,
         "row": row,
         "head": head,
         "sequence": sequence,
-        "row before the last": call.length - 1 - row,
+        "row before the last": last - row,
     }
     return {name: number + 0 * call.k for name, number in numbers.items()}
 
@@ -97,7 +99,9 @@ def numbers_of_rows(call: EncodingCall) -> dict[str, Floats]:
 def limits(calls: list[Rows]) -> str | None:
     """Say from which numbers on rows are wrong, or up to which; None if two don't tell.
 
-    The fewest limits are taken that keep out all spared rows.
+    The fewest limits are taken that keep out all spared rows. The text is "" if there are none, and
+    else follows a fault's name: ", from position 7 on, or up to length 1". In some call, a row is
+    wrong.
     """
     if not any(call.spared.any() for call in calls):
         return ""
@@ -105,16 +109,16 @@ def limits(calls: list[Rows]) -> str | None:
     for name in calls[0].numbers:
         wrong = np.concatenate([call.numbers[name][call.wrong] for call in calls])
         spared = np.concatenate([call.numbers[name][call.spared] for call in calls])
-        kept_out[f", from {name} {wrong.min():g} on"] = spared < wrong.min()
-        kept_out[f", up to {name} {wrong.max():g}"] = spared > wrong.max()
+        kept_out[f"from {name} {wrong.min():g} on"] = spared < wrong.min()
+        kept_out[f"up to {name} {wrong.max():g}"] = spared > wrong.max()
     for count in (1, 2):
         texts = [
-            "".join(chosen)
+            ", ".join(chosen)
             for chosen in combinations(kept_out, count)
             if np.any([kept_out[limit] for limit in chosen], axis=0).all()
         ]
         # Some tell alike.
         if texts:
-            texts[3:] = [" ..."] * (len(texts) > 3)
-            return ", or".join(texts).replace("or,", "or")
+            texts[3:] = ["..."] * (len(texts) > 3)
+            return ", " + ", or ".join(texts)
     return None

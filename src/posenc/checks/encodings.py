@@ -37,7 +37,13 @@ class Encoding(Code):
     """Code of an encoding, what it is declared to be, and what it is compared with.
 
     That is the declared convention, or the first known one which gives nine tenths of the whole
-    sequence. `check_table` describes what is declared.
+    sequence. `check_table` describes what is declared. Of conventions,
+
+    - `declared_convention` is None if none is declared;
+    - `likely` are those that go with what is declared, such as the base, the usual ones first;
+    - `convention` is the declared one, or the first of these that is followed, or None;
+    - `nearest` is the same, or the likeliest, never None: `reference` is of that;
+    - `recognized_regardless()` is what is followed at its own frequencies, whatever is declared.
     """
 
     carried: Any = 1.0  # multiplier of x, where rows are added to it
@@ -131,10 +137,11 @@ class Encoding(Code):
         following = (one for one in self.likely if self.follows(one, self.reference))
         return next(following, None)
 
-    def undeclared(self) -> Convention | None:
+    def recognized_regardless(self) -> Convention | None:
         """Return the convention that is recognized whatever is declared, if there is one."""
+        right_of = self.reference_at_own_frequencies
         candidates = self.candidates(0, BASES)
-        return next((one for one in candidates if self.follows(one, self.book)), None)
+        return next((one for one in candidates if self.follows(one, right_of)), None)
 
     @property
     def nearest(self) -> Convention:
@@ -154,7 +161,9 @@ class Encoding(Code):
 
     # What it gives there
 
-    def book(self, width: int, convention: Convention) -> Reference:
+    def reference_at_own_frequencies(
+        self, width: int, convention: Convention
+    ) -> Reference:
         """Return the book's encoding of a convention, multiplied as this one is."""
         if self.other_kind:
             raise Skip(OTHER_KIND)
@@ -166,7 +175,8 @@ class Encoding(Code):
 
         A law that asks for it is skipped if the encoding is of another kind.
         """
-        right = self.book(width, convention or self.nearest)
+        known = convention or self.nearest
+        right = self.reference_at_own_frequencies(width, known)
         # Coordinates of several axes are equal, so that their frequencies add up.
         omega = self.frequencies.sum(axis=0) if self.pairs else right.frequencies
         return replace(right, frequencies=omega)

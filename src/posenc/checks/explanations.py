@@ -28,43 +28,41 @@ MEANT = (
 
 
 def explain(encoding: Encoding, trials: list[Trial]) -> str:
-    """Return what gives the same calls, a batch, and the whole sequence, as a report says it.
+    """Return the text of the first of these steps that has one, or "".
 
-    Each step returns a str, "" if it finds nothing: then the next is tried. Known faults come
-    first, which give all calls; then another convention, if whole sequences are wrong; then faults
-    that are fitted, and may be of some calls only.
+    1. Known faults that give all calls, beside a convention that is likely, or of another base.
+    2. If whole sequences are wrong: another convention, or a multiplier of everything.
+    3. Faults that are fitted, and may be of some calls only, beside a convention that is likely.
+    4. If whole sequences are wrong: that no fault gives them, and what may be declared.
     """
     # Properties have no call that a fault could be run on.
     calls = [trial for trial in trials if trial.call]
     if not calls:
         return ""
     whole = encoding.whole()
-    agrees = all(trial.worst <= 1 for trial in whole)
     # Of results that are rounded to a half type, faults in other types say nothing.
     if calls[0].unit <= UNIT:
         # Most faults are told by the batch, which is small.
         batch = encoding.compare(encoding.draw((2, 3), 5), range(5))
         calls = [batch, *calls, *whole]
-    # Other conventions are tried in the place of one that isn't known.
-    found = encoding.convention
-    likely = [found] if found else encoding.likely[:SOME]
-    bases = [] if found else [replace(likely[0], base=base) for base in BASES]
-    text = causes_in(encoding, likely + bases, calls, known_faults, partly=False)
-    if not text and not agrees:
-        text = another_convention(encoding, whole)
+    whole_is_wrong = any(trial.worst > 1 for trial in whole)
+    is_known = encoding.convention is not None
+    likely = [encoding.convention] if is_known else encoding.likely[:SOME]
+    bases = [] if is_known else [replace(likely[0], base=base) for base in BASES]
+    is_declared = encoding.declared_convention or encoding.pairs
+    hint = "" if is_declared else MEANT
+
+    faults = known(encoding.kind)
+    text = causes_in(encoding, likely + bases, calls, lambda _: faults, partly=False)
     if text:
         return text
-    meant = "" if encoding.declared_convention or encoding.pairs else MEANT
-    text = causes_in(encoding, likely, calls, of_encoding)
+    text = another_convention(encoding, whole) if whole_is_wrong else ""
     if text:
-        return text if found else text + meant
-    return "" if agrees else NO_CAUSE + meant
-
-
-def known_faults(trials: list[Trial]) -> list[Fault]:
-    """Return all faults that may be of all calls, whatever was measured."""
-    rotary = trials[0].call.right.convention.rotary
-    return known("rotary" if rotary else "table")
+        return text
+    text = causes_in(encoding, likely, calls, of_encoding, partly=True)
+    if text:
+        return text if is_known else text + hint
+    return NO_CAUSE + hint if whole_is_wrong else ""
 
 
 def causes_in(
@@ -72,9 +70,12 @@ def causes_in(
     conventions: list[Convention],
     calls: list[Trial],
     find: Callable[[list[Trial]], Iterable[Fault]],
-    partly: bool = True,
+    partly: bool,
 ) -> str:
-    """Name the faults that give the calls, in the first convention beside which any do."""
+    """Name the faults that give the calls, in the first convention beside which any do.
+
+    If `partly`, they may be of some calls, or rows, only.
+    """
     near = tolerance(calls)
     for convention in conventions:
         compared = [beside(encoding, convention, trial) for trial in calls]
@@ -86,12 +87,15 @@ def causes_in(
 
 
 def beside(encoding: Encoding, convention: Convention, trial: Trial) -> Trial:
-    """Compare the same call with a convention: some rows of many, the first wrong, and the last."""
+    """Compare the same call with a convention, in some rows of many.
+
+    The first wrong row is among them, and the last, on which positions of others may depend. The
+    call still has its length, and its rows their numbers.
+    """
     _, x, k, _ = trial.call
     rows: Any = range(k.shape[-1])
     if len(rows) > MANY:
         first = int(trial.failing.argmax()) % len(rows)
-        # Positions that are counted down, or divided, depend on the last.
         rows = np.unique([*rows[::50], max(first - 1, 0), first, rows[-1]])
     x, given = x[..., rows, :], trial.given[..., rows, :]
     right = encoding.reference(x.shape[-1], convention)
@@ -101,9 +105,10 @@ def beside(encoding: Encoding, convention: Convention, trial: Trial) -> Trial:
 
 def another_convention(encoding: Encoding, whole: list[Trial]) -> str:
     """Say if it follows a convention that wasn't declared, or is multiplied by a number."""
-    other = encoding.undeclared() if encoding.is_declared else None
-    if other not in (None, encoding.convention):
-        return f"these are the numbers of another convention: {other}"
+    if encoding.is_declared:
+        other = encoding.recognized_regardless()
+        if other not in (None, encoding.convention):
+            return f"these are the numbers of another convention: {other}"
     given, meant = whole[0].given, whole[0].meant
     number = multiplier(given, meant)
     multiplied = np.abs(given - number * meant).max() < NEAR < abs(number - 1)

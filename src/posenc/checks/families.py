@@ -14,7 +14,8 @@ that give what was measured. So a fit may try much, and be rough: if wrong, it i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterable, Iterator
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -96,8 +97,8 @@ def places(call: EncodingCall) -> Parts:
     """Return what may be taken for positions, each of the shape of k."""
     k = call.k
     position = call.right.convention.counted(k)
-    length = call.length
     batch, head, row = call.numbers()
+    length = row.max() + 1
     # Without a batch, k has the shape (seq_len,).
     sequences = position if k.ndim > 1 else position[None]
     sequence = np.arange(k.size).reshape(k.shape) // k.shape[-1]
@@ -118,38 +119,42 @@ def places(call: EncodingCall) -> Parts:
     return {name: part + 0 * k for name, part in parts.items()}
 
 
-def restarting(ahead: int, period: int) -> Callable[[EncodingCall], Parts]:
-    """Return `places`, and positions, so much ahead, that begin again after a period, if any."""
-    name = f"(position + {ahead})" if ahead else "position"
+def period_of(meant: Floats, last: Floats) -> tuple[int, int]:
+    """Return how far positions are ahead, and after how many they begin again, or 0: (seq_len,)."""
+    ahead = round(float(last[0] - meant[0]))
+    # Where they begin again, they first fall behind by a period.
+    behind = meant + ahead - last
+    fallen = behind[behind > 0.5]
+    period = round(float(fallen[0])) if len(fallen) else 0
+    return ahead, period
 
-    def parts_of(call: EncodingCall) -> Parts:
-        parts = places(call)
+
+def places_restarting(call: EncodingCall, ahead: int, period: int) -> Parts:
+    """Return `places`, and positions, so much ahead, that begin again after a period, if any."""
+    parts = places(call)
+    if period:
+        name = f"(position + {ahead})" if ahead else "position"
         moved = parts["position"] + ahead
         parts[f"{name} % {period}"] = moved % period
         parts[f"{name} % length"] = moved % parts["length"]
-        return parts
+    return parts
 
-    return parts_of if period else places
+
+def encoded_at(place: Any, call: EncodingCall) -> Floats:
+    """Return what code gives that takes these numbers, (..., seq_len), for the positions."""
+    return call.encode(np.asarray(place)[..., None] * call.right.frequencies)
 
 
 def other_positions(trials: list[Trial]) -> Iterator[Fault]:
     """Find what is taken for the position, or where it starts again."""
-
-    def result(place: Any, call: EncodingCall) -> Floats:
-        return call.encode(np.asarray(place)[..., None] * call.right.frequencies)
-
-    right, _, k, _ = trials[-1].call
-    meant = right.convention.counted(k).ravel()
+    longest = trials[-1].call
+    meant = longest.right.convention.counted(longest.k).ravel()
     # Whole turns are told from a guess: that positions are near the right ones, or near 0.
     for times in (1, 0):
         positions = [decoded(trial, times) for trial in trials]
-        last = positions[-1].ravel()
-        ahead = round(float(last[0] - meant[0]))
-        # Where positions begin again, they first fall behind by a period.
-        behind = meant + ahead - last
-        period = round(float(next(iter(behind[behind > 0.5]), 0)))
-        parts_of = restarting(ahead, period)
-        for weights, make in fitted(trials, parts_of, positions, result):
+        ahead, period = period_of(meant, positions[-1].ravel())
+        parts_of = partial(places_restarting, ahead=ahead, period=period)
+        for weights, make in fitted(trials, parts_of, positions, encoded_at):
             names = [name for name in weights if weights[name] and name != "1"]
             cures = [CURES.get(name, CURES["position"]) for name in names or ["1"]]
             text = f"{written(weights)} is taken for the position; {'; '.join(cures)}"
@@ -206,26 +211,40 @@ def powers(measured: Measured, base: float) -> str:
     return f"they are {base:.6g}^-({written(weights)}); "
 
 
+def times_as_fast(measured: Floats, right: Floats) -> Floats:
+    """Return the ratio for each pair, (pairs,): 1 if it rests, and should."""
+    rests = (right == 0) & (np.abs(measured) < CLOSE)
+    with np.errstate(all="ignore"):
+        return np.where(rests, 1, measured / right)
+
+
+def first_wrong_width(ratios: Iterable[Floats]) -> tuple[Any, Floats]:
+    """Return the numbers of the pairs whose ratio isn't 1, and these ratios, at the first width.
+
+    Of each width, there is an array (pairs,). Without a wrong one, it is a ValueError.
+    """
+    for ratio in ratios:
+        pairs = np.flatnonzero(np.abs(ratio - 1) >= CLOSE / 2)
+        if len(pairs):
+            return pairs, ratio[pairs]
+    raise ValueError("all frequencies are right")
+
+
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     """Find frequencies that aren't all the same multiple of the right ones: that is positions'."""
     measured = measure(trials)
-    ratios = {}  # to the right ones; a frequency of 0 has none
-    for trial in trials:
-        meant = trial.call.right.frequencies
-        if len(meant) in measured:
-            right = np.where(meant == 0, np.nan, meant)
-            ratios[len(meant)] = measured[len(meant)] / right
-    if not ratios or np.ptp(np.concatenate([*ratios.values()])) < CLOSE:
+    rights = [trial.call.right.frequencies for trial in trials]
+    ratios = [
+        times_as_fast(measured[len(right)], right)
+        for right in rights
+        if len(right) in measured
+    ]
+    if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
         return
-    # What is said is of the first width that is wrong.
-    for ratio in ratios.values():
-        wrong = np.flatnonzero(~(np.abs(ratio - 1) < CLOSE / 2))
-        if len(wrong):
-            break
-    slow, fast = np.nanmin(ratio[wrong]), np.nanmax(ratio[wrong])
+    pairs, ratio = first_wrong_width(ratios)
     text = powers(measured, trials[-1].call.right.convention.base)
-    text += f"pairs {wrong[0]} to {wrong[-1]} turn "
-    text += f"{slow:.4g} to {fast:.4g} times as fast; "
+    text += f"pairs {pairs[0]} to {pairs[-1]} turn "
+    text += f"{ratio.min():.4g} to {ratio.max():.4g} times as fast; "
     text += "mind base and exponent, and the rule that scales them"
 
     def make(call: EncodingCall) -> Floats:

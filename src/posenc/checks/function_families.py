@@ -168,7 +168,7 @@ def tokens_at(weights: Weights, in_calls: str, call: DecoderCall) -> Any:
     return np.where(wrong, total, position)
 
 
-def reading(weights: Weights, in_calls: str) -> Fault:
+def misplaced(weights: Weights, in_calls: str) -> Fault:
     """Return the fault that reads a text whole, with such positions."""
     text = f"after the first call, {in_calls}tokens are at {written(weights)}; add the "
     text += "length of the cache, once, and count each text's own"
@@ -196,4 +196,4 @@ def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
             numbers = taken(weights, in_calls)
             if numbers.tobytes() not in tried and numbers.min() >= 0:
                 tried.add(numbers.tobytes())
-                yield reading(weights, in_calls)
+                yield misplaced(weights, in_calls)

@@ -21,7 +21,6 @@ from posenc.checks.trials import (
     Skip,
     Trial,
     Trials,
-    WrongShape,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -82,7 +81,7 @@ class Bias(Subject):
             bias = np.repeat(bias, seq_len, axis=-2)
         if bias.ndim not in (2, 3) or bias.shape[-2:] != (seq_len, seq_len):
             cause = ONE_ROW if one_row else ""
-            raise WrongShape(bias.shape, (seq_len, seq_len), cause)
+            raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}", cause)
         # Whole numbers are as good; what is hidden may be infinite.
         bias = bias.reshape(-1, seq_len, seq_len).astype(np.float64)
         if self.causal:
@@ -231,7 +230,7 @@ class Builder(Subject):
         numbers = np.asarray(values(ids), np.float64)
         numbers = numbers.T if numbers.shape == self.meant.T.shape else numbers
         if numbers.shape != self.meant.shape:
-            raise WrongShape(numbers.shape, self.meant.shape)
+            raise Broken(f"shape {numbers.shape} for {self.meant.shape}")
         return numbers
 
 

@@ -40,9 +40,6 @@ class Broken(Exception):  # noqa: N818
 class WrongShape(Broken):
     """A result has another shape than is asked for."""
 
-    def __init__(self, given: Any, meant: Any, cause: str = "") -> None:
-        super().__init__(f"shape {given} for {meant}", cause)
-
 
 class Raised(Exception):  # noqa: N818
     """The code under test raised an exception, which is the cause of this one."""
@@ -76,7 +73,7 @@ class Trial:
     def __post_init__(self) -> None:
         """Raise `Broken` unless the two can be compared."""
         if self.given.shape != self.meant.shape:
-            raise WrongShape(self.given.shape, self.meant.shape)
+            raise WrongShape(f"shape {self.given.shape} for {self.meant.shape}")
 
     @cached_property
     def ratio(self) -> Floats:
