@@ -644,6 +644,7 @@ def spoiled(tokens, positions=None, mask=None, segments=None):
     return scores if mask is None else np.where(mask[..., None], scores, np.nan)
 
 
+DROPOUT = np.random.default_rng(0)
 ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
 FROM_0 = counting_up(lambda n, more: n * (more == 1))
@@ -668,6 +669,12 @@ for name, law, cause, pair in (
         "",
         "",
         Pair(lambda t: torch.tensor(full(t.numpy()))),
+    ),
+    (
+        "training",
+        "repeat",
+        "call `eval()`",
+        Pair(lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1))),
     ),
     (
         "repeated",
