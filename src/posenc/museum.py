@@ -223,7 +223,7 @@ HALVES = {"bfloat16": partial(rounded, 8), "float16": partial(rounded, 11)}
 def rounding(half: str, what: str) -> Make:
     """Return what encodes by numbers rounded to a half type.
 
-    `what` is any of k (positions), f (frequencies), w (wavelengths), a (angles).
+    `what` has the letters of these: k (positions), f (frequencies), w (wavelengths), a (angles).
     """
     of: dict[str, Any] = {
         name: HALVES[half] if name in what else np.asarray for name in "kfwa"

@@ -50,7 +50,7 @@ def biases(call: BiasCall) -> Parts:
 
 
 def of_bias(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what a bias is made of, or else the slope of each head."""
+    """Find what a bias is made of, or else the slope of each head; of one trial, the whole bias."""
     (trial,) = trials
     if trial.worst <= 1:
         return
@@ -138,14 +138,17 @@ class DecoderCall(NamedTuple):
     lengths: Sequence[int]  # of all chunks but the last
 
 
-IN_CALLS = ("", "several ", "single ")  # all calls go wrong, or by the number of tokens
+# Which calls go wrong: all, or those of several tokens, or of a single one, as a text says it
+IN_CALLS = ("", "several ", "single ")
+# What may be taken for positions; `tokens_at` has the numbers
 TAKEN = ("own position", "number", "call's first", "1", "first call's length")
 
 
 def tokens_at(weights: Weights, in_calls: str, call: DecoderCall) -> Any:
     """Return positions, (texts, seq_len), of a sum in calls after the first, or in the only one.
 
-    The code is called with one chunk after the other.
+    The code is called with one chunk after the other. `in_calls` is of `IN_CALLS`, and the names of
+    `weights` are of `TAKEN`.
     """
     _, text, lengths = call
     number = np.arange(text.tokens.shape[1])

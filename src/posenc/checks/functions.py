@@ -206,7 +206,11 @@ BUILT = {
 
 
 class Builder(Subject):
-    """A function that builds position ids, beside another one, if that is given."""
+    """A function that builds position ids, beside another one, if that is given.
+
+    `given` is what it is called with, and `meant` the ids that are right; both, and `expected`, are
+    of `BUILT`, in the shapes there, unless `right` builds other ids.
+    """
 
     kind = "positions"
     fit = staticmethod(of_ids)
@@ -215,7 +219,7 @@ class Builder(Subject):
     def __init__(self, build: Any, expected: str, right: Any = None) -> None:
         super().__init__(build)
         check_choice("expected", expected, BUILT)
-        self.faults = expected
+        self.expected = self.faults = expected
         self.given, self.meant = BUILT[expected]
         self.find_library(partial(self.built, build))
         if right:
@@ -242,8 +246,8 @@ class Builder(Subject):
 )
 def ids(builder: Builder) -> Trials:
     """Compare the ids, but those of padding."""
-    right, padded = builder.meant, builder.faults == "left padding"
+    right, padded = builder.meant, builder.expected == "left padding"
     built = builder.in_order(builder.built(builder.subject))
     seen = builder.given if padded else np.ones(right.shape)
     axes, call = ("row", "column"), IdsCall(right * seen, seen)
-    return [Trial(builder.faults, built * seen, right * seen, axes=axes, call=call)]
+    return [Trial(builder.expected, built * seen, right * seen, axes=axes, call=call)]
