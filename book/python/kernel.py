@@ -178,7 +178,7 @@ def forget(names: Iterable[str]) -> None:
         waiting.pop(name, None)
 
 
-def keep_and_split(body: list[ast.stmt]) -> list[ast.stmt]:
+def keep_imports(body: list[ast.stmt]) -> list[ast.stmt]:
     """Keep in `space` and `waiting` what a cell imports; return the statements that can run now.
 
     Imports are taken name by name: of modules that the page lacks, a placeholder is bound at once;
@@ -208,7 +208,7 @@ def understood(body: list[ast.stmt]) -> Cell:
 def wanted(source: str) -> str:
     """A cell's code with the imports it needs now, from which Pyodide finds packages to load."""
     try:
-        body = keep_and_split(ast.parse(source).body)
+        body = keep_imports(ast.parse(source).body)
         names = due(understood(body))
     except SyntaxError:
         return ""
@@ -235,7 +235,7 @@ def execute(source: str, file: str) -> None:
     """Run a cell's statements, after those that waited for it, and show its last value."""
     compiled(source, file)  # an error has the line of the source
     written = ast.parse(source, file).body
-    body = keep_and_split(written)
+    body = keep_imports(written)
     cell = understood(body)
     names = due(cell)
     waited = [waiting[name] for name in names]

@@ -167,6 +167,13 @@ function enqueue(cell, work) {
 
 // ---------------------------------------------------------------- cells
 
+// Classes that page.css goes by:
+//
+//   stale    of the box: its output is an old one. `runEach` sets it, `replace` and `reset` clear it
+//   has-run  of the box: new output stands in the place of the stored one. `replace`, until `reset`
+//   edited   of the box: the code isn't the published one. `changed` sets and clears it
+//   ran      of the new output, always
+
 /** A cell of the chapter, or the box that cells.js made for the answer to a check. */
 class Cell {
   constructor(box) {
@@ -237,6 +244,7 @@ class Cell {
     this.show(el);
     const loaded = await import(`${here}figures.js`).catch(() => undefined);
     if (!loaded) return el.append(picture(svg, this.alt)); // without a network
+    // Jupyter's model, as figures/jupyter.js uses it: it reads `_kind` and the kind's fields.
     const shown = { ...state, _kind: kind.toLowerCase() };
     const ignore = () => {};
     const model = { get: (name) => shown[name], set: ignore, save_changes: ignore, on: ignore };

@@ -18,11 +18,13 @@ from stacking import SIZE, stack
 from posenc.book.plots import COLORS, DARK_MAP, DIVERGING, INK, STYLE
 
 DARK_INK = "#e6e8ee"
-# The size of a picture's text on a desktop, as a share of the width that it has there
-TEXT_SHARE = 14 / 720
-# The same in a picture that a desktop shows as large as it was drawn.
-SMALL = "@media (min-width: 470px) and (max-width: 599px) { .word { scale: 0.87 } }"
 LARGER = 1.1  # text in the typeface of the page, by its size in matplotlib's
+TEXT = 14  # pixels: a picture's text on a desktop
+TEXT_SHARE = TEXT / 720  # of the width that a picture has there
+# The same in a picture that a desktop shows as large as it was drawn, in points of 4/3 pixels.
+AS_DRAWN = TEXT / (LARGER * STYLE["font.size"] * 4 / 3)
+SMALL = f"""@media (min-width: 470px) and (max-width: 599px) {{
+.word {{ scale: {AS_DRAWN:.2f} }} }}"""
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 THEME = f"""<style>
 :root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}

@@ -76,13 +76,14 @@ def fold_code(folded):
     cell.remove(folded)
     source = next(folded.findall(nodes.literal_block)).astext()
     line = source.partition("\n")[0].lstrip("# ")
-    place, is_guard = 0, not cell.children or GUARD.match(line)
+    # Of a guard, or without outputs, a cell is evidence as a whole: it begins with its fold.
+    as_whole = not cell.children or GUARD.match(line)
+    place = 0
     # What is printed follows its code; a picture comes first, since it is the point.
-    if not is_guard and len(cell[-1]) == 1 and any(cell[-1].findall(nodes.image)):
+    if not as_whole and len(cell[-1]) == 1 and any(cell[-1].findall(nodes.image)):
         place, line = len(cell), f"Code: {line[0].lower()}{line[1:]}"
     code = Fold("", Summary("", line), *folded.children, classes=["fold"])
-    # Of a guard, the whole cell is evidence.
-    cell.insert(place, code if is_guard else Evidence("", code))
+    cell.insert(place, code if as_whole else Evidence("", code))
 
 
 def is_cell(node):

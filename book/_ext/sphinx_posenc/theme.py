@@ -50,18 +50,12 @@ def draw_difference(cell):
     return f'{mean} <span class="reach">± {reach}</span> {strip}'
 
 
-# What of a page's body is written otherwise, in this order: a pattern, below what it matches, and
-# what stands for it. Of cells of tables, what one rule has written is nothing to those below it.
-REWRITTEN = {
-    # <span class="pre">tests/test_nn.py</span>
-    r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)': break_path,
+# What chapters write, as it is shown: a pattern, below what it matches, and what stands for it. The
+# order counts: what one rule has written of a table's cell is nothing to those below it.
+CHAPTERS = {
     # <h2>Going further: a<a class="headerlink"
     r'(?<=>)(Going further: )(.*?)(?=<a class="headerlink")': (
         r'<span class="goes-further">\1</span><span>\2</span>'
-    ),
-    # <div class="output stream highlight-ansi"><div class="highlight"><pre><span></span>…</pre>
-    r'(?s)(<div class="output )([^"]*"><div class="highlight"><pre><span></span>)(.*?)(?=</pre>)': (
-        mark_prose
     ),
     # <td>-0.016: a hyphen before a number is a minus sign
     r"(?<=<td>)-(?=\d)": "−",
@@ -73,6 +67,15 @@ REWRITTEN = {
     r"(?<=\d )± [\d.]+(?=</td>)": r'<span class="reach">\g<0></span>',
     # <td>higher</td>
     rf"(?<=<td>)({OUTCOMES})(?=</td>)": r'<span class="outcome \1">\1</span>',
+}
+# What Sphinx and the theme write, as `CHAPTERS`, in any order.
+THEME = {
+    # <span class="pre">tests/test_nn.py</span>
+    r'(?<=<span class="pre">)[a-zA-Z][\w.-]+(/[a-zA-Z][\w.-]+)+(?=</span>)': break_path,
+    # <div class="output stream highlight-ansi"><div class="highlight"><pre><span></span>…</pre>
+    r'(?s)(<div class="output )([^"]*"><div class="highlight"><pre><span></span>)(.*?)(?=</pre>)': (
+        mark_prose
+    ),
     '<div class="pst-scrollable-table-container">': (
         BOX.format("pst-scrollable-table-container", "Table")
     ),
@@ -86,7 +89,7 @@ REWRITTEN = {
 
 
 def boxed(body):
-    """A page's body, with what is `REWRITTEN`: tables and pictures in scrolling boxes, and more."""
-    for pattern, written in REWRITTEN.items():
+    """A page's body, with tables and pictures in scrolling boxes, and more."""
+    for pattern, written in (CHAPTERS | THEME).items():
         body = re.sub(pattern, written, body)
     return body

@@ -20,9 +20,8 @@ STYLE = mpl.rc_params_from_file(
 )
 
 INK: str = STYLE["text.color"]  #: Color of text and axes.
-COLORS: tuple[str, ...] = tuple(
-    STYLE["axes.prop_cycle"].by_key()["color"]
-)  #: Of lines, in order.
+#: Of lines, in order.
+COLORS: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 #: Of pairs, fastest first; apart from query and key for the colorblind, too.
 PAIRS = (
     "#3ea576",
@@ -44,9 +43,10 @@ CONTENDERS = dict(
 )
 #: Of hands that agree, on a light page and on a dark one.
 AGREE = (PAIRS[4], "#45c9b8")
-DIVERGING: str = STYLE[
-    "image.cmap"
-]  #: Map of values around 0, purple below and orange above.
+#: Of angles and lengths that training never showed.
+UNSEEN = "#d0342c"
+#: Map of values around 0, purple below and orange above.
+DIVERGING: str = STYLE["image.cmap"]
 #: CSS filter of maps; on a page that sets --dark to 1, zero is dark, and hues stay.
 DARK_MAP = "invert(var(--dark, 0)) hue-rotate(calc(var(--dark, 0) * 180deg))"
 
@@ -59,10 +59,6 @@ def use_style() -> None:
     except ImportError:  # outside Jupyter there is no inline backend to set
         return
     set_matplotlib_formats("svg", metadata={"Date": None}, bbox_inches=None)  # type: ignore[no-untyped-call]
-
-
-#: Of angles and lengths that training never showed.
-UNSEEN = "#d0342c"
 
 
 def dials(

@@ -13,8 +13,9 @@ To add a figure:
    the first letter. The last word of a label is the letter that formulas have for it ("width d"):
    it lights up with its number.
 2. Write ``figures/<name in lowercase>.js``, which sets ``FIGURES.<name in lowercase>``; what it is
-   made of is said in ``figure.js``. Its ``compute`` returns `values`, key by key; ``hands``, which
-   only Python has, are compared with the lines of the class ``hand``.
+   made of is said in ``figure.js``. Its ``compute`` returns at least `values`, key by key. Only
+   ``hands`` are never compared with what it has of that name, but with the lines of the class
+   ``hand``.
 3. What only it needs of styles is in ``figures/<name in lowercase>.css``.
 """
 

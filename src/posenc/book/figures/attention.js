@@ -36,6 +36,7 @@ export function attention({ query, key, method, base, rule }) {
   const trained = omegas(HEAD.d_model, base);
   const isTurned = method === "turned";
   const frequencies = isTurned ? SCALINGS[rule](trained, { ...HEAD, base }) : trained;
+  // YaRN's factor on queries and on keys, so squared in the score.
   const temperature = isTurned && rule === "YaRN" ? (0.1 * Math.log(HEAD.factor) + 1) ** 2 : 1;
   const turn = TURNS[method] ?? 0;
   // Half the sum of a word, which points right, and its clock: exp(0i) + exp(i·angle).

@@ -12,7 +12,7 @@ function agreeing(place) {
   return { query, key: query - LOOKS_BACK };
 }
 
-/** Both words moved, to the end that is farther. */
+/** Both words moved, to the end that is farther: 9 is the middle of where a query looks three back. */
 const together = {
   from: agreeing,
   to: (query) => agreeing(query < 9 ? FARTHEST : 0),
@@ -40,8 +40,9 @@ const MOVES = [
 const LESSON = "Learned once, it holds anywhere if turned. Added, it may fail.";
 
 /**
- * A line with the next thing to try, and a button that shows it.
- * `watch(from, to)` gets the states before and after each change at rest; `stop()` ends a showing.
+ * A line with the next thing to try, and a button that shows it, as a film. A film ends by itself, by
+ * the button, by `stop()`, and by any other change at rest, which stays. `watch(from, to)` gets the
+ * states before and after each change at rest.
  */
 export function guide(set, current) {
   const words = element("span");
@@ -51,6 +52,7 @@ export function guide(set, current) {
   const done = new Set();
   let isShowing = false;
   let cancel; // the motion of a showing
+  /** Rest at the end of a film, or with an empty change where it has come to. */
   const finish = (last) => {
     isShowing = false;
     set(last);

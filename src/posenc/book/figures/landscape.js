@@ -44,9 +44,9 @@ export function landscape(svg) {
     const reach = REACH * slot;
     rows.forEach(({ land, strata, ghost, ridge }, row) => {
       place(land, { transform: `translate(${round(xIn(row, query))})` });
-      strata.forEach((stratum, pair) => {
+      strata.forEach((stratum, layer) => {
         // A layer ends where faster pairs take away what it adds.
-        const top = outline(layers.map((sums, n) => Math.min(sums[pair], curve[n])));
+        const top = outline(layers.map((sums, n) => Math.min(sums[layer], curve[n])));
         place(stratum, { points: `${-reach},${ground} ${top} ${reach},${ground}` });
       });
       place(ghost, { points: old });

@@ -3,7 +3,7 @@
 import { HEAD, PLACES } from "./attention.js";
 import { clamp, middle, round, shape, text } from "./drawing.js";
 
-const BEST = 8; // the score of hands that all agree
+export const BEST = 8; // the score of hands that all agree; YaRN's goes up to 9.2, into the sky
 
 /** The ruler's geometry, for a width in pixels. Positions may be fractional. */
 export function ruler(width) {
@@ -11,10 +11,13 @@ export function ruler(width) {
   const columns = HEAD.places / rows;
   const slot = width / columns;
   const letters = clamp(13, slot * 0.35, 25); // the size of words
-  const sky = 2.8 * letters + 18; // of a row, over the summit: there stand a word and the score
+  // Of a row, over the summit: there stand a word, of one letter size, and the score, of 1.8 (turning.css).
+  const sky = 2.8 * letters + 18;
   const land = clamp(60, width * 0.15, 160); // from the ground up to the summit
   const ground = Math.round(sky + land);
-  const height = ground + 39; // of a row
+  // Of a row. Under its ground stand the numbers of places, 15 down, and the bracket, 11 above its
+  // lower edge, with the card "both" (sentence.js) 7 above it.
+  const height = ground + 39;
   const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   const xIn = (row, position) => (position - row * columns + 0.5) * slot;
   return {

@@ -3,7 +3,7 @@
 import { FARTHEST, LOOKS_BACK, PLACES } from "./attention.js";
 import { clamp, line, middle, place, round, shape } from "./drawing.js";
 import { movable } from "./moving.js";
-import { bracketPath, rulerLines } from "./ruler.js";
+import { BEST, bracketPath, rulerLines } from "./ruler.js";
 
 // “the dog saw a cat and ran home”
 export const KEY_WORD = "dog";
@@ -63,7 +63,10 @@ export function sentence(svg, set, current) {
     const level = geometry.level(Math.max(0, score));
     return { x: round(x), y: round(top + level), height: round(geometry.ground - level) };
   };
-  /** Put a word on the land, or lower by a dip. */
+  /**
+   * Put a word on the land, or lower by a dip. Of the other words, turning.css eases `translate`: they
+   * slide along, while their height, by `transform`, follows the land at once.
+   */
   const put = (node, { x, y }, dip = 0) => {
     node.style.translate = `${x}px`;
     node.style.transform = `translateY(${y - geometry.foot + dip}px)`;
@@ -90,7 +93,7 @@ export function sentence(svg, set, current) {
     const lands = { query: landAt(query, scoreOfQuery), key: landAt(key, score) };
     for (const [name, stem] of Object.entries(stems)) putStem(stem, lands[name]);
     place(dot, { cx: lands.key.x, cy: lands.key.y });
-    put(goal, landAt(query - LOOKS_BACK, 8));
+    put(goal, landAt(query - LOOKS_BACK, BEST));
     place(goal, { opacity: query < LOOKS_BACK ? 0 : 1 });
     // A key at the query's place dips below it.
     const overlap = Math.max(0, 1 - Math.abs(query - key));

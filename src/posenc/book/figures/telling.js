@@ -61,7 +61,14 @@ const SEEN_TOGETHER = {
     "What a model learns of them at one place may fail at another.",
 };
 
-/** The figure's `say`: during a drag, `before` is where it began. */
+/**
+ * The figure's `say`: during a drag, `before` is where it began. The first that holds is said:
+ * 1. both words moved alike: what became of the score;
+ * 2. the base changed: what that does;
+ * 3. training never showed some angles;
+ * 4. a switch changed, nothing did, both words moved apart, or no hand turns: what is seen;
+ * 5. one word moved: all hands agree, or how the score compares with `before`.
+ */
 export function attentionSays(state, values, before) {
   const { query, key, method, rule } = state;
   const start = before?.state ?? state;

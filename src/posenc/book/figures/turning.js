@@ -23,6 +23,7 @@ FIGURES.turning = {
   build(picture, set, current) {
     const svg = shape("svg", { role: "group", "aria-label": "A query and a key" });
     const hint = guide(set, current);
+    // A chapter that opens it with another method is about that one, and leads nowhere else.
     if (current().method === "turned") picture.before(hint.row);
     picture.append(svg);
     svg.addEventListener("pointerdown", hint.stop, true);
