@@ -53,15 +53,19 @@ def explain(encoding: Encoding, trials: list[Trial]) -> str:
     hint = "" if is_declared else MEANT
 
     faults = known(encoding.kind)
+    # 1. Faults with nothing to fit
     text = causes_in(encoding, likely + bases, calls, lambda _: faults, partly=False)
     if text:
         return text
+    # 2. No fault at all
     text = another_convention(encoding, whole) if whole_is_wrong else ""
     if text:
         return text
+    # 3. Whatever can be fitted
     text = causes_in(encoding, likely, calls, of_encoding, partly=True)
     if text:
         return text if is_known else text + hint
+    # 4. Nothing
     return NO_CAUSE + hint if whole_is_wrong else ""
 
 

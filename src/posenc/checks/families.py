@@ -234,11 +234,8 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     """Find frequencies that aren't all the same multiple of the right ones: that is positions'."""
     measured = measure(trials)
     rights = [trial.call.right.frequencies for trial in trials]
-    ratios = [
-        times_as_fast(measured[len(right)], right)
-        for right in rights
-        if len(right) in measured
-    ]
+    by_width = {len(right): right for right in rights}
+    ratios = [times_as_fast(measured[pairs], by_width[pairs]) for pairs in measured]
     if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
         return
     pairs, ratio = first_wrong_width(ratios)
