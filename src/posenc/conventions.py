@@ -247,9 +247,10 @@ class EncodingCall(NamedTuple):
 
     def numbers(self) -> list[Any]:
         """Return the sequence, the head and the row of each row, (..., seq_len), from 0."""
-        *lead, row = np.indices(self.k.shape)
+        along: Any = np.indices(self.k.shape)  # each axis
+        *lead, row = along
         if self.sampled is not None:
-            row[:] = self.sampled
+            row = np.broadcast_to(self.sampled, row.shape)
         # Without a batch, there is one sequence.
         lead = lead or [0 * row]
         # A layer has no heads; a rotation may take any axis for them.
