@@ -280,6 +280,7 @@ BAD = {  # the message, and what raises it
     "laws must have one, of shape": lambda: TABLE(laws=[]),
     "name of a convention must be one of": lambda: TABLE(convention="mine"),
     r"name of a convention must be one of .* got \[1\]": lambda: TABLE(convention=[1]),
+    "must be that of a table, got": lambda: TABLE(convention="rotary, halves"),
     "widths must be one that": lambda: TABLE(frequencies=[1, 0.1], widths=[4, 6]),
     "must be one that frequencies of 8": lambda: TABLE(frequencies=OMEGA, widths=[8]),
     "base must not be": lambda: TABLE(base=100, convention="paper"),

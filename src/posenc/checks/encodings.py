@@ -69,6 +69,10 @@ class Encoding(Code):
         if not isinstance(convention, Convention | None):
             check_choice("name of a convention", convention, KNOWN)
             self.declared_convention = KNOWN[convention]
+        declared, turns = self.declared_convention, self.kind == "rotary"
+        if declared and declared.rotary != turns:
+            of = "a rotation" if turns else "a table"
+            raise ValueError(f"convention must be that of {of}, got {declared}")
         # (axes, pairs), if frequencies are declared
         omega = () if frequencies is None else frequencies
         omega = check_positions(omega, "frequencies", ndim=None)
