@@ -7,18 +7,18 @@ import re
 
 # <li class="toc-h2 nav-item toc-entry"><a class="reference internal nav-link"
 # href="#going-further-a">Going further: a</a></li>, in one line. Instead of </li>, a list of its
-# subsections may follow, each in a line.
+# subsections may follow, each in a line; one of theirs, which no chapter has, isn't matched.
 BELOW = re.compile(r'<ul [^>]*>\n(?:<li class="toc-h3 .*</li>\n)+</ul>\n')
 ENTRY = r'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)</li>\n'
 FURTHER = re.compile(rf"(?:{ENTRY})+")
 BOX = '<div class="{}" role="group" aria-label="{}, scrolls sideways if it is wide">'
 OUTCOMES = "higher|lower|same|undecided"  # of comparisons, as book.css shows them
 # Columns, or numbers in brackets
-ALIGNED = re.compile(r"\S  +\S|^[\s\[(]", re.MULTILINE)
+ALIGNED = re.compile(r"\S  +\S|^[ \t\[(]", re.MULTILINE)
 
 
 def grouped(contents):
-    """List a page's sections, and those that go further and are neighbors in a fold."""
+    """The theme's list of a page's sections, with neighbors that go further in a fold."""
 
     def fold(entries):
         inner = re.sub(ENTRY, r"\1\2</li>\n", entries[0])
@@ -62,7 +62,7 @@ CHAPTERS = {
     # <td>−0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, what is decided
     rf"(?<=<td>)([+−][\d.]+) ± ([\d.]+) ({OUTCOMES})(?=</td>)": draw_difference,
     # <td>16 × base 500,000</td>: words, but no outcome, so not at the right
-    rf"<td>(?![+−]|(?:{OUTCOMES}|open)</td>)(?=[^<±]*[a-z]{{3}})": '<td class="words">',
+    rf"<td>(?![+−]|(?:{OUTCOMES})</td>)(?=[^<±]*[a-z]{{3}})": '<td class="words">',
     # <td>2.40 ± 0.02</td>
     r"(?<=\d )± [\d.]+(?=</td>)": r'<span class="reach">\g<0></span>',
     # <td>higher</td>
@@ -89,7 +89,7 @@ THEME = {
 
 
 def boxed(body):
-    """A page's body, with tables and pictures in scrolling boxes, and more."""
-    for pattern, written in (CHAPTERS | THEME).items():
-        body = re.sub(pattern, written, body)
+    """A page's HTML, as `CHAPTERS` and `THEME` say; what they don't match stays as it is."""
+    for pattern, replacement in (CHAPTERS | THEME).items():
+        body = re.sub(pattern, replacement, body)
     return body
