@@ -6,8 +6,10 @@ import re
 import pytest
 import stacking
 import svg_theme
+from docutils import nodes
 from matplotlib.figure import Figure
-from sphinx_posenc import metadata, theme
+from myst_nb.sphinx_ import HideCodeCellNode
+from sphinx_posenc import folds, metadata, theme
 
 from posenc.book import widgets
 
@@ -25,7 +27,7 @@ def test_a_map_gets_a_dark_zero():
 
 def test_words_stay_bold_and_formulas_keep_all_their_signs():
     figure, file = Figure(), io.StringIO()
-    figure.text(0.1, 0.1, "0.52")
+    figure.text(0.1, 0.1, "0.12")  # with a sign of the formula
     figure.text(0.1, 0.5, "1.00", weight="bold")
     figure.text(0.1, 0.9, r"$1 + \omega$")
     figure.savefig(file, format="svg")
@@ -57,6 +59,17 @@ def test_panels_are_stacked_whole_and_in_their_order():
     )
 
 
+@pytest.mark.parametrize(
+    ("line", "label"),
+    [("ALiBi's slopes", "ALiBi's slopes"), ("Draw PCA", "draw PCA"), ("", "")],
+)
+def test_a_picture_s_code_follows_it_and_names_keep_their_capitals(line, label):
+    code = HideCodeCellNode("", nodes.literal_block("", f"# {line}\nplot()"))
+    cell = nodes.container("", code, nodes.container("", nodes.image()))
+    folds.fold_code(code)
+    assert cell[-1].next_node(folds.Summary).astext() == f"Code: {label}"
+
+
 def test_contents_gather_sections_that_go_further():
     entry = '<li class="toc-h2 x"><a href="#a">Going further: a</a>'
     below = '<ul class="x">\n<li class="toc-h3 x">b</li>\n</ul>\n'
@@ -81,7 +94,7 @@ def test_cells_of_tables_draw_intervals_and_have_true_minus_signs():
 
 @pytest.mark.parametrize(
     ("printed", "wraps"),
-    [("gemma-2-2b: 13 × base 10,000; 13 × base 10,000, window 4096", True)]
+    [(words, True) for words in ("gemma-2-2b: 13 × base 10,000", "One.\n\nTwo.")]
     + [(columns, False) for columns in ("zeros     0.0", "[1 2]\n[3 4]", "  1\n 10")],
 )
 def test_what_is_printed_wraps_unless_it_stands_in_columns(printed, wraps):

@@ -57,7 +57,7 @@ SESSION = {
     # A class isn't one of its objects, which can show themselves.
     "class Table:\n    def _repr_html_(self): ...\nTable": "<class '__main__.Table'> None",
     # A semicolon hides a value, but not one in a comment or a text.
-    "(1);  # quiet": "None",
+    "(\n'µ');  # quiet": "None",
     "'µ;'  # ;": "'µ;' None",
 }
 

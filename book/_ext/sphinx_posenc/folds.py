@@ -22,6 +22,8 @@ from myst_nb.sphinx_ import HideCodeCellNode
 OPENING = re.compile(r'<details class="(\w+)"><summary>(.+)</summary>')
 # As chapters begin a cell that holds their text to numbers, or has the numbers behind a figure.
 GUARD = re.compile("Checked: |For the box: |In full: ")
+# A capital that begins a sentence, and not a name as ALiBi or PCA
+CAPITAL = re.compile(r"^[A-Z](?=[a-z]*\b)")
 
 
 class Fold(nodes.General, nodes.Element):
@@ -81,7 +83,8 @@ def fold_code(folded):
     place = 0
     # What is printed follows its code; a picture comes first, since it is the point.
     if not as_whole and len(cell[-1]) == 1 and any(cell[-1].findall(nodes.image)):
-        place, line = len(cell), f"Code: {line[0].lower()}{line[1:]}"
+        place = len(cell)
+        line = f"Code: {CAPITAL.sub(lambda letter: letter[0].lower(), line)}"
     code = Fold("", Summary("", line), *folded.children, classes=["fold"])
     cell.insert(place, code if as_whole else Evidence("", code))
 
