@@ -107,6 +107,11 @@ def test_a_reading_stays_unless_something_else_was_asked(visit, served):
         page.locator("#config-text").click()
     page.wait_for_timeout(100)
     expect(reading).to_have_class(re.compile("same"))
+    # But an answer to what a phone pastes is in its first screen.
+    page.set_viewport_size({"width": 390, "height": 664})
+    page.locator("#config-text").fill("{}")
+    expect(reading).to_contain_text("couldn't be loaded")
+    expect(reading).to_be_in_viewport(ratio=1)
     page.wrong.clear()  # the console says that the network failed
 
 
