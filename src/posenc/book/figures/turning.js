@@ -49,7 +49,7 @@ FIGURES.turning = {
       if (before) {
         // What moved is compared with how it was; what was switched isn't.
         const act = actOf(before.state, state);
-        const start = ["switch", "none"].includes(act) ? undefined : before.values;
+        const start = act === "switch" ? undefined : before.values;
         score.since(start?.score, act === "both" ? "same" : "score");
         land.since(start?.curve);
       } else arrange(width);
