@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from posenc.checks.calls import ENTRIES
 from posenc.checks.encodings import Encoding
 from posenc.checks.kinds import UNITS
 from posenc.checks.laws import Law
@@ -87,9 +88,10 @@ def repeat(subject: Encoding) -> Trials:
     for width in subject.widths:
         subject.call(1 + subject.draw((2,), 5, width), positions)
     # A long call may leave behind a longer table, in its type, or another base.
+    count = min(5000, ENTRIES // subject.widths[0])
     with suppress(Raised):
-        long = subject.array(subject.draw((2,), 5000), "float16")
-        subject.result(long, range(5000))
+        long = subject.array(subject.draw((2,), count), "float16")
+        subject.result(long, range(count))
     yield Trial("the first result, after others", floats(first), kept)
     again = floats(subject.result(given, positions))
     yield Trial("again, after a long call", again, kept)
@@ -250,7 +252,8 @@ def odd(subject: Encoding) -> Trials:
         raise Skip(OTHER_KIND)
     x = subject.draw((), 3, subject.widths[0] - 1)
     # What rows are added to is 0, so that what is added is seen: tensor2tensor pads with zeros.
-    out = x = x * (subject.kind == "rotary")
+    x = x * (subject.kind == "rotary")
+    out = x
     with suppress(Raised):
         out = subject.call(x, range(3))
     yield Trial(f"width {x.shape[-1]}", out[..., -1], x[..., -1], NEAR)
@@ -272,7 +275,7 @@ def half(subject: Encoding) -> Trials:
         raise Skip("no argument `dtype`")
     name, module = "float16" if subject.library is np else "bfloat16", subject.module
     if hasattr(module, name):
-        module = user(copy.deepcopy, module).bfloat16()
+        module = user(getattr(copy.deepcopy(module), name))
     return [in_half(subject, name, module=module, dtype=name)]
 
 
@@ -381,6 +384,7 @@ def device(subject: Encoding) -> None:
     if hasattr(module, "to"):
         module = user(copy.deepcopy(module).to, "meta")
     places = subject.places(positions)
+    # A layer's are looked at, which those on meta can't be.
     if subject.kind == "rotary":
         places = places.to("meta")
     x = subject.array(x).to("meta")
