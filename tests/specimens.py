@@ -119,6 +119,13 @@ def detr(n, d):
     return checks.Convention(first=1, step=step).table(n, d)
 
 
+@specimen("table", "values", longest=16, convention="paper")
+def nearly_halved(n, d):
+    """Even rows aren't quite those of half the position."""
+    k = np.arange(n)
+    return sinusoidal_encoding(k // 2 - 0.1 * (k > 0) * (k % 2 == 0), d)
+
+
 @specimen("table")
 def of_forty_rows(n, d):
     return table(min(n, 40), d)
@@ -479,6 +486,17 @@ def wrong_and_short(x, p):
     return rotate_pairs(x, p / 1.5)
 
 
+@rotary("start", "position + 1 is taken", laws=["start"])
+def without_heads(x, p):
+    assert x.ndim < 4
+    return rotate_pairs(x, p + 1)
+
+
+@rotary("half", laws=["half"])
+def right_in_half_alone(x, p):
+    return permuted(x, p) if x.dtype == torch.bfloat16 else -x
+
+
 @rotary("rows")
 def nan_for_a_batch(x, p):
     return torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
@@ -717,6 +735,12 @@ for name, law, cause, pair in (
         "padded",
         "padding seen",
         Pair(lambda t, positions=None, mask=None: full(t, positions)),
+    ),
+    (
+        "scaled by a mask",
+        "padded",
+        "",
+        Pair(lambda t, pos=None, mask=None: full(t, pos, mask) * (2 - (mask is None))),
     ),
     (
         "absolute, undeclared",

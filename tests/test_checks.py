@@ -28,10 +28,10 @@ from torch import nn
 from posenc import alibi_slopes, checks
 from posenc.book import hunt
 from posenc.checks.__main__ import main
-from posenc.checks.function_families import BiasCall, IdsCall
+from posenc.checks.function_families import BiasCall, IdsCall, along
 from posenc.checks.functions import BUILT
 from posenc.conventions import Convention, EncodingCall
-from posenc.museum import along
+from posenc.museum import spread
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
 ROOT = Path(__file__).parents[1]
@@ -116,17 +116,6 @@ def at(change):
     return lambda call: call.at(change(call.k))
 
 
-def spread(change):
-    """Return what encodes at other frequencies, powers of a base for p = 2i/d and pairs."""
-
-    def make(call):
-        pairs = len(call.right.frequencies)
-        omega = change(np.arange(pairs) / pairs, pairs)
-        return call.encode(call.angles_at(omega))
-
-    return make
-
-
 def stepping(call):
     return call.at(2 * call.k if call.x.shape[-2] == 1 else call.k)
 
@@ -155,7 +144,7 @@ FITTED = {  # by kind: what is said of a fault, and its make
             lambda k: 0 * k + k.sum(axis=0) if k.ndim > 1 else k
         ),
         "0 is taken": at(lambda k: 0 * k),
-        "head is taken": at(partial(along, -2)),
+        "head is taken": lambda call: call.at(call.numbers()[1]),
         "position + sequence is taken": at(
             lambda k: k + np.arange(k.size).reshape(k.shape) // k.shape[-1]
         ),
@@ -168,16 +157,16 @@ FITTED = {  # by kind: what is said of a fault, and its make
         "other entries, from position 1023 on: a pair gives 0;": ending,
         "gives 1.5*(a, b)*sin + 1.5*(-b, a)*cos": quarter,
         "pairs 1 to 7 turn 0.3438 to 0.906": spread(
-            lambda p, n: 5e5**-p * (1 - 0.75 * p)
+            lambda p, base: base**-p * (1 - 0.75 * p)
         ),
     },
     "table": {
         "length is taken": at(lambda k: 0 * k + k.shape[-1]),
         "position/last is taken": at(lambda k: k / max(k.max(), 1)),
         "(position + 1) % length is": at(lambda k: (k + 1) % k.shape[-1]),
-        "500000^-(i/(d/2) + 1/(d/2))": spread(lambda p, n: 5e5 ** -(p + 1 / n)),
-        "500000^-(2*i/(d/2 - 1))": spread(lambda p, n: 5e5 ** (-2 * p * n / (n - 1))),
-        "777^-(i/(d/2))": spread(lambda p, n: 777.0**-p),
+        "500000^-(i/(d/2) + 1/(d/2))": spread(lambda p, base: base ** -(p + p[1])),
+        "500000^-(2*i/(d/2 - 1))": spread(lambda p, base: base ** (-2 * p / p[-1])),
+        "777^-(i/(d/2))": spread(lambda p, base: 777.0**-p),
     },
     "bias": {
         "signed distance: it is -slope*offset": lambda call: -call.slopes * call.k,

@@ -93,12 +93,6 @@ def register(kinds: tuple[str, ...], makes: dict[str, Make]) -> None:
 # Wrong positions
 
 
-def along(axis: int, k: Floats) -> Floats:
-    """Return the number of each row along an axis; 0 if there is none."""
-    number = np.indices(k.shape)[axis] if -axis <= k.ndim else 0 * k
-    return np.asarray(number, np.float64)
-
-
 CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
 ITSELF = (
     "if it counts by itself, test what it can do: "
@@ -108,7 +102,10 @@ register(
     ANY,
     {
         "batch for sequence (exhibit 1): the batch is counted; "
-        "write `x.size(1)` for `x.size(0)`": lambda call: call.at(along(0, call.k)),
+        "write `x.size(1)` for `x.size(0)`": (
+            # Without a batch, these are rows.
+            lambda call: call.at(call.numbers()[0 if call.k.ndim > 1 else 2])
+        ),
         f"offset that sticks (exhibit B): each call begins at 0; use what is given, or {ITSELF}": (
             lambda call: call.at(call.numbers()[2])
         ),

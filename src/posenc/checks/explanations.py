@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -12,7 +13,7 @@ from posenc.checks.causes import causes, tolerance
 from posenc.checks.families import of_encoding
 from posenc.checks.recognition import BASES, multiplier
 from posenc.checks.reports import NO_CAUSE
-from posenc.checks.trials import NEAR, Trial
+from posenc.checks.trials import NEAR, Broken, Raised, Trial
 from posenc.conventions import UNIT, Convention
 from posenc.museum import Fault, known
 
@@ -42,19 +43,22 @@ def explain(encoding: Encoding, trials: list[Trial]) -> str:
     whole = encoding.whole()
     # Of results that are rounded to a half type, faults in other types say nothing.
     if calls[0].unit <= UNIT:
-        # Most faults are told by the batch, which is small.
-        batch = encoding.compare(encoding.draw((2, 3), 5), range(5))
-        calls = [batch, *calls, *whole]
+        calls += whole
+        # Most faults are told by a batch, which is small, if the code takes any.
+        with suppress(Broken, Raised):
+            batch = encoding.compare(encoding.draw((2, 3), 5), range(5))
+            calls = [batch, *calls]
     whole_is_wrong = any(trial.worst > 1 for trial in whole)
     is_known = encoding.convention is not None
     likely = [encoding.convention] if is_known else encoding.likely[:SOME]
     bases = [] if is_known else [replace(likely[0], base=base) for base in BASES]
-    is_declared = encoding.declared_convention or encoding.pairs
-    hint = "" if is_declared else MEANT
+    # A base says little: the rest may be meant.
+    hint = "" if encoding.declared_convention or encoding.pairs else MEANT
 
     faults = known(encoding.kind)
     # 1. Faults with nothing to fit
-    text = causes_in(encoding, likely + bases, calls, lambda _: faults, partly=False)
+    each_once = dict.fromkeys(likely + bases)
+    text = causes_in(encoding, each_once, calls, lambda _: faults, partly=False)
     if text:
         return text
     # 2. No fault at all
@@ -71,7 +75,7 @@ def explain(encoding: Encoding, trials: list[Trial]) -> str:
 
 def causes_in(
     encoding: Encoding,
-    conventions: list[Convention],
+    conventions: Iterable[Convention],
     calls: list[Trial],
     find: Callable[[list[Trial]], Iterable[Fault]],
     partly: bool,
@@ -83,6 +87,9 @@ def causes_in(
     near = tolerance(calls)
     for convention in conventions:
         compared = [beside(encoding, convention, trial) for trial in calls]
+        # Half types may be right where the whole isn't.
+        if not any(trial.failing.any() for trial in compared):
+            continue
         text = causes(find(compared), compared, near, partly)
         if text:
             nearest = convention == encoding.nearest

@@ -292,6 +292,6 @@ def of_encoding(trials: list[Trial]) -> Iterator[Fault]:
     """Fit the calls that fail, one thing at a time."""
     failing = [trial for trial in trials if trial.failing.any()]
     for fit in (other_positions, other_frequencies, other_entries):
-        yield from fit(failing) if failing else ()
+        yield from fit(failing)
     # If all calls had these, they would be of another convention.
     yield from known("some calls")

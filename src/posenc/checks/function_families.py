@@ -24,7 +24,7 @@ from posenc.checks.sums import (
 )
 from posenc.checks.trials import Trial
 from posenc.conventions import Floats
-from posenc.museum import Fault, along
+from posenc.museum import Fault
 
 if TYPE_CHECKING:
     from posenc.checks.decoders import Decoder, Text
@@ -103,6 +103,11 @@ class IdsCall(NamedTuple):
     seen: Floats  # 0 for padding, and 1 for others
 
 
+def along(axis: int, ids: Floats) -> Floats:
+    """Return the number of each id along an axis."""
+    return np.asarray(np.indices(ids.shape)[axis], np.float64)
+
+
 def ids(call: IdsCall) -> Parts:
     """Return what ids may be made of, in their shape."""
     right = call.right
@@ -145,7 +150,7 @@ TAKEN = ("own position", "number", "call's first", "1", "first call's length")
 
 
 def tokens_at(weights: Weights, in_calls: str, call: DecoderCall) -> Any:
-    """Return positions, (texts, seq_len), of a sum in calls after the first, or in the only one.
+    """Return positions, (texts, seq_len), of a sum in calls after the first.
 
     The code is called with one chunk after the other. `in_calls` is of `IN_CALLS`, and the names of
     `weights` are of `TAKEN`.
@@ -165,7 +170,7 @@ def tokens_at(weights: Weights, in_calls: str, call: DecoderCall) -> Any:
         "first call's length": sizes[0],
     }
     total: Any = sum(weight * parts[name] for name, weight in weights.items())
-    wrong = (begin > 0) | (len(sizes) == 1)
+    wrong = begin > 0
     if in_calls:
         wrong &= (size > 1) == (in_calls == "several ")
     return np.where(wrong, total, position)
@@ -186,17 +191,17 @@ def misplaced(weights: Weights, in_calls: str) -> Fault:
 def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
     """Try sums of at most two things, the fewest first, whose weights are 1 or -1."""
 
-    def taken(weights: Weights, in_calls: str) -> Any:
+    def positions_of(weights: Weights, in_calls: str) -> Any:
         positions = [tokens_at(weights, in_calls, trial.call) for trial in trials]
         return np.concatenate(positions)
 
     # What gives the same positions as a simpler sum isn't tried again.
-    tried = {taken({"own position": 1}, "").tobytes()}
+    tried = {positions_of({"own position": 1}, "").tobytes()}
     for in_calls, count in product(IN_CALLS, range(3)):
         signed = product(combinations(TAKEN, count), product((1, -1), repeat=count))
         for names, signs in signed:
             weights: Weights = dict(zip(names, signs, strict=True))
-            numbers = taken(weights, in_calls)
+            numbers = positions_of(weights, in_calls)
             if numbers.tobytes() not in tried and numbers.min() >= 0:
                 tried.add(numbers.tobytes())
                 yield misplaced(weights, in_calls)
