@@ -353,7 +353,7 @@ class Stretch(_Figure):
 
 
 # Words of Turning beside the query and the key.
-_OTHERS = "the", "saw", "a", "cat", "and", "home"
+_OTHERS = "the saw a cat and home as it was cold and the sun set".split()
 # Of Turning's landscape: the key's position minus the query's, in quarters of a step.
 _DISTANCES = [quarters / 4 for quarters in range(-62, 63)]
 
