@@ -94,7 +94,7 @@ def heatmap(
 ) -> AxesImage:
     """Draw a table as a heatmap, with row 0 at the top.
 
-    Colors range from -limit to limit: white is 0. Without axes, it draws in a new figure.
+    Colors range from -limit to limit, nearly white at 0. Without axes, it draws in a new figure.
     """
     if ax is None:
         ax = plt.subplots()[1]
