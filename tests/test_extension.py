@@ -83,7 +83,7 @@ def test_cells_of_tables_draw_intervals_and_have_true_minus_signs():
     assert 'style="--mean:-0.016;--reach:0.024"' in drawn
     assert '</span><span class="outcome undecided">undecided</span></span>' in drawn
     assert "<td>−0.016 " in drawn
-    for words in ("16 × base 500,000", "rotary", "lower bound", "openai/gpt"):
+    for words in ("16 × base 500,000", "rotary", "ALiBi", "lower bound", "openai/gpt"):
         assert theme.boxed(f"<td>{words}</td>").startswith('<td class="words">')
     for number in ("+0.59 higher", "0.042 (0.038–0.044)"):
         assert "words" not in theme.boxed(f"<td>{number}</td>")

@@ -18,6 +18,7 @@ A study is a mapping with these keys; those in brackets may be missing:
 """
 
 import hashlib
+import random
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -132,10 +133,17 @@ def at_lengths(models, ask, lengths, rule=None):
 def write():
     """Train what isn't kept, and write the tables; joblib says how long that will take."""
     trained_by = sources()
-    todo = [*jobs()]
-    work = [delayed(rows_of)(*job, trained_by) for job in todo]
+    missing = [
+        job for job in jobs() if not rows_of.check_call_in_cache(*job, trained_by)
+    ]
+    # Shuffled, so that long jobs don't all come first: joblib tells the time left from the jobs
+    # that are done, and it does so once it was given all of them.
+    random.Random(0).shuffle(missing)
+    work = [delayed(rows_of)(*job, trained_by) for job in missing]
+    Parallel(2, pre_dispatch="all", batch_size=1, verbose=len(work) + 1)(work)
     tables = {}
-    for (study, _), rows in zip(todo, Parallel(2, verbose=20)(work), strict=True):
+    for study, settings in jobs():
+        rows = rows_of(study, settings, trained_by)
         tables.setdefault(study["table"], []).extend(rows)
     for table, rows in tables.items():
         ex.write(DATA / f"{table}.csv", rows)

@@ -62,7 +62,7 @@ CHAPTERS = {
     # <td>−0.016 ± 0.024 undecided</td>: a difference, the reach of its interval, what is decided
     rf"(?<=<td>)([+−][\d.]+) ± ([\d.]+) ({OUTCOMES})(?=</td>)": draw_difference,
     # <td>16 × base 500,000</td>: words, but no outcome, so not at the right
-    rf"<td>(?![+−]|(?:{OUTCOMES})</td>)(?=[^<±]*[a-z]{{3}})": '<td class="words">',
+    rf"<td>(?![+−]|(?:{OUTCOMES})</td>)(?=[^<±]*[A-Za-z]{{3}})": '<td class="words">',
     # <td>2.40 ± 0.02</td>
     r"(?<=\d )± [\d.]+(?=</td>)": r'<span class="reach">\g<0></span>',
     # <td>higher</td>
