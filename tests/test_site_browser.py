@@ -15,6 +15,9 @@ THEME = "document.documentElement.dataset.theme"
 LAID_OUT = """() => [...document.querySelectorAll("article > section > section")]
     .every((section) => section.style.contentVisibility === "visible")"""
 VIEW = "({ figure }) => figure.state"
+# Where the title stands; how many answers are asked for; and the first cell, which runs all.
+PLACE_AND_BOXES = """[document.querySelector("h1").getBoundingClientRect().y,
+    ...[".answer", ".first"].map((kind) => document.querySelectorAll(kind).length)]"""
 NO_STORAGE = """for (const name of ["localStorage", "sessionStorage"])
     Object.defineProperty(window, name, { get() { throw Error("no") } });"""
 SPOILED = """for (const name of ["right", "typed"]) localStorage.setItem(name, "{");"""
@@ -146,6 +149,13 @@ def test_evidence_is_one_switch_away(visit):
     expect(check).to_be_visible()
     tab.goto(f"{CHAPTER}#claim-S0-linear")
     expect(tab.locator("#claim-S0-linear pre").first).to_be_in_viewport()
+
+
+def test_with_evidence_a_page_stays_in_place_and_asks_as_before(visit, served):
+    tab = visit(f"{served}/notebooks/20_what_models_use.html")
+    read = tab.evaluate(PLACE_AND_BOXES)
+    tab.goto(f"{tab.url}?evidence")
+    assert tab.evaluate(PLACE_AND_BOXES) == read
 
 
 def test_the_preview_of_links_shows_todays_figure(visit):

@@ -80,7 +80,7 @@ function ask(cell, check, parameters) {
   const editable = editor(`Your answer to ${check}`, lines.join("\n"));
   box.append(make("p", {}, "Your answer"), make("div", { class: "cell_input" }, editable));
   box.addEventListener("focusin", runtime, { once: true });
-  (cell.closest(".evidence") ?? cell).before(box);
+  (cell.closest("div.evidence") ?? cell).before(box);
 }
 
 const PHONE_LINE = 42; // letters
@@ -113,7 +113,7 @@ function askAll() {
 }
 begin(askAll);
 
-const isOpen = (cell) => !cell.querySelector(".cell_input").closest("details, .evidence");
+const isOpen = (cell) => !cell.querySelector(".cell_input").closest("details, div.evidence");
 const firstOpen = runnable.find(isOpen);
 firstOpen?.classList.add("first");
 for (const input of all("article :is(.cell_input, .highlight:not(.cell *))")) near.observe(input);

@@ -31,7 +31,7 @@ function switchEvidence() {
 /** Open all that hides a part of the page, and a cell's own code. */
 function reveal(part) {
   for (let box = part; box; box = box.parentElement) {
-    if (box.matches(".evidence")) box.hidden = false;
+    if (box.matches("div.evidence")) box.hidden = false;
     if (box.matches("details")) box.open = true;
   }
   for (const fold of all(":scope > details", part)) fold.open = true;
@@ -62,7 +62,7 @@ function follow() {
   const section = (target ?? document.querySelector("h1"))?.closest("section");
   const sought = takeSought();
   if (section && sought.length) openSought(section, sought);
-  if (!target?.closest(".evidence, details")) return;
+  if (!target?.closest("div.evidence, details")) return;
   reveal(target);
   target.scrollIntoView();
 }
