@@ -45,6 +45,7 @@ if (contents.length) addEventListener("scroll", markContents, { passive: true })
 // the scroll bar is right before a reader scrolls. Chromium holds what is read in its place when a
 // section above it grows, and that ends a scroll that is under way, such as Home's: so they wait.
 const STILL = 500; // ms
+const MOST_WAIT = 100; // ms; beside a figure that plays, a slow machine has no idle time
 const unlaid = all("article > section > section");
 let lastMove = -Infinity;
 const noteMove = () => (lastMove = performance.now());
@@ -58,7 +59,7 @@ function layOut() {
   const section = unlaid.shift();
   if (!section) return;
   section.style.contentVisibility = "visible";
-  whenIdle(layOut);
+  whenIdle(layOut, { timeout: MOST_WAIT });
 }
 onceLoaded(layOut);
 
