@@ -247,14 +247,44 @@ def test_what_is_under_the_mouse_can_be_read(visit):
             assert link.evaluate(PALE) == [], "text needs 4.5 to 1, hovered, too"
 
 
-def test_claims_are_filtered_and_what_none_has_is_searched_for(visit):
+def test_claims_are_filtered_by_words_and_a_search_is_a_step_away(visit):
     tab = visit(address("book/claims"))
     field = tab.get_by_label("Find a claim")
     field.fill("s3 fails")
     rows = tab.locator("table.ledger tbody tr:visible")
     # The first letters of a claim, and its verdict.
     expect(rows.first).to_contain_text("S3")
-    field.fill("falls with distance")
+    field.fill("able")  # no word begins so
     expect(rows).to_have_count(0)
+    # Little words needn't be in a row, as "is" in the one that is meant.
+    field.fill("position is unique")
+    expect(rows).to_contain_text(["Each position in the sequence has a unique"])
     button(tab, "Search the book").click()
-    expect(tab.locator("dialog #hits a").first).to_contain_text("distance")
+    expect(tab.locator("dialog #hits a").first).to_contain_text("position")
+
+
+def test_what_is_typed_while_the_index_loads_is_searched_for(visit):
+    tab = visit(CHAPTER)
+    field = tab.locator(".search input")
+
+    def answer_later(route):
+        expect(field).to_have_value("why sine")
+        route.continue_()
+
+    tab.route("**/searchindex.js", answer_later)
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("why ")
+    # A second press, since nothing has come yet, takes no letters away.
+    tab.keyboard.press("Control+k")
+    tab.keyboard.type("sine")
+    expect(tab.locator("#hits a").first).to_contain_text("sine")
+    expect(field).to_have_value("why sine")
+    expect(field).to_be_focused()
+
+
+def test_contents_over_a_page_make_way_for_the_section(visit):
+    tab = visit(CHAPTER, width=390)
+    button(tab, "Contents of this page").click()
+    tab.locator(".bd-toc-nav a[href='#summary']").click()
+    expect(tab.locator(".bd-sidebar-secondary")).not_to_be_visible()
+    expect(tab.locator("#summary > h2")).to_be_in_viewport()

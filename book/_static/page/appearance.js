@@ -32,6 +32,9 @@ function connectBar(side) {
     box.checked = !box.checked;
     if (box.checked) setTimeout(() => bar.querySelector("a, button").focus(), 100);
   });
+  bar.addEventListener("click", ({ target }) => {
+    if (target.closest("a")) box.checked = false; // what it leads to is beneath
+  });
   addEventListener("keydown", ({ key }) => {
     if (key !== "Escape" || !box.checked) return;
     box.checked = false;

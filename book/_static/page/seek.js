@@ -1,5 +1,5 @@
-/* The dialog of the search: opened here, filled by search/dialog.js, which is loaded with its index on
-   first use. Uses tools.js. */
+/* The dialog of the search and its field. The results are by search/dialog.js, which is loaded with the
+   index on first use. Uses tools.js. */
 /* global all, make, root, showSearch */
 
 const load = (file) =>
@@ -32,20 +32,33 @@ function openSearchBox() {
 }
 
 let searchLoads; // a promise; a failed one is forgotten, so that the next try loads again
-async function seek(query = new URLSearchParams(location.search).get("q") ?? "") {
+let waiting; // the field, while the index loads: what is typed meanwhile is searched for then
+async function seek(query = "") {
   const box = openSearchBox();
-  if (!searchLoads) box.replaceChildren("Loading the index …");
-  searchLoads ??= loadSearch();
+  if (waiting) {
+    if (query) waiting.value = query;
+    return waiting.focus();
+  }
+  const label = "Search the book";
+  const asSearch = { type: "search", autocomplete: "off", spellcheck: "false" };
+  const field = make("input", { ...asSearch, placeholder: label, "aria-label": label });
+  const status = make("p", { role: "status" }, "Loading the index …");
+  box.replaceChildren(field, status);
+  field.value = query;
+  field.focus(); // at once, or a phone shows no keyboard
+  waiting = field;
   try {
-    await searchLoads;
+    await (searchLoads ??= loadSearch());
   } catch {
     searchLoads = undefined;
-    return box.replaceChildren("The index of the book can't be loaded. Is there a network?");
+    status.textContent = "The index of the book can't be loaded. Is there a network?";
   }
-  showSearch(box, query);
+  waiting = undefined;
+  if (searchLoads) showSearch(field, status);
 }
 for (const opener of all("button.seek")) opener.addEventListener("click", () => seek());
-if (document.getElementById("search-page") && location.search) seek();
+const asked = new URLSearchParams(location.search).get("q");
+if (document.getElementById("search-page") && asked) seek(asked);
 if (/Mac|iP/.test(navigator.platform)) for (const key of all(".seek kbd")) key.textContent = "⌘ K";
 addEventListener("keydown", (event) => {
   if (!(event.ctrlKey || event.metaKey) || event.shiftKey || event.altKey) return;

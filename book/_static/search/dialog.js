@@ -1,5 +1,5 @@
-/* The field of the search and its results, while one types; `bookSearch` and `bookWords` are in
-   ranking.js, `attempt`, `make` and `root` in page/tools.js. */
+/* The results of the search, while one types; `bookSearch` and `bookWords` are in ranking.js, `attempt`,
+   `make` and `root` in page/tools.js. */
 /* global attempt, make, root, bookSearch, bookWords */
 {
   const MOST = 12; // results
@@ -49,12 +49,8 @@
     return [...notes, `${count} ${sections}.`].join(" ");
   }
 
-  /** Put a field and its results into a box. */
-  window.showSearch = (box, query = "") => {
-    const label = "Search the book";
-    const asSearch = { type: "search", autocomplete: "off", spellcheck: "false" };
-    const field = make("input", { ...asSearch, placeholder: label, "aria-label": label });
-    const status = make("p", { role: "status" });
+  /** Show below a field's status what the book has of what is typed in it, now and from now on. */
+  window.showSearch = (field, status) => {
     const list = make("div", { id: "hits" });
     const show = () => {
       const answer = bookSearch(field.value);
@@ -64,9 +60,7 @@
     };
     field.addEventListener("input", show);
     field.addEventListener("keydown", ({ key }) => key === "Enter" && list.firstChild?.click());
-    box.replaceChildren(field, status, list);
-    field.value = query;
+    status.after(list);
     show();
-    field.focus();
   };
 }
