@@ -315,16 +315,16 @@ def test_the_landscape_goes_with_the_query_under_its_words(show, query):
 
 
 @pytest.mark.parametrize(("method", "stays"), [("turned", True), ("added", False)])
-def test_moving_both_parts_a_curve_from_where_it_was_only_if_added(show, method, stays):
+def test_moving_both_changes_landscape_and_score_only_if_added(show, method, stays):
     page = show("turning")
     show_state(page, method=method)
     page.get_by_role("slider", name="both").press("ArrowRight")
-    now, before = (
-        page.figure.locator(f".{name}").get_attribute("points")
-        for name in ("curve", "ghost")
-    )
+    # From how it was, and back along how it is
+    band = page.figure.locator("polygon.changed").get_attribute("points").split()
+    before, now = band[: len(band) // 2], band[len(band) // 2 :][::-1]
     assert before
     assert (now == before) == stays
+    expect(page.figure.locator("text.changed")).to_have_count(0 if stays else 1)
 
 
 def test_what_holds_anywhere_isnt_said_beside_what_training_never_showed(show):

@@ -34,7 +34,13 @@ const MOVES = [
     isDone: (_, { query, key }) => query - key === LOOKS_BACK,
   },
   { says: "Drag both, by the bracket.", method: "turned", ...together },
-  { says: "Drag both again, to the other end.", method: "added", ...together },
+  {
+    says: "Drag both again, to the other end.",
+    method: "added",
+    ...together,
+    // On the way the score may come back to what it was.
+    isDone: (from, to) => together.isDone(from, to) && (to.key === 0 || to.query === FARTHEST),
+  },
 ];
 /** What is said once all is done. */
 const LESSON = "Learned once, it holds anywhere if turned. Added, it may fail.";

@@ -15,16 +15,16 @@ function makeRow({ width, height, ground, slot }, row) {
   const edge = KNOWN * slot + 8;
   const label = (x, anchor) => text(x, 14, "beyond training", { ...anchor, class: "beyond" });
   const strata = Array.from({ length: DIALS }, () => shape("polygon", { class: "stratum" }));
-  const ghost = shape("polyline", { class: "ghost" }); // how it was before the last move
+  const changed = shape("polygon", { class: "changed" }); // from how it was before the last move to now
   const ridge = shape("polyline", { class: "curve" });
-  const land = shape("g", {}, ...unseen, label(edge), label(-edge, end), ...strata, ghost, ridge);
+  const land = shape("g", {}, ...unseen, label(edge), label(-edge, end), ...strata, changed, ridge);
   const view = shape("svg", { class: "row", y: row * height, width, height: ground }, land);
-  return { view, land, strata, ghost, ridge };
+  return { view, land, strata, changed, ridge };
 }
 
 /**
  * A part of Turning. `since(curve)` gets the scores before the last move, if that is what came last:
- * their ghost moves with the query, too, so that it is seen only if the landscape has another form.
+ * they move with the query, too, so that a difference is seen only if the landscape has another form.
  */
 export function landscape(svg) {
   const group = shape("g", { "aria-hidden": "true" });
@@ -38,18 +38,18 @@ export function landscape(svg) {
   };
   const paint = ({ query, layers, curve }) => {
     const { slot, ground, level, xIn } = geometry;
-    const outline = (scores) => points(scores.map((score, n) => [DISTANCES[n] * slot, level(score)]));
-    const now = outline(curve);
-    const old = before ? outline(before) : "";
+    const corners = (scores) => scores.map((score, n) => [DISTANCES[n] * slot, level(score)]);
+    const now = points(corners(curve));
+    const difference = before ? points([...corners(before), ...corners(curve).reverse()]) : "";
     const reach = REACH * slot;
-    rows.forEach(({ land, strata, ghost, ridge }, row) => {
+    rows.forEach(({ land, strata, changed, ridge }, row) => {
       place(land, { transform: `translate(${round(xIn(row, query))})` });
       strata.forEach((stratum, layer) => {
         // A layer ends where faster pairs take away what it adds.
-        const top = outline(layers.map((sums, n) => Math.min(sums[layer], curve[n])));
+        const top = points(corners(layers.map((sums, n) => Math.min(sums[layer], curve[n]))));
         place(stratum, { points: `${-reach},${ground} ${top} ${reach},${ground}` });
       });
-      place(ghost, { points: old });
+      place(changed, { points: difference });
       place(ridge, { points: now });
     });
   };

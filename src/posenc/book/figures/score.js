@@ -32,7 +32,10 @@ export function scoreMark(svg) {
     place(note, { x: half });
     write(number, show(score, 2));
     const by = before === undefined ? 0 : rounded(score) - rounded(before);
-    write(note, Math.abs(by) < 0.005 ? unchanged : signed(by));
+    const isChanged = Math.abs(by) > 0.005;
+    write(note, isChanged ? signed(by) : unchanged);
+    // It should have stayed.
+    note.classList.toggle("changed", isChanged && unchanged === "same");
   };
   const since = (...news) => ([before, unchanged] = news);
   since(undefined, "score");
