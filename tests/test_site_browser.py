@@ -263,8 +263,8 @@ def test_claims_are_filtered_by_words_and_a_search_is_a_step_away(visit):
     expect(tab.locator("dialog #hits a").first).to_contain_text("position")
 
 
-def test_what_is_typed_while_the_index_loads_is_searched_for(visit):
-    tab = visit(CHAPTER)
+def test_what_is_typed_while_the_index_loads_is_searched_for(visit, served):
+    tab = visit(f"{served}/notebooks/03_linearity.html")
     field = tab.locator(".search input")
 
     def answer_later(route):
