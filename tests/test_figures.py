@@ -350,6 +350,16 @@ def test_rules_for_longer_texts_come_up_without_moving_anything(show, width):
     assert page.figure.bounding_box()["height"] == height
 
 
+def test_a_word_changes_places_with_the_one_that_it_is_dropped_on(show):
+    """The text says to swap the outer two; the one between them stays."""
+    page = show("words")
+    dog, man = (page.get_by_role("slider", name=name) for name in ("dog", "man"))
+    dog.drag_to(man, steps=8)
+    assert state_of(page)["order"] == "man bites dog"
+    dog.press("ArrowLeft")
+    assert state_of(page)["order"] == "man dog bites"
+
+
 def test_words_keep_their_colors_beside_another_figure(show):
     """White words are the query's and the key's; others would be lost on a light page."""
     page = show("words", "turning")

@@ -72,23 +72,25 @@ function weightLines(places, weights) {
 }
 
 /**
- * Let words be moved to other slots, by keys and by a pointer; `slotWidth()` is in pixels. Return a
- * function of a word: the slot, fractional, at which a pointer holds it, if one does.
+ * Let words change places with others, by keys and by a pointer; `slotWidth()` is in pixels. Return
+ * a function of a word: the slot, fractional, at which a pointer holds it, if one does.
  */
 function moveWords(cards, svg, set, current, slotWidth) {
-  const slotOf = (word) => current().order.split(" ").indexOf(word);
-  const move = (word, slot) => {
-    const others = current().order.split(" ").filter((other) => other !== word);
-    set({ order: others.toSpliced(clamp(0, slot, 2), 0, word).join(" ") });
+  const wordsNow = () => current().order.split(" ");
+  /** Swap the word at a slot of an order with that at another slot. */
+  const swap = (words, slot, other) => {
+    const target = clamp(0, other, 2);
+    set({ order: words.with(slot, words[target]).with(target, words[slot]).join(" ") });
   };
   let held = {};
   for (const { word, grip } of cards) {
     const take = (from) => {
-      const start = slotOf(word);
+      const words = wordsNow();
+      const start = words.indexOf(word);
       return (to) => {
         const slot = clamp(-0.5, start + (to - from) / slotWidth(), 2.5);
         held = { word, slot };
-        move(word, Math.round(slot));
+        swap(words, start, Math.round(slot));
       };
     };
     const drop = () => {
@@ -96,7 +98,10 @@ function moveWords(cards, svg, set, current, slotWidth) {
       set({}); // at rest, the word glides into its slot
     };
     draggable(grip, svg, take, drop);
-    steppable(grip, (by) => move(word, slotOf(word) + by));
+    steppable(grip, (by) => {
+      const slot = wordsNow().indexOf(word);
+      swap(wordsNow(), slot, slot + by);
+    });
   }
   return (word) => (held.word === word ? held.slot : undefined);
 }
