@@ -20,9 +20,9 @@ def set_stages(app, doctree, docname):
     Stages don't overlap: no other figure stands between a figure and the words that move it.
     """
     for section in [*doctree.findall(nodes.section)]:
-        for figure in [*section]:
-            if has_html(figure, FIGURE):
-                set_stage(section, figure)
+        for part in [*section]:
+            if not isinstance(part, nodes.section) and has_html(part, FIGURE):
+                set_stage(section, part)
 
 
 def set_stage(section, figure):
