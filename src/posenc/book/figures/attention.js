@@ -41,14 +41,13 @@ export function attention({ query, key, method, base, rule }) {
   const turn = TURNS[method] ?? 0;
   // Half the sum of a word, which points right, and its clock: exp(0i) + exp(i·angle).
   const lengthAt = (angle) => (method === "added" ? Math.cos(angle / 2) : 1);
-  const handsAt = (position) =>
-    frequencies.map((frequency) => [turn * position * frequency, lengthAt(position * frequency)]);
-  // Beyond the turn by its place, the query has one that is learned: it meets keys so far back.
-  const learned = (pair) => (isTurned ? -LOOKS_BACK * trained[pair] : 0);
-  const hands = {
-    query: handsAt(query).map(([angle, length], pair) => [angle + learned(pair), length]),
-    key: handsAt(key),
-  };
+  /** Hands at a position. By training, a query that turns is set back, to meet keys so far back. */
+  const handsAt = (position, back = 0) =>
+    frequencies.map((frequency, pair) => [
+      turn * position * frequency - back * trained[pair],
+      lengthAt(position * frequency),
+    ]);
+  const hands = { query: handsAt(query, isTurned ? LOOKS_BACK : 0), key: handsAt(key) };
   /** What a pair adds to the score with a key at a position. A drag asks often, so it makes no lists. */
   const shareAt = (position, pair) => {
     const [angle, length] = hands.query[pair];

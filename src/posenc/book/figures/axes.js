@@ -1,6 +1,7 @@
 // Two axes with their ticks.
 
-import { end, level, middle, show, text } from "./drawing.js";
+import { end, middle, show, text } from "./drawing.js";
+import { level } from "./lines.js";
 
 /**
  * Axes from 0 to `right` and from `bottom` to `top`, in a drawing that leaves `above` free: the

@@ -2,9 +2,10 @@
 
 import { axes } from "./axes.js";
 import { PAIRS } from "./constants.js";
-import { end, path, place, shape, show, text } from "./drawing.js";
+import { end, place, shape, show, text } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
+import { path } from "./lines.js";
 import { drawing } from "./scene.js";
 
 const LINE = Array.from({ length: 64 }, (_, k) => k);

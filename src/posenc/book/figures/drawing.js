@@ -16,8 +16,6 @@ export const end = { "text-anchor": "end" };
 export const round = (x) => Math.round(10 * x) / 10;
 export const clamp = (low, number, high) => Math.max(low, Math.min(high, number));
 export const points = (places) => places.map(([x, y]) => `${round(x)},${round(y)}`).join(" ");
-export const path = (places, attributes) => shape("polyline", { points: points(places), ...attributes });
-export const level = (from, to, y, attributes) => path([[from, y], [to, y]], attributes);
 /** Set attributes; those that stay cost no style or layout in a frame. */
 export const place = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes))

@@ -1,7 +1,8 @@
 // How much each place counts for the output at the last one, through layers of random weights.
 
-import { end, level, middle, shape, show, text } from "./drawing.js";
+import { end, middle, shape, show, text } from "./drawing.js";
 import { FIGURES } from "./figure.js";
+import { level } from "./lines.js";
 import { easing } from "./motion.js";
 import { drawing } from "./scene.js";
 

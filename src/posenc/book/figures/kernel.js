@@ -2,9 +2,10 @@
 
 import { axes } from "./axes.js";
 import { LINES } from "./constants.js";
-import { level, middle, path, place, shape, show, text } from "./drawing.js";
+import { middle, place, shape, show, text } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
+import { level, path } from "./lines.js";
 import { drawing } from "./scene.js";
 
 const OFFSETS = Array.from({ length: 128 }, (_, offset) => offset);

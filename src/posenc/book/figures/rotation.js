@@ -2,10 +2,11 @@
 
 import { sector } from "./angles.js";
 import { FIELDS } from "./constants.js";
-import { middle, path, place, round, shape, show, text, written } from "./drawing.js";
+import { middle, place, round, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { hand, pairColor, turnable } from "./hands.js";
+import { path } from "./lines.js";
 import { drawing } from "./scene.js";
 
 const WIDTH = 16; // of the encoding, as in Python

@@ -1,8 +1,9 @@
 // The wavelengths of a rotary encoding, as trained and stretched for longer texts.
 
-import { end, level, middle, path, place, show, text, written } from "./drawing.js";
+import { end, middle, place, show, text, written } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
+import { level, path } from "./lines.js";
 import { SCALINGS, slowed } from "./scaling.js";
 import { drawing } from "./scene.js";
 

@@ -1,11 +1,10 @@
 // What Turning's sentence says: what the last act did, or else what is seen.
 
-import { show } from "./drawing.js";
+import { show, written } from "./drawing.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
 // Marks of `phrase` in controls.js, which give both words their colors.
 export const WORDS = { query: `{query|${QUERY_WORD}}`, key: `{key|${KEY_WORD}}` };
-const digits = (number) => show(number, number % 1 ? 1 : 0);
 
 /**
  * What a change did: "switch", if not words alone changed; or else what it moved: "both" words
@@ -74,13 +73,13 @@ export function attentionSays(state, values, before) {
   const act = actOf(start, state);
   const score = show(values.score, 2);
   const was = before && show(before.values.score, 2);
-  const apart = digits(Math.abs(key - query));
+  const apart = written(Math.abs(key - query));
   const cost = show(8 - values.score, 2);
   const isNew = values.excess.some((angle) => Math.abs(angle) > 1e-9); // but for rounding
   const told = { score, was, cost, apart, rule, isNew };
   if (act === "both") {
     const seen = SEEN_TOGETHER[method] ?? SEEN[method];
-    return `Both moved by ${digits(Math.abs(query - start.query))}. ${seen(told)}`;
+    return `Both moved by ${written(Math.abs(query - start.query))}. ${seen(told)}`;
   }
   if (start.base !== state.base) return "The larger the base (here {base}), the slower all clocks but the first.";
   const side = key === query ? "at the place of" : `${apart} ${key < query ? "before" : "after"}`;
