@@ -45,7 +45,8 @@ def test_panels_are_stacked_whole_and_in_their_order():
         f'L {left + 120} 200"/></g><g id="ytick_1"></g></g>'
         for number, left in enumerate([40, 200, 336], 1)
     )
-    style, ratio = stacking.stack(f'<svg viewBox="0 0 504 216">{axes}')
+    row = f'<svg viewBox="0 0 504 216">{axes}'
+    style, ratio = stacking.stack(row)
     moves = re.findall(r"#(\w+) \{.*scale\(1.60\) translate\((.*?)px, (.*?)px\)", style)
     assert moves == [
         ("axes_1", "0.0", "0.0"),
@@ -54,9 +55,9 @@ def test_panels_are_stacked_whole_and_in_their_order():
         ("again_2", "0.0", "452.0"),
     ]
     assert ratio == 504 / ((3 * 216 + 2 * 10) * 1.6)
-    assert (
-        stacking.stack(f'<svg viewBox="0 0 504 216">{axes}\n  <g id="text_9">') is None
-    )
+    assert stacking.stack(f'{row}\n  <g id="text_9">') is None
+    # A last panel with other labels than the first one's gets no copy of these.
+    assert "again" not in stacking.stack(f'{row}<g id="ytick_2">').style
 
 
 @pytest.mark.parametrize(
@@ -85,7 +86,7 @@ def test_cells_of_tables_draw_intervals_and_have_true_minus_signs():
     assert "<td>−0.016 " in drawn
     for words in ("16 × base 500,000", "rotary", "ALiBi", "lower bound", "openai/gpt"):
         assert theme.boxed(f"<td>{words}</td>").startswith('<td class="words">')
-    for number in ("+0.59 higher", "0.042 (0.038–0.044)"):
+    for number in ("+0.59 higher", "undecided", "0.042 (0.038–0.044)"):
         assert "words" not in theme.boxed(f"<td>{number}</td>")
     assert '<td>-a</td><td>2.40 <span class="reach">±' in theme.boxed(
         "<td>-a</td><td>2.40 ± 0.02</td>"
