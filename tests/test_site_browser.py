@@ -130,6 +130,11 @@ def test_an_address_with_a_place_leads_there_and_contents_mark_it(visit):
     assert tab.evaluate("scrollY") == 2400
     tab.evaluate("scrollTo(0, 0)")
     expect(marked).to_have_count(0)
+    # Of several sections on the last screen, a link marks its own, though nothing scrolls.
+    tab.set_viewport_size({"width": 1280, "height": 3000})
+    for title in "Exercises", "What comes next":
+        tab.locator(".bd-toc-nav").get_by_role("link", name=title).click()
+        expect(marked).to_have_text(title)
 
 
 def test_evidence_is_one_switch_away(visit):

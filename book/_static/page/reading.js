@@ -38,7 +38,10 @@ function markContents() {
     if (current) showInContents(current);
   });
 }
-if (contents.length) addEventListener("scroll", markContents, { passive: true });
+if (contents.length) {
+  addEventListener("scroll", markContents, { passive: true });
+  addEventListener("hashchange", markContents); // at the end of a page a link may have nothing to scroll
+}
 
 // Sections that are far away aren't laid out while the page comes (book.css), and their heights are
 // guesses. Once it has come they are laid out one by one, each in a task too short to be felt, so that
