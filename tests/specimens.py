@@ -1,7 +1,8 @@
 """Encodings that are right, and wrong ones with the law that they break and the cause.
 
-The cause is a part of what a report says, or "" if no known fault gives the same numbers. Known
-faults are tried in `test_checks`; public bugs are in `recall`, right decoders in chapter 19.
+The cause is a part of what a report says, or of where the two part, or "" if no known fault gives
+the same numbers. Known faults are tried in `test_checks`; public bugs are in `recall`, right
+decoders in chapter 19.
 """
 
 from functools import partial
@@ -142,12 +143,30 @@ def odd_loses_a_column(n, d):
     return table(n, d - d % 2)
 
 
+@specimen("table", "odd", "refuse it")
+def crashing_if_odd(n, d):
+    return table(n, d + d % 2).reshape(n, d)
+
+
+@specimen("table", "odd", "if it is meant, say so")
+def lone_sine(n, d):
+    return table(n, d + d % 2)[:, :d]
+
+
 MEMORY = np.zeros(500_000, np.float32)
 
 
 @specimen("table", "repeat")
 def in_shared_memory(n, d):
     return np.add(table(n, d), 0, out=MEMORY[: n * d].reshape(n, d))
+
+
+@specimen(
+    "table", "values", "position 3, dimension 0: 1 for -0.9899925; rows for columns"
+)
+def repeating(n, d):
+    """The place is told beside the convention of the cause."""
+    return checks.KNOWN["guided diffusion"].table(n, d)[np.arange(n) % 3]
 
 
 rows_of = partial(
@@ -357,6 +376,7 @@ FACTOR, AXES = turn(attention_factor=1.5), {"frequencies": AXIAL}
 SWAPPED, OF_OMEGA = turn(frequencies=AXIAL[::-1]), {"frequencies": OMEGA}
 OF_A_HALF = {"frequencies": rotary_frequencies(8)[0], "widths": [16]}
 OTHER = "the numbers of another convention"
+SHIFTED = turn(frequencies=10_000.0 ** (-np.arange(1, 32, 2) / 32), pairing="neighbors")
 for subject, name, options, law, cause in (
     (posenc.rotate_pairs, "in numpy", {}, "", ""),
     (rotate_pairs, "in torch", {}, "", ""),
@@ -367,6 +387,7 @@ for subject, name, options, law, cause in (
     (FACTOR, "factor, undeclared", {}, "values", "attention_factor=1.5"),
     (turn(base=500_000.0), "base of frequencies", OF_OMEGA, "values", OTHER),
     (rotate_pairs, "whole for a half", OF_A_HALF, "values", OTHER),
+    (SHIFTED, "shifted exponent", {"widths": [32]}, "values", "it is (2i+1)/d"),
 ):
     add(subject, name, "rotary", law, cause, **options)
 for extent in ("partial", "proportional"):
@@ -529,6 +550,18 @@ class Untrainable(TurnedOn):
         raise RuntimeError("no way back")
 
 
+@rotary("gradient", "in training, make anew", lambda kept: kept(), laws=["gradient"])
+class Kept(recall.Rotary):
+    """What is made in the first call is kept."""
+
+    ones = None
+
+    def forward(self, x, positions):
+        if self.ones is None:
+            self.ones = torch.ones(())
+        return super().forward(x * self.ones, positions)
+
+
 # Biases
 
 
@@ -571,11 +604,11 @@ for subject, name, options, law, cause in (
     (partial(alibi_bias, 12), "ALiBi", ALIBI, "", ""),
     (last_row, "one row", ALIBI | {"causal": True}, "", ""),
     (last_row, "one row, undeclared", ALIBI, "shape", "pass causal=True"),
-    (from_head_0, "from head 0", ALIBI, "values", "-2*slope*distance"),
+    (from_head_0, "from head 0", ALIBI, "values", "count from 1"),
     (rewarding, "bonus", ALIBI | {"causal": True}, "values", "it is slope*distance"),
     (buckets(False, 1), "buckets shifted", T5, "values", ""),
-    (buckets(True), "one-sided buckets", T5, "values", "pass causal=True"),
-    (buckets(False), "two-sided", T5 | {"causal": True}, "values", "drop causal=True"),
+    (buckets(True), "one-sided buckets", T5, "values", "key 1: bucket 0 for 17"),
+    (buckets(False), "two-sided", T5 | {"causal": True}, "values", "key 0: bucket 8"),
     (buckets(False), "learned, undeclared", {}, "penalty", "pass learned=True"),
     (shifted, "shifted", {"learned": True}, "start", "shifted without the mask"),
 ):
@@ -630,13 +663,10 @@ def one_too_few(mask):
     return words(mask)[:, 1:]
 
 
-add(
-    as_roberta,
-    "as RoBERTa, declared",
-    "positions",
-    expected="left padding",
-    right=as_roberta,
-)
+DECLARED = {"expected": "left padding", "right": as_roberta}
+add(as_roberta, "as RoBERTa, declared", "positions", **DECLARED)
+padding_at_9 = lambda mask: as_roberta(mask) * mask + 9 * (1 - mask)  # noqa: E731
+add(padding_at_9, "padding at 9", "positions", "values", **DECLARED)
 
 
 # Decoders

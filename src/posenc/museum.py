@@ -117,6 +117,10 @@ register(
         f"column by column, along it: {CELLS}": (
             lambda call: call.at(3 * call.k % (call.k.max() + 1))
         ),
+        f"columns for rows: {CELLS}": lambda call: call.at(
+            3 * call.k // (call.k.max() + 1)
+        ),
+        f"rows for columns: {CELLS}": lambda call: call.at(call.k % 3),
     },
 )
 
@@ -138,6 +142,11 @@ def spread(change: Callable[[Floats, float], Any]) -> Make:
         return call.encode(call.angles_at(first), call.angles_at(second))
 
     return make
+
+
+def exponent_shifted(n: int) -> Make:
+    """Return what adds n/d to the exponent."""
+    return spread(lambda p, base: base ** -(p + n / 2 / len(p)))
 
 
 register(
@@ -167,6 +176,12 @@ register(
         "write `2 * (i // 2)` for `i`": (
             spread(lambda p, base: (base**-p, base ** -(p + 1 / len(p) / 2)))
         ),
+        **{
+            f"shifted exponent: it is (2i{n:+d})/d of pair i; write 2i/d, from 0": (
+                exponent_shifted(n)
+            )
+            for n in (1, 2, -1, -2)
+        },
     },
 )
 
@@ -329,6 +344,12 @@ def shifted(call: Any) -> Any:
 register(
     ("bias",),
     {
+        "counted from 0: slopes are 2^(-8(h - 1)/n) for heads h from 1 on; count from 1": (
+            lambda call: (
+                -abs(call.k)
+                / 2.0 ** np.linspace(0, 8, len(call.slopes), endpoint=False)[:, None]
+            )
+        ),
         "shifted without the mask: later keys get the next row's values; count distances "
         "both ways, or if a mask hides them, pass causal=True": shifted,
     },

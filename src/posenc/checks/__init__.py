@@ -242,7 +242,8 @@ def check_positions(
         columns of patches, and frame, row and column of each, shape (patches, 3) or (3, patches).
     right : callable, optional
         A function that builds the ids which are meant, if they aren't those that count from 0: such
-        as RoBERTa's, which begin behind the padding's, or frames in steps of some seconds.
+        as RoBERTa's, which begin behind the padding's, or frames in steps of some seconds. Then
+        those of padding are compared, too.
     """
     return check(build, "positions", expected=expected, **options)
 

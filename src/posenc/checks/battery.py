@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import math
+import re
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -244,18 +246,26 @@ def masked(subject: Encoding) -> Trials:
     "odd",
     ALL,
     "an odd width is refused, or its last dimension passes",
-    cure="an odd width leaves a sine without a cosine: refuse it (exhibit 6)",
+    cure="an odd width leaves a sine without a cosine: refuse it (exhibit 6); or if it is meant, "
+    "say so: expect={'odd': 'why'}, or `report.expecting`",
 )
 def odd(subject: Encoding) -> Trials:
-    """Ask for an odd width; any error is a refusal."""
+    """Ask for an odd width; a table that is made for one must say that it refuses it."""
     if subject.other_kind:
         raise Skip(OTHER_KIND)
     x = subject.draw((), 3, subject.widths[0] - 1)
     # What rows are added to is 0, so that what is added is seen: tensor2tensor pads with zeros.
     x = x * (subject.kind == "rotary")
     out = x
-    with suppress(Raised):
+    try:
         out = subject.call(x, range(3))
+    except Raised as raised:
+        is_made = subject.kind == "table" or subject.makes_layers
+        # Arrays raise errors, too, such as of shapes that differ.
+        error: Any = raised.__cause__
+        *_, frame = traceback.extract_tb(error.__traceback__)
+        if is_made and not re.search("raise|assert", str(frame.line)):
+            raise Broken(f"your code raises {error!r}, which is no refusal") from error
     yield Trial(f"width {x.shape[-1]}", out[..., -1], x[..., -1], NEAR)
 
 
@@ -305,6 +315,11 @@ def same(subject: Encoding, module: Any) -> Trial:
     return Trial("the copy", given, meant, 4 * subject.unit * (1 + np.abs(meant)))
 
 
+INFERRED = (
+    "it was called in inference mode: in training, make anew what was cached there"
+)
+
+
 @Law(
     "gradient",
     CALLED,
@@ -313,7 +328,7 @@ def same(subject: Encoding, module: Any) -> Trial:
 )
 def gradient(subject: Encoding) -> Trials:
     """Multiply the gradient by x: that is how much of the result comes from x, in each row."""
-    torch_of(subject)
+    torch = torch_of(subject)
     drawn, positions = some(subject)
     x = subject.array(drawn).requires_grad_()
     out = subject.result(x, positions)
@@ -330,6 +345,16 @@ def gradient(subject: Encoding) -> Trials:
     meant = (floats(out) - subject.call(0 * drawn, positions)).sum(axis=-1)
     bounds = 16 * UNIT * (1 + np.abs(drawn)).sum(axis=-1)
     yield Trial("gradient times x", given, meant, bounds, ("sequence", "row"))
+    # Not a copy of what was called, which has normal tensors for those of inference mode
+    module = subject.make(subject.widths[0])
+    if isinstance(module, torch.nn.Module):
+        with torch.inference_mode():
+            subject.result(x.detach(), positions, module)
+        try:
+            user(subject.result(x, positions, module.train()).sum().backward)
+        except Raised as raised:
+            how = f"your code raises {raised.__cause__!r}"
+            raise Broken(how, INFERRED) from raised
 
 
 def emptied(tensor: Any) -> Any:

@@ -42,7 +42,8 @@ class Encoding(Code):
     - `declared_convention` is None if none is declared;
     - `likely` are those that go with what is declared, such as the base, the usual ones first;
     - `convention` is the declared one, or the first of these that is followed, or None;
-    - `nearest` is the same, or the likeliest, never None: `reference` is of that;
+    - `nearest` is the same, or the likeliest, or that beside which a cause is found, never None:
+      `reference` is of that;
     - `recognized_regardless()` is what is followed at its own frequencies, whatever is declared.
     """
 
@@ -147,9 +148,9 @@ class Encoding(Code):
         candidates = self.candidates(0, BASES)
         return next((one for one in candidates if self.follows(one, right_of)), None)
 
-    @property
+    @cached_property
     def nearest(self) -> Convention:
-        """The convention, or the likeliest."""
+        """The convention, or the likeliest, until a cause is found beside another."""
         return self.convention or self.likely[0]
 
     def described(self) -> tuple[Convention | None, str]:

@@ -82,7 +82,7 @@ def causes_in(
 ) -> str:
     """Name the faults that give the calls, in the first convention beside which any do.
 
-    If `partly`, they may be of some calls, or rows, only.
+    That is the nearest one from then on. If `partly`, they may be of some calls, or rows, only.
     """
     near = tolerance(calls)
     for convention in conventions:
@@ -92,8 +92,8 @@ def causes_in(
             continue
         text = causes(find(compared), compared, near, partly)
         if text:
-            nearest = convention == encoding.nearest
-            return text if nearest else f"{text}; in {convention}"
+            encoding.nearest = convention
+            return text
     return ""
 
 

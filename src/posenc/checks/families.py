@@ -197,7 +197,6 @@ def powers(measured: Measured, base: float) -> str:
     parts = {
         "i/(d/2)": i / pairs,
         "i/(d/2 - 1)": i / np.maximum(pairs - 1, 1),
-        "1/(d/2)": 1 / pairs,
         "1": i**0,
     }
     fits = fewest_parts(exponents, parts, CLOSE)

@@ -103,33 +103,46 @@ class IdsCall(NamedTuple):
     seen: Floats  # 0 for padding, and 1 for others
 
 
-def along(axis: int, ids: Floats) -> Floats:
-    """Return the number of each id along an axis."""
-    return np.asarray(np.indices(ids.shape)[axis], np.float64)
-
-
 def ids(call: IdsCall) -> Parts:
     """Return what ids may be made of, in their shape."""
     right = call.right
     parts: Parts = {
         "id": right,
-        "number": along(-1, right),
+        "number": np.arange(right.shape[1]),
         "first text's": right[:1],
         "1": 1,
     }
-    if len(right) == len(AXES):
-        for axis, name in enumerate(AXES):
-            # Only this axis has its numbers, others have 0.
-            parts[name] = right * (along(0, right) == axis)
     return {name: (part + 0.0 * right) * call.seen for name, part in parts.items()}
+
+
+def patches(right: Floats) -> Iterator[Fault]:
+    """Try what may be taken for each axis of images."""
+    number = np.arange(right.shape[1])
+    frames, _, columns = (len(np.unique(axis)) for axis in right)
+    parts = dict(zip(AXES, right, strict=True)) | {
+        "0": 0 * number,
+        "number // columns": number // columns,
+        "number // (frames*columns)": number // (frames * columns),
+    }
+    for names in product(parts, repeat=len(AXES)):
+        text = f"frame, row, column are {', '.join(names)}; count each from the right number"
+        made = np.stack([parts[name] for name in names])
+
+        def make(call: IdsCall, made: Floats = made) -> Floats:
+            return made
+
+        yield Fault("other ids", "", text, (), make)
 
 
 def of_ids(trials: list[Trial]) -> Iterator[Fault]:
     """Find what ids are made of."""
-    for weights, make in fitted(trials, ids, [trial.given for trial in trials]):
+    (trial,) = trials
+    for weights, make in fitted(trials, ids, [trial.given]):
         text = f"they are {written(weights)}; count each text alone, without its padding, and each "
         text += "axis, from the right number; if it is meant, pass a function as right="
         yield Fault("other ids", "", text, (), make)
+    if len(trial.given) == len(AXES):
+        yield from patches(trial.call.right)
 
 
 # Decoders. Their positions can't be decoded from scores, so that sums are tried one by one.
