@@ -10,13 +10,13 @@ import json
 import os
 import platform
 import sys
-import timeit
 from datetime import date
 from functools import partial
 from importlib.metadata import version
 from itertools import product
 from pathlib import Path
 from time import thread_time
+from timeit import Timer
 
 # Before torch is imported: give it huge pages, which numpy uses by default.
 os.environ["THP_MEM_ALLOC_ENABLE"] = "1"
@@ -37,14 +37,17 @@ from transformers.models.speech_to_text import modeling_speech_to_text as speech
 from posenc import nn, sinusoidal_encoding
 
 ROUNDS = 15
-SIZES = [(128, 64), (512, 512), (5000, 512), (32_768, 512)]
-# What S0 and S4 are is said in the book's references.
+# Up to 10 MB the allocator keeps a table's memory for the next; from 32 MB on it is new.
+SIZES = [(128, 64), (512, 512), (5000, 512), (16_384, 512)]
 LONGEST_LOOP = 512  # rows that the loops of S0 are asked for
 PACKAGES = ("numpy", "torch", "transformers", "diffusers", "torchtune")
-# First position and length, in 32 heads of 128, as in a model of 7B parameters.
+# Heads and their width, as in a model of 7B parameters.
+HEADS, WIDTH = 32, 128
+# First position and length of what is rotated.
 STAGES = {"prefill": (0, 2048), "decode": (1000, 1)}
 
 
+# What S0 and S4 are is said in the book's references.
 def loops_of_s0(n, d):
     table = np.zeros((n, d))
     for k in range(n):
@@ -52,6 +55,15 @@ def loops_of_s0(n, d):
             denominator = np.power(10_000, 2 * i / d)
             table[k, 2 * i] = np.sin(k / denominator)
             table[k, 2 * i + 1] = np.cos(k / denominator)
+    return table
+
+
+def torch_of_s4(n, d):
+    table = torch.zeros(n, d)
+    div_term = torch.exp(torch.arange(0, d, 2).float() * (-np.log(10_000.0) / d))
+    angles = torch.arange(n).float().unsqueeze(1) * div_term
+    table[:, 0::2] = torch.sin(angles)
+    table[:, 1::2] = torch.cos(angles)
     return table
 
 
@@ -65,18 +77,18 @@ def broadcast(n, d, dtype):
     return table
 
 
-def torch_of_s4(n, d):
-    table = torch.zeros(n, d)
-    div_term = torch.exp(torch.arange(0, d, 2).float() * (-np.log(10_000.0) / d))
-    angles = torch.arange(n).float().unsqueeze(1) * div_term
-    table[:, 0::2] = torch.sin(angles)
-    table[:, 1::2] = torch.cos(angles)
-    return table
+def allocate_and_fill(n, d):
+    """Return memory of a table's size, with ones: a limit for any."""
+    return np.ones((n, d), np.float32)
+
+
+def timesteps(n, d):
+    return get_timestep_embedding(torch.arange(n), d)
 
 
 TABLES = {  # ways to make a table of n rows of width d
     "posenc": sinusoidal_encoding,
-    "allocate and fill": lambda n, d: np.ones((n, d), np.float32),  # a limit for any
+    "allocate and fill": allocate_and_fill,
     "numpy, float64": partial(broadcast, dtype=np.float64),
     "numpy, float32": partial(broadcast, dtype=np.float32),
     "loops of S0": loops_of_s0,
@@ -84,39 +96,32 @@ TABLES = {  # ways to make a table of n rows of width d
     "transformers, Speech2Text": (
         speech.Speech2TextSinusoidalPositionalEmbedding.get_embedding
     ),
-    "diffusers, timesteps": lambda n, d: get_timestep_embedding(torch.arange(n), d),
+    "diffusers, timesteps": timesteps,
 }
 
 
-def rotations(first, seq_len, dtype):
-    """Return ways to rotate a query and a key: with their turns, and with turns made before."""
-    q, k = torch.randn(2, 1, 32, seq_len, 128).to(dtype)
-    rows = q.transpose(1, 2).contiguous(), k.transpose(1, 2).contiguous()
-    places = torch.arange(seq_len) + first
-    config = llama.LlamaConfig(hidden_size=4096, num_attention_heads=32)
-    their_turns = llama.LlamaRotaryEmbedding(config)
-    tuned = RotaryPositionalEmbeddings(128)
+def rotations(stage, dtype):
+    """Return ways to rotate a query and a key, by turns that were made before."""
+    first, seq_len = STAGES[stage]
+    q, k = torch.randn(2, 1, HEADS, seq_len, WIDTH).to(dtype)
+    positions = torch.arange(first, first + seq_len)
+    turns = nn.rotary_turns(positions, WIDTH, dtype=dtype)
 
-    def ours():
-        return nn.rotary_turns(places, 128, dtype=dtype)
+    config = llama.LlamaConfig(hidden_size=HEADS * WIDTH, num_attention_heads=HEADS)
+    turns_of_llama = llama.LlamaRotaryEmbedding(config)(q, positions[None])
+    # torchtune's heads come after positions, and its module looks turns up in a table.
+    rows = [x.transpose(1, 2).contiguous() for x in (q, k)]
+    torchtune = RotaryPositionalEmbeddings(WIDTH)
 
-    def turned(turns, pairing="halves"):
+    def turn(pairing):
         return [nn.rotate_pairs(x, turns=turns, pairing=pairing) for x in (q, k)]
 
-    ways = {  # what makes the turns, and what turns with them
-        "posenc": (ours, turned),
-        "posenc, neighbors": (ours, partial(turned, pairing="neighbors")),
-        "transformers": (
-            lambda: their_turns(q, places[None]),
-            lambda turns: llama.apply_rotary_pos_emb(q, k, *turns),
-        ),
+    return {
+        "posenc": partial(turn, "halves"),
+        "posenc, neighbors": partial(turn, "neighbors"),
+        "transformers": partial(llama.apply_rotary_pos_emb, q, k, *turns_of_llama),
+        "torchtune": lambda: [torchtune(x, input_pos=positions[None]) for x in rows],
     }
-    now, before = {}, {}
-    for name, (make, turn) in ways.items():
-        now[name] = lambda make=make, turn=turn: turn(make())
-        before[name] = partial(turn, make())
-    before["torchtune"] = lambda: [tuned(x, input_pos=places[None]) for x in rows]
-    return {"with its turns": now, "turns made before": before}
 
 
 def compare(ways, **setting):
@@ -124,8 +129,11 @@ def compare(ways, **setting):
 
     `ways` has a call without arguments for each name.
     """
-    timers = [timeit.Timer(way, timer=thread_time) for way in ways.values()]
-    calls = [timer.autorange()[0] for timer in timers]
+    timers = [Timer(way, timer=thread_time) for way in ways.values()]
+    for timer in timers:
+        timer.timeit(1)  # it may be compiled
+    # Some twentieth of a second each: a round's times are then of one moment.
+    calls = [max(timer.autorange()[0] // 8, 1) for timer in timers]
     seconds = np.empty((ROUNDS, len(timers)))
     order = np.random.default_rng(0)
     for times in seconds:
@@ -133,23 +141,34 @@ def compare(ways, **setting):
             times[i] = timers[i].timeit(calls[i]) / calls[i]
     quartiles = np.percentile(seconds / seconds[:, :1], [25, 50, 75], axis=0)
     rows = []
-    for name, ratios in zip(ways, quartiles.T, strict=True):
+    for way, ratios in zip(ways, quartiles.T, strict=True):
         rounded = [float(f"{ratio:.2g}") for ratio in ratios]
-        rows.append({"way": name, **setting, "ratios": rounded})
+        rows.append({"way": way, **setting, "ratios": rounded})
         print(*rows[-1].values(), sep="\t", flush=True)
+    return rows
+
+
+def compare_tables():
+    """Return rows for all tables."""
+    rows = []
+    for n, d in SIZES:
+        ways = {way: partial(make, n, d) for way, make in TABLES.items()}
+        if n > LONGEST_LOOP:
+            del ways["loops of S0"]
+        rows += compare(ways, seq_len=n, d_model=d)
     return rows
 
 
 def compare_rotations():
     """Return rows for all rotations, with and without the compiler."""
     rows = []
-    for dtype, (stage, (first, n)) in product(("float32", "bfloat16"), STAGES.items()):
-        for what, ways in rotations(first, n, getattr(torch, dtype)).items():
-            torch.compiler.reset()
-            setting = {"stage": stage, "what": what, "dtype": dtype}
-            rows += compare(ways, **setting, mode="eager")
-            compiled = {name: torch.compile(way) for name, way in ways.items()}
-            rows += compare(compiled, **setting, mode="compiled")
+    for dtype, stage in product((torch.float32, torch.bfloat16), STAGES):
+        ways = rotations(stage, dtype)
+        setting = {"stage": stage, "dtype": str(dtype).removeprefix("torch.")}
+        rows += compare(ways, **setting, mode="eager")
+        torch.compiler.reset()
+        compiled = {way: torch.compile(call) for way, call in ways.items()}
+        rows += compare(compiled, **setting, mode="compiled")
     return rows
 
 
@@ -164,18 +183,12 @@ def main():
         "load": [round(load, 1) for load in os.getloadavg()],
         "versions": {"Python": platform.python_version(), **versions},
         "rounds": ROUNDS,
-        "times": [],
-        "shapes": {stage: [1, 32, n, 128] for stage, (_, n) in STAGES.items()},
+        "shapes": {stage: [1, HEADS, n, WIDTH] for stage, (_, n) in STAGES.items()},
+        "times": compare_tables(),
+        "rotations": compare_rotations(),
     }
-    for n, d in SIZES:
-        makers = {name: partial(make, n, d) for name, make in TABLES.items()}
-        if n > LONGEST_LOOP:
-            del makers["loops of S0"]
-        record["times"] += compare(makers, seq_len=n, d_model=d)
-    record["rotations"] = compare_rotations()
     for name in sys.argv[1:]:
-        text = json.dumps(record, indent=1).replace("\n   ", " ")  # a line for each row
-        Path(name).write_text(text + "\n", encoding="utf-8")
+        Path(name).write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
