@@ -353,7 +353,7 @@ class Stretch(_Figure):
 
 
 # Words of Turning beside the query and the key.
-_OTHERS = "the saw a cat and home as it was cold and the sun set".split()
+_OTHERS = "the saw a cat and home as it was cold and the sun set"
 # Of Turning's landscape: the key's position minus the query's, in quarters of a step.
 _DISTANCES = [quarters / 4 for quarters in range(-62, 63)]
 
@@ -423,7 +423,7 @@ class Turning(_Figure):
         """Return the words by place: the others take those that are left, in order."""
         query, key = int(self.query), int(self.key)
         left = (place for place in range(16) if place not in (query, key))
-        others = dict(zip(left, _OTHERS, strict=False))
+        others = dict(zip(left, _OTHERS.split(), strict=False))
         return others | {query: "ran", key: "dog"}
 
     def _vectors(self, places: Floats) -> Floats:
