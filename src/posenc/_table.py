@@ -10,9 +10,9 @@ the rows fill a block that fits in the processor's cache. From then on, the bloc
 own length, is the next block. Each is cast when it is written, so float32 is rounded only once.
 
 Nine tenths of the time are the product and the cast. Each takes nearly twice as long as a fill of
-memory that the allocator kept, and a table four times. So even if products cost nothing, a late
-cast would. New memory, from some 32 MB on, is cleared first, page by page: a table takes less than
-twice as long as its fill.
+memory that the allocator kept, so with free products a late cast would still cost that much. A
+table takes four times as long. New memory, from some 32 MB on, is cleared first, page by page: a
+table takes less than twice as long as a fill of it.
 
 A rotation is off by about 1e-16, and the error accumulates from row to row. So every `_STRETCH`
 rows restart from a fresh sine and cosine, which keeps it below 1e-11.
