@@ -323,7 +323,7 @@ INFERRED = (
 @Law(
     "gradient",
     CALLED,
-    "gradients flow to x, and no table is trained",
+    "gradients flow to x, also after inference mode, and no table is trained",
     "16u of what is added up",
 )
 def gradient(subject: Encoding) -> Trials:

@@ -22,7 +22,10 @@ from posenc.conventions import Floats
 ROWS = 257  # in most laws: positions 0 to 256, which bfloat16 still represents exactly
 FAR = 2**17 + 1  # positions that are tried
 ENTRIES = 2**21  # in one call, so that wide tables take no longer than narrow ones
-CAST = "the result isn't cast back to the dtype of the input"
+CAST = (
+    "the result isn't cast back to the dtype of the input; `.half()` and `.to()` leave a tensor "
+    "that is a plain attribute as it is: register it as a buffer, or cast it"
+)
 
 
 class Code(Subject):
