@@ -155,6 +155,10 @@ def test_a_cell_is_run_edited_and_reset(cell):
     write(cell, "x = 1\nprint('here')\n1 / 0")
     press(cell, says="Line 3: ZeroDivisionError: division by zero")
     expect(cell.locator(".stdout")).to_have_text("here")
+    # A table is set, and not printed.
+    write(cell, "from posenc.book import plots\nplots.Table(['n'], [[3]], 'Threes')")
+    press(cell, says="Done")
+    expect(cell.locator(".ran table")).to_contain_text("Threes")
     # A figure is live.
     write(cell, "from posenc.book import widgets\nwidgets.Clocks(position=3)")
     press(cell, says="Done")
