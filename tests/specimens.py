@@ -201,9 +201,11 @@ def ending_in_nan(rows):
     return rows
 
 
-@rows_of("values")
-def nearly(rows):
-    return rows + 1e-5 * np.sin(np.arange(rows.size).reshape(rows.shape)).astype("f4")
+@specimen("table", "values")
+def nearly(n, d):
+    """Almost right, in a layout that isn't the first to be tried."""
+    rows = checks.KNOWN["guided diffusion"].table(n, d)
+    return rows + 1e-5 * np.sin(np.arange(n * d)).reshape(n, d)
 
 
 def ahead_if_long(name):
@@ -302,6 +304,11 @@ def assigning(x, rows):
 def counting_sequences(x, rows):
     late = torch.arange(len(x)) > 1
     return x + torch.where(late[:, None, None], rows[:1], rows)
+
+
+@layer("shape", "it returns its rows alone")
+def rows_alone(x, rows):
+    return rows[None]
 
 
 @layer("repeat")
@@ -408,6 +415,13 @@ def permuted_at_the_end(x, p):
     """Turn the last dimensions, as latent attention does."""
     rest, turned = x.chunk(2, dim=-1)
     return torch.cat([rest, permuted(turned, p)], dim=-1)
+
+
+@rotary(widths=[8, 16], laws=["values", "start"])
+def last_pair(x, p):
+    """One of sixteenths, which at a width of 8 is more than its share."""
+    rest, turned = x[..., :-2], x[..., -2:]
+    return torch.cat([rest, rotate_pairs(turned, p)], dim=-1)
 
 
 class OfWidth64(nn.Module):
@@ -686,6 +700,13 @@ def counting_up(place):
 full = DECODER.full
 
 
+def prompt_by_places(tokens, cache, positions=None, mask=None):
+    """Count the prompt's padding, but not in later calls."""
+    if not cache:
+        positions = counted(tokens, 0)
+    return DECODER.step(tokens, cache, positions, mask)
+
+
 def spoiled(tokens, positions=None, mask=None, segments=None):
     """Score padding as NaN, as a softmax over nothing does."""
     scores = full(tokens, positions, mask, segments)
@@ -771,6 +792,12 @@ for name, law, cause, pair in (
         "padded",
         "",
         Pair(lambda t, pos=None, mask=None: full(t, pos, mask) * (2 - (mask is None))),
+    ),
+    (
+        "prompt by places",
+        "ragged",
+        "several tokens are at number",
+        Pair(full, prompt_by_places),
     ),
     (
         "absolute, undeclared",

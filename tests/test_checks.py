@@ -13,7 +13,7 @@ from string import digits
 import nbformat
 import numpy as np
 import pytest
-from recall import DECODER, OMEGA, Rotary
+from recall import DECODER, OMEGA, Rotary, turn
 from specimens import (
     FIRST,
     OFF_BY_ONE,
@@ -316,6 +316,13 @@ def test_a_report_says_where_the_two_part():
     assert 'href="../notebooks/14_bug_museum.html#exhibit-2"' in html
     with pytest.raises(AssertionError, match="failed   values"):
         report.raise_if_failed()
+
+
+def test_what_follows_no_convention_is_shown_beside_the_nearest_layout():
+    wrong = turn(pairing="neighbors", frequencies=OMEGA**1.1)
+    report = checks.check_rotary(wrong, widths=[16], laws=["values"])
+    assert "position 1, dimension 2: " in report["values"].note
+    assert "beside it is neighbors" in report.about
 
 
 def test_declared_frequencies_are_said_in_place_of_a_base():

@@ -93,6 +93,11 @@ def register(kinds: tuple[str, ...], makes: dict[str, Make]) -> None:
 # Wrong positions
 
 
+def whole(call: EncodingCall) -> Floats:
+    """Return whole positions; those of a call may be off by rounding, which `causes` tries."""
+    return np.round(call.k)
+
+
 CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
 ITSELF = (
     "if it counts by itself, test what it can do: "
@@ -110,17 +115,17 @@ register(
             lambda call: call.at(call.numbers()[2])
         ),
         "lost half (exhibit D): two neighbors share a position; add up all of it": (
-            lambda call: call.at(call.k // 2)
+            lambda call: call.at(whole(call) // 2)
         ),
         # Of a table of two axes, called as the notes of `check_table` say, with three rows
-        f"column by column: {CELLS}": lambda call: call.at(call.k // 3),
+        f"column by column: {CELLS}": lambda call: call.at(whole(call) // 3),
         f"column by column, along it: {CELLS}": (
-            lambda call: call.at(3 * call.k % (call.k.max() + 1))
+            lambda call: call.at(3 * whole(call) % (whole(call).max() + 1))
         ),
         f"columns for rows: {CELLS}": lambda call: call.at(
-            3 * call.k // (call.k.max() + 1)
+            3 * whole(call) // (whole(call).max() + 1)
         ),
-        f"rows for columns: {CELLS}": lambda call: call.at(call.k % 3),
+        f"rows for columns: {CELLS}": lambda call: call.at(whole(call) % 3),
     },
 )
 
@@ -273,7 +278,7 @@ for half in HALVES:
 def by_rows(call: EncodingCall) -> Floats:
     """Take sines in even rows, and cosines in odd ones."""
     # A quarter turn makes a sine of a cosine, and a cosine of a sine.
-    angles = call.angles + np.pi / 2 * (call.k[..., None] % 2)
+    angles = call.angles + np.pi / 2 * (whole(call)[..., None] % 2)
     return call.encode(angles, angles - np.pi / 2)
 
 
@@ -299,6 +304,15 @@ def table_in_two(call: EncodingCall) -> Floats:
     return right.placed(x, -x[..., two] * cosines, x[..., one] * sines)
 
 
+def with_rounded_waves(call: EncodingCall, half: str) -> Floats:
+    """Turn by sines and cosines that are rounded to a half type."""
+    right, x, *_ = call
+    a, b = (x[..., pair] for pair in right.pairs)
+    sines = HALVES[half](right.factor * np.sin(call.angles))
+    cosines = HALVES[half](right.factor * np.cos(call.angles))
+    return right.placed(x, a * cosines - b * sines, b * cosines + a * sines)
+
+
 def with_factor(call: EncodingCall, factor: float) -> Floats:
     """Encode with another attention factor."""
     return replace(call.right, factor=factor)(call.x, call.k)
@@ -319,6 +333,12 @@ register(
     {
         "table in two: its halves are taken for sines and cosines, and not added; take `0::2` "
         "and `1::2`, and add": table_in_two,
+        **{
+            f"sine and cosine in {half}: they are rounded, though x isn't; keep them in float32": (
+                partial(with_rounded_waves, half=half)
+            )
+            for half in HALVES
+        },
         "attention factor (exhibit F): it is missing; multiply by it": (
             lambda call: with_factor(call, 1.0)
         ),

@@ -26,6 +26,10 @@ CAST = (
     "the result isn't cast back to the dtype of the input; `.half()` and `.to()` leave a tensor "
     "that is a plain attribute as it is: register it as a buffer, or cast it"
 )
+ALONE = (
+    "it returns its rows alone, not added to x: to check_table, pass "
+    "`lambda n, d: Layer(d)(torch.zeros(1, n, d))`, with your class for Layer"
+)
 
 
 class Code(Subject):
@@ -111,7 +115,9 @@ class Code(Subject):
             raise Broken(f"{type_of(result)} for {dtype}", CAST)
         out = floats(result, finite)
         if out.shape != x.shape:
-            raise WrongShape(f"shape {out.shape} for {x.shape}")
+            alone = self.kind == "module" and out.size * len(x) == x.size
+            cause = ALONE if alone else ""
+            raise WrongShape(f"shape {out.shape} for {x.shape}", cause)
         return out
 
     @cached_property

@@ -65,9 +65,8 @@ def unlike(trial: Trial, make: Make) -> Floats:
     call, made = trial.call, make(trial.call)
     off = np.abs(made - trial.given) - trial.bounds
     if isinstance(call, EncodingCall):
-        # A fault may have greater angles than are right, which are rounded more. Positions are
-        # increased only: a little less than 4 would be another row for `k // 2`.
-        for times in (1 + APART / 2, 1 + APART):
+        # A fault may have greater angles than are right, which are rounded more.
+        for times in (1 - APART, 1 + APART):
             off -= np.abs(made - make(call._replace(k=call.k * times)))
     return np.where(np.isnan(off), np.inf, off)
 

@@ -20,7 +20,7 @@ from posenc.checks.recognition import (
     rotations,
     tables,
 )
-from posenc.checks.trials import OTHER_KIND, Skip, Trial
+from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial
 from posenc.conventions import KNOWN, UNIT, Convention, EncodingCall, Floats, Reference
 
 # Bounds: what is off by a little more has the convention, and is wrong by `values`.
@@ -42,8 +42,8 @@ class Encoding(Code):
     - `declared_convention` is None if none is declared;
     - `likely` are those that go with what is declared, such as the base, the usual ones first;
     - `convention` is the declared one, or the first of these that is followed, or None;
-    - `nearest` is the same, or the likeliest, or that beside which a cause is found, never None:
-      `reference` is of that;
+    - `nearest` is the same, or one of the likeliest, or that beside which a cause is found, never
+      None: `reference` is of that;
     - `recognized_regardless()` is what is followed at its own frequencies, whatever is declared.
     """
 
@@ -149,9 +149,22 @@ class Encoding(Code):
         return next((one for one in candidates if self.follows(one, right_of)), None)
 
     @cached_property
-    def nearest(self) -> Convention:
-        """The convention, or the likeliest, until a cause is found beside another."""
-        return self.convention or self.likely[0]
+    def nearest(self) -> Any:
+        """The convention, or of the likeliest the one from which it parts last.
+
+        If a cause is found beside another, it is that from then on.
+        """
+        if self.convention:
+            return self.convention
+        x, out = self.sequences[-1]
+        rows = np.arange(x.shape[-2])
+
+        def first_wrong(convention: Convention) -> int:
+            meant = self.reference(x.shape[-1], convention)(x, rows)
+            # One that never parts, by so much, parts behind the end.
+            return int(np.append(np.abs(out - meant) > NEAR, True).argmax())
+
+        return max(self.likely[: explanations.SOME], key=first_wrong)
 
     def described(self) -> tuple[Convention | None, str]:
         """Return what it is compared with, and that in words."""

@@ -14,7 +14,7 @@ that give what was measured. So a fit may try much, and be rough: if wrong, it i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from itertools import product
 from typing import Any
@@ -59,7 +59,7 @@ def turns(trial: Trial) -> Any:
 
 
 def decoded(trial: Trial, times: float) -> Floats:
-    """Return the position of each row, if it is about so many times the right one: as k."""
+    """Return the position of each row, (..., seq_len), if it is about so many times the right."""
     right, _, k, _ = trial.call
     place = times * right.convention.counted(k)
     turned = turns(trial)
@@ -119,11 +119,15 @@ def places(call: EncodingCall) -> Parts:
     return {name: part + 0 * k for name, part in parts.items()}
 
 
-def period_of(meant: Floats, last: Floats) -> tuple[int, int]:
-    """Return how far positions are ahead, and after how many they begin again, or 0: (seq_len,)."""
-    ahead = round(float(last[0] - meant[0]))
-    # Where they begin again, they first fall behind by a period.
-    behind = meant + ahead - last
+def period_of(meant: Floats, taken: Floats) -> tuple[int, int]:
+    """Return how far positions are ahead, and after how many they begin again, or 0.
+
+    Both are those of a sequence's rows, (rows,).
+    """
+    ahead = round(float(taken[0] - meant[0]))
+    # Where they begin again, they first fall behind by one period: none of the rows that are tried
+    # is more than twice as far as the one before.
+    behind = meant + ahead - taken
     fallen = behind[behind > 0.5]
     period = round(float(fallen[0])) if len(fallen) else 0
     return ahead, period
@@ -146,9 +150,9 @@ def encoded_at(place: Any, call: EncodingCall) -> Floats:
 
 
 def other_positions(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what is taken for the position, or where it starts again."""
-    longest = trials[-1].call
-    meant = longest.right.convention.counted(longest.k).ravel()
+    """Find what is taken for the position; if it starts again, the last call tells where."""
+    last = trials[-1].call
+    meant = last.right.convention.counted(last.k).ravel()
     # Whole turns are told from a guess: that positions are near the right ones, or near 0.
     for times in (1, 0):
         positions = [decoded(trial, times) for trial in trials]
@@ -203,9 +207,10 @@ def powers(measured: Measured, base: float) -> str:
     if not fits:
         return ""
     weights = fits[0]
-    for name, times in weights.items():
+    if len(weights) == 1:
+        ((name, times),) = weights.items()
         # Another base is better known than a power of the one that is meant.
-        if len(weights) == 1 and round(2 * times, 3) % 1:
+        if round(2 * times, 3) % 1:
             return f"they are {base**times:.5g}^-({name}); "
     return f"they are {base:.6g}^-({written(weights)}); "
 
@@ -217,18 +222,6 @@ def times_as_fast(measured: Floats, right: Floats) -> Floats:
         return np.where(rests, 1, measured / right)
 
 
-def first_wrong_width(ratios: Iterable[Floats]) -> tuple[Any, Floats]:
-    """Return the numbers of the pairs whose ratio isn't 1, and these ratios, at the first width.
-
-    Of each width, there is an array (pairs,). Without a wrong one, it is a ValueError.
-    """
-    for ratio in ratios:
-        pairs = np.flatnonzero(np.abs(ratio - 1) >= CLOSE / 2)
-        if len(pairs):
-            return pairs, ratio[pairs]
-    raise ValueError("all frequencies are right")
-
-
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     """Find frequencies that aren't all the same multiple of the right ones: that is positions'."""
     measured = measure(trials)
@@ -237,10 +230,12 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     ratios = [times_as_fast(measured[pairs], by_width[pairs]) for pairs in measured]
     if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
         return
-    pairs, ratio = first_wrong_width(ratios)
+    # If two are apart, one is off by half as much, or more.
+    ratio = next(one for one in ratios if np.abs(one - 1).max() >= CLOSE / 2)
+    pairs = np.flatnonzero(np.abs(ratio - 1) >= CLOSE / 2)
     text = powers(measured, trials[-1].call.right.convention.base)
     text += f"pairs {pairs[0]} to {pairs[-1]} turn "
-    text += f"{ratio.min():.4g} to {ratio.max():.4g} times as fast; "
+    text += f"{ratio[pairs].min():.4g} to {ratio[pairs].max():.4g} times as fast; "
     text += "mind base and exponent, and the rule that scales them"
 
     def make(call: EncodingCall) -> Floats:
