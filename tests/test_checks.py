@@ -179,8 +179,8 @@ FITTED = {  # by kind: what is said of a fault, and its make
         "they are id + 1": lambda call: call.right + 1,
     },
     "images": {
-        "they are number;": lambda call: 0 * call.right + np.arange(24),
-        "are 0, number // (frames*columns), column;": lambda call: np.stack(
+        "column is number;": lambda call: 0 * call.right + np.arange(24),
+        "frame is 0, row is number // (frames*columns), ": lambda call: np.stack(
             [np.zeros(24), np.arange(24) // 8, call.right[2]]
         ),
     },

@@ -247,7 +247,7 @@ def masked(subject: Encoding) -> Trials:
     ALL,
     "an odd width is refused, or its last dimension passes",
     cure="an odd width leaves a sine without a cosine: refuse it (exhibit 6); or if it is meant, "
-    "say so: expect={'odd': 'why'}, or `report.expecting`",
+    "say so: `report.expecting({'odd': 'why'})`, or in pytest, expect={'odd': 'why'}",
 )
 def odd(subject: Encoding) -> Trials:
     """Ask for an odd width; a table that is made for one must say that it refuses it."""

@@ -104,7 +104,7 @@ class IdsCall(NamedTuple):
 
 
 def ids(call: IdsCall) -> Parts:
-    """Return what ids may be made of, in their shape."""
+    """Return what ids may be made of, (texts, seq_len)."""
     right = call.right
     parts: Parts = {
         "id": right,
@@ -115,34 +115,43 @@ def ids(call: IdsCall) -> Parts:
     return {name: (part + 0.0 * right) * call.seen for name, part in parts.items()}
 
 
-def patches(right: Floats) -> Iterator[Fault]:
-    """Try what may be taken for each axis of images."""
+def of_texts(trial: Trial) -> Iterator[Fault]:
+    """Find what ids of texts are made of."""
+    for weights, make in fitted([trial], ids, [trial.given]):
+        text = f"they are {written(weights)}; count each text alone, without its padding, from the "
+        text += "right number; if it is meant, pass a function as right="
+        yield Fault("other ids", "", text, (), make)
+
+
+def of_images(trial: Trial) -> Iterator[Fault]:
+    """Find what ids of patches are made of, each axis for itself."""
+    right, _ = trial.call
     number = np.arange(right.shape[1])
     frames, _, columns = (len(np.unique(axis)) for axis in right)
-    parts = dict(zip(AXES, right, strict=True)) | {
-        "0": 0 * number,
+    parts: Parts = dict(zip(AXES, right, strict=True)) | {
+        "1": 1 + 0 * number,
+        "number": number,
         "number // columns": number // columns,
         "number // (frames*columns)": number // (frames * columns),
     }
-    for names in product(parts, repeat=len(AXES)):
-        text = f"frame, row, column are {', '.join(names)}; count each from the right number"
-        made = np.stack([parts[name] for name in names])
-
-        def make(call: IdsCall, made: Floats = made) -> Floats:
-            return made
-
-        yield Fault("other ids", "", text, (), make)
+    made, texts = [], []
+    for axis, given in zip(AXES, trial.given, strict=True):
+        fits = fewest_parts(given, parts, CLOSE)
+        if not fits:
+            return
+        texts.append(f"{axis} is {written(fits[0])}")
+        made.append(
+            sum((fits[0][name] * parts[name] for name in fits[0]), 0.0 * number)
+        )
+    text = f"{', '.join(texts)}; count each from the right number; if it is meant, pass a function "
+    yield Fault("other ids", "", f"{text}as right=", (), lambda call: np.stack(made))
 
 
 def of_ids(trials: list[Trial]) -> Iterator[Fault]:
     """Find what ids are made of."""
     (trial,) = trials
-    for weights, make in fitted(trials, ids, [trial.given]):
-        text = f"they are {written(weights)}; count each text alone, without its padding, and each "
-        text += "axis, from the right number; if it is meant, pass a function as right="
-        yield Fault("other ids", "", text, (), make)
-    if len(trial.given) == len(AXES):
-        yield from patches(trial.call.right)
+    of_axes = len(trial.given) == len(AXES)
+    return of_images(trial) if of_axes else of_texts(trial)
 
 
 # Decoders. Their positions can't be decoded from scores, so that sums are tried one by one.
