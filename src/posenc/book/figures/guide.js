@@ -75,7 +75,7 @@ export function guide(set, current) {
     const move = nextMove();
     const choose = move && move.method !== state.method ? move.method : "";
     const says = move?.says ?? LESSON;
-    words.replaceChildren(...phrase(choose ? `Choose “${choose}”.` : says, state));
+    words.replaceChildren(...phrase(choose ? `Choose “${choose}.”` : says, state));
     button.textContent = move ? "Show me" : "Again";
     row.dataset.choose = choose;
     row.classList.toggle("aims", move === MOVES[0] && !choose && state.rule === "as trained");

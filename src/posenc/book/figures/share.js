@@ -28,7 +28,7 @@ function copies(host, kind, id, figure) {
     const { alt, src } = host.querySelector("img");
     return `[![${alt.replace(/[[\]]/g, "\\$&")}](${src})](${link()})`;
   };
-  const citation = () => `“${document.title}”. ${link()}`;
+  const citation = () => `“${document.title}.” ${link()}`;
   const isOnline = location.protocol !== "file:";
   return { link, citation, ...(isOnline && { Markdown: markdown, "embed code": frame }) };
 }

@@ -139,7 +139,7 @@ FIGURES.words = {
     };
   },
   say({ order, positions }, { changes }) {
-    const start = `With positions {positions}, “${order}”. `;
+    const start = `With positions {positions}, “${order}.” `;
     if (order === FIRST.join(" ")) return `${start}Move a word, and compare its output.`;
     if (Math.max(...changes) < 1e-9) return `${start}Each output has only moved with its word: the order doesn’t count.`;
     return `${start}The outputs have changed: the order counts.`;
