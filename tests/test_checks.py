@@ -85,7 +85,7 @@ def report_of(make, kind):
     if kind == "table":
         wrong = lambda n, d: encode(make, known, np.zeros((n, d)), range(n))  # noqa: E731
     return checks.check(
-        wrong, kind, convention=known, attention_factor=1.5, longest=5000
+        wrong, kind, convention=known, attention_factor=1.5, longest=6000
     )
 
 
@@ -150,9 +150,6 @@ FITTED = {  # by kind: what is said of a fault, and its make
             lambda k: k + np.arange(k.size).reshape(k.shape) // k.shape[-1]
         ),
         "position % 999 is taken": at(lambda k: k % 999),
-        "other positions, from position 1023 on: 998 is": at(
-            lambda k: np.minimum(k, 998)
-        ),
         "other positions, up to length 1, or up to row 0: 2*position is": stepping,
         "mixed layouts, up to length 1, or up to row 0: neighbors are paired": mixed,
         "other entries, from position 1023 on: a pair gives 0;": ending,
@@ -166,6 +163,9 @@ FITTED = {  # by kind: what is said of a fault, and its make
         "position/last is taken": at(lambda k: k / max(k.max(), 1)),
         "(position + 1) % length is": at(lambda k: (k + 1) % k.shape[-1]),
         "500000^-(2*i/(d/2 - 1))": spread(lambda p, base: base ** (-2 * p / p[-1])),
+        "from position 999 on, or from row 999 on: 998 is": at(
+            lambda k: np.minimum(k, 998)
+        ),
         "777^-(i/(d/2))": spread(lambda p, base: 777.0**-p),
     },
     "bias": {

@@ -42,10 +42,10 @@ class Fault:
     """A fault, and the kinds of subjects that may have it."""
 
     name: str  # the key of the museum
-    number: str  # of its exhibit, or ""
     sentence: str  # what goes wrong, and the cure
-    kinds: tuple[str, ...]
     make: Make
+    number: str = ""  # of its exhibit, or ""
+    kinds: tuple[str, ...] = ()
 
     @property
     def says(self) -> str:
@@ -87,17 +87,26 @@ def register(kinds: tuple[str, ...], makes: dict[str, Make]) -> None:
     for text, make in makes.items():
         title, _, sentence = text.partition(": ")
         name, _, number = title.partition(" (exhibit ")
-        FAULTS.append(Fault(name, number.rstrip(")"), sentence, kinds, make))
+        FAULTS.append(Fault(name, sentence, make, number.rstrip(")"), kinds))
 
 
 # Wrong positions
 
 
-def whole(call: EncodingCall) -> Floats:
-    """Return whole positions; those of a call may be off by rounding, which `causes` tries."""
-    return np.round(call.k)
+def numbered(place: Callable[[Floats, float], Any]) -> Make:
+    """Return what takes other positions, given the whole ones, and how many there are.
+
+    Those of a call may be off by rounding, which `causes` tries.
+    """
+
+    def make(call: EncodingCall) -> Floats:
+        k = np.round(call.k)
+        return call.at(place(k, k.max() + 1))
+
+    return make
 
 
+SIDE = 3  # of a table of two axes, called as the notes of `check_table` say
 CELLS = "cells are numbered so, not row by row; mind the order of axes in `meshgrid`"
 ITSELF = (
     "if it counts by itself, test what it can do: "
@@ -115,17 +124,12 @@ register(
             lambda call: call.at(call.numbers()[2])
         ),
         "lost half (exhibit D): two neighbors share a position; add up all of it": (
-            lambda call: call.at(whole(call) // 2)
+            numbered(lambda k, n: k // 2)
         ),
-        # Of a table of two axes, called as the notes of `check_table` say, with three rows
-        f"column by column: {CELLS}": lambda call: call.at(whole(call) // 3),
-        f"column by column, along it: {CELLS}": (
-            lambda call: call.at(3 * whole(call) % (whole(call).max() + 1))
-        ),
-        f"columns for rows: {CELLS}": lambda call: call.at(
-            3 * whole(call) // (whole(call).max() + 1)
-        ),
-        f"rows for columns: {CELLS}": lambda call: call.at(whole(call) % 3),
+        f"column by column: {CELLS}": numbered(lambda k, n: k // SIDE),
+        f"column by column, along it: {CELLS}": numbered(lambda k, n: SIDE * k % n),
+        f"columns for rows: {CELLS}": numbered(lambda k, n: SIDE * k // n),
+        f"rows for columns: {CELLS}": numbered(lambda k, n: k % SIDE),
     },
 )
 
@@ -278,7 +282,7 @@ for half in HALVES:
 def by_rows(call: EncodingCall) -> Floats:
     """Take sines in even rows, and cosines in odd ones."""
     # A quarter turn makes a sine of a cosine, and a cosine of a sine.
-    angles = call.angles + np.pi / 2 * (whole(call)[..., None] % 2)
+    angles = call.angles + np.pi / 2 * (np.round(call.k)[..., None] % 2)
     return call.encode(angles, angles - np.pi / 2)
 
 

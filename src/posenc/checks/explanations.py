@@ -107,7 +107,7 @@ def beside(encoding: Encoding, convention: Convention, trial: Trial) -> Trial:
     rows: Any = range(k.shape[-1])
     if len(rows) > MANY:
         first = int(trial.failing.argmax()) % len(rows)
-        rows = np.unique([*rows[::50], max(first - 1, 0), first, rows[-1]])
+        rows = np.unique([*rows[::50], first, rows[-1]])
     x, given = x[..., rows, :], trial.given[..., rows, :]
     right = encoding.reference(x.shape[-1], convention)
     compared = encoding.trial(x, k[..., rows], given, right, trial.unit)

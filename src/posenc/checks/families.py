@@ -162,7 +162,7 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
             names = [name for name in weights if weights[name] and name != "1"]
             cures = [CURES.get(name, CURES["position"]) for name in names or ["1"]]
             text = f"{written(weights)} is taken for the position; {'; '.join(cures)}"
-            yield Fault("other positions", "", text, (), make)
+            yield Fault("other positions", text, make)
 
 
 # Frequencies. Those that are measured are a dict: (pairs,), by the number of pairs.
@@ -242,7 +242,7 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
         meant = call.right.frequencies
         return call.encode(call.angles_at(measured.get(len(meant), meant)))
 
-    yield Fault("other frequencies", "", text, (), make)
+    yield Fault("other frequencies", text, make)
 
 
 # Entries of a pair
@@ -279,7 +279,7 @@ def other_entries(trials: list[Trial]) -> Iterator[Fault]:
         if weights:
             text = f"a pair (a, b) gives {written(weights)}; mind signs, which is the sine, "
             text += "and that the result is the query's, or the key's, and assigned"
-        yield Fault("other entries", "", text, (), make)
+        yield Fault("other entries", text, make)
 
 
 def of_encoding(trials: list[Trial]) -> Iterator[Fault]:

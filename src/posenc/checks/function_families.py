@@ -58,10 +58,10 @@ def of_bias(trials: list[Trial]) -> Iterator[Fault]:
         text = f"it is {written(weights)}, for -slope*distance; "
         if "slope*offset" in weights:
             text += "take `abs`; or if a mask hides later keys, pass causal=True"
-            yield Fault("signed distance", "H", text, (), make)
+            yield Fault("signed distance", text, make, "H")
         else:
             text += "mind sign and scale"
-            yield Fault("other bias", "", text, (), make)
+            yield Fault("other bias", text, make)
         # Of sums that are equal, one says enough.
         return
     yield other_slopes(trial)
@@ -88,7 +88,7 @@ def other_slopes(trial: Trial) -> Fault:
     def make(call: BiasCall) -> Floats:
         return np.asarray(-slopes[:, None] * abs(call.k))
 
-    return Fault("other slopes", "", text, (), make)
+    return Fault("other slopes", text, make)
 
 
 # Position ids
@@ -120,7 +120,7 @@ def of_texts(trial: Trial) -> Iterator[Fault]:
     for weights, make in fitted([trial], ids, [trial.given]):
         text = f"they are {written(weights)}; count each text alone, without its padding, from the "
         text += "right number; if it is meant, pass a function as right="
-        yield Fault("other ids", "", text, (), make)
+        yield Fault("other ids", text, make)
 
 
 def of_images(trial: Trial) -> Iterator[Fault]:
@@ -144,7 +144,7 @@ def of_images(trial: Trial) -> Iterator[Fault]:
             sum((fits[0][name] * parts[name] for name in fits[0]), 0.0 * number)
         )
     text = f"{', '.join(texts)}; count each from the right number; if it is meant, pass a function "
-    yield Fault("other ids", "", f"{text}as right=", (), lambda call: np.stack(made))
+    yield Fault("other ids", f"{text}as right=", lambda call: np.stack(made))
 
 
 def of_ids(trials: list[Trial]) -> Iterator[Fault]:
@@ -210,7 +210,7 @@ def misplaced(weights: Weights, in_calls: str) -> Fault:
         positions = tokens_at(weights, in_calls, call)
         return call.decoder.read_again(call.text, positions=positions)
 
-    return Fault("other positions", "B", text, (), make)
+    return Fault("other positions", text, make, "B")
 
 
 def of_decoder(trials: list[Trial]) -> Iterator[Fault]:
