@@ -183,7 +183,7 @@ def test_both_words_are_dragged_by_any_part_of_the_bracket(show):
 MOVES = {
     "Drag dog": r"[+−]\d",
     "Drag both, by": "same",
-    "Choose “added”": r"[+−]\d",
+    "Choose “added.”": r"[+−]\d",
 }
 
 
@@ -246,7 +246,7 @@ def test_a_guide_goes_on_only_once_all_hands_agree_and_leads_back(show):
     expect(guide).to_contain_text("Drag dog")
     expect(goal).to_be_visible()
     page.get_by_role("radio", name="ALiBi").check()
-    expect(guide).to_contain_text("Choose “turned”")
+    expect(guide).to_contain_text("Choose “turned.”")
     expect(goal).to_be_hidden()
     page.get_by_role("radio", name="turned").check()
     dog.press("ArrowRight")
