@@ -493,6 +493,7 @@ add(one_of_both, "one of both", "rotary", laws=WITHOUT_POSITIONS)
 for name, change, law, cause in (
     ("backwards", lambda x, p: -p, "", ""),
     ("nearest", lambda x, p: torch.round(p), "fractions", ""),
+    ("cut off", lambda x, p: torch.floor(p), "", ""),
     (
         "counting",
         lambda x, p: torch.arange(x.shape[-2]),

@@ -179,7 +179,8 @@ FITTED = {  # by kind: what is said of a fault, and its make
         "they are id + 1": lambda call: call.right + 1,
     },
     "images": {
-        "column is number;": lambda call: 0 * call.right + np.arange(24),
+        "they are id - 1": lambda call: call.right - 1,
+        "they are number;": lambda call: 0 * call.right + np.arange(24),
         "frame is 0, row is number // (frames*columns), ": lambda call: np.stack(
             [np.zeros(24), np.arange(24) // 8, call.right[2]]
         ),

@@ -104,7 +104,7 @@ class IdsCall(NamedTuple):
 
 
 def ids(call: IdsCall) -> Parts:
-    """Return what ids may be made of, (texts, seq_len)."""
+    """Return what ids may be made of, in their shape."""
     right = call.right
     parts: Parts = {
         "id": right,
@@ -115,11 +115,11 @@ def ids(call: IdsCall) -> Parts:
     return {name: (part + 0.0 * right) * call.seen for name, part in parts.items()}
 
 
-def of_texts(trial: Trial) -> Iterator[Fault]:
-    """Find what ids of texts are made of."""
+def all_alike(trial: Trial) -> Iterator[Fault]:
+    """Find what all ids are made of."""
     for weights, make in fitted([trial], ids, [trial.given]):
-        text = f"they are {written(weights)}; count each text alone, without its padding, from the "
-        text += "right number; if it is meant, pass a function as right="
+        text = f"they are {written(weights)}; count each text alone, without its padding, and each "
+        text += "axis, from the right number; if it is meant, pass a function as right="
         yield Fault("other ids", text, make)
 
 
@@ -148,10 +148,12 @@ def of_images(trial: Trial) -> Iterator[Fault]:
 
 
 def of_ids(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what ids are made of."""
+    """Find what ids are made of: all of them alike, or else each axis of images."""
     (trial,) = trials
-    of_axes = len(trial.given) == len(AXES)
-    return of_images(trial) if of_axes else of_texts(trial)
+    faults = [*all_alike(trial)]
+    yield from faults
+    if len(trial.given) == len(AXES) and not faults:
+        yield from of_images(trial)
 
 
 # Decoders. Their positions can't be decoded from scores, so that sums are tried one by one.
