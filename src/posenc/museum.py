@@ -7,18 +7,19 @@ two tell apart, such as another base, is fitted in `posenc.checks.families`.
 A fault's `make` takes a call, and returns what code that has the fault gives. What a call holds
 depends on the kind of subject:
 
-===================================  ================================================  ============
-kind                                 a call                                            it returns
-===================================  ================================================  ============
-table, module, rotary                `EncodingCall`: right, x, k                       x, encoded
-bias                                 `BiasCall`: right slopes, offsets, measured past  a bias
-some calls, beside right ones        `EncodingCall` of a rotation                      x, encoded
-left padding, packing, images        `IdsCall`: right ids, what was given              position ids
-decoder                              `DecoderCall`: decoder, text, lengths             scores
-===================================  ================================================  ============
+===================================  ==============  ===========================================
+kind                                 a call          it returns
+===================================  ==============  ===========================================
+table, module, rotary                `EncodingCall`  x, encoded: (..., seq_len, width)
+some calls, beside right ones        `EncodingCall`  the same of a rotation
+bias                                 `BiasCall`      a bias: (heads, entries)
+left padding, packing, images        `IdsCall`       position ids: (texts or axes, seq_len)
+decoder                              `DecoderCall`   scores: (texts, seq_len, vocabulary)
+===================================  ==============  ===========================================
 
-What it returns broadcasts to what was measured. Where a fault doesn't apply, it is NaN, which never
-was measured.
+`EncodingCall` is in `posenc.conventions`, and the others are in `posenc.checks.function_families`:
+each says what it holds. What is returned broadcasts to what was measured. Where a fault doesn't
+apply, it is NaN, which never was measured.
 """
 
 from __future__ import annotations
@@ -26,11 +27,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from posenc.conventions import EncodingCall, Floats
+
+if TYPE_CHECKING:
+    # These modules import this one.
+    from posenc.checks.function_families import BiasCall, DecoderCall, IdsCall
 
 __all__ = ["FAULTS", "MUSEUM", "Fault"]
 
@@ -358,7 +363,7 @@ register(
 # Wrong biases and position ids
 
 
-def shifted(call: Any) -> Any:
+def shifted(call: BiasCall) -> Floats | float:
     """Take what Transformer-XL's shift makes of a row: at later keys, the next row's."""
     # The row by distance, and the zero that a shift pads it with
     padded = np.pad(call.past, ((0, 0), (0, 1)))
@@ -380,7 +385,7 @@ register(
 )
 
 
-def column_by_column(call: Any) -> Any:
+def column_by_column(call: IdsCall) -> Floats:
     """Take patches by frame, then by column, then by row."""
     frame, row, column = call.right
     return call.right[:, np.lexsort((row, column, frame))]
@@ -401,7 +406,7 @@ register(
 def without(name: str) -> Make:
     """Return what reads a text without an argument; NaN if the text needs none."""
 
-    def make(call: Any) -> Any:
+    def make(call: DecoderCall) -> Any:
         if name not in call.text.arguments:
             return np.nan
         return call.decoder.read_again(call.text, **{name: None})
@@ -409,7 +414,7 @@ def without(name: str) -> Make:
     return make
 
 
-def ignoring_positions(call: Any) -> Any:
+def ignoring_positions(call: DecoderCall) -> Any:
     """Read a text without its positions, if others make no difference, either."""
     zeros = call.decoder.read_again(call.text, positions=0 * call.text.tokens)
     plain = call.decoder.read_again(call.text)
