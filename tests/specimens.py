@@ -662,7 +662,7 @@ def grid(sizes):
 
 BY_8 = {"expected": "images", "right": lambda sizes: 8 * grid(sizes)}
 add(lambda sizes: 8 * grid(sizes), "steps of 8", "positions", **BY_8)
-add(grid, "steps of 1", "positions", "values", "frame is 0.125*frame, row", **BY_8)
+add(grid, "steps of 1", "positions", "values", "they are 0.125*id", **BY_8)
 BY_PATCH = {"expected": "images", "right": lambda sizes: 8 * grid(sizes).T}
 columns_first = lambda sizes: 8 * grid(sizes)[[0, 2, 1]]  # noqa: E731
 add(columns_first, "columns first", "positions", "values", "swapped", **BY_PATCH)
