@@ -1,14 +1,18 @@
 """Links of a page without an address, and pictures in the dark: as the site has them."""
 
+import base64
 import io
 import re
+import tracemalloc
 
+import numpy as np
 import pytest
 import stacking
 import svg_theme
 from docutils import nodes
 from matplotlib.figure import Figure
 from myst_nb.sphinx_ import HideCodeCellNode
+from PIL import Image
 from sphinx_posenc import folds, metadata, theme
 
 from posenc.book import widgets
@@ -23,6 +27,21 @@ def test_the_page_of_no_address_works_at_any_depth():
 def test_a_map_gets_a_dark_zero():
     svg = svg_theme.follow_theme(widgets.Heatmap(d_model=4, seq_len=4).picture())
     assert svg.count('<image class="map"') == svg.count("<image ") == 2
+
+
+def test_a_photo_is_no_map_and_fits_in_a_page_s_memory():
+    """A page's Python has little; all pairs of a photo's colors took 400 MB."""
+    pixels = np.random.default_rng(0).integers(256, size=(200, 200, 3))
+    file = io.BytesIO()
+    Image.fromarray(pixels.astype("uint8")).save(file, "png")
+    data = base64.b64encode(file.getvalue()).decode()
+    photo = f'<image xlink:href="data:image/png;base64,\n{data}" id="image1"/>'
+    tracemalloc.start()
+    marked = svg_theme.IMAGE.sub(svg_theme.mark_map, photo)
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert marked == photo
+    assert most < 20e6
 
 
 def test_words_stay_bold_and_formulas_keep_all_their_signs():

@@ -20,11 +20,9 @@ from posenc.book.plots import COLORS, DARK_MAP, DIVERGING, INK, STYLE
 DARK_INK = "#e6e8ee"
 LARGER = 1.1  # text in the typeface of the page, by its size in matplotlib's
 TEXT = 14  # pixels: a picture's text on a desktop
-TEXT_SHARE = TEXT / 720  # of the width that a picture has there
-# The same in a picture that a desktop shows as large as it was drawn, in points of 4/3 pixels.
-AS_DRAWN = TEXT / (LARGER * STYLE["font.size"] * 4 / 3)
-SMALL = f"""@media (min-width: 470px) and (max-width: 599px) {{
-.word {{ scale: {AS_DRAWN:.2f} }} }}"""
+DESKTOP = 720  # pixels: the width of a wide picture there
+POINT = 4 / 3  # pixels
+MOST_COLORS = 512  # of a map, which has 256, and whose color bar may be blurred
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
 THEME = f"""<style>
 :root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}
@@ -65,7 +63,7 @@ IMAGE = re.compile(r'<image (?=[^>]*?base64,\s*([^"]+)")')
 def set_word(outlines):
     """Turn a word of outlines into text as wide, in the typeface of the page."""
     words, style, place, scale = outlines.groups(default="")
-    size = 100 * float(scale)
+    size = text_to_path.FONT_SCALE * float(scale)
     is_bold = "DejaVuSans-Bold" in outlines[0]
     font = FontProperties(size=size, weight="bold" if is_bold else "normal")
     measure = text_to_path.get_text_width_height_descent
@@ -93,16 +91,44 @@ def mark_map(image):
     """Mark an image that has the colors of the map for values around zero, and no others."""
     picture = Image.open(BytesIO(base64.b64decode(image[1]))).convert("RGB")
     colors = np.unique(np.asarray(picture, int).reshape(-1, 3), axis=0)
+    if len(colors) > MOST_COLORS:  # of a photo, all pairs of colors would be too many
+        return image[0]
     steps = mpl.colormaps[DIVERGING](range(256), bytes=True)[:, :3].astype(int)
     distances = abs(colors[:, None] - steps).max(axis=2).min(axis=1)
     # Color bars are blurred.
     return '<image class="map" ' if distances.max() <= 8 else image[0]
 
 
-def follow_theme(svg):
-    """Replace a figure's ink by a CSS variable that is light on a dark page.
+def text_sizes(width):
+    """Rules that make words, which are drawn for a phone, smaller on a desktop.
 
-    Browsers without ``color-mix`` fall back to the declaration before it.
+    `width` is the picture's as drawn, in points. Media queries in a picture go by the width in
+    pixels that a page shows it in:
+
+    ==========  ========================================  =========================================
+    width       a picture of it is                        its words are
+    ==========  ========================================  =========================================
+    to 469      on a phone, where some scroll             as drawn (to 450, `stack` enlarges panels)
+    470 to 599  small, and shown as large as drawn        `TEXT` pixels at the size drawn
+    from 600    wide, and on a desktop                    `TEXT` pixels if it is `DESKTOP` wide
+    ==========  ========================================  =========================================
+
+    Within a row, words grow with the picture.
+    """
+    drawn = LARGER * STYLE["font.size"]
+    small = TEXT / (drawn * POINT)
+    wide = min(1, TEXT / DESKTOP * width / drawn)
+    return f"""<style>@media (min-width: 600px) {{ .word {{ scale: {wide:.2f} }} }}\
+@media (min-width: 470px) and (max-width: 599px) {{
+.word {{ scale: {small:.2f} }} }}</style>"""
+
+
+def follow_theme(svg):
+    """Give a figure the colors and the typeface of the page, and what a phone needs.
+
+    In the body, words become text, maps are marked, and ink, black, white, and colors become CSS
+    that a dark page makes lighter; browsers without ``color-mix`` fall back to the declaration
+    before it. The head gets the styles for it, the sizes of text, and how panels stack.
     """
     head, _, body = IMAGE.sub(mark_map, set_words(svg)).partition("<defs>")
     for color in COLORS:
@@ -110,10 +136,7 @@ def follow_theme(svg):
         body = re.sub(rf"\b(fill|stroke): {color}\b", mixed, body)
     for color, name in ((INK, "ink"), ("#000000", "black"), ("#ffffff", "white")):
         body = body.replace(color, f"var(--{name})")
-    # What can be read on a phone would be too large on a desktop.
-    drawn = LARGER * STYLE["font.size"] / float(SIZE.search(svg)[1])
-    shrunk = f".word {{ scale: {min(1, TEXT_SHARE / drawn):.2f} }}"
-    head += f"<style>@media (min-width: 600px) {{ {shrunk} }}{SMALL}</style>"
+    head += text_sizes(float(SIZE.search(svg)[1]))
     if stacked := stack(svg):
         at_the_left = '<svg preserveAspectRatio="xMinYMin" '
         head = head.replace("<svg ", at_the_left, 1) + stacked.style
