@@ -375,10 +375,11 @@ class Turning(_Figure):
         query, *keys = self._vectors(self.query + np.array([0, *distances]))
         # What each pair adds: right times right, and up times up, (keys, pairs)
         shares = (query * keys).reshape(-1, 2, 8).sum(axis=1)
-        # ALiBi's slope, of the first of eight heads, is 1/2; each pair bears its part.
-        penalty = abs(distances) / 2 if self.method == "ALiBi" else 0 * distances
+        if self.method == "ALiBi":
+            # The slope of the first of eight heads is 1/2; each pair bears its part.
+            shares -= abs(distances)[:, None] / 2 / 8
         # By the slowest pair alone, the slowest two, and so on
-        sums = (shares[:, ::-1] - penalty[:, None] / 8).cumsum(axis=1)
+        sums = shares[:, ::-1].cumsum(axis=1)
         _, row, curve = np.split(sums[:, -1], [1, 1 + len(places)])
         hands = np.reshape([query, keys[0]], (2, 2, 8))  # (words, right and up, pairs)
         return {

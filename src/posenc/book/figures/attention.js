@@ -52,14 +52,14 @@ export function attention({ query, key, method, base, rule }) {
   const shareAt = (position, pair) => {
     const [angle, length] = hands.query[pair];
     const other = position * frequencies[pair];
-    return temperature * length * lengthAt(other) * Math.cos(angle - turn * other);
+    // Each pair bears its part of ALiBi's penalty.
+    const penalty = method === "ALiBi" ? (SLOPE * Math.abs(position - query)) / DIALS : 0;
+    return temperature * length * lengthAt(other) * Math.cos(angle - turn * other) - penalty;
   };
   /** What the slowest pair makes of the score with a key at a position, the slowest two, …, all. */
   const sumsAt = (position) => {
-    const penalty = method === "ALiBi" ? SLOPE * Math.abs(position - query) : 0;
     let sum = 0;
-    // Each pair bears its part of a penalty.
-    return frequencies.map((_, n) => (sum += shareAt(position, DIALS - 1 - n) - penalty / DIALS));
+    return frequencies.map((_, n) => (sum += shareAt(position, DIALS - 1 - n)));
   };
   const scoreAt = (position) => sumsAt(position).at(-1);
   const layers = DISTANCES.map((distance) => sumsAt(query + distance));
