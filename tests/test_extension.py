@@ -99,15 +99,15 @@ def test_contents_gather_sections_that_go_further():
 
 
 def test_cells_of_tables_draw_intervals_and_have_true_minus_signs():
-    drawn = theme.boxed("<td>-0.016 ± 0.024 undecided</td>")
+    drawn = theme.adapted("<td>-0.016 ± 0.024 undecided</td>")
     assert 'style="--mean:-0.016;--reach:0.024"' in drawn
     assert '</span><span class="outcome undecided">undecided</span></span>' in drawn
     assert "<td>−0.016 " in drawn
     for words in ("16 × base 500,000", "rotary", "ALiBi", "lower bound", "openai/gpt"):
-        assert theme.boxed(f"<td>{words}</td>").startswith('<td class="words">')
+        assert theme.adapted(f"<td>{words}</td>").startswith('<td class="words">')
     for number in ("+0.59 higher", "undecided", "0.042 (0.038–0.044)"):
-        assert "words" not in theme.boxed(f"<td>{number}</td>")
-    assert '<td>-a</td><td>2.40 <span class="reach">±' in theme.boxed(
+        assert "words" not in theme.adapted(f"<td>{number}</td>")
+    assert '<td>-a</td><td>2.40 <span class="reach">±' in theme.adapted(
         "<td>-a</td><td>2.40 ± 0.02</td>"
     )
 
@@ -119,4 +119,4 @@ def test_cells_of_tables_draw_intervals_and_have_true_minus_signs():
 )
 def test_what_is_printed_wraps_unless_it_stands_in_columns(printed, wraps):
     output = '<div class="output stream x"><div class="highlight"><pre><span></span>'
-    assert ("prose" in theme.boxed(f"{output}{printed}</pre>")) == wraps
+    assert ("prose" in theme.adapted(f"{output}{printed}</pre>")) == wraps

@@ -39,7 +39,7 @@ def setup(app):
 
     def finish_page(app, page, template, context, doctree):
         """Complete what a page's template gets: no script but the book's, for example."""
-        body = context["body"] = theme.boxed(context.get("body") or "")
+        body = context["body"] = theme.adapted(context.get("body") or "")
         contents = context["generate_toc_html"]
         if page.startswith("notebooks/"):
             context["generate_toc_html"] = lambda: theme.grouped(str(contents()))

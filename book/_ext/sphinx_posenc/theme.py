@@ -1,13 +1,14 @@
-"""What is known of the theme's markup: sphinx-book-theme 1.1.4 on pydata-sphinx-theme 0.15.4.
+"""What the book changes in a page's HTML: in what the theme writes, and in what chapters write.
 
-An update of the theme is compared with this module, and with ``_templates/layout.html``.
+The theme is sphinx-book-theme 1.1.4 on pydata-sphinx-theme 0.15.4; an update is compared with this
+module, and with ``_templates/layout.html``.
 """
 
 import re
 
 # <li class="toc-h2 nav-item toc-entry"><a class="reference internal nav-link"
-# href="#going-further-a">Going further: a</a></li>, in one line. Instead of </li>, a list of its
-# subsections may follow, each in a line; one of theirs, which no chapter has, isn't matched.
+# href="#going-further-a">Going further: a</a></li>, in one line. Before </li>, `BELOW` may stand in
+# lines of its own: subsections, which have none themselves in any chapter.
 BELOW = re.compile(r'<ul [^>]*>\n(?:<li class="toc-h3 .*</li>\n)+</ul>\n')
 ENTRY = r'(<li class="toc-h2 [^"]*"><a [^>]*>)Going further: (.*</a>)</li>\n'
 FURTHER = re.compile(rf"(?:{ENTRY})+")
@@ -18,7 +19,11 @@ ALIGNED = re.compile(r"\S  +\S|^[ \t\[(]", re.MULTILINE)
 
 
 def grouped(contents):
-    """The theme's list of a page's sections, with neighbors that go further in a fold."""
+    """The theme's list of a page's sections, without subsections; neighbors that go further fold.
+
+    Of "Going further: a" and "Going further: b" in a row, the line that opens the fold says "Going
+    further (2)", and the fold lists "a" and "b".
+    """
 
     def fold(entries):
         inner = re.sub(ENTRY, r"\1\2</li>\n", entries[0])
@@ -50,8 +55,8 @@ def draw_difference(cell):
     return f'{mean} <span class="reach">± {reach}</span> {strip}'
 
 
-# What chapters write, as it is shown: a pattern, below what it matches, and what stands for it. The
-# order counts: what one rule has written of a table's cell is nothing to those below it.
+# What chapters write, as it is shown: a pattern, below what it matches, and what stands for it.
+# Minus signs come before the patterns that have one; no other pattern matches what a rule wrote.
 CHAPTERS = {
     # <h2>Going further: a<a class="headerlink"
     r'(?<=>)(Going further: )(.*?)(?=<a class="headerlink")': (
@@ -88,7 +93,7 @@ THEME = {
 }
 
 
-def boxed(body):
+def adapted(body):
     """A page's HTML, as `CHAPTERS` and `THEME` say; what they don't match stays as it is."""
     for pattern, replacement in (CHAPTERS | THEME).items():
         body = re.sub(pattern, replacement, body)
