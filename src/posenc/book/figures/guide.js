@@ -38,8 +38,8 @@ const MOVES = [
     says: "Drag both again, to the other end.",
     method: "added",
     ...together,
-    // A short way changes the score by little.
-    isDone: (from, to) => together.isDone(from, to) && Math.abs(to.query - from.query) > FARTHEST / 3,
+    // A way of five places or less changes the score by little.
+    isDone: (from, to) => together.isDone(from, to) && Math.abs(to.query - from.query) > 5,
   },
 ];
 /** What is said once all is done. */

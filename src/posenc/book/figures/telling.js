@@ -43,7 +43,7 @@ const SEEN = {
     "Now each hand is the sum of its word’s, which stays, and its place’s, which turns. Where these " +
     "disagree, it is short.",
   ALiBi: ({ score, cost }) =>
-    "ALiBi turns no hand: all agree. Each step apart costs half a point, and dims all clocks alike: " +
+    "ALiBi turns no hand: all agree. Each step apart costs half a point, and dims all clocks: " +
     `8 − ${cost} = ${score}.`,
   none: ({ score }) => `No hand turns, so all agree: each word scores ${score}, wherever it stands.`,
 };
