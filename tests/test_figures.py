@@ -203,6 +203,20 @@ def test_a_guide_shows_that_moving_both_changes_no_score_unless_added(show, quer
     expect(page.figure.locator(".score + text")).to_have_text("score")
 
 
+@pytest.mark.parametrize("apart", [3, 5])
+def test_again_begins_with_the_first_move(show, apart):
+    """Even if that is done at first, or the way back looks like another one."""
+    page = show("turning", query=f"?figure=fig-turning&query=9&key={9 - apart}")
+    guide = page.figure.locator(".moves")
+    for _ in MOVES:
+        button(guide, "Show me").click()
+    show_state(page, query=12, key=12 - apart)
+    button(guide, "Again").click()
+    for move in MOVES:
+        expect(guide).to_contain_text(move)
+        button(guide, "Show me").click()
+
+
 def test_a_press_ends_a_showing_on_places(show):
     page = show("turning", reduced_motion="no-preference")
     button(page, "Show me").click()

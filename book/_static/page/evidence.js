@@ -1,5 +1,5 @@
 /* The switch between Read and Evidence, and what opens evidence that a link or a search leads to.
-   Uses tools.js; page.js dispatches `reveal` at a cell whose check fails. */
+   Uses tools.js; python/page.js dispatches `reveal` at a cell whose check fails. */
 /* global all, attempt, begin, setStored, targetOf */
 
 // Checks, code of drawings and boxes on the documents stand behind a switch (folds.py). Where a link
@@ -70,7 +70,7 @@ function follow() {
 if (classList.contains("evidence")) begin(() => showEvidence(true));
 begin(follow);
 addEventListener("hashchange", follow);
-addEventListener("reveal", ({ target }) => reveal(target)); // a check that fails (page.js)
+addEventListener("reveal", ({ target }) => reveal(target)); // a check that fails (python/page.js)
 for (const button of switches) button.addEventListener("click", switchEvidence);
 addEventListener("keydown", ({ key, target, ctrlKey, metaKey, altKey }) => {
   const types = target.closest("input, select, textarea, dialog");

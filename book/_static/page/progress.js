@@ -1,5 +1,5 @@
-/* How many exercises were answered, in the list of chapters. page.js keeps the answers, and dispatches
-   `right`. Uses tools.js. */
+/* How many exercises were answered, in the list of chapters. python/page.js keeps the answers, and
+   dispatches `right`. Uses tools.js. */
 /* global all, attempt, begin, button, kept, make */
 
 function forgetAll() {

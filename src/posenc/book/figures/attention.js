@@ -31,6 +31,9 @@ const TURNS = { turned: 1, added: 0.5 };
  * @property {number[]} excess how far places turn two hands apart beyond what training showed
  */
 
+/** Whether any of these angles is one that training never showed (`excess`); rounding is none. */
+export const isUnseen = (angles) => angles.some((angle) => Math.abs(angle) > 1e-9);
+
 /** What is seen of a state: `Attention`. */
 export function attention({ query, key, method, base, rule }) {
   const trained = omegas(HEAD.d_model, base);

@@ -36,18 +36,18 @@ export function dials(svg) {
   const arrange = ({ width, rows }, top) => {
     const isPhone = rows > 1;
     const columns = DIALS / rows;
-    const across = width / columns;
-    radius = Math.round(isPhone ? 25 : Math.min(52, 0.39 * across));
-    const down = 2 * radius + 24;
+    const slot = width / columns;
+    radius = Math.round(isPhone ? 25 : Math.min(52, 0.39 * slot));
+    const height = 2 * radius + 24;
     const firstRow = top + (isPhone ? 4 : 16) + radius;
     svg.style.setProperty("--radius", `${radius}px`);
     made.forEach(({ group, share }, pair) => {
-      const x = round((0.5 + (pair % columns)) * across);
-      const y = firstRow + Math.floor(pair / columns) * down;
+      const x = round((0.5 + (pair % columns)) * slot);
+      const y = firstRow + Math.floor(pair / columns) * height;
       place(group, { transform: `translate(${x},${y})` });
       place(share, { y: radius + 17 });
     });
-    return firstRow - radius + rows * down;
+    return firstRow - radius + rows * height;
   };
   const paint = ({ hands, shares, excess }) => {
     const reach = 0.78 * radius; // of a hand of length 1

@@ -12,25 +12,25 @@ function agreeing(place) {
   return { query, key: query - LOOKS_BACK };
 }
 
-/** Both words moved, to the end that is farther: 9 is the middle of where a query looks three back. */
+/** Both words moved, to the end that is farther. A query looks back from the places after LOOKS_BACK. */
 const together = {
-  from: agreeing,
-  to: (query) => agreeing(query < 9 ? FARTHEST : 0),
+  startAt: agreeing,
+  endAt: (query) => agreeing(2 * query < LOOKS_BACK + FARTHEST ? FARTHEST : 0),
   isDone: (from, to) => actOf(from, to) === "both",
 };
 
 /**
  * Things to try, each with
  * - what it `says`, and the `method` that it is for;
- * - the places `from` and `to` which a film moves the words, given the query's;
- * - whether a change `isDone`, by the reader or by the film.
+ * - `startAt` and `endAt`, which give the places of both words before and after a film, by the query's;
+ * - whether a change `isDone`, by the reader or by the film, given the states before and after it.
  */
 const MOVES = [
   {
     says: `Drag ${WORDS.key} to where ${WORDS.query} looks: three words back.`,
     method: "turned",
-    from: () => ({}),
-    to: agreeing,
+    startAt: () => ({}),
+    endAt: agreeing,
     isDone: (_, { query, key }) => query - key === LOOKS_BACK,
   },
   { says: "Drag both, by the bracket.", method: "turned", ...together },
@@ -58,7 +58,10 @@ export function guide(set, current) {
   const done = new Set();
   let isShowing = false;
   let cancel; // the motion of a showing
-  /** Rest at the end of a film, or with an empty change where it has come to. */
+  /**
+   * Rest at the end of a film, or with an empty change where it has come to. Each `set` at rest calls
+   * `watch` before it returns, and that calls `stop`: so no film may be showing by then.
+   */
   const finish = (last) => {
     isShowing = false;
     set(last);
@@ -81,11 +84,10 @@ export function guide(set, current) {
     row.classList.toggle("aims", move === MOVES[0] && !choose && state.rule === "as trained");
   };
   /** Start from a move's first state at once, and move the words to their places. */
-  const perform = ({ method, from, to }) => {
-    const { query } = current();
-    set({ rule: "as trained", method, ...from(query) });
+  const perform = ({ method, startAt, endAt }) => {
+    set({ rule: "as trained", method, ...startAt(current().query) });
     const start = current();
-    const aim = to(start.query);
+    const aim = endAt(start.query);
     isShowing = true;
     cancel = glide(
       2400,
@@ -97,16 +99,17 @@ export function guide(set, current) {
     stop();
     const move = nextMove();
     if (move) return perform(move);
-    done.clear();
     set(first);
     set({}); // at rest: nothing has moved since
+    done.clear(); // of what came before, and of the way back
+    write();
   });
   write();
   return {
     row,
     stop,
     watch(from, to) {
-      stop(); // unless it was that which ended
+      stop(); // a reader's change during a film; it nests another one, empty
       for (const move of MOVES) if (move.method === to.method && move.isDone(from, to)) done.add(move);
       write();
     },

@@ -6,7 +6,7 @@ import { mount } from "./page.js";
 
 /**
  * In Jupyter, anywidget calls this with the model shared with Python, and a widget's script has one
- * kind of figure. On a page, page.js does, with a script of all, so its model has the kind as `_kind`.
+ * kind of figure. On a page, book/python/page.js does, with a script of all, so its model has the kind as `_kind`.
  */
 function render({ model, el }) {
   const kind = model.get("_kind") ?? Object.keys(FIELDS)[0];

@@ -18,7 +18,6 @@ export function ruler(width) {
   // Of a row. Under its ground stand the numbers of places, 15 down, and the bracket, 11 above its
   // lower edge, with the card "both" (sentence.js) 7 above it.
   const height = ground + 39;
-  const rowOf = (position) => clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
   const xIn = (row, position) => (position - row * columns + 0.5) * slot;
   return {
     width,
@@ -34,7 +33,7 @@ export function ruler(width) {
     level: (score) => ground - (score / BEST) * land,
     /** The center of a place, and the upper edge of its row. */
     place(position) {
-      const row = rowOf(position);
+      const row = clamp(0, Math.floor((position + 0.5) / columns), rows - 1);
       return [xIn(row, position), row * height];
     },
     /** The position of a point. */

@@ -7,8 +7,8 @@ import { clamp, middle, place, round, shape, show, signed, write } from "./drawi
 const rounded = (score) => Number(score.toFixed(2));
 
 /**
- * A part of Turning. `since(score, unchanged)` says what it is compared with, if with anything, and
- * what is said if it stays.
+ * A part of Turning. `since(score, shouldStay)` says what it is compared with, if with anything, and
+ * whether it should have stayed.
  */
 export function scoreMark(svg) {
   const number = shape("text", { ...middle, class: "score" });
@@ -17,7 +17,7 @@ export function scoreMark(svg) {
   svg.append(group);
   let geometry; // by `arrange`
   let before; // the score before the last move, if that is what came last
-  let unchanged; // what is said if it stays
+  let shouldStay = false;
   const arrange = (next) => (geometry = next);
   const paint = ({ query, key, score, curve }) => {
     const { width, letters, level } = geometry;
@@ -31,13 +31,12 @@ export function scoreMark(svg) {
     place(group, { transform: `translate(${round(clamp(half, x, width - half - 46))},${round(y)})` });
     place(note, { x: half });
     write(number, show(score, 2));
-    const by = before === undefined ? 0 : rounded(score) - rounded(before);
+    const by = rounded(score) - rounded(before ?? score);
     const isChanged = Math.abs(by) > 0.005;
+    const unchanged = shouldStay ? "same" : "score";
     write(note, isChanged ? signed(by) : unchanged);
-    // It should have stayed.
-    note.classList.toggle("changed", isChanged && unchanged === "same");
+    note.classList.toggle("changed", isChanged && shouldStay);
   };
-  const since = (...news) => ([before, unchanged] = news);
-  since(undefined, "score");
+  const since = (...news) => ([before, shouldStay] = news);
   return { arrange, paint, since };
 }

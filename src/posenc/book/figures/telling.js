@@ -1,6 +1,8 @@
 // What Turning's sentence says: what the last act did, or else what is seen.
 
+import { isUnseen } from "./attention.js";
 import { show, written } from "./drawing.js";
+import { BEST } from "./ruler.js";
 import { KEY_WORD, QUERY_WORD } from "./sentence.js";
 
 // Marks of `phrase` in controls.js, which give both words their colors.
@@ -20,9 +22,9 @@ export function actOf(from, to) {
 }
 
 /**
- * What sentences are told, in words: the score, the score before, and how much less than 8 it is; how
+ * What sentences are told, in words: the score, the score before, and how much less than the best it is; how
  * far apart the words are; the rule for longer texts; and whether training never showed some angles.
- * @typedef {{ score: string, was: ?string, cost: string, apart: string, rule: string, isNew: boolean }} Told
+ * @typedef {{ score: string, was?: string, cost: string, apart: string, rule: string, isNew: boolean }} Told
  */
 
 /** What is seen of clocks that turn, by the rule for longer texts. */
@@ -44,7 +46,7 @@ const SEEN = {
     "disagree, it is short.",
   ALiBi: ({ score, cost }) =>
     "ALiBi turns no hand: all agree. Each step apart costs half a point, and dims all clocks: " +
-    `8 − ${cost} = ${score}.`,
+    `${BEST} − ${cost} = ${score}.`,
   none: ({ score }) => `No hand turns, so all agree: each word scores ${score}, wherever it stands.`,
 };
 
@@ -64,7 +66,7 @@ const SEEN_TOGETHER = {
  * 1. both words moved alike: what became of the score;
  * 2. the base changed: what that does;
  * 3. training never showed some angles;
- * 4. a switch changed, nothing did, both words moved apart, or no hand turns: what is seen;
+ * 4. positions aren't "turned", or it wasn't one word that moved: what is seen;
  * 5. one word moved: all hands agree, or how the score compares with `before`.
  */
 export function attentionSays(state, values, before) {
@@ -74,9 +76,8 @@ export function attentionSays(state, values, before) {
   const score = show(values.score, 2);
   const was = before && show(before.values.score, 2);
   const apart = written(Math.abs(key - query));
-  const cost = show(8 - values.score, 2);
-  const isNew = values.excess.some((angle) => Math.abs(angle) > 1e-9); // but for rounding
-  const told = { score, was, cost, apart, rule, isNew };
+  const isNew = isUnseen(values.excess);
+  const told = { score, was, cost: show(BEST - values.score, 2), apart, rule, isNew };
   if (act === "both") {
     const seen = SEEN_TOGETHER[method] ?? SEEN[method];
     return `Both moved by ${written(Math.abs(query - start.query))}. ${seen(told)}`;
@@ -87,9 +88,9 @@ export function attentionSays(state, values, before) {
   if (isNew) return `${scored}.${NEW_ANGLES}`;
   if (method !== "turned" || !["query", "key"].includes(act)) return SEEN[method](told);
   // All eight pairs agree, rounded; YaRN sharpens scores.
-  if (values.score > 7.995 && rule !== "YaRN")
+  if (values.score > BEST - 0.005 && rule !== "YaRN")
     return `${scored}, the highest. All hands agree, so ${WORDS.query} takes up ${WORDS.key} most.`;
-  const change = values.score > before.values.score ? "more" : "less";
-  const amount = score === was ? "as much" : change;
+  let amount = values.score > before.values.score ? "more" : "less";
+  if (score === was) amount = "as much";
   return `${scored}: ${WORDS.query} takes up ${amount} of ${WORDS.key}.`;
 }

@@ -2,10 +2,11 @@
 //
 // The picture is a landscape, with the sentence on it and the score above the key, and the dials
 // below. Each of these parts has
-// - `arrange`, which is called with the ruler for a new width, before all else;
+// - `arrange`, which is called with the ruler for a new width, before all else; that of the dials gets the
+//   edge that they are under, too, and returns their lower one;
 // - `paint`, which shows both places with the values (`Attention`), or what is on the way between two.
 
-import { attention } from "./attention.js";
+import { attention, isUnseen } from "./attention.js";
 import { dials } from "./dials.js";
 import { place, shape } from "./drawing.js";
 import { FIGURES } from "./figure.js";
@@ -39,7 +40,7 @@ FIGURES.turning = {
     };
     const paint = easing((shown) => {
       const { method, rule } = current();
-      const isNew = shown.excess.some(Boolean); // an angle, to what training showed
+      const isNew = isUnseen(shown.excess);
       picture.classList.toggle("new", isNew);
       picture.classList.toggle("ruled", isNew || (method === "turned" && rule !== "as trained"));
       for (const part of [land, words, score, clocks]) part.paint(shown);
@@ -50,7 +51,7 @@ FIGURES.turning = {
         // What moved is compared with how it was; what was switched isn't.
         const act = actOf(before.state, state);
         const start = act === "switch" ? undefined : before.values;
-        score.since(start?.score, act === "both" ? "same" : "score");
+        score.since(start?.score, act === "both");
         land.since(start?.curve);
       } else arrange(width);
       paint({ query, key, ...values }, passing || !before);

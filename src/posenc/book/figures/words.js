@@ -9,6 +9,10 @@ import { encode } from "./table.js";
 
 const EMBEDDED = { dog: [2, 0, 0, 1], bites: [0, 1, 1, 0], man: [1, 1, 0, 0] };
 const FIRST = Object.keys(EMBEDDED);
+// Heights in the picture: a card's lower edge, the upper one of the cells of its output, and all.
+const CARD = 48;
+const CELLS = 150;
+const HEIGHT = 210;
 const LARGEST = 3; // output: a word's 2, and a sine or cosine of at most 1
 
 /** The attention weights and outputs of three words, row by row. */
@@ -43,12 +47,12 @@ function inFirstOrder(order, { weights, outputs, changes }) {
 /** A word that can be dragged, and the four colored cells of its output, which go with it. */
 function wordCard(svg, word) {
   const label = { role: "slider", tabindex: 0, "aria-label": word, "aria-valuemin": 1, "aria-valuemax": 3 };
-  const back = shape("rect", { x: -50, y: 10, width: 100, height: 38, rx: 6 });
-  const grip = shape("g", { class: "card", ...label }, back, text(0, 36, word, middle));
+  const back = shape("rect", { x: -50, y: 10, width: 100, height: CARD - 10, rx: 6 });
+  const grip = shape("g", { class: "card", ...label }, back, text(0, CARD - 12, word, middle));
   const cells = [0, 1, 2, 3].map((n) =>
-    shape("rect", { x: 26 * n - 52, y: 150, width: 25, height: 30, class: "mapped" }),
+    shape("rect", { x: 26 * n - 52, y: CELLS, width: 25, height: 30, class: "mapped" }),
   );
-  const change = text(0, 200, "", { ...middle, class: "soft" });
+  const change = text(0, CELLS + 50, "", { ...middle, class: "soft" });
   const group = shape("g", {}, grip, ...cells, change);
   svg.append(group);
   return { word, grip, cells, change, group };
@@ -66,7 +70,7 @@ function weightLines(places, weights) {
   return places.flatMap((x2, to) =>
     places.map((x1, from) => {
       const style = `stroke-width: ${round(16 * weights[3 * to + from])}px`;
-      return line({ x1, y1: 50, x2, y2: 146, class: "weight", style });
+      return line({ x1, y1: CARD + 2, x2, y2: CELLS - 4, class: "weight", style });
     }),
   );
 }
@@ -78,9 +82,9 @@ function weightLines(places, weights) {
 function moveWords(cards, svg, set, current, slotWidth) {
   const wordsNow = () => current().order.split(" ");
   /** Swap the word at a slot of an order with that at another slot. */
-  const swap = (words, slot, other) => {
+  const swap = (words, slot, other, passing) => {
     const target = clamp(0, other, 2);
-    set({ order: words.with(slot, words[target]).with(target, words[slot]).join(" ") });
+    set({ order: words.with(slot, words[target]).with(target, words[slot]).join(" ") }, passing);
   };
   let held = {};
   for (const { word, grip } of cards) {
@@ -90,7 +94,7 @@ function moveWords(cards, svg, set, current, slotWidth) {
       return (to) => {
         const slot = clamp(-0.5, start + (to - from) / slotWidth(), 2.5);
         held = { word, slot };
-        swap(words, start, Math.round(slot));
+        swap(words, start, Math.round(slot), true);
       };
     };
     const drop = () => {
@@ -118,7 +122,6 @@ FIGURES.words = {
     return { weights, outputs, changes };
   },
   build(picture, set, current) {
-    const height = 210;
     const { svg, draw } = drawing(picture, "Three words, what each attends to, and its output");
     svg.setAttribute("role", "group");
     const cards = FIRST.map((word) => wordCard(svg, word));
@@ -126,7 +129,7 @@ FIGURES.words = {
     const heldAt = moveWords(cards, svg, set, current, () => slotWidth);
     const paint = easing(({ slots, weights, outputs, changes }) => {
       const places = FIRST.map((word, n) => ((heldAt(word) ?? slots[n]) + 0.5) * slotWidth);
-      draw(3 * slotWidth, height, weightLines(places, weights));
+      draw(3 * slotWidth, HEIGHT, weightLines(places, weights));
       cards.forEach((card, n) => showCard(card, places[n], outputs.slice(4 * n, 4 * n + 4), changes[n]));
     });
     return ({ order }, values, width, passing, before) => {
