@@ -143,11 +143,6 @@ def odd_loses_a_column(n, d):
     return table(n, d - d % 2)
 
 
-@specimen("table", "odd", "refuse it")
-def crashing_if_odd(n, d):
-    return table(n, d + d % 2).reshape(n, d)
-
-
 @specimen("table", "odd", "if it is meant, say so")
 def lone_sine(n, d):
     return table(n, d + d % 2)[:, :d]

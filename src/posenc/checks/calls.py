@@ -53,8 +53,8 @@ class Code(Subject):
         super().__init__(subject)
         self.longest = longest and check_int("longest", longest, minimum=16)
         # A class makes what is called; so does a function of the width, for a layer.
-        self.makes_layers = self.kind == "module" and not hasattr(subject, "training")
-        self.factory = self.makes_layers or isinstance(subject, type)
+        makes = self.kind == "module" and not hasattr(subject, "training")
+        self.factory = makes or isinstance(subject, type)
         self.made: Any = cache(self.make)
         self.widths = widths
         # From here on, the subject is called, for which `make` and `raw` read what is set above.
