@@ -1,6 +1,7 @@
 """Figures as Python shows them, with and without a browser."""
 
 import pytest
+from matplotlib.figure import Figure
 
 from posenc.book import widgets
 
@@ -22,3 +23,14 @@ def test_a_figure_is_live_or_a_picture_with_its_state(kind, monkeypatch):
 def test_an_argument_that_a_figure_lacks_is_refused_by_name():
     with pytest.raises(TypeError, match="Switch has no argument color"):
         widgets.Switch(color=1)
+
+
+def test_a_key_between_two_places_stands_there_with_its_score():
+    figure, turning = Figure(), widgets.Turning(key=7.5)
+    turning._draw(figure, turning.values())
+    landscape = figure.axes[0]
+    (key,) = [word for word in landscape.texts if word.get_text() == "dog"]
+    assert key.get_position()[0] == 7.5
+    assert landscape.lines[-1].get_xydata().tolist() == [
+        [7.5, turning.values()["score"]]
+    ]

@@ -352,94 +352,102 @@ class Stretch(_Figure):
         }
 
 
-# Words of Turning beside the query and the key.
+# Words of Turning beside the query and the key
 _OTHERS = "the saw a cat and home as it was cold and the sun set"
-# Of Turning's landscape: the key's position minus the query's, in quarters of a step.
-_DISTANCES = [quarters / 4 for quarters in range(-62, 63)]
+# Its head, as `HEAD` in attention.js
+_PLACES, _WIDTH, _TRAINED, _FACTOR = 16, 16, 8, 2
+_PAIRS = _WIDTH // 2
+# Of its landscape: the key's position minus the query's, in quarters of a step.
+_DISTANCES = np.arange(0.5 - _PLACES, _PLACES - 0.25, 0.25)
 
 
 class Turning(_Figure):
     """A query, *ran*, and a key, *dog*: the score of a key at each place, and their dials."""
 
-    query = _number("query k", 6, 0, 15, 1.0)
-    key = _number("key m", 1, 0, 15, 1.0)
+    query = _number("query k", 6, 0, _PLACES - 1, 1.0)
+    key = _number("key m", 1, 0, _PLACES - 1, 1.0)
     method = _choice("positions", "turned", "added", "ALiBi", "none")
     rule = _choice("longer texts", *_RULES)
     base = _base(100.0)
     colors = plots.COLORS[:2]
 
     def values(self) -> Values:
-        # Keys: where it is, at all places, and at all distances, all of them the same word.
-        places = np.arange(16) - self.query
-        distances = np.array([self.key - self.query, *places, *_DISTANCES])
-        query, *keys = self._vectors(self.query + np.array([0, *distances]))
-        # What each pair adds: right times right, and up times up, (keys, pairs)
-        shares = (query * keys).reshape(-1, 2, 8).sum(axis=1)
-        if self.method == "ALiBi":
-            # The slope of the first of eight heads is 1/2; each pair bears its part.
-            shares -= abs(distances)[:, None] / 2 / 8
-        # By the slowest pair alone, the slowest two, and so on
-        sums = shares[:, ::-1].cumsum(axis=1)
-        _, row, curve = np.split(sums[:, -1], [1, 1 + len(places)])
-        hands = np.reshape([query, keys[0]], (2, 2, 8))  # (words, right and up, pairs)
+        key = np.array([self.key - self.query])
+        layers = self._sums_at(_DISTANCES)
+        hands = self._vectors(np.array([self.query, self.key]))
+        # To dials with two hands, as (up, right)
+        hands = hands.reshape(2, 2, _PAIRS).transpose(2, 0, 1)[..., ::-1]
         return {
-            "shares": shares[0],
-            "score": sums[0, -1],
-            "row": row,
-            "layers": sums[-len(curve) :],
-            "curve": curve,
-            "hands": hands.transpose(2, 0, 1)[..., ::-1],
+            "shares": self._shares_at(key)[0],
+            "score": self._sums_at(key)[0, -1],
+            "row": self._sums_at(np.arange(_PLACES) - self.query)[:, -1],
+            "layers": layers,
+            "curve": layers[:, -1],
+            "hands": hands,
         }
+
+    def _shares_at(self, distances: Floats) -> Floats:
+        """Return what each pair adds to the score of keys at distances: (keys, pairs)."""
+        query, *keys = self._vectors(self.query + np.array([0, *distances]))
+        # Right times right, and up times up
+        shares: Floats = (query * keys).reshape(-1, 2, _PAIRS).sum(axis=1)
+        return shares
+
+    def _sums_at(self, distances: Floats) -> Floats:
+        """Return scores of the slowest pair alone, the slowest two, and so on: (keys, pairs)."""
+        # ALiBi's slope, of the first of eight heads, is 1/2; each pair bears its part.
+        penalty = abs(distances) / 2 if self.method == "ALiBi" else 0 * distances
+        shares = self._shares_at(distances) - penalty[:, None] / _PAIRS
+        return shares[:, ::-1].cumsum(axis=1)
 
     def _draw(self, figure: Figure, values: Values) -> None:
         landscape, clocks = figure.subplots(2, height_ratios=(3, 1))
         self._draw_sentence(landscape, values)
-        plots.dials(values["hands"], self.colors, clocks, columns=8)
+        plots.dials(values["hands"], self.colors, clocks, columns=_PAIRS)
 
     def _draw_sentence(self, ax: Axes, values: Values) -> None:
         """Draw the landscape of scores, the words on it, and the key's score."""
         teal = plots.AGREE[0]
-        x = self.query + np.array(_DISTANCES)
+        x = self.query + _DISTANCES
         ax.fill_between(x, values["curve"], color=teal, alpha=0.3)
         ax.plot(x, values["curve"], color=teal)
         violet, orange = self.colors
         colors = {"ran": violet, "dog": orange}
-        heights = values["row"]
         for place, word in self._words().items():
-            height = heights[place]
+            height = np.interp(place, x, values["curve"])
             color = colors.get(word, plots.INK)
             ax.vlines(place, 0, height, color=color, linewidth=1)
             ax.text(place, height + 0.5, word, color=color, ha="center")
-        key, score = int(self.key), values["score"]
-        ax.plot(key, score, "o", color=orange)
+        score = values["score"]
+        ax.plot(self.key, score, "o", color=orange)
         # The score stands above the words on both sides.
-        sides = slice(max(0, key - 1), key + 2)
-        level = 2 + heights[sides].max()
-        ax.text(key, level, f"{score:.2f}", ha="center", size="x-large")
-        ax.set(xlim=(-0.5, 15.5), ylim=(0, 11))
-        ax.set(xticks=range(16), yticks=[])
+        place = int(self.key)
+        level = 2 + values["row"][max(0, place - 1) : place + 2].max()
+        ax.text(self.key, level, f"{score:.2f}", ha="center", size="x-large")
+        ax.set(xlim=(-0.5, _PLACES - 0.5), ylim=(0, 11))
+        ax.set(xticks=range(_PLACES), yticks=[])
         ax.spines.left.set_visible(False)
 
-    def _words(self) -> dict[int, str]:
+    def _words(self) -> dict[float, str]:
         """Return the words by place: the others take those that are left, in order."""
-        query, key = int(self.query), int(self.key)
-        left = (place for place in range(16) if place not in (query, key))
+        taken = int(self.query), int(self.key)
+        left = (place for place in range(_PLACES) if place not in taken)
         others = dict(zip(left, _OTHERS.split(), strict=False))
-        return others | {query: "ran", key: "dog"}
+        return others | {self.query: "ran", self.key: "dog"}
 
     def _vectors(self, places: Floats) -> Floats:
-        """Return a word at each place, (places, 16): right of all pairs, then up of all."""
-        words = np.zeros((len(places), 16))
-        words[:, :8] = 1
+        """Return a word at each place, (places, width): right of all pairs, then up of all."""
+        words = np.zeros((len(places), _WIDTH))
+        words[:, :_PAIRS] = 1
         if self.method == "added":
-            add = Convention("cos, sin", base=self.base).encoding(16)
+            add = Convention("cos, sin", base=self.base).encoding(_WIDTH)
             return add(words, places) / 2  # so that no hand is longer than 1
         if self.method != "turned":
             return words
         # The query looks three words back.
         words[:1] = posenc.rotate_pairs(words[:1], [-3], base=self.base)
         # Trained on eight words, stretched to sixteen.
-        omega, factor = _stretched(self, d_model=16, trained=8, factor=2)
+        omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
         turns = posenc.rotary_turns(places, frequencies=omega, attention_factor=factor)
         return posenc.rotate_pairs(words, turns=turns)
 
@@ -483,7 +491,7 @@ _WORDS = {
     "bites": (0, 1, 1, 0),
     "man": (1, 1, 0, 0),
 }
-_ORDERS = map(" ".join, itertools.permutations(_WORDS))
+_ORDERS = [*map(" ".join, itertools.permutations(_WORDS))]
 
 
 class Words(_Figure):
