@@ -391,14 +391,14 @@ class Turning(_Figure):
         query, *keys = self._vectors(self.query + np.array([0, *distances]))
         # Right times right, and up times up
         shares: Floats = (query * keys).reshape(-1, 2, _PAIRS).sum(axis=1)
+        if self.method == "ALiBi":
+            # The slope of the first of eight heads is 1/2; each pair bears its part.
+            shares -= abs(distances)[:, None] / 2 / _PAIRS
         return shares
 
     def _sums_at(self, distances: Floats) -> Floats:
         """Return scores of the slowest pair alone, the slowest two, and so on: (keys, pairs)."""
-        # ALiBi's slope, of the first of eight heads, is 1/2; each pair bears its part.
-        penalty = abs(distances) / 2 if self.method == "ALiBi" else 0 * distances
-        shares = self._shares_at(distances) - penalty[:, None] / _PAIRS
-        return shares[:, ::-1].cumsum(axis=1)
+        return self._shares_at(distances)[:, ::-1].cumsum(axis=1)
 
     def _draw(self, figure: Figure, values: Values) -> None:
         landscape, clocks = figure.subplots(2, height_ratios=(3, 1))
