@@ -135,9 +135,9 @@ def compare(ways, **setting):
     # Some twentieth of a second each: a round's times are then of one moment.
     calls = [max(timer.autorange()[0] // 8, 1) for timer in timers]
     seconds = np.empty((ROUNDS, len(timers)))
-    order = np.random.default_rng(0)
+    rng = np.random.default_rng(0)
     for times in seconds:
-        for i in order.permutation(len(timers)):
+        for i in rng.permutation(len(timers)):
             times[i] = timers[i].timeit(calls[i]) / calls[i]
     quartiles = np.percentile(seconds / seconds[:, :1], [25, 50, 75], axis=0)
     rows = []

@@ -31,6 +31,7 @@ def defaults():
             usual = config().to_dict()
         fields = {}
         for field in sorted(filter(ABOUT_POSITIONS.search, usual)):
+            # Chapters compare numbers, switches, and mappings as `rope_parameters`.
             if not isinstance(usual[field], list | str | None):
                 fields[field] = usual[field]
         if fields:

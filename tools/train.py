@@ -2,7 +2,7 @@
 
 `notebooks/data/studies.yml` says what is trained. A job is one contender, from all its seeds; its
 rows are kept in `_build/experiments`, so that a run that was interrupted goes on where it stopped.
-They are kept for the sources that trained them: with other ones, all is trained again.
+They are kept for the sources and the torch that trained them: with others, all is trained again.
 
 A study is a mapping with these keys; those in brackets may be missing:
 
@@ -10,7 +10,7 @@ A study is a mapping with these keys; those in brackets may be missing:
 - `settings`: lists of values of fields of `Settings`; each combination is a contender;
 - `seeds`: the first seed, and how many;
 - [`sweep`]: lists of values of fields, of which each contender takes what does best on other seeds;
-- [`beyond`]: whether models are measured beyond the trained length, too;
+- [`beyond`]: models are measured at the trained length, and if it is true, beyond it, too;
 - [`lengths`]: the lengths that models are asked at, as they were trained;
 - [`changes`]: what is tried on rotary models after training. Each has `rules`: configurations of
   their frequencies, by name; `asked`: the lengths; and `tune`: the `seq_len` that models are tuned
@@ -33,16 +33,20 @@ ROOT = Path(__file__).parents[1]
 DATA = ROOT / "notebooks" / "data"
 KEPT = Memory(ROOT / "_build" / "experiments", verbose=0)
 STUDIES = yaml.safe_load((DATA / "studies.yml").read_text(encoding="utf-8"))
-SWEEP_SEEDS = [200, 201, 202]  # other weights, data and exams than those of any study
+PROCESSES = 2  # each with one thread
+# A sweep has other weights, data and exams than any study.
+SWEEP_SEEDS = [200, 201, 202]
+SWEEP_EXAM = 3  # `measure` takes exam 0
 
 
 def sources():
-    """Return a hash of the code that trains and measures, and of the text that is read."""
+    """Return a hash of the code that trains and measures, of its text, and of torch's version."""
     package = Path(ex.__file__).parents[2]
     # With the layers and formulas that the experiments import.
     modules = [*package.glob("*.py"), *package.glob("book/experiments/*.py")]
     files = [Path(__file__), *sorted(modules), DATA / "prose.txt"]
     together = b"".join(file.read_bytes() for file in files)
+    together += torch.__version__.encode()
     return hashlib.sha256(together).hexdigest()
 
 
@@ -72,7 +76,7 @@ def rows_of(study, settings, trained_by):
     `trained_by` is the hash of the sources: joblib finds kept rows by the arguments, and by the
     source of this function, but doesn't follow what it calls.
     """
-    torch.set_num_threads(1)  # each core has a process
+    torch.set_num_threads(1)  # of each process
     prose = ex.Prose(DATA / "prose.txt")
     prose.register()
     ask = prose.ask if settings.task == "prose" else ex.ask
@@ -91,7 +95,7 @@ def choose(study, settings, rows):
     for chosen in combinations(study["sweep"]):
         tried = replace(settings, **chosen)
         models = ex.train(tried, SWEEP_SEEDS)
-        right = ex.accuracy(models, settings.seq_len, exam=3)
+        right = ex.accuracy(models, settings.seq_len, exam=SWEEP_EXAM)
         means[tried] = right.mean()
         measured = {f"{settings.seq_len}": right}
         rows += ex.records(study["study"], "sweep", tried, SWEEP_SEEDS, measured)
@@ -140,7 +144,7 @@ def write():
     # that are done, and it does so once it was given all of them.
     random.Random(0).shuffle(missing)
     work = [delayed(rows_of)(*job, trained_by) for job in missing]
-    Parallel(2, pre_dispatch="all", batch_size=1, verbose=len(work) + 1)(work)
+    Parallel(PROCESSES, pre_dispatch="all", batch_size=1, verbose=len(work) + 1)(work)
     tables = {}
     for study, settings in jobs():
         rows = rows_of(study, settings, trained_by)

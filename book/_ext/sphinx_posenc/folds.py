@@ -3,8 +3,8 @@
 Everything that opens is ``<details>``, which needs no script:
 
 - Chapters write ``<details class="…"><summary>Title</summary>``, a blank line, Markdown, a blank
-  line, ``</details>``, which all viewers of notebooks fold. A solution takes in the cells tagged
-  ``solution`` below it.
+  line, ``</details>``, which all viewers of notebooks fold; none of them holds another. A solution
+  takes in the cells tagged ``solution`` below it.
 - A cell tagged ``hide-input`` begins with a comment (a test requires it), which is its line;
   myst-nb would say "Show" and "Hide". Below a figure, it follows the picture. "In full: " begins
   the line of what a figure or a table above draws or sums up.
@@ -112,7 +112,7 @@ def join_evidence(section):
 
 
 def fold(app, doctree, docname):
-    """Fold the code of a page; in a chapter, mark what is evidence."""
+    """Fold the code of a page; in a chapter, put all else that is evidence behind the switch."""
     for code in [*doctree.findall(HideCodeCellNode)]:
         fold_code(code)
     if docname.startswith("notebooks/"):
