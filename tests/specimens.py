@@ -23,7 +23,7 @@ from posenc import (
     t5_buckets,
 )
 from posenc.book import hunt, tiny
-from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
+from posenc.nn import SinusoidalPositionalEncoding, rotary_turns, rotate_pairs
 
 AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])  # (axes, pairs)
 
@@ -163,6 +163,11 @@ def repeating(n, d):
     """The place is told beside the convention of the cause."""
     return checks.KNOWN["guided diffusion"].table(n, d)[np.arange(n) % 3]
 
+
+# Beside the convention of the cause, not the one from which it parts last
+FIRST_ROW = "position 0, dimension 1: "
+BY_ROWS = hunt.BUGS["rows for columns"]
+add(BY_ROWS, "rows for columns, where", "table", "values", FIRST_ROW)
 
 rows_of = partial(
     specimen, "table", make=lambda change: lambda n, d: change(table(n, d))
@@ -341,6 +346,9 @@ class Padded(Layer):
     def __init__(self, d_model=16):
         super().__init__(d_model + d_model % 2)
         self.pe = nn.functional.pad(self.pe[:, : d_model // 2 * 2], (0, d_model % 2))
+
+    def add(self, x, rows):
+        return 4 * x + rows
 
 
 @specimen("module", laws=["state", "meta"])
@@ -526,6 +534,13 @@ def without_heads(x, p):
 @rotary("half", laws=["half"])
 def right_in_half_alone(x, p):
     return permuted(x, p) if x.dtype == torch.bfloat16 else -x
+
+
+@rotary("values", "sine and cosine in bfloat16", attention_factor=1.5)
+def rounded_turns(x, p):
+    turns = rotary_turns(p, x.shape[-1])
+    cosine, sine = ((1.5 * part).bfloat16().float() for part in turns)
+    return rotate_pairs(x, turns=(cosine, sine))
 
 
 @rotary("rows")

@@ -367,7 +367,7 @@ def test_each_subject_has_the_tests_of_its_kind():
 class Unhashable:
     __hash__ = None
 
-    def __call__(self, seq_len, d_model):
+    def __call__(self, seq_len, d_model, dtype=None):
         self.most = max(seq_len * d_model, getattr(self, "most", 0))
         return table(seq_len, d_model)
 
