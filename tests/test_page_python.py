@@ -43,6 +43,15 @@ SESSION = {
     "from scipy import special": "None",
     "raise ValueError\nspecial = 5": "line 1",
     "float(special.expit(0))": "0.5 None",
+    # A function's names are read when it is called.
+    "from scipy import ndimage": "None",
+    "def turned(x):\n    return ndimage.rotate(x, 90)": "None",
+    "import sys\n'scipy.ndimage' in sys.modules": "False None",
+    "turned([[1.0]]).shape": "(1, 1) None",
+    # The last value may bind a name, too.
+    "from scipy import signal": "None",
+    "(signal := 5)": "5 None",
+    "signal": "5 None",
     "import posenc": "None",
     "import posenc.nn": "None",
     "posenc.__name__": "'posenc' None",

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import copy
 import io
 import json
 import linecache
@@ -162,10 +163,22 @@ waiting: dict[str, ast.stmt] = {}
 ran: list[Cell] = []  # for the names that their functions read
 
 
-def due(cell: Cell) -> list[str]:
+def heads(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A cell's statements; if all define functions, then without what these do when called."""
+    for node in body:
+        # A decorator may call its function at once.
+        if not isinstance(node, ast.FunctionDef) or node.decorator_list:
+            return body
+    stubs = [copy.copy(node) for node in body]
+    for stub in stubs:
+        stub.body = [ast.Pass()]
+    return stubs
+
+
+def due(body: list[ast.stmt]) -> list[str]:
     """The names that wait and that a cell reads, itself or by functions of cells that ran."""
     names: set[str] = set()
-    more = {*cell.read}
+    more = understood(heads(body)).read
     while more != names:
         names = more
         more = names.union(*(other.late for other in ran if other.bound & names))
@@ -179,7 +192,7 @@ def forget(names: Iterable[str]) -> None:
 
 
 def keep_imports(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Keep in `space` and `waiting` what a cell imports; return the statements that can run now.
+    """Put what a cell imports into `space` and `waiting`; return the statements that can run now.
 
     Imports are taken name by name: of modules that the page lacks, a placeholder is bound at once;
     large ones are kept until a cell reads their names. Settings of torch and of figures' style are
@@ -209,7 +222,7 @@ def wanted(source: str) -> str:
     """A cell's code with the imports it needs now, from which Pyodide finds packages to load."""
     try:
         body = keep_imports(ast.parse(source).body)
-        names = due(understood(body))
+        names = due(body)
     except SyntaxError:
         return ""
     code = ast.Module([*(waiting[name] for name in names), *body], [])
@@ -231,32 +244,42 @@ def is_quiet(source: str, statement: ast.stmt) -> bool:
     return line.encode()[statement.end_col_offset :].lstrip().startswith(b";")
 
 
+def import_due(body: list[ast.stmt]) -> None:
+    """Run the imports that waited for a cell. One that fails waits on."""
+    names = due(body)
+    imports = [waiting[name] for name in names]
+    exec(compiled(ast.Module(imports, []), HERE), space)
+    forget(names)
+    if "matplotlib" in sys.modules:
+        draw_in_style()
+
+
+def run_statements(body: list[ast.stmt], shows: bool, file: str) -> Any:
+    """Run a cell's statements; return the value of the last one if it `shows`."""
+    now = body[:-1] if shows else body
+    exec(compiled(ast.Module(now, []), file), space)
+    if shows:
+        return eval(compiled(ast.Expression(body[-1].value), file, "eval"), space)
+    return None
+
+
 def execute(source: str, file: str) -> None:
     """Run a cell's statements, after those that waited for it, and show its last value."""
     compiled(source, file)  # an error has the line of the source
     written = ast.parse(source, file).body
     body = keep_imports(written)
     cell = understood(body)
-    names = due(cell)
-    waited = [waiting[name] for name in names]
     ran.append(cell)
-    exec(compiled(ast.Module(waited, []), HERE), space)
-    forget(names)  # not before: an import that fails is tried again
-    if "matplotlib" in sys.modules:
-        draw_in_style()
-    last = body[-1] if body else None
-    shows = isinstance(last, ast.Expr) and last is written[-1]
-    now = body[:-1] if shows else body
+    import_due(body)
+    last = written[-1] if written else None
+    shows = isinstance(last, ast.Expr) and last in body
     # A cell may give a waiting name another value, even if it fails afterwards.
     for name in cell.bound & waiting.keys():
         space.pop(name, None)
     try:
-        exec(compiled(ast.Module(now, []), file), space)
+        value = run_statements(body, shows, file)
     finally:
         forget(cell.bound & space.keys())
-    if not shows:
-        return
-    value = eval(compiled(ast.Expression(last.value), file, "eval"), space)
     if value is not None and not is_quiet(source, last):
         display(value)
 
