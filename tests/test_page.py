@@ -155,6 +155,13 @@ def test_a_cell_is_run_edited_and_reset(cell):
     write(cell, "x = 1\nprint('here')\n1 / 0")
     press(cell, says="Line 3: ZeroDivisionError: division by zero")
     expect(cell.locator(".stdout")).to_have_text("here")
+    # What is wider than its box fades at the right, but not at its end.
+    write(cell, "print('9' * 500)")
+    press(cell, says="Done")
+    wide = cell.locator(".stdout")
+    expect(wide).to_contain_class("more")
+    wide.evaluate("(box) => box.scrollTo(99_999, 0)")
+    expect(wide).not_to_contain_class("more")
     # A table is set, and not printed.
     write(cell, "from posenc.book import plots\nplots.Table(['n'], [[3]], 'Threes')")
     press(cell, says="Done")

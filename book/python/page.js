@@ -1,6 +1,6 @@
 // Cells that run in the page. Loaded when a reader first uses one, or nears one, by cells.js, whose
 // functions it uses.
-/* global all, make, addBar, chapter, editor, kept, setStored, sizes */
+/* global all, make, addBar, chapter, editor, kept, setStored, watchBox */
 //
 //   all(query)                      elements of the page, as an array
 //   make(name, attributes, words)   a new element
@@ -8,7 +8,7 @@
 //   editor(label, text)             a box with a text area, which colors.js paints
 //   kept(name), setStored           an object that this browser keeps, or {}; a text to keep
 //   chapter                         the page's name, by which `typed` and `right` are kept
-//   sizes                           an observer: what scrolls takes the keyboard's focus
+//   watchBox(box)                   one that scrolls takes the focus, and fades while more is hidden
 
 import { colored } from "./colors.js";
 import { Python } from "./python.js";
@@ -214,7 +214,7 @@ class Cell {
   show(node) {
     this.replace();
     this.output.append(node);
-    sizes.observe(node);
+    watchBox(node);
   }
 
   print(text, stream) {

@@ -1,5 +1,5 @@
 /* What scrolls: marks in the contents, sections that are laid out later, and boxes that the keyboard
-   reaches. Uses tools.js; `sizes` watches what page.js prints, too. */
+   reaches. Uses tools.js; python/page.js calls `watchBox` for what cells print, too. */
 /* global all, onceLoaded, targetOf, whenIdle */
 
 // The contents of the page mark the section that is read: the last one that began above this share of
@@ -77,8 +77,8 @@ const sizes = new ResizeObserver((changes) => {
     markMore(target);
   }
 });
-const boxes = "article :is(pre, .picture, .pst-scrollable-table-container, div.math)";
-for (const box of all(boxes)) {
+function watchBox(box) {
   sizes.observe(box);
   box.addEventListener("scroll", () => markMore(box), { passive: true });
 }
+all("article :is(pre, .picture, .pst-scrollable-table-container, div.math)").forEach(watchBox);

@@ -33,7 +33,9 @@ function openSearchBox() {
 
 let searchLoads; // a promise; a failed one is forgotten, so that the next try loads again
 let waiting; // the field, while the index loads: what is typed meanwhile is searched for then
-async function seek(query = "") {
+/** What is typed where the search is open. */
+const typed = () => document.querySelector("#search-page input, dialog.search[open] input")?.value ?? "";
+async function seek(query = typed()) {
   const box = openSearchBox();
   if (waiting) {
     if (query) waiting.value = query;

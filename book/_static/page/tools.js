@@ -41,12 +41,11 @@ const setStored = (name, text) => attempt(() => localStorage.setItem(name, text)
 /** What a hash leads to; one that is no percent code, as in #100%, leads nowhere. */
 const targetOf = (hash) => document.getElementById(attempt(() => decodeURIComponent(hash.slice(1))) ?? "");
 
-/** Say something for a moment where it was done; a second press meanwhile changes nothing. */
+/** Say something for a moment where it was done; a second press meanwhile doesn't prolong it. */
 function flash(button, words) {
-  const before = button.textContent;
-  if (before === words) return;
+  const usual = (button.dataset.usual ??= button.textContent);
   button.textContent = words;
-  setTimeout(() => (button.textContent = before), 1500);
+  setTimeout(() => (button.textContent = usual), 1500);
 }
 
 /** Copy what a button is for; a browser may refuse. */

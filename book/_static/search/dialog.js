@@ -1,5 +1,5 @@
-/* The results of the search, while one types; `bookSearch` and `bookWords` are in ranking.js, `attempt`,
-   `make` and `root` in page/tools.js. */
+/* The results of the search, while one types; `bookSearch` is in ranking.js, `bookWords` in words.js,
+   `attempt`, `make` and `root` in page/tools.js. */
 /* global attempt, make, root, bookSearch, bookWords */
 {
   const MOST = 12; // results
@@ -25,7 +25,8 @@
     link.addEventListener("click", (event) => {
       const sought = { address: link.href, stems: [...stems] }; // for evidence.js, where the link leads
       attempt(() => sessionStorage.setItem("sought", JSON.stringify(sought)));
-      if (link.pathname === location.pathname) stay(link, event);
+      const isElsewhere = event.ctrlKey || event.metaKey || event.shiftKey; // in another tab or window
+      if (link.pathname === location.pathname && !isElsewhere) stay(link, event);
     });
     return link;
   }
