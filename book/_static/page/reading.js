@@ -77,6 +77,7 @@ const sizes = new ResizeObserver((changes) => {
     markMore(target);
   }
 });
+/** Do so with a box, now and whenever its size changes. */
 function watchBox(box) {
   sizes.observe(box);
   box.addEventListener("scroll", () => markMore(box), { passive: true });

@@ -11,10 +11,14 @@ import { drawing } from "./scene.js";
 const OFFSETS = Array.from({ length: 128 }, (_, offset) => offset);
 
 FIGURES.kernel = {
-  /** Products by offset, and at this one, a fraction in a drag; offsets that look nearer than 1, nearest first. */
+  /**
+   * - `products`: by offset;
+   * - `product`: at this offset, a fraction in a drag;
+   * - `nearer`: offsets that look nearer than 1, nearest first.
+   */
   compute({ d_model, base, offset }) {
     const frequencies = omegas(d_model, base);
-    const productAt = (apart) => frequencies.reduce((sum, frequency) => sum + Math.cos(frequency * apart), 0);
+    const productAt = (distance) => frequencies.reduce((sum, frequency) => sum + Math.cos(frequency * distance), 0);
     const products = OFFSETS.map(productAt);
     const nearer = OFFSETS.filter((n) => n > 1 && products[n] > products[1]);
     return { products, product: productAt(offset), nearer: nearer.sort((a, b) => products[b] - products[a]) };
@@ -34,7 +38,7 @@ FIGURES.kernel = {
     return ({ d_model, offset }, { products, product, nearer }, width) => {
       const limits = [Math.floor(Math.min(0, ...products)), d_model / 2];
       const { x, y, frame } = axes(width, height, 24, OFFSETS.at(-1), limits, "offset");
-      const apart = (n) => n === nearer[0] || Math.abs(x(n) - x(nearer[0])) > 24;
+      const hasRoom = (n) => n === nearer[0] || Math.abs(x(n) - x(nearer[0])) > 24;
       unit = x(1) - x(0);
       draw(
         width,
@@ -43,7 +47,7 @@ FIGURES.kernel = {
         level(x(0), x(OFFSETS.at(-1)), y(products[1]), { class: "thin", "stroke-dasharray": "4 4" }),
         path(products.map((one, n) => [x(n), y(one)]), { class: "curve" }),
         nearer.map((n) => shape("circle", { cx: x(n), cy: y(products[n]), r: 5, fill: LINES[3] })),
-        nearer.slice(0, 2).filter(apart).map((n) => text(x(n), y(products[n]) - 9, n, middle)),
+        nearer.slice(0, 2).filter(hasRoom).map((n) => text(x(n), y(products[n]) - 9, n, middle)),
       );
       place(dot, { cx: x(offset), cy: y(product) });
     };

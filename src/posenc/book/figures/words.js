@@ -81,7 +81,7 @@ function weightLines(places, weights) {
  */
 function moveWords(cards, svg, set, current, slotWidth) {
   const wordsNow = () => current().order.split(" ");
-  /** Swap the word at a slot of an order with that at another slot. */
+  /** Swap the word at a slot of an order with that at another slot; in a drag, it is `passing`. */
   const swap = (words, slot, other, passing) => {
     const target = clamp(0, other, 2);
     set({ order: words.with(slot, words[target]).with(target, words[slot]).join(" ") }, passing);
