@@ -38,8 +38,8 @@ const MOVES = [
     says: "Drag both again, to the other end.",
     method: "added",
     ...together,
-    // A way of five places or less changes the score by little.
-    isDone: (from, to) => together.isDone(from, to) && Math.abs(to.query - from.query) > 5,
+    // A short way may change the score by little.
+    isDone: (from, to) => together.isDone(from, to) && Math.abs(to.query - from.query) > 3,
   },
 ];
 /** What is said once all is done. */
