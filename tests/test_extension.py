@@ -15,7 +15,7 @@ from myst_nb.sphinx_ import HideCodeCellNode
 from PIL import Image
 from sphinx_posenc import folds, metadata, theme
 
-from posenc.book import widgets
+from posenc.book import plots, widgets
 
 
 def test_the_page_of_no_address_works_at_any_depth():
@@ -27,6 +27,13 @@ def test_the_page_of_no_address_works_at_any_depth():
 def test_a_map_gets_a_dark_zero():
     svg = svg_theme.follow_theme(widgets.Heatmap(d_model=4, seq_len=4).picture())
     assert svg.count('<image class="map"') == svg.count("<image ") == 2
+
+
+def test_a_map_with_empty_cells_gets_a_dark_zero():
+    figure, file = Figure(), io.StringIO()
+    plots.heatmap([[np.nan, -1], [0, 1]], figure.subplots(), colorbar=False)
+    figure.savefig(file, format="svg")
+    assert '<image class="map"' in svg_theme.follow_theme(file.getvalue())
 
 
 def test_a_photo_is_no_map_and_fits_in_a_page_s_memory():

@@ -24,6 +24,7 @@ DESKTOP = 720  # pixels: the width of a wide picture there
 POINT = 4 / 3  # pixels
 MOST_COLORS = 512  # of a map, which has 256, and whose color bar may be blurred
 SHARE = 85  # percent of a color; the rest is ink, so that colored text is legible in both themes
+# Ids are matplotlib's, but for "start-…": chapters give it, as `gid`, to words beside a point.
 THEME = f"""<style>
 :root {{ --ink: {INK}; --black: #000; --white: #fff; color-scheme: light dark }}
 text {{
@@ -48,10 +49,17 @@ WORDS = re.compile(
     r'scale\(([\d.]+) -[\d.]+\)">.*?</g>',
     re.DOTALL,
 )
+# A formula becomes a word, which CSS scales, between the group that moves it and its outlines':
+# <g transform="translate(41.7 209.7)"><g class="word">
+# <g style="fill: #1f2430" transform="scale(0.11 -0.11)"> (outlines) </g></g></g>
 FORMULA = re.compile(
-    r'(<!-- [^>]*\$[^>]*-->\s*<g )((?:style="[^"]*" )?)(transform="translate[^"]*?) '
-    r'(scale\([^"]*">.*?</g>)',
+    r'(?P<comment><!-- [^>]*\$[^>]*-->\s*)<g (?P<style>style="[^"]*" )?'
+    r'transform="(?P<place>translate[^"]*?) (?P<scale>scale\([^"]*)">(?P<outlines>.*?)</g>',
     re.DOTALL,
+)
+WORD = (
+    r'\g<comment><g transform="\g<place>"><g class="word">'
+    r'<g \g<style>transform="\g<scale>">\g<outlines></g></g></g>'
 )
 # <path id="DejaVuSans-14" d="M 794 531 (more lines)" transform="scale(0.015625)"/>
 GLYPH = re.compile(r'<path id="(DejaVu[^"]+)".*?/>', re.DOTALL)
@@ -81,7 +89,7 @@ def set_words(svg):
     outlines = {glyph[1]: glyph[0] for glyph in GLYPH.finditer(svg)}
     # The first word with a letter brought its outline along: formulas get theirs in one place.
     svg = GLYPH.sub("", WORDS.sub(set_word, svg))
-    svg = FORMULA.sub(r'\1\3"><g class="word"><g \2transform="\4</g></g>', svg)
+    svg = FORMULA.sub(WORD, svg)
     needed = outlines.keys() & re.findall('href="#([^"]+)"', svg)
     kept = "".join(outlines[name] for name in sorted(needed))
     return svg.replace("<defs>", f"<defs>{kept}", 1)
@@ -89,14 +97,16 @@ def set_words(svg):
 
 def mark_map(image):
     """Mark an image that has the colors of the map for values around zero, and no others."""
-    picture = Image.open(BytesIO(base64.b64decode(image[1]))).convert("RGB")
-    colors = np.unique(np.asarray(picture, int).reshape(-1, 3), axis=0)
+    picture = Image.open(BytesIO(base64.b64decode(image[1]))).convert("RGBA")
+    pixels = np.asarray(picture, int).reshape(-1, 4)
+    # Cells without a number are transparent, and have no color.
+    colors = np.unique(pixels[pixels[:, 3] > 0, :3], axis=0)
     if len(colors) > MOST_COLORS:  # of a photo, all pairs of colors would be too many
         return image[0]
     steps = mpl.colormaps[DIVERGING](range(256), bytes=True)[:, :3].astype(int)
     distances = abs(colors[:, None] - steps).max(axis=2).min(axis=1)
     # Color bars are blurred.
-    return '<image class="map" ' if distances.max() <= 8 else image[0]
+    return '<image class="map" ' if distances.max(initial=0) <= 8 else image[0]
 
 
 def text_sizes(width):
@@ -124,7 +134,7 @@ def text_sizes(width):
 
 
 def follow_theme(svg):
-    """Give a figure the colors and the typeface of the page, and what a phone needs.
+    """Give matplotlib's own SVG, once, the page's colors and typeface, and what a phone needs.
 
     In the body, words become text, maps are marked, and ink, black, white, and colors become CSS
     that a dark page makes lighter; browsers without ``color-mix`` fall back to the declaration
