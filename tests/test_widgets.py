@@ -34,3 +34,10 @@ def test_a_key_between_two_places_stands_there_with_its_score():
     assert landscape.lines[-1].get_xydata().tolist() == [
         [7.5, turning.values()["score"]]
     ]
+
+
+def test_a_query_and_a_key_at_one_place_have_a_word_each():
+    figure, turning = Figure(), widgets.Turning(query=6, key=6)
+    turning._draw(figure, turning.values())
+    words = {word.get_text(): word.get_position() for word in figure.axes[0].texts}
+    assert words["dog"][1] < words["ran"][1] - 1

@@ -413,11 +413,16 @@ class Turning(_Figure):
         ax.plot(x, values["curve"], color=teal)
         violet, orange = self.colors
         colors = {"ran": violet, "dog": orange}
-        for place, word in self._words().items():
+        is_close = abs(self.query - self.key) < 1
+        for place, word in self._words():
             height = np.interp(place, x, values["curve"])
             color = colors.get(word, plots.INK)
             ax.vlines(place, 0, height, color=color, linewidth=1)
-            ax.text(place, height + 0.5, word, color=color, ha="center")
+            if word == "dog" and is_close:
+                # Above, the query has its word: the key's is below, beside its stem.
+                ax.text(place + 0.2, height - 1.5, word, color=color)
+            else:
+                ax.text(place, height + 0.5, word, color=color, ha="center")
         score = values["score"]
         ax.plot(self.key, score, "o", color=orange)
         # The score stands above the words on both sides.
@@ -428,15 +433,18 @@ class Turning(_Figure):
         ax.set(xticks=range(_PLACES), yticks=[])
         ax.spines.left.set_visible(False)
 
-    def _words(self) -> dict[float, str]:
-        """Return the words by place: the others take those that are left, in order."""
+    def _words(self) -> list[tuple[float, str]]:
+        """Return words and their places: the others take those that are left, in order."""
         taken = int(self.query), int(self.key)
         left = (place for place in range(_PLACES) if place not in taken)
-        others = dict(zip(left, _OTHERS.split(), strict=False))
-        return others | {self.query: "ran", self.key: "dog"}
+        others = zip(left, _OTHERS.split(), strict=False)
+        return [*others, (self.query, "ran"), (self.key, "dog")]
 
     def _vectors(self, places: Floats) -> Floats:
-        """Return a word at each place, (places, width): right of all pairs, then up of all."""
+        """Return a word at each place, (places, width): right of all pairs, then up of all.
+
+        The first is the query, the others are keys.
+        """
         words = np.zeros((len(places), _WIDTH))
         words[:, :_PAIRS] = 1
         if self.method == "added":
