@@ -27,6 +27,8 @@ ON_REQUEST = ("meta", "device", "compile")  # rarely asked, or they load a compi
 RAISES = "your code raises this error, whose traceback is the report's `error`; it is called as "
 INTERNAL = "posenc.checks failed, not your code: please report this traceback, and what was checked"
 
+# A function of the subject that returns trials, or raises `Broken`
+Test = Callable[[Any], Trials | None]
 LAWS: list[Law] = []
 """All laws, in the order in which a report lists them."""
 
@@ -40,13 +42,13 @@ class Law:
     asks: str
     source: str = "exact"  # of its bound
     cure: str = ""  # what is said if it is broken, and no known fault gives the same
-    # A function of the subject that returns trials, or raises `Broken`
-    test: Any = None
+    test: Any = None  # a `Test`, by the decorator
 
-    def __call__(self, test: Callable[[Any], Trials | None]) -> None:
-        """Keep the test."""
+    def __call__(self, test: Test) -> Test:
+        """Keep the test, and return it: its name stays that of a function."""
         self.test = test
         LAWS.append(self)
+        return test
 
 
 def laws_of(kind: str) -> list[str]:
