@@ -122,11 +122,12 @@ def places(call: EncodingCall) -> Parts:
 def period_of(meant: Floats, taken: Floats) -> tuple[int, int]:
     """Return how far positions are ahead, and after how many they begin again, or 0.
 
-    Both are those of a sequence's rows, (rows,).
+    Both are those of rows, (rows,): of a batch, its sequences one after another.
     """
     ahead = round(float(taken[0] - meant[0]))
-    # Where they begin again, they first fall behind by one period: none of the rows that are tried
-    # is more than twice as far as the one before.
+    # Where they begin again, they first fall behind by one period: the rows that are tried go on by
+    # one, or by `battery.DISTANT`, of which none is more than twice as far as the one before. Of
+    # many rows, `explanations.beside` keeps the first wrong one.
     behind = meant + ahead - taken
     fallen = behind[behind > 0.5]
     period = round(float(fallen[0])) if len(fallen) else 0
@@ -151,6 +152,7 @@ def encoded_at(place: Any, call: EncodingCall) -> Floats:
 
 def other_positions(trials: list[Trial]) -> Iterator[Fault]:
     """Find what is taken for the position; if it starts again, the last call tells where."""
+    # In `explanations.explain`, whole sequences come last, if any of them are wrong.
     last = trials[-1].call
     meant = last.right.convention.counted(last.k).ravel()
     # Whole turns are told from a guess: that positions are near the right ones, or near 0.
