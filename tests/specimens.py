@@ -201,6 +201,13 @@ def ending_in_nan(rows):
     return rows
 
 
+@rows_of("far", "not finite, [3000, 0] of")
+def ending_far_out(rows):
+    rows = 1 * rows
+    rows[3000:] = np.nan
+    return rows
+
+
 @specimen("table", "values")
 def nearly(n, d):
     """Almost right, in a layout that isn't the first to be tried."""
@@ -386,6 +393,8 @@ FACTOR, AXES = turn(attention_factor=1.5), {"frequencies": AXIAL}
 SWAPPED, OF_OMEGA = turn(frequencies=AXIAL[::-1]), {"frequencies": OMEGA}
 OF_A_HALF = {"frequencies": rotary_frequencies(8)[0], "widths": [16]}
 OTHER = "the numbers of another convention"
+BACKWARDS = {"frequencies": -OMEGA}
+in_float16 = lambda x, p: turn(frequencies=-OMEGA)(x, p.half().float())  # noqa: E731
 SHIFTED = turn(frequencies=10_000.0 ** (-np.arange(1, 32, 2) / 32), pairing="neighbors")
 for subject, name, options, law, cause in (
     (posenc.rotate_pairs, "in numpy", {}, "", ""),
@@ -397,6 +406,7 @@ for subject, name, options, law, cause in (
     (FACTOR, "factor, undeclared", {}, "values", "attention_factor=1.5"),
     (turn(base=500_000.0), "base of frequencies", OF_OMEGA, "values", OTHER),
     (rotate_pairs, "whole for a half", OF_A_HALF, "values", OTHER),
+    (in_float16, "backwards in float16", BACKWARDS, "far", "positions in float16"),
     (SHIFTED, "shifted exponent", {"widths": [32]}, "values", "it is (2i+1)/d"),
 ):
     add(subject, name, "rotary", law, cause, **options)
@@ -471,6 +481,16 @@ def row_by_row(x, positions):
     )
 
 
+class GrowingTable:
+    """The same of a table, which has no argument for a half type."""
+
+    longest = 2048
+
+    def __call__(self, n, d):
+        self.longest = max(self.longest, n)
+        return sinusoidal_encoding(n, d, base=10_000.0 * self.longest / 2048)
+
+
 class Growing:
     """A long call leaves its base behind, as dynamic scaling may."""
 
@@ -482,6 +502,7 @@ class Growing:
 
 
 add(Growing().__call__, "growing", "rotary", "repeat", "depends on earlier calls")
+add(GrowingTable(), "a growing table", "table", "repeat", "depends on earlier calls")
 
 
 @rotary("shape", "lambda x, positions: rotate(x, -x)[0]")
@@ -552,6 +573,11 @@ def nan_for_a_batch(x, p):
 def printing(x, p):
     print(end="")
     return rotate_pairs(x, p)
+
+
+for law in "gradient", "device":
+    pair = lambda x, p: (rotate_pairs(x, p), x)  # noqa: E731
+    add(pair, f"a pair, {law}", "rotary", law, "rotate(x, -x)[0]", laws=[law])
 
 
 @rotary("gradient", make=lambda turned: turned.apply)
@@ -629,6 +655,7 @@ for subject, name, options, law, cause in (
     (partial(alibi_bias, 12), "ALiBi", ALIBI, "", ""),
     (last_row, "one row", ALIBI | {"causal": True}, "", ""),
     (last_row, "one row, undeclared", ALIBI, "shape", "pass causal=True"),
+    (lambda n: np.zeros((8, n, n)), "nothing", ALIBI, "values", "it is 0, for"),
     (from_head_0, "from head 0", ALIBI, "values", "count from 1"),
     (rewarding, "bonus", ALIBI | {"causal": True}, "values", "it is slope*distance"),
     (buckets(False, 1), "buckets shifted", T5, "values", ""),

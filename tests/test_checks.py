@@ -13,7 +13,7 @@ from string import digits
 import nbformat
 import numpy as np
 import pytest
-from recall import DECODER, OMEGA, Rotary, turn
+from recall import DECODER, OMEGA, Rotary, by_product, turn
 from specimens import (
     FIRST,
     OFF_BY_ONE,
@@ -275,6 +275,14 @@ BAD = {  # the message, and what raises it
     "must be that of a table, got": lambda: TABLE(convention="rotary, halves"),
     "widths must be one that": lambda: TABLE(frequencies=[1, 0.1], widths=[4, 6]),
     "must be one that frequencies of 8": lambda: TABLE(frequencies=OMEGA, widths=[8]),
+    r"frequencies must have shape .* got \(1, 1, 8\)": lambda: TABLE(
+        frequencies=[[OMEGA]]
+    ),
+    r"frequencies must have shape .* got \(0,\)": lambda: TABLE(frequencies=[]),
+    r"d_model must be even .* got .*9": lambda: TABLE(widths=np.array([16, 9])),
+    r"right must return ids, got shape \(3,\)": lambda: checks.check_positions(
+        abs, "images", right=abs
+    ),
     "base must not be": lambda: TABLE(base=100, convention="paper"),
     "pass d_model": lambda: checks.check_module(nn.LayerNorm(4)),
     r"must be \[16\], which the layer": lambda: checks.check_module(FIRST, widths=[8]),
@@ -329,6 +337,12 @@ def test_what_follows_no_convention_is_shown_beside_the_nearest_layout():
 def test_declared_frequencies_are_said_in_place_of_a_base():
     report = checks.check_rotary(Rotary(), frequencies=OMEGA, laws=["shape"])
     assert report.about.endswith("but at the declared frequencies")
+
+
+def test_a_convention_is_recognized_without_autocast():
+    report = checks.check_rotary(by_product, widths=[16], laws=["reduced"])
+    assert report.failed
+    assert report.about.startswith("compared with neighbors")
 
 
 def test_expected_failures(tmp_path):

@@ -256,7 +256,8 @@ def rounding(half: str, what: str) -> Make:
     }
 
     def make(call: EncodingCall) -> Floats:
-        omega = np.maximum(of["f"](call.right.frequencies), 1e-30)
+        omega = of["f"](call.right.frequencies)
+        omega = np.copysign(np.maximum(np.abs(omega), 1e-30), omega)
         call = call._replace(k=of["k"](call.k))
         return call.encode(of["a"](call.angles_at(1 / of["w"](1 / omega))))
 
@@ -365,9 +366,12 @@ register(
 
 def shifted(call: BiasCall) -> Floats | float:
     """Take what Transformer-XL's shift makes of a row: at later keys, the next row's."""
+    # Under a mask there is no later key, and a row of zeros stays as it is.
+    if call.k.max() <= 0 or not call.past.any():
+        return np.nan
     # The row by distance, and the zero that a shift pads it with
     padded = np.pad(call.past, ((0, 0), (0, 1)))
-    return padded[:, -call.k % padded.shape[1]] if call.k.max() > 0 else np.nan
+    return padded[:, -call.k % padded.shape[1]]
 
 
 register(

@@ -87,12 +87,15 @@ def repeat(subject: Encoding) -> Trials:
     yield Trial("a second call", floats(subject.result(given, positions)), kept)
     for width in subject.widths:
         subject.call(1 + subject.draw((2,), 5, width), positions)
+    yield Trial("the first result, after others", floats(first), kept)
     # A long call may leave behind a longer table, in its type, or another base.
     count = min(5000, ENTRIES // subject.widths[0])
-    with suppress(Raised):
-        long = subject.array(subject.draw((2,), count), "float16")
-        subject.result(long, range(count))
-    yield Trial("the first result, after others", floats(first), kept)
+    for dtype in ("float16", "float32"):
+        with suppress(Raised):
+            long = subject.array(subject.draw((2,), count), dtype)
+            subject.result(long, range(count))
+            break
+    yield Trial("the first result, after a long call", floats(first), kept)
     again = floats(subject.result(given, positions))
     yield Trial("again, after a long call", again, kept)
 
@@ -284,8 +287,11 @@ def half(subject: Encoding) -> Trials:
 def reduced(subject: Encoding) -> Trials:
     """Round products of matrices, which angles shouldn't be."""
     torch = torch_of(subject)
+    # Before autocast, so that the convention is recognized without it
+    in_half(subject, "bfloat16")
+    module = subject.make(subject.widths[0])  # without what that call cached
     with torch.autocast("cpu", dtype=torch.bfloat16):
-        yield in_half(subject, "bfloat16")
+        return [in_half(subject, "bfloat16", module=module)]
 
 
 # Modules of torch
@@ -321,6 +327,8 @@ def gradient(subject: Encoding) -> Trials:
     """Multiply the gradient by x: that is how much of the result comes from x, in each row."""
     torch = torch_of(subject)
     drawn, positions = some(subject)
+    # First, since this looks at what is returned
+    at_zero = subject.call(0 * drawn, positions)
     x = subject.array(drawn).requires_grad_()
     out = subject.result(x, positions)
     # Where the graph is cut, a gradient of 0 remains. A gradient may be the user's own code.
@@ -333,7 +341,7 @@ def gradient(subject: Encoding) -> Trials:
         raise Broken("a table is trained", "make it a buffer (exhibit 7)")
     # Both are linear in x, but for the rows that are added.
     given = (floats(x.grad) * drawn).sum(axis=-1)
-    meant = (floats(out) - subject.call(0 * drawn, positions)).sum(axis=-1)
+    meant = (floats(out) - at_zero).sum(axis=-1)
     bounds = 16 * UNIT * (1 + np.abs(drawn)).sum(axis=-1)
     yield Trial("gradient times x", given, meant, bounds, ("sequence", "row"))
     # Not a copy of what was called, which has normal tensors for those of inference mode
@@ -397,6 +405,8 @@ def device(subject: Encoding) -> None:
     """Move to torch's device meta."""
     torch_of(subject)
     module, (x, positions) = subject.module, some(subject)
+    # First, since what is on meta can't be looked at
+    subject.call(x, positions)
     if hasattr(module, "to"):
         module = user(copy.deepcopy(module).to, "meta")
     places = subject.places(positions)

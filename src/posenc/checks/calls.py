@@ -111,6 +111,8 @@ class Code(Subject):
         x and the result are (..., seq_len, width), positions (seq_len,) or (batch, seq_len).
         """
         result = self.result(self.array(x, dtype), positions, module)
+        if isinstance(result, tuple):
+            raise Broken("it returns a tuple", f"it is called as {self.usage}")
         if dtype not in ("float32", type_of(result)):
             raise Broken(f"{type_of(result)} for {dtype}", CAST)
         out = floats(result, finite)
@@ -137,9 +139,9 @@ class Code(Subject):
             self.call(self.draw((), len(positions)), positions)
         except Raised:
             return False
-        except Broken:
+        except Broken as broken:
             # A law will report what is broken; but a table may end early.
-            return bool(self.free)
+            return bool(self.free) or not isinstance(broken, WrongShape)
         return True
 
     @property

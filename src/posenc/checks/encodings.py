@@ -78,9 +78,14 @@ class Encoding(Code):
         omega = () if frequencies is None else frequencies
         omega = check_positions(omega, "frequencies", ndim=None)
         self.frequencies = np.atleast_2d(omega)
+        is_empty = frequencies is not None and not omega.size
+        if is_empty or omega.ndim > 2:
+            rule = "must have shape (pairs,) or (axes, pairs)"
+            raise ValueError(f"frequencies {rule}, got {omega.shape}")
         self.axes, self.pairs = self.frequencies.shape
         self.is_declared = bool(self.base or self.declared_convention or self.pairs)
-        widths = widths or ([2 * self.pairs] if self.pairs else [16, 24])
+        if widths is None or not len(widths):
+            widths = [2 * self.pairs] if self.pairs else [16, 24]
         widths = [check_d_model(width) for width in widths]
         self.check_widths(widths)
         # This calls the code, for which a rotation reads `axes`.

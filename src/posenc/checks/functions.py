@@ -227,7 +227,11 @@ class Builder(Subject):
         self.seen = MASK if padded else np.ones(self.meant.shape)
         self.find_library(partial(self.built, build))
         if right:
-            self.meant = self.in_order(right(self.array(self.given, "int64")))
+            ids = right(self.array(self.given, "int64"))
+            try:
+                self.meant = self.in_order(ids)
+            except Broken as broken:
+                raise ValueError(f"right must return ids, got {broken}") from broken
 
     def built(self, build: Any) -> Any:
         """Call a function that builds ids."""

@@ -125,7 +125,7 @@ class Rotation(Encoding):
     other_kind = False
 
     def __init__(self, rotate: Any, widths: Any = None, **options: Any) -> None:
-        if not widths and hasattr(rotate, "training"):
+        if widths is None and hasattr(rotate, "training"):
             # A module's frequencies, one for each pair, tell its width.
             sizes = [2 * len(part) for part in rotate.buffers() if part.ndim == 1]
             widths = sizes[:1]
