@@ -25,19 +25,22 @@ def test_an_argument_that_a_figure_lacks_is_refused_by_name():
         widgets.Switch(color=1)
 
 
-def test_a_key_between_two_places_stands_there_with_its_score():
-    figure, turning = Figure(), widgets.Turning(key=7.5)
+def draw_sentence(**state):
+    """Draw Turning; return where its words are, and the points of its last line."""
+    figure = Figure()
+    turning = widgets.Turning(**state)
     turning._draw(figure, turning.values())
     landscape = figure.axes[0]
-    (key,) = [word for word in landscape.texts if word.get_text() == "dog"]
-    assert key.get_position()[0] == 7.5
-    assert landscape.lines[-1].get_xydata().tolist() == [
-        [7.5, turning.values()["score"]]
-    ]
+    words = {word.get_text(): word.get_position() for word in landscape.texts}
+    return words, landscape.lines[-1].get_xydata()
+
+
+def test_a_key_between_two_places_stands_there_with_its_score():
+    words, (dot,) = draw_sentence(key=7.5)
+    assert words["dog"][0] == 7.5
+    assert dot.tolist() == [7.5, widgets.Turning(key=7.5).values()["score"]]
 
 
 def test_a_query_and_a_key_at_one_place_have_a_word_each():
-    figure, turning = Figure(), widgets.Turning(query=6, key=6)
-    turning._draw(figure, turning.values())
-    words = {word.get_text(): word.get_position() for word in figure.axes[0].texts}
+    words, _ = draw_sentence(query=6, key=6)
     assert words["dog"][1] < words["ran"][1] - 1
