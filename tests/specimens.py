@@ -613,6 +613,19 @@ class Kept(recall.Rotary):
         return super().forward(x * self.ones, positions)
 
 
+@rotary("reduced", "product in bfloat16", lambda kept: kept(), laws=["reduced"])
+class KeptProduct(recall.Rotary):
+    """What the first call makes is kept, and is rounded if that is under autocast."""
+
+    angles = None
+
+    def forward(self, x, positions):
+        if self.angles is None:
+            self.angles = torch.arange(5000.0)[:, None] @ self.omega[None]
+        angles = self.angles[positions].float()
+        return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
+
+
 # Biases
 
 
