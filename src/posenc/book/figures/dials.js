@@ -38,8 +38,8 @@ export function dials(svg) {
     const columns = DIALS / rows;
     const slot = width / columns;
     radius = Math.round(isPhone ? 25 : Math.min(52, 0.39 * slot));
-    const height = 2 * radius + 24;
-    const firstRow = top + (isPhone ? 4 : 16) + radius;
+    const height = 2 * radius + 30;
+    const firstRow = top + (isPhone ? 10 : 16) + radius;
     svg.style.setProperty("--radius", `${radius}px`);
     made.forEach(({ group, share }, pair) => {
       const x = round((0.5 + (pair % columns)) * slot);

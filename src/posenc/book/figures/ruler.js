@@ -15,18 +15,19 @@ export function ruler(width) {
   const sky = 2.8 * letters + 18;
   const land = clamp(60, width * 0.15, 160); // from the ground up to the summit
   const ground = Math.round(sky + land);
-  // Of a row. Under its ground stand the numbers of places, 15 down, and the bracket, 11 above its
-  // lower edge, with the card "both" (sentence.js) 7 above it.
-  const height = ground + 39;
+  // Under a row's ground stand the numbers of places, 15 down, and the bracket, 28 down, with the card
+  // "both" 4 below it (sentence.js). A second row's sky, which is seldom full, begins beside them.
+  const shared = 20 * (rows - 1);
+  const height = ground + 39 - shared;
   const xIn = (row, position) => (position - row * columns + 0.5) * slot;
   return {
     width,
     slot,
     letters,
     ground, // from a row's upper edge
-    height,
+    height, // from a row to the next
     rows,
-    bottom: rows * height,
+    bottom: rows * height + shared,
     foot: 10 + 0.45 * letters, // from the line of a word's letters down to the land
     xIn,
     /** How far from a row's upper edge the landscape is for a score. */
@@ -38,7 +39,7 @@ export function ruler(width) {
     },
     /** The position of a point. */
     at(x, y) {
-      const row = clamp(0, Math.floor(y / height), rows - 1);
+      const row = clamp(0, Math.floor((y - shared) / height), rows - 1);
       return row * columns + x / slot - 0.5;
     },
     /** The part of an interval in each row, as [from, to] in x. */
@@ -58,9 +59,9 @@ export function rulerLines({ width, height, ground, rows, place }) {
 }
 
 /** A bracket under an interval, open where it goes on in another row, as the data of a path. */
-export function bracketPath({ width, height, spans }, low, high) {
+export function bracketPath({ width, height, ground, spans }, low, high) {
   const parts = spans(low, high).map(([from, to], row) => {
-    const y = (row + 1) * height - 11;
+    const y = row * height + ground + 28;
     const start = from > 0 ? `M${round(from)},${y - 6}v6` : `M0,${y}`;
     const finish = `H${round(to)}${to < width ? "v-6" : ""}`;
     return from === to ? "" : start + finish;

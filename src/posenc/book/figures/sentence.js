@@ -85,7 +85,7 @@ export function sentence(svg, set, current) {
     for (const path of [bracket, hold]) place(path, { d: bracketPath(geometry, low, high) });
     const [x, top] = geometry.place((low + high) / 2);
     const inside = clamp(27, x, geometry.width - 27);
-    cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.height - 7}px)`;
+    cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.ground + 32}px)`;
   };
   const paint = ({ query, key, score, row, curve }) => {
     putOthers([Math.round(query), Math.round(key)], row);
