@@ -4,7 +4,7 @@
 //   figure.js         `update`, `state`, `values`
 //   hands.js          .hand, a line from the middle of a clock to its tip
 //   scene.js          .grip, hidden where there is nothing to drag
-//   words.js, sentence.js    .card, which is dragged as a grip is, and so is .dot
+//   words.js, sentence.js    .card, which is dragged as a grip is, and so are .dot and .hold
 //   clocks.js, learning.js, rotation.js    circle.faint, the rim of a clock
 //   map.js            a canvas, with the key of its values as `data-values`
 
@@ -54,25 +54,20 @@ function middle(element) {
 /** All grips of a figure, to be dragged some pixels. @returns {Grip[]} */
 function grips({ shadowRoot: root }, pixels) {
     const rims = [...root.querySelectorAll("circle.faint")].map(middle);
-    return [...root.querySelectorAll(".card, .dot, .grip:not([hidden])")].map((grip) => {
-        const [x, y] = middle(grip);
+    return [...root.querySelectorAll(".card, .dot, .hold, .grip:not([hidden])")].map((grip) => {
+        const [x, y, half] = middle(grip);
         const isRim = ([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3;
         const rim = grip.matches(".grip") && rims.find(isRim);
         if (!rim) {
             const follows = grip.closest(".stretch") ? [0, 1] : [1, 0];
             const aim = [x + pixels * follows[0], y + pixels * follows[1]];
-            return { place: [x, y], off: [3, 3], aim, follows };
+            // The bracket's middle is under its word.
+            const off = [grip.matches(".hold") ? 12 - half : 3, 3];
+            return { place: [x, y], off, aim, follows };
         }
         const [cx, cy, r] = rim;
         const angle = Math.atan2(y - cy, x - cx) - pixels / r;
         const aim = [cx + r * Math.cos(angle), cy + r * Math.sin(angle)];
         return { place: [x, y], off: [0, 0], aim, follows: [1, 1] };
     });
-}
-
-/** Move both words by a share of a place, as a drag does; return what the figure says. */
-function moveBoth({ figure, shadowRoot: root }, share) {
-    const { query, key } = figure.state;
-    figure.update({ ...figure.state, query: query + share, key: key + share }, true);
-    return root.querySelector(".say").textContent;
 }
