@@ -45,9 +45,10 @@ function middle(element) {
 /**
  * @typedef {object} Grip
  * @property {number[]} place    where it is
- * @property {number[]} off      how far from there to take it
  * @property {number[]} aim      where to drag it: around the center of the clock whose hand it is,
  *                               down if it moves a length, or else to the right
+ * @property {number[]} take     where to take it, beside its place
+ * @property {number[]} drop     where to drop it, so that it is at its aim
  * @property {number[]} follows  whether it follows across, and whether down: 1 or 0
  */
 
@@ -58,16 +59,25 @@ function grips({ shadowRoot: root }, pixels) {
         const [x, y, half] = middle(grip);
         const isRim = ([cx, cy, r]) => Math.abs(Math.hypot(x - cx, y - cy) - r) < 3;
         const rim = grip.matches(".grip") && rims.find(isRim);
-        if (!rim) {
-            const follows = grip.closest(".stretch") ? [0, 1] : [1, 0];
-            const aim = [x + pixels * follows[0], y + pixels * follows[1]];
-            // The bracket's middle is under its word.
-            const off = [grip.matches(".hold") ? 12 - half : 3, 3];
-            return { place: [x, y], off, aim, follows };
+        if (rim) {
+            const [cx, cy, r] = rim;
+            const angle = Math.atan2(y - cy, x - cx) - pixels / r;
+            const aim = [cx + r * Math.cos(angle), cy + r * Math.sin(angle)];
+            return { place: [x, y], aim, take: [x, y], drop: aim, follows: [1, 1] };
         }
-        const [cx, cy, r] = rim;
-        const angle = Math.atan2(y - cy, x - cx) - pixels / r;
-        const aim = [cx + r * Math.cos(angle), cy + r * Math.sin(angle)];
-        return { place: [x, y], off: [0, 0], aim, follows: [1, 1] };
+        const follows = grip.closest(".stretch") ? [0, 1] : [1, 0];
+        const aim = [x + pixels * follows[0], y + pixels * follows[1]];
+        // The bracket's middle is under its word.
+        const off = grip.matches(".hold") ? 12 - half : 3;
+        const beside = ([across, down]) => [across + off, down + 3];
+        return { place: [x, y], aim, take: beside([x, y]), drop: beside(aim), follows };
     });
+}
+
+/** Where the highest point of a line is. */
+function summit(ridge) {
+    const places = [...ridge.points];
+    const highest = places.reduce((best, place) => (place.y < best.y ? place : best));
+    const { x, y } = highest.matrixTransform(ridge.getScreenCTM());
+    return [x, y];
 }

@@ -24,15 +24,14 @@ def test_a_download_gets_the_book_where_it_is_missing(monkeypatch):
     assert shell.method_calls == []
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     exec(cell, {"get_ipython": lambda: shell})
-    commands = [" ".join(call.args) for call in shell.method_calls]
-    steps = [
-        "git clone .* https://who.test book",
-        "git -C book checkout .* abc",
-        r'pip install .* "\./book\[chapters\]" .*',
-        "cd book/notebooks",
-    ]
-    for command, step in zip(commands, steps, strict=True):
-        assert re.fullmatch(step, command)
+    commands = "\n".join(" ".join(call.args) for call in shell.method_calls)
+    for part in (
+        "https://who.test book",
+        "abc",
+        '"./book[chapters]"',
+        "book/notebooks",
+    ):
+        assert part in commands
 
 
 @pytest.mark.parametrize("path", some(NOTEBOOKS), ids=lambda path: path.stem)

@@ -25,11 +25,8 @@ def test_each_claim_is_on_one_cell_with_the_verdict_of_its_row():
     # Pairs are counted: a claim on two cells, or in two rows, is left over on one side.
     rows = Counter((row["id"], row["verdict"]) for row in ledger(ROOT))
     judged = Counter(pair for cell in CODE for pair in claims(cell).items())
-    message = (
-        "in book/claims.yml, but under no cell's `claims`, or with another verdict"
-    )
-    assert list(rows - judged) == [], message
-    assert list(judged - rows) == [], "of a cell: book/claims.yml has no such row, once"
+    assert list(rows - judged) == [], "no cell has them under `claims`: see claims.yml"
+    assert list(judged - rows) == [], "book/claims.yml has no such row, once"
 
 
 def test_each_claim_that_fails_has_what_is_true_instead():
@@ -66,5 +63,4 @@ def test_formulas_are_evaluated_by_the_cells_that_judge_them():
         statement = f"{row['claim']} {row.get('truth')}"
         for part in re.split(r"[$=]|\\approx", statement):
             if re.search(r"[a-z0]\^\{", part):
-                message = f"{row['id']}: its cell doesn't compute {part}"
-                assert plain(part) in computed, message
+                assert plain(part) in computed, f"{row['id']}: compute {part}"

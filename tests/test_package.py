@@ -21,6 +21,4 @@ def test_pip_and_uv_install_the_same_versions():
     listed = re.findall(r"^([\w.-]+)==([\w.]+)", text_of("requirements.txt"), re.M)
     packages = tomllib.loads(text_of("uv.lock"))["package"]
     versions = {(package["name"], package.get("version")) for package in packages}
-    assert {*listed} <= versions, (
-        "requirements.txt isn't what uv.lock says: `make lock`"
-    )
+    assert {*listed} <= versions, "requirements.txt isn't uv.lock's: `make lock`"

@@ -72,15 +72,6 @@ def test_an_edited_cell_of_times_gets_its_new_picture():
     assert new.outputs != old.outputs
 
 
-def test_a_time_in_another_unit_is_no_change():
-    old, new = (drawing("work()", STORED, "nbval-ignore-output") for _ in range(2))
-    for cell, time in (old, "3.2 µs"), (new, "4.1 ms"):
-        cell.outputs = [v4.new_output("stream", text=f"It took {time}.\n")]
-    fresh, stored = (v4.new_notebook(cells=[cell]) for cell in (new, old))
-    execute.keep_outputs(fresh, stored)
-    assert new.outputs == old.outputs
-
-
 def test_a_notebook_fails_and_says_where():
     """The hook of the conftest.py beside README.md."""
     data = {pictures.SVG: draw(label="index")}
