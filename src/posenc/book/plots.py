@@ -24,14 +24,14 @@ INK: str = STYLE["text.color"]  #: Color of text and axes.
 COLORS: tuple[str, ...] = tuple(STYLE["axes.prop_cycle"].by_key()["color"])
 #: Of pairs, fastest first; apart from query and key for the colorblind, too.
 PAIRS = (
-    "#3ea576",
-    "#259f7d",
-    "#019883",
-    "#009188",
-    "#00898b",
-    "#00808d",
-    "#00788d",
-    "#146f8b",
+    "#5aa652",
+    "#1ea267",
+    "#08977c",
+    "#078d86",
+    "#07828d",
+    "#077892",
+    "#056d9a",
+    "#075ea9",
 )
 #: Of contenders in experiments, the same in all figures; others are drawn in `INK`.
 CONTENDERS = dict(

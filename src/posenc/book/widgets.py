@@ -407,10 +407,12 @@ class Turning(_Figure):
 
     def _draw_sentence(self, ax: Axes, values: Values) -> None:
         """Draw the landscape of scores, the words on it, and the key's score."""
-        teal = plots.AGREE[0]
         x = self.query + _DISTANCES
-        ax.fill_between(x, values["curve"], color=teal, alpha=0.3)
-        ax.plot(x, values["curve"], color=teal)
+        # Slower pairs' layers cover what faster ones, drawn before, have below them.
+        for color, sums in zip(plots.PAIRS, values["layers"].T[::-1], strict=True):
+            layer = np.minimum(sums, values["curve"])
+            ax.fill_between(x, layer, color=color, linewidth=0)
+        ax.plot(x, values["curve"], color=plots.AGREE[0])
         violet, orange = self.colors
         colors = {"ran": violet, "dog": orange}
         is_close = abs(self.query - self.key) < 1

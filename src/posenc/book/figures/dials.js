@@ -2,13 +2,17 @@
 
 import { sector, wrapped } from "./angles.js";
 import { DIALS } from "./attention.js";
+import { PAIRS } from "./constants.js";
 import { line, middle, place, round, shape, signed, text, write } from "./drawing.js";
 
-/** A dial, drawn around its center. The key's hand fits into the query's, which is hollow. */
-function makeDial() {
+/** A pair's dial, drawn around its center. The key's hand fits into the query's, which is hollow. */
+function makeDial(color, pair) {
+  const id = `glow${pair}`;
+  const stops = [0.1, 1].map((offset) => shape("stop", { offset }));
   const parts = {
+    glow: shape("radialGradient", { id }, ...stops),
     face: shape("circle", { class: "face" }),
-    lamp: shape("circle", { class: "lamp", fill: "url(#glow)" }),
+    lamp: shape("circle", { class: "lamp", fill: `url(#${id})` }),
     wedge: shape("path", { class: "wedge" }),
     unseen: shape("path", { class: "unseen" }),
     query: line({ class: "hand query" }),
@@ -16,7 +20,8 @@ function makeDial() {
     key: line({ class: "hand key" }),
     share: text(0, 0, "", middle),
   };
-  return { group: shape("g", { "aria-hidden": "true" }, ...Object.values(parts)), ...parts };
+  const style = `--pair: ${color}`;
+  return { group: shape("g", { style, "aria-hidden": "true" }, ...Object.values(parts)), ...parts };
 }
 
 /** Where a hand is seen to point: the other way, if its length is negative. */
@@ -24,13 +29,11 @@ const pointing = ([angle, length]) => (length < 0 ? angle + Math.PI : angle);
 
 /**
  * A part of Turning: the eight dials with both words' hands, the wedge between them, and a face that
- * is lit as far as they agree.
+ * is lit in its pair's color as far as they agree.
  */
 export function dials(svg) {
-  const made = Array.from({ length: DIALS }, makeDial);
-  const stops = [0.1, 1].map((offset) => shape("stop", { offset }));
-  const glow = shape("radialGradient", { id: "glow" }, ...stops);
-  svg.append(glow, ...made.map(({ group }) => group));
+  const made = PAIRS.map(makeDial);
+  svg.append(...made.map(({ group }) => group));
   let radius; // by `arrange`
   /** Place them under an upper edge, and return their lower one. */
   const arrange = ({ width, rows }, top) => {
@@ -43,11 +46,12 @@ export function dials(svg) {
     svg.style.setProperty("--radius", `${radius}px`);
     made.forEach(({ group, share }, pair) => {
       const x = round((0.5 + (pair % columns)) * slot);
-      const y = firstRow + Math.floor(pair / columns) * height;
-      place(group, { transform: `translate(${x},${y})` });
-      place(share, { y: radius + 17 });
+      const row = Math.floor(pair / columns);
+      place(group, { transform: `translate(${x},${firstRow + row * height})` });
+      // A phone has room for the numbers of fast clocks, which change most.
+      place(share, { y: radius + 17, display: row ? "none" : "inline" });
     });
-    return firstRow - radius + rows * height;
+    return firstRow - radius + rows * height - 16 * (rows - 1);
   };
   const paint = ({ hands, shares, excess }) => {
     const reach = 0.78 * radius; // of a hand of length 1

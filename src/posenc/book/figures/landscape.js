@@ -1,7 +1,8 @@
 // Turning's landscape: as high over each place as the score of a key there, in layers, of which each
-// pair adds one, the slowest the lowest. It belongs to the query.
+// pair adds one in its color, the slowest the lowest. It belongs to the query.
 
-import { DIALS, DISTANCES, FARTHEST, HEAD, REACH } from "./attention.js";
+import { DISTANCES, FARTHEST, HEAD, REACH } from "./attention.js";
+import { PAIRS } from "./constants.js";
 import { end, place, points, round, shape, text } from "./drawing.js";
 
 const KNOWN = HEAD.trained - 1; // the largest distance in training
@@ -14,7 +15,8 @@ function makeRow({ width, height, ground, slot }, row) {
   });
   const edge = KNOWN * slot + 8;
   const label = (x, anchor) => text(x, 14, "beyond training", { ...anchor, class: "beyond" });
-  const strata = Array.from({ length: DIALS }, () => shape("polygon", { class: "stratum" }));
+  // Fast pairs first: their layers reach down to the ground, and slower ones cover them.
+  const strata = PAIRS.map((fill) => shape("polygon", { class: "stratum", fill }));
   const changed = shape("polygon", { class: "changed" }); // from how it was before the last move to now
   const ridge = shape("polyline", { class: "curve" });
   const land = shape("g", {}, ...unseen, label(edge), label(-edge, end), ...strata, changed, ridge);
@@ -44,7 +46,8 @@ export function landscape(svg) {
     const reach = REACH * slot;
     rows.forEach(({ land, strata, changed, ridge }, row) => {
       place(land, { transform: `translate(${round(xIn(row, query))})` });
-      strata.forEach((stratum, layer) => {
+      strata.forEach((stratum, pair) => {
+        const layer = strata.length - 1 - pair;
         // A layer ends where faster pairs take away what it adds.
         const top = points(corners(layers.map((sums, n) => Math.min(sums[layer], curve[n]))));
         place(stratum, { points: `${-reach},${ground} ${top} ${reach},${ground}` });

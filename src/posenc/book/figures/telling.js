@@ -31,7 +31,7 @@ export function actOf(from, to) {
 const SEEN_TURNED = {
   "as trained":
     `A word’s place turns its hands. We set ${WORDS.query}’s back by three, as training can. Where hands ` +
-    `agree, a clock lights up and adds a layer to the score: how much ${WORDS.query} takes up of ${WORDS.key}.`,
+    `agree, a clock lights up and adds a layer of its color to the score: how much ${WORDS.query} takes up of ${WORDS.key}.`,
   interpolation:
     `All clocks are slowed by half, so ${WORDS.query} looks six back. No angle is new, but neighbors are more alike.`,
   "NTK-aware": "The slower a clock, the more it is slowed, the last one by half.",
