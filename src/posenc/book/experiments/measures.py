@@ -46,10 +46,13 @@ def _answers(
 ) -> Tensor:
     """Return the models' answers, in the shape of `tokens`."""
     seq_len = tokens.shape[-1]
-    places = torch.arange(seq_len) if positions is None else positions
+    if positions is None:
+        positions = torch.arange(seq_len)
     pieces = torch.split(tokens, max(1, 256 // seq_len), dim=1)  # to limit memory
     with torch.no_grad():
-        return torch.cat([models(piece, places).argmax(-1) for piece in pieces], dim=1)
+        return torch.cat(
+            [models(piece, positions).argmax(-1) for piece in pieces], dim=1
+        )
 
 
 def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
@@ -69,17 +72,18 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
     settings, encoding = models.settings, models.model.encoding
     # Tables end at the trained length, and so do the answers in tasks about the place.
     goes_on = not encoding.ends and settings.task not in ("place", "marked")
+    longest = max(LENGTHS) if beyond and goes_on else settings.seq_len
     measured = {
         f"{seq_len}": accuracy(models, seq_len, number=number)
         for seq_len, number in LENGTHS.items()
-        if seq_len == settings.seq_len
-        or (seq_len > settings.seq_len and beyond and goes_on)
+        if settings.seq_len <= seq_len <= longest
     }
     # Again those that `model.data` draws first, from the same seed.
     if settings.sequences:
-        shape = (settings.sequences,)
-        of_training = (models.seeds, shape, settings.seq_len, FIRST_TRAINING)
-        tokens, targets = drawn(settings.task, *of_training)
+        shape, seq_len = (settings.sequences,), settings.seq_len
+        tokens, targets = drawn(
+            settings.task, models.seeds, shape, seq_len, FIRST_TRAINING
+        )
         measured["known"] = share(targets, _answers(models, tokens))
     if beyond and settings.task in ("order", "back"):
         measured["to90"] = _steps_to_90(models)
@@ -98,9 +102,9 @@ def _elsewhere(models: Trained) -> dict[str, Tensor]:
     }
     for seq_len, number in LENGTHS.items():
         if seq_len > trained:
-            squeezed = torch.arange(seq_len) * trained / seq_len
+            options = {"positions": torch.arange(seq_len) * trained / seq_len}
             measured[f"x{seq_len}"] = accuracy(
-                models, seq_len, positions=squeezed, number=number
+                models, seq_len, number=number, **options
             )
     return measured
 

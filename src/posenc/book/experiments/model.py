@@ -146,12 +146,11 @@ def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
         tokens, targets = tokens[picks], targets[picks]
     else:
         tokens, targets = task(shape, seq_len, generator)
-    if not settings.spread:
-        in_a_row = torch.arange(seq_len).expand(settings.steps, -1)
-        return tokens, targets, in_a_row
-    # The first places of a shuffled table are a random choice of its places.
-    chance = torch.rand(settings.steps, settings.spread, generator=generator)
-    positions = chance.argsort(-1)[:, :seq_len].sort(-1).values
+    positions = torch.arange(seq_len).expand(settings.steps, -1)
+    if settings.spread:
+        # The first places of a shuffled table are a random choice of its places.
+        chance = torch.rand(settings.steps, settings.spread, generator=generator)
+        positions = chance.argsort(-1)[:, :seq_len].sort(-1).values
     return tokens, targets, positions
 
 
@@ -194,7 +193,7 @@ def _fit(
     # Adam treats each number alone: with its own gradient, a model trains as it would alone.
     weights = [weight for weight in models.weights.values() if weight.requires_grad]
     adam = torch.optim.Adam(weights, lr=rate)
-    decay = torch.optim.lr_scheduler.LinearLR(adam, 1, 0, max(steps, 1))
+    decay = torch.optim.lr_scheduler.LinearLR(adam, 1, 0, steps)
     # Positions that all seeds share stay outside `vmap`, which T5's numpy code needs.
     same = bool((positions == positions[:1]).all())
     curve = []
@@ -215,6 +214,5 @@ def _fit(
         adam.step()
         decay.step()
         curve.append(share(asked, scores.argmax(-1)))
-    if curve:
-        models.curve = torch.stack(curve)
+    models.curve = torch.stack(curve)
     return models

@@ -59,8 +59,8 @@ def records(
     """Yield one row per model, with numbers rounded to 4 digits."""
     for index, seed in enumerate(seeds):
         values = {key: _short(column[index]) for key, column in measured.items()}
-        names = {"study": study, "role": role, "seed": seed}
-        yield {**names, **asdict(settings), **values}
+        row = {"study": study, "role": role, "seed": seed}
+        yield row | asdict(settings) | values
 
 
 def _short(value: Tensor | str) -> float | str:

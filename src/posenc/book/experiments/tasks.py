@@ -93,10 +93,9 @@ def recall(
 ) -> Texts:
     """Ask as `needle` does, but only from the letter after the A on."""
     tokens, targets = needle(shape, seq_len, generator)
+    is_a = tokens == A
     # Before the answer was read, nobody can know it.
-    seen = (tokens == A).cumsum(-1)
-    targets[..., 1:][seen[..., :-1] == 0] = NO_TARGET
-    targets[..., 0] = NO_TARGET
+    targets[is_a.cumsum(-1) <= is_a] = NO_TARGET
     return tokens, targets
 
 
@@ -174,13 +173,10 @@ def drawn(
 
     Each seed has a generator of its own, seeded with `first` + seed.
     """
-    tokens, targets = [], []
-    for seed in seeds:
-        generator = Generator().manual_seed(first + seed)
-        texts = TASKS[task](shape, seq_len, generator)
-        tokens.append(texts[0])
-        targets.append(texts[1])
-    return torch.stack(tokens), torch.stack(targets)
+    generators = [Generator().manual_seed(first + seed) for seed in seeds]
+    texts = [TASKS[task](shape, seq_len, generator) for generator in generators]
+    tokens, targets = map(torch.stack, zip(*texts, strict=True))
+    return tokens, targets
 
 
 def share(targets: Tensor, answers: Tensor) -> Tensor:

@@ -50,11 +50,7 @@ class Prose:
         """Ask at every place of known passages for the next character."""
         # One character more than is read: each one's target is the next.
         passages = self.known.unfold(0, seq_len + 1, 1)
-        picks = torch.randint(
-            len(passages),
-            tuple(shape),
-            generator=generator,
-        )
+        picks = torch.randint(len(passages), tuple(shape), generator=generator)
         chosen = passages[picks]
         texts = chosen[..., :-1]
         targets = chosen[..., 1:]
@@ -83,19 +79,17 @@ class Prose:
 
 def _nats(models: Trained, passages: Tensor) -> Tensor:
     """Return the cost of each character but the first, (seeds, passages, seq_len)."""
-    of_each_seed = passages.expand(len(models.seeds), *passages.shape)
+    of_each_seed = passages.expand(len(models.seeds), -1, -1)
     texts = of_each_seed[..., :-1]
-    targets = of_each_seed[..., 1:]
     scores = models(texts, torch.arange(texts.shape[-1]))
     by_answer = scores.permute(0, 3, 1, 2)  # (seeds, answers, passages, seq_len)
-    return F.cross_entropy(by_answer, targets, reduction="none")
+    return F.cross_entropy(by_answer, of_each_seed[..., 1:], reduction="none")
 
 
 @torch.no_grad()
 def continued(models: Trained, beginning: str, length: int) -> list[str]:
     """Return what each model writes after `beginning`, (seeds,)."""
-    number = len(models.seeds)
-    tokens = encode(beginning).expand(number, 1, -1)
+    tokens = encode(beginning).expand(len(models.seeds), 1, -1)
     generator = Generator().manual_seed(0)
     for _ in range(length):
         positions = torch.arange(tokens.shape[-1])
