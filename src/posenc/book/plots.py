@@ -133,46 +133,21 @@ def name_above(ax: Axes) -> None:
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=columns, columnspacing=1)
 
 
-def intervals(
-    labels: Sequence[str],
-    centers: ArrayLike,
-    bounds: ArrayLike,
-    ax: Axes,
-    *,
-    name: str | None = None,
-    color: str | None = None,
-    shift: float = 0.0,
-) -> None:
-    """Draw a dot with a bar for each label, the first label at the top.
-
-    `bounds`, (n, 2), are the ends of the bars; a center that is NaN leaves its row empty. Several
-    sets can share the labels: `shift` moves one down, in rows, and `name` is for a legend.
-    """
-    middle, ends = np.asarray(centers, float), np.asarray(bounds, float)
-    rows = np.arange(len(labels)) + shift
-    reach = np.abs(ends.T - middle)
-    ax.errorbar(
-        middle, rows, xerr=reach, fmt="o", markersize=4.5, color=color, label=name
-    )
-    ax.set_yticks(range(len(labels)), labels)
-    ax.set_ylim(len(labels) - 0.4, -0.6)
-
-
 def contenders(
     labels: Sequence[str],
-    centers: ArrayLike,
-    bounds: ArrayLike,
+    centers: Iterable[float],
+    bounds: Iterable[ArrayLike],
     ax: Axes,
     *,
     marker: str = "o",
 ) -> None:
-    """Draw a dot with a bar for each label, as `intervals` does, in the contender's color.
+    """Draw a dot with a bar for each label, the first label at the top, in the contender's color.
 
-    The labels have that color, too, and quiet lines lead from them to the dots. Another marker
-    than a dot tells a second set.
+    `bounds`, (n, 2), are the ends of the bars. The labels have that color, too, and quiet lines
+    lead from them to the dots. Another marker than a dot tells a second set.
     """
-    rows = zip(labels, np.asarray(centers), np.asarray(bounds), strict=True)
     ax.set_yticks(range(len(labels)), labels)
+    rows = zip(labels, centers, bounds, strict=True)
     for row, (label, center, ends) in enumerate(rows):
         color = CONTENDERS.get(label, INK)
         # A bar ends where its interval does, without the usual cap.
