@@ -41,11 +41,10 @@ def initial_weights(seed: int) -> dict[str, Floats]:
         "answers": (WIDTH, VOCABULARY),
     }
     rng = np.random.default_rng(seed)
-    weights = {}
-    for name, shape in shapes.items():
-        drawn = rng.normal(scale=shape[-2] ** -0.5, size=shape)
-        weights[name] = drawn.astype(np.float32)
-    return weights
+    return {
+        name: rng.normal(scale=shape[-2] ** -0.5, size=shape).astype(np.float32)
+        for name, shape in shapes.items()
+    }
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,6 @@ import itertools
 import json
 import os
 from collections.abc import Sequence
-from dataclasses import replace
 from io import StringIO
 from typing import Any, ClassVar, NamedTuple
 
@@ -51,7 +50,7 @@ Values = dict[str, Any]
 
 
 def _number(
-    label: str, initial: float, low: float, high: float, step: float = 1
+    label: str, initial: float, low: float, high: float, step: float = 1, **more: bool
 ) -> Any:
     """Return a field between two limits, which a slider moves by steps.
 
@@ -60,14 +59,12 @@ def _number(
     limits = {"min": low, "max": high}
     look = {"label": label, "initial": initial, "step": step}
     kind: Any = traitlets.Int if isinstance(step, int) else traitlets.Float
-    return kind(initial, **limits).tag(sync=True, field=look | limits)
+    return kind(initial, **limits).tag(sync=True, field=look | limits | more)
 
 
 def _base(initial: float = 10_000.0) -> Any:
     """Return a base, which a slider moves by quarter powers of ten."""
-    field = _number("base n", initial, 10, 1_000_000, 0.25)
-    field.metadata["field"]["log"] = True
-    return field
+    return _number("base n", initial, 10, 1_000_000, 0.25, log=True)
 
 
 def _choice(label: str, *options: str) -> Any:
@@ -100,10 +97,10 @@ class _Figure(anywidget.AnyWidget):
 
     fields: ClassVar[dict[str, Any]]  # by name; `Field` in figure.js
     # Values with a panel each in the picture, tables and hands; and those that share a plot.
-    parts: ClassVar[Sequence[str]] = ()
-    plot: ClassVar[Plot | None] = None
+    parts: Sequence[str] = ()
+    plot: Plot | None = None
     # Of a dial's hands; None is the color of the dial's pair.
-    colors: ClassVar[Sequence[str | None]] = ("silver", None)
+    colors: Sequence[str | None] = ("silver", None)
 
     def __init__(self, **state: Any) -> None:
         if unknown := state.keys() - self.fields.keys():
@@ -158,9 +155,9 @@ class _Figure(anywidget.AnyWidget):
 
 def _encode(positions: ArrayLike, figure: Any) -> Floats:
     """Return the rows of positions, by a figure's width and base."""
-    places = np.asarray(positions, float)
-    options = {"base": figure.base, "dtype": float}
-    return posenc.sinusoidal_encoding(places, figure.d_model, **options)
+    return posenc.sinusoidal_encoding(
+        positions, figure.d_model, base=figure.base, dtype=float
+    )
 
 
 class Heatmap(_Figure):
@@ -278,11 +275,11 @@ class Kernel(_Figure):
 
 
 # Variants that are conventions; the others are mistakes of the museum.
-_CONVENTIONS = {
-    "halves": Convention("sin, cos"),
-    "cosine first": Convention("interleaved, cos first"),
-    "from 1": Convention(first=1),
-    "minus 1": Convention(rule="d/2 - 1"),
+_CONVENTIONS: dict[str, dict[str, Any]] = {
+    "halves": {"layout": "sin, cos"},
+    "cosine first": {"layout": "interleaved, cos first"},
+    "from 1": {"first": 1},
+    "minus 1": {"rule": "d/2 - 1"},
 }
 _MISTAKES = "all ones", "dimension for pair", "own exponent"
 
@@ -302,8 +299,8 @@ class Switch(_Figure):
         if self.variant in _MISTAKES:
             other = wrong_table(self.variant, *size, self.base)
         else:
-            convention = replace(_CONVENTIONS[self.variant], base=self.base)
-            other = convention.table(*size)
+            parts = _CONVENTIONS[self.variant]
+            other = Convention(base=self.base, **parts).table(*size)
         return {"right": right, "other": other, "difference": other - right}
 
 
@@ -487,9 +484,7 @@ class Influence(_Figure):
         seen = distances < (16 if is_local else 128)
         if self.mask == "causal":
             seen = np.tril(seen)
-        slopes: Floats = np.zeros(4)
-        if self.encoding == "ALiBi":
-            slopes = posenc.alibi_slopes(4)
+        slopes = posenc.alibi_slopes(4) * (self.encoding == "ALiBi")
         weights = seen * np.exp(-slopes[:, None, None] * distances)  # of four heads
         weights /= weights.sum(axis=2, keepdims=True)
         mean: Floats = weights.mean(axis=0)
