@@ -238,12 +238,11 @@ def _check_tensor(name: str, x: Any) -> None:
         raise RuntimeError("posenc.nn doesn't run in torch.jit.trace: use torch.export")
     if not isinstance(x, Tensor):
         raise TypeError(f"{name} must be a tensor, got {x!r}")
-    if x.is_nested:
+    if x.is_nested or x.layout != torch.strided:
         raise TypeError(
-            f"{name} must be a dense tensor: pass x.values(), and their positions"
+            f"{name} must be a dense tensor: pass x.to_dense(), or of a nested one "
+            "x.values() and their positions"
         )
-    if x.layout != torch.strided:
-        raise TypeError(f"{name} must be a dense tensor: pass x.to_dense()")
 
 
 def _check_numbers(name: str, x: Any, *, finite: bool) -> None:
