@@ -2,7 +2,7 @@
 
 import { shade } from "./colors.js";
 import { FIELDS, PAIRS } from "./constants.js";
-import { element, middle, place, shape, show, text, written } from "./drawing.js";
+import { assign, element, middle, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { hand, pairColor, turnable } from "./hands.js";
@@ -159,5 +159,5 @@ function hold(grip, clock, frequency) {
   grip.toggleAttribute("hidden", !isHeld);
   if (!isHeld) return;
   const { cx, cy, radius, up, right } = clock;
-  place(grip, { cx: cx + radius * right, cy: cy - radius * up });
+  assign(grip, { cx: cx + radius * right, cy: cy - radius * up });
 }

@@ -3,7 +3,7 @@
 import { sector, wrapped } from "./angles.js";
 import { DIALS } from "./attention.js";
 import { PAIRS } from "./constants.js";
-import { line, middle, place, round, shape, signed, text, write } from "./drawing.js";
+import { assign, line, middle, round, shape, signed, text, write } from "./drawing.js";
 
 /** A pair's dial, drawn around its center. The key's hand fits into the query's, which is hollow. */
 function makeDial(color, pair) {
@@ -47,9 +47,9 @@ export function dials(svg) {
     made.forEach(({ group, share }, pair) => {
       const x = round((0.5 + (pair % columns)) * slot);
       const row = Math.floor(pair / columns);
-      place(group, { transform: `translate(${x},${firstRow + row * height})` });
+      assign(group, { transform: `translate(${x},${firstRow + row * height})` });
       // A phone has room for the numbers of fast clocks, which change most.
-      place(share, { y: radius + 17, display: row ? "none" : "inline" });
+      assign(share, { y: radius + 17, display: row ? "none" : "inline" });
     });
     return firstRow - radius + rows * height - 16 * (rows - 1);
   };
@@ -61,14 +61,14 @@ export function dials(svg) {
     });
     made.forEach((dial, pair) => {
       const [query, key] = [hands.query[pair], hands.key[pair]];
-      place(dial.query, tip(query));
-      place(dial.hollow, tip(query));
-      place(dial.key, tip(key));
+      assign(dial.query, tip(query));
+      assign(dial.hollow, tip(query));
+      assign(dial.key, tip(key));
       const [from, to] = [query, key].map(pointing);
-      place(dial.wedge, { d: sector(0, 0, round(reach / 2), from, wrapped(to - from)) });
+      assign(dial.wedge, { d: sector(0, 0, round(reach / 2), from, wrapped(to - from)) });
       // The angles that training never showed, up to the key's.
-      place(dial.unseen, { d: excess[pair] ? sector(0, 0, radius, to - excess[pair], excess[pair]) : "" });
-      place(dial.lamp, { opacity: round(10 * Math.max(0, shares[pair])) / 10 });
+      assign(dial.unseen, { d: excess[pair] ? sector(0, 0, radius, to - excess[pair], excess[pair]) : "" });
+      assign(dial.lamp, { opacity: round(10 * Math.max(0, shares[pair])) / 10 });
       write(dial.share, signed(shares[pair]));
     });
   };

@@ -2,7 +2,7 @@
 
 import { axes } from "./axes.js";
 import { PAIRS } from "./constants.js";
-import { end, place, shape, show, text } from "./drawing.js";
+import { assign, end, shape, show, text } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { path } from "./lines.js";
@@ -51,7 +51,7 @@ FIGURES.distances = {
         text(x(0), 14, "as binary digits", { "font-weight": 700 }),
         text(x(63), 14, "as clocks", { ...end, style: `fill: ${PAIRS[2]}`, "font-weight": 700 }),
       );
-      place(dot, { cx: x(position), cy: y(0) });
+      assign(dot, { cx: x(position), cy: y(0) });
     };
   },
   say({ position }, { digits, step }) {

@@ -17,7 +17,7 @@ export const round = (x) => Math.round(10 * x) / 10;
 export const clamp = (low, number, high) => Math.max(low, Math.min(high, number));
 export const points = (places) => places.map(([x, y]) => `${round(x)},${round(y)}`).join(" ");
 /** Set attributes; those that stay cost no style or layout in a frame. */
-export const place = (node, attributes) => {
+export const assign = (node, attributes) => {
   for (const [name, value] of Object.entries(attributes))
     if (node.getAttribute(name) !== `${value}`) node.setAttribute(name, value);
 };

@@ -2,7 +2,7 @@
 
 import { axes } from "./axes.js";
 import { LINES } from "./constants.js";
-import { middle, place, shape, show, text } from "./drawing.js";
+import { assign, middle, shape, show, text } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { level, path } from "./lines.js";
@@ -49,7 +49,7 @@ FIGURES.kernel = {
         nearer.map((n) => shape("circle", { cx: x(n), cy: y(products[n]), r: 5, fill: LINES[3] })),
         nearer.slice(0, 2).filter(hasRoom).map((n) => text(x(n), y(products[n]) - 9, n, middle)),
       );
-      place(dot, { cx: x(offset), cy: y(product) });
+      assign(dot, { cx: x(offset), cy: y(product) });
     };
   },
   say({ d_model }, { product, nearer }) {

@@ -3,7 +3,7 @@
 
 import { DISTANCES, FARTHEST, HEAD, REACH } from "./attention.js";
 import { PAIRS } from "./constants.js";
-import { end, place, points, round, shape, text } from "./drawing.js";
+import { assign, end, points, round, shape, text } from "./drawing.js";
 
 const KNOWN = HEAD.trained - 1; // the largest distance in training
 
@@ -45,15 +45,15 @@ export function landscape(svg) {
     const difference = before ? points([...corners(before), ...corners(curve).reverse()]) : "";
     const reach = REACH * slot;
     rows.forEach(({ land, strata, changed, ridge }, row) => {
-      place(land, { transform: `translate(${round(xIn(row, query))})` });
+      assign(land, { transform: `translate(${round(xIn(row, query))})` });
       strata.forEach((stratum, pair) => {
         const layer = strata.length - 1 - pair;
         // A layer ends where faster pairs take away what it adds.
         const top = points(corners(layers.map((sums, n) => Math.min(sums[layer], curve[n]))));
-        place(stratum, { points: `${-reach},${ground} ${top} ${reach},${ground}` });
+        assign(stratum, { points: `${-reach},${ground} ${top} ${reach},${ground}` });
       });
-      place(changed, { points: difference });
-      place(ridge, { points: now });
+      assign(changed, { points: difference });
+      assign(ridge, { points: now });
     });
   };
   const since = (scores) => (before = scores);

@@ -38,27 +38,27 @@ export function easing(paint) {
 }
 
 /**
- * Let a pointer drag an element. `take` gets the place where it is taken, and returns what follows
- * the pointer once it has left that place by more than a click does; `drop` is then called at the
- * end, to draw once more, at rest. Places are in the units of the `svg`.
+ * Let a pointer drag an element. `take` gets the point where it is taken, and returns what follows
+ * the pointer once it has left that point by more than a click does; `drop` is then called at the
+ * end, to draw once more, at rest. Points are in the units of the `svg`.
  */
 export function draggable(element, svg, take, drop) {
   let inverse; // from the screen to the svg, read once, since reading it costs a layout
-  const place = ({ clientX, clientY }) => {
+  const pointOf = ({ clientX, clientY }) => {
     const { x, y } = new DOMPoint(clientX, clientY).matrixTransform(inverse);
     return [x, y];
   };
-  let taken; // the place, while a pointer holds the element
+  let taken; // the point, while a pointer holds the element
   let follow; // once it has moved
   element.addEventListener("pointerdown", (event) => {
     if (event.button) return;
     element.setPointerCapture(event.pointerId);
     inverse = svg.getScreenCTM().inverse();
-    taken = place(event);
+    taken = pointOf(event);
   });
   element.addEventListener("pointermove", (event) => {
     if (!taken) return;
-    const point = place(event);
+    const point = pointOf(event);
     if (Math.hypot(point[0] - taken[0], point[1] - taken[1]) > 3) follow ??= take(...taken);
     follow?.(...point);
   });

@@ -2,7 +2,7 @@
 
 import { sector } from "./angles.js";
 import { FIELDS } from "./constants.js";
-import { middle, place, round, shape, show, text, written } from "./drawing.js";
+import { assign, middle, round, shape, show, text, written } from "./drawing.js";
 import { omega } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { hand, pairColor, turnable } from "./hands.js";
@@ -69,7 +69,7 @@ FIGURES.rotation = {
       DRAGGED.forEach(({ side, angle }, n) => {
         const [cx, cy] = centers[side];
         const [right, up] = point(angle(state, values));
-        place(grips[n], { cx: cx + radius * right, cy: cy - radius * up });
+        assign(grips[n], { cx: cx + radius * right, cy: cy - radius * up });
         grips[n].toggleAttribute("hidden", isSlow);
       });
     };

@@ -1,6 +1,6 @@
 // A picture that is drawn anew for each state, with grips on top that stay.
 
-import { place, shape } from "./drawing.js";
+import { assign, shape } from "./drawing.js";
 import { draggable } from "./motion.js";
 
 /**
@@ -13,7 +13,7 @@ export function drawing(picture, label) {
   svg.append(scene);
   picture.append(svg);
   const draw = (width, height, ...children) => {
-    place(svg, { height, viewBox: `0 0 ${width} ${height}` });
+    assign(svg, { height, viewBox: `0 0 ${width} ${height}` });
     scene.replaceChildren(...children.flat(2));
   };
   /** A grip, which `take` lets a pointer drag, as in `draggable`; placed by its cx and cy. */

@@ -1,7 +1,7 @@
 // Turning's score: the number above the key, and how much the last move changed it.
 
 import { DISTANCES } from "./attention.js";
-import { clamp, middle, place, round, shape, show, signed, write } from "./drawing.js";
+import { assign, clamp, middle, round, shape, show, signed, write } from "./drawing.js";
 
 /** A score as it is shown, so that a difference is that of numbers that are seen. */
 const rounded = (score) => Number(score.toFixed(2));
@@ -28,8 +28,8 @@ export function scoreMark(svg) {
     // 46 wide. `sky` in ruler.js has the room above the land.
     const y = top + level(Math.max(0, ...near)) - 1.5 * letters - 18;
     const half = (score < 0 ? 2.4 : 1.9) * letters; // of the number's width
-    place(group, { transform: `translate(${round(clamp(half, x, width - half - 46))},${round(y)})` });
-    place(note, { x: half });
+    assign(group, { transform: `translate(${round(clamp(half, x, width - half - 46))},${round(y)})` });
+    assign(note, { x: half });
     write(number, show(score, 2));
     const by = rounded(score) - rounded(before ?? score);
     const isChanged = Math.abs(by) > 0.005;

@@ -1,7 +1,7 @@
 // Turning's sentence on the landscape, with the two words that can be moved, alone or by a bracket.
 
 import { FARTHEST, LOOKS_BACK, PLACES } from "./attention.js";
-import { clamp, line, middle, place, round, shape } from "./drawing.js";
+import { assign, clamp, line, middle, round, shape } from "./drawing.js";
 import { movable } from "./moving.js";
 import { BEST, bracketPath, rulerLines } from "./ruler.js";
 
@@ -21,7 +21,7 @@ function makeCard(name, words, label) {
 function fit(frame, { lastChild: word }) {
   const high = 1.5 * parseFloat(getComputedStyle(word).fontSize);
   const wide = word.getComputedTextLength() + 0.6 * high;
-  place(frame, { x: -wide / 2, y: -0.7 * high, width: wide, height: high, rx: high / 3 });
+  assign(frame, { x: -wide / 2, y: -0.7 * high, width: wide, height: high, rx: high / 3 });
 }
 
 /** A part of Turning: each word stands on the landscape, over a stem from its place on the ground. */
@@ -54,8 +54,8 @@ export function sentence(svg, set, current) {
     svg.style.setProperty("--letters", `${geometry.letters}px`);
     for (const card of Object.values(cards)) fit(card.firstChild, card);
     fit(goal, cards.key);
-    place(dot, { r: 4 + geometry.letters / 8 });
-    for (const { firstChild: stem } of others) place(stem, { y1: geometry.foot });
+    assign(dot, { r: 4 + geometry.letters / 8 });
+    for (const { firstChild: stem } of others) assign(stem, { y1: geometry.foot });
   };
   /** Where the land is at a place, which may be between two, and how high it is there. */
   const landAt = (position, score) => {
@@ -71,18 +71,18 @@ export function sentence(svg, set, current) {
     node.style.translate = `${x}px`;
     node.style.transform = `translateY(${y - geometry.foot + dip}px)`;
   };
-  const putStem = (stem, { x, y, height }) => place(stem, { x1: x, x2: x, y1: y + height, y2: y });
+  const putStem = (stem, { x, y, height }) => assign(stem, { x1: x, x2: x, y1: y + height, y2: y });
   /** The other words take the places that are left, in their order. */
   const putOthers = (taken, row) => {
     const free = PLACES.filter((position) => !taken.includes(position));
     others.forEach((node, n) => {
       const land = landAt(free[n], row[free[n]]);
       put(node, land);
-      place(node.firstChild, { y2: geometry.foot + land.height });
+      assign(node.firstChild, { y2: geometry.foot + land.height });
     });
   };
   const putBracket = (low, high) => {
-    for (const path of [bracket, hold]) place(path, { d: bracketPath(geometry, low, high) });
+    for (const path of [bracket, hold]) assign(path, { d: bracketPath(geometry, low, high) });
     const [x, top] = geometry.place((low + high) / 2);
     const inside = clamp(27, x, geometry.width - 27);
     cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.ground + 32}px)`;
@@ -92,9 +92,9 @@ export function sentence(svg, set, current) {
     const scoreOfQuery = curve[(curve.length - 1) / 2]; // at distance 0
     const lands = { query: landAt(query, scoreOfQuery), key: landAt(key, score) };
     for (const [name, stem] of Object.entries(stems)) putStem(stem, lands[name]);
-    place(dot, { cx: lands.key.x, cy: lands.key.y });
+    assign(dot, { cx: lands.key.x, cy: lands.key.y });
     put(goal, landAt(query - LOOKS_BACK, BEST));
-    place(goal, { opacity: query < LOOKS_BACK ? 0 : 1 });
+    assign(goal, { opacity: query < LOOKS_BACK ? 0 : 1 });
     // A key at the query's place dips below it.
     const overlap = Math.max(0, 1 - Math.abs(query - key));
     put(cards.query, lands.query);
@@ -103,7 +103,7 @@ export function sentence(svg, set, current) {
     putBracket(low, Math.max(query, key));
     for (const [name, position] of Object.entries({ query, key, both: low })) {
       const rounded = Math.round(position);
-      place(cards[name], { "aria-valuenow": rounded, "aria-valuetext": `position ${rounded}` });
+      assign(cards[name], { "aria-valuenow": rounded, "aria-valuetext": `position ${rounded}` });
     }
   };
   return { arrange, paint };

@@ -1,6 +1,6 @@
 // The wavelengths of a rotary encoding, as trained and stretched for longer texts.
 
-import { end, middle, place, show, text, written } from "./drawing.js";
+import { assign, end, middle, show, text, written } from "./drawing.js";
 import { omegas } from "./encoding.js";
 import { FIGURES } from "./figure.js";
 import { level, path } from "./lines.js";
@@ -72,8 +72,8 @@ FIGURES.stretch = {
         path(curve(before), { class: "curve", "stroke-dasharray": "5 4" }),
         path(curve(after), { class: "curve" }),
       );
-      place(wanted, { cx: x1 - 60, cy: y(factor * trained) });
-      place(known, { cx: x1 - 20, cy: y(trained) });
+      assign(wanted, { cx: x1 - 60, cy: y(factor * trained) });
+      assign(known, { cx: x1 - 20, cy: y(trained) });
     };
   },
   say({ rule }, { before, after, unfinished, beyond }) {

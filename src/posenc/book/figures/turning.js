@@ -8,7 +8,7 @@
 
 import { attention, isUnseen } from "./attention.js";
 import { dials } from "./dials.js";
-import { place, shape } from "./drawing.js";
+import { assign, shape } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { guide } from "./guide.js";
 import { landscape } from "./landscape.js";
@@ -36,7 +36,7 @@ FIGURES.turning = {
       const geometry = ruler(width);
       for (const part of [land, words, score]) part.arrange(geometry);
       const height = clocks.arrange(geometry, geometry.bottom);
-      place(svg, { height, viewBox: `0 0 ${width} ${height}` });
+      assign(svg, { height, viewBox: `0 0 ${width} ${height}` });
     };
     const paint = easing((shown) => {
       const { method, rule } = current();

@@ -1,7 +1,7 @@
 // Three words of width 4, and attention whose queries, keys and values are the words themselves.
 
 import { shade } from "./colors.js";
-import { clamp, line, middle, place, round, shape, show, text, write } from "./drawing.js";
+import { assign, clamp, line, middle, round, shape, show, text, write } from "./drawing.js";
 import { FIGURES } from "./figure.js";
 import { draggable, easing, steppable } from "./motion.js";
 import { drawing } from "./scene.js";
@@ -61,7 +61,7 @@ function wordCard(svg, word) {
 /** Show a card at a place, with its output and how far that is from the first order's. */
 function showCard({ cells, change, group }, x, output, by) {
   group.style.transform = `translateX(${round(x)}px)`;
-  cells.forEach((cell, j) => place(cell, { fill: shade(output[j] / LARGEST) }));
+  cells.forEach((cell, j) => assign(cell, { fill: shade(output[j] / LARGEST) }));
   write(change, by < 0.005 ? "the same output" : `changed by ${show(by, 2)}`);
 }
 
@@ -136,7 +136,7 @@ FIGURES.words = {
       slotWidth = width / 3;
       const shown = inFirstOrder(order, values);
       shown.slots.forEach((slot, n) =>
-        place(cards[n].grip, { "aria-valuenow": slot + 1, "aria-valuetext": `word ${slot + 1} of 3` }),
+        assign(cards[n].grip, { "aria-valuenow": slot + 1, "aria-valuetext": `word ${slot + 1} of 3` }),
       );
       paint(shown, !before);
     };
