@@ -1,17 +1,15 @@
-"""Encodings that are right, and wrong ones with the law that they break and the cause.
+"""Encodings that are right, and wrong ones with what a report says of them.
 
-The cause is a part of what a report says, or of where the two part, or "" if no known fault gives
-the same numbers. Known faults are tried in `test_checks`; public bugs are in `recall`, right
-decoders in chapter 19.
+Known faults are tried in `test_checks`; public bugs are in `recall`, and others, with right
+decoders, in chapters 14 and 19.
 """
 
 from functools import partial
-from typing import Any, NamedTuple
 
 import numpy as np
 import recall
 import torch
-from recall import DECODER, OMEGA, Pair, counted, part, turn
+from recall import DECODER, Pair, counted, part, turn
 from torch import nn
 
 import posenc
@@ -23,44 +21,25 @@ from posenc import (
     t5_buckets,
 )
 from posenc.book import hunt, tiny
-from posenc.nn import SinusoidalPositionalEncoding, rotary_turns, rotate_pairs
+from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
 
-AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])  # (axes, pairs)
-
-
-class Specimen(NamedTuple):
-    kind: str
-    subject: Any
-    options: dict[str, Any]  # of its check
-    law: str  # that it breaks, or ""
-    cause: str
+SPECIMENS = []  # of `add`
+WITHOUT_POSITIONS = ["shape", "repeat", "values", "batch", "masked", "gradient"]
 
 
-SPECIMENS = {}  # by name
+def add(kind, says, subject, **options):
+    """Add a subject, with options of its check.
+
+    `says` has the law that it breaks, and words of the report's note or cause; or "right", and
+    words for the reader.
+    """
+    SPECIMENS.append((kind, says, subject, options))
 
 
-def add(subject, name, kind, law="", cause="", **options):
-    """Add a subject; a second one of a name would hide the first."""
-    assert name not in SPECIMENS, name
-    SPECIMENS[name] = Specimen(
-        kind=kind, subject=subject, options=options, law=law, cause=cause
-    )
-
-
-def specimen(kind, law="", cause="", make=lambda function: function, **options):
-    """Decorate a function or class: what `make` makes of it is added under its name."""
-
-    def decorate(subject):
-        add(make(subject), subject.__name__, kind, law, cause, **options)
-        return subject
-
-    return decorate
-
-
-def judge(kind, subject, **options):
-    """Check quickly; float16 rounds from 2048 on, bfloat16 from 256 on."""
-    quick = {"longest": 5000} if kind in ("table", "module", "rotary") else {}
-    return recall.check(subject, kind, **quick | options)
+def add_all(kind, subjects, **options):
+    """Add subjects by what is said of them."""
+    for says, subject in subjects.items():
+        add(kind, says, subject, **options)
 
 
 # Tables
@@ -74,30 +53,10 @@ def in_torch(seq_len, d_model, dtype=torch.float32):
     return torch.tensor(table(seq_len, d_model)).to(dtype)
 
 
-for name, known in checks.KNOWN.items():
-    if not known.rotary:
-        add(known.table, f"the convention {name}", "table", convention=name)
-for name, encode in hunt.RIGHT.items():
-    add(encode, f"{name}: right", "table", longest=600)
-for name, bug in hunt.BUGS.items():
-    law = "far" if name == "rows in float16" else "values"
-    # So many rows that a cause is sought in some of them
-    add(bug, name, "table", law, name, longest=6000)
-INTERLEAVED = "the numbers of another convention: interleaved"
-add(table, "another convention", "table", "values", INTERLEAVED, convention="Marian")
-
-
-@specimen("table")
 def learned(seq_len, d_model):
     return np.random.default_rng(d_model).normal(size=(5000, d_model))[:seq_len]
 
 
-@specimen("table", "unique")
-def learned_twice(n, d):
-    return learned(100, d)[np.arange(n) % 100]
-
-
-@specimen("table")
 def tensor2tensor(length, channels):
     """All in float32, with a reciprocal: the order of operations with the most rounding."""
     steps = np.arange(channels // 2, dtype=np.float32) / np.float32(channels // 2 - 1)
@@ -107,135 +66,46 @@ def tensor2tensor(length, channels):
     return np.pad(signal, [[0, 0], [0, channels % 2]])[None]
 
 
-@specimen("table", "values", "learned=True")
-def fourier_features(n, d):
-    angles = np.outer(np.linspace(-1, 1, n), np.pi * np.linspace(1, 10, d // 2))
-    return np.concatenate((np.sin(angles), np.cos(angles)), axis=1)
-
-
-@specimen("table")
 def detr(n, d):
     """With the small number that its code has."""
     step = 2 * np.pi / (n + 1e-6)
     return checks.Convention(first=1, step=step).table(n, d)
 
 
-@specimen("table", "values", longest=16, convention="paper")
 def nearly_halved(n, d):
     """Even rows aren't quite those of half the position."""
     k = np.arange(n)
     return sinusoidal_encoding(k // 2 - 0.1 * (k > 0) * (k % 2 == 0), d)
 
 
-@specimen("table")
-def of_forty_rows(n, d):
-    return table(min(n, 40), d)
-
-
-@specimen("table", "half", "rows in bfloat16")
 def rounded_by_dtype(n, d, dtype=torch.float32):
     where = torch.arange(n).to(dtype).double().numpy()
     return torch.tensor(sinusoidal_encoding(where, d)).to(dtype)
 
 
-@specimen("table", "odd", "exhibit 6")
-def odd_loses_a_column(n, d):
-    return table(n, d - d % 2)
-
-
-@specimen("table", "odd", "if it is meant, say so")
-def lone_sine(n, d):
-    return table(n, d + d % 2)[:, :d]
-
-
 MEMORY = np.zeros(500_000, np.float32)
 
 
-@specimen("table", "repeat")
 def in_shared_memory(n, d):
-    return np.add(table(n, d), 0, out=MEMORY[: n * d].reshape(n, d))
-
-
-@specimen(
-    "table", "values", "position 3, dimension 0: 1 for -0.9899925; rows for columns"
-)
-def repeating(n, d):
-    """The place is told beside the convention of the cause."""
-    return checks.KNOWN["guided diffusion"].table(n, d)[np.arange(n) % 3]
-
-
-# Beside the convention of the cause, not the one from which it parts last
-FIRST_ROW = "position 0, dimension 1: "
-BY_ROWS = hunt.BUGS["rows for columns"]
-add(BY_ROWS, "rows for columns, where", "table", "values", FIRST_ROW)
-
-rows_of = partial(
-    specimen, "table", make=lambda change: lambda n, d: change(table(n, d))
-)
-
-
-@rows_of(widths=[2])
-def of_width_two(rows):
+    rows = MEMORY[: n * d].reshape(n, d)
+    rows[:] = table(n, d)
     return rows
 
 
-@rows_of(widths=[16], attention_factor=0.25)
-def scaled(rows):
-    return rows / 4
+LENGTHS = [2048]
 
 
-@rows_of()
-def in_half_precision(rows):
-    return torch.tensor(rows).bfloat16()
+def growing(n, d):
+    """A long call leaves its base behind, as dynamic scaling may."""
+    LENGTHS.append(n)
+    return sinusoidal_encoding(n, d, base=10_000.0 * max(LENGTHS) / 2048)
 
 
-@rows_of("shape")
-def whole_numbers(rows):
-    return rows.astype(int)
+def ending_far_out(n, d):
+    rows = table(n, d)
+    return np.where(np.arange(n)[:, None] < 3000, rows, np.nan)
 
 
-@rows_of("shape")
-def ending_in_nan(rows):
-    rows = 1 * rows
-    rows[-1, -1] = np.nan
-    return rows
-
-
-@rows_of("far", "not finite, [3000, 0] of")
-def ending_far_out(rows):
-    rows = 1 * rows
-    rows[3000:] = np.nan
-    return rows
-
-
-@specimen("table", "values")
-def nearly(n, d):
-    """Almost right, in a layout that isn't the first to be tried."""
-    rows = checks.KNOWN["guided diffusion"].table(n, d)
-    return rows + 1e-5 * np.sin(np.arange(n * d)).reshape(n, d)
-
-
-def ahead_if_long(name):
-    """Encode right, but in long calls at position + 5."""
-    known = checks.KNOWN[name]
-
-    def encode(n, d):
-        k = known.counted(np.arange(n)) + 5 * (n > 1000)
-        right = known.encoding(d)
-        return right.encode(np.zeros((n, d)), k[:, None] * right.frequencies)
-
-    return encode
-
-
-# A length that is told is the call's, not that of the rows in which the cause is sought.
-LONG = "from length 6000 on: position + 5"
-for name in "guided diffusion", "Transformer-XL":
-    add(ahead_if_long(name), f"{name}, ahead", "table", "far", LONG, longest=6000)
-OF_1000 = partial(hunt.wrong_table, "own exponent", base=1000)
-add(OF_1000, "of base 1000, undeclared", "table", "values", "own exponent")
-
-
-@specimen("table", "values", "minus sign")
 def divided_twice(n, d):
     """In float32, whose rounding is of the great angles."""
     inverse = torch.exp(torch.arange(0, d, 2) * (-np.log(10_000.0) / d))
@@ -243,19 +113,59 @@ def divided_twice(n, d):
     return torch.stack((angles.sin(), angles.cos()), dim=2).flatten(1)
 
 
-def of_two_coordinates(height, width, d_model, order="C"):
-    k = np.arange(height * width).reshape(height, width).ravel(order)
-    where = k // width, k % width
-    return np.concatenate([sinusoidal_encoding(n, d_model // 2) for n in where], axis=1)
+def height(n, d):
+    """As the notes of `check_table` say, of cells that are in the wrong order."""
+    rows, _ = np.indices((n, 3))
+    return sinusoidal_encoding(rows.ravel("F"), d)[::3]
 
 
-# As the notes of `check_table` say
-for order, law, cause in ("C", "", ""), ("F", "values", "column by column"):
-    cells = partial(of_two_coordinates, order=order)
-    height = lambda n, d, cells=cells: cells(n, 3, 2 * d)[::3, :d]  # noqa: E731
-    width = lambda n, d, cells=cells: cells(3, n, 2 * d)[:n, d:]  # noqa: E731
-    add(height, f"height, order {order}", "table", law, cause)
-    add(width, f"width, order {order}", "table", law, cause)
+GUIDED = checks.KNOWN["guided diffusion"]
+
+
+def repeating(n, d):
+    """The place is told beside the convention of the cause."""
+    return GUIDED.table(n, d)[np.arange(n) % 3]
+
+
+def ahead_if_long(n, d):
+    """Right, but in long calls at position + 5."""
+    return GUIDED.table(n + 5, d)[5 * (n > 1000) :][:n]
+
+
+for name, known in checks.KNOWN.items():
+    if not known.rotary:
+        add("table", f"right: {name}", known.table, convention=name)
+add_all(
+    "table",
+    {
+        "right: learned": learned,
+        "right: tensor2tensor": tensor2tensor,
+        "right: DETR": detr,
+        "right: of forty rows": lambda n, d: table(min(n, 40), d),
+        "right: in half precision": lambda n, d: in_torch(n, d).bfloat16(),
+        "shape: int64": lambda n, d: table(n, d).astype(int),
+        "repeat: the first result": in_shared_memory,
+        "repeat: depends on earlier calls": growing,
+        "values: minus sign": divided_twice,
+        "values: column by column": height,
+        "values: position 3, dimension 0: 1 for -0.9899925; rows for col": repeating,
+        "values: learned=True": lambda n, d: table(n, d) ** 3,
+        "values: own exponent": partial(hunt.wrong_table, "own exponent", base=1000),
+        "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
+        "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
+        "odd: if it is meant, say so": lambda n, d: table(n, d + d % 2)[:, :d],
+        "half: rows in bfloat16": rounded_by_dtype,
+        "far: not finite, [3000, 0] of": ending_far_out,
+    },
+)
+NEARLY = "values: no known fault"
+add("table", NEARLY, nearly_halved, longest=16, convention="paper")
+add("table", "right: of width two", table, widths=[2])
+QUARTER = {"widths": [16], "attention_factor": 0.25}
+add("table", "right: scaled", lambda n, d: table(n, d) / 4, **QUARTER)
+# The length that is told is the call's, not that of the rows in which the cause is sought.
+LONG = "far: from length 6000 on: position + 5"
+add("table", LONG, ahead_if_long, longest=6000)
 
 
 # Layers
@@ -282,83 +192,30 @@ def layer_that_adds(method):
     return type(method.__name__, (Layer,), methods)
 
 
-layer = partial(specimen, "module", make=layer_that_adds)
-FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
-COUNTED = "batch for sequence"
-add(Layer, "Layer", "module")
-add(Layer(16, 260), "a short layer", "module")
-add(SinusoidalPositionalEncoding, "SinusoidalPositionalEncoding", "module")
-add(FIRST, "sequence first", "module")
-add(FIRST, "declared otherwise", "module", "values", COUNTED, batch_first=True)
-
-
-@layer()
-def times_root(x, rows):
-    return x * x.size(-1) ** 0.5 + rows, None
-
-
-@layer("shape", "your code raises")
-def refusing(x, rows):
-    raise RuntimeError
-
-
-@layer("shape", "", batch_first=False)
-def assigning(x, rows):
-    x += rows
-
-
-@layer("batch", "other positions, from sequence 2 on: 0 is")
-def counting_sequences(x, rows):
-    late = torch.arange(len(x)) > 1
-    return x + torch.where(late[:, None, None], rows[:1], rows)
-
-
-@layer("shape", "it returns its rows alone")
-def rows_alone(x, rows):
-    return rows[None]
-
-
-@layer("repeat")
-def in_place(x, rows):
-    return x.add_(rows)
-
-
-@layer("masked")
-def mixed(x, rows):
-    return x + rows + 0 * x.sum()
-
-
-@layer("gradient", "the graph is cut")
 def detached(x, rows):
     # Gradients reach another leaf.
     return x.detach() + rows + torch.zeros((), requires_grad=True)
 
 
-@layer("device", "stays behind", laws=["device"])
 def on_the_cpu(x, rows):
     return torch.zeros(x.shape) if x.is_meta else x + rows
 
 
-@specimen("module", "gradient", "exhibit 7")
 class Trained(Layer):
     def __init__(self, d_model=16):
         super().__init__(d_model)
         self.pe = nn.Parameter(self.pe)
 
 
-@specimen("module")
 class Padded(Layer):
     """An odd width ends in a column of zeros."""
 
     def __init__(self, d_model=16):
         super().__init__(d_model + d_model % 2)
-        self.pe = nn.functional.pad(self.pe[:, : d_model // 2 * 2], (0, d_model % 2))
-
-    def add(self, x, rows):
-        return 4 * x + rows
+        rows = self.pe[:, : d_model // 2 * 2]
+        self.pe = nn.functional.pad(rows, (0, d_model % 2))
 
 
-@specimen("module", laws=["state", "meta"])
 class Indexed(Layer):
     """Whole numbers are saved, too, as `position_ids` are."""
 
@@ -371,7 +228,6 @@ class Indexed(Layer):
         return super().forward(x, self.position_ids[: x.size(1)])
 
 
-@specimen("module", laws=["meta"])
 class FilledWhenMoved(Layer):
     def _apply(self, fn, recurse=True):
         super()._apply(fn, recurse)
@@ -380,228 +236,109 @@ class FilledWhenMoved(Layer):
         return self
 
 
-@specimen("module", "state", "reset_parameters")
 class Emptied(Layer):
     def reset_parameters(self):
         self.pe.zero_()
 
 
+FIRST = SinusoidalPositionalEncoding(16, batch_first=False)
+add_all(
+    "module",
+    {
+        "right: of the package": SinusoidalPositionalEncoding,
+        "right: sequence first": FIRST,
+        "right: a layer": Layer,
+        "right: short": Layer(16, 260),
+        "right: padded": Padded,
+        "gradient: exhibit 7": Trained,
+        "state: reset_parameters": Emptied,
+    },
+)
+add("module", "values: batch for sequence", FIRST, batch_first=True)
+add("module", "right: indexed", Indexed, laws=["state", "meta"])
+add("module", "right: filled when moved", FilledWhenMoved, laws=["meta"])
+METHODS = {
+    "right: times root": lambda x, rows: (x * x.size(-1) ** 0.5 + rows, None),
+    "shape: it returns its rows alone": lambda x, rows: rows[None],
+    "repeat: it is overwritten": lambda x, rows: x.add_(rows),
+    "masked: rows beside NaN": lambda x, rows: x + rows + 0 * x.sum(),
+    "gradient: the graph is cut": detached,
+}
+for says, method in METHODS.items():
+    add("module", says, layer_that_adds(method))
+add("module", "device: stays behind", layer_that_adds(on_the_cpu), laws=["device"])
+NOTHING = layer_that_adds(lambda x, rows: None)
+add("module", "shape: object", NOTHING, batch_first=False)
+
+
 # Rotations
 
 
-FACTOR, AXES = turn(attention_factor=1.5), {"frequencies": AXIAL}
-SWAPPED, OF_OMEGA = turn(frequencies=AXIAL[::-1]), {"frequencies": OMEGA}
-OF_A_HALF = {"frequencies": rotary_frequencies(8)[0], "widths": [16]}
-OTHER = "the numbers of another convention"
-BACKWARDS = {"frequencies": -OMEGA}
-in_float16 = lambda x, p: turn(frequencies=-OMEGA)(x, p.half().float())  # noqa: E731
-SHIFTED = turn(frequencies=10_000.0 ** (-np.arange(1, 32, 2) / 32), pairing="neighbors")
-for subject, name, options, law, cause in (
-    (posenc.rotate_pairs, "in numpy", {}, "", ""),
-    (rotate_pairs, "in torch", {}, "", ""),
-    (turn(frequencies=AXIAL), "axial", AXES, "", ""),
-    (turn(frequencies=-AXIAL), "axial, backwards", AXES, "", ""),
-    (SWAPPED, "axes swapped", AXES, "axes", "axes are swapped"),
-    (FACTOR, "factor", {"attention_factor": 1.5}, "", ""),
-    (FACTOR, "factor, undeclared", {}, "values", "attention_factor=1.5"),
-    (turn(base=500_000.0), "base of frequencies", OF_OMEGA, "values", OTHER),
-    (rotate_pairs, "whole for a half", OF_A_HALF, "values", OTHER),
-    (in_float16, "backwards in float16", BACKWARDS, "far", "positions in float16"),
-    (SHIFTED, "shifted exponent", {"widths": [32]}, "values", "it is (2i+1)/d"),
-):
-    add(subject, name, "rotary", law, cause, **options)
-for extent in ("partial", "proportional"):
-    for pairing in ("halves", "neighbors"):
-        add(part(extent, pairing, 0.25), f"{extent} {pairing}", "rotary")
-
-rotary = partial(specimen, "rotary")
-
-
-@rotary()
 def permuted(x, p):
     """Take neighbors, and return halves, as DeepSeek-V3 does."""
     return rotate_pairs(x.unflatten(-1, (-1, 2)).mT.flatten(-2), p)
 
 
-@rotary()
 def permuted_at_the_end(x, p):
     """Turn the last dimensions, as latent attention does."""
     rest, turned = x.chunk(2, dim=-1)
     return torch.cat([rest, permuted(turned, p)], dim=-1)
 
 
-@rotary(widths=[8, 16], laws=["values", "start"])
 def last_pair(x, p):
     """One of sixteenths, which at a width of 8 is more than its share."""
     rest, turned = x[..., :-2], x[..., -2:]
     return torch.cat([rest, rotate_pairs(turned, p)], dim=-1)
 
 
-class OfWidth64(nn.Module):
-    def __init__(self):
-        super().__init__()
-        omega = torch.tensor(rotary_frequencies(64, base=500_000.0)[0])
-        self.register_buffer("inv_freq", omega, persistent=False)
-
-    def forward(self, x, positions):
-        return rotate_pairs(x, positions, frequencies=self.inv_freq)
+def from_the_first(x, p):
+    return rotate_pairs(x, int(p[0]) + torch.arange(x.shape[-2]))
 
 
-add(OfWidth64(), "of width 64", "rotary", laws=["shape", "values", "far"])
-
-
-def of_two_axes(x, p):
-    """Turn halves, each as a head, by one of two coordinates."""
-    parts = zip(x.chunk(2, dim=-1), p.unbind(-1), strict=True)
-    return torch.cat([rotate_pairs(half, along) for half, along in parts], dim=-1)
-
-
-@rotary()
-def second_axis(x, p):
-    """As the notes of `check_rotary` say."""
-    both = torch.cat((0 * x, x), -1), torch.stack((0 * p, p), -1)
-    return of_two_axes(*both)[..., x.shape[-1] :]
-
-
-def with_offset(x, offset=0):
-    return rotate_pairs(x, offset + torch.arange(x.shape[-2]))
-
-
-@rotary("start", "row + first position", laws=["start"])
-def from_the_first(x, positions):
-    return with_offset(x, offset=int(positions[0]))
-
-
-@rotary()
-def row_by_row(x, positions):
-    """As the cause above says, and `check_rotary`."""
-    rows = enumerate(positions)
-    return torch.cat(
-        [with_offset(x[..., i : i + 1, :], offset=int(p)) for i, p in rows], -2
-    )
-
-
-class GrowingTable:
-    """The same of a table, which has no argument for a half type."""
-
-    longest = 2048
-
-    def __call__(self, n, d):
-        self.longest = max(self.longest, n)
-        return sinusoidal_encoding(n, d, base=10_000.0 * self.longest / 2048)
-
-
-class Growing:
-    """A long call leaves its base behind, as dynamic scaling may."""
-
-    base = 10_000.0
-
-    def __call__(self, x, positions):
-        self.base = max(self.base, 10_000.0 * x.shape[-2] / 2048)
-        return rotate_pairs(x, positions, base=self.base)
-
-
-add(Growing().__call__, "growing", "rotary", "repeat", "depends on earlier calls")
-add(GrowingTable(), "a growing table", "table", "repeat", "depends on earlier calls")
-
-
-@rotary("shape", "lambda x, positions: rotate(x, -x)[0]")
 def both(q, k):
-    return with_offset(q), with_offset(k)
+    """Count by itself, and turn keys, too."""
+    return rotate_pairs(q), rotate_pairs(k)
 
 
-WITHOUT_POSITIONS = ["shape", "repeat", "values", "batch", "masked", "gradient"]
-one_of_both = lambda x, p: both(x, -x)[0]  # noqa: E731
-add(one_of_both, "one of both", "rotary", laws=WITHOUT_POSITIONS)
-# Other positions, of x and the right ones
-for name, change, law, cause in (
-    ("backwards", lambda x, p: -p, "", ""),
-    ("nearest", lambda x, p: torch.round(p), "fractions", ""),
-    ("cut off", lambda x, p: torch.floor(p), "", ""),
-    (
-        "counting",
-        lambda x, p: torch.arange(x.shape[-2]),
-        "start",
-        "if it counts by itself",
-    ),
-    (
-        "up to eight heads",
-        lambda x, p: p * (x.ndim < 4 or x.shape[1] < 8),
-        "batch",
-        "from number of heads 8 on",
-    ),
-):
-    subject = lambda x, p, change=change: rotate_pairs(x, change(x, p))  # noqa: E731
-    add(subject, name, "rotary", law, cause)
+def up_to_eight_heads(x, p):
+    return rotate_pairs(x, p * (x.ndim < 4 or x.shape[1] < 8))
 
 
-@rotary("start")
-def dynamic(x, p):
-    return rotate_pairs(x, p, base=10_000.0 * (x.shape[-2] / 257) ** 1.1)
-
-
-@rotary("start", "no known fault", laws=["start"], convention="rotary, halves")
 def wrong_and_short(x, p):
     assert x.shape[-2] < 99
     return rotate_pairs(x, p / 1.5)
 
 
-@rotary("start", "position + 1 is taken", laws=["start"])
 def without_heads(x, p):
     assert x.ndim < 4
     return rotate_pairs(x, p + 1)
 
 
-@rotary("half", laws=["half"])
 def right_in_half_alone(x, p):
     return permuted(x, p) if x.dtype == torch.bfloat16 else -x
 
 
-@rotary("values", "sine and cosine in bfloat16", attention_factor=1.5)
-def rounded_turns(x, p):
-    turns = rotary_turns(p, x.shape[-1])
-    cosine, sine = ((1.5 * part).bfloat16().float() for part in turns)
-    return rotate_pairs(x, turns=(cosine, sine))
-
-
-@rotary("rows")
 def nan_for_a_batch(x, p):
     return torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
 
 
-@rotary("compile", "raises", laws=["compile"])
 def printing(x, p):
     print(end="")
     return rotate_pairs(x, p)
 
 
-for law in "gradient", "device":
-    pair = lambda x, p: (rotate_pairs(x, p), x)  # noqa: E731
-    add(pair, f"a pair, {law}", "rotary", law, "rotate(x, -x)[0]", laws=[law])
+def straight_through(x, p):
+    """Turn, with the gradient of what doesn't."""
+    turned = rotate_pairs(x, p).detach()
+    return turned + x - x.detach()
 
 
-@rotary("gradient", make=lambda turned: turned.apply)
-class TurnedOn(torch.autograd.Function):
-    """A gradient has to turn back."""
-
-    @staticmethod
-    def forward(context, x, p):
-        context.p = p
-        return rotate_pairs(x, p)
-
-    @staticmethod
-    def backward(context, gradient):
-        return rotate_pairs(gradient, context.p), None
+def untrainable(x, p):
+    if x.requires_grad:
+        x.register_hook(int)  # which takes no arrays
+    return rotate_pairs(x, p)
 
 
-@rotary("gradient", "your code raises", make=lambda turned: turned.apply)
-class Untrainable(TurnedOn):
-    @staticmethod
-    def backward(context, gradient):
-        raise RuntimeError("no way back")
-
-
-@rotary("gradient", "in training, make anew", lambda kept: kept(), laws=["gradient"])
 class Kept(recall.Rotary):
     """What is made in the first call is kept."""
 
@@ -613,7 +350,6 @@ class Kept(recall.Rotary):
         return super().forward(x * self.ones, positions)
 
 
-@rotary("reduced", "product in bfloat16", lambda kept: kept(), laws=["reduced"])
 class KeptProduct(recall.Rotary):
     """What the first call makes is kept, and is rounded if that is under autocast."""
 
@@ -626,6 +362,54 @@ class KeptProduct(recall.Rotary):
         return rotate_pairs(x, turns=(angles.cos(), angles.sin()))
 
 
+add_all(
+    "rotary",
+    {
+        "right: in numpy": posenc.rotate_pairs,
+        "right: in torch": rotate_pairs,
+        "right: permuted": permuted,
+        "right: permuted at the end": permuted_at_the_end,
+        "right: backwards": lambda x, p: rotate_pairs(x, -p),
+        "right: cut off": lambda x, p: rotate_pairs(x, p.floor()),
+        "shape: lambda x, positions: rotate(x, -x)[0]": both,
+        "values: attention_factor=1.5": turn(attention_factor=1.5),
+        "batch: from number of heads 8 on": up_to_eight_heads,
+        "rows: not finite": nan_for_a_batch,
+        "fractions: position": lambda x, p: rotate_pairs(x, p.round()),
+    },
+)
+for extent in ("partial", "proportional"):
+    for pairing in ("halves", "neighbors"):
+        add("rotary", f"right: {extent}, {pairing}", part(extent, pairing, 0.25))
+AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])  # (axes, pairs)
+for name, omega in {"axial": AXIAL, "axial, backwards": -AXIAL}.items():
+    add("rotary", f"right: {name}", turn(frequencies=omega), frequencies=AXIAL)
+add("rotary", "right: factor", turn(attention_factor=1.5), attention_factor=1.5)
+# Half of the width was to turn.
+OF_A_HALF = {"frequencies": rotary_frequencies(8)[0], "widths": [16]}
+add("rotary", "values: the numbers of another convention", rotate_pairs, **OF_A_HALF)
+add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
+add("rotary", "right: last", last_pair, widths=[8, 16], laws=["values", "start"])
+WITH_THEIR_LAW = {
+    "start: row + first position": from_the_first,
+    "start: position + 1 is taken": without_heads,
+    "half: no known fault": right_in_half_alone,
+    "gradient: gradient times x": straight_through,
+    "gradient: your code raises": untrainable,
+    "gradient: in training, make anew": Kept(),
+    "gradient: rotate(x, -x)[0]": lambda x, p: (rotate_pairs(x, p), x),
+    "device: rotate(x, -x)[0]": lambda x, p: (rotate_pairs(x, p), x),
+    "reduced: product in bfloat16": KeptProduct(),
+    "compile: raises": printing,
+}
+for says, subject in WITH_THEIR_LAW.items():
+    add("rotary", says, subject, laws=[says.partition(":")[0]])
+OF_ITS_WIDTH = "right: of the width of its buffer"
+add("rotary", OF_ITS_WIDTH, recall.Rotary(), laws=["shape", "values", "far"])
+AS_HALVES = {"laws": ["start"], "convention": "rotary, halves"}
+add("rotary", "start: no known fault", wrong_and_short, **AS_HALVES)
+
+
 # Biases
 
 
@@ -633,22 +417,14 @@ def offsets(seq_len):
     return np.arange(seq_len) - np.arange(seq_len)[:, None]
 
 
-def buckets(causal, shift=0):
+def buckets(causal):
     values = np.random.default_rng(0).normal(size=(2, 32))
-    return lambda n: values[:, t5_buckets(offsets(n) - shift, bidirectional=not causal)]
+    return lambda n: values[:, t5_buckets(offsets(n), bidirectional=not causal)]
 
 
 def last_row(seq_len):
     """One row for all queries, (1, heads, 1, seq_len), as MPT has it."""
     return alibi_bias(12, seq_len)[None, :, -1:]
-
-
-def rewarding(seq_len):
-    return -alibi_bias(12, seq_len)
-
-
-def from_head_0(seq_len):
-    return -(2.0 ** -np.arange(8))[:, None, None] * abs(offsets(seq_len))
 
 
 BY_DISTANCE = np.random.default_rng(1).normal(size=(4, 512))
@@ -661,80 +437,66 @@ def shifted(seq_len):
     return padded.reshape(4, seq_len + 1, seq_len)[:, 1:]
 
 
-for causal in (False, True):
-    add(buckets(causal), f"T5, causal={causal}", "bias", expected="t5", causal=causal)
-ALIBI, T5 = {"expected": "alibi"}, {"expected": "t5"}
-for subject, name, options, law, cause in (
-    (partial(alibi_bias, 12), "ALiBi", ALIBI, "", ""),
-    (last_row, "one row", ALIBI | {"causal": True}, "", ""),
-    (last_row, "one row, undeclared", ALIBI, "shape", "pass causal=True"),
-    (lambda n: np.zeros((8, n, n)), "nothing", ALIBI, "values", "it is 0, for"),
-    (from_head_0, "from head 0", ALIBI, "values", "count from 1"),
-    (rewarding, "bonus", ALIBI | {"causal": True}, "values", "it is slope*distance"),
-    (buckets(False, 1), "buckets shifted", T5, "values", ""),
-    (buckets(True), "one-sided buckets", T5, "values", "key 1: bucket 0 for 17"),
-    (buckets(False), "two-sided", T5 | {"causal": True}, "values", "key 0: bucket 8"),
-    (buckets(False), "learned, undeclared", {}, "penalty", "pass learned=True"),
-    (shifted, "shifted", {"learned": True}, "start", "shifted without the mask"),
-):
-    add(subject, name, "bias", law, cause, **options)
-
-# Of the offsets
-for name, change, law, cause, options in (
-    ("signed", lambda k: 0.25 * k, "", "", {"causal": True}),
-    ("signed, undeclared", lambda k: 0.25 * k, "penalty", "signed", {}),
-    ("stops growing", lambda k: -0.5 * np.minimum(abs(k), 8), "", "", {}),
-    ("with NaN", lambda k: ending_in_nan(-0.5 * abs(k)), "shape", "", {}),
-    ("by length", lambda k: -abs(k) / len(k), "start", "", {}),
-    ("none", lambda k: -0.0 * k, "penalty", "", {}),
-):
-    subject = lambda n, change=change: change(offsets(n))  # noqa: E731
-    add(subject, name, "bias", law, cause, **options)
-
-
-@specimen("bias", "offset")
-def of_product(n):
-    return -np.sqrt(np.outer(np.arange(n), np.arange(n))) / 9
+CAUSAL, ALIBI, T5 = {"causal": True}, {"expected": "alibi"}, {"expected": "t5"}
+add("bias", "right: ALiBi", partial(alibi_bias, 12), **ALIBI)
+add("bias", "right: one row", last_row, **ALIBI, **CAUSAL)
+add("bias", "shape: pass causal=True", last_row)
+bonus = lambda n: -alibi_bias(12, n)  # noqa: E731
+add("bias", "values: it is slope*distance", bonus, **ALIBI, **CAUSAL)
+add("bias", "right: T5, causal", buckets(causal=True), **T5, **CAUSAL)
+add("bias", "right: T5", buckets(causal=False), **T5)
+add("bias", "values: by bucket", lambda n: np.sin(offsets(n)), **T5)
+add("bias", "values: they aren't random", lambda n: 0.0 * offsets(n), **T5)
+add("bias", "values: key 1: bucket 0 for 17", buckets(causal=True), **T5)
+add("bias", "values: key 0: bucket 8", buckets(causal=False), **T5, **CAUSAL)
+add("bias", "penalty: pass learned=True", buckets(causal=False))
+add("bias", "start: shifted without the mask", shifted, learned=True)
+add("bias", "right: signed", lambda n: 0.25 * offsets(n), causal=True)
+add_all(
+    "bias",
+    {
+        "right: stops growing": lambda n: -np.minimum(abs(offsets(n)), 8.0),
+        "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
+        "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
+        "penalty: signed": lambda n: 0.25 * offsets(n),
+        "penalty: one penalty for all": lambda n: -0.0 * offsets(n),
+    },
+)
 
 
 # Builders of position ids
 
 
-@specimen("positions", expected="left padding")
 def words(mask):
     return mask.long().cumsum(-1) - 1
 
 
-@specimen("positions", expected="images")
-def grid(sizes):
-    return np.indices(tuple(sizes.tolist())).reshape(3, -1)
-
-
-BY_8 = {"expected": "images", "right": lambda sizes: 8 * grid(sizes)}
-add(lambda sizes: 8 * grid(sizes), "steps of 8", "positions", **BY_8)
-add(grid, "steps of 1", "positions", "values", "they are 0.125*id", **BY_8)
-BY_PATCH = {"expected": "images", "right": lambda sizes: 8 * grid(sizes).T}
-columns_first = lambda sizes: 8 * grid(sizes)[[0, 2, 1]]  # noqa: E731
-add(columns_first, "columns first", "positions", "values", "swapped", **BY_PATCH)
-
-
-@specimen("positions", "values", "they are id + 2", expected="left padding")
 def as_roberta(mask):
     return 2 * mask + words(mask)
 
 
-@specimen("positions", "values", expected="left padding")
-def one_too_few(mask):
-    return words(mask)[:, 1:]
+def grid(sizes):
+    return np.indices(tuple(sizes.tolist())).reshape(3, -1)
 
 
-DECLARED = {"expected": "left padding", "right": as_roberta}
-add(as_roberta, "as RoBERTa, declared", "positions", **DECLARED)
-padding_at_9 = lambda mask: as_roberta(mask) * mask + 9 * (1 - mask)  # noqa: E731
-add(padding_at_9, "padding at 9", "positions", "values", **DECLARED)
+PADDED = partial(add, "positions", expected="left padding")
+PADDED("right: words", words)
+PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
+PADDED("values: they are id + 2", as_roberta)
+PADDED("values: shape (2, 4) for (2, 5)", lambda mask: words(mask)[:, 1:])
+PADDED(
+    "values: row 0, column 0", lambda mask: mask * as_roberta(mask), right=as_roberta
+)
+IMAGES = partial(add, "positions", expected="images")
+IMAGES("right: grid", grid)
+by_patch = lambda sizes: 8 * grid(sizes).T  # noqa: E731
+IMAGES("right: steps of 8", lambda sizes: 8 * grid(sizes), right=by_patch)
+IMAGES("values: they are 0.125*id", grid, right=by_patch)
 
 
 # Decoders
+
+full = DECODER.full
 
 
 def counting_up(place):
@@ -745,17 +507,7 @@ def counting_up(place):
         begin = place(held, tokens.shape[1])
         return DECODER.step(tokens, cache, counted(tokens, begin))
 
-    return Pair(DECODER.full, step)
-
-
-full = DECODER.full
-
-
-def prompt_by_places(tokens, cache, positions=None, mask=None):
-    """Count the prompt's padding, but not in later calls."""
-    if not cache:
-        positions = counted(tokens, 0)
-    return DECODER.step(tokens, cache, positions, mask)
+    return Pair(full, step)
 
 
 def spoiled(tokens, positions=None, mask=None, segments=None):
@@ -764,108 +516,48 @@ def spoiled(tokens, positions=None, mask=None, segments=None):
     return scores if mask is None else np.where(mask[..., None], scores, np.nan)
 
 
+def without_positions(tokens, positions=None, mask=None):
+    return ABSOLUTE.full(tokens, mask=mask)
+
+
+def scaled_by_a_mask(tokens, positions=None, mask=None):
+    return full(tokens, positions, mask) * (2 - (mask is None))
+
+
 DROPOUT = np.random.default_rng(0)
 ABSOLUTE = tiny.Decoder(DECODER.weights, rotary=False)
 OFF_BY_ONE = counting_up(lambda n, more: n + (n > 0))
-FROM_0 = counting_up(lambda n, more: n * (more == 1))
-add(ABSOLUTE, "absolute", "decoder", relative=False)
-add(
-    Pair(lambda t, positions=None, mask=None: ABSOLUTE.full(t, mask=mask)),
-    "positions ignored",
+READERS = {  # functions `full`
+    "right: NaN at padding": spoiled,
+    "right: in torch": lambda t: torch.tensor(full(t.numpy())),
+    "repeat: call `eval()`": lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1)),
+    "batch: text 1, token": lambda t: np.repeat(full(t[:1]), len(t), axis=0),
+    "order: never reach": lambda t: 0 * full(t) + range(tiny.VOCABULARY),
+    "causal: no known fault": lambda t: full(t) + 0.1 * t[:, -1:, None],
+    "padded: padding seen": lambda t, pos=None, mask=None: full(t, pos),
+    "padded: no known fault": scaled_by_a_mask,
+}
+for says, reader in READERS.items():
+    add("decoder", says, Pair(reader))
+add("decoder", "right: absolute", ABSOLUTE, relative=False)
+IGNORANT = Pair(without_positions)
+add("decoder", "padded: positions ignored", IGNORANT, relative=False)
+add_all(
     "decoder",
-    "padded",
-    "positions ignored",
-    relative=False,
+    {
+        "moved: no known fault": ABSOLUTE,
+        "steps: own position + 1": OFF_BY_ONE,
+        "steps: the new cache": Pair(full, lambda t, cache: full(t)),
+        "chunks: own position + first call's length": counting_up(
+            lambda n, more: n + (5 if n else 0)
+        ),
+        "chunks: several tokens are at own position - call's first": counting_up(
+            lambda n, more: n * (more == 1)
+        ),
+    },
 )
-for name, law, cause, pair in (
-    (
-        "NaN at padding",
-        "",
-        "",
-        Pair(spoiled),
-    ),
-    (
-        "torch",
-        "",
-        "",
-        Pair(lambda t: torch.tensor(full(t.numpy()))),
-    ),
-    (
-        "training",
-        "repeat",
-        "call `eval()`",
-        Pair(lambda t: full(t) * DROPOUT.integers(0, 2, (*t.shape, 1))),
-    ),
-    (
-        "repeated",
-        "batch",
-        "",
-        Pair(lambda t: np.repeat(full(t[:1]), len(t), 0)),
-    ),
-    (
-        "constant",
-        "order",
-        "never reach",
-        Pair(lambda t: 0 * full(t) + range(tiny.VOCABULARY)),
-    ),
-    (
-        "looks ahead",
-        "causal",
-        "",
-        Pair(lambda t: full(t) + 0.1 * t[:, -1:, None]),
-    ),
-    (
-        "off by one",
-        "steps",
-        "own position + 1",
-        OFF_BY_ONE,
-    ),
-    (
-        "prompt counted twice",
-        "chunks",
-        "own position + first call's length",
-        counting_up(lambda n, more: n + (5 if n else 0)),
-    ),
-    (
-        "chunks from 0",
-        "chunks",
-        "several tokens are at own position - call's first",
-        FROM_0,
-    ),
-    (
-        "unmasked",
-        "padded",
-        "padding seen",
-        Pair(lambda t, positions=None, mask=None: full(t, positions)),
-    ),
-    (
-        "scaled by a mask",
-        "padded",
-        "",
-        Pair(lambda t, pos=None, mask=None: full(t, pos, mask) * (2 - (mask is None))),
-    ),
-    (
-        "prompt by places",
-        "ragged",
-        "several tokens are at number",
-        Pair(full, prompt_by_places),
-    ),
-    (
-        "absolute, undeclared",
-        "moved",
-        "",
-        ABSOLUTE,
-    ),
-    (
-        "no cache",
-        "steps",
-        "",
-        Pair(full, lambda t, cache: full(t)),
-    ),
-):
-    add(pair, name, "decoder", law, cause)
 
 for bug in recall.BUGS:
-    add(bug.right, f"right: {bug.says}", bug.kind, **bug.options)
+    add(bug.kind, f"right: {bug.says}", bug.right, **bug.options)
     if bug.law:
-        add(bug.wrong, bug.says, bug.kind, bug.law, bug.cause, **bug.options)
+        add(bug.kind, f"{bug.law}: {bug.cause}", bug.wrong, **bug.options)
