@@ -17,6 +17,7 @@ from reading import ROOT, python, text_of
 from sphinx_posenc import optimization
 
 pytestmark = pytest.mark.browser  # slow: builds a site; not for `make test PART=unit`
+PAGES = "index.html", "plain.html"
 JUPYTER_BOOK = "from jupyter_book.cli.main import main; main()"
 # No blinking or fading in a screenshot.
 STILL = "* { caret-color: transparent !important; transition: none !important }"
@@ -29,8 +30,10 @@ DRAWN = """async () => {
 }"""
 
 
-def build(folder):
-    """Build the two pages with the book's settings, raw, and return their site."""
+@pytest.fixture(scope="module")
+def sites(tmp_path_factory):
+    """The two pages, built raw with the book's settings, and an optimized copy."""
+    folder = tmp_path_factory.mktemp("sites") / "book"
     shutil.copytree(ROOT / "tests" / "small_site", folder)
     (folder / "book").symlink_to(ROOT / "book")
     book = yaml.safe_load(text_of("_config.yml"))
@@ -40,20 +43,9 @@ def build(folder):
     (folder / "_config.yml").write_text(yaml.safe_dump(book), encoding="utf-8")
     run = python("-c", JUPYTER_BOOK, "build", "-W", folder)
     assert run.returncode == 0, run.stderr
-    return folder / "_build" / "html"
-
-
-@pytest.fixture(scope="module")
-def sites(tmp_path_factory):
-    """The raw site, and an optimized copy."""
-    folder = tmp_path_factory.mktemp("sites")
-    raw = build(folder / "book")
+    raw = folder / "_build" / "html"
     light = shutil.copytree(raw, folder / "light")
-    pages = {
-        path: path.read_text("utf-8")
-        for path in light.rglob("*.html")
-        if "_static" not in path.parts
-    }
+    pages = {light / name: (light / name).read_text("utf-8") for name in PAGES}
     optimization.merge(light, pages)
     for path, html in pages.items():
         path.write_text(html, encoding="utf-8")
