@@ -75,12 +75,11 @@ def windows(browser):
             wrong.append(f"gets {request.url}")
 
     def visit(address="about:blank", width=1280, height=800, **options):
-        usual = {
-            "viewport": {"width": width, "height": height},
-            "reduced_motion": "reduce",
-            "permissions": ["clipboard-read", "clipboard-write"],
-        }
-        context = browser.new_context(**usual | options)
+        context = browser.new_context(
+            viewport={"width": width, "height": height},
+            permissions=["clipboard-read", "clipboard-write"],
+            **{"reduced_motion": "reduce"} | options,
+        )
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(60_000)
