@@ -218,6 +218,7 @@ def test_rules_for_longer_texts_come_where_they_count_and_nothing_moves(show):
     show_state(page, query=2, key=13)
     expect(yarn).to_be_visible()
     assert page.figure.bounding_box()["height"] == height
+    button(page, "More").click()
     page.get_by_label("added").check()
     expect(yarn, "it would do nothing").to_be_hidden()
 
