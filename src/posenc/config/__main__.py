@@ -2,12 +2,11 @@
 
 import argparse
 import json
-import signal
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 
 from posenc.config import read_config
-from posenc.config.fields import LARGEST_FILE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,7 +21,7 @@ def main(arguments: list[str] | None = None) -> int:
     readings = {}
     for name in names:
         try:
-            source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
+            source = sys.stdin.buffer.read() if name == "-" else name
             readings[name] = read_config(source)
         except (OSError, TypeError, ValueError) as error:
             print(f"{name}: {error}", file=sys.stderr)
@@ -30,9 +29,9 @@ def main(arguments: list[str] | None = None) -> int:
     if options.json:
         parsed = {name: reading.as_dict() for name, reading in readings.items()}
         text = json.dumps(parsed, indent=1)
-    # A terminal may lack letters.
-    encoding = sys.stdout.encoding or "utf-8"
-    print(text.encode(encoding, "replace").decode(encoding))
+    if isinstance(sys.stdout, TextIOWrapper):  # a terminal may lack letters
+        sys.stdout.reconfigure(errors="replace")
+    print(text)
     return 0 if len(readings) == len(names) else 2
 
 
@@ -42,6 +41,4 @@ def files_of(path: str) -> list[str]:
 
 
 if __name__ == "__main__":
-    if hasattr(signal, "SIGPIPE"):  # end without a traceback if a pipe is closed early
-        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-    raise SystemExit(main())
+    sys.exit(main())
