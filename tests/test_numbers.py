@@ -22,33 +22,32 @@ from sphinx_posenc.claims import judges, ledger
 
 LISTED = yaml.safe_load(text_of("tests/numbers.yml"))
 ANYWHERE = {"What you'll do", "Summary", "What comes next"}
-WHOLE = None  # the title under which all numbers of a chapter stand
+WHOLE = None  # the address under which all numbers of a chapter stand
 UNTESTED = {"CHANGELOG", "CONTRIBUTING", "SECURITY", "references", "try"}  # no results
 HEADING = re.compile(r"^(#+) (.+)$", re.MULTILINE)
 
 
 @cache
 def sections(path):
-    """What each section of a chapter states, by cell, and shows, and the sections' addresses.
+    """What each section of a chapter states, by cell, and shows.
 
-    Sections are known by their titles; `WHOLE` is the chapter.
+    Sections are known by their addresses; `WHOLE` is the chapter.
     """
-    stated, shown, titles = [], defaultdict(set), {}
-    title = WHOLE
+    stated, shown = [], defaultdict(set)
+    section = WHOLE
     for cell in read(path).cells:
         # Of a cell with code, a reader may read what describes its picture.
         text = cell.metadata.get("mystnb", {}).get("image", {}).get("alt", "")
         if cell.cell_type == "markdown":
             text = cell.source
-            for level, name in HEADING.findall(text):
-                title = WHOLE if level == "#" or name in ANYWHERE else name
-                slug = default_slugify(re.sub(r"[`*$]|<[^>]*>", "", name))
-                titles[slug] = title
+            for level, title in HEADING.findall(text):
+                slug = default_slugify(re.sub(r"[`*$]|<[^>]*>", "", title))
+                section = WHOLE if level == "#" or title in ANYWHERE else slug
         else:
-            shown[title] |= shown_by(cell)
-            shown[WHOLE] |= shown[title]
-        stated += [(cell, title, number) for number in stated_in(text)]
-    return stated, shown, titles
+            shown[section] |= shown_by(cell)
+            shown[WHOLE] |= shown[section]
+        stated += [(cell, section, number) for number in stated_in(text)]
+    return stated, shown
 
 
 def problems(name, unshown):
@@ -65,11 +64,11 @@ def problems(name, unshown):
 @rule
 def test_numbers_in_the_text_are_printed_or_asserted(chapter):
     """By a cell below the same heading, or numbers.yml lists them."""
-    stated, shown, _ = sections(chapter.path)
+    stated, shown = sections(chapter.path)
     unshown = [
         (cell, number)
-        for cell, title, number in stated
-        if not is_shown(number, shown[title])
+        for cell, section, number in stated
+        if not is_shown(number, shown[section])
     ]
     yield from problems(chapter.path.stem, unshown)
 
@@ -82,9 +81,8 @@ def linked(text):
     """
     numbers = set()
     for chapter, anchor in re.findall(r"(\d\d_\w+)\.ipynb(?:#([\w-]+))?", text):
-        _, shown, titles = sections(ROOT / f"notebooks/{chapter}.ipynb")
-        title = titles.get(anchor, WHOLE)
-        numbers |= shown[title] or shown[WHOLE]
+        _, shown = sections(ROOT / f"notebooks/{chapter}.ipynb")
+        numbers |= shown.get(anchor) or shown[WHOLE]
     return numbers
 
 
