@@ -350,6 +350,12 @@ class Kept(recall.Rotary):
         return super().forward(x * self.ones, positions)
 
 
+class PairInTraining(recall.Rotary):
+    def forward(self, x, positions):
+        turned = super().forward(x, positions)
+        return (turned, x) if self.training else turned
+
+
 class KeptProduct(recall.Rotary):
     """What the first call makes is kept, and is rounded if that is under autocast."""
 
@@ -397,6 +403,7 @@ WITH_THEIR_LAW = {
     "gradient: gradient times x": straight_through,
     "gradient: your code raises": untrainable,
     "gradient: in training, make anew": Kept(),
+    "gradient: it returns a tuple": PairInTraining(),
     "gradient: rotate(x, -x)[0]": lambda x, p: (rotate_pairs(x, p), x),
     "device: rotate(x, -x)[0]": lambda x, p: (rotate_pairs(x, p), x),
     "reduced: product in bfloat16": KeptProduct(),
@@ -458,7 +465,7 @@ add_all(
         "right: stops growing": lambda n: -np.minimum(abs(offsets(n)), 8.0),
         "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
         "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
-        "penalty: signed": lambda n: 0.25 * offsets(n),
+        "penalty: slope*offset": lambda n: 0.25 * offsets(n),
         "penalty: one penalty for all": lambda n: -0.0 * offsets(n),
     },
 )

@@ -14,14 +14,13 @@ import nbformat
 import numpy as np
 import pytest
 from recall import DECODER, OMEGA, Rotary, by_product, check, turn
-from specimens import FIRST, OFF_BY_ONE, SPECIMENS, Layer, offsets, table
+from specimens import OFF_BY_ONE, SPECIMENS, offsets, table
 from torch import nn
 
 from posenc import alibi_slopes, checks
 from posenc.book import hunt
 from posenc.checks.__main__ import main
-from posenc.checks.function_families import BiasCall, IdsCall
-from posenc.checks.functions import BUILT
+from posenc.checks.builders import BUILT
 from posenc.conventions import Convention, EncodingCall
 from posenc.museum import spread
 from posenc.nn import SinusoidalPositionalEncoding, rotate_pairs
@@ -70,13 +69,10 @@ def encode(make, known, x, k):
 def report_of(make, kind):
     """Check what has a fault; not of base 10000, nor of 8 heads."""
     if kind in BUILT:
-        given, ids = BUILT[kind]
-        return checks.check_positions(lambda _: make(IdsCall(ids, given)), kind)
+        return checks.check_positions(lambda _: make(BUILT[kind][1]), kind)
     if kind == "bias":
-        slopes = alibi_slopes(12)[:, None]
-        wrong = lambda k: make(BiasCall(slopes, k.ravel(), slopes))  # noqa: E731
-        biases = lambda n: wrong(offsets(n)).reshape(12, n, n)  # noqa: E731
-        return checks.check_bias(biases, expected="alibi")
+        slopes = alibi_slopes(12)[:, None, None]
+        return checks.check_bias(lambda n: make(slopes, offsets(n)), expected="alibi")
     known = Convention("halves" if kind == "rotary" else "interleaved", base=5e5)
     wrong = partial(encode, make, known)
     if kind == "table":
@@ -91,13 +87,12 @@ def family(fault):
     return fault.kinds, fault.name.rstrip(digits + "."), fault.sentence
 
 
-# The first of each family, but mixed layouts, which are fitted, and decoders' faults, a part and a
-# shift, which are specimens.
-ELSEWHERE = "within the part", "mixed layouts", "shifted without the mask"
+# The first of each family, but mixed layouts, which are fitted, and a part, which is a specimen.
+ELSEWHERE = "within the part", "mixed layouts"
 NAMED = [
     fault
     for fault in {family(fault): fault for fault in reversed(checks.FAULTS)}.values()
-    if "decoder" not in fault.kinds and not fault.says.startswith(ELSEWHERE)
+    if not fault.says.startswith(ELSEWHERE)
 ]
 
 
@@ -153,17 +148,26 @@ FITTED = {
         "777^-(i/(d/2))": spread(lambda p, base: 777.0**-p),
     },
     "bias": {
-        "signed distance: it is -slope*offset": lambda call: -call.slopes * call.k,
-        "2^(-h)": lambda call: -(2.0 ** -(1 + np.arange(12))[:, None]) * abs(call.k),
+        "it is -slope*offset": lambda slopes, k: -slopes * k,
+        "2^(-h)": lambda slopes, k: (
+            -np.multiply.outer(2.0 ** -np.arange(1, 13), abs(k))
+        ),
+        "count from 1": lambda slopes, k: (
+            -np.multiply.outer(2.0 ** (-2 * np.arange(12) / 3), abs(k))
+        ),
     },
     "packing": {
-        "they are id + 1": lambda call: call.right + 1,
+        "they are id + 1": lambda ids: ids + 1,
     },
     "images": {
-        "they are id - 1": lambda call: call.right - 1,
-        "they are number;": lambda call: 0 * call.right + np.arange(24),
-        "frame is 0, row is number // (frames*columns), ": lambda call: np.stack(
-            [np.zeros(24), np.arange(24) // 8, call.right[2]]
+        "they are id - 1": lambda ids: ids - 1,
+        "they are number;": lambda ids: 0 * ids + np.arange(24),
+        "frame is 0, row is number // (frames*columns), ": lambda ids: np.stack(
+            [np.zeros(24), np.arange(24) // 8, ids[2]]
+        ),
+        "row is column, column is row": lambda ids: ids[[0, 2, 1]],
+        "row is row, column by column": lambda ids: (
+            ids.reshape(3, 2, 3, 4).swapaxes(2, 3).reshape(3, 24)
         ),
     },
 }
@@ -259,9 +263,7 @@ BAD = {  # the message, and what raises it
         abs, "images", right=abs
     ),
     "base must not be": lambda: TABLE(base=100, convention="paper"),
-    "pass d_model": lambda: checks.check_module(nn.LayerNorm(4)),
-    r"must be \[16\], which the layer": lambda: checks.check_module(FIRST, widths=[8]),
-    "given widths=": lambda: checks.check_module(Layer, d_model=32),
+    "pass widths=": lambda: checks.check_module(nn.LayerNorm(4)),
     "expected must be 'alibi', 't5' or a": lambda: checks.check_bias(len, expected=3),
     "step must be callable, got 3": lambda: checks.check_decoder(len, step=3),
     "got x=''": lambda: FROZEN.expecting({"x": ""}),

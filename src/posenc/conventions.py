@@ -269,6 +269,10 @@ class EncodingCall(NamedTuple):
         """Encode the same x at other positions."""
         return self.right(self.x, positions)
 
+    def of(self, **changes: Any) -> Floats:
+        """Encode the same x by what differs from the right encoding in some fields."""
+        return replace(self.right, **changes)(self.x, self.k)
+
     def encode(self, angles: Floats, seconds: Floats | None = None) -> Floats:
         """Encode the same x by other angles, as `Reference.encode` does."""
         return self.right.encode(self.x, angles, seconds)

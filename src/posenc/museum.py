@@ -4,22 +4,8 @@ A check that fails runs all that apply on the same calls: one that gives the mea
 cause. Those with a number are exhibits of the book's chapters 14 and 16. Whatever only a number or
 two tell apart, such as another base, is fitted in `posenc.checks.families`.
 
-A fault's `make` takes a call, and returns what code that has the fault gives. What a call holds
-depends on the kind of subject:
-
-===================================  ==============  ===========================================
-kind                                 a call          it returns
-===================================  ==============  ===========================================
-table, module, rotary                `EncodingCall`  x, encoded: (..., seq_len, width)
-some calls, beside right ones        `EncodingCall`  the same of a rotation
-bias                                 `BiasCall`      a bias: (heads, entries)
-left padding, packing, images        `IdsCall`       position ids: (texts or axes, seq_len)
-decoder                              `DecoderCall`   scores: (texts, seq_len, vocabulary)
-===================================  ==============  ===========================================
-
-`EncodingCall` is in `posenc.conventions`, and the others are in `posenc.checks.function_families`:
-each says what it holds. What is returned broadcasts to what was measured. Where a fault doesn't
-apply, it is NaN, which never was measured.
+A fault's `make` takes a call of a table, a layer or a rotation, and returns what code that has the
+fault gives, of the shape of x. What other kinds of subjects may have wrong is found beside them.
 """
 
 from __future__ import annotations
@@ -27,19 +13,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from posenc.conventions import EncodingCall, Floats
 
-if TYPE_CHECKING:
-    # These modules import this one.
-    from posenc.checks.function_families import BiasCall, DecoderCall, IdsCall
-
 __all__ = ["FAULTS", "MUSEUM", "Fault"]
 
-Make = Callable[[Any], Any]  # takes a call, and returns the wrong result
+Make = Callable[[EncodingCall], Floats]  # takes a call, and returns the wrong result
 
 
 @dataclass(frozen=True)
@@ -208,7 +190,7 @@ def paired(**changes: Any) -> Make:
 
     def make(call: EncodingCall) -> Floats:
         other = replace(call.right.convention, **changes).encoding(call.x.shape[-1])
-        return replace(call.right, pairs=other.pairs)(call.x, call.k)
+        return call.of(pairs=other.pairs)
 
     return make
 
@@ -323,11 +305,6 @@ def with_rounded_waves(call: EncodingCall, half: str) -> Floats:
     return right.placed(x, a * cosines - b * sines, b * cosines + a * sines)
 
 
-def with_factor(call: EncodingCall, factor: float) -> Floats:
-    """Encode with another attention factor."""
-    return replace(call.right, factor=factor)(call.x, call.k)
-
-
 register(
     TABLE,
     {
@@ -350,87 +327,13 @@ register(
             for half in HALVES
         },
         "attention factor (exhibit F): it is missing; multiply by it": (
-            lambda call: with_factor(call, 1.0)
+            lambda call: call.of(factor=1.0)
         ),
         "attention factor squared (exhibit F): apply it once": (
-            lambda call: with_factor(call, call.right.factor**2)
+            lambda call: call.of(factor=call.right.factor**2)
         ),
         "laid out for the other: `cat` angles for halves, "
         "`repeat_interleave` them for neighbors": laid_out,
-    },
-)
-
-
-# Wrong biases and position ids
-
-
-def shifted(call: BiasCall) -> Floats | float:
-    """Take what Transformer-XL's shift makes of a row: at later keys, the next row's."""
-    # Under a mask there is no later key, and a row of zeros stays as it is.
-    if call.k.max() <= 0 or not call.past.any():
-        return np.nan
-    # The row by distance, and the zero that a shift pads it with
-    padded = np.pad(call.past, ((0, 0), (0, 1)))
-    return padded[:, -call.k % padded.shape[1]]
-
-
-register(
-    ("bias",),
-    {
-        "counted from 0: slopes are 2^(-8(h - 1)/n) for heads h from 1 on; count from 1": (
-            lambda call: (
-                -abs(call.k)
-                / 2.0 ** np.linspace(0, 8, len(call.slopes), endpoint=False)[:, None]
-            )
-        ),
-        "shifted without the mask: later keys get the next row's values; count distances "
-        "both ways, or if a mask hides them, pass causal=True": shifted,
-    },
-)
-
-
-def column_by_column(call: IdsCall) -> Floats:
-    """Take patches by frame, then by column, then by row."""
-    frame, row, column = call.right
-    return call.right[:, np.lexsort((row, column, frame))]
-
-
-register(
-    ("images",),
-    {
-        "swapped: rows are columns": lambda call: call.right[[0, 2, 1]],
-        "column by column: number patches row by row": column_by_column,
-    },
-)
-
-
-# Missing arguments of a decoder, which reads a text whole and gives the same as in steps
-
-
-def without(name: str) -> Make:
-    """Return what reads a text without an argument; NaN if the text needs none."""
-
-    def make(call: DecoderCall) -> Any:
-        if name not in call.text.arguments:
-            return np.nan
-        return call.decoder.read_again(call.text, **{name: None})
-
-    return make
-
-
-def ignoring_positions(call: DecoderCall) -> Any:
-    """Read a text without its positions, if others make no difference, either."""
-    zeros = call.decoder.read_again(call.text, positions=0 * call.text.tokens)
-    plain = call.decoder.read_again(call.text)
-    return without("positions")(call) if np.array_equal(zeros, plain) else np.nan
-
-
-register(
-    ("decoder",),
-    {
-        "positions ignored: they make no difference; pass them on": ignoring_positions,
-        "padding seen: it is attended to; pass the mask on": without("mask"),
-        "packed texts seen: they attend to each other; mask them": without("segments"),
     },
 )
 

@@ -23,8 +23,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from posenc.checks import battery  # noqa: F401 - it registers laws
+from posenc.checks.biases import Bias
+from posenc.checks.builders import BUILT, Builder
 from posenc.checks.decoders import Decoder
-from posenc.checks.functions import BUILT, Bias, Builder
 from posenc.checks.kinds import Layer, Rotation, Table
 from posenc.checks.laws import LAWS, choose, judge_all, laws_of
 from posenc.checks.reports import Report, Row
@@ -133,9 +134,8 @@ def check_module(
     module : torch.nn.Module or callable
         A layer, or a class or function that makes one of a given width. If ``forward`` has an
         argument for positions of shape (seq_len,), under a usual name, they are tested.
-    d_model : int, optional
-        Width of a layer; by default inferred from its attributes or its table. What makes layers is
-        given `widths`.
+    widths : sequence of int, optional
+        As for `check_table`; a layer's own is inferred from its attributes or its table.
     batch_first : bool, optional
         Whether input is (batch, seq_len, d_model) or (seq_len, batch, d_model). By default the
         layer's attribute of that name, or True.

@@ -16,7 +16,7 @@ from pkgutil import resolve_name
 from typing import Any
 
 from posenc import checks
-from posenc.checks.functions import BUILT
+from posenc.checks.builders import BUILT
 from posenc.checks.laws import KINDS
 from posenc.checks.reports import Report
 

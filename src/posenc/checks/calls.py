@@ -75,7 +75,8 @@ class Code(Subject):
 
     def plain(self, width: int) -> Any:
         """Call the code with a batch."""
-        return self.result(self.array(self.draw((2,), 3, width)), range(3))
+        x = self.array(self.draw((2,), 3, width))
+        return self.raw(self.made(width), x, self.places(range(3)))
 
     def draw(self, lead: tuple[int, ...], seq_len: int, width: int = 0) -> Floats:
         """Draw x, in numbers that float32 has: (*lead, seq_len, width); zeros if it takes none."""
@@ -94,9 +95,11 @@ class Code(Subject):
 
     def result(self, array: Any, positions: Any, module: Any = None) -> Any:
         """Call the code, or another module, with an array of the library."""
-        if module is None:
-            module = self.made(array.shape[-1])
-        return self.raw(module, array, self.places(positions))
+        module = self.made(array.shape[-1]) if module is None else module
+        result = self.raw(module, array, self.places(positions))
+        if isinstance(result, tuple):
+            raise Broken("it returns a tuple", f"it is called as {self.usage}")
+        return result
 
     def call(
         self,
@@ -111,8 +114,6 @@ class Code(Subject):
         x and the result are (..., seq_len, width), positions (seq_len,) or (batch, seq_len).
         """
         result = self.result(self.array(x, dtype), positions, module)
-        if isinstance(result, tuple):
-            raise Broken("it returns a tuple", f"it is called as {self.usage}")
         if dtype not in ("float32", type_of(result)):
             raise Broken(f"{type_of(result)} for {dtype}", CAST)
         out = floats(result, finite)

@@ -1,26 +1,118 @@
-"""Causes: which faults, known or fitted, give what was measured, and in which rows."""
+"""Why an encoding isn't right: which faults, beside which convention, give what was measured.
+
+`explain` asks for faults, known and fitted; `causes` runs them on the calls, and names those that
+give the measured numbers, and in which rows.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import copy
+from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from itertools import chain, combinations
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from posenc.checks.trials import NEAR, Trial
-from posenc.conventions import UNIT, EncodingCall, Floats
-from posenc.museum import Fault, Make
+from posenc.checks.families import of_encoding, other_factor
+from posenc.checks.recognition import BASES
+from posenc.checks.reports import NO_CAUSE
+from posenc.checks.trials import Broken, Raised, Trial, tolerance
+from posenc.conventions import UNIT, Convention, EncodingCall, Floats
+from posenc.museum import Fault, Make, known
 
+if TYPE_CHECKING:
+    from posenc.checks.encodings import Encoding
+
+MANY = 5000  # rows, of which some tell a cause
+SOME = 6  # conventions, the likeliest: at least each layout, upward
+MEANT = (
+    "; if they are meant, pass base=, frequencies= or convention=, or learned=True for a table of "
+    "another kind; if a norm follows the rotation, check what comes before it"
+)
 # Rounding of an angle, as of its position: u (3 |ln omega| + 5), of the least frequency
 APART = 33 * UNIT
 
 
-def tolerance(trials: list[Trial]) -> float:
-    """Return how far a fault may be off: a tenth of what it is to explain, at most 1e-4."""
-    apart = max(np.abs(trial.given - trial.meant).max() for trial in trials)
-    return min(NEAR, float(apart) / 10)
+def explain(encoding: Encoding, trials: list[Trial]) -> tuple[str, Convention]:
+    """Return the text of the first step that has one, or "", and the convention it is beside.
+
+    1. Known faults, beside a convention that is likely, or of another base.
+    2. No fault: another convention, or another multiplier.
+    3. Faults that are fitted, beside a convention that is likely.
+    4. If whole sequences are wrong: that no fault gives them, and what may be declared.
+    """
+    # Properties have no call that a fault could be run on.
+    calls = [trial for trial in trials if trial.call]
+    if not calls:
+        return "", encoding.nearest
+    whole = encoding.whole()
+    # Of results that are rounded to a half type, faults in other types say nothing.
+    if calls[0].unit <= UNIT:
+        calls += whole
+        # Most faults are told by a batch, which is small, if the code takes any.
+        with suppress(Broken, Raised):
+            batch = encoding.compare(encoding.draw((2, 3), 5), range(5))
+            calls = [batch, *calls]
+    is_known = encoding.convention is not None
+    likely = [encoding.convention] if is_known else encoding.likely[:SOME]
+    bases = [] if is_known else [replace(likely[0], base=base) for base in BASES]
+    # A base says little: the rest may be meant.
+    hint = "" if encoding.declared_convention or encoding.pairs else MEANT
+    faults = known(encoding.kind)
+    steps: Any = (
+        (lambda _: faults, dict.fromkeys(likely + bases), ""),
+        (partial(meant_otherwise, encoding), [encoding.nearest], ""),
+        (of_encoding, likely, "" if is_known else hint),
+    )
+    near = tolerance(calls)
+    for find, conventions, advice in steps:
+        for convention in conventions:
+            compared = [beside(encoding, convention, trial) for trial in calls]
+            # Half types may be right where the whole isn't.
+            if any(trial.failing.any() for trial in compared):
+                partly = find is of_encoding
+                text = causes(find(compared), compared, near, partly)
+                if text:
+                    return text + advice, convention
+    whole_is_wrong = any(trial.worst > 1 for trial in whole)
+    return (NO_CAUSE + hint if whole_is_wrong else ""), encoding.nearest
+
+
+def beside(encoding: Encoding, convention: Convention, trial: Trial) -> Trial:
+    """Compare the same call with a convention, in some rows of many.
+
+    The first wrong row is among them, and the last, on which positions of others may depend. The
+    call still has its length, and its rows their numbers.
+    """
+    _, x, k, _ = trial.call
+    rows: Any = range(k.shape[-1])
+    if len(rows) > MANY:
+        first = int(trial.failing.argmax()) % len(rows)
+        rows = np.unique([*rows[::50], first, rows[-1]])
+    x, given = x[..., rows, :], trial.given[..., rows, :]
+    right = encoding.reference(x.shape[-1], convention)
+    compared = encoding.trial(x, k[..., rows], given, right, trial.unit)
+    return replace(compared, call=compared.call._replace(sampled=rows))
+
+
+def meant_otherwise(encoding: Encoding, trials: list[Trial]) -> Iterator[Fault]:
+    """Yield what isn't a fault, if it is meant: another convention, or another factor."""
+    # What is followed at its own frequencies, whatever is declared
+    undeclared = copy.copy(encoding)
+    undeclared.pairs = 0
+    candidates = undeclared.candidates(BASES) if encoding.is_declared else ()
+    found = next(filter(undeclared.follows, candidates), None)
+
+    def make(call: EncodingCall) -> Floats:
+        return undeclared.reference(call.x.shape[-1], found)(call.x, call.k)
+
+    if found:
+        name = "these are the numbers of another convention"
+        yield Fault(name, str(found), make)
+    yield from other_factor(trials)
 
 
 def causes(
@@ -54,29 +146,25 @@ def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
         off = unlike(trial, make) > near
         if off[trial.failing].any():
             return None
-        if isinstance(trial.call, EncodingCall):
-            numbers = numbers_of_rows(trial.call)
-            calls.append(Rows(numbers, trial.failing, off.any(axis=-1)))
-    return limits(calls) if calls else ""
+        told = {"wrong": trial.failing, "spared": off.any(axis=-1)}
+        calls.append(numbers_of_rows(trial.call) | told)
+    # One after another: (rows,)
+    return limits(
+        {
+            name: np.concatenate([call[name].ravel() for call in calls])
+            for name in calls[0]
+        }
+    )
 
 
 def unlike(trial: Trial, make: Make) -> Floats:
     """How far a fault is from what was given, beyond what rounding explains."""
     call, made = trial.call, make(trial.call)
     off = np.abs(made - trial.given) - trial.bounds
-    if isinstance(call, EncodingCall):
-        # A fault may have greater angles than are right, which are rounded more.
-        for times in (1 - APART, 1 + APART):
-            off -= np.abs(made - make(call._replace(k=call.k * times)))
+    # A fault may have greater angles than are right, which are rounded more.
+    for times in (1 - APART, 1 + APART):
+        off -= np.abs(made - make(call._replace(k=call.k * times)))
     return np.where(np.isnan(off), np.inf, off)
-
-
-class Rows(NamedTuple):
-    """Rows of a call: their numbers, by name, and which are wrong, and spared by a fault."""
-
-    numbers: dict[str, Floats]
-    wrong: Any
-    spared: Any
 
 
 def numbers_of_rows(call: EncodingCall) -> dict[str, Floats]:
@@ -96,21 +184,21 @@ def numbers_of_rows(call: EncodingCall) -> dict[str, Floats]:
     return {name: number + 0 * call.k for name, number in numbers.items()}
 
 
-def limits(calls: list[Rows]) -> str | None:
+def limits(rows: dict[str, Any]) -> str | None:
     """Say from which numbers on rows are wrong, or up to which; None if two don't tell.
 
-    The fewest limits are taken that keep out all spared rows. The text is "" if there are none, and
-    else follows a fault's name: ", from position 7 on, or up to length 1". In some call, a row is
-    wrong.
+    `rows` has these numbers, and which rows are "wrong", and "spared" by a fault; some are wrong.
+    The fewest limits are taken that keep out all spared ones. The text is "" if there are none, and
+    else follows a fault's name: ", from position 7 on, or up to length 1".
     """
-    if not any(call.spared.any() for call in calls):
+    wrong, spared = rows.pop("wrong"), rows.pop("spared")
+    if not spared.any():
         return ""
     kept_out = {}  # which of the spared rows, by limit
-    for name in calls[0].numbers:
-        wrong = np.concatenate([call.numbers[name][call.wrong] for call in calls])
-        spared = np.concatenate([call.numbers[name][call.spared] for call in calls])
-        kept_out[f"from {name} {wrong.min():g} on"] = spared < wrong.min()
-        kept_out[f"up to {name} {wrong.max():g}"] = spared > wrong.max()
+    for name, number in rows.items():
+        first, last = number[wrong].min(), number[wrong].max()
+        kept_out[f"from {name} {first:g} on"] = number[spared] < first
+        kept_out[f"up to {name} {last:g}"] = number[spared] > last
     for count in (1, 2):
         texts = [
             ", ".join(chosen)

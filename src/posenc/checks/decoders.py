@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
-from itertools import pairwise
+from itertools import combinations, pairwise, product, repeat
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from posenc._validate import check_int
-from posenc.checks.function_families import DecoderCall, of_decoder
 from posenc.checks.laws import Law
 from posenc.checks.subjects import POSITIONS, Subject, argument, floats
+from posenc.checks.sums import Weights, written
 from posenc.checks.trials import (
     SEED,
     Broken,
@@ -20,6 +21,7 @@ from posenc.checks.trials import (
     Skip,
     Trial,
     Trials,
+    tolerance,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -37,6 +39,16 @@ BOUND = (
     "half the digits of the scores' spread: sums in another order cost a few u of it"
 )
 
+MISSING = {
+    "mask": "padding seen: it is attended to; pass the mask on",
+    "segments": "packed texts seen: they attend to each other; mask them",
+}
+IGNORED = "positions ignored: they make no difference; pass them on"
+CACHED = (
+    "add the length of the cache, once, and count each text's own "
+    "(exhibit B: notebooks/16_batches_and_caches.html#exhibit-b)"
+)
+
 
 class Text(NamedTuple):
     """Texts, one a row, and what a decoder should make of them."""
@@ -45,13 +57,13 @@ class Text(NamedTuple):
     scores: Floats  # those that it should give: (texts, seq_len, vocabulary)
     arguments: dict[str, Any]  # positions, mask and segments: (texts, seq_len)
     shown: Any  # which scores are compared: (texts, seq_len)
+    lengths: Sequence[int] = ()  # of the chunks that it is read in, but the last
 
 
 class Decoder(Subject):
     """Functions `full` and `step` of the same decoder."""
 
-    kind = faults = "decoder"
-    fit = staticmethod(of_decoder)
+    kind = "decoder"
     usage = "`full(tokens)`, or `step(tokens, cache)`"
 
     def __init__(
@@ -82,9 +94,10 @@ class Decoder(Subject):
     def read(self, tokens: Any, lengths: Sequence[int] = (), **given: Any) -> Floats:
         """Read texts whole, or in chunks of these lengths and a last one, with a cache.
 
-        The code gets those arguments that it has.
+        The code gets those arguments that it has, but none that are None.
         """
         call: Any = self.step if lengths else self.subject
+        given = {name: part for name, part in given.items() if part is not None}
         arguments = {argument(call, NAMES[name]): part for name, part in given.items()}
         arguments.pop("", None)
         cache = [None] if lengths else []  # what a step takes, too
@@ -120,18 +133,45 @@ class Decoder(Subject):
         given, meant = (masked(text, scores) for scores in (made, text.scores))
         bound = UNIT**0.5 * float(np.ptp(text.scores, axis=2).max())
         axes = ("text", "token", "score")
-        return Trial(name, given, meant, bound, axes, DecoderCall(self, text, lengths))
+        return Trial(name, given, meant, bound, axes, text._replace(lengths=lengths))
 
-    def read_again(self, text: Text, **changes: Any) -> Any:
-        """Read a text whole, with other arguments, or None for none; NaN if that can't be done."""
-        given = text.arguments | changes
-        given = {name: array for name, array in given.items() if array is not None}
-        if not all(argument(self.subject, NAMES[name]) for name in changes):
-            return np.nan
-        try:
-            return masked(text, self.read(text.tokens, **given))
-        except (Broken, Raised):
-            return np.nan
+    def explain(self, trials: list[Trial]) -> str:
+        """Return which arguments, if they are missing or wrong, give the same scores."""
+        near = tolerance(trials)
+
+        def gives(name: str, arguments: Iterable[Any]) -> bool:
+            pairs = zip(trials, arguments, strict=False)
+            return all(self.gives(trial, name, given, near) for trial, given in pairs)
+
+        found = [text for name, text in MISSING.items() if gives(name, repeat(None))]
+        # Zeros make no difference, either.
+        zeros = [0 * trial.call.tokens for trial in trials]
+        if gives("positions", repeat(None)) and gives("positions", zeros):
+            found.append(IGNORED)
+        if found:
+            return "; or ".join(found)
+        # If the right positions give the same, they aren't at fault. Nor are they known to be where
+        # a text is read whole: of scores that depend on offsets alone, many would give the same.
+        right = [trial.call.arguments.get("positions") for trial in trials]
+        if any(trial.call.lengths for trial in trials) and not gives(
+            "positions", right
+        ):
+            listed = [misplaced(trial.call) for trial in trials]
+            for text in listed[0]:
+                if gives("positions", [positions[text] for positions in listed]):
+                    return f"other positions: {text}; {CACHED}"
+        return ""
+
+    def gives(self, trial: Trial, name: str, given: Any, near: float) -> bool:
+        """Whether a text, read whole with another argument, or None for none, scores the same."""
+        text = trial.call
+        if name not in text.arguments or not argument(self.subject, NAMES[name]):
+            return False
+        scores: Any = np.nan
+        with suppress(Broken, Raised):
+            scores = self.read(text.tokens, **text.arguments | {name: given})
+        off = np.abs(masked(text, scores) - trial.given)
+        return bool((off <= near + trial.bounds).all())
 
     @cached_property
     def alone(self) -> Floats:
@@ -179,6 +219,39 @@ class Decoder(Subject):
 def masked(text: Text, scores: Floats) -> Floats:
     """Return the scores that are shown; padding may score anything, even NaN."""
     return np.where(text.shown[..., None], scores, 0.0)
+
+
+def misplaced(text: Text) -> dict[str, Any]:
+    """Return wrong positions, (texts, seq_len), by what they are, the simplest first.
+
+    They can't be decoded from scores. So these are all sums of at most two parts, with weights 1 or
+    -1, in some of a text's calls.
+    """
+    own = text.arguments["positions"]
+    number = np.arange(own.shape[1])
+    sizes = np.array([*text.lengths, len(number) - sum(text.lengths)])
+    begin, size = (np.repeat(part, sizes) for part in (sizes.cumsum() - sizes, sizes))
+    parts = {
+        "own position": own,
+        "number": number,
+        "call's first": begin,
+        "1": 1,
+        "first call's length": sizes[0],
+    }
+    in_calls = {
+        "after the first call, ": begin > 0,
+        "several ": size > 1,
+        "single ": (begin > 0) & (size == 1),
+    }
+    found = {}
+    for where, count in product(in_calls, range(3)):
+        chosen = combinations(parts, count)
+        for names, signs in product(chosen, product((1, -1), repeat=count)):
+            weights: Weights = dict(zip(names, signs, strict=True))
+            total = sum(weights[name] * parts[name] for name in names)
+            positions = np.where(in_calls[where], total, own)
+            found[f"{where}tokens are at {written(weights)}"] = positions
+    return found
 
 
 DECODER = ("decoder",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import product
@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from posenc._validate import check_choice, check_d_model, check_positions, check_real
-from posenc.checks import explanations
 from posenc.checks.calls import Code
+from posenc.checks.causes import SOME, explain
 from posenc.checks.recognition import (
     BASES,
     has_many_frequencies,
@@ -20,7 +20,7 @@ from posenc.checks.recognition import (
     rotations,
     tables,
 )
-from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial
+from posenc.checks.trials import OTHER_KIND, Skip, Trial
 from posenc.conventions import KNOWN, UNIT, Convention, EncodingCall, Floats, Reference
 
 # Bounds: what is off by a little more has the convention, and is wrong by `values`.
@@ -43,8 +43,7 @@ class Encoding(Code):
     - `likely` are those that go with what is declared, such as the base, the usual ones first;
     - `convention` is the declared one, or the first of these that is followed, or None;
     - `nearest` is the same, or one of the likeliest, or that beside which a cause is found, never
-      None: `reference` is of that;
-    - `recognized_regardless()` is what is followed at its own frequencies, whatever is declared.
+      None: `reference` is of that.
     """
 
     carried: Any = 1.0  # multiplier of x, where rows are added to it
@@ -84,12 +83,17 @@ class Encoding(Code):
             raise ValueError(f"frequencies {rule}, got {omega.shape}")
         self.axes, self.pairs = self.frequencies.shape
         self.is_declared = bool(self.base or self.declared_convention or self.pairs)
-        if widths is None or not len(widths):
-            widths = [2 * self.pairs] if self.pairs else [16, 24]
-        widths = [check_d_model(width) for width in widths]
-        self.check_widths(widths)
+        if widths is None:
+            widths = self.widths_of(subject) if hasattr(subject, "training") else []
+        usual = [2 * self.pairs] if self.pairs else [16, 24]
+        taken = [check_d_model(width) for width in widths] or usual
+        self.check_widths(taken)
         # This calls the code, for which a rotation reads `axes`.
-        super().__init__(subject, widths, longest)
+        super().__init__(subject, taken, longest)
+
+    def widths_of(self, module: Any) -> list[int]:
+        """Return the width of a torch module, if it tells."""
+        return []
 
     def check_widths(self, widths: list[int]) -> None:
         """Raise if frequencies are declared, and aren't those of one of these widths alone."""
@@ -111,51 +115,43 @@ class Encoding(Code):
             return self.learned
         return has_many_frequencies(self.table)
 
-    def candidates(self, pairs: int, bases: list[float]) -> Iterator[Convention]:
+    def candidates(self, bases: list[float]) -> Iterator[Convention]:
         """Yield the conventions that this kind may have, of each base."""
         found = tables()
         if self.kind == "rotary":
-            found = rotations(*self.sequences[-1], pairs)
+            found = rotations(*self.sequences[-1], self.pairs)
         for base, convention in product(bases, found):
             yield replace(convention, base=base)
 
-    def follows(
-        self, convention: Convention, right_of: Callable[[int, Convention], Reference]
-    ) -> bool:
+    def share(self, convention: Convention, x: Floats, out: Floats) -> float:
+        """Return which share of a sequence's entries a convention gives."""
+        # There are hundreds to try: every seventh row decides, the last among them.
+        k = np.arange(x.shape[-2])[::-7]
+        right = self.reference(x.shape[-1], convention)
+        trial = self.trial(x[..., k, :], k, out[..., k, :], right)
+        # `values` tells if the multiplier isn't 1.
+        scaled = multiplier(trial.given, trial.meant) * trial.meant
+        return float((replace(trial, meant=scaled).ratio <= LOOSE).mean())
+
+    def follows(self, convention: Convention) -> bool:
         """Whether a convention gives nine tenths of the entries, at all widths."""
-        for x, out in self.sequences:
-            # There are hundreds to try: every seventh row decides, the last among them.
-            k = np.arange(x.shape[-2])[::-7]
-            right = right_of(x.shape[-1], convention)
-            trial = self.trial(x[..., k, :], k, out[..., k, :], right)
-            # `values` tells if the multiplier isn't 1.
-            scaled = multiplier(trial.given, trial.meant) * trial.meant
-            if (replace(trial, meant=scaled).ratio <= LOOSE).mean() < 0.9:
-                return False
-        return True
+        return all(self.share(convention, x, out) >= 0.9 for x, out in self.sequences)
 
     @cached_property
     def likely(self) -> list[Convention]:
         """All conventions that may be declared so."""
-        return [*self.candidates(self.pairs, [self.base] if self.base else BASES)]
+        return [*self.candidates([self.base] if self.base else BASES)]
 
     @cached_property
     def convention(self) -> Any:
         """The declared convention, or the one recognized, if there is one."""
         if self.declared_convention:
             return self.declared_convention
-        following = (one for one in self.likely if self.follows(one, self.reference))
-        return next(following, None)
-
-    def recognized_regardless(self) -> Convention | None:
-        """Return the convention that is recognized whatever is declared, if there is one."""
-        right_of = self.reference_at_own_frequencies
-        candidates = self.candidates(0, BASES)
-        return next((one for one in candidates if self.follows(one, right_of)), None)
+        return next(filter(self.follows, self.likely), None)
 
     @cached_property
     def nearest(self) -> Any:
-        """The convention, or of the likeliest the one from which it parts last.
+        """The convention, or of the likeliest the one that is least off.
 
         If a cause is found beside another, it is that from then on.
         """
@@ -164,12 +160,11 @@ class Encoding(Code):
         x, out = self.sequences[-1]
         rows = np.arange(x.shape[-2])
 
-        def first_wrong(convention: Convention) -> int:
+        def error(convention: Convention) -> float:
             meant = self.reference(x.shape[-1], convention)(x, rows)
-            # One that never parts, by so much, parts behind the end.
-            return int(np.append(np.abs(out - meant) > NEAR, True).argmax())
+            return float(np.abs(out - meant).mean())
 
-        return max(self.likely[: explanations.SOME], key=first_wrong)
+        return min(self.likely[:SOME], key=error)
 
     def described(self) -> tuple[Convention | None, str]:
         """Return what it is compared with, and that in words."""
@@ -184,25 +179,19 @@ class Encoding(Code):
 
     # What it gives there
 
-    def reference_at_own_frequencies(
-        self, width: int, convention: Convention
-    ) -> Reference:
-        """Return the book's encoding of a convention, multiplied as this one is."""
-        if self.other_kind:
-            raise Skip(OTHER_KIND)
-        right = convention.encoding(width)
-        return replace(right, carried=self.carried, factor=self.factor)
-
     def reference(self, width: int, convention: Convention | None = None) -> Reference:
-        """Return the same, at the declared frequencies; by default of the nearest convention.
+        """Return the book's encoding of a convention, by default the nearest, as it is declared.
 
         A law that asks for it is skipped if the encoding is of another kind.
         """
-        known = convention or self.nearest
-        right = self.reference_at_own_frequencies(width, known)
+        if self.other_kind:
+            raise Skip(OTHER_KIND)
+        right = (convention or self.nearest).encoding(width)
         # Coordinates of several axes are equal, so that their frequencies add up.
         omega = self.frequencies.sum(axis=0) if self.pairs else right.frequencies
-        return replace(right, frequencies=omega)
+        return replace(
+            right, frequencies=omega, factor=self.factor, carried=self.carried
+        )
 
     def trial(
         self,
@@ -241,4 +230,5 @@ class Encoding(Code):
 
     def explain(self, trials: list[Trial]) -> str:
         """Return the faults that give what was measured, or what to declare."""
-        return explanations.explain(self, trials)
+        cause, self.nearest = explain(self, trials)
+        return cause

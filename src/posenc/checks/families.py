@@ -14,17 +14,68 @@ that give what was measured. So a fit may try much, and be rough: if wrong, it i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
 
-from posenc.checks.sums import CLOSE, CLOSER, Parts, fewest_parts, fitted, written
+from posenc.checks.recognition import multiplier
+from posenc.checks.sums import CLOSE, CLOSER, Parts, Weights, fewest_parts, written
 from posenc.checks.trials import Trial
 from posenc.conventions import EncodingCall, Floats, Reference
-from posenc.museum import ITSELF, Fault, known
+from posenc.museum import ITSELF, Fault, Make, known
+
+ENOUGH = 2000  # entries for a fit, which is then tried on all
+
+
+def one_column(trials: list[Trial], arrays: list[Any]) -> Floats:
+    """Return real numbers of the failing rows of all trials, from an array for each: (entries,)."""
+    pieces = [
+        array[trial.failing].ravel()
+        for trial, array in zip(trials, arrays, strict=True)
+    ]
+    column = np.concatenate(pieces)
+    some = column[:: 1 + len(column) // ENOUGH].copy()
+    # A complex number becomes two.
+    return some.view(np.float64)
+
+
+def fitted(
+    trials: list[Trial],
+    parts_of: Callable[[Any], Parts],
+    measured: list[Any],
+    result: Callable[[Any, Any], Any] = lambda total, call: total,
+    close: float = CLOSE,
+) -> Iterator[tuple[Weights, Make]]:
+    """Yield the sums of parts that were measured, each with the `make` of its fault.
+
+    Parameters
+    ----------
+    parts_of : callable
+        Takes a call, and returns its parts.
+    measured : list of ndarray
+        For each trial, what the parts should add up to, in the same shape.
+    result : callable
+        Takes a sum of parts and the call, and returns what code gives that takes it.
+    """
+
+    def taking(weights: Weights) -> Make:
+        def make(call: Any) -> Any:
+            parts = parts_of(call)
+            return result(sum(weights[name] * parts[name] for name in weights), call)
+
+        return make
+
+    listed = [parts_of(trial.call) for trial in trials]
+    columns = {
+        name: one_column(trials, [parts[name] for parts in listed])
+        for name in listed[0]
+    }
+    for weights in fewest_parts(one_column(trials, measured), columns, close):
+        yield weights, taking(weights)
 
 
 def as_complex(right: Reference, array: Floats) -> Any:
@@ -127,7 +178,7 @@ def period_of(meant: Floats, taken: Floats) -> tuple[int, int]:
     ahead = round(float(taken[0] - meant[0]))
     # Where they begin again, they first fall behind by one period: the rows that are tried go on by
     # one, or by `battery.DISTANT`, of which none is more than twice as far as the one before. Of
-    # many rows, `explanations.beside` keeps the first wrong one.
+    # many rows, `causes.beside` keeps the first wrong one.
     behind = meant + ahead - taken
     fallen = behind[behind > 0.5]
     period = round(float(fallen[0])) if len(fallen) else 0
@@ -152,7 +203,7 @@ def encoded_at(place: Any, call: EncodingCall) -> Floats:
 
 def other_positions(trials: list[Trial]) -> Iterator[Fault]:
     """Find what is taken for the position; if it starts again, the last call tells where."""
-    # In `explanations.explain`, whole sequences come last, if any of them are wrong.
+    # In `causes.explain`, whole sequences come last, if any of them are wrong.
     last = trials[-1].call
     meant = last.right.convention.counted(last.k).ravel()
     # Whole turns are told from a guess: that positions are near the right ones, or near 0.
@@ -170,6 +221,7 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
 # Frequencies. Those that are measured are a dict: (pairs,), by the number of pairs.
 
 Measured = dict[int, Floats]
+RESTS = 1e-12  # radians a row, of a pair that doesn't turn
 
 
 def radians_a_row(trial: Trial) -> Floats:
@@ -180,17 +232,6 @@ def radians_a_row(trial: Trial) -> Floats:
     slopes, _ = np.polyfit(np.arange(len(angles)), np.unwrap(angles, axis=0), deg=1)
     # More than half a turn seems to go back.
     return np.asarray(np.where(slopes < -np.pi / 2, slopes + 2 * np.pi, slopes))
-
-
-def measure(trials: list[Trial]) -> Measured:
-    """Measure frequencies in sequences that begin at 0, and aren't short."""
-    measured = {}
-    for trial in trials:
-        right, _, k, _ = trial.call
-        rows = k.reshape(-1, k.shape[-1])[0]
-        if len(rows) > 16 and np.array_equal(rows, np.arange(len(rows))):
-            measured[len(right.frequencies)] = radians_a_row(trial)
-    return measured
 
 
 def powers(measured: Measured, base: float) -> str:
@@ -217,19 +258,19 @@ def powers(measured: Measured, base: float) -> str:
     return f"they are {base:.6g}^-({written(weights)}); "
 
 
-def times_as_fast(measured: Floats, right: Floats) -> Floats:
-    """Return the ratio for each pair, (pairs,): 1 if it rests, and should."""
-    rests = (right == 0) & (np.abs(measured) < CLOSE)
-    with np.errstate(all="ignore"):
-        return np.where(rests, 1, measured / right)
-
-
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     """Find frequencies that aren't all the same multiple of the right ones: that is positions'."""
-    measured = measure(trials)
-    rights = [trial.call.right.frequencies for trial in trials]
-    by_width = {len(right): right for right in rights}
-    ratios = [times_as_fast(measured[pairs], by_width[pairs]) for pairs in measured]
+    measured: Measured = {}
+    ratios = []
+    for trial in trials:
+        right, _, k, _ = trial.call
+        rows = k.reshape(-1, k.shape[-1])[0]
+        # Sequences that begin at 0, and aren't short
+        if len(rows) > 16 and np.array_equal(rows, np.arange(len(rows))):
+            radians = radians_a_row(trial)
+            measured[len(radians)] = radians
+            # 1 for a pair that rests, and should
+            ratios.append((radians + RESTS) / (right.frequencies + RESTS))
     if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
         return
     # If two are apart, one is off by half as much, or more.
@@ -241,10 +282,31 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     text += "mind base and exponent, and the rule that scales them"
 
     def make(call: EncodingCall) -> Floats:
-        meant = call.right.frequencies
-        return call.encode(call.angles_at(measured.get(len(meant), meant)))
+        right = call.right.frequencies
+        return call.of(frequencies=measured.get(len(right), right))
 
     yield Fault("other frequencies", text, make)
+
+
+# Another multiplier
+
+
+def other_factor(trials: list[Trial]) -> Iterator[Fault]:
+    """Find what rows, or the dimensions that turn, are multiplied by, in each width."""
+    factors = {}
+    for trial in trials:
+        meant = results(replace(trial, given=trial.meant))
+        factors[trial.given.shape[-1]] = multiplier(results(trial), meant)
+    width, times = next(iter(factors.items()))
+    if times <= 0:
+        return
+
+    def make(call: EncodingCall) -> Floats:
+        return call.of(factor=call.right.factor * factors[call.x.shape[-1]])
+
+    factor = times * trials[0].call.right.factor
+    text = f"if that is meant, pass attention_factor={factor:.9g}, widths=[{width}]"
+    yield Fault(f"everything is multiplied by {times:.7g}", text, make)
 
 
 # Entries of a pair

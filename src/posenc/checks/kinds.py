@@ -54,17 +54,18 @@ class Layer(Encoding):
     usage = "`layer(x)`, x of shape (batch, seq_len, d_model)"
     leads = (1, 1)
 
-    def __init__(
-        self, module: Any, d_model: Any = None, batch_first: Any = None, **options: Any
-    ) -> None:
+    def __init__(self, module: Any, batch_first: Any = None, **options: Any) -> None:
         self.batch_first = batch_first
-        if hasattr(module, "training"):
-            width = d_model or width_of(module)
-            if [*options.setdefault("widths", [width])] != [width]:
-                raise ValueError(f"widths must be [{width}], which the layer has")
-        elif d_model:
-            raise ValueError("d_model is a layer's; what makes layers is given widths=")
         super().__init__(module, **options)
+
+    def widths_of(self, module: Any) -> list[int]:
+        """Return the width of a layer, from an attribute or a table of its."""
+        widths = [getattr(module, name) for name in WIDTHS if getattr(module, name, 0)]
+        tables = (*module.buffers(), *module.parameters())
+        widths += [table.shape[-1] for table in tables if table.ndim > 1]
+        if not widths:
+            raise ValueError("the width of the layer can't be inferred: pass widths=")
+        return widths[:1]
 
     def find_library(self, call: Any) -> None:
         """Take torch, even if the layer raises: numpy has no layers."""
@@ -107,16 +108,6 @@ class Layer(Encoding):
         return root if times > root / 2 else 1.0
 
 
-def width_of(module: Any) -> int:
-    """Return the width of a layer, from an attribute or a table of its."""
-    widths = [getattr(module, name) for name in WIDTHS if getattr(module, name, 0)]
-    tables = (*module.buffers(), *module.parameters())
-    widths += [table.shape[-1] for table in tables if table.ndim > 1]
-    if not widths:
-        raise ValueError("the width of the layer can't be inferred: pass d_model")
-    return int(widths[0])
-
-
 class Rotation(Encoding):
     """A function (x, positions) → x, turned: at each position, a matrix times x."""
 
@@ -124,12 +115,9 @@ class Rotation(Encoding):
     usage = ROTATED
     other_kind = False
 
-    def __init__(self, rotate: Any, widths: Any = None, **options: Any) -> None:
-        if widths is None and hasattr(rotate, "training"):
-            # A module's frequencies, one for each pair, tell its width.
-            sizes = [2 * len(part) for part in rotate.buffers() if part.ndim == 1]
-            widths = sizes[:1]
-        super().__init__(rotate, widths, **options)
+    def widths_of(self, module: Any) -> list[int]:
+        """Return the width that a module's frequencies tell, one for each pair."""
+        return [2 * len(part) for part in module.buffers() if part.ndim == 1][:1]
 
     def raw(self, module: Any, x: Any, positions: Any) -> Any:
         """Call the function; each of several axes gets the same coordinate."""

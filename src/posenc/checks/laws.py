@@ -1,9 +1,8 @@
 """Laws: what a subject is asked, and how that is judged.
 
-A check makes a subject, of `kinds`, `functions` or `decoders`. Each law of its kind, of `battery`
-or beside the subject, asks it for trials (`trials`). If one fails, the subject explains it: faults
-of `posenc.museum`, and those that are fitted (`families`, `function_families`), are run on the same
-calls (`causes`). What came out is a row of the report (`reports`).
+A check makes a subject, of `kinds`, `biases`, `builders` or `decoders`. Each law of its kind, of
+`battery` or beside the subject, asks it for trials (`trials`). If one fails, the subject explains
+it. What came out is a row of the report (`reports`).
 """
 
 from __future__ import annotations

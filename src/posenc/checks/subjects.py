@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
-from posenc.checks.causes import causes, tolerance
 from posenc.checks.trials import Broken, Raised, Trial, user
 from posenc.conventions import Convention, Floats
-from posenc.museum import Fault, known
 
 POSITIONS = ("positions", "position_ids", "pos", "position", "input_pos")
 """Usual names of an argument for positions."""
@@ -59,8 +57,6 @@ class Subject:
 
     kind = ""
     usage = ""  # how it is called
-    faults = ""  # the kind of its known faults
-    fit: Callable[..., Iterator[Fault]]  # what yields others, of trials that fail
     library: Any = np  # whose arrays the code takes: numpy or torch
 
     def __init__(self, subject: Any) -> None:
@@ -95,7 +91,5 @@ class Subject:
         return None, ""
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return the known faults that give what was measured, or those that are fitted, or ""."""
-        near = tolerance(trials)
-        everywhere = causes(known(self.faults), trials, near, partly=False)
-        return everywhere or causes(self.fit(trials), trials, near)
+        """Return what gives what was measured, if that is known, or ""."""
+        return ""

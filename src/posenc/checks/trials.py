@@ -88,10 +88,8 @@ class Trial:
 
     @cached_property
     def failing(self) -> Any:
-        """Which rows of an encoding have an entry beyond its bound; of others, all entries."""
-        if isinstance(self.call, EncodingCall):
-            return (self.ratio > 1).any(axis=-1)
-        return ...
+        """Which rows have an entry beyond its bound."""
+        return (self.ratio > 1).any(axis=-1)
 
     def filled(self, row: Row) -> Row:
         """Put into a row an error, its bound, and where: the first beyond it, or the nearest."""
@@ -112,3 +110,9 @@ class Trial:
 
 
 Trials = Iterable[Trial]
+
+
+def tolerance(trials: list[Trial]) -> float:
+    """Return how far a fault may be off: a tenth of what it is to explain, at most 1e-4."""
+    apart = max(np.abs(trial.given - trial.meant).max() for trial in trials)
+    return min(NEAR, float(apart) / 10)

@@ -1,26 +1,25 @@
-"""Biases of scores, such as ALiBi's and T5's, and builders of position ids, from one argument."""
+"""Biases of scores, such as ALiBi's and T5's: how they are called, asked, and explained."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from posenc._validate import check_choice
 from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
-from posenc.checks.function_families import BiasCall, IdsCall, of_bias, of_ids
 from posenc.checks.laws import Law
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats, values
+from posenc.checks.sums import CLOSE, CLOSER, fewest_parts, written
 from posenc.checks.trials import (
     OTHER_KIND,
     Broken,
     Skip,
     Trial,
     Trials,
+    tolerance,
     user,
 )
 from posenc.conventions import UNIT, Floats
@@ -41,13 +40,26 @@ TWO_SIDED = (
     "its buckets are two-sided: half of them are for later keys, which a mask hides; "
     "take the one-sided branch, or drop causal=True",
 )
+FROM_0 = (
+    "counted from 0: slopes are 2^(-8(h - 1)/n) for heads h from 1 on; count from 1"
+)
+SIGNED = (
+    "take `abs`; or if a mask hides later keys, pass causal=True "
+    "(exhibit H: notebooks/16_batches_and_caches.html#exhibit-h)"
+)
+SLOPES = (
+    "take 2^(-8h/n), every other one of 2n beyond a power of two, and each rank's own"
+)
+SHIFTED = (
+    "shifted without the mask: later keys get the next row's values; count distances "
+    "both ways, or if a mask hides them, pass causal=True"
+)
 
 
 class Bias(Subject):
     """A function seq_len → (seq_len, seq_len) or (heads, seq_len, seq_len), query by key."""
 
-    kind = faults = "bias"
-    fit = staticmethod(of_bias)
+    kind = "bias"
     usage = "`bias(seq_len)`"
 
     def __init__(
@@ -91,31 +103,81 @@ class Bias(Subject):
             bias = np.tril(bias - bias.diagonal(axis1=1, axis2=2)[..., None])
         return floats(bias)
 
-    def entries(self, seq_len: int = LENGTH) -> tuple[Floats, Any]:
-        """Return what no mask hides, (heads, entries), and how far key is from query there."""
-        k = np.arange(seq_len)
-        offsets = k - k[:, None]
-        seen = (offsets <= 0) | (not self.causal)
-        return self.square(seq_len)[:, seen], offsets[seen]
-
     def trial(self, words: str, given: Floats, meant: Floats) -> Trial:
         """Compare biases: a slope and a product are rounded, on both sides."""
         bound = 4 * UNIT * float(np.abs(meant).max())
         return Trial(words, given, meant, bound, AXES)
 
     def explain(self, trials: list[Trial]) -> str:
-        """Return the faults that give the whole bias, whichever trials failed.
+        """Return what gives the whole bias, whichever trials failed, or "".
 
         The right one is ALiBi's, with its slopes if they are expected, or else the measured ones.
         """
-        given, offsets = self.entries()
-        square = self.square()
-        slopes = np.abs(square[:, 1:2, 0])
+        # (heads, query, key); all is 0 where a mask hides it.
+        given, k = self.square(), offsets(LENGTH)
+        seen = (k <= 0) | (not self.causal)
+        distance = np.abs(k) * seen
+        # (heads, 1, 1)
+        slopes = np.abs(given[:, 1:2, :1])
         if self.expected == "alibi":
-            slopes = alibi_slopes(len(given))[:, None]
-        trial = self.trial("", given, -slopes * np.abs(offsets))
-        call = BiasCall(slopes, offsets, square[:, -1, ::-1])
-        return super().explain([replace(trial, call=call)])
+            slopes = alibi_slopes(len(given))[:, None, None]
+        trial = self.trial("", given, -slopes * distance)
+        if trial.worst <= 1:
+            return ""
+        from_0 = 2.0 ** -np.linspace(0, 8, len(slopes), endpoint=False)[:, None, None]
+        near = tolerance([trial]) + trial.bounds
+        for text, made in (FROM_0, -from_0 * distance), (SHIFTED, shifted(given)):
+            if np.abs(made - given).max() <= near:
+                return text
+        parts = {
+            "slope*distance": slopes * distance,
+            "slope*offset": slopes * k * seen,
+            "slope": slopes * seen,
+        }
+        fits = fewest_parts(given, parts, CLOSER)
+        if fits:
+            # Of sums that are equal, one says enough.
+            cure = SIGNED if "slope*offset" in fits[0] else "mind sign and scale"
+            return f"it is {written(fits[0])}, for -slope*distance; {cure}"
+        # (heads,): a key one before its query gets minus the slope.
+        measured = -given[:, 1, 0]
+        linear = np.multiply.outer(-measured, distance)
+        if np.abs(linear - given).max() > near:
+            return ""
+        return other_slopes(measured, slopes[:, 0, 0])
+
+
+def offsets(seq_len: int) -> Any:
+    """Return how far each key is from each query, (seq_len, seq_len)."""
+    k = np.arange(seq_len)
+    return k - k[:, None]
+
+
+def shifted(given: Floats) -> Any:
+    """Return what Transformer-XL's shift makes of the last row: at later keys, the next row's."""
+    # By distance, (heads, seq_len)
+    past = given[:, -1, ::-1]
+    # A row of zeros stays as it is.
+    if not past.any():
+        return np.nan
+    # With the zero that a shift pads it with
+    padded = np.pad(past, ((0, 0), (0, 1)))
+    return padded[:, -offsets(LENGTH) % padded.shape[1]]
+
+
+def other_slopes(slopes: Floats, right: Floats) -> str:
+    """Write slopes, (heads,), as powers, as those of other heads, or as they are."""
+    h = 1.0 + np.arange(len(slopes))
+    logarithms = np.log2(np.maximum(slopes, 1e-30))
+    lines = fewest_parts(logarithms, {"1": 0 * h + 1, "h": h}, CLOSE)
+    # (right heads, heads)
+    nearest = np.abs(slopes - right[:, None]).argmin(axis=0)
+    text = str(slopes)
+    if lines:
+        text = f"2^({written(lines[0])})"
+    elif np.allclose(slopes, right[nearest]):
+        text = f"those of heads {nearest + 1}"
+    return f"other slopes: they are {text}, of heads h from 1 on; {SLOPES}"
 
 
 BIAS = ("bias",)
@@ -151,8 +213,11 @@ def in_t5_buckets(bias: Bias) -> Trial:
 
 def in_buckets(bias: Bias, two_sided: bool) -> Trial:
     """Compare each entry with the first of its bucket; neighboring buckets should differ."""
-    entries, offsets = bias.entries(LONG)
-    buckets = t5_buckets(offsets, bidirectional=two_sided)
+    k = offsets(LONG)
+    seen = (k <= 0) | (not bias.causal)
+    # (heads, entries), without those that a mask hides
+    entries = bias.square(LONG)[:, seen]
+    buckets = t5_buckets(k[seen], bidirectional=two_sided)
     _, first, groups = np.unique(buckets, return_index=True, return_inverse=True)
     # (heads, buckets): the first entry of each
     levels = entries[:, first]
@@ -191,71 +256,3 @@ def penalty(bias: Bias) -> Trials:
         raise Broken("a head has one penalty for all words")
     meant = np.minimum(np.maximum.accumulate(rows, axis=2), 0)
     yield Trial("from far to near", rows, meant, axes=("query", "head", "key"))
-
-
-# What a builder is given, and the right ids.
-MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
-SEGMENTS = np.array([[0, 0, 0, 1, 2], [0, 1, 1, 1, 1]])
-GRID = np.array([2, 3, 4])  # frames, rows and columns of patches, all different
-COUNTED = np.maximum(MASK.cumsum(axis=1) - 1, 0)
-RESTARTED = np.array([[0, 1, 2, 0, 0], [0, 0, 1, 2, 3]])
-PATCHES = np.indices(tuple(GRID)).reshape(3, -1)
-BUILT = {
-    "left padding": (MASK, COUNTED),
-    "packing": (SEGMENTS, RESTARTED),
-    "images": (GRID, PATCHES),
-}
-
-
-class Builder(Subject):
-    """A function that builds position ids, beside another one, if that is given.
-
-    `given` is what it is called with, and `meant` the ids that are right; both, and `expected`, are
-    of `BUILT`, in the shapes there, unless `right` builds other ids. `seen` is 0 where any are.
-    """
-
-    kind = "positions"
-    fit = staticmethod(of_ids)
-    usage = "`build(given)`"
-
-    def __init__(self, build: Any, expected: str, right: Any = None) -> None:
-        super().__init__(build)
-        check_choice("expected", expected, BUILT)
-        self.expected = self.faults = expected
-        self.given, self.meant = BUILT[expected]
-        padded = expected == "left padding" and not right
-        self.seen = MASK if padded else np.ones(self.meant.shape)
-        self.find_library(partial(self.built, build))
-        if right:
-            ids = right(self.array(self.given, "int64"))
-            try:
-                self.meant = self.in_order(ids)
-            except Broken as broken:
-                raise ValueError(f"right must return ids, got {broken}") from broken
-
-    def built(self, build: Any) -> Any:
-        """Call a function that builds ids."""
-        return user(build, self.array(self.given, "int64"))
-
-    def in_order(self, ids: Any) -> Floats:
-        """Return ids in the shape of those that are meant: axes may come last, (patches, 3)."""
-        numbers = np.asarray(values(ids), np.float64)
-        numbers = numbers.T if numbers.shape == self.meant.T.shape else numbers
-        if numbers.shape != self.meant.shape:
-            raise Broken(f"shape {numbers.shape} for {self.meant.shape}")
-        return numbers
-
-
-@Law(
-    "values",
-    ("positions",),
-    "the ids are those of the book, or of `right`",
-    cure=f"{NO_CAUSE}; if other ids are meant, pass right=, a function that builds them",
-)
-def ids(builder: Builder) -> Trials:
-    """Compare the ids that matter."""
-    seen = builder.seen
-    built = builder.in_order(builder.built(builder.subject)) * seen
-    call = IdsCall(builder.meant * seen, seen)
-    axes = ("row", "column")
-    return [Trial(builder.expected, built, call.right, axes=axes, call=call)]

@@ -1,0 +1,132 @@
+"""Builders of position ids: what they are given, how they are asked, and explained."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from posenc._validate import check_choice
+from posenc.checks.laws import Law
+from posenc.checks.reports import NO_CAUSE
+from posenc.checks.subjects import Subject, values
+from posenc.checks.sums import CLOSE, Parts, fewest_parts, written
+from posenc.checks.trials import Broken, Trial, Trials, user
+from posenc.conventions import Floats
+
+AXES = ("frame", "row", "column")  # of images
+COUNT = (
+    "count each text alone, without its padding, and each axis, from the right number; if it is "
+    "meant, pass a function as right="
+)
+# What a builder is given, and the right ids.
+MASK = np.array([[0, 0, 1, 1, 1], [1, 1, 1, 1, 1]])
+SEGMENTS = np.array([[0, 0, 0, 1, 2], [0, 1, 1, 1, 1]])
+GRID = np.array([2, 3, 4])  # frames, rows and columns of patches, all different
+COUNTED = np.maximum(MASK.cumsum(axis=1) - 1, 0)
+RESTARTED = np.array([[0, 1, 2, 0, 0], [0, 0, 1, 2, 3]])
+PATCHES = np.indices(tuple(GRID)).reshape(3, -1)
+BUILT = {
+    "left padding": (MASK, COUNTED),
+    "packing": (SEGMENTS, RESTARTED),
+    "images": (GRID, PATCHES),
+}
+
+
+class Builder(Subject):
+    """A function that builds position ids, beside another one, if that is given.
+
+    `given` is what it is called with, and `meant` the ids that are right; both, and `expected`, are
+    of `BUILT`, in the shapes there, unless `right` builds other ids. `seen` is 0 where any are.
+    """
+
+    kind = "positions"
+    usage = "`build(given)`"
+
+    def __init__(self, build: Any, expected: str, right: Any = None) -> None:
+        super().__init__(build)
+        check_choice("expected", expected, BUILT)
+        self.expected = expected
+        self.given, self.meant = BUILT[expected]
+        padded = expected == "left padding" and not right
+        self.seen = MASK if padded else np.ones(self.meant.shape)
+        self.find_library(partial(self.built, build))
+        if right:
+            ids = right(self.array(self.given, "int64"))
+            try:
+                self.meant = self.in_order(ids)
+            except Broken as broken:
+                raise ValueError(f"right must return ids, got {broken}") from broken
+
+    def built(self, build: Any) -> Any:
+        """Call a function that builds ids."""
+        return user(build, self.array(self.given, "int64"))
+
+    def in_order(self, ids: Any) -> Floats:
+        """Return ids in the shape of those that are meant: axes may come last, (patches, 3)."""
+        numbers = np.asarray(values(ids), np.float64)
+        numbers = numbers.T if numbers.shape == self.meant.T.shape else numbers
+        if numbers.shape != self.meant.shape:
+            raise Broken(f"shape {numbers.shape} for {self.meant.shape}")
+        return numbers
+
+    def explain(self, trials: list[Trial]) -> str:
+        """Return what ids are made of: all of them alike, or else each axis of images."""
+        (trial,) = trials
+        given, right = trial.given, trial.meant
+        number = np.arange(right.shape[1])
+        parts: Parts = {
+            "id": right,
+            "number": number,
+            "first text's": right[:1],
+            "1": 1,
+        }
+        parts = {name: (part + 0.0 * right) * self.seen for name, part in parts.items()}
+        text = made_of({"they are": given}, parts)
+        if self.expected == "images" and not text:
+            by_axis = {f"{axis} is": ids for axis, ids in zip(AXES, given, strict=True)}
+            text = made_of(by_axis, of_images(right))
+        return f"{text}; {COUNT}" if text else ""
+
+
+def of_images(right: Floats) -> Parts:
+    """Return what an axis of ids may be made of, each (patches,)."""
+    frame, row, column = right
+    number = np.arange(GRID.prod())
+    frames, _, columns = GRID
+    parts = {
+        "1": 1 + 0 * number,
+        "number": number,
+        "number // columns": number // columns,
+        "number // (frames*columns)": number // (frames * columns),
+    }
+    by_column = np.lexsort((row, column, frame))
+    for name, ids in zip(AXES, right, strict=True):
+        parts |= {name: ids, f"{name}, column by column": ids[by_column]}
+    return parts
+
+
+def made_of(measured: Parts, parts: Parts) -> str:
+    """Say what each of the arrays that were measured is a sum of; "" if one isn't."""
+    texts = []
+    for name, array in measured.items():
+        sums = fewest_parts(array, parts, CLOSE)
+        if not sums:
+            return ""
+        texts.append(f"{name} {' or '.join(map(written, sums))}")
+    return ", ".join(texts)
+
+
+@Law(
+    "values",
+    ("positions",),
+    "the ids are those of the book, or of `right`",
+    cure=f"{NO_CAUSE}; if other ids are meant, pass right=, a function that builds them",
+)
+def ids(builder: Builder) -> Trials:
+    """Compare the ids that matter."""
+    seen = builder.seen
+    built = builder.in_order(builder.built(builder.subject)) * seen
+    axes = ("row", "column")
+    return [Trial(builder.expected, built, builder.meant * seen, axes=axes)]
