@@ -1,10 +1,9 @@
-"""Record what the configuration classes of transformers say of positions by default, and norms.
+"""Record what the configuration classes of transformers say of positions by default.
 
 `.venv/bench/bin/python tools/defaults.py` writes ``notebooks/data/models.json``, which chapters
 read; `make bench` installs what it needs.
 """
 
-import inspect
 import json
 import re
 from contextlib import suppress
@@ -19,7 +18,6 @@ ABOUT_POSITIONS = re.compile(
     "position|relative|alibi|rotary|rope|num_buckets"
     "|^(?:head_dim|hidden_size|num_attention_heads)$"
 )
-QUERY_NORM = re.compile(r"self\.(?:q|qk|query)_(?:layer)?norm\b")
 
 
 def defaults():
@@ -39,23 +37,12 @@ def defaults():
     return models
 
 
-def with_query_norms():
-    """Return the types whose code has a norm of queries, by the names that it goes by there."""
-    types = []
-    for name, config in sorted(transformers.CONFIG_MAPPING.items()):
-        code = Path(inspect.getfile(config).replace("configuration_", "modeling_"))
-        if code.exists() and QUERY_NORM.search(code.read_text(encoding="utf-8")):
-            types.append(name)
-    return types
-
-
 if __name__ == "__main__":
     made = {
         "made by": "tools/defaults.py",
         "transformers": transformers.__version__,
         "date": str(date.today()),
         "models": defaults(),
-        "query_norms": with_query_norms(),
     }
     text = json.dumps(made, indent=1, default=str, ensure_ascii=False)
     RECORD.write_text(text + "\n", encoding="utf-8")
