@@ -127,10 +127,6 @@ FITTED = {
         ),
         "0 is taken": at(lambda k: 0 * k),
         "head is taken": lambda call: call.at(call.numbers()[1]),
-        "position + sequence is taken": at(
-            lambda k: k + np.arange(k.size).reshape(k.shape) // k.shape[-1]
-        ),
-        "position % 999 is taken": at(lambda k: k % 999),
         "mixed layouts, up to length 1, or up to row 0: neighbors are paired": mixed,
         # Sine and cosine are swapped.
         "gives 1.5*(a, b)*sin + 1.5*(-b, a)*cos": lambda call: call.encode(
@@ -180,17 +176,6 @@ CASES = [(kind, words) for kind, faults in FITTED.items() for words in faults]
 def test_a_fault_is_fitted(kind, words):
     report = report_of(FITTED[kind][words], kind)
     assert words in report[report.failed[0]].cause
-
-
-def test_a_table_wrong_at_one_width_alone_fails_without_a_cause():
-    def wrong(n, d):
-        made = table(n, d)
-        made[7:, 3] += (d == 24) * np.sqrt(np.arange(7, n))
-        return made
-
-    report = checks.check_table(wrong)
-    assert report.failed == ["values"]
-    assert "no known fault" in report["values"].cause
 
 
 def test_what_the_checks_say_is_ascii():
@@ -247,7 +232,6 @@ def test_the_kind_of_a_subject_is_guessed():
 
 
 TABLE = partial(checks.check, table)
-FROZEN = checks.Report("", "", None, ())
 BAD = {  # the message, and what raises it
     "a subject must be callable, got 3": lambda: checks.check_table(3),
     "must be even": lambda: TABLE(widths=[9]),
@@ -266,7 +250,6 @@ BAD = {  # the message, and what raises it
     "pass widths=": lambda: checks.check_module(nn.LayerNorm(4)),
     "expected must be 'alibi', 't5' or a": lambda: checks.check_bias(len, expected=3),
     "step must be callable, got 3": lambda: checks.check_decoder(len, step=3),
-    "got x=''": lambda: FROZEN.expecting({"x": ""}),
     "layout must be one of interleaved; .* got 'sofa'": lambda: Convention("sofa"),
     "argument 'learned'": lambda: checks.check_positions(abs, "packing", learned=True),
     "got 0.75 and 0.5": lambda: Convention(
@@ -283,10 +266,9 @@ def test_an_argument_that_is_wrong_is_named(message):
 
 
 def test_each_sequence_of_a_batch_is_counted_from_its_own_end():
-    for convention in Convention(direction="down"), Convention(step="one turn"):
-        one, two = np.arange(3.0), np.arange(7.0, 10)
-        both = convention.counted(np.stack([one, two]))
-        assert (both == [convention.counted(one), convention.counted(two)]).all()
+    rows = np.array([[0, 1, 2], [7, 8, 9]])
+    counted = Convention(direction="down").counted(rows)
+    assert counted.tolist() == [[2, 1, 0], [2, 1, 0]]
 
 
 def test_a_report_says_where_the_two_part():
@@ -354,20 +336,15 @@ def test_each_subject_has_the_tests_of_its_kind():
         test.values[0]()
 
 
-class Unhashable:
-    __hash__ = None
+def test_a_wide_table_is_asked_fewer_rows():
+    sizes = []
 
-    def __call__(self, seq_len, d_model, dtype=None):
-        self.most = max(seq_len * d_model, getattr(self, "most", 0))
-        return table(seq_len, d_model)
+    def wide(n, d, dtype=None):
+        sizes.append(n * d)
+        return table(n, d)
 
-
-def test_any_callable_is_a_subject_and_a_wide_one_is_asked_fewer_rows():
-    wide, laws = Unhashable(), ["repeat", "far"]
-    decorator = checks.parametrize_with_checks([wide], widths=[1024], laws=laws)
-    for test in decorator.mark.args[1]:
-        test.values[0]()
-    assert 2**20 < wide.most < 2**22
+    assert checks.check_table(wide, widths=[1024], laws=["repeat", "far"]).passed
+    assert 2**20 < max(sizes) < 2**22
 
 
 RIGHT, WRONG = "posenc:sinusoidal_encoding", "posenc.book.hunt:own_exponent"
@@ -423,8 +400,6 @@ def test_the_hunt_says_what_a_test_caught_missed_and_accused():
     assert "false alarm: two loops (it returned False)" in blind
     little = hunt.hunt(lambda encode: len(encode(4, 8)) == 4)
     assert f"missed: {checks.MUSEUM['minus sign'].says} (exhibit 10)" in little
-    in_numpy = hunt.hunt(lambda encode: abs(encode(8, 8) - table(8, 8)).max() < 1e-5)
-    assert "caught: all ones (it returned False)" in in_numpy
     unmet = hunt.hunt(lambda encode: pytest.fail("no table"))
     assert "caught: all ones (no table)" in unmet
     best = hunt.hunt(good)
