@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 import recall
 import torch
-from recall import DECODER, Pair, counted, part, turn
+from recall import DECODER, OMEGA, Pair, counted, part, turn
 from torch import nn
 
 import posenc
@@ -386,9 +386,10 @@ AXIAL = np.kron(np.eye(2), rotary_frequencies(8, base=100)[0])  # (axes, pairs)
 for name, omega in {"axial": AXIAL, "axial, backwards": -AXIAL}.items():
     add("rotary", f"right: {name}", turn(frequencies=omega), frequencies=AXIAL)
 add("rotary", "right: factor", turn(attention_factor=1.5), attention_factor=1.5)
+ANOTHER = "values: the numbers of another convention"
+add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
 # Half of the width was to turn.
-OF_A_HALF = {"frequencies": rotary_frequencies(8)[0], "widths": [16]}
-add("rotary", "values: the numbers of another convention", rotate_pairs, **OF_A_HALF)
+add("rotary", ANOTHER, rotate_pairs, frequencies=OMEGA[::2], widths=[16])
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
 add("rotary", "right: last", last_pair, widths=[8, 16], laws=["values", "start"])
 WITH_THEIR_LAW = {
@@ -464,6 +465,7 @@ add_all(
     {
         "right: stops growing": lambda n: -np.minimum(abs(offsets(n)), 8.0),
         "shape: not finite": lambda n: np.where(offsets(n), 0.0, np.nan),
+        "start: no known fault": lambda n: -abs(offsets(n)) / n,
         "offset: shifted by one": lambda n: -np.sqrt(np.outer(range(n), range(n))),
         "penalty: slope*offset": lambda n: 0.25 * offsets(n),
         "penalty: one penalty for all": lambda n: -0.0 * offsets(n),
