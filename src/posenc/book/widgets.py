@@ -50,7 +50,12 @@ Values = dict[str, Any]
 
 
 def _number(
-    label: str, initial: float, low: float, high: float, step: float = 1, **more: bool
+    label: str,
+    initial: float,
+    low: float,
+    high: float,
+    step: float = 1,
+    **more: bool,
 ) -> Any:
     """Return a field between two limits, which a slider moves by steps.
 
