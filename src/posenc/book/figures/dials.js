@@ -5,23 +5,20 @@ import { DIALS } from "./attention.js";
 import { PAIRS } from "./constants.js";
 import { assign, line, middle, round, shape, signed, text, write } from "./drawing.js";
 
-/** A pair's dial, drawn around its center. The key's hand fits into the query's, which is hollow. */
-function makeDial(color, pair) {
-  const id = `glow${pair}`;
-  const stops = [0.1, 1].map((offset) => shape("stop", { offset }));
+/** A pair's dial, drawn around its center. Its hands have white edges, which any face sets off. */
+function makeDial(fill) {
   const parts = {
-    glow: shape("radialGradient", { id }, ...stops),
     face: shape("circle", { class: "face" }),
-    lamp: shape("circle", { class: "lamp", fill: `url(#${id})` }),
+    lamp: shape("circle", { class: "lamp", fill }),
     wedge: shape("path", { class: "wedge" }),
     unseen: shape("path", { class: "unseen" }),
+    queryEdge: line({ class: "query edge" }),
     query: line({ class: "hand query" }),
-    hollow: line({ class: "hollow" }),
+    keyEdge: line({ class: "key edge" }),
     key: line({ class: "hand key" }),
     share: text(0, 0, "", middle),
   };
-  const style = `--pair: ${color}`;
-  return { group: shape("g", { style, "aria-hidden": "true" }, ...Object.values(parts)), ...parts };
+  return { group: shape("g", { "aria-hidden": "true" }, ...Object.values(parts)), ...parts };
 }
 
 /** Where a hand is seen to point: the other way, if its length is negative. */
@@ -40,18 +37,17 @@ export function dials(svg) {
     const isPhone = rows > 1;
     const columns = DIALS / rows;
     const slot = width / columns;
-    radius = Math.round(isPhone ? 25 : Math.min(52, 0.39 * slot));
-    const height = 2 * radius + 30;
+    radius = Math.round(isPhone ? 31 : Math.min(52, 0.39 * slot));
+    const height = 2 * radius + (isPhone ? 12 : 30);
     const firstRow = top + (isPhone ? 10 : 16) + radius;
     svg.style.setProperty("--radius", `${radius}px`);
     made.forEach(({ group, share }, pair) => {
       const x = round((0.5 + (pair % columns)) * slot);
-      const row = Math.floor(pair / columns);
-      assign(group, { transform: `translate(${x},${firstRow + row * height})` });
-      // A phone has room for the numbers of fast clocks, which change most.
-      assign(share, { y: radius + 17, display: row ? "none" : "inline" });
+      const y = firstRow + Math.floor(pair / columns) * height;
+      assign(group, { transform: `translate(${x},${y})` });
+      assign(share, { y: radius + 17, display: isPhone ? "none" : "inline" });
     });
-    return firstRow - radius + rows * height - 16 * (rows - 1);
+    return firstRow - radius + rows * height;
   };
   const paint = ({ hands, shares, excess }) => {
     const reach = 0.78 * radius; // of a hand of length 1
@@ -61,9 +57,8 @@ export function dials(svg) {
     });
     made.forEach((dial, pair) => {
       const [query, key] = [hands.query[pair], hands.key[pair]];
-      assign(dial.query, tip(query));
-      assign(dial.hollow, tip(query));
-      assign(dial.key, tip(key));
+      for (const hand of [dial.query, dial.queryEdge]) assign(hand, tip(query));
+      for (const hand of [dial.key, dial.keyEdge]) assign(hand, tip(key));
       const [from, to] = [query, key].map(pointing);
       assign(dial.wedge, { d: sector(0, 0, round(reach / 2), from, wrapped(to - from)) });
       // The angles that training never showed, up to the key's.

@@ -72,12 +72,15 @@ export function sentence(svg, set, current) {
     node.style.transform = `translateY(${y - geometry.foot + dip}px)`;
   };
   const putStem = (stem, { x, y, height }) => assign(stem, { x1: x, x2: x, y1: y + height, y2: y });
-  /** The other words take the places that are left, in their order. */
-  const putOthers = (taken, row) => {
+  /** The other words take the places that are left, in their order; a card that passes one hides it. */
+  const putOthers = (cardsAt, row) => {
+    const taken = cardsAt.map(Math.round);
     const free = PLACES.filter((position) => !taken.includes(position));
     others.forEach((node, n) => {
       const land = landAt(free[n], row[free[n]]);
       put(node, land);
+      const isHidden = cardsAt.some((position) => Math.abs(position - free[n]) < 0.65);
+      node.style.opacity = isHidden ? 0 : 1;
       assign(node.firstChild, { y2: geometry.foot + land.height });
     });
   };
@@ -88,7 +91,7 @@ export function sentence(svg, set, current) {
     cards.both.style.transform = `translate(${round(inside)}px, ${top + geometry.ground + 32}px)`;
   };
   const paint = ({ query, key, score, row, curve }) => {
-    putOthers([Math.round(query), Math.round(key)], row);
+    putOthers([query, key], row);
     const scoreOfQuery = curve[(curve.length - 1) / 2]; // at distance 0
     const lands = { query: landAt(query, scoreOfQuery), key: landAt(key, score) };
     for (const [name, stem] of Object.entries(stems)) putStem(stem, lands[name]);
