@@ -162,7 +162,7 @@ FITTED = {
             [np.zeros(24), np.arange(24) // 8, ids[2]]
         ),
         "row is column, column is row": lambda ids: ids[[0, 2, 1]],
-        "row is row, column by column": lambda ids: (
+        "row is row of patches column by column": lambda ids: (
             ids.reshape(3, 2, 3, 4).swapaxes(2, 3).reshape(3, 24)
         ),
     },

@@ -83,39 +83,35 @@ class Builder(Subject):
             "1": 1,
         }
         parts = {name: (part + 0.0 * right) * self.seen for name, part in parts.items()}
-        text = made_of({"they are": given}, parts)
-        if self.expected == "images" and not text:
-            by_axis = {f"{axis} is": ids for axis, ids in zip(AXES, given, strict=True)}
-            text = made_of(by_axis, of_images(right))
-        return f"{text}; {COUNT}" if text else ""
+        sums = fewest_parts(given, parts, CLOSE)
+        if sums:
+            return f"they are {' or '.join(map(written, sums))}; {COUNT}"
+        return by_axis(given, right) if self.expected == "images" else ""
 
 
-def of_images(right: Floats) -> Parts:
-    """Return what an axis of ids may be made of, each (patches,)."""
+def by_axis(given: Floats, right: Floats) -> str:
+    """Say what each axis of images' ids is made of; "" if one isn't a sum of two parts."""
     frame, row, column = right
     number = np.arange(GRID.prod())
     frames, _, columns = GRID
-    parts = {
+    by_column = np.lexsort((row, column, frame))
+    parts: Parts = dict(zip(AXES, right, strict=True))
+    for name in AXES:
+        parts[f"{name} of patches column by column"] = parts[name][by_column]
+    parts |= {
         "1": 1 + 0 * number,
         "number": number,
         "number // columns": number // columns,
         "number // (frames*columns)": number // (frames * columns),
     }
-    by_column = np.lexsort((row, column, frame))
-    for name, ids in zip(AXES, right, strict=True):
-        parts |= {name: ids, f"{name}, column by column": ids[by_column]}
-    return parts
-
-
-def made_of(measured: Parts, parts: Parts) -> str:
-    """Say what each of the arrays that were measured is a sum of; "" if one isn't."""
     texts = []
-    for name, array in measured.items():
-        sums = fewest_parts(array, parts, CLOSE)
+    for axis, ids in zip(AXES, given, strict=True):
+        sums = fewest_parts(ids, parts, CLOSE)
         if not sums:
             return ""
-        texts.append(f"{name} {' or '.join(map(written, sums))}")
-    return ", ".join(texts)
+        # Of sums that are equal, one says enough.
+        texts.append(f"{axis} is {written(sums[0])}")
+    return f"{', '.join(texts)}; {COUNT}"
 
 
 @Law(

@@ -20,7 +20,7 @@ from posenc.checks.recognition import (
     rotations,
     tables,
 )
-from posenc.checks.trials import OTHER_KIND, Skip, Trial
+from posenc.checks.trials import NEAR, OTHER_KIND, Skip, Trial
 from posenc.conventions import KNOWN, UNIT, Convention, EncodingCall, Floats, Reference
 
 # Bounds: what is off by a little more has the convention, and is wrong by `values`.
@@ -151,7 +151,7 @@ class Encoding(Code):
 
     @cached_property
     def nearest(self) -> Any:
-        """The convention, or of the likeliest the one that is least off.
+        """The convention, or of the likeliest the one from which it parts last.
 
         If a cause is found beside another, it is that from then on.
         """
@@ -160,11 +160,12 @@ class Encoding(Code):
         x, out = self.sequences[-1]
         rows = np.arange(x.shape[-2])
 
-        def error(convention: Convention) -> float:
+        def first_wrong(convention: Convention) -> int:
             meant = self.reference(x.shape[-1], convention)(x, rows)
-            return float(np.abs(out - meant).mean())
+            # One that never parts, by so much, parts behind the end.
+            return int(np.append(np.abs(out - meant) > NEAR, True).argmax())
 
-        return min(self.likely[:SOME], key=error)
+        return max(self.likely[:SOME], key=first_wrong)
 
     def described(self) -> tuple[Convention | None, str]:
         """Return what it is compared with, and that in words."""

@@ -24,7 +24,7 @@ import numpy as np
 
 from posenc.checks.recognition import multiplier
 from posenc.checks.sums import CLOSE, CLOSER, Parts, Weights, fewest_parts, written
-from posenc.checks.trials import Trial
+from posenc.checks.trials import NEAR, Trial
 from posenc.conventions import EncodingCall, Floats, Reference
 from posenc.museum import ITSELF, Fault, Make, known
 
@@ -221,7 +221,6 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
 # Frequencies. Those that are measured are a dict: (pairs,), by the number of pairs.
 
 Measured = dict[int, Floats]
-RESTS = 1e-12  # radians a row, of a pair that doesn't turn
 
 
 def radians_a_row(trial: Trial) -> Floats:
@@ -267,10 +266,13 @@ def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
         rows = k.reshape(-1, k.shape[-1])[0]
         # Sequences that begin at 0, and aren't short
         if len(rows) > 16 and np.array_equal(rows, np.arange(len(rows))):
-            radians = radians_a_row(trial)
-            measured[len(radians)] = radians
-            # 1 for a pair that rests, and should
-            ratios.append((radians + RESTS) / (right.frequencies + RESTS))
+            radians, omega = radians_a_row(trial), right.frequencies
+            measured[len(omega)] = radians
+            with np.errstate(all="ignore"):
+                ratio = radians / omega
+            # A pair may rest, and should.
+            rests = (omega == 0) & (np.abs(radians) < CLOSE)
+            ratios.append(np.where(rests, 1, ratio))
     if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
         return
     # If two are apart, one is off by half as much, or more.
@@ -298,7 +300,7 @@ def other_factor(trials: list[Trial]) -> Iterator[Fault]:
         meant = results(replace(trial, given=trial.meant))
         factors[trial.given.shape[-1]] = multiplier(results(trial), meant)
     width, times = next(iter(factors.items()))
-    if times <= 0:
+    if times <= 0 or abs(times - 1) < NEAR:
         return
 
     def make(call: EncodingCall) -> Floats:

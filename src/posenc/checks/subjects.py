@@ -57,6 +57,7 @@ class Subject:
 
     kind = ""
     usage = ""  # how it is called
+    explain: Callable[[list[Trial]], str]  # what gives what was measured, or ""
     library: Any = np  # whose arrays the code takes: numpy or torch
 
     def __init__(self, subject: Any) -> None:
@@ -89,7 +90,3 @@ class Subject:
     def described(self) -> tuple[Convention | None, str]:
         """Return what it is compared with, and in words that, or which argument is missing."""
         return None, ""
-
-    def explain(self, trials: list[Trial]) -> str:
-        """Return what gives what was measured, if that is known, or ""."""
-        return ""
