@@ -159,8 +159,8 @@ class Decoder(Subject):
             listed = [misplaced(trial.call) for trial in trials]
             for text in listed[0]:
                 if gives("positions", [positions[text] for positions in listed]):
-                    return f"other positions: {text}; {CACHED}"
-        return ""
+                    found.append(f"other positions: {text}; {CACHED}")
+        return "; or ".join(found)
 
     def gives(self, trial: Trial, name: str, given: Any, near: float) -> bool:
         """Whether a text, read whole with another argument, or None for none, scores the same."""
