@@ -257,7 +257,7 @@ def test_words_stand_on_the_landscape(show):
         x, y, _ = page.figure.locator(".dot").evaluate("middle")
         close([x, y], summit, atol=0.2)
     show_state(page, key=0)
-    words = page.figure.locator(".other text").all()
+    words = page.figure.locator(".other").all()
     highest = np.argmin([word.bounding_box()["y"] for word in words])
     assert words[highest].text_content() == "a", "on place 3; the query is on 6"
 

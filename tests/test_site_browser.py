@@ -30,7 +30,7 @@ def test_axe_finds_nothing_on_a_page_of_each_kind(visit, name):
 
 def test_the_theme_is_switched_and_code_is_copied(visit):
     tab = visit(CHAPTER, color_scheme="light")
-    tab.click("button.theme")
+    tab.click(".article-header-buttons .theme")
     assert tab.evaluate(THEME) == "dark"
     cell = tab.locator(".cell_input:visible").first
     cell.scroll_into_view_if_needed()

@@ -143,9 +143,9 @@ function showLayers(part, layers, lengths, width) {
   const title = `Wavelengths of ${waves.now.length} pairs of ${part}${name}, ${range}`;
   return [
     heading,
-    facts({ ...said, wavelengths: range }, ["base", "pairing"]),
     make("p", {}, turnsInWords(layers.scaling, lengths, waves)),
     drawWavelengths(title, lengths, waves, width),
+    facts({ ...said, wavelengths: range }, ["base", "pairing"]),
   ];
 }
 

@@ -421,7 +421,8 @@ class Turning(_Figure):
         for place, word in self._words():
             height = np.interp(place, x, values["curve"])
             color = colors.get(word, plots.INK)
-            ax.vlines(place, 0, height, color=color, linewidth=1)
+            if word in colors:
+                ax.vlines(place, 0, height, color=color, linewidth=2)
             if word == "dog" and is_close:
                 # Above, the query has its word: the key's is below, beside its stem.
                 ax.text(place + 0.2, height - 1.5, word, color=color)

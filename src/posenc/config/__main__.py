@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import signal
 import sys
 from io import TextIOWrapper
 from pathlib import Path
@@ -41,4 +42,6 @@ def files_of(path: str) -> list[str]:
 
 
 if __name__ == "__main__":
+    if hasattr(signal, "SIGPIPE"):  # end without a traceback if a pipe is closed early
+        signal.signal(signal.SIGPIPE, signal.SIG_DFL)
     sys.exit(main())

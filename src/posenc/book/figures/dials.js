@@ -37,8 +37,8 @@ export function dials(svg) {
     const isPhone = rows > 1;
     const columns = DIALS / rows;
     const slot = width / columns;
-    radius = Math.round(isPhone ? 31 : Math.min(52, 0.39 * slot));
-    const height = 2 * radius + (isPhone ? 12 : 30);
+    radius = Math.round(isPhone ? 30 : Math.min(52, 0.39 * slot));
+    const height = 2 * radius + (isPhone ? 8 : 30);
     const firstRow = top + (isPhone ? 10 : 16) + radius;
     svg.style.setProperty("--radius", `${radius}px`);
     made.forEach(({ group, share }, pair) => {

@@ -24,10 +24,10 @@ function fit(frame, { lastChild: word }) {
   assign(frame, { x: -wide / 2, y: -0.7 * high, width: wide, height: high, rx: high / 3 });
 }
 
-/** A part of Turning: each word stands on the landscape, over a stem from its place on the ground. */
+/** A part of Turning: each word stands on the landscape, the query and the key over a stem. */
 export function sentence(svg, set, current) {
   const lines = shape("g", { "aria-hidden": "true" });
-  const others = OTHERS.map((word) => shape("g", { class: "other" }, line({}), shape("text", middle, word)));
+  const others = OTHERS.map((word) => shape("text", { ...middle, class: "other" }, word));
   const stems = { query: line({ class: "query" }), key: line({ class: "key" }) };
   const dot = shape("circle", { class: "dot" }); // on the key's stem
   const goal = shape("rect", { class: "goal" }); // of the guide's first move: where all hands agree
@@ -55,7 +55,6 @@ export function sentence(svg, set, current) {
     for (const card of Object.values(cards)) fit(card.firstChild, card);
     fit(goal, cards.key);
     assign(dot, { r: 4 + geometry.letters / 8 });
-    for (const { firstChild: stem } of others) assign(stem, { y1: geometry.foot });
   };
   /** Where the land is at a place, which may be between two, and how high it is there. */
   const landAt = (position, score) => {
@@ -77,11 +76,9 @@ export function sentence(svg, set, current) {
     const taken = cardsAt.map(Math.round);
     const free = PLACES.filter((position) => !taken.includes(position));
     others.forEach((node, n) => {
-      const land = landAt(free[n], row[free[n]]);
-      put(node, land);
+      put(node, landAt(free[n], row[free[n]]));
       const isHidden = cardsAt.some((position) => Math.abs(position - free[n]) < 0.65);
       node.style.opacity = isHidden ? 0 : 1;
-      assign(node.firstChild, { y2: geometry.foot + land.height });
     });
   };
   const putBracket = (low, high) => {
