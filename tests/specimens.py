@@ -55,6 +55,10 @@ def in_torch(seq_len, d_model):
     return nn.functional.pad(rows, (0, d_model % 2))
 
 
+def slightly_faster(n, d):
+    return sinusoidal_encoding(np.arange(n) * (1 + 3e-6), d)
+
+
 def learned(seq_len, d_model):
     return np.random.default_rng(d_model).normal(size=(5000, d_model))[:seq_len]
 
@@ -169,6 +173,7 @@ add(
     convention="paper",
 )
 add("table", "right: of width two", table, widths=[2])
+add("table", "values: no known fault", slightly_faster, convention="paper")
 add(
     "table",
     "right: scaled",
@@ -262,6 +267,7 @@ for says, function in ADDING.items():
     add("module", says, partial(Layer, add=function))
 BEHIND = partial(Layer, add=on_the_cpu)
 add("module", "device: stays behind", BEHIND, laws=["device"])
+add("module", "right: of width 2", Layer, widths=[2])
 FORGETFUL = partial(Layer, add=lambda x, rows: None)
 add("module", "shape: object", FORGETFUL, batch_first=False)
 
@@ -460,6 +466,8 @@ add("bias", "values: key 0: bucket 8", buckets(causal=False), **T5, **CAUSAL)
 add("bias", "penalty: pass learned=True", buckets(causal=False))
 add("bias", "start: shifted without the mask", shifted, learned=True)
 add("bias", "right: signed", lambda n: 0.25 * offsets(n), causal=True)
+doubled = {"expected": lambda n: -offsets(n), "learned": True}
+add("bias", "values: no known fault", lambda n: -2 * offsets(n), **doubled)
 add_all(
     "bias",
     {
@@ -492,6 +500,7 @@ PADDED = partial(add, "positions", expected="left padding")
 PADDED("right: words", words)
 PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
 PADDED("values: they are id + 2", as_roberta)
+PADDED("values: shape (5, 2) for (2, 5)", lambda mask: words(mask).T)
 PADDED("values: shape (2, 4) for (2, 5)", lambda mask: words(mask)[:, 1:])
 PADDED(
     "values: row 0, column 0", lambda mask: mask * as_roberta(mask), right=as_roberta

@@ -112,7 +112,10 @@ class Bias(Subject):
         """Return what gives the whole bias, whichever trials failed, or "".
 
         The right one is ALiBi's, with its slopes if they are expected, or else the measured ones.
+        Of another that is expected, nothing is known.
         """
+        if callable(self.expected):
+            return ""
         # (heads, query, key); all is 0 where a mask hides it.
         given, k = self.square(), offsets(LENGTH)
         seen = (k <= 0) | (not self.causal)

@@ -64,9 +64,10 @@ class Builder(Subject):
         return user(build, self.array(self.given, "int64"))
 
     def in_order(self, ids: Any) -> Floats:
-        """Return ids in the shape of those that are meant: axes may come last, (patches, 3)."""
+        """Return ids in the shape of those that are meant: of images, axes may come last."""
         numbers = np.asarray(values(ids), np.float64)
-        numbers = numbers.T if numbers.shape == self.meant.T.shape else numbers
+        if self.expected == "images" and numbers.shape == self.meant.T.shape:
+            numbers = numbers.T
         if numbers.shape != self.meant.shape:
             raise Broken(f"shape {numbers.shape} for {self.meant.shape}")
         return numbers
@@ -79,9 +80,10 @@ class Builder(Subject):
         parts: Parts = {
             "id": right,
             "number": number,
-            "first text's": right[:1],
             "1": 1,
         }
+        if self.expected != "images":
+            parts["first text's"] = right[:1]
         parts = {name: (part + 0.0 * right) * self.seen for name, part in parts.items()}
         sums = fewest_parts(given, parts, CLOSE)
         if sums:

@@ -7,12 +7,12 @@ give the measured numbers, and in which rows.
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -34,6 +34,15 @@ MEANT = (
 )
 # Rounding of an angle, as of its position: u (3 |ln omega| + 5), of the least frequency
 APART = 33 * UNIT
+
+
+class Step(NamedTuple):
+    """Faults to look for, beside each of some conventions, until some give what was measured."""
+
+    find: Callable[[list[Trial]], Iterable[Fault]]  # takes trials beside a convention
+    conventions: Iterable[Convention]
+    partly: bool = False  # whether faults are named, too, that give what fails alone
+    advice: str = ""
 
 
 def explain(encoding: Encoding, trials: list[Trial]) -> tuple[str, Convention]:
@@ -62,21 +71,20 @@ def explain(encoding: Encoding, trials: list[Trial]) -> tuple[str, Convention]:
     # A base says little: the rest may be meant.
     hint = "" if encoding.declared_convention or encoding.pairs else MEANT
     faults = known(encoding.kind)
-    steps: Any = (
-        (lambda _: faults, dict.fromkeys(likely + bases), ""),
-        (partial(meant_otherwise, encoding), [encoding.nearest], ""),
-        (of_encoding, likely, "" if is_known else hint),
+    steps = (
+        Step(lambda _: faults, dict.fromkeys(likely + bases)),
+        Step(partial(meant_otherwise, encoding), [encoding.nearest]),
+        Step(of_encoding, likely, partly=True, advice="" if is_known else hint),
     )
     near = tolerance(calls)
-    for find, conventions, advice in steps:
-        for convention in conventions:
+    for step in steps:
+        for convention in step.conventions:
             compared = [beside(encoding, convention, trial) for trial in calls]
             # Half types may be right where the whole isn't.
             if any(trial.failing.any() for trial in compared):
-                partly = find is of_encoding
-                text = causes(find(compared), compared, near, partly)
+                text = causes(step.find(compared), compared, near, step.partly)
                 if text:
-                    return text + advice, convention
+                    return text + step.advice, convention
     whole_is_wrong = any(trial.worst > 1 for trial in whole)
     return (NO_CAUSE + hint if whole_is_wrong else ""), encoding.nearest
 
@@ -139,15 +147,19 @@ def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
 
     Rows that it would spoil, but which are right, are told from those that fail by a number or two,
     such as that of heads, or the position. A trial fails in some row. What `make` returns
-    broadcasts to what was given.
+    broadcasts to what was given. A fault that gives what is right explains nothing.
     """
-    calls = []
+    calls, is_wrong = [], False
     for trial in trials:
-        off = unlike(trial, make) > near
+        made = make(trial.call)
+        is_wrong |= not np.all(np.abs(made - trial.meant) <= trial.bounds)
+        off = unlike(trial, make, made) > near
         if off[trial.failing].any():
             return None
         told = {"wrong": trial.failing, "spared": off.any(axis=-1)}
         calls.append(numbers_of_rows(trial.call) | told)
+    if not is_wrong:
+        return None
     # One after another: (rows,)
     return limits(
         {
@@ -157,9 +169,9 @@ def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
     )
 
 
-def unlike(trial: Trial, make: Make) -> Floats:
-    """How far a fault is from what was given, beyond what rounding explains."""
-    call, made = trial.call, make(trial.call)
+def unlike(trial: Trial, make: Make, made: Floats) -> Floats:
+    """How far what a fault made is from what was given, beyond what rounding explains."""
+    call = trial.call
     off = np.abs(made - trial.given) - trial.bounds
     # A fault may have greater angles than are right, which are rounded more.
     for times in (1 - APART, 1 + APART):

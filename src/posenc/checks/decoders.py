@@ -157,9 +157,13 @@ class Decoder(Subject):
             "positions", right
         ):
             listed = [misplaced(trial.call) for trial in trials]
+            tried = set()  # positions, since other sums may give the same
             for text in listed[0]:
-                if gives("positions", [positions[text] for positions in listed]):
+                taken = [positions[text] for positions in listed]
+                numbers = np.concatenate(taken, axis=None).tobytes()
+                if numbers not in tried and gives("positions", taken):
                     found.append(f"other positions: {text}; {CACHED}")
+                tried.add(numbers)
         return "; or ".join(found)
 
     def gives(self, trial: Trial, name: str, given: Any, near: float) -> bool:

@@ -48,6 +48,7 @@ class Encoding(Code):
 
     carried: Any = 1.0  # multiplier of x, where rows are added to it
     unit: Any = UNIT  # of rounding, in the type that is returned
+    explained: Convention | None = None  # that beside which a cause was found
 
     def __init__(
         self,
@@ -149,14 +150,14 @@ class Encoding(Code):
             return self.declared_convention
         return next(filter(self.follows, self.likely), None)
 
-    @cached_property
+    @property
     def nearest(self) -> Any:
-        """The convention, or of the likeliest the one from which it parts last.
+        """The convention, or that beside which a cause was found, or the last to part."""
+        return self.convention or self.explained or self.last_to_part
 
-        If a cause is found beside another, it is that from then on.
-        """
-        if self.convention:
-            return self.convention
+    @cached_property
+    def last_to_part(self) -> Convention:
+        """Of the likeliest conventions, the one whose entries are right for the most rows."""
         x, out = self.sequences[-1]
         rows = np.arange(x.shape[-2])
 
@@ -231,5 +232,5 @@ class Encoding(Code):
 
     def explain(self, trials: list[Trial]) -> str:
         """Return the faults that give what was measured, or what to declare."""
-        cause, self.nearest = explain(self, trials)
+        cause, self.explained = explain(self, trials)
         return cause

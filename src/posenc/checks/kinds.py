@@ -60,7 +60,8 @@ class Layer(Encoding):
 
     def widths_of(self, module: Any) -> list[int]:
         """Return the width of a layer, from an attribute or a table of its."""
-        widths = [getattr(module, name) for name in WIDTHS if getattr(module, name, 0)]
+        said = [getattr(module, name, None) for name in WIDTHS]
+        widths = [width for width in said if isinstance(width, int) and width > 1]
         tables = (*module.buffers(), *module.parameters())
         widths += [table.shape[-1] for table in tables if table.ndim > 1]
         if not widths:
@@ -105,7 +106,7 @@ class Layer(Encoding):
         # What is added to x cancels.
         times = np.median((self.call(x, k) - self.call(0 * x, k)) / x)
         root = float(x.shape[2] ** 0.5)
-        return root if times > root / 2 else 1.0
+        return root if abs(times - root) < abs(times - 1) else 1.0
 
 
 class Rotation(Encoding):

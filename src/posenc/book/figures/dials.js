@@ -12,9 +12,10 @@ function makeDial(fill) {
     lamp: shape("circle", { class: "lamp", fill }),
     wedge: shape("path", { class: "wedge" }),
     unseen: shape("path", { class: "unseen" }),
+    // Edges first: so hands that agree look like one.
     queryEdge: line({ class: "query edge" }),
-    query: line({ class: "hand query" }),
     keyEdge: line({ class: "key edge" }),
+    query: line({ class: "hand query" }),
     key: line({ class: "hand key" }),
     share: text(0, 0, "", middle),
   };
