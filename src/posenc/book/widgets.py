@@ -359,8 +359,8 @@ _OTHERS = "the saw a cat and home as it was cold and the sun set"
 # Its head, as `HEAD` in attention.js
 _PLACES, _WIDTH, _TRAINED, _FACTOR = 16, 16, 8, 2
 _PAIRS = _WIDTH // 2
-# Of its landscape: the key's position minus the query's, in eighths of a step.
-_DISTANCES = np.arange(0.5 - _PLACES, _PLACES - 0.4, 0.125)
+# Of its landscape: the key's position minus the query's, in quarters of a step.
+_DISTANCES = np.arange(0.5 - _PLACES, _PLACES - 0.4, 0.25)
 
 
 class Turning(_Figure):

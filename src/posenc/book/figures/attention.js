@@ -11,7 +11,7 @@ export const FARTHEST = HEAD.places - 1;
 export const PLACES = Array.from({ length: HEAD.places }, (_, n) => n);
 export const LOOKS_BACK = 3; // how many words back a head that turns looks
 const SLOPE = 0.5; // ALiBi's, of the first of eight heads
-const FINE = 8; // points of a layer per position
+const FINE = 4; // points of a layer per position
 export const REACH = FARTHEST + 0.5; // from a word at one end to the other edge
 export const DISTANCES = Array.from({ length: 2 * REACH * FINE + 1 }, (_, n) => n / FINE - REACH);
 
