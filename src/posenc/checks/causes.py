@@ -112,14 +112,14 @@ def meant_otherwise(encoding: Encoding, trials: list[Trial]) -> Iterator[Fault]:
     undeclared = copy.copy(encoding)
     undeclared.pairs = 0
     candidates = undeclared.candidates(BASES) if encoding.is_declared else ()
-    found = next(filter(undeclared.follows, candidates), None)
+    followed = next(filter(undeclared.follows, candidates), None)
 
     def make(call: EncodingCall) -> Floats:
-        return undeclared.reference(call.x.shape[-1], found)(call.x, call.k)
+        return undeclared.reference(call.x.shape[-1], followed)(call.x, call.k)
 
-    if found:
+    if followed:
         name = "these are the numbers of another convention"
-        yield Fault(name, str(found), make)
+        yield Fault(name, str(followed), make)
     yield from other_factor(trials)
 
 
@@ -156,8 +156,8 @@ def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
         off = unlike(trial, make, made) > near
         if off[trial.failing].any():
             return None
-        told = {"wrong": trial.failing, "spared": off.any(axis=-1)}
-        calls.append(numbers_of_rows(trial.call) | told)
+        outcome = {"wrong": trial.failing, "spared": off.any(axis=-1)}
+        calls.append(numbers_of_rows(trial.call) | outcome)
     if not is_wrong:
         return None
     # One after another: (rows,)

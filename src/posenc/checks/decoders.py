@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations, pairwise, product, repeat
 from typing import Any, NamedTuple
 
@@ -137,34 +137,40 @@ class Decoder(Subject):
 
     def explain(self, trials: list[Trial]) -> str:
         """Return which arguments, if they are missing or wrong, give the same scores."""
-        near = tolerance(trials)
-
-        def gives(name: str, arguments: Iterable[Any]) -> bool:
-            pairs = zip(trials, arguments, strict=False)
-            return all(self.gives(trial, name, given, near) for trial, given in pairs)
-
-        found = [text for name, text in MISSING.items() if gives(name, repeat(None))]
+        is_missing = partial(self.all_give, trials, given=repeat(None))
+        causes = [text for name, text in MISSING.items() if is_missing(name)]
         # Zeros make no difference, either.
         zeros = [0 * trial.call.tokens for trial in trials]
-        if gives("positions", repeat(None)) and gives("positions", zeros):
-            found.append(IGNORED)
-        if found:
-            return "; or ".join(found)
-        # If the right positions give the same, they aren't at fault. Nor are they known to be where
-        # a text is read whole: of scores that depend on offsets alone, many would give the same.
+        if is_missing("positions") and self.all_give(trials, "positions", zeros):
+            causes.append(IGNORED)
+        return "; or ".join(causes or self.other_positions(trials))
+
+    def other_positions(self, trials: list[Trial]) -> list[str]:
+        """Return which wrong positions give the same scores, as texts.
+
+        If the right ones do, they aren't at fault. Of texts that are read whole, nothing is known:
+        where scores depend on offsets alone, many positions would give the same.
+        """
         right = [trial.call.arguments.get("positions") for trial in trials]
-        if any(trial.call.lengths for trial in trials) and not gives(
-            "positions", right
-        ):
-            listed = [misplaced(trial.call) for trial in trials]
-            tried = set()  # positions, since other sums may give the same
-            for text in listed[0]:
-                taken = [positions[text] for positions in listed]
-                numbers = np.concatenate(taken, axis=None).tobytes()
-                if numbers not in tried and gives("positions", taken):
-                    found.append(f"other positions: {text}; {CACHED}")
-                tried.add(numbers)
-        return "; or ".join(found)
+        has_chunks = any(trial.call.lengths for trial in trials)
+        if not has_chunks or self.all_give(trials, "positions", right):
+            return []
+        candidates = [misplaced(trial.call) for trial in trials]
+        tried = set()  # since other sums may give the same positions
+        causes = []
+        for text in candidates[0]:
+            positions = [of_trial[text] for of_trial in candidates]
+            numbers = np.concatenate(positions, axis=None).tobytes()
+            if numbers not in tried and self.all_give(trials, "positions", positions):
+                causes.append(f"other positions: {text}; {CACHED}")
+            tried.add(numbers)
+        return causes
+
+    def all_give(self, trials: list[Trial], name: str, given: Iterable[Any]) -> bool:
+        """Whether all texts, each with another argument, score the same as was measured."""
+        near = tolerance(trials)
+        pairs = zip(trials, given, strict=False)
+        return all(self.gives(trial, name, other, near) for trial, other in pairs)
 
     def gives(self, trial: Trial, name: str, given: Any, near: float) -> bool:
         """Whether a text, read whole with another argument, or None for none, scores the same."""
@@ -231,12 +237,12 @@ def misplaced(text: Text) -> dict[str, Any]:
     They can't be decoded from scores. So these are all sums of at most two parts, with weights 1 or
     -1, in some of a text's calls.
     """
-    own = text.arguments["positions"]
-    number = np.arange(own.shape[1])
+    right = text.arguments["positions"]
+    number = np.arange(right.shape[1])
     sizes = np.array([*text.lengths, len(number) - sum(text.lengths)])
     begin, size = (np.repeat(part, sizes) for part in (sizes.cumsum() - sizes, sizes))
     parts = {
-        "own position": own,
+        "own position": right,
         "number": number,
         "call's first": begin,
         "1": 1,
@@ -247,15 +253,15 @@ def misplaced(text: Text) -> dict[str, Any]:
         "several ": size > 1,
         "single ": (begin > 0) & (size == 1),
     }
-    found = {}
+    positions_by_text = {}
     for where, count in product(in_calls, range(3)):
         chosen = combinations(parts, count)
         for names, signs in product(chosen, product((1, -1), repeat=count)):
             weights: Weights = dict(zip(names, signs, strict=True))
             total = sum(weights[name] * parts[name] for name in names)
-            positions = np.where(in_calls[where], total, own)
-            found[f"{where}tokens are at {written(weights)}"] = positions
-    return found
+            positions = np.where(in_calls[where], total, right)
+            positions_by_text[f"{where}tokens are at {written(weights)}"] = positions
+    return positions_by_text
 
 
 DECODER = ("decoder",)

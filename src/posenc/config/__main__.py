@@ -8,6 +8,7 @@ from io import TextIOWrapper
 from pathlib import Path
 
 from posenc.config import read_config
+from posenc.config.fields import LARGEST_FILE
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -22,7 +23,7 @@ def main(arguments: list[str] | None = None) -> int:
     readings = {}
     for name in names:
         try:
-            source = sys.stdin.buffer.read() if name == "-" else name
+            source = sys.stdin.buffer.read(LARGEST_FILE + 1) if name == "-" else name
             readings[name] = read_config(source)
         except (OSError, TypeError, ValueError) as error:
             print(f"{name}: {error}", file=sys.stderr)
