@@ -102,9 +102,9 @@ def _elsewhere(models: Trained) -> dict[str, Tensor]:
     }
     for seq_len, number in LENGTHS.items():
         if seq_len > trained:
-            options = {"positions": torch.arange(seq_len) * trained / seq_len}
+            squeezed = torch.arange(seq_len) * trained / seq_len
             measured[f"x{seq_len}"] = accuracy(
-                models, seq_len, number=number, **options
+                models, seq_len, positions=squeezed, number=number
             )
     return measured
 

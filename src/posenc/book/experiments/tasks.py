@@ -93,9 +93,10 @@ def recall(
 ) -> Texts:
     """Ask as `needle` does, but only from the letter after the A on."""
     tokens, targets = needle(shape, seq_len, generator)
-    is_a = tokens == A
     # Before the answer was read, nobody can know it.
-    targets[is_a.cumsum(-1) <= is_a] = NO_TARGET
+    seen = (tokens == A).cumsum(-1)
+    targets[..., 1:][seen[..., :-1] == 0] = NO_TARGET
+    targets[..., 0] = NO_TARGET
     return tokens, targets
 
 
