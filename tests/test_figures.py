@@ -1,5 +1,6 @@
 """Live figures show what Python computes, and follow a reader's hand, keys and links."""
 
+import gzip
 import itertools
 import json
 import random
@@ -129,6 +130,11 @@ def test_axe_finds_nothing_and_words_keep_their_colors(show):
     word = page.locator(".words .card text").first
     expect(word).not_to_have_css("fill", "rgb(255, 255, 255)")
     check_with_axe(page, "main")
+
+
+def test_the_largest_figure_is_light_enough_for_a_phone():
+    script = live_figures.script("Turning").encode()
+    assert len(gzip.compress(script)) <= 14 * 1024
 
 
 # Where there is room to both sides; of eight clocks, five go, and their grips with them.

@@ -80,7 +80,6 @@ export function guide(set, current) {
     const says = move?.says ?? LESSON;
     words.replaceChildren(...phrase(choose ? `Choose “${choose}.”` : says, state));
     button.textContent = move ? "Show me" : "Again";
-    row.dataset.choose = choose;
     row.classList.toggle("aims", move === MOVES[0] && !choose && state.rule === "as trained");
   };
   /** Start from a move's first state at once, and move the words to their places. */

@@ -30,7 +30,7 @@ export function actOf(from, to) {
 /** What is seen of clocks that turn, by the rule for longer texts. */
 const SEEN_TURNED = {
   "as trained":
-    `A word’s place turns its hands. Training can set ${WORDS.query}’s hands back three places, as here. Where hands ` +
+    `A word’s place turns its hands. Training can set ${WORDS.query}’s three places back. Where hands ` +
     `agree, a clock lights up and adds a layer of its color to the score: how much ${WORDS.query} takes up of ${WORDS.key}.`,
   interpolation:
     `All clocks are slowed by half, so ${WORDS.query} looks six back. No angle is new, but neighbors are more alike.`,
