@@ -159,7 +159,7 @@ function showAll(read, width) {
   const named = [["", read], ...Object.entries(parts).map(([name, part]) => [`${name}, `, part])];
   const shown = [];
   const items = named.flatMap(([, part]) => part.warnings.map((warning) => make("li", {}, warning)));
-  if (verdict) shown.push(make("p", { class: `config-verdict ${items.length ? "limits" : "holds"}` }, verdict));
+  if (verdict) shown.push(make("p", { class: `config-verdict${items.length ? " limits" : ""}` }, verdict));
   if (items.length) shown.push(make("ul", { "aria-label": "Warnings" }, ...items));
   for (const [name, part] of named)
     for (const kind of part.layers) shown.push(...showLayers(name, kind, lengthsOf(part), width));
