@@ -128,7 +128,17 @@ def test_where_positions_enter_is_read_from_file_and_type(fields, expected):
 
 # Fields of a file that has PLAIN, and a part of the verdict.
 VERDICTS = rows("""
-"dim": 4096, "n_heads": 32, "use_scaled_rope": true → 8,192 stretched to 4,096 by llama3
+"dim": 4096, "n_heads": 32, "norm_eps": 1, "use_scaled_rope": true
+    → 8,192 stretched to 4,096 by llama3
+"dim": 4096, "n_heads": 32, "norm_eps": 1, "use_hf_rope": false, "no_rope_layer_interval": 4
+    → this: no_rope_layer_interval; SUGGESTED RoPE in some or all layers, base 10,000
+"dim": 4096, "n_heads": 32, "qk_nope_head_dim": 128, "qk_rope_head_dim": 64
+    → the fields suggest RoPE in all 4 layers, base 10,000, 64 of 192 dimensions
+"model_type": "deepseek_v2", "use_mla": false, "qk_nope_head_dim": 0, "qk_rope_head_dim": 0
+    → the fields suggest RoPE in all 4 layers, base 10,000: no contradiction
+"model_type": "llama", "no_rope_layer_interval": 4 → Not read, though it
+"model_type": "nemotron_h" → : NemotronHModel ignores rope_theta
+"pe": "rotary", "pe_rotary_dims": 32 → RoPE in all 4 layers, base 10,000, 32 of 64 dimensions
 "model_type": "a" → the fields suggest RoPE in all 4 layers, base 10,000
 "rope_new": 1 → Not read, though it may change this: rope_new;
 "rope": true → base 10,000: no contradiction
@@ -217,6 +227,14 @@ def test_the_verdict_says_what_runs_and_what_is_wrong(plain, row):
     fields, words = row
     config = plain | json.loads(f"{{{fields.replace('YARN', YARN)}}}")
     assert words.replace("SUGGESTED ", SUGGESTED) in read_config(config).verdict
+
+
+def test_a_part_for_images_is_read_like_the_text():
+    part = {"layers": 4, "heads": 8, "rope": True, "intp_freq": True}
+    parts = read_config({"text_cfg": {}, "vision_cfg": part}).parts
+    verdict = parts["vision_cfg"].verdict
+    assert "may change this: vision_cfg.intp_freq;" in verdict
+    assert "RoPE in some or all layers" in verdict
 
 
 def test_what_a_file_says_cannot_steer_a_terminal():

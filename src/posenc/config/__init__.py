@@ -25,7 +25,12 @@ __all__ = ["Layers", "Positions", "read_config"]
 
 LENGTHS = "length_before_scaling", "intended_length", "limit"
 SOME = "some or all layers"
-ENDS_OF_PARTS = "_config", "encoder", "decoder"  # of fields that describe a model
+ENDS_OF_PARTS = (
+    "_config",
+    "_cfg",
+    "encoder",
+    "decoder",
+)  # of fields that describe a model
 
 
 @dataclass(frozen=True)
@@ -121,7 +126,9 @@ def read_models(whole: Fields) -> Positions:
 
 def type_of_params(whole: Fields) -> str:
     """Return the type, as in types.toml, of a ``params.json``: Meta's or Mistral's."""
-    if not {"dim", "n_heads"} <= whole.content.keys():
+    # Other programs have taken over its names, but not all of them.
+    names = whole.content.keys()
+    if not {"dim", "n_heads", "norm_eps"} <= names or "use_hf_rope" in names:
         return ""
     scaled = whole.flag("use_scaled_rope")
     return "params.json, use_scaled_rope" if scaled else "params.json"
@@ -159,6 +166,8 @@ def read_model(fields: Fields, model_type: str) -> Positions:
     Whatever asks for a field validates it, and notes in `fields` what is wrong.
     """
     entry = TYPES.get(model_type, Entry())
+    if fields.flag("use_mla") is False:
+        entry = Entry()  # plain attention, which no code of the table has
     fields.defaults = entry.defaults
     kinds = normalize(fields, entry)
     described = [describe(kind) for kind in kinds]

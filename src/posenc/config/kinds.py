@@ -191,11 +191,10 @@ def resting_layers(fields: Fields, entry: Entry, number: int) -> set[int]:
     """Return the layers that don't turn, by lists of layers alone."""
     if not entry.skips:
         return set()
+    every = fields.count("no_rope_layer_interval") or number + 1
     # In spite of the field's name, 1 turns.
     flags = fields.integers("no_rope_layers", least=number)
-    if not flags:
-        every = fields.count("no_rope_layer_interval") or number + 1
-        flags = [(i + 1) % every for i in range(number)]
+    flags = flags or [(i + 1) % every for i in range(number)]
     return {i for i in range(number) if not flags[i]}
 
 

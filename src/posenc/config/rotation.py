@@ -78,7 +78,7 @@ def table(kind: Kind) -> str | None:
 def with_widths(kind: Kind, layers: Layers) -> Layers:
     """Note the width of a head, how many of its dimensions turn, and from which one on."""
     fields = kind.fields
-    turning = fields.count("qk_rope_head_dim")
+    turning = fields.count("qk_rope_head_dim", least=0)
     first = fields.count("qk_nope_head_dim", least=0) if turning else 0
     if turning and first is not None:  # latent attention: the last dimensions turn
         width: int | None = first + turning

@@ -40,7 +40,7 @@ def unread_fields(mappings: list[Fields], entry: Entry) -> list[str]:
             place = f"{fields.path}{name}"
             plain = not value or value in WORDS["plain_words"]
             usual = value == fields.defaults.get(name)
-            speaks = SPEAKS.search(place) and not ALIKE.search(place)
+            speaks = SPEAKS.search(place) and not ALIKE.search(name)
             if speaks and not plain and not usual:
                 unread.append(shown(place))
     return [*dict.fromkeys(unread)]
