@@ -38,7 +38,7 @@ export function dials(svg) {
     const isPhone = rows > 1;
     const columns = DIALS / rows;
     const slot = width / columns;
-    radius = Math.round(isPhone ? 30 : Math.min(52, 0.39 * slot));
+    radius = Math.round(isPhone ? 30 : Math.min(43, 0.36 * slot));
     const height = 2 * radius + (isPhone ? 8 : 30);
     const firstRow = top + (isPhone ? 10 : 16) + radius;
     svg.style.setProperty("--radius", `${radius}px`);

@@ -41,17 +41,15 @@ export function landscape(svg) {
   const paint = ({ query, layers, curve }) => {
     const { slot, ground, level, xIn } = geometry;
     const corners = (scores) => scores.map((score, n) => [DISTANCES[n] * slot, level(score)]);
+    const [left, right] = [-REACH, REACH].map((distance) => [distance * slot, ground]);
+    // A layer ends where faster pairs take away what it adds.
+    const topOf = (pair) => corners(layers.map((sums, n) => Math.min(sums.at(-1 - pair), curve[n])));
+    const strataNow = PAIRS.map((_, pair) => points([left, ...topOf(pair), right]));
     const now = points(corners(curve));
     const difference = before ? points([...corners(before), ...corners(curve).reverse()]) : "";
-    const reach = REACH * slot;
     rows.forEach(({ land, strata, changed, ridge }, row) => {
       assign(land, { transform: `translate(${round(xIn(row, query))})` });
-      strata.forEach((stratum, pair) => {
-        const layer = strata.length - 1 - pair;
-        // A layer ends where faster pairs take away what it adds.
-        const top = points(corners(layers.map((sums, n) => Math.min(sums[layer], curve[n]))));
-        assign(stratum, { points: `${-reach},${ground} ${top} ${reach},${ground}` });
-      });
+      strata.forEach((stratum, pair) => assign(stratum, { points: strataNow[pair] }));
       assign(changed, { points: difference });
       assign(ridge, { points: now });
     });

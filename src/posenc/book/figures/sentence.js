@@ -27,7 +27,8 @@ function fit(frame, { lastChild: word }) {
 /** A part of Turning: each word stands on the landscape, the query and the key over a stem. */
 export function sentence(svg, set, current) {
   const lines = shape("g", { "aria-hidden": "true" });
-  const others = OTHERS.map((word) => shape("text", { ...middle, class: "other" }, word));
+  // In groups, since a text that moves by itself is laid out again.
+  const others = OTHERS.map((word) => shape("g", { class: "other" }, shape("text", middle, word)));
   const stems = { query: line({ class: "query" }), key: line({ class: "key" }) };
   const dot = shape("circle", { class: "dot" }); // on the key's stem
   const goal = shape("rect", { class: "goal" }); // of the guide's first move: where all hands agree
