@@ -1,18 +1,18 @@
 """Why an encoding isn't right: which faults, beside which convention, give what was measured.
 
 `explain` asks for faults, known and fitted; `causes` runs them on the calls, and names those that
-give the measured numbers, and in which rows.
+give the measured numbers, and in which rows. If the convention isn't known, `beside_a_fault` asks
+beside each likely one, and the first answer tells the convention.
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 from itertools import chain, combinations
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,74 +36,76 @@ MEANT = (
 APART = 33 * UNIT
 
 
-class Step(NamedTuple):
-    """Faults to look for, beside each of some conventions, until some give what was measured."""
+def explain(encoding: Encoding, trials: list[Trial]) -> str:
+    """Return what gives these trials and the usual calls, beside the nearest convention, or "".
 
-    find: Callable[[list[Trial]], Iterable[Fault]]  # takes trials beside a convention
-    conventions: Iterable[Convention]
-    partly: bool = False  # whether faults are named, too, that give what fails alone
-    advice: str = ""
-
-
-def explain(encoding: Encoding, trials: list[Trial]) -> tuple[str, Convention]:
-    """Return the text of the first step that has one, or "", and the convention it is beside.
-
-    1. Known faults, beside a convention that is likely, or of another base.
+    1. Known faults.
     2. No fault: another convention, or another multiplier.
-    3. Faults that are fitted, beside a convention that is likely.
+    3. Faults that are fitted, some of which give only what fails.
     4. If whole sequences are wrong: that no fault gives them, and what may be declared.
     """
     # Properties have no call that a fault could be run on.
-    calls = [trial for trial in trials if trial.call]
+    calls = [thinned(trial) for trial in trials if trial.call]
     if not calls:
-        return "", encoding.nearest
-    whole = encoding.whole()
+        return ""
     # Of results that are rounded to a half type, faults in other types say nothing.
     if calls[0].unit <= UNIT:
-        calls += whole
-        # Most faults are told by a batch, which is small, if the code takes any.
-        with suppress(Broken, Raised):
-            batch = encoding.compare(encoding.draw((2, 3), 5), range(5))
-            calls = [batch, *calls]
-    is_known = encoding.convention is not None
-    likely = [encoding.convention] if is_known else encoding.likely[:SOME]
-    bases = [] if is_known else [replace(likely[0], base=base) for base in BASES]
+        calls = usual_calls(encoding, encoding.nearest) + calls
+    found = causes(known(encoding.kind), calls)
+    found = found or causes(meant_otherwise(encoding, calls), calls)
+    if found:
+        return found
     # A base says little: the rest may be meant.
     hint = "" if encoding.declared_convention or encoding.pairs else MEANT
-    faults = known(encoding.kind)
-    steps = (
-        Step(lambda _: faults, dict.fromkeys(likely + bases)),
-        Step(partial(meant_otherwise, encoding), [encoding.nearest]),
-        Step(of_encoding, likely, partly=True, advice="" if is_known else hint),
-    )
-    near = tolerance(calls)
-    for step in steps:
-        for convention in step.conventions:
-            compared = [beside(encoding, convention, trial) for trial in calls]
-            # Half types may be right where the whole isn't.
-            if any(trial.failing.any() for trial in compared):
-                text = causes(step.find(compared), compared, near, step.partly)
-                if text:
-                    return text + step.advice, convention
-    whole_is_wrong = any(trial.worst > 1 for trial in whole)
-    return (NO_CAUSE + hint if whole_is_wrong else ""), encoding.nearest
+    found = causes(of_encoding(calls), calls, partly=True)
+    if found:
+        return found if encoding.convention else found + hint
+    whole_is_wrong = any(trial.worst > 1 for trial in encoding.whole())
+    return NO_CAUSE + hint if whole_is_wrong else ""
 
 
-def beside(encoding: Encoding, convention: Convention, trial: Trial) -> Trial:
-    """Compare the same call with a convention, in some rows of many.
+def beside_a_fault(encoding: Encoding) -> Convention | None:
+    """Return the likeliest convention beside which a fault gives the usual calls, if any."""
+    faults, likely = known(encoding.kind), encoding.likely[:SOME]
+    bases = [replace(likely[0], base=base) for base in BASES]
+    for convention in likely + bases:
+        if causes(faults, usual_calls(encoding, convention)):
+            return convention
+    for convention in likely:
+        calls = usual_calls(encoding, convention)
+        if causes(of_encoding(calls), calls, partly=True):
+            return convention
+    return None
 
-    The first wrong row is among them, and the last, on which positions of others may depend. The
-    call still has its length, and its rows their numbers.
+
+def usual_calls(encoding: Encoding, convention: Convention) -> list[Trial]:
+    """Compare a batch, if the code takes any, and whole sequences with a convention."""
+    calls = encoding.whole(convention)
+    # A batch goes first: it is small, and tells most faults.
+    with suppress(Broken, Raised):
+        x = encoding.draw((2, 3), 5)
+        calls = [encoding.compare(x, range(5), convention=convention), *calls]
+    return [thinned(trial) for trial in calls]
+
+
+def thinned(trial: Trial) -> Trial:
+    """Return a comparison of some rows, if there are many: the first wrong one, and the last.
+
+    On the last, positions of others may depend. The call still has its length, and its rows their
+    numbers.
     """
-    _, x, k, _ = trial.call
-    rows: Any = range(k.shape[-1])
-    if len(rows) > MANY:
-        first = int(trial.failing.argmax()) % len(rows)
-        rows = np.unique([*rows[::50], first, rows[-1]])
-    x, given = x[..., rows, :], trial.given[..., rows, :]
-    right = encoding.reference(x.shape[-1], convention)
-    compared = encoding.trial(x, k[..., rows], given, right, trial.unit)
-    return replace(compared, call=compared.call._replace(sampled=rows))
+    right, x, k, _ = trial.call
+    count = k.shape[-1]
+    if count <= MANY:
+        return trial
+    first = int(trial.failing.argmax()) % count
+    rows = np.unique([*range(0, count, 50), first, count - 1])
+    some = {
+        name: getattr(trial, name)[..., rows, :]
+        for name in ("given", "meant", "bounds")
+    }
+    call = EncodingCall(right, x[..., rows, :], k[..., rows], rows)
+    return replace(trial, call=call, **some)
 
 
 def meant_otherwise(encoding: Encoding, trials: list[Trial]) -> Iterator[Fault]:
@@ -123,13 +125,12 @@ def meant_otherwise(encoding: Encoding, trials: list[Trial]) -> Iterator[Fault]:
     yield from other_factor(trials)
 
 
-def causes(
-    faults: Iterable[Fault], trials: list[Trial], near: float, partly: bool = True
-) -> str:
-    """Return those faults that give all of these trials, but for bounds and this.
+def causes(faults: Iterable[Fault], trials: list[Trial], partly: bool = False) -> str:
+    """Return those faults that give all of these trials, as texts.
 
     If none does, and `partly`, those that give what fails, and where that is.
     """
+    near = tolerance(trials)
     alike: dict[str, list[str]] = {}  # texts, by where
     for fault in faults:
         # Some faults divide by zero, as the code that has them does.
@@ -146,27 +147,19 @@ def rows_explained(make: Make, trials: list[Trial], near: float) -> str | None:
     """Say in which rows a fault gives what was measured, "" for all; None if it doesn't.
 
     Rows that it would spoil, but which are right, are told from those that fail by a number or two,
-    such as that of heads, or the position. A trial fails in some row. What `make` returns
-    broadcasts to what was given. A fault that gives what is right explains nothing.
+    such as that of heads, or the position. What `make` returns broadcasts to what was given.
     """
-    calls, is_wrong = [], False
+    explains, spared = False, []
     for trial in trials:
-        made = make(trial.call)
-        is_wrong |= not np.all(np.abs(made - trial.meant) <= trial.bounds)
+        made, failing = make(trial.call), trial.failing
         off = unlike(trial, make, made) > near
-        if off[trial.failing].any():
+        if off[failing].any():
             return None
-        outcome = {"wrong": trial.failing, "spared": off.any(axis=-1)}
-        calls.append(numbers_of_rows(trial.call) | outcome)
-    if not is_wrong:
-        return None
-    # One after another: (rows,)
-    return limits(
-        {
-            name: np.concatenate([call[name].ravel() for call in calls])
-            for name in calls[0]
-        }
-    )
+        spared.append(off.any(axis=-1).ravel())
+        # A fault that gives what is right explains nothing.
+        differs = np.abs(made - trial.meant) > trial.bounds
+        explains |= bool(differs[failing].any())
+    return limits(trials, np.concatenate(spared)) if explains else None
 
 
 def unlike(trial: Trial, make: Make, made: Floats) -> Floats:
@@ -196,21 +189,23 @@ def numbers_of_rows(call: EncodingCall) -> dict[str, Floats]:
     return {name: number + 0 * call.k for name, number in numbers.items()}
 
 
-def limits(rows: dict[str, Any]) -> str | None:
+def limits(trials: list[Trial], spared: Any) -> str | None:
     """Say from which numbers on rows are wrong, or up to which; None if two don't tell.
 
-    `rows` has these numbers, and which rows are "wrong", and "spared" by a fault; some are wrong.
-    The fewest limits are taken that keep out all spared ones. The text is "" if there are none, and
-    else follows a fault's name: ", from position 7 on, or up to length 1".
+    `spared` are rows of all trials that a fault would spoil, but which are right. The fewest limits
+    are taken that keep out all of them. The text is "" if there are none, and else follows a
+    fault's name: ", from position 7 on, or up to length 1".
     """
-    wrong, spared = rows.pop("wrong"), rows.pop("spared")
     if not spared.any():
         return ""
+    wrong = np.concatenate([trial.failing.ravel() for trial in trials])
+    numbers = [numbers_of_rows(trial.call) for trial in trials]
     kept_out = {}  # which of the spared rows, by limit
-    for name, number in rows.items():
+    for name in numbers[0]:
+        number = np.concatenate([of_call[name].ravel() for of_call in numbers])
         first, last = number[wrong].min(), number[wrong].max()
-        kept_out[f"from {name} {first:g} on"] = number[spared] < first
-        kept_out[f"up to {name} {last:g}"] = number[spared] > last
+        kept_out[f"from {name} {first:.9g} on"] = number[spared] < first
+        kept_out[f"up to {name} {last:.9g}"] = number[spared] > last
     for count in (1, 2):
         texts = [
             ", ".join(chosen)

@@ -12,7 +12,7 @@ import numpy as np
 
 from posenc._validate import check_choice, check_d_model, check_positions, check_real
 from posenc.checks.calls import Code
-from posenc.checks.causes import SOME, explain
+from posenc.checks.causes import SOME, beside_a_fault, explain
 from posenc.checks.recognition import (
     BASES,
     has_many_frequencies,
@@ -42,13 +42,12 @@ class Encoding(Code):
     - `declared_convention` is None if none is declared;
     - `likely` are those that go with what is declared, such as the base, the usual ones first;
     - `convention` is the declared one, or the first of these that is followed, or None;
-    - `nearest` is the same, or one of the likeliest, or that beside which a cause is found, never
-      None: `reference` is of that.
+    - `nearest` is the same, or one of the likeliest, beside which a cause is found if there is
+      any, never None: `reference` is of that.
     """
 
     carried: Any = 1.0  # multiplier of x, where rows are added to it
     unit: Any = UNIT  # of rounding, in the type that is returned
-    explained: Convention | None = None  # that beside which a cause was found
 
     def __init__(
         self,
@@ -150,10 +149,10 @@ class Encoding(Code):
             return self.declared_convention
         return next(filter(self.follows, self.likely), None)
 
-    @property
+    @cached_property
     def nearest(self) -> Any:
-        """The convention, or that beside which a cause was found, or the last to part."""
-        return self.convention or self.explained or self.last_to_part
+        """The convention, or that beside which a fault gives the same, or the last to part."""
+        return self.convention or beside_a_fault(self) or self.last_to_part
 
     @cached_property
     def last_to_part(self) -> Convention:
@@ -217,20 +216,27 @@ class Encoding(Code):
         return Trial(f"shape {x.shape}", out, meant, bounds, axes, call, unit)
 
     def compare(
-        self, x: Floats, positions: Any, unit: float = 0.0, **variant: Any
+        self,
+        x: Floats,
+        positions: Any,
+        unit: float = 0.0,
+        convention: Convention | None = None,
+        **variant: Any,
     ) -> Trial:
         """Call the code, or a variant, whose results have a rounding unit; and compare it."""
         out = self.call(x, positions, **variant)
-        return self.trial(x, positions, out, self.reference(x.shape[-1]), unit)
+        right = self.reference(x.shape[-1], convention)
+        return self.trial(x, positions, out, right, unit)
 
-    def whole(self) -> list[Trial]:
+    def whole(self, convention: Convention | None = None) -> list[Trial]:
         """Compare the whole sequence at each width."""
         return [
-            self.trial(x, range(x.shape[-2]), out, self.reference(x.shape[-1]))
+            self.trial(
+                x, range(x.shape[-2]), out, self.reference(x.shape[-1], convention)
+            )
             for x, out in self.sequences
         ]
 
     def explain(self, trials: list[Trial]) -> str:
         """Return the faults that give what was measured, or what to declare."""
-        cause, self.explained = explain(self, trials)
-        return cause
+        return explain(self, trials)

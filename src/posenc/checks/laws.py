@@ -115,9 +115,6 @@ def compared(subject: Subject, law: Law, row: Row) -> Row:
     # Explaining makes other calls; if they fail, what was measured still counts.
     with suppress(Broken, Raised):
         cause = subject.explain(trials)
-        # It may be beside another convention, which is compared with from now on.
-        again = law.test(subject) if cause else failing
-        failing = [trial for trial in again if trial.worst > 1] or failing
     # The first call that parts is the simplest.
     row = failing[0].filled(row)
     return replace(row, status="failed", cause=cause or law.cure or NO_CAUSE)
