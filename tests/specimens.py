@@ -155,8 +155,7 @@ add_all(
         "values: column by column": height,
         "values: position 3, dimension 0: 1 for -0.9899925; rows for col": repeating,
         "values: learned=True": lambda n, d: table(n, d) ** 3,
-        # No fault has this factor at both widths.
-        "values: no known fault": lambda n, d: table(n, d) * (1 + (d == 24)),
+        "values: widths=[24]": lambda n, d: table(n, d) * (1 + (d == 24)),
         "values: own exponent": partial(hunt.wrong_table, "own exponent", base=1000),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),

@@ -132,7 +132,7 @@ FITTED = {
         "gives 1.5*(a, b)*sin + 1.5*(-b, a)*cos": lambda call: call.encode(
             np.pi / 2 - call.angles
         ),
-        "pairs 1 to 7 turn 0.3438 to 0.906": spread(
+        "of 8 pairs, 1 to 7 turn 0.3438 to 0.906": spread(
             lambda p, base: base**-p * (1 - 0.75 * p)
         ),
     },

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from typing import Any
@@ -12,8 +13,9 @@ from posenc.attention import alibi_bias, alibi_slopes, t5_buckets
 from posenc.checks.laws import Law
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.subjects import Subject, floats, values
-from posenc.checks.sums import CLOSE, CLOSER, fewest_parts, written
+from posenc.checks.sums import CLOSE, CLOSER, added, fewest_parts, written
 from posenc.checks.trials import (
+    NEAR,
     OTHER_KIND,
     Broken,
     Skip,
@@ -82,13 +84,9 @@ class Bias(Subject):
         hints += [] if self.causal else ["if a mask hides later keys, pass causal=True"]
         return None, "; ".join(hints)
 
-    def square(self, seq_len: int = LENGTH, make: Any = None) -> Floats:
-        """Return the bias, (heads, query, key).
-
-        Under a causal mask, it is less each row's diagonal, since a softmax ignores a constant of
-        a row, and 0 where it is hidden. One row may serve all queries.
-        """
-        bias = values(user(make or self.subject, seq_len))
+    def called(self, make: Any, seq_len: int) -> Any:
+        """Call a function for a bias; return its result as (heads, query, key)."""
+        bias = values(user(make, seq_len))
         if bias.ndim == 4 and len(bias) == 1:  # of a batch, in MPT and transformers' T5
             bias = bias[0]
         one_row = bias.shape[-2:] == (1, seq_len)
@@ -97,8 +95,16 @@ class Bias(Subject):
         if bias.ndim not in (2, 3) or bias.shape[-2:] != (seq_len, seq_len):
             cause = ONE_ROW if one_row else ""
             raise Broken(f"shape {bias.shape} for {(seq_len, seq_len)}", cause)
+        return bias.reshape(-1, seq_len, seq_len)
+
+    def square(self, seq_len: int = LENGTH, make: Any = None) -> Floats:
+        """Return the bias, (heads, query, key), in float64.
+
+        Under a causal mask, one row may serve all queries; and it is less each row's diagonal,
+        since a softmax ignores a constant of a row, and 0 where it is hidden.
+        """
         # Whole numbers are as good; what is hidden may be infinite.
-        bias = bias.reshape(-1, seq_len, seq_len).astype(np.float64)
+        bias = self.called(make or self.subject, seq_len).astype(np.float64)
         if self.causal:
             bias = np.tril(bias - bias.diagonal(axis1=1, axis2=2)[..., None])
         return floats(bias)
@@ -119,35 +125,48 @@ class Bias(Subject):
         # (heads, query, key); all is 0 where a mask hides it.
         given, k = self.square(), offsets(LENGTH)
         seen = (k <= 0) | (not self.causal)
-        distance = np.abs(k) * seen
-        # (heads, 1, 1)
-        slopes = np.abs(given[:, 1:2, :1])
+        slopes = np.abs(given[:, 1, 0])
         if self.expected == "alibi":
-            slopes = alibi_slopes(len(given))[:, None, None]
-        trial = self.trial("", given, -slopes * distance)
-        if trial.worst <= 1:
+            slopes = alibi_slopes(len(given))
+        right = self.trial("", given, -np.multiply.outer(slopes, np.abs(k) * seen))
+        if right.worst <= 1:
             return ""
-        from_0 = 2.0 ** -np.linspace(0, 8, len(slopes), endpoint=False)[:, None, None]
-        near = tolerance([trial]) + trial.bounds
-        for text, made in (FROM_0, -from_0 * distance), (SHIFTED, shifted(given)):
+        near = min(tolerance([right]), NEAR * float(np.abs(given).max())) + right.bounds
+        for text, made in wrong_biases(given, slopes, seen):
             if np.abs(made - given).max() <= near:
                 return text
-        parts = {
-            "slope*distance": slopes * distance,
-            "slope*offset": slopes * k * seen,
-            "slope": slopes * seen,
-        }
-        fits = fewest_parts(given, parts, CLOSER)
-        if fits:
-            # Of sums that are equal, one says enough.
-            cure = SIGNED if "slope*offset" in fits[0] else "mind sign and scale"
-            return f"it is {written(fits[0])}, for -slope*distance; {cure}"
-        # (heads,): a key one before its query gets minus the slope.
-        measured = -given[:, 1, 0]
-        linear = np.multiply.outer(-measured, distance)
-        if np.abs(linear - given).max() > near:
-            return ""
-        return other_slopes(measured, slopes[:, 0, 0])
+        return ""
+
+
+def wrong_biases(given: Floats, slopes: Floats, seen: Any) -> Iterator[tuple[str, Any]]:
+    """Yield what is said of a wrong bias, and that bias, (heads, query, key), the simplest first.
+
+    Parameters
+    ----------
+    given, slopes : ndarray, shape (heads, query, key) and (heads,)
+        What was measured, which some are fitted to, and the right slopes.
+    seen : ndarray, shape (query, key)
+        Which keys no mask hides.
+    """
+    k = offsets(LENGTH) * seen
+    distance = np.abs(k)
+    from_0 = 2.0 ** -np.linspace(0, 8, len(slopes), endpoint=False)
+    yield FROM_0, -np.multiply.outer(from_0, distance)
+    yield SHIFTED, shifted(given)
+    parts = {
+        "slope*distance": np.multiply.outer(slopes, distance),
+        "slope*offset": np.multiply.outer(slopes, k),
+        "slope": np.multiply.outer(slopes, seen),
+    }
+    # Of sums that are equal, one says enough.
+    close = CLOSER * min(1.0, float(np.abs(given).max()))
+    for weights in fewest_parts(given, parts, close)[:1]:
+        cure = SIGNED if "slope*offset" in weights else "mind sign and scale"
+        text = f"it is {written(weights)}, for -slope*distance; {cure}"
+        yield text, added(weights, parts)
+    # A key one before its query gets minus the slope.
+    measured = -given[:, 1, 0]
+    yield other_slopes(measured, slopes), -np.multiply.outer(measured, distance)
 
 
 def offsets(seq_len: int) -> Any:

@@ -13,7 +13,7 @@ import numpy as np
 from posenc._validate import check_int
 from posenc.checks.laws import Law
 from posenc.checks.subjects import POSITIONS, Subject, argument, floats
-from posenc.checks.sums import Weights, written
+from posenc.checks.sums import Weights, added, written
 from posenc.checks.trials import (
     SEED,
     Broken,
@@ -258,8 +258,7 @@ def misplaced(text: Text) -> dict[str, Any]:
         chosen = combinations(parts, count)
         for names, signs in product(chosen, product((1, -1), repeat=count)):
             weights: Weights = dict(zip(names, signs, strict=True))
-            total = sum(weights[name] * parts[name] for name in names)
-            positions = np.where(in_calls[where], total, right)
+            positions = np.where(in_calls[where], added(weights, parts), right)
             positions_by_text[f"{where}tokens are at {written(weights)}"] = positions
     return positions_by_text
 

@@ -23,7 +23,15 @@ from typing import Any
 import numpy as np
 
 from posenc.checks.recognition import multiplier
-from posenc.checks.sums import CLOSE, CLOSER, Parts, Weights, fewest_parts, written
+from posenc.checks.sums import (
+    CLOSE,
+    CLOSER,
+    Parts,
+    Weights,
+    added,
+    fewest_parts,
+    written,
+)
 from posenc.checks.trials import NEAR, Trial
 from posenc.conventions import EncodingCall, Floats, Reference
 from posenc.museum import ITSELF, Fault, Make, known
@@ -38,9 +46,8 @@ def one_column(trials: list[Trial], arrays: list[Any]) -> Floats:
         for trial, array in zip(trials, arrays, strict=True)
     ]
     column = np.concatenate(pieces)
-    some = column[:: 1 + len(column) // ENOUGH].copy()
-    # A complex number becomes two.
-    return some.view(np.float64)
+    # A complex number becomes two, and a whole one real.
+    return (1.0 * column[:: 1 + len(column) // ENOUGH]).view(np.float64)
 
 
 def fitted(
@@ -64,8 +71,7 @@ def fitted(
 
     def taking(weights: Weights) -> Make:
         def make(call: Any) -> Any:
-            parts = parts_of(call)
-            return result(sum(weights[name] * parts[name] for name in weights), call)
+            return result(added(weights, parts_of(call)), call)
 
         return make
 
@@ -144,8 +150,11 @@ CURES = {  # what may be taken for positions, and how that is mended; others as 
 }
 
 
-def places(call: EncodingCall) -> Parts:
-    """Return what may be taken for positions, each of the shape of k."""
+def places(call: EncodingCall, ahead: int, period: int) -> Parts:
+    """Return what may be taken for positions, each of the shape of k.
+
+    Among them are positions, so far ahead, that begin again after a period, if there is one.
+    """
     k = call.k
     position = call.right.convention.counted(k)
     batch, head, row = call.numbers()
@@ -167,33 +176,22 @@ def places(call: EncodingCall) -> Parts:
         "position/last": position / max(position.max(initial=0), 1),
         "sum over the batch": sequences.sum(axis=0),
     }
+    if period:
+        name = f"(position + {ahead})" if ahead else "position"
+        moved = position + ahead
+        parts |= {
+            f"{name} % {period}": moved % period,
+            f"{name} % length": moved % length,
+        }
     return {name: part + 0 * k for name, part in parts.items()}
 
 
-def period_of(meant: Floats, taken: Floats) -> tuple[int, int]:
-    """Return how far positions are ahead, and after how many they begin again, or 0.
-
-    Both are those of rows, (rows,): of a batch, its sequences one after another.
-    """
-    ahead = round(float(taken[0] - meant[0]))
-    # Where they begin again, they first fall behind by one period: the rows that are tried go on by
-    # one, or by `battery.DISTANT`, of which none is more than twice as far as the one before. Of
-    # many rows, `causes.beside` keeps the first wrong one.
+def restart(meant: Floats, taken: Floats) -> tuple[int, int]:
+    """Return how far positions of rows are ahead, and after how many they begin again, or 0."""
+    ahead = round(float((taken - meant)[np.abs(meant).argmin()]))
+    # Each time that they begin again, they fall behind by one period more.
     behind = meant + ahead - taken
-    fallen = behind[behind > 0.5]
-    period = round(float(fallen[0])) if len(fallen) else 0
-    return ahead, period
-
-
-def places_restarting(call: EncodingCall, ahead: int, period: int) -> Parts:
-    """Return `places`, and positions, so much ahead, that begin again after a period, if any."""
-    parts = places(call)
-    if period:
-        name = f"(position + {ahead})" if ahead else "position"
-        moved = parts["position"] + ahead
-        parts[f"{name} % {period}"] = moved % period
-        parts[f"{name} % length"] = moved % parts["length"]
-    return parts
+    return ahead, round(float(min(behind[behind > 0.5], default=0)))
 
 
 def encoded_at(place: Any, call: EncodingCall) -> Floats:
@@ -202,16 +200,16 @@ def encoded_at(place: Any, call: EncodingCall) -> Floats:
 
 
 def other_positions(trials: list[Trial]) -> Iterator[Fault]:
-    """Find what is taken for the position; if it starts again, the last call tells where."""
-    # In `causes.explain`, whole sequences come last, if any of them are wrong.
-    last = trials[-1].call
-    meant = last.right.convention.counted(last.k).ravel()
+    """Find what is taken for the position."""
+    meant = [trial.call.right.convention.counted(trial.call.k) for trial in trials]
     # Whole turns are told from a guess: that positions are near the right ones, or near 0.
     for times in (1, 0):
-        positions = [decoded(trial, times) for trial in trials]
-        ahead, period = period_of(meant, positions[-1].ravel())
-        parts_of = partial(places_restarting, ahead=ahead, period=period)
-        for weights, make in fitted(trials, parts_of, positions, encoded_at):
+        taken = [decoded(trial, times) for trial in trials]
+        ahead, period = restart(
+            *(np.concatenate([*map(np.ravel, rows)]) for rows in (meant, taken))
+        )
+        parts_of = partial(places, ahead=ahead, period=period)
+        for weights, make in fitted(trials, parts_of, taken, encoded_at):
             if written(weights) == "position":  # to six digits, which are right
                 continue
             names = [name for name in weights if weights[name] and name != "1"]
@@ -225,14 +223,18 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
 Measured = dict[int, Floats]
 
 
-def radians_a_row(trial: Trial) -> Floats:
-    """Return how far each pair turns from a row to the next, (pairs,)."""
+def radians_a_position(trial: Trial) -> Floats:
+    """Return how far each pair turns from a position to the next, (pairs,), in rows in order."""
+    right, _, k, _ = trial.call
     angles = np.angle(turns(trial))
-    # The first of all sequences: (seq_len, pairs)
-    angles = angles.reshape(-1, *angles.shape[-2:])[0]
-    slopes, _ = np.polyfit(np.arange(len(angles)), np.unwrap(angles, axis=0), deg=1)
+    # The first of all sequences: (seq_len, pairs), and (seq_len,)
+    angles = np.unwrap(angles.reshape(-1, *angles.shape[-2:])[0], axis=0)
+    positions = right.convention.counted(k).reshape(-1, k.shape[-1])[0]
+    step = positions[1] - positions[0]
+    slopes, _ = np.sign(step) * np.polyfit(np.arange(len(angles)), angles, deg=1)
     # More than half a turn seems to go back.
-    return np.asarray(np.where(slopes < -np.pi / 2, slopes + 2 * np.pi, slopes))
+    slopes = np.where(slopes < -np.pi / 2, slopes + 2 * np.pi, slopes)
+    return np.asarray(slopes / abs(step))
 
 
 def powers(measured: Measured, base: float) -> str:
@@ -262,34 +264,35 @@ def powers(measured: Measured, base: float) -> str:
 def other_frequencies(trials: list[Trial]) -> Iterator[Fault]:
     """Find frequencies that aren't all the same multiple of the right ones: that is positions'."""
     measured: Measured = {}
-    ratios = []
+    ratios: Measured = {}
     for trial in trials:
         right, _, k, _ = trial.call
-        rows = k.reshape(-1, k.shape[-1])[0]
+        rows, omega = k.reshape(-1, k.shape[-1])[0], right.frequencies
         # Sequences that begin at 0, and aren't short
         if len(rows) > 16 and np.array_equal(rows, np.arange(len(rows))):
-            radians, omega = radians_a_row(trial), right.frequencies
-            measured[len(omega)] = radians
-            with np.errstate(all="ignore"):
-                ratio = radians / omega
-            # A pair may rest, and should.
-            rests = (omega == 0) & (np.abs(radians) < CLOSE)
-            ratios.append(np.where(rests, 1, ratio))
-    if not ratios or np.ptp(np.concatenate(ratios)) < CLOSE:
+            measured[len(omega)] = radians = radians_a_position(trial)
+            # What should be 0 has no ratio.
+            ratio = np.divide(radians, omega, out=omega**0, where=omega != 0)
+            ratios[len(omega)] = ratio
+    if not ratios or np.ptp(np.concatenate([*ratios.values()])) < CLOSE:
         return
-    # If two are apart, one is off by half as much, or more.
-    ratio = next(one for one in ratios if np.abs(one - 1).max() >= CLOSE / 2)
-    pairs = np.flatnonzero(np.abs(ratio - 1) >= CLOSE / 2)
-    text = powers(measured, trials[-1].call.right.convention.base)
-    text += f"pairs {pairs[0]} to {pairs[-1]} turn "
-    text += f"{ratio[pairs].min():.4g} to {ratio[pairs].max():.4g} times as fast; "
-    text += "mind base and exponent, and the rule that scales them"
 
     def make(call: EncodingCall) -> Floats:
         right = call.right.frequencies
         return call.of(frequencies=measured.get(len(right), right))
 
-    yield Fault("other frequencies", text, make)
+    for count, ratio in ratios.items():
+        # If two are apart, one is off by half as much, or more.
+        pairs = np.flatnonzero(np.abs(ratio - 1) >= CLOSE / 2)
+        if len(pairs):
+            text = powers(measured, trials[-1].call.right.convention.base)
+            text += f"of {count} pairs, {pairs[0]} to {pairs[-1]} turn "
+            text += (
+                f"{ratio[pairs].min():.4g} to {ratio[pairs].max():.4g} times as fast; "
+            )
+            text += "mind base and exponent, and the rule that scales them"
+            yield Fault("other frequencies", text, make)
+            return
 
 
 # Another multiplier
@@ -301,16 +304,16 @@ def other_factor(trials: list[Trial]) -> Iterator[Fault]:
     for trial in trials:
         meant = results(replace(trial, given=trial.meant))
         factors[trial.given.shape[-1]] = multiplier(results(trial), meant)
-    width, times = next(iter(factors.items()))
-    if times <= 0 or abs(times - 1) < NEAR:
-        return
 
     def make(call: EncodingCall) -> Floats:
         return call.of(factor=call.right.factor * factors[call.x.shape[-1]])
 
-    factor = times * trials[0].call.right.factor
-    text = f"if that is meant, pass attention_factor={factor:.9g}, widths=[{width}]"
-    yield Fault(f"everything is multiplied by {times:.7g}", text, make)
+    for width, times in factors.items():
+        if times > 0 and abs(times - 1) >= NEAR:
+            factor = times * trials[0].call.right.factor
+            text = f"if that is meant, pass attention_factor={factor:.9g}, widths=[{width}]"
+            yield Fault(f"everything is multiplied by {times:.7g}", text, make)
+            return
 
 
 # Entries of a pair
@@ -320,7 +323,6 @@ def entries(call: EncodingCall) -> Parts:
     """Return what both entries of a pair may be made of, as complex numbers (..., pairs)."""
     angles = call.angles
     pair = call.right.carried * as_complex(call.right, call.x) + 0 * angles
-    pairs = {"(a, b)": pair, "(1, 0)": 1 + 0 * pair, "(0, 1)": 1j + 0 * pair}
     if call.right.convention.rotary:
         pairs = {
             "(a, b)": pair,
@@ -328,6 +330,8 @@ def entries(call: EncodingCall) -> Parts:
             "(a, -b)": pair.conj(),
             "(b, a)": 1j * pair.conj(),
         }
+    else:
+        pairs = {"(a, b)": pair, "(1, 0)": 1 + 0 * pair, "(0, 1)": 1j + 0 * pair}
     waves = {"": 1, "*cos": np.cos(angles), "*sin": np.sin(angles)}
     return {
         name + wave: pairs[name] * waves[wave] for name, wave in product(pairs, waves)

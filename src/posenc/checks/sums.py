@@ -55,6 +55,11 @@ def fewest_parts(target: Floats, parts: Parts, close: float) -> list[Weights]:
     return []
 
 
+def added(weights: Weights, parts: Parts) -> Any:
+    """Return a sum of parts: 0 if there are none."""
+    return sum(weight * parts[name] for name, weight in weights.items())
+
+
 def written(weights: Weights) -> str:
     """Write a sum, such as "3*position - 2"."""
     text = ""
