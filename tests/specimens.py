@@ -4,6 +4,7 @@ Known faults are tried in `test_checks`; public bugs are in `recall`, and others
 decoders, in chapters 14 and 19.
 """
 
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -156,6 +157,7 @@ add_all(
         "values: position 3, dimension 0: 1 for -0.9899925; rows for col": repeating,
         "values: learned=True": lambda n, d: table(n, d) ** 3,
         "values: widths=[24]": lambda n, d: table(n, d) * (1 + (d == 24)),
+        "values: 1.000003*position": slightly_faster,
         "values: own exponent": partial(hunt.wrong_table, "own exponent", base=1000),
         "unique: only 100": lambda n, d: learned(100, d)[np.arange(n) % 100],
         "odd: exhibit 6": lambda n, d: table(n, d - d % 2),
@@ -172,7 +174,7 @@ add(
     convention="paper",
 )
 add("table", "right: of width two", table, widths=[2])
-add("table", "values: no known fault", slightly_faster, convention="paper")
+add("table", "values: 1.000003*position", slightly_faster, convention="paper")
 add(
     "table",
     "right: scaled",
@@ -318,6 +320,19 @@ def right_in_half_alone(x, p):
     return permuted(x, p) if x.dtype == torch.bfloat16 else -x
 
 
+def numbered_through(x, p):
+    begin = x.shape[-2] * torch.arange(len(x))[:, None]
+    return rotate_pairs(x, p + begin if x.ndim > 2 else p)
+
+
+def crossed(x, p):
+    """Turn -x in the second half; frequencies and angles are in float32."""
+    half = x.shape[-1] // 2
+    angles = p[..., None] / 10_000 ** (torch.arange(half) / half)
+    turned = rotate_pairs(x, turns=(angles.cos(), angles.sin()))
+    return turned * torch.tensor([1, -1]).repeat_interleave(half)
+
+
 def nan_for_a_batch(x, p):
     return torch.nan * x if p.ndim > 1 else rotate_pairs(x, p)
 
@@ -379,7 +394,9 @@ add_all(
         "right: cut off": lambda x, p: rotate_pairs(x, p.floor()),
         "shape: lambda x, positions: rotate(x, -x)[0]": both,
         "values: attention_factor=1.5": turn(attention_factor=1.5),
+        "values: (a, -b)*cos - (b, a)*sin": crossed,
         "batch: from number of heads 8 on": up_to_eight_heads,
+        "batch: position + length*batch": numbered_through,
         "rows: not finite": nan_for_a_batch,
         "fractions: position": lambda x, p: rotate_pairs(x, p.round()),
     },
@@ -395,6 +412,14 @@ ANOTHER = "values: the numbers of another convention"
 add("rotary", ANOTHER, turn(base=500_000.0), frequencies=OMEGA)
 # Half of the width was to turn.
 add("rotary", ANOTHER, rotate_pairs, frequencies=OMEGA[::2], widths=[16])
+BACKWARDS = replace(checks.KNOWN["rotary, halves"], direction="backwards")
+add(
+    "rotary",
+    "values: they are 700^-(i/(d/2))",
+    lambda x, p: rotate_pairs(x, -p, frequencies=700.0 ** -np.linspace(0, 7 / 8, 8)),
+    convention=BACKWARDS,
+    widths=[16],
+)
 add("rotary", "right: both", lambda x, p: both(x, -x)[0], laws=WITHOUT_POSITIONS)
 add("rotary", "right: last", last_pair, widths=[8, 16], laws=["values", "start"])
 WITH_THEIR_LAW = {

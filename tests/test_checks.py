@@ -247,6 +247,7 @@ BAD = {  # the message, and what raises it
         abs, "images", right=abs
     ),
     "base must not be": lambda: TABLE(base=100, convention="paper"),
+    "learned must not be": lambda: TABLE(base=100, learned=True),
     "pass widths=": lambda: checks.check_module(nn.LayerNorm(4)),
     "expected must be 'alibi', 't5' or a": lambda: checks.check_bias(len, expected=3),
     "step must be callable, got 3": lambda: checks.check_decoder(len, step=3),

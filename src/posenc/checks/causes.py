@@ -21,7 +21,7 @@ from posenc.checks.recognition import BASES
 from posenc.checks.reports import NO_CAUSE
 from posenc.checks.trials import Broken, Raised, Trial, tolerance
 from posenc.conventions import UNIT, Convention, EncodingCall, Floats
-from posenc.museum import Fault, Make, known
+from posenc.museum import MUSEUM, Fault, Make, known
 
 if TYPE_CHECKING:
     from posenc.checks.encodings import Encoding
@@ -68,6 +68,8 @@ def beside_a_fault(encoding: Encoding) -> Convention | None:
     """Return the likeliest convention beside which a fault gives the usual calls, if any."""
     faults, likely = known(encoding.kind), encoding.likely[:SOME]
     bases = [replace(likely[0], base=base) for base in BASES]
+    if not encoding.is_declared:  # what has the default base lost no other
+        faults.remove(MUSEUM["lost setting"])
     for convention in likely + bases:
         if causes(faults, usual_calls(encoding, convention)):
             return convention

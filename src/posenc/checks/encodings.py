@@ -83,6 +83,8 @@ class Encoding(Code):
             raise ValueError(f"frequencies {rule}, got {omega.shape}")
         self.axes, self.pairs = self.frequencies.shape
         self.is_declared = bool(self.base or self.declared_convention or self.pairs)
+        if learned and self.is_declared:
+            raise ValueError("learned must not be given with what is of sinusoids")
         if widths is None:
             widths = self.widths_of(subject) if hasattr(subject, "training") else []
         usual = [2 * self.pairs] if self.pairs else [16, 24]

@@ -23,15 +23,7 @@ from typing import Any
 import numpy as np
 
 from posenc.checks.recognition import multiplier
-from posenc.checks.sums import (
-    CLOSE,
-    CLOSER,
-    Parts,
-    Weights,
-    added,
-    fewest_parts,
-    written,
-)
+from posenc.checks.sums import CLOSE, Parts, Weights, added, fewest_parts, written
 from posenc.checks.trials import NEAR, Trial
 from posenc.conventions import EncodingCall, Floats, Reference
 from posenc.museum import ITSELF, Fault, Make, known
@@ -140,7 +132,8 @@ CURES = {  # what may be taken for positions, and how that is mended; others as 
     "sequence": "sequences are counted: count each alone",
     "head": "heads are counted: move the sequence behind them",
     "length": "one row is taken for all: write `pe[:, :n]` for `pe[:, n]`",
-    "length*sequence": "a batch is numbered through: count each sequence alone",
+    "length*batch": "a batch is numbered through: count each sequence alone",
+    "length*sequence": "sequences are numbered through: count each alone",
     "first position": "others are counted from it: use each, or turn row by row, "
     "`torch.cat([rotate(x[..., i : i + 1, :], offset=int(p)) "
     "for i, p in enumerate(positions)], -2)`",
@@ -170,6 +163,7 @@ def places(call: EncodingCall, ahead: int, period: int) -> Parts:
         "sequence": sequence,
         "head": head,
         "length": length,
+        "length*batch": length * batch,
         "length*sequence": length * sequence,
         "first position": position[..., :1],
         "first sequence's position": sequences[0],
@@ -210,8 +204,6 @@ def other_positions(trials: list[Trial]) -> Iterator[Fault]:
         )
         parts_of = partial(places, ahead=ahead, period=period)
         for weights, make in fitted(trials, parts_of, taken, encoded_at):
-            if written(weights) == "position":  # to six digits, which are right
-                continue
             names = [name for name in weights if weights[name] and name != "1"]
             cures = [CURES.get(name, CURES["position"]) for name in names or ["1"]]
             text = f"{written(weights)} is taken for the position; {'; '.join(cures)}"
@@ -346,7 +338,7 @@ def other_entries(trials: list[Trial]) -> Iterator[Fault]:
         return call.right.placed(call.x, pair.real, pair.imag)
 
     measured = [results(trial) for trial in trials]
-    for weights, make in fitted(trials, entries, measured, result, CLOSER):
+    for weights, make in fitted(trials, entries, measured, result, NEAR):
         text = "a pair gives 0; fill all rows, heads and dimensions"
         if weights:
             text = f"a pair (a, b) gives {written(weights)}; mind signs, which is the sine, "
