@@ -524,6 +524,7 @@ PADDED = partial(add, "positions", expected="left padding")
 PADDED("right: words", words)
 PADDED("right: as RoBERTa", as_roberta, right=as_roberta)
 PADDED("values: they are id + 2", as_roberta)
+PADDED("values: id from 0", lambda mask: words(mask).clip(0), right=as_roberta)
 PADDED("values: shape (5, 2) for (2, 5)", lambda mask: words(mask).T)
 PADDED("values: shape (2, 4) for (2, 5)", lambda mask: words(mask)[:, 1:])
 PADDED(

@@ -158,11 +158,11 @@ FITTED = {
     "images": {
         "they are id - 1": lambda ids: ids - 1,
         "they are number;": lambda ids: 0 * ids + np.arange(24),
-        "frame is 0, row is number // (frames*columns), ": lambda ids: np.stack(
+        "row is row in the order row, frame, column, ": lambda ids: np.stack(
             [np.zeros(24), np.arange(24) // 8, ids[2]]
         ),
         "row is column, column is row": lambda ids: ids[[0, 2, 1]],
-        "row is row of patches column by column": lambda ids: (
+        "row is row in the order frame, column, row, ": lambda ids: (
             ids.reshape(3, 2, 3, 4).swapaxes(2, 3).reshape(3, 24)
         ),
     },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import partial
+from itertools import permutations
 from typing import Any
 
 import numpy as np
@@ -79,6 +80,7 @@ class Builder(Subject):
         number = np.arange(right.shape[1])
         parts: Parts = {
             "id": right,
+            "id from 0": BUILT[self.expected][1],
             "number": number,
             "1": 1,
         }
@@ -93,19 +95,13 @@ class Builder(Subject):
 
 def by_axis(given: Floats, right: Floats) -> str:
     """Say what each axis of images' ids is made of; "" if one isn't a sum of two parts."""
-    frame, row, column = right
-    number = np.arange(GRID.prod())
-    frames, _, columns = GRID
-    by_column = np.lexsort((row, column, frame))
-    parts: Parts = dict(zip(AXES, right, strict=True))
-    for name in AXES:
-        parts[f"{name} of patches column by column"] = parts[name][by_column]
-    parts |= {
-        "1": 1 + 0 * number,
-        "number": number,
-        "number // columns": number // columns,
-        "number // (frames*columns)": number // (frames * columns),
-    }
+    by_name = dict(zip(AXES, right, strict=True))
+    parts: Parts = by_name | {"1": 1 + 0 * right[0], "number": np.arange(GRID.prod())}
+    # Of patches in another order, from the slowest axis to the fastest
+    for order in permutations(AXES):
+        number = np.lexsort([by_name[name] for name in reversed(order)])
+        for name, ids in by_name.items():
+            parts[f"{name} in the order {', '.join(order)}"] = ids[number]
     texts = []
     for axis, ids in zip(AXES, given, strict=True):
         sums = fewest_parts(ids, parts, CLOSE)
