@@ -12,7 +12,7 @@ from reading import rows, text_of
 
 from posenc.config import read_config
 from posenc.config.__main__ import main
-from posenc.config.fields import TYPES, WORDS
+from posenc.config.fields import TYPES, UNKNOWN, WORDS
 from posenc.config.verdict import SUGGESTED
 from posenc.layers import shown
 
@@ -149,7 +149,7 @@ VERDICTS = rows("""
 "hidden_size": null, "rope_scaling": {YARN, "factor": "4"}
     → ; stretched by yarn: rope_scaling: scaling['factor'] must be a real number
 "rope_scaling": {YARN, "type": "linear"} → scaling['rope_type'] and scaling['type'] differ
-"rope_scaling": {"type": "odd"} → rope_scaling.type 'odd' isn't known
+"rope_scaling": {"type": "odd"} → rope_scaling: a scaling's type must be one of default, linear
 "model_type": "llama", "rope_theta": null → rope_theta is null
 "model_type": "zamba2", "use_mem_rope": true, "hybrid_layer_ids": [1]
     → RoPE in 1 of 4 layers (full_attention), base 10,000, and no attention in 3
@@ -175,7 +175,7 @@ VERDICTS = rows("""
 "rope_parameters": {"full_attention": {"rope_theta": 1e6}}, "layer_types": ["full_attention"]
     → this: layer_types; SUGGESTED RoPE in full_attention, base 1,000,000
 "model_type": "mimo_v2_flash", "rope_scaling": {"partial_rotary_factor": 3}
-    → rope_scaling.partial_rotary_factor must be a number from 0 to 1, got 3
+    → rope_scaling.partial_rotary_factor must be a positive number, at most 1, got 3
 "model_type": "llama", "rotary_pct": 0.5 → base 10,000: LlamaModel ignores rotary_pct
 "model_type": "llama", "rotary_pct": true → base 10,000: LlamaModel ignores rotary_pct
 "model_type": "llama", "rope_parameters": {"partial_rotary_factor": 0.5}
@@ -188,7 +188,14 @@ VERDICTS = rows("""
     → and no encoding in 1 of 4 layers (sliding_attention)
 "model_type": "llama4_text", "no_rope_layers": [1, 0]
     → no_rope_layers must be a list of integers, 4 or more, got [1, 0]
-"rope_theta": [1e4, 5e6] → rope_theta must be a number from 1e-09
+"rope_theta": [1e4, 5e6] → rope_theta must be a positive number
+"rope_theta": 0 → rope_theta must be a positive number
+"rope_scaling": {}, "rope_parameters": {"rope_type": "odd"} → rope_parameters: a scaling's type
+"rope_scaling": {"rope_type": "linear", "factor": 2}, "rope_parameters": {"rope_theta": 777}
+    → rope_scaling and rope_parameters differ: transformers uses rope_scaling
+"model_type": "llama", "rope_interleave": true → Not read, though it may change this: rope_interl
+"model_type": "falcon", "position_embedding_type": "relative"
+    → Nothing about positions: the file asks for 'relative', which isn't known here
 "rope_parameters": {"theta": 777} → rope_theta is 10000.0 outside rope_parameters, 777 inside
 "per_layer_config": {"1": {"head_dim": 32}} → this: per_layer_config;
 "axes_dims_rope": [16, 56, 56] → this: axes_dims_rope;
@@ -235,6 +242,11 @@ def test_a_part_for_images_is_read_like_the_text():
     verdict = parts["vision_cfg"].verdict
     assert "may change this: vision_cfg.intp_freq;" in verdict
     assert "RoPE in some or all layers" in verdict
+
+
+def test_types_have_the_keys_of_the_first_table():
+    keys = vars(UNKNOWN).keys()
+    assert [name for name, entry in TYPES.items() if vars(entry).keys() != keys] == []
 
 
 def test_what_a_file_says_cannot_steer_a_terminal():

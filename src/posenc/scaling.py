@@ -121,6 +121,11 @@ class Scaling:
             return start, int(start * number)
         return start, limit
 
+    def score_factor(self, fields: Mapping[str, Any]) -> float | None:
+        """Return what YaRN's ``mscale_all_dim`` multiplies scores by, in some models' code."""
+        depth, factor = fields.get("mscale_all_dim"), fields.get("factor") or 1
+        return _heat(factor, depth) ** 2 if depth and factor > 1 else None
+
 
 def _default(setting: Setting) -> tuple[Floats, float]:
     """ω_i, unchanged."""
@@ -227,13 +232,16 @@ def _ends_of_blend(setting: Setting) -> tuple[float, float]:
 
 def _yarn_attention(setting: Setting, factor: float) -> float:
     """Return YaRN's attention factor, 0.1·ln(factor) + 1, or the ratio that DeepSeek asks for."""
+    fields = setting.fields
+    if not (fields.get("mscale") and fields.get("mscale_all_dim")):
+        return _heat(factor)
+    scales = setting.number("mscale"), setting.number("mscale_all_dim")
+    return _heat(factor, scales[0]) / _heat(factor, scales[1])
 
-    def heat(mscale: float) -> float:
-        return 0.1 * mscale * math.log(factor) + 1
 
-    if setting.fields.get("mscale") and setting.fields.get("mscale_all_dim"):
-        return heat(setting.number("mscale")) / heat(setting.number("mscale_all_dim"))
-    return heat(1.0)
+def _heat(factor: float, mscale: float = 1.0) -> float:
+    """Return by how much YaRN sharpens attention in texts so many times longer."""
+    return 0.1 * mscale * math.log(factor) + 1
 
 
 def _longrope(setting: Setting) -> tuple[Floats, float]:
@@ -284,17 +292,20 @@ _ALL = (
 SCALINGS: dict[str, Scaling] = {scaling.name: scaling for scaling in _ALL}
 
 
-def find_scaling(name: Any) -> Scaling | None:
+def find_scaling(name: Any) -> Scaling:
     """Return the type of scaling that a file names, in any spelling."""
     for scaling in _ALL:
         if name in (scaling.name, *scaling.spellings):
             return scaling
-    return None
+    raise ValueError(
+        f"a scaling's type must be one of {', '.join(SCALINGS)}, got {name!r:.80}"
+    )
 
 
 def _scaling(fields: Mapping[str, Any]) -> Scaling:
     """Return the type of scaling that a mapping names, or "default"."""
-    named = [_named(key, fields) for key in ("rope_type", "type") if key in fields]
+    keys = "rope_type", "type"
+    named = [find_scaling(fields[key]) for key in keys if key in fields]
     if len({*named}) > 1:
         both = f"{fields['rope_type']!r}, {fields['type']!r}"
         raise ValueError(f"scaling['rope_type'] and scaling['type'] differ: {both}")
@@ -304,17 +315,6 @@ def _scaling(fields: Mapping[str, Any]) -> Scaling:
             f"{', '.join(sorted(fields))}: pass one of them"
         )
     return named[0] if named else SCALINGS["default"]
-
-
-def _named(key: str, fields: Mapping[str, Any]) -> Scaling:
-    """Return the type of scaling that a field names."""
-    scaling = find_scaling(fields[key])
-    if scaling is None:
-        raise ValueError(
-            f"scaling[{key!r}] must be one of {', '.join(SCALINGS)}, "
-            f"got {fields[key]!r:.80}"
-        )
-    return scaling
 
 
 def _base(fields: Mapping[str, Any], base: float | None) -> float:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib.resources import files
-from typing import Any, NamedTuple
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, TypeVar
 
 from posenc.layers import shown
 
+X = TypeVar("X")
 LARGEST_FILE = 8_000_000  # bytes; released ones have some thousand
 
 
@@ -18,36 +21,13 @@ def table(name: str) -> dict[str, Any]:
     return tomllib.loads(files(__package__).joinpath(name).read_text("utf-8"))
 
 
-class Entry(NamedTuple):
-    """What the code of a type does, in the words of types.toml.
-
-    Of a type that isn't known, `code` is empty, as all else is.
-    """
-
-    code: str = ""
-    read: str = ""
-    where: str = ""
-    defaults: Mapping[str, Any] = {}
-    pairing: str | None = None
-    norm: str | None = None
-    norm_if: str = ""
-    ignores: Sequence[str] = ()
-    chooses: Sequence[str] = ()
-    window: bool = False
-    others: str = ""
-    last: bool = False
-    skips: bool = False
-    still: Sequence[str] = ()
-    local: Sequence[str] = ()
-    local_scaled: bool = False
-    sections: Sequence[int] = ()
-    axes: str = ""
-    mscale: bool = False
-    table: str | None = None
-    note: str = ""
+class Entry(SimpleNamespace):
+    """What the code of a type does, by the keys of types.toml."""
 
 
-TYPES = {name: Entry(**entry) for name, entry in table("types.toml").items()}
+ROWS = table("types.toml")
+UNKNOWN = Entry(**ROWS.pop("unknown"))
+TYPES = {name: Entry(**vars(UNKNOWN) | row) for name, row in ROWS.items()}
 WORDS = table("fields.toml")  # spellings, words, and patterns of names
 
 
@@ -61,26 +41,31 @@ class Fields:
     the others, and `by_default`, which the verdict tells.
     """
 
-    def __init__(self, content: Mapping[str, Any], path: str = "") -> None:
-        self.content = dict(content)
-        self.path = path
-        self.defaults: Mapping[str, Any] = {}
-        self.problems: list[str] = []
-        self.remarks: list[str] = []  # what one should know, though nothing is wrong
-        self.asked: set[str] = set()
-        self.by_default: list[str] = []  # fields that only the class says
+    def __init__(
+        self, content: Mapping[str, Any], path: str = "", outer: Fields | None = None
+    ) -> None:
         # MPT and DBRX have a mapping whose fields are read as if they stood outside.
         inner = content.get("attn_config")
-        if isinstance(inner, Mapping):
-            self.content = {**inner, **content}
+        self.content = (
+            {**inner, **content} if isinstance(inner, Mapping) else {**content}
+        )
+        self.path = path
+        self.defaults: Mapping[str, Any] = {}
+        self.problems: list[str] = outer.problems if outer else []
+        # What one should know, though nothing is wrong.
+        self.remarks: list[str] = outer.remarks if outer else []
+        self.asked: set[str] = set()
+        self.by_default: dict[str, bool] = {}  # what only the class says, in order
 
     def spelling(self, name: str) -> str | None:
-        """Return how the file spells a field, with a value rather than with null."""
+        """Return how the file spells a field, with a value rather than without."""
         spellings = WORDS["spellings"].get(name, [name])
         self.asked.update(spellings)
-        # Files of two programs may have one field in two spellings, one of them null.
+        # Files of two programs may have one field in two spellings, one of them empty.
         present = [name for name in spellings if name in self.content]
-        return min(present, key=lambda name: self.content[name] is None, default=None)
+        return min(
+            present, key=lambda name: self.content[name] in (None, {}), default=None
+        )
 
     def value(self, name: str) -> Any:
         """Return what the file says, be it null, or else the default of its class."""
@@ -90,47 +75,43 @@ class Fields:
 
     def says(self, name: str) -> bool | None:
         """Whether the file itself has a value for a field: false for null, None for nothing."""
-        spelling = self.spelling(name)
-        return None if spelling is None else self.content[spelling] is not None
+        return self.value(name) is not None if self.spelling(name) else None
 
     def place(self, name: str) -> str:
         """Return the path of a field, as the file spells it."""
         return shown(f"{self.path}{self.spelling(name) or name}")
 
-    def checked(self, name: str, rule: str, fits: Callable[[Any], bool]) -> Any:
-        """Return a value that fits a rule; note any other, and return None for it."""
-        value = self.value(name)
+    def checked(self, name: str, rule: str, fits: Callable[[Any], bool]) -> X | None:
+        """Return a value that fits a rule; note any other, and return None for it.
+
+        Its type is the one that the caller returns, which the rule is about.
+        """
+        value: X | None = self.value(name)
         # 0 and 1, false and true change nothing that a reader would look for.
-        if value not in (None, 0, 1) and self.spelling(name) is None:
-            self.by_default.append(name)
+        if value not in (None, 0, 1) and not self.spelling(name):
+            self.by_default[name] = True
         if value is None or fits(value):
             return value
         got = shown(repr(value)[:60])
         self.problems.append(f"{self.place(name)} must be {rule}, got {got}")
         return None
 
-    def number(self, name: str, least: float = 0, most: float = 1e18) -> float | None:
-        """Return a number within limits."""
-        rule = f"a number from {least:g} to {most:g}"
+    def number(self, name: str, most: float = 1e18) -> float | None:
+        """Return a positive number."""
+        rule = f"a positive number, at most {most:g}"
         # Not `isinstance`, here and below: true and false are integers to it.
-        value = self.checked(
-            name, rule, lambda x: type(x) in (int, float) and least <= x <= most
+        return self.checked(
+            name, rule, lambda x: type(x) in (int, float) and 0 < x <= most
         )
-        return None if value is None else float(value)
 
     def count(self, name: str, least: int = 1, most: float = 1e12) -> int | None:
         """Return an integer within limits."""
         rule = f"an integer from {least} to {most:g}"
-        count: int | None = self.checked(
-            name, rule, lambda x: type(x) is int and least <= x <= most
-        )
-        return count
+        return self.checked(name, rule, lambda x: type(x) is int and least <= x <= most)
 
     def flag(self, name: str) -> bool | None:
         """Return true or false."""
-        rule = "true or false"
-        flag: bool | None = self.checked(name, rule, lambda x: isinstance(x, bool))
-        return flag
+        return self.checked(name, "true or false", lambda x: isinstance(x, bool))
 
     def integers(self, name: str, least: int = 0) -> list[int]:
         """Return a list of at least so many integers, an empty one if there is none."""
@@ -147,21 +128,20 @@ class Fields:
 
     def inside(self, name: str) -> Fields:
         """Return a mapping inside this one, an empty one if there is none."""
-        content = self.checked(name, "a mapping", lambda x: isinstance(x, Mapping))
-        inner = self.beside(content or {}, f"{self.place(name)}.")
-        if self.spelling(name) is None:  # what is inside a default are defaults
+        content: Mapping[str, Any] | None = self.checked(
+            name, "a mapping", lambda x: isinstance(x, Mapping)
+        )
+        inner = Fields(content or {}, f"{self.place(name)}.", self)
+        if not self.spelling(name):  # what is inside a default are defaults
             inner.content, inner.defaults = {}, inner.content
         return inner
 
-    def beside(self, content: Mapping[str, Any], path: str) -> Fields:
-        """Return another mapping of the same model."""
-        other = Fields(content, path)
-        other.problems = self.problems
-        return other
 
-
-def load(content: bytes) -> Any:
-    """Parse a file."""
+def load(content: bytes | str | Path) -> Any:
+    """Parse a file, or what is in it."""
+    if not isinstance(content, bytes):
+        with Path(content).open("rb") as file:
+            content = file.read(LARGEST_FILE + 1)
     if len(content) > LARGEST_FILE:
         raise ValueError("the file has over 8 MB, so it isn't a configuration")
     try:

@@ -43,18 +43,19 @@ def normalize(fields: Fields, entry: Entry) -> list[Kind]:
     rope = mapping_of_rotation(fields)
     encoding = where_positions_enter(fields, entry)
     groups = groups_of_layers(fields, entry)
-    nested = names_of_mappings(rope)
+    mappings = (rope.content or rope.defaults).items()
+    nested = [name for name, value in mappings if isinstance(value, Mapping)]
     if nested and {name for name, _ in groups} == {ALL}:
         # It isn't known which layers are of which kind.
         groups = {(name, False): [] for name in nested}
     kinds = []
     for (name, rests), indices in sorted(groups.items()):
-        own_rope = mapping_of_kind(name, fields, rope, entry)
+        own_rope = rope.inside(name) if nested else mapping_of_kind(name, rope, entry)
         drop_ignored(own_rope, entry)
-        rests = rests or name in entry.still or own_rope.value(SHARE) == 0
-        where = NO_ATTENTION if name in WORDS["without_attention"] else encoding
-        if rests and where == ROTARY:
-            where = NOWHERE
+        rests |= name in entry.still or own_rope.value(SHARE) == 0
+        where = NOWHERE if rests and encoding == ROTARY else encoding
+        if name in WORDS["without_attention"]:
+            where = NO_ATTENTION
         kinds.append(Kind(fields, own_rope, entry, name, where, indices))
     return kinds
 
@@ -80,10 +81,9 @@ def drop_ignored(fields: Fields, entry: Entry, names: Sequence[str] = ()) -> Non
 
 def mapping_of_rotation(fields: Fields) -> Fields:
     """Return the mapping that describes a rotation, in the old name or the new one."""
-    rope, new = fields.inside("rope_scaling"), fields.value("rope_parameters")
-    if not rope.content:
-        rope = fields.inside("rope_parameters")
-    elif fields.says("rope_parameters") and new != rope.content:
+    rope = fields.inside("rope_parameters")
+    new = fields.content.get("rope_parameters")
+    if new and new != rope.content:
         fields.problems.append(
             "rope_scaling and rope_parameters differ: transformers uses rope_scaling"
         )
@@ -97,27 +97,18 @@ def mapping_of_rotation(fields: Fields) -> Fields:
     return rope
 
 
-def names_of_mappings(rope: Fields) -> list[str]:
-    """Return the kinds of layers for which a mapping of rotations has one of their own."""
-    content = rope.content or rope.defaults
-    return [name for name, value in content.items() if isinstance(value, Mapping)]
-
-
-def mapping_of_kind(name: str, fields: Fields, rope: Fields, entry: Entry) -> Fields:
-    """Return the mapping of rotations that layers of one kind follow."""
-    if names_of_mappings(rope):
-        return rope.inside(name)
+def mapping_of_kind(name: str, rope: Fields, entry: Entry) -> Fields:
+    """Return what layers of one kind follow of a mapping of rotations for all kinds."""
     if name not in entry.local:
         return rope
     # Local layers have a base of their own, and in some models no scaling.
     if rope.says("factor") and not entry.local_scaled:
-        fields.remarks.append(
+        rope.remarks.append(
             f"{rope.path[:-1]} applies to global attention, not to {name}"
         )
-    local = rope.beside(rope.content if entry.local_scaled else {}, rope.path)
-    for spelling in WORDS["spellings"]["rope_theta"]:
-        local.content.pop(spelling, None)
-    return local
+    scaling = rope.content.items() if entry.local_scaled else ()
+    bases = WORDS["spellings"]["rope_theta"]
+    return Fields({k: v for k, v in scaling if k not in bases}, rope.path, rope)
 
 
 # ---------------------------------------------------------------- kinds of layers
@@ -134,7 +125,7 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
     number = number or len(listed)
     resting = resting_layers(fields, entry, number)
     names = listed or names_by_rule(fields, entry, number, resting)
-    names = names[:number]  # files may list more, which predict several tokens ahead
+    del names[number:]  # files may list more, which predict several tokens ahead
     if entry.last and names:
         names[-1] = FULL
     groups: dict[Group, list[int]] = {}
@@ -146,7 +137,7 @@ def groups_of_layers(fields: Fields, entry: Entry) -> dict[Group, list[int]]:
 def names_listed(fields: Fields, number: int) -> list[str]:
     """Return the kind of each layer that the file lists, in words, letters or numbers."""
     rule = f"a list of kinds of layers, {number} or more"
-    listed = fields.checked(
+    listed: Sequence[object] | None = fields.checked(
         "layer_types", rule, lambda x: isinstance(x, list | str) and len(x) >= number
     )
     words: dict[str, str] = WORDS["kinds_of_layers"]
@@ -203,10 +194,27 @@ def resting_layers(fields: Fields, entry: Entry, number: int) -> set[int]:
 
 def where_positions_enter(fields: Fields, entry: Entry) -> Where:
     """Return where positions enter: what the file says, or else what the type's code does."""
-    usual = ENCODINGS.get(entry.where) if entry.code else encoding_suggested(fields)
+    # Of a type that isn't known, fields suggest what they are for.
+    signs = [] if entry.code else WORDS["signs"]
+    suggested = (word for name, word in signs if fields.says(name))
+    usual = ENCODINGS.get(next(suggested, entry.where))
+    name, chooses = "position_embedding_type", entry.chooses
     # A flag counts more than a word, which may be inherited.
-    where = encoding_by_flags(fields, usual) or encoding_by_word(fields, entry, usual)
-    if entry.code and not entry.chooses and where not in (usual, NOWHERE, None):
+    word = word_of_flags(fields, usual) or fields.text(name).lower()
+    if chooses and fields.says(name) is False:
+        word = "none"
+    where = ENCODINGS.get(word)
+    # "absolute" is what classes derived from BERT's have, whatever they do.
+    inherited = usual == ROTARY and where == TABLE and word not in chooses
+    if not word or inherited:
+        return usual
+    if not where or word not in (chooses or [word]):
+        # The file means something, so that the type's default would be a guess.
+        fields.problems.append(
+            f"the file asks for {word[:40]!a}, which isn't known here"
+        )
+        return None
+    if entry.code and not chooses and where not in (usual, NOWHERE):
         fields.problems.append(
             f"the file asks for an encoding that {entry.code} doesn't have"
         )
@@ -216,38 +224,10 @@ def where_positions_enter(fields: Fields, entry: Entry) -> Where:
     return where
 
 
-def encoding_suggested(fields: Fields) -> Where:
-    """Return what the fields of a type that isn't known suggest."""
-    if fields.says("relative_attention_num_buckets"):
-        return BIAS
-    signs = map(fields.says, WORDS["signs_of_rotation"])
-    return ROTARY if any(signs) else None
-
-
-def encoding_by_flags(fields: Fields, usual: Where) -> Where:
-    """Return the encoding that a flag decides, None if none does."""
+def word_of_flags(fields: Fields, usual: Where) -> str:
+    """Return the word for an encoding that a flag decides, an empty one if none does."""
     # MPT without ALiBi has a table, which another flag takes away.
     if usual == BIAS and fields.flag("alibi") is False:
-        return NOWHERE if fields.flag("learned_pos_emb") is False else TABLE
-    for name, value, word in WORDS["fields_that_decide"]:
-        if fields.value(name) == value:
-            return ENCODINGS[word]
-    return None
-
-
-def encoding_by_word(fields: Fields, entry: Entry, usual: Where) -> Where:
-    """Return the encoding that the file names, or else the usual one."""
-    name = "position_embedding_type"
-    if entry.chooses and fields.says(name) is False:
-        return NOWHERE
-    word = fields.text(name)
-    encoding = ENCODINGS.get(word.lower())
-    # "absolute" is what classes derived from BERT's have, whatever they do.
-    inherited = usual == ROTARY and encoding == TABLE and word not in entry.chooses
-    if not word or inherited:
-        return usual
-    if encoding and word in (entry.chooses or [word]):
-        return encoding
-    # The file means something, so that the type's default would be a guess.
-    fields.problems.append(f"{fields.place(name)} {word[:40]!a} isn't known here")
-    return None
+        return "nope" if fields.flag("learned_pos_emb") is False else "table"
+    rows = WORDS["fields_that_decide"]
+    return next((word for name, value, word in rows if fields.value(name) == value), "")

@@ -5,9 +5,8 @@
 known.
 """
 
-import math
 from dataclasses import replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from posenc.config.fields import WORDS
 from posenc.config.kinds import ALL, ENCODINGS, SHARE, Kind
@@ -21,37 +20,34 @@ PAIRINGS: dict[bool | None, str] = {True: "neighbors", False: "halves"}
 WIDEST = 65_536  # dimensions of a head, of which frequencies are computed
 
 
-class Described(NamedTuple):
-    """What is known of a kind of layer."""
-
-    layers: Layers
-    start: int | None = None  # the length before scaling
-    end: int | None = None  # the length that the scaling is for
+# The length before a scaling, and the one that it is for.
+Lengths = tuple[int | None, int | None]
+UNSAID = None, None
 
 
-def describe(kind: Kind) -> Described:
-    """Return what is known of a kind of layer."""
+def describe(kind: Kind) -> tuple[Layers, Lengths]:
+    """Return what is known of a kind of layer, and the lengths of its scaling."""
     fields, entry = kind.fields, kind.entry
-    indices = tuple(kind.indices)
-    chunked = "chunk" in kind.name
+    usual, where = ENCODINGS.get(entry.where), kind.where or ""
+    # A table that the type's code always adds, or that this file asks for.
+    added = where == usual or TABLE in where
     layers = Layers(
         kind.name,
         kind.where,
-        count=len(indices) or None,
-        indices=indices or None,
+        count=len(kind.indices) or None,
+        indices=tuple(kind.indices) or None,
         window=window(kind),
-        chunk=fields.count("attention_chunk_size") if chunked else None,
-        table=table(kind),
+        chunk=fields.count("attention_chunk_size") if "chunk" in kind.name else None,
+        table=(added and entry.table) or None,
     )
     if kind.where != ROTARY:
-        return Described(layers)
+        return layers, UNSAID
     if entry.note:
         fields.remarks.append(entry.note)
-    has_norm = not entry.norm_if or fields.flag(entry.norm_if)
     layers = replace(
         with_axes(kind, with_widths(kind, layers)),
-        pairing=PAIRINGS.get(fields.flag("rope_interleave"), entry.pairing),
-        norm=entry.norm if has_norm else None,
+        pairing=entry.pairing or PAIRINGS.get(fields.flag("rope_interleave")),
+        norm=None if fields.flag("use_qk_norm") is False else entry.norm or None,
         base=base(kind),
     )
     # What a scaling makes of the frequencies needs the base and the widths above.
@@ -67,12 +63,6 @@ def window(kind: Kind) -> int | None:
     size = fields.count("sliding_window", least=0) or None
     has_one = "sliding" in kind.name or (kind.name == ALL and used is not False)
     return size if has_one else None
-
-
-def table(kind: Kind) -> str | None:
-    """Return the table of the type, if its code always adds it, or this file asks for it."""
-    usual, where = ENCODINGS.get(kind.entry.where), kind.where or ""
-    return kind.entry.table if where == usual or TABLE in where else None
 
 
 def with_widths(kind: Kind, layers: Layers) -> Layers:
@@ -106,10 +96,10 @@ def turning_by_share(kind: Kind, width: int | None) -> int | None:
     """Return how many dimensions turn, by their number or by their share of the head."""
     fields, rope = kind.fields, kind.rope
     if not (rope.value(SHARE) or fields.says(SHARE)):
-        turning = fields.count("rotary_dim", most=width or math.inf)
+        turning = fields.count("rotary_dim", most=width or 1e12)
         if turning:
             return turning
-    share = rope.number(SHARE, most=1) or fields.number(SHARE, most=1) or 1.0
+    share = rope.number(SHARE, 1) or fields.number(SHARE, 1) or 1.0
     return int(width * share) if width else None
 
 
@@ -119,11 +109,11 @@ def with_axes(kind: Kind, layers: Layers) -> Layers:
     sections = rope.integers("mrope_section") or entry.sections
     if not sections:
         return layers
-    total, rotated = sum(sections), layers.rotated
+    total = sum(sections)
     # Nothing is wrong with sections of a head whose width the file doesn't say.
-    if rotated is not None and 2 * total != rotated:
-        kind.fields.problems.append(
-            f"mrope_section sums to {total}, but {rotated} dimensions turn"
+    if layers.rotated not in (None, 2 * total):
+        rope.problems.append(
+            f"mrope_section sums to {total}, but {layers.rotated} dimensions turn"
         )
     interleaved = rope.flag("mrope_interleaved") or entry.axes == "interleaved"
     order = "interleaved" if interleaved else "in sections"
@@ -134,44 +124,41 @@ def with_axes(kind: Kind, layers: Layers) -> Layers:
 def base(kind: Kind) -> float | None:
     """Return the base: in the mapping of the rotation, outside it, or the class's."""
     name, source = "rope_theta", kind.rope
-    if source.spelling(name) is None and name not in source.defaults:
+    if not source.spelling(name) and name not in source.defaults:
         source = kind.fields
         name = "rope_local_base_freq" if kind.name in kind.entry.local else name
     if source.says(name) is False:
         source.problems.append(f"{source.place(name)} is null: no base is known")
-    return source.number(name, 1e-9)
+    return source.number(name)
 
 
 # ---------------------------------------------------------------- scalings
 
 
-def stretched(kind: Kind, layers: Layers) -> Described:
+def stretched(kind: Kind, layers: Layers) -> tuple[Layers, Lengths]:
     """Return what a scaling makes of the frequencies, and the lengths that it is for."""
     fields, rope = kind.fields, kind.rope
     # By which frequencies images turn along their axes, only their code knows.
     sizes = map(fields.says, WORDS["sizes_of_images"])
     if kind.entry.axes == "image" or any(sizes):
-        return Described(replace(layers, scaling="default"))
+        return replace(layers, scaling="default"), UNSAID
     name = rope.text("rope_type") or "default"
-    scaling = find_scaling(name)
-    if scaling is None:
-        place = rope.place("rope_type")
-        fields.problems.append(f"{place} {name[:40]!a} isn't known here")
-        return Described(replace(layers, scaling=name[:40]))
-    layers = replace(layers, scaling=scaling.name)
-    settings = settings_of(kind, scaling)
+    layers = replace(layers, scaling=name[:40])
     # `posenc.scaling` checks what the file gives; powers of odd numbers overflow.
     try:
-        start, end = scaling.lengths(settings, settings[LIMIT])
+        scaling = find_scaling(name)
+        layers = replace(layers, scaling=scaling.name)
+        settings = settings_of(kind, scaling)
+        lengths = start, end = scaling.lengths(settings, settings[LIMIT])
         longest = max(end or 0, (start or 0) + 1)
         layers = with_frequencies(layers, settings, longest)
+        if kind.entry.mscale or not kind.entry.code:
+            layers = replace(layers, score_factor=scaling.score_factor(settings))
     except (ArithmeticError, TypeError, ValueError) as error:
         fields.problems.append(f"{rope.path[:-1]}: {error}"[:200])
-        return Described(layers)
-    if ORIGINAL in settings:
-        note_contradictions(kind, settings)
-    layers = replace(layers, score_factor=score_factor(kind))
-    return Described(layers, start, end)
+        return layers, UNSAID
+    note_contradictions(kind, settings)
+    return layers, lengths
 
 
 def settings_of(kind: Kind, scaling: Scaling) -> Settings:
@@ -182,28 +169,29 @@ def settings_of(kind: Kind, scaling: Scaling) -> Settings:
     if ORIGINAL in settings:  # transformers prefers the field outside
         settings[ORIGINAL] = fields.count(ORIGINAL) or rope.count(ORIGINAL) or limit
     # Old programs read `type`, which must not say otherwise.
-    old = rope.content.get("type")
-    return settings | {"rope_type": scaling.name, "type": old, LIMIT: limit}
+    settings["type"] = rope.content.get("type")
+    return settings | {"rope_type": scaling.name, LIMIT: limit}
 
 
 def note_contradictions(kind: Kind, settings: Settings) -> None:
     """Note where the fields of a scaling contradict each other."""
-    rope, problems, limit = kind.rope, kind.fields.problems, settings[LIMIT]
-    if limit and not (rope.value(ORIGINAL) or kind.fields.says(ORIGINAL)):
-        problems.append(
+    rope = kind.rope
+    limit, start, factor = map(settings.get, (LIMIT, ORIGINAL, "factor"))
+    if not limit or not start:
+        return
+    if not (rope.value(ORIGINAL) or kind.fields.says(ORIGINAL)):
+        rope.problems.append(
             f"{rope.path[:-1]} has no {ORIGINAL}: transformers falls back to {LIMIT}, {limit}, "
             "right if that is the length before scaling"
         )
-    start, factor = settings[ORIGINAL], settings["factor"]
-    # Some files give the trained length in both fields, which says nothing of a ratio.
-    ratio = limit / start if limit and start else 1
     if settings["rope_type"] == "llama3":
         # Its factor is no ratio of lengths, but transformers asks for a longer limit.
-        if limit and start and limit <= start:
-            problems.append(f"{ORIGINAL} is {start}, not below {LIMIT}, {limit}")
-    elif factor and ratio not in (1, factor):
-        problems.append(
-            f"the factor is {factor:g}, but {limit} / {start} is {ratio:g}: "
+        if limit <= start:
+            rope.problems.append(f"{ORIGINAL} is {start}, not below {LIMIT}, {limit}")
+    # Some files give the trained length in both fields, which says nothing of a ratio.
+    elif factor and limit / start not in (1, factor):
+        rope.problems.append(
+            f"the factor is {factor:g}, but {limit} / {start} is {limit / start:g}: "
             "the factor takes precedence"
         )
 
@@ -235,13 +223,3 @@ def with_frequencies(layers: Layers, settings: Settings, longest: int) -> Layers
         attention_factor=factor,
         attention_factor_beyond=later_factor if later_factor != factor else None,
     )
-
-
-def score_factor(kind: Kind) -> float | None:
-    """Return the square of YaRN's factor for `mscale_all_dim`, if scores are multiplied by it."""
-    factor = kind.rope.number("factor") or 1.0
-    depth = kind.rope.number("mscale_all_dim")
-    used = kind.entry.mscale or not kind.entry.code
-    if not used or not depth or factor <= 1:
-        return None
-    return (0.1 * depth * math.log(factor) + 1) ** 2

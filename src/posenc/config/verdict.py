@@ -6,44 +6,77 @@ the others. `sentence` comes last.
 
 from __future__ import annotations
 
+import json
 import re
-from typing import TYPE_CHECKING
+from dataclasses import asdict, dataclass, field, replace
+from textwrap import indent
+from typing import Any
 
 from posenc.config.fields import WORDS, Entry, Fields
-from posenc.layers import NO_ATTENTION, NOWHERE, ROTARY, Layers, shown
-
-if TYPE_CHECKING:
-    from posenc.config import Positions
+from posenc.config.kinds import ALL
+from posenc.layers import Layers, shown
 
 # Matched against a field with its path, such as "rope_scaling.factor".
 SPEAKS = re.compile("|".join(WORDS["speak_of_positions"]))
 ALIKE = re.compile("|".join(WORDS["sound_alike"]))
 SUGGESTED = "what the type's code does isn't known here; the fields suggest "
 KEEP_LENGTHS = {None, "default", "proportional"}  # scalings
-NAMES = {
-    ROTARY: "RoPE",
-    NOWHERE: "no encoding",
-    NO_ATTENTION: "no attention",
-    None: "nothing that is known",
-}
+
+
+@dataclass(frozen=True)
+class Positions:
+    """What a file and its type say about positions: a verdict, lengths, and kinds of layers."""
+
+    verdict: str  #: Which layers turn, how, and what looks wrong, in a sentence.
+    model_type: str | None  #: The file's type.
+    code: str | None  #: Which code decides the rest; None if it isn't known here.
+    length_before_scaling: int | None  #: The length that a scaling starts from.
+    intended_length: int | None  #: The length that the scaling, or the file, is for.
+    limit: int | None  #: The length that the file allows.
+    #: Fields that the file leaves to the defaults of its type.
+    by_default: tuple[str, ...] | None
+    layers: tuple[Layers, ...]  #: The kinds of layers.
+    #: Fields that aren't read, then contradictions, then where programs differ.
+    warnings: tuple[str, ...]
+    #: Other parts, as for images, by their field.
+    parts: dict[str, Positions] = field(default_factory=dict)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return everything as JSON types, as ``--json`` prints it."""
+        return dict(json.loads(json.dumps(asdict(self))))
+
+    def __str__(self) -> str:
+        """Format everything for people, with the verdict and the warnings first."""
+        lines = [self.verdict, *(f"Warning: {warning}" for warning in self.warnings)]
+        lines += [
+            f"model type: {shown(self.model_type)}",
+            f"code: {shown(self.code)}",
+            f"length before scaling: {shown(self.length_before_scaling)}",
+            f"intended length: {shown(self.intended_length)}",
+            f"limit: {shown(self.limit)}",
+        ]
+        # Of a type that isn't known, each line is a suggestion, and says so.
+        begin = "" if self.code else "the fields suggest "
+        lines += [f"\n{indent(str(layers), begin)}" for layers in self.layers]
+        lines += [f"\n{shown(name)}\n{part}" for name, part in self.parts.items()]
+        return "\n".join(lines)
 
 
 def unread_fields(mappings: list[Fields], entry: Entry) -> list[str]:
     """Return the fields that, by their names, speak of positions, and weren't asked for."""
     # What the code of a known type does with these changes no answer here.
     details = WORDS["details"] if entry.code else []
-    unread = []
+    unread = {}  # a set that keeps its order
     for fields in mappings:
         for name, value in fields.content.items():
-            if name in fields.asked or name in details:
+            if name in {*fields.asked, *details}:
                 continue
             place = f"{fields.path}{name}"
-            plain = not value or value in WORDS["plain_words"]
-            usual = value == fields.defaults.get(name)
+            usual = [*WORDS["plain_words"], fields.defaults.get(name)]
             speaks = SPEAKS.search(place) and not ALIKE.search(name)
-            if speaks and not plain and not usual:
-                unread.append(shown(place))
-    return [*dict.fromkeys(unread)]
+            if speaks and value and value not in usual:
+                unread[shown(place)] = True
+    return [*unread]
 
 
 def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
@@ -51,24 +84,20 @@ def sentence(reading: Positions, unread: list[str], problems: list[str]) -> str:
 
     `unread` and `problems` must be complete, for all kinds: an empty list is "nothing wrong".
     """
-    layers = ("" if reading.code else SUGGESTED) + layers_in_words(reading.layers)
-    clauses = [layers, scaling_in_words(reading)]
+    total = sum(one.count or 0 for one in reading.layers)
+    kinds = ", and ".join(in_words(one, total) for one in reading.layers)
+    if not any(one.where for one in reading.layers):
+        kinds = "nothing about positions"
+    clauses = [("" if reading.code else SUGGESTED) + kinds, scaling_in_words(reading)]
     if unread:
-        names = ", ".join(unread[:5])
-        clauses.insert(0, f"not read, though it may change this: {names}")
+        clauses.insert(
+            0, f"not read, though it may change this: {', '.join(unread[:5])}"
+        )
     said = "; ".join(filter(None, clauses))
     if reading.by_default:
         said += f" (by default: {', '.join(reading.by_default)})"
     fine = "nothing wrong" if reading.code and not unread else "no contradiction"
     return f"{said[0].upper()}{said[1:]}: {'; '.join(problems[:3]) or fine}"
-
-
-def layers_in_words(layers: tuple[Layers, ...]) -> str:
-    """Say what all layers do."""
-    if not any(one.where for one in layers):
-        return "nothing about positions"
-    total = sum(one.count or 0 for one in layers)
-    return ", and ".join(in_words(one, total) for one in layers)
 
 
 def in_words(layers: Layers, total: int) -> str:
@@ -78,7 +107,7 @@ def in_words(layers: Layers, total: int) -> str:
         place = f"{layers.count} of {total} layers ({name})"
     if layers.count == total:
         place = f"all {total} layers"
-    said = f"{NAMES.get(layers.where, layers.where)} in {place}"
+    said = f"{WORDS['in_a_sentence'].get(str(layers.where), layers.where)} in {place}"
     if layers.base:
         said += f", base {layers.base:,.15g}"
     # A share of the head, or a width that isn't known.
@@ -98,3 +127,12 @@ def scaling_in_words(reading: Positions) -> str:
     if start and end:
         said += f" to {end:,}"
     return f"{said} by {', '.join(sorted(map(shown, scalings)))}"
+
+
+def narrowed(layers: Layers) -> Layers:
+    """Return what is left of all layers if fields that aren't read may tell them apart."""
+    if layers.name != ALL:
+        return layers
+    return replace(
+        layers, name="some or all layers", count=None, indices=None, window=None
+    )
