@@ -12,7 +12,7 @@ from posenc.book.experiments.settings import TRAIN_LEN
 from posenc.book.experiments.tasks import NO_TARGET, drawn, share
 
 LENGTHS = {16: 256, 32: 128, 64: 64, 128: 48}  # and numbers of test sequences
-FIRST_EXAM = 2_000_000  # seeds of the exams' generators start here
+FIRST_EXAM = 2_000_000  # seeds of the exams start here
 
 
 def examine(
@@ -29,7 +29,7 @@ def examine(
     """
     settings = models.settings
     first = FIRST_EXAM + 1000 * exam
-    tokens, targets = drawn(settings.task, models.seeds, (number,), seq_len, first)
+    tokens, targets = drawn(settings.task, models.seeds, (number, seq_len), first)
     if seq_len > settings.seq_len:
         targets[..., : settings.seq_len] = NO_TARGET
     return tokens, targets, _answers(models, tokens, positions)
@@ -80,10 +80,8 @@ def measure(models: Trained, beyond: bool = True) -> dict[str, Tensor]:
     }
     # Again those that `model.data` draws first, from the same seed.
     if settings.sequences:
-        shape, seq_len = (settings.sequences,), settings.seq_len
-        tokens, targets = drawn(
-            settings.task, models.seeds, shape, seq_len, FIRST_TRAINING
-        )
+        shape = (settings.sequences, settings.seq_len)
+        tokens, targets = drawn(settings.task, models.seeds, shape, FIRST_TRAINING)
         measured["known"] = share(targets, _answers(models, tokens))
     if beyond and settings.task in ("order", "back"):
         measured["to90"] = _steps_to_90(models)

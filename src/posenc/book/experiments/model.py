@@ -9,14 +9,14 @@ from typing import Any
 
 import torch
 import torch.nn.functional as F
-from torch import Generator, Tensor, nn
+from torch import Tensor, nn
 from torch.func import functional_call, stack_module_state, vmap
 
 from posenc.book.experiments.encodings import ENCODINGS, Encoding
 from posenc.book.experiments.settings import HEADS, Settings
 from posenc.book.experiments.tasks import NO_TARGET, TASKS, drawn, share
 
-# Seeds of the generators of data start here, apart from those of weights and exams.
+# Seeds of data start here, apart from those of weights and exams.
 FIRST_TRAINING, FIRST_TUNING = 1_000_000, 3_000_000
 
 
@@ -136,20 +136,20 @@ def stack(settings: Settings, seeds: Sequence[int]) -> Trained:
 
 def data(settings: Settings, seed: int) -> tuple[Tensor, Tensor, Tensor]:
     """Return tokens and targets, (steps, batch, seq_len), and positions, (steps, seq_len)."""
-    generator = Generator().manual_seed(FIRST_TRAINING + seed)
+    torch.manual_seed(FIRST_TRAINING + seed)
     task, seq_len = TASKS[settings.task], settings.seq_len
     shape = (settings.steps, settings.batch)
     # Before all else, as `measures.measure` draws these again.
     if settings.sequences:
-        tokens, targets = task((settings.sequences,), seq_len, generator)
-        picks = torch.randint(settings.sequences, shape, generator=generator)
+        tokens, targets = task((settings.sequences, seq_len))
+        picks = torch.randint(settings.sequences, shape)
         tokens, targets = tokens[picks], targets[picks]
     else:
-        tokens, targets = task(shape, seq_len, generator)
+        tokens, targets = task((*shape, seq_len))
     positions = torch.arange(seq_len).expand(settings.steps, -1)
     if settings.spread:
         # The first places of a shuffled table are a random choice of its places.
-        chance = torch.rand(settings.steps, settings.spread, generator=generator)
+        chance = torch.rand(settings.steps, settings.spread)
         positions = chance.argsort(-1)[:, :seq_len].sort(-1).values
     return tokens, targets, positions
 
@@ -176,7 +176,7 @@ def fine_tune(
     The rate decays linearly to zero. The result keeps the settings of `models`.
     """
     task, seeds = models.settings.task, models.seeds
-    tokens, targets = drawn(task, seeds, (steps, batch), seq_len, FIRST_TUNING)
+    tokens, targets = drawn(task, seeds, (steps, batch, seq_len), FIRST_TUNING)
     positions = torch.arange(seq_len).expand(len(seeds), steps, -1)
     return _fit(models.with_encoding(encoding), rate, tokens, targets, positions)
 
@@ -189,7 +189,7 @@ def _fit(
     positions: Tensor,
 ) -> Trained:
     """Train models in place on (seeds, steps, ...); the rate decays linearly to zero."""
-    seeds, steps = tokens.shape[:2]
+    number, steps = tokens.shape[:2]
     # Adam treats each number alone: with its own gradient, a model trains as it would alone.
     weights = [weight for weight in models.weights.values() if weight.requires_grad]
     adam = torch.optim.Adam(weights, lr=rate)
@@ -202,15 +202,13 @@ def _fit(
         places = positions[0, step] if same else positions[:, step]
         scores = models(tokens[:, step], places)  # (seeds, batch, seq_len, answers)
         loss = F.cross_entropy(
-            scores.flatten(0, 2),
-            asked.flatten(),
-            ignore_index=NO_TARGET,
+            scores.flatten(0, 2), asked.flatten(), ignore_index=NO_TARGET
         )
         adam.zero_grad()
         # The loss is a mean over all models' places; times the number of models, each gets its
         # own gradient where all are asked at equally many. In `recall` they aren't: a gradient is
         # larger by the ratio of its model's places to the mean number of them.
-        torch.autograd.backward(loss * seeds)
+        torch.autograd.backward(loss * number)
         adam.step()
         decay.step()
         curve.append(share(asked, scores.argmax(-1)))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -44,9 +44,10 @@ class Settings:
 
 # One model: its study, role, seed and settings, and what was measured.
 Row = dict[str, Any]
+DEFAULT: Row = asdict(Settings())
 # The types of columns that aren't measured numbers; `written` is what a model wrote.
 KINDS: dict[str, type] = {"study": str, "role": str, "seed": int, "written": str}
-KINDS |= {field.name: type(field.default) for field in fields(Settings)}
+KINDS |= {name: type(value) for name, value in DEFAULT.items()}
 
 
 def records(
@@ -69,9 +70,8 @@ def _short(value: Tensor | str) -> float | str:
 
 def write(path: str | Path, rows: Sequence[Row]) -> None:
     """Write a table of models, without the settings that have their default."""
-    default = asdict(Settings())
     short = [
-        {key: value for key, value in row.items() if default.get(key) != value}
+        {key: value for key, value in row.items() if DEFAULT.get(key) != value}
         for row in rows
     ]
     columns = dict.fromkeys(key for row in short for key in row)
@@ -83,10 +83,9 @@ def write(path: str | Path, rows: Sequence[Row]) -> None:
 
 def read(path: str | Path) -> list[Row]:
     """Read a table of models; rows lack the keys that weren't measured."""
-    default = asdict(Settings())
     with Path(path).open(encoding="utf-8") as file:
         return [
-            default | {key: _value(key, text) for key, text in row.items() if text}
+            DEFAULT | {key: _value(key, text) for key, text in row.items() if text}
             for row in csv.DictReader(file)
         ]
 
@@ -99,4 +98,4 @@ def _value(column: str, text: str) -> Any:
 
 def settings_of(row: Row) -> Settings:
     """Return the settings of a row of the table."""
-    return Settings(**{field.name: row[field.name] for field in fields(Settings)})
+    return Settings(**{name: row[name] for name in DEFAULT})

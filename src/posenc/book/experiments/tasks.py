@@ -1,7 +1,7 @@
 """The tasks: sequences of letters, and the question at each place.
 
-A task takes a batch shape, a length and a generator, and returns tokens and targets, both of shape
-(*shape, seq_len). Where nothing is asked, the target is `NO_TARGET`.
+A task takes the shape of its tokens, (..., seq_len), draws them by torch's generator, and returns
+them with targets. Where nothing is asked, the target is `NO_TARGET`.
 """
 
 from __future__ import annotations
@@ -9,27 +9,23 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Generator, Tensor
+from torch import Tensor
 
 LETTERS = "abcdefghAB?^"  # the symbols of all tasks but prose; a to h are filler
 FILLERS, A, B, QUESTION, MARK = 8, 8, 9, 10, 11
 PLUS, EQUALS = 10, 11  # after ten digits
 NO_TARGET = -1  # of a place where nothing is asked
 
-Texts = tuple[Tensor, Tensor]  # tokens and targets, each (*shape, seq_len)
-Shape = Sequence[int]  # of a batch
-Task = Callable[[Shape, int, Generator], Texts]
+Texts = tuple[Tensor, Tensor]  # tokens and targets, each (..., seq_len)
+Shape = Sequence[int]
+Task = Callable[[Shape], Texts]
 
 
-def order(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def order(shape: Shape) -> Texts:
     """Ask at the end whether the A comes before the B."""
-    tokens = _filler(shape, seq_len, generator)
+    tokens = _filler(shape)
     # The last place is the question's; A and B get two of the others.
-    shuffled = torch.rand(*shape, seq_len - 1, generator=generator).argsort(-1)
+    shuffled = torch.rand(tokens[..., 1:].shape).argsort(-1)
     place_of_a = shuffled[..., :1]
     place_of_b = shuffled[..., 1:2]
     tokens.scatter_(-1, place_of_a, A)
@@ -38,61 +34,42 @@ def order(
     return _asked(tokens, -1, place_of_a < place_of_b)
 
 
-def count(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def count(shape: Shape) -> Texts:
     """Ask at the end whether A's outnumber B's among three capitals."""
-    tokens, _ = order(shape, seq_len, generator)
+    tokens, _ = order(shape)
     # The third capital goes to a random place that holds filler.
-    chance = torch.rand(tokens.shape, generator=generator)
+    chance = torch.rand(tokens.shape)
     third = torch.where(tokens < A, chance, -1.0).argmax(-1, keepdim=True)
-    more = torch.rand((*shape, 1), generator=generator) < 0.5
+    more = torch.rand(third.shape) < 0.5
     tokens.scatter_(-1, third, torch.where(more, A, B))
     return _asked(tokens, -1, more)
 
 
-def back(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def back(shape: Shape) -> Texts:
     """Ask, from the fourth place on, for the letter three places back."""
-    tokens = _filler(shape, seq_len, generator)
+    tokens = _filler(shape)
     return _asked(tokens, 3, tokens[..., :-3])
 
 
-def local(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def local(shape: Shape) -> Texts:
     """Ask, from the fifth place on, whether A's outnumber B's in the last five letters."""
-    tokens = torch.randint(A, B + 1, (*shape, seq_len), generator=generator)
+    tokens = torch.randint(A, B + 1, shape)
     number_of_a = (tokens.unfold(-1, 5, 1) == A).sum(-1)
     return _asked(tokens, 4, number_of_a > 2)
 
 
-def needle(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def needle(shape: Shape) -> Texts:
     """Ask at every place which letter follows the A, wherever the A is."""
-    tokens = _filler(shape, seq_len, generator)
-    place_of_a = torch.randint(seq_len - 1, (*shape, 1), generator=generator)
+    tokens = _filler(shape)
+    *batch, seq_len = shape
+    place_of_a = torch.randint(seq_len - 1, (*batch, 1))
     answers = tokens.gather(-1, place_of_a + 1)
     return _asked(tokens.scatter_(-1, place_of_a, A), 0, answers)
 
 
-def recall(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def recall(shape: Shape) -> Texts:
     """Ask as `needle` does, but only from the letter after the A on."""
-    tokens, targets = needle(shape, seq_len, generator)
+    tokens, targets = needle(shape)
     # Before the answer was read, nobody can know it.
     seen = (tokens == A).cumsum(-1)
     targets[..., 1:][seen[..., :-1] == 0] = NO_TARGET
@@ -100,39 +77,28 @@ def recall(
     return tokens, targets
 
 
-def place(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def place(shape: Shape) -> Texts:
     """Ask everywhere for the index of the place, from 0."""
-    tokens = _filler(shape, seq_len, generator)
-    return _asked(tokens, 0, torch.arange(seq_len))
+    tokens = _filler(shape)
+    return _asked(tokens, 0, torch.arange(shape[-1]))
 
 
-def marked(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def marked(shape: Shape) -> Texts:
     """Ask as `place` does, with a start mark at the first place."""
-    tokens, targets = place(shape, seq_len, generator)
+    tokens, targets = place(shape)
     tokens[..., 0] = MARK
     return tokens, targets
 
 
-def sums(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Texts:
+def sums(shape: Shape) -> Texts:
     """Ask, from the = on, for the next digit of a sum; all numbers begin with the ones.
 
     Two numbers have (seq_len - 2) / 3 digits each, so seq_len must be 2 more than a multiple of 3.
     """
+    *batch, seq_len = shape
     digits = (seq_len - 2) // 3
     places = 10 ** torch.arange(digits + 1)
-    numbers = torch.randint(10**digits, (2, *shape, 1), generator=generator)
+    numbers = torch.randint(10**digits, (2, *batch, 1))
     one, other, total = (number // places % 10 for number in (*numbers, numbers.sum(0)))
     # Of the two numbers, the last of these digits is 0.
     one[..., -1] = PLUS
@@ -148,12 +114,8 @@ TASKS: dict[str, Task] = {
 }
 
 
-def _filler(
-    shape: Shape,
-    seq_len: int,
-    generator: Generator,
-) -> Tensor:
-    return torch.randint(FILLERS, (*shape, seq_len), generator=generator)
+def _filler(shape: Shape) -> Tensor:
+    return torch.randint(FILLERS, shape)
 
 
 def _asked(tokens: Tensor, first: int, answers: Tensor) -> Texts:
@@ -163,19 +125,12 @@ def _asked(tokens: Tensor, first: int, answers: Tensor) -> Texts:
     return tokens, targets
 
 
-def drawn(
-    task: str,
-    seeds: Sequence[int],
-    shape: Shape,
-    seq_len: int,
-    first: int,
-) -> Texts:
-    """Draw tokens and targets, (seeds, *shape, seq_len).
-
-    Each seed has a generator of its own, seeded with `first` + seed.
-    """
-    generators = [Generator().manual_seed(first + seed) for seed in seeds]
-    texts = [TASKS[task](shape, seq_len, generator) for generator in generators]
+def drawn(task: str, seeds: Sequence[int], shape: Shape, first: int) -> Texts:
+    """Draw tokens and targets, (seeds, *shape), from `first` + seed for each seed."""
+    texts = []
+    for seed in seeds:
+        torch.manual_seed(first + seed)
+        texts.append(TASKS[task](shape))
     tokens, targets = map(torch.stack, zip(*texts, strict=True))
     return tokens, targets
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 import torch.nn.functional as F
-from torch import Generator, Tensor
+from torch import Tensor
 
 from posenc.book.experiments.model import Trained
 from posenc.book.experiments.tasks import TASKS, Shape, Texts
@@ -22,11 +22,6 @@ Measured = dict[str, Tensor | list[str]]  # one value for each model
 def encode(text: str) -> Tensor:
     """Return the characters' numbers, (len(text),)."""
     return torch.tensor([CHARACTERS.index(character) for character in text])
-
-
-def decode(numbers: Tensor) -> str:
-    """Return the text of characters' numbers, (length,)."""
-    return "".join(CHARACTERS[number] for number in numbers)
 
 
 class Prose:
@@ -46,21 +41,22 @@ class Prose:
         """Make this text the task `prose` of this process, in place of another."""
         TASKS["prose"] = self.task
 
-    def task(self, shape: Shape, seq_len: int, generator: Generator) -> Texts:
+    def task(self, shape: Shape) -> Texts:
         """Ask at every place of known passages for the next character."""
+        *batch, seq_len = shape
         # One character more than is read: each one's target is the next.
         passages = self.known.unfold(0, seq_len + 1, 1)
-        picks = torch.randint(len(passages), tuple(shape), generator=generator)
+        picks = torch.randint(len(passages), batch)
         chosen = passages[picks]
-        texts = chosen[..., :-1]
-        targets = chosen[..., 1:]
-        return texts, targets
+        return chosen[..., :-1], chosen[..., 1:]
 
     def ask(self, models: Trained, seq_len: int) -> Measured:
         """Return bits per character at a length, and what models write up to it."""
         more = min(seq_len - len(BEGINNING), 200)
-        written = continued(models, BEGINNING, more)
-        return {"written": written, f"{seq_len}": self.bits(models, seq_len)}
+        return {
+            "written": continued(models, BEGINNING, more),
+            f"{seq_len}": self.bits(models, seq_len),
+        }
 
     @torch.no_grad()
     def bits(self, models: Trained, seq_len: int) -> Tensor:
@@ -90,16 +86,14 @@ def _nats(models: Trained, passages: Tensor) -> Tensor:
 def continued(models: Trained, beginning: str, length: int) -> list[str]:
     """Return what each model writes after `beginning`, (seeds,)."""
     tokens = encode(beginning).expand(len(models.seeds), 1, -1)
-    generator = Generator().manual_seed(0)
+    torch.manual_seed(0)
     for _ in range(length):
         positions = torch.arange(tokens.shape[-1])
         scores = models(tokens, positions)[:, 0, -1]  # (seeds, answers)
         # Sharpened, since these models spell likely characters better than rare ones.
         chances = (scores / 0.6).softmax(-1)
-        following = torch.multinomial(
-            chances,
-            1,
-            generator=generator,
-        )
+        following = torch.multinomial(chances, 1)
         tokens = torch.cat((tokens, following[:, None]), -1)
-    return [decode(row[0]) for row in tokens]
+    return [
+        "".join(CHARACTERS[number] for number in text) for text in tokens[:, 0].tolist()
+    ]
