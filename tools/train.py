@@ -18,7 +18,6 @@ A study is a mapping with these keys; those in brackets may be missing:
 """
 
 import hashlib
-import random
 from dataclasses import replace
 from itertools import product
 from pathlib import Path
@@ -135,19 +134,12 @@ def at_lengths(models, ask, lengths, rule=None):
 
 
 def write():
-    """Train what isn't kept, and write the tables; joblib says how long that will take."""
+    """Train what isn't kept, and write the tables; joblib says what is done."""
     trained_by = sources()
-    missing = [
-        job for job in jobs() if not rows_of.check_call_in_cache(*job, trained_by)
-    ]
-    # Shuffled, so that long jobs don't all come first: joblib tells the time left from the jobs
-    # that are done, and it does so once it was given all of them.
-    random.Random(0).shuffle(missing)
-    work = [delayed(rows_of)(*job, trained_by) for job in missing]
-    Parallel(PROCESSES, pre_dispatch="all", batch_size=1, verbose=len(work) + 1)(work)
+    work = [delayed(rows_of)(*job, trained_by) for job in jobs()]
+    trained = Parallel(PROCESSES, batch_size=1, verbose=len(work) + 1)(work)
     tables = {}
-    for study, settings in jobs():
-        rows = rows_of(study, settings, trained_by)
+    for (study, _), rows in zip(jobs(), trained, strict=True):
         tables.setdefault(study["table"], []).extend(rows)
     for table, rows in tables.items():
         ex.write(DATA / f"{table}.csv", rows)
