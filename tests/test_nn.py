@@ -123,7 +123,7 @@ MISTAKES = [  # that people make, and what they are told
     (WHOLE, [X], "^frequencies .*: unpack it"),
     (rotate_pairs, [X, range(5)], "Pass seq_dim=1$"),
     (rotate_pairs, [HALF], "^x must be .*posenc.nn has functions"),
-    (posenc.alibi_bias, [2, 3, 5], "^keys must be .* such as range"),
+    (posenc.alibi_bias, [2, 3, 5], "^keys must be a 1-D array"),
 ]
 
 

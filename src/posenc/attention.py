@@ -203,15 +203,8 @@ def alibi_bias(
     if is_length("queries", queries):
         queries = np.arange(check_int("queries", queries, minimum=0))
     at_queries = check_positions(queries, "queries")
-    if keys is None:
-        at_keys = at_queries
-    elif is_length("keys", keys):
-        # As a length, it wouldn't say which of these positions are the queries'.
-        raise TypeError(
-            f"keys must be a 1-D array of positions, such as range(5), got {keys!r}"
-        )
-    else:
-        at_keys = check_positions(keys, "keys")
+    # Not a length: it wouldn't say which of these positions are the queries'.
+    at_keys = at_queries if keys is None else check_positions(keys, "keys")
     distance = np.abs(at_queries[:, None] - at_keys)  # (queries, keys)
     # Subtracted from 0, so that a distance of 0 gives 0 and not -0.
     bias = 0 - alibi_slopes(n_heads)[:, None, None] * distance
