@@ -16,19 +16,6 @@ from posenc.museum import MUSEUM
 Encode = Callable[[int, int], Any]
 
 
-TABLES = [
-    "dimension for pair",
-    "own exponent",
-    "all ones",
-    "minus sign",
-    "slipped parenthesis",
-    "rows in float16",
-    "rows for columns",
-    "swapped power",
-]
-"""The wrong tables of chapter 14."""
-
-
 def wrong_table(
     name: str, seq_len: int, d_model: int, base: float = 10_000.0
 ) -> Floats:
@@ -48,7 +35,19 @@ def _bug(name: str) -> Encode:
     return encode
 
 
-BUGS: dict[str, Encode] = {name: _bug(name) for name in TABLES}
+BUGS: dict[str, Encode] = {  # the wrong tables of chapter 14
+    name: _bug(name)
+    for name in (
+        "dimension for pair",
+        "own exponent",
+        "all ones",
+        "minus sign",
+        "slipped parenthesis",
+        "rows in float16",
+        "rows for columns",
+        "swapped power",
+    )
+}
 # Names for "module:name" on a command line, which gets no name with a space.
 dimension_for_pair, own_exponent = BUGS["dimension for pair"], BUGS["own exponent"]
 

@@ -86,20 +86,19 @@ def heatmap(
     table: ArrayLike,
     ax: Axes | None = None,
     *,
-    xlabel: str = "dimension",
-    ylabel: str = "position",
-    title: str | None = None,
     limit: float = 1.0,
     colorbar: bool = True,
+    **labels: str | None,
 ) -> AxesImage:
     """Draw a table as a heatmap, with row 0 at the top.
 
     Colors range from -limit to limit, nearly white at 0. Without axes, it draws in a new figure.
+    `labels`, as ``xlabel`` and ``title``, go to ``Axes.set``.
     """
     if ax is None:
         ax = plt.subplots()[1]
     image = ax.imshow(np.asarray(table), vmin=-limit, vmax=limit, cmap=DIVERGING)
-    ax.set(xlabel=xlabel, ylabel=ylabel, title=title)
+    ax.set(**{"xlabel": "dimension", "ylabel": "position", **labels})
     if colorbar:
         ax.figure.colorbar(image, ax=ax)
     return image
@@ -192,8 +191,8 @@ class Quotations:
 class Table:
     """A table that renders as HTML in a notebook, and as aligned text in a terminal.
 
-    Each row has a label and a cell for each other column; to show it is a ValueError otherwise.
-    A caption stands above it.
+    Each row has a label and a cell for each other column; otherwise it is a ValueError. A caption
+    stands above it.
     """
 
     def __init__(
@@ -203,12 +202,13 @@ class Table:
         caption: str = "",
     ) -> None:
         self.rows: list[list[str]] = [[*map(str, row)] for row in (header, *rows)]
+        columns = zip(*self.rows, strict=True)
+        self.widths: list[int] = [max(map(len, column)) for column in columns]
         self.caption = caption
 
     def __repr__(self) -> str:
         """Return the cells as aligned text."""
-        widths = [max(map(len, column)) for column in zip(*self.rows, strict=True)]
-        lines = ["  ".join(map(str.ljust, row, widths)) for row in self.rows]
+        lines = ["  ".join(map(str.ljust, row, self.widths)) for row in self.rows]
         title = [self.caption, ""] if self.caption else []
         return "\n".join([*title, *map(str.rstrip, lines)])
 

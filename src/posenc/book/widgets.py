@@ -379,23 +379,21 @@ class Turning(_Figure):
 
     def values(self) -> Values:
         key = np.array([self.key])
-        layers = self._sums(self.query + _DISTANCES)
         hands = np.vstack([self._hands_of_query(), self._hands(key)])
         return {
             "shares": self._shares(key)[0],
             "score": self._sums(key)[0, -1],
             "row": self._sums(np.arange(_PLACES))[:, -1],
-            "layers": layers,
-            "curve": layers[:, -1],
+            "layers": self._sums(self.query + _DISTANCES),
             "hands": np.stack([hands.T.imag, hands.T.real], axis=2),
         }
 
     def _sums(self, keys: Floats) -> Floats:
-        """Return scores of the slowest pair alone, the slowest two, and so on: (keys, pairs)."""
+        """Return scores of the slowest pair alone, the slowest two, and so on: (places, pairs)."""
         return self._shares(keys)[:, ::-1].cumsum(axis=1)
 
     def _shares(self, keys: Floats) -> Floats:
-        """Return what each pair adds to the score of keys at places: (keys, pairs)."""
+        """Return what each pair adds to the score of a key at each place: (places, pairs)."""
         shares: Floats = (self._hands_of_query() * self._hands(keys).conj()).real
         if self.method == "ALiBi":
             # The slope of the first of eight heads is 1/2; each pair bears its part.
@@ -413,11 +411,10 @@ class Turning(_Figure):
             # Trained on eight words, stretched to sixteen.
             omega, factor = _stretched(self, _WIDTH, _TRAINED, _FACTOR)
             return factor * np.exp(1j * np.outer(places, omega))
-        alone = np.ones((len(places), _PAIRS))
         if self.method == "added":
             # Half, so that no hand is longer than 1.
-            return (alone + np.exp(1j * np.outer(places, self._omega))) / 2
-        return alone
+            return (1 + np.exp(1j * np.outer(places, self._omega))) / 2
+        return np.ones((len(places), _PAIRS))
 
     @property
     def _omega(self) -> Floats:
@@ -426,10 +423,12 @@ class Turning(_Figure):
     def _draw(self, figure: Figure, values: Values) -> None:
         land, clocks = figure.subplots(2, height_ratios=(3, 1))
         plots.dials(values["hands"], self.colors, clocks, columns=_PAIRS)
-        x, curve = self.query + _DISTANCES, values["curve"]
+        x = self.query + _DISTANCES
+        layers = values["layers"].T[::-1]  # of all pairs, of all but the fastest, …
+        curve = layers[0]
         # Slower pairs' layers cover what faster ones, drawn before, have below them.
-        for color, sums in zip(plots.PAIRS, values["layers"].T[::-1], strict=True):
-            land.fill_between(x, np.minimum(sums, curve), color=color, linewidth=0)
+        for color, layer in zip(plots.PAIRS, layers, strict=True):
+            land.fill_between(x, np.minimum(layer, curve), color=color, linewidth=0)
         land.plot(x, curve, color=plots.AGREE[0])
         stems = [self.query, self.key]
         land.vlines(stems, 0, np.interp(stems, x, curve), self.colors, linewidth=2)
