@@ -64,7 +64,7 @@ def use_style() -> None:
 def dials(
     hands: NDArray[Any], colors: Sequence[str | None], ax: Axes, columns: int = 4
 ) -> None:
-    """Draw dials in rows: hands has shape (dials, hands of each, 2), as (up, right).
+    """Draw up to eight dials in rows: hands are (dials, hands of each, 2), as (up, right).
 
     Each of a dial's hands has a color, or that of the dial's pair for None. Between two
     hands stands a wedge, on the side where they are closer.

@@ -23,8 +23,8 @@ def bundle(names: Iterable[str], constants: Mapping[str, Any]) -> str:
     """Return one script of the named modules, each after those that it imports.
 
     Their names are joined in one scope, so those at the top of modules are unique, and no modules
-    import each other in a circle. From
-    ``constants.js``, which isn't there, they import `constants`, and what Python knows of colors.
+    import each other in a circle. From ``constants.js``, which isn't there, they import
+    `constants`, and what Python knows of colors.
     """
     modules = {"constants": ""}  # sources in order, without imports and exports
 

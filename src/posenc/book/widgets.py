@@ -136,9 +136,10 @@ class _Figure(anywidget.AnyWidget):
             if part == "hands":
                 plots.dials(values[part], self.colors, ax)
             else:
-                limit = np.ceil(abs(values[part]).max())
-                look = {"limit": limit, "colorbar": count == 1}
-                plots.heatmap(values[part], ax, title=part, **look)
+                table = values[part]
+                limit = np.ceil(abs(table).max())
+                alone = count == 1
+                plots.heatmap(table, ax, title=part, limit=limit, colorbar=alone)
         if self.plot:
             _draw_plot(self.plot, panels[-1], values)
 

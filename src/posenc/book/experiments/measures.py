@@ -112,9 +112,9 @@ def _steps_to_90(models: Trained) -> Tensor:
     steps = len(models.curve)
     window = min(10, steps)
     means = models.curve.unfold(0, window, 1).mean(-1)  # (steps - window + 1, seeds)
-    always = torch.ones_like(means[:1], dtype=torch.bool)  # in case none reaches it
-    reached = torch.cat((means >= 0.9, always))
-    return (reached.int().argmax(0) + window).clamp(max=steps)
+    reached = means >= 0.9
+    reached[-1] = True  # in case none reaches it
+    return reached.int().argmax(0) + window
 
 
 def ask(models: Trained, seq_len: int) -> dict[str, Tensor]:
