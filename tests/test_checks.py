@@ -141,6 +141,7 @@ FITTED = {
         "position/last is taken": at(lambda k: k / max(k.max(), 1)),
         "(position + 1) % length is": at(lambda k: (k + 1) % k.shape[-1]),
         "500000^-(2*i/(d/2 - 1))": spread(lambda p, base: base ** (-2 * p / p[-1])),
+        "500000^-(i/(d/2) + 1/(d/2))": spread(lambda p, base: base ** -(p + p[1])),
         "777^-(i/(d/2))": spread(lambda p, base: 777.0**-p),
     },
     "bias": {
@@ -148,7 +149,7 @@ FITTED = {
         "2^(-h)": lambda slopes, k: (
             -np.multiply.outer(2.0 ** -np.arange(1, 13), abs(k))
         ),
-        "count from 1": lambda slopes, k: (
+        "2^(-0.666667*h + 0.666667)": lambda slopes, k: (
             -np.multiply.outer(2.0 ** (-2 * np.arange(12) / 3), abs(k))
         ),
     },

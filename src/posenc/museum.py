@@ -140,11 +140,6 @@ def spread(change: Callable[[Floats, float], Any]) -> Make:
     return make
 
 
-def exponent_shifted(n: int) -> Make:
-    """Return what adds n/d to the exponent."""
-    return spread(lambda p, base: base ** -(p + n / 2 / len(p)))
-
-
 register(
     ANY,
     {
@@ -172,12 +167,6 @@ register(
         "write `2 * (i // 2)` for `i`": (
             spread(lambda p, base: (base**-p, base ** -(p + 1 / len(p) / 2)))
         ),
-        **{
-            f"shifted exponent: it is (2i{n:+d})/d of pair i; write 2i/d, from 0": (
-                exponent_shifted(n)
-            )
-            for n in (1, 2, -1, -2)
-        },
     },
 )
 

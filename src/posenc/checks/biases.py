@@ -42,9 +42,6 @@ TWO_SIDED = (
     "its buckets are two-sided: half of them are for later keys, which a mask hides; "
     "take the one-sided branch, or drop causal=True",
 )
-FROM_0 = (
-    "counted from 0: slopes are 2^(-8(h - 1)/n) for heads h from 1 on; count from 1"
-)
 SIGNED = (
     "take `abs`; or if a mask hides later keys, pass causal=True "
     "(exhibit H: notebooks/16_batches_and_caches.html#exhibit-h)"
@@ -125,10 +122,11 @@ class Bias(Subject):
         # (heads, query, key); all is 0 where a mask hides it.
         given, k = self.square(), offsets(LENGTH)
         seen = (k <= 0) | (not self.causal)
-        slopes = np.abs(given[:, 1, 0])
+        # (heads, 1, 1)
+        slopes = np.abs(given[:, 1:2, :1])
         if self.expected == "alibi":
-            slopes = alibi_slopes(len(given))
-        right = self.trial("", given, -np.multiply.outer(slopes, np.abs(k) * seen))
+            slopes = alibi_slopes(len(given))[:, None, None]
+        right = self.trial("", given, -slopes * np.abs(k) * seen)
         if right.worst <= 1:
             return ""
         near = min(tolerance([right]), NEAR * float(np.abs(given).max())) + right.bounds
@@ -143,20 +141,18 @@ def wrong_biases(given: Floats, slopes: Floats, seen: Any) -> Iterator[tuple[str
 
     Parameters
     ----------
-    given, slopes : ndarray, shape (heads, query, key) and (heads,)
+    given, slopes : ndarray, shape (heads, query, key) and (heads, 1, 1)
         What was measured, which some are fitted to, and the right slopes.
     seen : ndarray, shape (query, key)
         Which keys no mask hides.
     """
     k = offsets(LENGTH) * seen
     distance = np.abs(k)
-    from_0 = 2.0 ** -np.linspace(0, 8, len(slopes), endpoint=False)
-    yield FROM_0, -np.multiply.outer(from_0, distance)
     yield SHIFTED, shifted(given)
     parts = {
-        "slope*distance": np.multiply.outer(slopes, distance),
-        "slope*offset": np.multiply.outer(slopes, k),
-        "slope": np.multiply.outer(slopes, seen),
+        "slope*distance": slopes * distance,
+        "slope*offset": slopes * k,
+        "slope": slopes * seen,
     }
     # Of sums that are equal, one says enough.
     close = CLOSER * min(1.0, float(np.abs(given).max()))
@@ -165,8 +161,8 @@ def wrong_biases(given: Floats, slopes: Floats, seen: Any) -> Iterator[tuple[str
         text = f"it is {written(weights)}, for -slope*distance; {cure}"
         yield text, added(weights, parts)
     # A key one before its query gets minus the slope.
-    measured = -given[:, 1, 0]
-    yield other_slopes(measured, slopes), -np.multiply.outer(measured, distance)
+    measured = -given[:, 1:2, :1]
+    yield other_slopes(measured.ravel(), slopes.ravel()), -measured * distance
 
 
 def offsets(seq_len: int) -> Any:

@@ -33,6 +33,28 @@ PAIRED = (
 UNKNOWN = "no known convention gives nine tenths of it; beside it is"
 
 
+def declared(convention: str | Convention | None, turns: bool) -> Convention | None:
+    """Return a convention, or the known one of a name, which must be of the right kind."""
+    if not isinstance(convention, Convention | None):
+        check_choice("name of a convention", convention, KNOWN)
+        convention = KNOWN[convention]
+    if convention and convention.rotary != turns:
+        of = "a rotation" if turns else "a table"
+        raise ValueError(f"convention must be that of {of}, got {convention}")
+    return convention
+
+
+def of_axes(frequencies: Any) -> Floats:
+    """Return declared frequencies, (axes, pairs), or no pairs of one axis if there are none."""
+    if frequencies is None:
+        return np.zeros((1, 0))
+    omega = check_positions(frequencies, "frequencies", ndim=None)
+    if not omega.size or omega.ndim > 2:
+        rule = "must have shape (pairs,) or (axes, pairs)"
+        raise ValueError(f"frequencies {rule}, got {omega.shape}")
+    return np.atleast_2d(omega)
+
+
 class Encoding(Code):
     """Code of an encoding, what it is declared to be, and what it is compared with.
 
@@ -65,22 +87,8 @@ class Encoding(Code):
         self.learned = learned
         self.base = None if base is None else check_real("base", base, positive=True)
         self.factor = check_real("attention_factor", attention_factor, positive=True)
-        self.declared_convention: Any = convention
-        if not isinstance(convention, Convention | None):
-            check_choice("name of a convention", convention, KNOWN)
-            self.declared_convention = KNOWN[convention]
-        declared, turns = self.declared_convention, self.kind == "rotary"
-        if declared and declared.rotary != turns:
-            of = "a rotation" if turns else "a table"
-            raise ValueError(f"convention must be that of {of}, got {declared}")
-        # (axes, pairs), if frequencies are declared
-        omega = () if frequencies is None else frequencies
-        omega = check_positions(omega, "frequencies", ndim=None)
-        self.frequencies = np.atleast_2d(omega)
-        is_empty = frequencies is not None and not omega.size
-        if is_empty or omega.ndim > 2:
-            rule = "must have shape (pairs,) or (axes, pairs)"
-            raise ValueError(f"frequencies {rule}, got {omega.shape}")
+        self.declared_convention = declared(convention, self.kind == "rotary")
+        self.frequencies = of_axes(frequencies)
         self.axes, self.pairs = self.frequencies.shape
         self.is_declared = bool(self.base or self.declared_convention or self.pairs)
         if learned and self.is_declared:

@@ -239,7 +239,7 @@ def powers(measured: Measured, base: float) -> str:
     parts = {
         "i/(d/2)": i / pairs,
         "i/(d/2 - 1)": i / np.maximum(pairs - 1, 1),
-        "1": i**0,
+        "1/(d/2)": 1 / pairs,
     }
     fits = fewest_parts(exponents, parts, CLOSE)
     if not fits:
