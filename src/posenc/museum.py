@@ -72,7 +72,7 @@ def register(kinds: tuple[str, ...], makes: dict[str, Make]) -> None:
     The first colon ends the name, which has none.
     """
     for text, make in makes.items():
-        title, _, sentence = text.partition(": ")
+        title, sentence = text.split(": ", 1)
         name, _, number = title.partition(" (exhibit ")
         FAULTS.append(Fault(name, sentence, make, number.rstrip(")"), kinds))
 
@@ -125,16 +125,17 @@ register(
 
 
 def spread(change: Callable[[Floats, float], Any]) -> Make:
-    """Return what encodes at other frequencies, given the powers p = 2i/d and the base.
+    """Return what encodes at other frequencies, given the powers p of the base, such as 2i/d.
 
     `change` returns them for all pairs, (pairs,); or a pair of them, for the first and the second
     dimensions.
     """
 
     def make(call: EncodingCall) -> Floats:
-        pairs = len(call.right.frequencies)
-        omega = change(np.arange(pairs) / pairs, call.right.convention.base)
-        first, second = np.broadcast_to(omega, (2, pairs))
+        known = call.right.convention
+        omega = known.encoding(call.x.shape[-1]).frequencies
+        powers = -np.log(omega) / np.log(known.base)
+        first, second = np.broadcast_to(change(powers, known.base), (2, len(omega)))
         return call.encode(call.angles_at(first), call.angles_at(second))
 
     return make
