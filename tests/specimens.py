@@ -590,6 +590,8 @@ add_all(
     {
         "moved: no known fault": ABSOLUTE,
         "steps: own position + 1": OFF_BY_ONE,
+        "steps: begins at 6 at most": counting_up(lambda n, more: min(n, 6)),
+        "chunks: tokens before % 7": counting_up(lambda n, more: n % 7),
         "steps: the new cache": Pair(full, lambda t, cache: full(t)),
         "chunks: own position + first call's length": counting_up(
             lambda n, more: n + (5 if n else 0)

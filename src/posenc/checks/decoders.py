@@ -45,7 +45,7 @@ MISSING = {
 }
 IGNORED = "positions ignored: they make no difference; pass them on"
 CACHED = (
-    "add the length of the cache, once, and count each text's own "
+    "add how many tokens came before, once, and count each text's own "
     "(exhibit B: notebooks/16_batches_and_caches.html#exhibit-b)"
 )
 
@@ -260,6 +260,13 @@ def misplaced(text: Text) -> dict[str, Any]:
             weights: Weights = dict(zip(names, signs, strict=True))
             positions = np.where(in_calls[where], added(weights, parts), right)
             positions_by_text[f"{where}tokens are at {written(weights)}"] = positions
+    # A cache that drops rows may count those it keeps, or its places.
+    for kept in range(1, len(number)):
+        for where, first in (
+            (f"{kept} at most", np.minimum(begin, kept)),
+            (f"tokens before % {kept}", begin % kept),
+        ):
+            positions_by_text[f"each call begins at {where}"] = right - begin + first
     return positions_by_text
 
 
